@@ -1,0 +1,1 @@
+"""Facts about a function, never mutation: graph, post-dominators, rules, plan."""

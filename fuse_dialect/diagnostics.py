@@ -1,0 +1,93 @@
+"""What people read: errors with a place and a hint, and the reasons why a fusion was refused.
+
+An error is data until the last moment; `Diagnostic.format` is the only place that turns it into text.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """Severity words, as clang and MLIR print them."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    REMARK = "remark"
+
+
+class Reason(StrEnum):
+    """Stable kebab-case codes of fusion verdicts; tests and scripts match these, never the prose."""
+
+    FUSED = "fused"
+    """The node was merged into the group of its immediate post-dominator."""
+    OPAQUE = "opaque"
+    """The node's kind is opaque: it never fuses."""
+    VALUE_ESCAPES = "value-escapes"
+    """The value leaves the graph, or its users meet nowhere: there is no immediate post-dominator."""
+    NO_RULE = "no-rule"
+    """No rule lets an operator of this kind fuse into its consumers (a reduction's output, for example)."""
+    EDGE_KIND = "edge-kind"
+    """The greatest edge kind on the way to the post-dominator is more than the rule allows."""
+    PATH_KIND = "path-kind"
+    """A node strictly between source and post-dominator has a kind that the rule does not allow."""
+    SINK_KIND = "sink-kind"
+    """The post-dominator's group has a kind that the rule does not allow."""
+    TUPLE_CONSUMER = "tuple-consumer"
+    """The post-dominator is a tuple that no injective group has absorbed."""
+    MAX_DEPTH = "max-depth"
+    """The merged group would count more nodes than `max-depth`."""
+    MAX_ARGS = "max-args"
+    """The merged primitive would take more arguments than `max-function-args`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLocation:
+    """A place in an input file; `line` and `column` count from 1, and 0 means unknown."""
+
+    file: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        if not self.line:
+            return self.file
+        return f"{self.file}:{self.line}:{self.column}" if self.column else f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One message to a person: where, what, and what to do about it."""
+
+    severity: Severity
+    message: str
+    """Lower case, no final period, the op in quotes first."""
+    location: SourceLocation | None = None
+    notes: tuple[str, ...] = ()
+    hint: str | None = None
+
+    def format(self) -> str:
+        """The text as printed: `file:line:col: error: ...`, then `note:` lines, then one `hint:` line."""
+        place = f"{self.location}: " if self.location is not None else ""
+        lines = [f"{place}{self.severity.value}: {self.message}"]
+        lines.extend(f"note: {note}" for note in self.notes)
+        if self.hint is not None:
+            lines.append(f"hint: {self.hint}")
+        return "\n".join(lines)
+
+
+@dataclass(eq=False)
+class FuseError(Exception):
+    """A mistake in the input, diagnosed; command-line tools print it and exit with code 1."""
+
+    message: str
+    location: SourceLocation | None = None
+    notes: tuple[str, ...] = field(default=())
+    hint: str | None = None
+
+    def __str__(self) -> str:
+        return self.message
+
+    @property
+    def diagnostic(self) -> Diagnostic:
+        """The error as a diagnostic."""
+        return Diagnostic(Severity.ERROR, self.message, self.location, self.notes, self.hint)

@@ -1,0 +1,1 @@
+"""What the IR says: the `fuse` dialect, one file per op family."""

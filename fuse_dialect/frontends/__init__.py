@@ -1,0 +1,1 @@
+"""Readers of other formats, one file per format."""

@@ -1,0 +1,1 @@
+"""Execution of modules by the NumPy meaning of each op."""

@@ -1,0 +1,1 @@
+"""Command-line tools: arguments, colours and exit codes live only here."""

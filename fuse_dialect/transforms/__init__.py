@@ -1,0 +1,1 @@
+"""Passes: IR to IR, one `ModulePass` per file."""

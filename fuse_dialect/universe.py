@@ -1,0 +1,35 @@
+"""The one table of what the package adds to xDSL: a dialect, passes and targets.
+
+`xdsl-opt` and every other tool built on `xdsl.universe` import this module on each run, so it imports nothing but
+`xdsl.universe`; a row's module is imported when its name is used. A name that xDSL already has would break those
+tools, therefore what replaces a part of xDSL (the `mlir` target, for one) is not a row here.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from xdsl.universe import Universe
+
+
+def _lazy(place: str) -> Callable[[], Any]:
+    """A function that imports the object at `place`, spelled `module:attribute`."""
+    module, _, attribute = place.partition(":")
+
+    def load() -> Any:
+        return getattr(import_module(module), attribute)
+
+    return load
+
+
+FUSE_UNIVERSE = Universe(
+    all_dialects={
+        "fuse": _lazy("fuse_dialect.dialect.fuse:Fuse"),
+    },
+    all_passes={
+        "fuse-ops": _lazy("fuse_dialect.transforms.fuse_ops:FuseOpsPass"),
+        "simplify-inference": _lazy("fuse_dialect.transforms.simplify_inference:SimplifyInferencePass"),
+    },
+    all_targets={},
+)
+"""Found through the entry point `xdsl.universe`, see `pyproject.toml`."""

@@ -1,0 +1,30 @@
+"""The `fuse` dialect: every op class of the family files, and `#fuse.pattern_kind`."""
+
+from types import ModuleType
+
+from xdsl.ir import Dialect
+
+from fuse_dialect.dialect import elementwise
+from fuse_dialect.dialect.attributes import PatternKindAttr
+from fuse_dialect.dialect.op import FuseOp
+
+FAMILIES: tuple[ModuleType, ...] = (elementwise,)
+"""The op families, in the order of the reference pages."""
+
+
+def ops_of(family: ModuleType) -> list[type[FuseOp]]:
+    """The op classes that a family file defines, in the order of the file."""
+    return [
+        value
+        for value in vars(family).values()
+        if isinstance(value, type)
+        and issubclass(value, FuseOp)
+        and value.__module__ == family.__name__
+        and "name" in vars(value)
+    ]
+
+
+ALL_OPS: tuple[type[FuseOp], ...] = tuple(op for family in FAMILIES for op in ops_of(family))
+"""Every op of the dialect."""
+
+Fuse = Dialect("fuse", list(ALL_OPS), [PatternKindAttr])

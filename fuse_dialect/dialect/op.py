@@ -1,0 +1,181 @@
+"""The base of every `fuse` op: what an op class declares, and nowhere else.
+
+An op is one class with its facets:
+
+1. *kind*: `traits = traits_def(OpPatternKind(...))`;
+2. *operands, results, properties*: xDSL definitions, declared with `fields`;
+3. *shape rule*: `infer_types`, used by the parser, the builder and the verifier;
+4. *meaning*: `evaluate`, on NumPy arrays;
+5. *cost*: `flops`, and the bytes of operands and results;
+6. *scalar body*, for ops that compute each element on its own: `MapOp.scalar_body`.
+
+All ops are pure, and all have the assembly of `assembly`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, TypeAlias
+
+import numpy.typing as npt
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.ir.core import SSAValues
+from xdsl.irdl import IRDLOperation, VariadicDef, traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from fuse_dialect.dialect import assembly
+from fuse_dialect.dialect.attributes import OpPatternKind
+from fuse_dialect.dialect.fields import PropertyValue, property_attribute
+from fuse_dialect.dialect.types import are_compatible, byte_count, check_tensors, element_count
+from fuse_dialect.pattern_kind import PatternKind
+
+Array: TypeAlias = npt.NDArray[Any]
+"""A NumPy array of any element type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one execution of an op costs."""
+
+    flops: int
+    """Arithmetic operations on elements; a multiply-add counts as two."""
+    bytes: int
+    """Bytes of operands read and results written, each once."""
+
+
+class FuseOp(IRDLOperation, ABC):
+    """An operator on tensors.
+
+    `AddOp(a, b)` or `Conv2dOp(x, w, strides=[2, 2])` builds an op and infers its result types; give `result_types`
+    where the op's shape rule cannot (`reshape`) or where a more precise type than the inferred one is known.
+    """
+
+    traits = traits_def(Pure())
+
+    FLOPS_PER_RESULT_ELEMENT: ClassVar[int] = 1
+    """Arithmetic operations for one result element, where that does not depend on shapes."""
+    TENSOR_OPERANDS: ClassVar[bool] = True
+    """Whether all operands and results are ranked tensors; tuples are the exception."""
+
+    def __init__(
+        self,
+        *operands: SSAValue | Operation,
+        result_types: Sequence[Attribute] | None = None,
+        attributes: Mapping[str, Attribute] | None = None,
+        **properties: PropertyValue,
+    ):
+        """Build the op.
+
+        Raises:
+            VerifyException: The operands do not fit the op, or the result types cannot be inferred.
+        """
+        declared = self.get_irdl_definition().properties
+        unknown = properties.keys() - declared.keys()
+        if unknown:
+            raise TypeError(f"'{self.name}' op has no property '{min(unknown)}'")
+        Operation.__init__(
+            self,
+            operands=[SSAValue.get(operand) for operand in operands],
+            result_types=result_types or (),
+            properties={
+                name: property_attribute(value, declared[name].constr)
+                for name, value in properties.items()
+                if value is not None
+            },
+            attributes=attributes or {},
+        )
+        if result_types is None:
+            types = self._infer_or_raise()
+            self.results = SSAValues(OpResult(type, self, index) for index, type in enumerate(types))
+
+    def _infer_or_raise(self) -> Sequence[Attribute]:
+        self._check_operands()
+        types = self.infer_types()
+        if types is not None:
+            return types
+        if self.operands and all(type == self.operands[0].type for type in self.operand_types):
+            return (self.operands[0].type,)
+        raise VerifyException("needs its result types spelled out: '-> type'")
+
+    def _check_operands(self) -> None:
+        """Reject operands that do not fit the definition before a shape rule looks at them."""
+        definitions = self.get_irdl_definition().operands
+        required = sum(not isinstance(operand, VariadicDef) for _, operand in definitions)
+        count = len(self.operands)
+        if count < required or (count > len(definitions) and required == len(definitions)):
+            raise VerifyException(f"expects {required} operands, got {count}")
+        if self.TENSOR_OPERANDS:
+            check_tensors(self.operand_types)
+
+    @property
+    def kind(self) -> PatternKind:
+        """The pattern kind that the class declares."""
+        trait = self.get_trait(OpPatternKind)
+        assert trait is not None, f"{type(self).__name__} declares no pattern kind"
+        return trait.kind
+
+    @abstractmethod
+    def infer_types(self) -> Sequence[Attribute] | None:
+        """Result types that follow from operands and properties: the op's shape rule.
+
+        Returns:
+            The types, with `?` where a size is not known; `None` when the result type says what the operands cannot.
+
+        Raises:
+            VerifyException: The operands or properties do not fit; the message leaves out the op's name.
+        """
+
+    @abstractmethod
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """The op's meaning: results for NumPy operands. The caller casts to the element type of the result."""
+
+    def verify_(self) -> None:
+        """Check element types, then result types against the shape rule."""
+        if self.TENSOR_OPERANDS:
+            check_tensors(self.operand_types)
+            check_tensors(self.result_types)
+        inferred = self.infer_types()
+        if inferred is None:
+            return
+        if len(inferred) != len(self.results):
+            raise VerifyException(f"expects {len(inferred)} results, got {len(self.results)}")
+        for index, (expected, result) in enumerate(zip(inferred, self.results, strict=True)):
+            if not are_compatible(expected, result.type):
+                raise VerifyException(f"expects result {index} of type {expected}, got {result.type}")
+
+    def flops(self) -> int | None:
+        """Arithmetic operations of one execution, or `None` when a dimension is dynamic."""
+        count = element_count(self.results[0].type)
+        return None if count is None else count * self.FLOPS_PER_RESULT_ELEMENT
+
+    def cost(self) -> Cost | None:
+        """Cost of one execution, or `None` when a dimension is dynamic."""
+        flops = self.flops()
+        sizes = [byte_count(type) for type in (*self.operand_types, *self.result_types)]
+        if flops is None or any(size is None for size in sizes):
+            return None
+        return Cost(flops, sum(size for size in sizes if size is not None))
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parse the custom assembly."""
+        return assembly.parse_op(cls, parser)
+
+    def print(self, printer: Printer) -> None:
+        """Print the custom assembly."""
+        assembly.print_op(self, printer)
+
+
+class MapOp(FuseOp):
+    """An op that computes each result element from the operand elements that broadcasting aligns with it."""
+
+    @abstractmethod
+    def scalar_body(self, *elements: SSAValue) -> SSAValue:
+        """One result element from one element of each operand.
+
+        Called inside an `ImplicitBuilder`: the `arith` and `math` ops it creates insert themselves. Unsigned
+        integers arrive signless, as `arith` wants them; the op knows from its own operand types.
+        """

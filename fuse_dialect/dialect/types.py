@@ -1,0 +1,283 @@
+"""Element types and shapes: the words in which shape rules are written.
+
+A dimension is an `int`; `DYNAMIC` stands for `?`. Shape rules raise `VerifyException` with the two shapes in the
+message; the parser and the verifier add the place.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import TypeAlias, TypeGuard
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    AnyFloat,
+    BFloat16Type,
+    FixedBitwidthType,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+    Signedness,
+    TensorType,
+    TupleType,
+    f16,
+    f32,
+    f64,
+    i1,
+)
+from xdsl.ir import Attribute
+from xdsl.irdl import AttrConstraint, BaseAttr
+from xdsl.utils.exceptions import VerifyException
+
+DYNAMIC = DYNAMIC_INDEX
+"""The dimension that the IR prints as `?`."""
+
+Shape: TypeAlias = tuple[int, ...]
+Tensor: TypeAlias = TensorType[Attribute]
+ElementType: TypeAlias = AnyFloat | IntegerType
+
+_INTEGER_DTYPES: dict[tuple[int, bool], type[np.generic]] = {
+    (1, False): np.bool_,
+    (8, False): np.int8,
+    (16, False): np.int16,
+    (32, False): np.int32,
+    (64, False): np.int64,
+    (8, True): np.uint8,
+    (16, True): np.uint16,
+    (32, True): np.uint32,
+    (64, True): np.uint64,
+}
+"""NumPy type by (width in bits, unsigned)."""
+
+AnyTensor: AttrConstraint[Tensor] = BaseAttr(TensorType)
+"""Operand constraint: a ranked tensor of any element type that the dialect knows (`element_dtype` decides)."""
+
+
+def is_tensor(type: Attribute) -> TypeGuard[Tensor]:
+    """Whether the type is a ranked tensor."""
+    return isinstance(type, TensorType)
+
+
+def element_dtype(element_type: Attribute) -> np.dtype[np.generic]:
+    """NumPy dtype of an element type: f16 bf16 f32 f64, i1, signless (signed) and `ui` integers of 8 to 64 bits.
+
+    Raises:
+        VerifyException: The dialect has no such element type.
+    """
+    match element_type:
+        case Float64Type():
+            return np.dtype(np.float64)
+        case Float32Type():
+            return np.dtype(np.float32)
+        case Float16Type():
+            return np.dtype(np.float16)
+        case BFloat16Type():
+            return _bfloat16()
+        case IntegerType():
+            unsigned = element_type.signedness.data is Signedness.UNSIGNED
+            dtype = _INTEGER_DTYPES.get((element_type.width.data, unsigned))
+            if dtype is not None and element_type.signedness.data is not Signedness.SIGNED:
+                return np.dtype(dtype)
+        case _:
+            pass
+    raise VerifyException(f"unsupported element type {element_type}")
+
+
+def check_element_type(element_type: Attribute) -> None:
+    """Reject an element type that `element_dtype` does not know, without importing anything for bf16.
+
+    Raises:
+        VerifyException: The dialect has no such element type.
+    """
+    if not isinstance(element_type, BFloat16Type):
+        element_dtype(element_type)
+
+
+def _bfloat16() -> np.dtype[np.generic]:
+    try:
+        from ml_dtypes import bfloat16
+    except ModuleNotFoundError as error:
+        raise VerifyException("running bf16 needs the package 'ml_dtypes' (pip install ml_dtypes)") from error
+    return np.dtype(bfloat16)
+
+
+def element_type_of(dtype: np.dtype[np.generic]) -> ElementType:
+    """Element type of a NumPy dtype; the inverse of `element_dtype`.
+
+    Raises:
+        ValueError: The dialect has no such element type.
+    """
+    if dtype.name == "bfloat16":
+        return BFloat16Type()
+    if dtype.kind == "f" and dtype.itemsize in (2, 4, 8):
+        return {2: f16, 4: f32, 8: f64}[dtype.itemsize]
+    if dtype.kind == "b":
+        return i1
+    if dtype.kind in "iu":
+        return integer_type(dtype.itemsize * 8, unsigned=dtype.kind == "u")
+    raise ValueError(f"no element type for NumPy dtype '{dtype}'")
+
+
+def integer_type(width: int, *, unsigned: bool = False) -> IntegerType:
+    """`i32`, or `ui8` when `unsigned`; signless integers are read as signed, as in StableHLO."""
+    return IntegerType(width, Signedness.UNSIGNED if unsigned else Signedness.SIGNLESS)
+
+
+def is_float(type: Tensor) -> bool:
+    """Whether the elements are floating point."""
+    return isinstance(type.element_type, AnyFloat)
+
+
+def is_unsigned(type: Tensor) -> bool:
+    """Whether the elements are unsigned integers or booleans."""
+    match type.element_type:
+        case IntegerType() as element:
+            return element.width.data == 1 or element.signedness.data is Signedness.UNSIGNED
+        case _:
+            return False
+
+
+def tensor(shape: Iterable[int], element_type: Attribute) -> Tensor:
+    """The ranked tensor type of a shape."""
+    return TensorType(element_type, list(shape))
+
+
+def with_shape(type: Tensor, shape: Iterable[int]) -> Tensor:
+    """The type with another shape."""
+    return TensorType(type.element_type, list(shape))
+
+
+def with_element(type: Tensor, element_type: Attribute) -> Tensor:
+    """The type with another element type."""
+    return TensorType(element_type, list(type.get_shape()))
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """A shape as the IR writes it: `4x?x8`, and `scalar` for rank 0."""
+    return "x".join("?" if dim == DYNAMIC else str(dim) for dim in shape) or "scalar"
+
+
+def are_compatible(one: Attribute, other: Attribute) -> bool:
+    """Whether two types can describe one value: equal, or tensors that differ only where one has `?`."""
+    if one == other:
+        return True
+    if not is_tensor(one) or not is_tensor(other):
+        return False
+    if one.element_type != other.element_type or one.get_num_dims() != other.get_num_dims():
+        return False
+    return all(a == b or DYNAMIC in (a, b) for a, b in zip(one.get_shape(), other.get_shape(), strict=True))
+
+
+def element_count(type: Attribute) -> int | None:
+    """Number of elements of a tensor type, or `None` when a dimension is dynamic."""
+    if not is_tensor(type):
+        return 1
+    count = 1
+    for dim in type.get_shape():
+        if dim == DYNAMIC:
+            return None
+        count *= dim
+    return count
+
+
+def byte_count(type: Attribute) -> int | None:
+    """Bytes of a value of the type, `None` when a dimension is dynamic; a boolean takes one byte, as in NumPy."""
+    if isinstance(type, TupleType):
+        sizes = [byte_count(field) for field in type.types]
+        return None if None in sizes else sum(size for size in sizes if size is not None)
+    count = element_count(type)
+    return None if count is None else count * _element_bytes(type)
+
+
+def _element_bytes(type: Attribute) -> int:
+    element = type.element_type if is_tensor(type) else type
+    return element.size if isinstance(element, FixedBitwidthType) else 8
+
+
+def check_tensors(types: Iterable[Attribute]) -> None:
+    """Reject types that are no ranked tensors of a supported element type.
+
+    Raises:
+        VerifyException: One of the types is not.
+    """
+    for type in types:
+        if not is_tensor(type):
+            raise VerifyException(f"expects ranked tensors, got {type}")
+        check_element_type(type.element_type)
+
+
+def broadcast_shapes(lhs: Sequence[int], rhs: Sequence[int]) -> Shape:
+    """Shape of an elementwise operation on two shapes; `?` against a size above 1 is that size.
+
+    Raises:
+        VerifyException: Two sizes differ and neither is 1.
+    Source: NumPy broadcasting; TVM `BroadcastRel`, src/relay/op/type_relations.cc.
+    """
+    rank = max(len(lhs), len(rhs))
+    left = (1,) * (rank - len(lhs)) + tuple(lhs)
+    right = (1,) * (rank - len(rhs)) + tuple(rhs)
+    shape: list[int] = []
+    for position, (a, b) in enumerate(zip(left, right, strict=True)):
+        if a == b or b == 1:
+            shape.append(a)
+        elif a == 1 or a == DYNAMIC:
+            shape.append(b)
+        elif b == DYNAMIC:
+            shape.append(a)
+        else:
+            raise VerifyException(
+                f"expects broadcast-compatible shapes, got {shape_text(lhs)} and {shape_text(rhs)} "
+                f"(dimension {position}: {a} vs {b})"
+            )
+    return tuple(shape)
+
+
+def normalize_axis(axis: int, rank: int) -> int:
+    """An axis counted from the front; negative axes count from the back, as in NumPy.
+
+    Raises:
+        VerifyException: The axis is out of range.
+    """
+    if not -rank <= axis < rank:
+        raise VerifyException(f"expects axes in [{-rank}, {rank}) for rank {rank}, got {axis}")
+    return axis + rank if axis < 0 else axis
+
+
+def normalize_axes(axes: Iterable[int], rank: int) -> tuple[int, ...]:
+    """Axes counted from the front, in increasing order.
+
+    Raises:
+        VerifyException: An axis is out of range or named twice.
+    """
+    result = sorted(normalize_axis(axis, rank) for axis in axes)
+    for one, other in pairwise(result):
+        if one == other:
+            raise VerifyException(f"expects distinct axes, axis {one} is named twice")
+    return tuple(result)
+
+
+def require_rank(type: Tensor, rank: int, operand: str) -> Shape:
+    """The shape of `type`.
+
+    Raises:
+        VerifyException: The rank is not `rank`.
+    """
+    shape = tuple(type.get_shape())
+    if len(shape) != rank:
+        raise VerifyException(f"expects '{operand}' of rank {rank}, got rank {len(shape)} ({shape_text(shape)})")
+    return shape
+
+
+def require_same_element(types: Sequence[Tensor]) -> Attribute:
+    """The element type that all `types` share.
+
+    Raises:
+        VerifyException: They differ.
+    """
+    for type in types[1:]:
+        if type.element_type != types[0].element_type:
+            raise VerifyException(
+                f"expects operands of one element type, got {types[0].element_type} and {type.element_type}"
+            )
+    return types[0].element_type

@@ -59,6 +59,8 @@ class FuseOp(IRDLOperation, ABC):
     """Arithmetic operations for one result element, where that does not depend on shapes."""
     TENSOR_OPERANDS: ClassVar[bool] = True
     """Whether all operands and results are ranked tensors; tuples are the exception."""
+    OPERANDS_FORM_TUPLE: ClassVar[bool] = False
+    """Whether the operands are one tuple to the fusion analysis, as they are in Relay: `concatenate`, `stack`."""
 
     def __init__(
         self,

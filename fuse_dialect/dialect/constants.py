@@ -1,0 +1,98 @@
+"""Values of constants: between NumPy arrays and the attributes of `arith.constant`, without Python lists.
+
+`DenseIntOrFPElementsAttr` holds the bytes of its elements, row-major and little-endian, or those of one element that
+stands for all of them (a splat). A boolean takes one byte there, and any byte but zero is true.
+"""
+
+import math
+import sys
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, TensorType
+from xdsl.ir import Attribute, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from fuse_dialect.dialect.op import Array
+from fuse_dialect.dialect.types import element_dtype, element_type_of, shape_text
+
+_TRUE = np.uint8(0xFF)
+"""How xDSL stores a true element: i1 is signless, and all its bits are set."""
+
+
+def constant_array(value: Attribute) -> Array:
+    """The elements of a constant's attribute.
+
+    Args:
+        value: `dense<...>` of a static shape, or a number, which gives an array of rank 0.
+
+    Returns:
+        A read-only array; it shares the attribute's memory wherever byte order and type allow.
+
+    Raises:
+        VerifyException: The attribute holds no elements (`dense_resource`), too few of them, or of a type that the
+            dialect does not know.
+    """
+    match value:
+        case DenseIntOrFPElementsAttr():
+            return _dense_array(value)
+        case IntegerAttr() | FloatAttr():
+            array = np.array(value.value.data, element_dtype(value.type))
+            array.flags.writeable = False
+            return array
+        case _:
+            raise VerifyException(f"expects the elements of the constant in the module, got {_summary(value)}")
+
+
+def _dense_array(value: DenseIntOrFPElementsAttr) -> Array:
+    shape = value.get_shape()
+    dtype = element_dtype(value.get_element_type())
+    data = value.data.data
+    stored = np.dtype(np.uint8) if dtype == np.bool_ else dtype
+    count = math.prod(shape)
+    if len(data) not in (stored.itemsize, count * stored.itemsize) or min(shape, default=0) < 0:
+        raise VerifyException(f"expects {count} elements of {shape_text(shape)}, got {len(data)} bytes")
+    flat = np.frombuffer(data, stored)
+    if sys.byteorder == "big":
+        flat = flat.byteswap()
+    if dtype == np.bool_:
+        flat = flat != 0
+    array = flat.reshape(shape) if flat.size == count else np.broadcast_to(flat.reshape(()), shape)
+    array.flags.writeable = False
+    return array
+
+
+def _summary(value: Attribute) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def constant_attribute(array: Array) -> DenseIntOrFPElementsAttr:
+    """The attribute of an array; an array that is a broadcast scalar is stored as a splat of one element.
+
+    Raises:
+        ValueError: The dialect has no element type for the array's dtype.
+    """
+    type = TensorType(element_type_of(array.dtype), array.shape)
+    if array.size > 1 and not any(array.strides):
+        array = array[(slice(0, 1),) * array.ndim]
+    if array.dtype == np.bool_:
+        array = array.astype(np.uint8) * _TRUE
+    if sys.byteorder == "big":
+        array = array.byteswap()
+    return DenseIntOrFPElementsAttr(type, BytesAttr(array.tobytes()))
+
+
+def constant(array: Array) -> arith.ConstantOp:
+    """The op whose result is the array."""
+    return arith.ConstantOp(constant_attribute(array))
+
+
+def constant_of(value: SSAValue) -> Array | None:
+    """The elements of a value that an `arith.constant` defines, or `None` when they are not known here."""
+    if not isinstance(value.owner, arith.ConstantOp):
+        return None
+    try:
+        return constant_array(value.owner.value)
+    except VerifyException:
+        return None

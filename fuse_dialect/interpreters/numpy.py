@@ -1,0 +1,167 @@
+"""Runs a module on NumPy arrays by asking each op for its meaning: the reference that every other way of running obeys.
+
+1. A value is an array of exactly the element type that the IR says, of a shape that fits the type; a tuple value is a
+   Python tuple. Both are checked after every op, so a wrong shape rule shows at the op that has it.
+2. `run_module` walks the ops of a function and drops a value after its last use.
+3. `numpy_functions` is the same meaning for xDSL's own `Interpreter`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects import arith, func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.utils.exceptions import InterpretationError, VerifyException
+
+from fuse_dialect.dialect.constants import constant_array
+from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.types import element_dtype, is_tensor
+from fuse_dialect.interpreters.entry import bind_inputs, check_has_body, functions_of, listed
+from fuse_dialect.interpreters.values import EvaluationError, Value, flatten, mismatch
+
+MAX_CALL_DEPTH = 128
+"""Calls within calls; a program that needs more calls itself without end."""
+
+
+def run_module(module: ModuleOp, inputs: Sequence[Array] | Mapping[str, Array], entry: str = "main") -> list[Array]:
+    """Run one function of a module.
+
+    Args:
+        module: A verified module.
+        inputs: Arguments in order, or by name: a name is the argument's name in the IR, or `arg<position>`.
+        entry: Name of the function.
+
+    Returns:
+        The function's results in order; a result that is a tuple gives its fields, in order.
+
+    Raises:
+        InterpretationError: The entry or an input is missing or of another type, or an op cannot be run; then it is an
+            `EvaluationError`, which knows the op.
+    """
+    runner = _Runner(module)
+    function = runner.function(entry)
+    arguments = bind_inputs(function, inputs)
+    return list(flatten(runner.call(function, arguments)))
+
+
+def evaluate(op: FuseOp, operands: Sequence[Value]) -> tuple[Value, ...]:
+    """The results of one op: its meaning, cast to the element types of the IR.
+
+    Raises:
+        EvaluationError: The op rejects the operands, or its result does not fit the declared type.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            values = op.evaluate(*cast(Sequence[Array], operands))
+            results = tuple(_cast(value, result.type) for value, result in zip(values, op.results, strict=True))
+    except (ValueError, TypeError, IndexError, ArithmeticError, VerifyException) as error:
+        raise EvaluationError(op, f"cannot be run: {error}") from error
+    except MemoryError as error:
+        raise EvaluationError(op, "cannot be run: not enough memory for the result") from error
+    _check_results(op, results)
+    return results
+
+
+def _cast(value: Any, type: Attribute) -> Value:
+    if is_tensor(type):
+        return np.asarray(value).astype(element_dtype(type.element_type), copy=False)
+    return value
+
+
+def _check_results(op: Operation, results: Sequence[Value]) -> None:
+    for index, (value, result) in enumerate(zip(results, op.results, strict=True)):
+        problem = mismatch(value, result.type)
+        if problem is not None:
+            raise EvaluationError(op, f"result {index} {problem}")
+
+
+def evaluate_constant(op: arith.ConstantOp) -> Array:
+    """The elements of a constant.
+
+    Raises:
+        EvaluationError: They are not in the module, or of a type that the dialect does not know.
+    """
+    try:
+        return constant_array(op.value)
+    except VerifyException as error:
+        raise EvaluationError(op, str(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """An op of a function, and the values that nobody needs after it."""
+
+    op: Operation
+    dead: tuple[SSAValue, ...]
+
+
+def _steps(function: func.FuncOp) -> list[_Step]:
+    """The function's ops in order, with the last uses; linear in the number of operands."""
+    needed: set[SSAValue] = set()
+    steps: list[_Step] = []
+    for op in list(function.body.block.ops)[::-1]:
+        values = dict.fromkeys((*op.operands, *op.results))
+        steps.append(_Step(op, tuple(value for value in values if value not in needed)))
+        needed.update(op.operands)
+    return steps[::-1]
+
+
+class _Runner:
+    """One run of a module: its functions, planned when first called."""
+
+    def __init__(self, module: ModuleOp):
+        self._functions = functions_of(module)
+        self._plans: dict[str, list[_Step]] = {}
+
+    def function(self, name: str) -> func.FuncOp:
+        """The function of a name.
+
+        Raises:
+            InterpretationError: There is none.
+        """
+        function = self._functions.get(name)
+        if function is None:
+            public = [name for name, op in self._functions.items() if op.sym_visibility is None]
+            raise InterpretationError(f"no function '{name}' in the module; there are {listed(public)}")
+        return function
+
+    def call(self, function: func.FuncOp, arguments: Sequence[Value], depth: int = 0) -> tuple[Value, ...]:
+        """Run a function; Python's stack grows with the depth of calls, never with the number of ops."""
+        check_has_body(function)
+        name = function.sym_name.data
+        plan = self._plans.get(name)
+        if plan is None:
+            plan = self._plans[name] = _steps(function)
+        values: dict[SSAValue, Value] = dict(zip(function.body.block.args, arguments, strict=True))
+        for step in plan:
+            op = step.op
+            operands = [values[operand] for operand in op.operands]
+            if isinstance(op, func.ReturnOp):
+                return tuple(operands)
+            for result, value in zip(op.results, self._results(op, operands, depth), strict=True):
+                values[result] = value
+            for value in step.dead:
+                values.pop(value, None)
+        raise EvaluationError(function, f"'@{name}' ends without 'func.return'")
+
+    def _results(self, op: Operation, operands: list[Value], depth: int) -> tuple[Value, ...]:
+        match op:
+            case FuseOp():
+                return evaluate(op, operands)
+            case arith.ConstantOp():
+                return (evaluate_constant(op),)
+            case func.CallOp():
+                return self._call(op, operands, depth + 1)
+            case _:
+                raise EvaluationError(op, "has no meaning in the NumPy interpreter")
+
+    def _call(self, op: func.CallOp, operands: list[Value], depth: int) -> tuple[Value, ...]:
+        if depth > MAX_CALL_DEPTH:
+            raise EvaluationError(op, f"exceeds {MAX_CALL_DEPTH} calls within calls")
+        callee = self._functions.get(op.callee.string_value())
+        if callee is None:
+            raise EvaluationError(op, f"calls '@{op.callee.string_value()}', which is not in the module")
+        return self.call(callee, operands, depth)

@@ -1,0 +1,70 @@
+"""Values at run time: what a type asks of them, and the error that names the op they come from."""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, TypeAlias, Union, cast
+
+import numpy as np
+from xdsl.dialects.builtin import TupleType
+from xdsl.interpreter import PythonValues
+from xdsl.ir import Attribute, Operation
+from xdsl.utils.exceptions import InterpretationError
+
+from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.dialect.op import Array
+from fuse_dialect.dialect.types import DYNAMIC, Tensor, element_dtype, is_tensor, shape_text
+
+Value: TypeAlias = Union[Array, "tuple[Value, ...]"]
+"""What an SSA value is at run time: an array, or a tuple of values."""
+
+
+class EvaluationError(OpError, InterpretationError):
+    """An op that cannot be run on the values it got, and why."""
+
+    def __init__(self, op: Operation, reason: str, hint: str | None = None):
+        super().__init__(op, f"'{op_name(op)}' op {reason}", hint)
+
+
+def op_name(op: Operation) -> str:
+    """The op's name as the IR spells it; for an op of an unknown dialect, too."""
+    name = getattr(op, "op_name", None)
+    return op.name if name is None else str(name.data)
+
+
+def flatten(values: Iterable[Value]) -> list[Array]:
+    """The arrays in the values: a tuple gives its fields, in order."""
+    arrays: list[Array] = []
+    stack = list(values)[::-1]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, tuple):
+            stack.extend(reversed(value))
+        else:
+            arrays.append(value)
+    return arrays
+
+
+def mismatch(value: Any, type: Attribute) -> str | None:
+    """Why a value is none of the type, as the end of a sentence; `None` when it is one."""
+    if isinstance(type, TupleType):
+        if not isinstance(value, tuple) or len(cast(PythonValues, value)) != len(type.types):
+            return f"expects a value of type {type}"
+        pairs = zip(cast(PythonValues, value), type.types, strict=True)
+        return next((problem for item, field in pairs if (problem := mismatch(item, field)) is not None), None)
+    if not is_tensor(type):
+        return f"has type {type}, which the NumPy interpreter does not know"
+    if not isinstance(value, np.ndarray):
+        return f"expects a value of type {type}, got a {value.__class__.__name__}"
+    array = cast(Array, value)
+    shape, dtype = _layout(type)
+    fits = len(shape) == array.ndim and all(
+        dim in (size, DYNAMIC) for dim, size in zip(shape, array.shape, strict=True)
+    )
+    if array.dtype == dtype and fits:
+        return None
+    return f"expects a value of type {type}, got {array.dtype} of shape {shape_text(array.shape)}"
+
+
+@lru_cache(4096)
+def _layout(type: Tensor) -> tuple[tuple[int, ...], "np.dtype[np.generic]"]:
+    return tuple(type.get_shape()), element_dtype(type.element_type)

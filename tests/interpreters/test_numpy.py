@@ -1,0 +1,221 @@
+"""The NumPy interpreter: functions, calls, constants, inputs, and errors that name the op."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+from xdsl.dialects import arith, func
+from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp, TensorType, TupleType, UnregisteredOp, f32, i64
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.interpreter import Interpreter, OpCounter
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.utils.exceptions import InterpretationError
+
+from fuse_dialect.dialect.constants import constant
+from fuse_dialect.dialect.elementwise import ExpOp
+from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.frontends.mlir import parse_mlir
+from fuse_dialect.interpreters.numpy import MAX_CALL_DEPTH, run_module
+from fuse_dialect.interpreters.numpy_functions import register_numpy
+from fuse_dialect.interpreters.values import EvaluationError, flatten
+
+ROW = TensorType(f32, [4])
+X = np.array([0.0, 1.0, -1.0, np.inf], np.float32)
+
+CHAIN = """
+func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %a = func.call @twice(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %c = arith.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+  func.return %a, %c : tensor<4xf32>, tensor<4xf32>
+}
+func.func private @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = fuse.exp %x : tensor<4xf32>
+  %b = fuse.exp %a : tensor<4xf32>
+  func.return %b : tensor<4xf32>
+}
+"""
+
+
+def module_of(ops: Sequence[Operation], arguments: Sequence[SSAValue], results: Sequence[SSAValue]) -> ModuleOp:
+    """A module whose `@main` has the block arguments' types; `ops` are its body."""
+    function = FuncOp("main", ([value.type for value in arguments], [value.type for value in results]))
+    for old, new in zip(arguments, function.body.block.args, strict=True):
+        old.replace_all_uses_with(new)
+    function.body.block.add_ops([*ops, ReturnOp(*results)])
+    return ModuleOp([function])
+
+
+def test_run_module_runs_calls_and_constants() -> None:
+    results = run_module(parse_mlir(CHAIN), [X])
+    np.testing.assert_array_equal(results[0], np.exp(np.exp(X)))
+    np.testing.assert_array_equal(results[1], np.array([1, 2, 3, 4], np.float32))
+
+
+def test_run_module_agrees_with_xdsl_interpreter() -> None:
+    module = parse_mlir(CHAIN)
+    counter = OpCounter()
+    interpreter = Interpreter(module, listeners=(counter,))
+    register_numpy(interpreter)
+    for one, other in zip(interpreter.call_op("main", (X,)), run_module(module, [X]), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert counter.ops["fuse.exp"] == 2
+
+
+def test_run_module_runs_another_entry() -> None:
+    (result,) = run_module(parse_mlir(CHAIN), [X], entry="twice")
+    np.testing.assert_array_equal(result, np.exp(np.exp(X)))
+
+
+@pytest.mark.parametrize("name", ["x", "arg0"])
+def test_run_module_takes_inputs_by_name(name: str) -> None:
+    assert run_module(parse_mlir(CHAIN), {name: X})[0].shape == (4,)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ([], r"'main' expects 1 inputs, got 0"),
+        ([X, X], r"'main' expects 1 inputs, got 2"),
+        ([X.astype(np.float64)], r"input 'x' expects a value of type tensor<4xf32>, got float64 of shape 4"),
+        ([X[:3]], r"input 'x' expects a value of type tensor<4xf32>, got float32 of shape 3"),
+        ([X[0]], r"input 'x' expects a value of type tensor<4xf32>, got a float32"),
+        ({"y": X}, r"no input 'x' among 'y'"),
+        ({"x": X, "y": X}, r"no argument takes the input 'y'; there are 'x'"),
+    ],
+)
+def test_run_module_diagnoses_wrong_inputs(inputs: Sequence[Array] | Mapping[str, Array], message: str) -> None:
+    with pytest.raises(InterpretationError, match=message):
+        run_module(parse_mlir(CHAIN), inputs)
+
+
+def test_run_module_diagnoses_a_missing_entry() -> None:
+    with pytest.raises(InterpretationError, match="no function 'start' in the module; there are 'main'"):
+        run_module(parse_mlir(CHAIN), [X], entry="start")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("func.func private @main() -> ()", r"'func.func' op '@main' has no body to run"),
+        (
+            "func.func @main() { cf.br ^next\n ^next: func.return }",
+            r"'func.func' op '@main' has 2 blocks, and branches cannot be run",
+        ),
+        ("func.func @main() { func.call @f() : () -> () func.return }", r"calls '@f', which is not in the module"),
+        ("func.func @main() { func.call @main() : () -> () func.return }", rf"exceeds {MAX_CALL_DEPTH} calls"),
+        (
+            "func.func @main(%x: tensor<4xf32>) { %y = tensor.empty() : tensor<4xf32> func.return }",
+            r"'tensor.empty' op has no meaning in the NumPy interpreter",
+        ),
+    ],
+)
+def test_run_module_diagnoses_what_it_cannot_run(text: str, message: str) -> None:
+    inputs = [X] if "%x" in text else []
+    with pytest.raises(EvaluationError, match=message):
+        run_module(parse_mlir(text), inputs)
+
+
+def test_run_module_names_an_unregistered_op() -> None:
+    op = UnregisteredOp.with_name("acme.frob").create(result_types=[ROW])
+    with pytest.raises(EvaluationError, match=r"'acme\.frob' op has no meaning") as caught:
+        run_module(module_of([op], [], op.results), [])
+    assert caught.value.op is op
+
+
+def test_run_module_diagnoses_a_constant_without_elements() -> None:
+    op = arith.ConstantOp(DenseResourceAttr.from_params("blob", ROW))
+    with pytest.raises(EvaluationError, match=r"'arith\.constant' op expects the elements"):
+        run_module(module_of([op], [], op.results), [])
+
+
+class _Wrong(ExpOp):
+    """An op whose meaning gives `value`."""
+
+    value: object = None
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        if isinstance(self.value, Exception):
+            raise self.value
+        return (self.value,)  # pyright: ignore[reportReturnType]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (
+            np.zeros(3, np.float32),
+            r"'fuse.exp' op result 0 expects a value of type tensor<4xf32>, got float32 of shape 3",
+        ),
+        (ValueError("bad axis"), r"'fuse.exp' op cannot be run: bad axis"),
+        (MemoryError(), r"'fuse.exp' op cannot be run: not enough memory"),
+    ],
+)
+def test_run_module_blames_the_op_with_the_wrong_meaning(value: object, message: str) -> None:
+    source = constant(X)
+    op = _Wrong(source.result)
+    op.value = value
+    with pytest.raises(EvaluationError, match=message) as caught:
+        run_module(module_of([source, op], [], op.results), [])
+    assert caught.value.op is op
+
+
+def test_run_module_casts_results_to_the_declared_element_type() -> None:
+    source = constant(X)
+    op = _Wrong(source.result)
+    op.value = np.arange(4)
+    (result,) = run_module(module_of([source, op], [], op.results), [])
+    assert result.dtype == np.float32
+
+
+def test_run_module_accepts_any_size_for_a_dynamic_dimension() -> None:
+    text = """func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {
+      %y = fuse.exp %x : tensor<?xf32>
+      func.return %y : tensor<?xf32>
+    }"""
+    assert run_module(parse_mlir(text), [X])[0].shape == (4,)
+
+
+def test_run_module_keeps_a_value_until_its_last_use() -> None:
+    text = """func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+      %a = fuse.exp %x : tensor<4xf32>
+      %b = fuse.exp %x : tensor<4xf32>
+      %unused = fuse.exp %a : tensor<4xf32>
+      func.return %b, %x, %b : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+    }"""
+    b, x, again = run_module(parse_mlir(text), [X])
+    np.testing.assert_array_equal(b, np.exp(X))
+    assert x is X
+    assert again is b
+
+
+def test_run_module_runs_a_chain_deeper_than_the_stack() -> None:
+    value: SSAValue = func.FuncOp("f", ([ROW], [])).body.block.args[0]
+    argument, ops = value, list[FuseOp]()
+    for _ in range(5000):
+        ops.append(ExpOp(value))
+        value = ops[-1].results[0]
+    (result,) = run_module(module_of(ops, [argument], [value]), [np.full(4, -np.inf, np.float32)])
+    assert result.shape == (4,)
+
+
+def test_flatten_gives_the_fields_of_tuples_in_order() -> None:
+    a, b, c = (np.array(i) for i in range(3))
+    assert flatten([(a, (b,)), c]) == [a, b, c]
+
+
+def test_tuple_inputs_are_checked() -> None:
+    type: Attribute = TupleType((ROW, TensorType(i64, [])))
+    module = ModuleOp([FuncOp("main", ([type], []))])
+    function = module.body.block.first_op
+    assert isinstance(function, FuncOp)
+    function.body.block.add_op(ReturnOp())
+    with pytest.raises(InterpretationError, match="input 'arg0' expects a value of type tuple"):
+        run_module(module, [X])
+
+
+def test_xdsl_interpreter_diagnoses_a_missing_callee() -> None:
+    call = CallOp("nobody", [], [])
+    interpreter = Interpreter(module_of([call], [], []))
+    register_numpy(interpreter)
+    with pytest.raises(EvaluationError, match="calls '@nobody'"):
+        interpreter.call_op("main", ())

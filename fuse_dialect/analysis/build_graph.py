@@ -1,0 +1,335 @@
+"""From the ops of one block to the `ForwardGraph` that fusion is decided on.
+
+1. Nodes are numbered in depth-first post-order from the block's results, operands in order; then from each unknown op
+   that nothing else reached, in block order. The order of pure ops in the block has no influence.
+2. An op is a node. Each *used* result of an op with several results is a node of its own, injective, and so is the
+   tuple that the operands of `concatenate` form: Relay has a `TupleGetItem` and a `Tuple` in these places.
+3. A value that other blocks, or the terminator, see *escapes*; so do values that come in from outside.
+4. A region is a graph of its own. To the graph around it, the op that holds it is one node, which also reads the
+   values that the region captures.
+
+Source: TVM `IndexedForwardGraph::Creator`, src/relay/transforms/fuse_ops.cc (v0.18).
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import cast
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType, TupleType, f32, f64, i1, i32, i64
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+from xdsl.traits import IsTerminator
+
+from fuse_dialect.analysis.forward_graph import ForwardGraph
+from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.pattern_kinds import kind_of, op_name
+from fuse_dialect.dialect.tuples import GetTupleElementOp, TupleOp
+from fuse_dialect.dialect.types import DYNAMIC, is_tensor
+from fuse_dialect.pattern_kind import PatternKind
+
+
+class Role(Enum):
+    """What a node of the graph is in the IR."""
+
+    OPERATOR = auto()
+    """An op of known kind: its group becomes a primitive."""
+    CONSTANT = auto()
+    """An `arith.constant`: it moves into a primitive or becomes an argument."""
+    TUPLE_OP = auto()
+    """`fuse.tuple` or `fuse.get_tuple_element`: it moves into a primitive only with an operator of its group."""
+    UNKNOWN = auto()
+    """An op of unknown kind, which stays where it is."""
+    RESULT = auto()
+    """One result of an op with several."""
+    OPERAND_TUPLE = auto()
+    """The tuple that the operands of an op form; it has no value of its own in the IR."""
+    INPUT = auto()
+    """A value from outside the block, or an argument of the block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node of the graph as the IR knows it."""
+
+    role: Role
+    op: Operation | None
+    """The op, or the op that a result or an operand tuple belongs to; `None` for an input."""
+    value: SSAValue | None
+    """The value of a result node or an input."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockGraph:
+    """The forward graph of a block, and what its nodes are."""
+
+    block: Block
+    graph: ForwardGraph
+    nodes: Sequence[Node]
+    dead: Sequence[Operation]
+    """Pure ops whose results nothing needs, in block order. They take no part in the graph."""
+
+
+def captured_values(op: Operation) -> list[SSAValue]:
+    """Values from outside that ops in the regions of `op` use, each once, in the order of their first use."""
+    captured: dict[SSAValue, None] = {}
+    for region in op.regions:
+        for inner in region.walk():
+            for operand in inner.operands:
+                owner = operand.owner
+                start = owner if isinstance(owner, Block) else owner.parent
+                if not _is_inside(start, op):
+                    captured[operand] = None
+    return list(captured)
+
+
+def _is_inside(block: Block | None, op: Operation) -> bool:
+    while block is not None:
+        parent = block.parent_op()
+        if parent is op:
+            return True
+        block = None if parent is None else parent.parent
+    return False
+
+
+def read_values(op: Operation) -> Sequence[SSAValue]:
+    """Values that the op depends on: its operands, then what its regions capture."""
+    return (*op.operands, *captured_values(op)) if op.regions else op.operands
+
+
+def check_ssa_order(block: Block) -> None:
+    """Check that every op of the block reads only values that exist by then; xDSL's verifier does not.
+
+    Raises:
+        OpError: An op reads a value that it or a later op defines. Every cycle shows up as such an op.
+    """
+    defined: set[Operation] = set()
+    for op in block.ops:
+        for value in read_values(op):
+            owner = value.owner
+            if isinstance(owner, Operation) and owner not in defined and owner.parent is block:
+                what = "its own result" if owner is op else f"a result of '{op_name(owner)}', which stands below it"
+                raise OpError(op, f"'{op_name(op)}' op reads {what}", "put the ops in SSA order, without cycles")
+        defined.add(op)
+
+
+_SCALAR_TYPES: Collection[Attribute] = (i1, i32, i64, f32, f64)
+
+
+def is_scalar_constant(op: Operation) -> bool:
+    """Whether the op is a constant that fuses as an elementwise op: one i1, i32, i64, f32 or f64.
+
+    Source: TVM `IsSimpleScalar`, src/relay/transforms/fuse_ops.cc.
+    """
+    if not isinstance(op, arith.ConstantOp):
+        return False
+    element: Attribute = op.result.type
+    if is_tensor(element):
+        if element.get_num_dims() != 0 or not isinstance(op.value, DenseIntOrFPElementsAttr):
+            return False
+        element = element.element_type
+    return element in _SCALAR_TYPES
+
+
+def edge_kind(kind: PatternKind, operand: SSAValue, result_type: Attribute) -> PatternKind:
+    """Kind of the edge into an op of kind `kind`: a broadcast between equal shapes is elementwise."""
+    if kind is not PatternKind.BROADCAST:
+        return kind
+    type = operand.type
+    if type is result_type:
+        return PatternKind.ELEMWISE
+    if isinstance(type, TensorType) and isinstance(result_type, TensorType) and type.shape == result_type.shape:
+        return PatternKind.ELEMWISE
+    return kind
+
+
+@dataclass(frozen=True, slots=True)
+class _OperandTuple:
+    """The key of the tuple that the operands of `op` form."""
+
+    op: Operation
+
+
+class _GraphBuilder:
+    """Numbers the nodes of one block. A *key* is the op, value or operand tuple that a node stands for."""
+
+    def __init__(self, block: Block):
+        self.block = block
+        self.index: dict[object, int] = {}
+        """Number of each finished key."""
+        self.nodes: list[Node] = []
+        self.kinds: list[PatternKind] = []
+        self.entered: list[tuple[object, list[tuple[object, PatternKind]]]] = []
+        """Keys with the keys that they read and the kinds of these edges, in the order of entering (root first)."""
+        self.escaping: set[object] = set()
+
+    def key_of(self, value: SSAValue) -> object:
+        """The op itself where it has this one result, else the value."""
+        owner = value.owner
+        if isinstance(owner, Operation) and owner.parent is self.block and len(owner.results) == 1:
+            return owner
+        return value
+
+    def visit(self, root: object) -> None:
+        """Number everything that `root` needs, then `root`."""
+        index = self.index
+        stack: list[tuple[object, Node | None, PatternKind]] = [(root, None, PatternKind.OPAQUE)]
+        while stack:
+            key, node, kind = stack.pop()
+            if node is not None:
+                index[key] = len(self.nodes)
+                self.nodes.append(node)
+                self.kinds.append(kind)
+            elif key not in index:
+                node, kind, reads = self.enter(key)
+                self.entered.append((key, reads))
+                stack.append((key, node, kind))
+                stack.extend((read, None, kind) for read, _ in reversed(reads) if read not in index)
+
+    def enter(self, key: object) -> tuple[Node, PatternKind, list[tuple[object, PatternKind]]]:
+        """What the key is, its kind, and what it reads over edges of which kinds."""
+        if isinstance(key, Operation):
+            return self.enter_op(key)
+        if isinstance(key, _OperandTuple):
+            reads = [(self.key_of(value), PatternKind.INJECTIVE) for value in key.op.operands]
+            return Node(Role.OPERAND_TUPLE, key.op, None), PatternKind.TUPLE, reads
+        value = cast(SSAValue, key)
+        if isinstance(value, OpResult) and value.op.parent is self.block:
+            return Node(Role.RESULT, value.op, value), PatternKind.INJECTIVE, [(value.op, PatternKind.INJECTIVE)]
+        self.escaping.add(key)
+        return Node(Role.INPUT, None, value), PatternKind.OPAQUE, []
+
+    def enter_op(self, op: Operation) -> tuple[Node, PatternKind, list[tuple[object, PatternKind]]]:
+        """See `enter`."""
+        if isinstance(op, arith.ConstantOp):
+            kind = PatternKind.ELEMWISE if is_scalar_constant(op) else PatternKind.OPAQUE
+            return Node(Role.CONSTANT, op, None), kind, []
+        kind = kind_of(op)
+        if kind is None:
+            reads = [(self.key_of(value), PatternKind.OPAQUE) for value in read_values(op)]
+            return Node(Role.UNKNOWN, op, None), PatternKind.OPAQUE, reads
+        if isinstance(op, TupleOp | GetTupleElementOp):
+            return Node(Role.TUPLE_OP, op, None), *self.enter_tuple_op(op)
+        if isinstance(op, FuseOp) and op.OPERANDS_FORM_TUPLE:
+            return Node(Role.OPERATOR, op, None), kind, [(_OperandTuple(op), kind)]
+        result_type = op.results[0].type if len(op.results) == 1 else None
+        reads = [
+            (self.key_of(value), kind if result_type is None else edge_kind(kind, value, result_type))
+            for value in read_values(op)
+        ]
+        return Node(Role.OPERATOR, op, None), kind, reads
+
+    def enter_tuple_op(self, op: TupleOp | GetTupleElementOp) -> tuple[PatternKind, list[tuple[object, PatternKind]]]:
+        """Kind and reads of a tuple op; a tuple that holds anything but tensors is not fused through."""
+        if isinstance(op, TupleOp):
+            kind = PatternKind.TUPLE
+            through = [isinstance(value.type, TensorType) for value in op.operands]
+        else:
+            fields = cast(TupleType, op.operands[0].type).types
+            through = [all(isinstance(field, TensorType) for field in fields)]
+            kind = PatternKind.INJECTIVE if through[0] else PatternKind.OPAQUE
+        keys = [self.key_of(value) for value in op.operands]
+        self.escaping.update(key for key, fuses in zip(keys, through, strict=True) if not fuses)
+        return kind, [(key, PatternKind.INJECTIVE) for key in keys]
+
+    def users(self) -> list[list[tuple[int, PatternKind]]]:
+        """For each node its users, in the order in which TVM pushes them: the consumer nearest to the root first."""
+        users: list[list[tuple[int, PatternKind]]] = [[] for _ in self.nodes]
+        index = self.index
+        for key, reads in self.entered:
+            if reads:
+                user = index[key]
+                for read, kind in reads:
+                    users[index[read]].append((user, kind))
+        return users
+
+
+def build_graph(block: Block, *, with_values: bool = False, embeds_constants: bool = False) -> BlockGraph:
+    """The forward graph of a block.
+
+    Args:
+        block: Any block; values that it uses from outside are inputs.
+        with_values: Whether to fill in what `max-function-args` needs.
+        embeds_constants: Whether constants will be embedded in primitives, so that they cost no argument.
+
+    Raises:
+        OpError: The block is not in SSA order, or the attribute `fuse.pattern_kind` is wrong on an op.
+
+    Complexity: O(ops + operands), times the nesting depth for ops that regions capture values for.
+    """
+    check_ssa_order(block)
+    builder = _GraphBuilder(block)
+    terminator = block.last_op if block.last_op is not None and block.last_op.has_trait(IsTerminator) else None
+    outputs = [] if terminator is None else [builder.key_of(value) for value in terminator.operands]
+    outputs.extend(builder.key_of(value) for value in _seen_by_other_blocks(block))
+    for key in outputs:
+        builder.visit(key)
+    builder.escaping.update(outputs)
+    dead: list[Operation] = []
+    for op in block.ops:
+        if op is not terminator and op not in builder.index:
+            if isinstance(op, arith.ConstantOp) or kind_of(op) is not None:
+                dead.append(op)
+            else:
+                builder.visit(op)
+    nodes = builder.nodes
+    reads, defines, weights = _values(nodes, embeds_constants) if with_values else ((), (), ())
+    escapes = [False] * len(nodes)
+    for key in builder.escaping:
+        escapes[builder.index[key]] = True
+    graph = ForwardGraph(builder.kinds, builder.users(), escapes, reads, defines, weights)
+    return BlockGraph(block, graph, nodes, [op for op in dead if op not in builder.index])
+
+
+def _seen_by_other_blocks(block: Block) -> Iterable[SSAValue]:
+    """Results of the block's ops that later blocks of its region use."""
+    region = block.parent
+    if region is None or len(region.blocks) == 1:
+        return
+    for op in block.ops:
+        for result in op.results:
+            if any(not _is_in_block(use.operation, block) for use in result.uses):
+                yield result
+
+
+def _is_in_block(op: Operation | None, block: Block) -> bool:
+    while op is not None:
+        if op.parent is block:
+            return True
+        op = op.parent_op()
+    return False
+
+
+def _values(nodes: Sequence[Node], embeds_constants: bool) -> tuple[list[list[int]], list[list[int]], list[int]]:
+    """What each node reads and defines, by number of the value, and the arguments that passing each value costs."""
+    number: dict[SSAValue, int] = {}
+    weights: list[int] = []
+
+    def number_of(value: SSAValue) -> int:
+        if value not in number:
+            number[value] = len(weights)
+            is_embedded = embeds_constants and isinstance(value.owner, arith.ConstantOp)
+            weights.append(0 if is_embedded else argument_weight(value.type))
+        return number[value]
+
+    reads: list[list[int]] = []
+    defines: list[list[int]] = []
+    for node in nodes:
+        if node.value is not None:
+            read, defined = (), (node.value,)
+        elif node.op is None or node.role is Role.OPERAND_TUPLE:
+            read, defined = (), ()
+        else:
+            read, defined = read_values(node.op), node.op.results
+        reads.append([number_of(value) for value in read])
+        defines.append([number_of(value) for value in defined])
+    return reads, defines, weights
+
+
+def argument_weight(type: Attribute) -> int:
+    """Arguments that a value of the type costs a kernel: itself, and one for each dynamic dimension.
+
+    Source: TVM `CountArgs_`, src/relay/analysis/graph_partitioner.cc.
+    """
+    return 1 + type.get_shape().count(DYNAMIC) if is_tensor(type) else 1

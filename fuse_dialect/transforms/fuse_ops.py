@@ -1,0 +1,111 @@
+"""`fuse-ops`: group operators as TVM does, and outline each group as a primitive function.
+
+For every function that is not primitive itself, and for every block in it:
+
+1. build the forward graph of the block (`analysis/build_graph.py`);
+2. find the immediate post-dominators, and merge nodes into groups by rule (`analysis/partition.py`);
+3. outline the groups (`transforms/outline.py`).
+
+Source: TVM `FuseOps`, src/relay/transforms/fuse_ops.cc (v0.18).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
+
+from fuse_dialect.analysis.build_graph import BlockGraph, build_graph
+from fuse_dialect.analysis.partition import FusionPlan, partition
+from fuse_dialect.dialect.pattern_kinds import kind_of
+from fuse_dialect.transforms.group import groups_of
+from fuse_dialect.transforms.outline import PRIMITIVE_ATTRIBUTE, outline
+from fuse_dialect.transforms.primitives import Primitives
+
+COMPILER_ATTRIBUTE = "fuse.compiler"
+"""Name of the attribute that gives a function to another compiler: it is left alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockFusion:
+    """What fusion will do to one block, and why."""
+
+    block_graph: BlockGraph
+    plan: FusionPlan
+
+
+@dataclass(frozen=True)
+class FuseOpsPass(ModulePass):
+    """Group operators into primitive functions, exactly as TVM's FuseOps does."""
+
+    name = "fuse-ops"
+
+    opt_level: int = 2
+    """0 makes every operator its own primitive; any other level fuses."""
+    max_depth: int = 256
+    """Most nodes that a primitive may count, in TVM's way of counting; 0 or less is no limit."""
+    max_function_args: int = 0
+    """Most arguments and results of a primitive, a dynamic dimension counting as one more; 0 is no limit."""
+    link_params: bool = False
+    """Copy constants into the primitives that use them, instead of passing them as arguments."""
+    dedup: bool = True
+    """Let groups of the same structure share one primitive."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Fuse the operators of all functions of the module."""
+        primitives = Primitives(op, self.dedup)
+        for function in [inner for inner in op.walk() if isinstance(inner, func.FuncOp)]:
+            if function.is_declaration or {PRIMITIVE_ATTRIBUTE, COMPILER_ATTRIBUTE} & function.attributes.keys():
+                continue
+            self.fuse_function(function, primitives)
+
+    def fuse_function(self, function: func.FuncOp, primitives: Primitives) -> None:
+        """Fuse the operators of one function."""
+        fusions = [self.plan_block(block) for block in fusible_blocks(function)]
+        groups = [
+            group
+            for fusion in fusions
+            for group in groups_of(fusion.block_graph, fusion.plan, link_params=self.link_params)
+        ]
+        for fusion in fusions:
+            for dead in reversed(fusion.block_graph.dead):
+                dead.detach()
+                dead.drop_all_references()
+        outline(function, groups, primitives)
+
+    def plan_block(self, block: Block) -> BlockFusion:
+        """Decide, without changing anything, how the ops of a block are grouped.
+
+        Raises:
+            PassFailedException: The block is not in SSA order, or an option has no meaning.
+        """
+        if self.max_function_args < 0:
+            raise PassFailedException(f"option 'max-function-args' expects 0 or more, got {self.max_function_args}")
+        block_graph = build_graph(block, with_values=self.max_function_args > 0, embeds_constants=self.link_params)
+        plan = partition(
+            block_graph.graph,
+            opt_level=self.opt_level,
+            max_depth=self.max_depth if self.max_depth > 0 else None,
+            max_function_args=self.max_function_args,
+        )
+        return BlockFusion(block_graph, plan)
+
+
+def fusible_blocks(function: func.FuncOp) -> Iterable[Block]:
+    """Blocks of the function, and those inside ops that are no operators themselves, outer blocks first."""
+    pending = list(reversed(function.body.blocks))
+    while pending:
+        block = pending.pop()
+        yield block
+        inner = [
+            nested
+            for op in block.ops
+            if op.regions and kind_of(op) is None
+            for region in op.regions
+            for nested in region.blocks
+        ]
+        pending.extend(reversed(inner))

@@ -1,0 +1,139 @@
+"""Outlining: each group of a fusion plan becomes a private function with the attribute `primitive`, and one call.
+
+1. A group is outlined when it holds an operator, even a single one. Constants and tuple ops move along with the
+   operators of their group; alone they stay.
+2. Arguments stand in the order in which a depth-first walk from the group's root first meets them, operands in order.
+   The results are those of the root that something reads.
+3. Ops move, they are not copied: attributes that nobody knows, locations and name hints stay with them.
+4. Groups of the same structure share one function: same ops, attributes and types, wired alike. Locations do not count;
+   each call carries the location of its own root.
+5. Names are `fused_<op>_<op>`, made unique in the module with a number, and follow from the block order alone.
+
+Source: TVM `FuseMutator`, src/relay/transforms/fuse_ops.cc (v0.18).
+"""
+
+from collections.abc import Iterable, Sequence
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import FunctionType, StringAttr, UnitAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from fuse_dialect.dialect.opaque import StopFusionOp
+from fuse_dialect.transforms.group import Group
+from fuse_dialect.transforms.primitives import Primitives
+
+PRIMITIVE_ATTRIBUTE = "primitive"
+"""Name of the unit attribute that marks an outlined function."""
+
+
+def outline(function: func.FuncOp, groups: Iterable[Group], primitives: Primitives) -> None:
+    """Move each group of `function` into a primitive function, and leave a call in its place.
+
+    Args:
+        function: The function that holds the groups; new functions follow it in its block.
+        groups: Groups of all blocks of the function, those of one block in block order of their roots.
+        primitives: The module's primitive functions; it grows.
+
+    Complexity: O(ops + operands).
+    """
+    replacement: dict[SSAValue, SSAValue] = {}
+    created: list[func.FuncOp] = []
+    shared: list[Operation] = []
+    for group in groups:
+        call = _call_of(group, replacement)
+        structure = primitives.structure(group) if primitives.dedup else None
+        callee = primitives.find(structure)
+        if callee is None:
+            name = primitives.unique_name(group.ops)
+            callee = primitives.add(structure, name)
+            created.append(_move_into_function(name, group))
+        else:
+            for op in group.ops:
+                op.detach()
+            shared.extend(group.ops)
+        call.properties["callee"] = callee
+    _remove_stop_fusion(function, replacement)
+    _replace_operands(function, replacement)
+    for op in shared:
+        op.drop_all_references()
+    block = function.parent
+    assert block is not None, "a function to outline from is part of a module"
+    block.insert_ops_after(created, function)
+
+
+def _call_of(group: Group, replacement: dict[SSAValue, SSAValue]) -> func.CallOp:
+    """A call, still without a callee, in the place of the group's root."""
+    call = func.CallOp.create(
+        operands=[replacement.get(value, value) for value in group.arguments],
+        result_types=[value.type for value in group.results],
+        location=group.root.location,
+    )
+    for old, new in zip(group.results, call.results, strict=True):
+        new.name_hint = old.name_hint
+        replacement[old] = new
+    block = group.root.parent
+    assert block is not None, "the ops of a group are in the block that was analysed"
+    block.insert_op_before(call, group.root)
+    return call
+
+
+def _move_into_function(name: str, group: Group) -> func.FuncOp:
+    body = Block(arg_types=[value.type for value in group.arguments])
+    inner: dict[SSAValue, SSAValue] = {}
+    for value, argument in zip(group.arguments, body.args, strict=True):
+        argument.name_hint = value.name_hint
+        inner[value] = argument
+    for op in group.ops:
+        op.detach()
+        _rewire(op, inner)
+        for region in op.regions:
+            for nested in region.walk():
+                _rewire(nested, inner)
+    body.add_ops(_with_embedded_constants(group, inner))
+    body.add_op(func.ReturnOp.create(operands=group.results))
+    return func.FuncOp.create(
+        properties={
+            "sym_name": StringAttr(name),
+            "function_type": FunctionType.from_lists(
+                [value.type for value in group.arguments], [value.type for value in group.results]
+            ),
+            "sym_visibility": StringAttr("private"),
+        },
+        attributes={PRIMITIVE_ATTRIBUTE: UnitAttr()},
+        regions=[Region(body)],
+        location=group.root.location,
+    )
+
+
+def _with_embedded_constants(group: Group, inner: dict[SSAValue, SSAValue]) -> Sequence[Operation]:
+    """The ops to put into the function: copies of the constants that the group embeds, then its own ops."""
+    if not group.embedded:
+        return group.ops
+    copies: list[Operation] = []
+    for constant in group.embedded:
+        copy = constant.clone()
+        copies.append(copy)
+        inner[constant.results[0]] = copy.results[0]
+    for op in group.ops:
+        _rewire(op, inner)
+    return (*copies, *group.ops)
+
+
+def _rewire(op: Operation, replacement: dict[SSAValue, SSAValue]) -> None:
+    """Put new operands in the place of old ones, at once: one by one costs the number of operands each time."""
+    if any(value in replacement for value in op.operands):
+        op.operands = [replacement.get(value, value) for value in op.operands]
+
+
+def _remove_stop_fusion(function: func.FuncOp, replacement: dict[SSAValue, SSAValue]) -> None:
+    """Let the users of every `fuse.stop_fusion` read its operand: the barrier has done its work."""
+    for op in list(function.walk()):
+        if isinstance(op, StopFusionOp) and op.result.type == op.input.type:
+            replacement[op.result] = replacement.get(op.input, op.input)
+            op.detach()
+            op.drop_all_references()
+
+
+def _replace_operands(function: func.FuncOp, replacement: dict[SSAValue, SSAValue]) -> None:
+    for op in function.walk():
+        _rewire(op, replacement)

@@ -1,0 +1,121 @@
+"""The primitive functions of a module: unique names, and one function for each structure."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from io import StringIO
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.printer import Printer
+
+from fuse_dialect.dialect.pattern_kinds import op_name
+from fuse_dialect.transforms.group import Group
+
+LONGEST_NAME = 80
+"""Characters of a primitive's name before its number; TVM caps its names too (`kMaxFuncNameLength`)."""
+
+
+@dataclass(slots=True)
+class Primitives:
+    """The primitive functions of one module: what exists, under which name, and with which structure."""
+
+    module: ModuleOp
+    dedup: bool = True
+    _names: set[str] = field(default_factory=set)
+    _next_suffix: dict[str, int] = field(default_factory=dict)
+    _by_structure: dict[object, SymbolRefAttr] = field(default_factory=dict)
+    _numbers: dict[Attribute, int] = field(default_factory=dict)
+    _numbers_by_identity: dict[int, tuple[Attribute, int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for op in self.module.walk():
+            symbol = op.properties.get("sym_name") or op.attributes.get("sym_name")
+            if isinstance(symbol, StringAttr):
+                self._names.add(symbol.data)
+
+    def unique_name(self, ops: Iterable[Operation]) -> str:
+        """A new symbol `fused_<op>_<op>`; constants are not named."""
+        words = [_symbol_word(op) for op in ops if not isinstance(op, arith.ConstantOp)]
+        base = "_".join(["fused", *words])
+        if len(base) > LONGEST_NAME:
+            kept = base[:LONGEST_NAME].rsplit("_", 1)[0]
+            base = f"{kept}_etc{len(words)}"
+        name = base
+        while name in self._names:
+            suffix = self._next_suffix.get(base, 0)
+            self._next_suffix[base] = suffix + 1
+            name = f"{base}_{suffix}"
+        self._names.add(name)
+        return name
+
+    def structure(self, group: Group) -> object:
+        """A key that is equal for groups of the same structure."""
+        reference: dict[SSAValue, int] = {value: index for index, value in enumerate(group.arguments)}
+        parts: list[object] = [tuple(self._number(value.type) for value in group.arguments)]
+        for constant in group.embedded:
+            parts.append(self._dictionary(constant.properties))
+            reference.setdefault(constant.results[0], len(reference))
+        for op in group.ops:
+            operands = tuple([reference[value] for value in op.operands])
+            attributes = self._dictionary(op.attributes) if op.attributes else ()
+            properties = self._dictionary(op.properties) if op.properties else ()
+            results = tuple(self._number(result.type) for result in op.results)
+            regions = _region_text(op, reference) if op.regions else ""
+            parts.append((op_name(op), operands, attributes, properties, results, regions))
+            for result in op.results:
+                reference[result] = len(reference)
+        parts.append(tuple(reference[value] for value in group.results))
+        return tuple(parts)
+
+    def _dictionary(self, items: Mapping[str, Attribute]) -> tuple[tuple[str, int], ...]:
+        return tuple(sorted((name, self._number(value)) for name, value in items.items()))
+
+    def _number(self, attribute: Attribute) -> int:
+        """Equal attributes have equal numbers; hashing an attribute is slow, so identical objects are met first."""
+        known = self._numbers_by_identity.get(id(attribute))
+        if known is None:
+            number = self._numbers.setdefault(attribute, len(self._numbers))
+            self._numbers_by_identity[id(attribute)] = known = (attribute, number)
+        return known[1]
+
+    def find(self, structure: object) -> SymbolRefAttr | None:
+        """The function that already has this structure, unless functions are not shared."""
+        return self._by_structure.get(structure) if self.dedup else None
+
+    def add(self, structure: object, name: str) -> SymbolRefAttr:
+        """Remember that the function `name` has this structure."""
+        symbol = SymbolRefAttr(name)
+        if self.dedup:
+            self._by_structure[structure] = symbol
+        return symbol
+
+
+def _symbol_word(op: Operation) -> str:
+    """The op's name without its dialect, as part of a symbol: `conv2d`, `nn_conv2d`."""
+    name = op_name(op)
+    word = name.split(".", 1)[-1]
+    return "".join(char if char.isalnum() or char == "_" else "_" for char in word)
+
+
+class _StructurePrinter(Printer):
+    """Prints values as numbers in the order of their first appearance, whatever their name hints are."""
+
+    def __init__(self, stream: StringIO, numbers: dict[SSAValue, int]):
+        super().__init__(stream, print_generic_format=True)
+        self.numbers = numbers
+
+    def print_ssa_value(self, value: SSAValue) -> str:
+        """Print the number of the value."""
+        name = f"%{self.numbers.setdefault(value, len(self.numbers))}"
+        self.print_string(name)
+        return name
+
+
+def _region_text(op: Operation, reference: Mapping[SSAValue, int]) -> str:
+    """The op's regions as text that does not depend on names."""
+    stream = StringIO()
+    printer = _StructurePrinter(stream, dict(reference))
+    for region in op.regions:
+        printer.print_region(region)
+    return stream.getvalue()

@@ -1,0 +1,54 @@
+"""Runs a recursive function on a stack that is deep enough for deeply nested input.
+
+xDSL's parser, verifier and printer recurse over nested regions, types and attributes. Python's default limit stops
+them at some 120 nested regions; the main thread's stack (8 MiB) would not carry a much greater limit, so the second
+attempt runs on a thread of its own.
+"""
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from fuse_dialect.diagnostics import FuseError
+
+_FRAMES = 60_000
+"""Python frames; a nested region takes about eight of them in the parser."""
+_STACK_BYTES = 512 * 1024 * 1024
+"""Address space, not memory: pages that are not touched cost nothing."""
+
+_Result = TypeVar("_Result")
+
+
+def call_with_deep_stack(function: Callable[[], _Result]) -> _Result:
+    """The result of `function()`, with room for some thousand levels of nesting.
+
+    Raises:
+        FuseError: The recursion is deeper than that too.
+        BaseException: Whatever `function` raises.
+    """
+    results: list[_Result] = []
+    errors: list[BaseException] = []
+
+    def target() -> None:
+        try:
+            results.append(function())
+        except BaseException as error:
+            errors.append(error)
+
+    old_limit, old_size = sys.getrecursionlimit(), threading.stack_size(_STACK_BYTES)
+    sys.setrecursionlimit(max(old_limit, _FRAMES))
+    try:
+        thread = threading.Thread(target=target, daemon=True)
+        thread.start()
+        thread.join()
+    except RuntimeError as error:
+        raise FuseError("input is nested too deeply, and no larger stack can be had") from error
+    finally:
+        sys.setrecursionlimit(old_limit)
+        threading.stack_size(old_size)
+    if errors:
+        if isinstance(errors[0], RecursionError):
+            raise FuseError("input is nested too deeply") from errors[0]
+        raise errors[0]
+    return results[0]

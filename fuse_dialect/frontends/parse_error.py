@@ -1,0 +1,78 @@
+"""xDSL's parse errors, said in the package's single format."""
+
+from collections.abc import Iterator
+
+from xdsl.utils.exceptions import MultipleSpansParseError, ParseError
+from xdsl.utils.lexer import Span
+
+from fuse_dialect.diagnostics import FuseError, SourceLocation
+
+_AnySpan = Span[str] | Span[bytes]
+
+_SNIPPET_WIDTH = 120
+"""Columns of source shown; a line that holds a large constant may have millions."""
+_TAIL_WIDTH = 40
+"""Columns shown after the place of an error in a long line."""
+
+
+def diagnose_parse_error(error: ParseError, line_offset: int = 0) -> FuseError:
+    """The parse error with its place, and the source line with a caret as notes.
+
+    Args:
+        error: What the parser raised.
+        line_offset: Lines before the text in its file.
+    """
+    notes = list(_snippet(error.span))
+    if isinstance(error, MultipleSpansParseError):
+        for span, message in error.refs:
+            notes.append(f"{_place(span, line_offset)}: {message or error.ref_text or 'see here'}")
+    message, *rest = error.msg.splitlines() or ["syntax error"]
+    if message.startswith(" "):
+        # Some of xDSL's messages are only the end of a sentence, " in block definition".
+        message = f"unexpected {_quoted(error.span)}{message}"
+    return FuseError(sentence(message), _place(error.span, line_offset), (*rest, *notes), _hint(message))
+
+
+def sentence(message: str) -> str:
+    """A message in the package's form: lower case, no final period, nothing that a terminal would obey."""
+    message = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
+    message = message.strip().rstrip(".!")
+    if len(message) > 1 and message[0].isupper() and not message[1].isupper():
+        return message[0].lower() + message[1:]
+    return message
+
+
+def _quoted(span: _AnySpan) -> str:
+    return f"'{span.text}'" if span.text else "end of input"
+
+
+def _place(span: _AnySpan, line_offset: int) -> SourceLocation:
+    location = span.get_location()
+    return SourceLocation(location.file, location.line + line_offset, location.col)
+
+
+def _snippet(span: _AnySpan) -> Iterator[str]:
+    """The source line of the span, and a line of carets below it."""
+    text = span.input.content
+    if isinstance(text, bytes):
+        return
+    start = span.input.get_start_of_line(span.start)
+    line = text[start : span.input.get_end_of_line(span.start)].removesuffix("\r")
+    column = min(span.start - start, len(line))
+    width = max(1, min(span.end - start, len(line)) - column)
+    if len(line) > _SNIPPET_WIDTH:
+        first = max(0, column + _TAIL_WIDTH - _SNIPPET_WIDTH)
+        line, column = line[first : first + _SNIPPET_WIDTH], column - first
+        width = min(width, _TAIL_WIDTH)
+    if not line.strip():
+        return
+    yield "".join(c if c.isprintable() or c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in line)
+    yield "".join("\t" if c == "\t" else " " for c in line[:column]) + "^" * width
+
+
+def _hint(message: str) -> str | None:
+    if "is not registered" in message:
+        return "--allow-unregistered-dialect reads operations of unknown dialects in their generic form"
+    if "does not have a custom format" in message:
+        return 'an unregistered operation must be spelled in its generic form, "dialect.name"(...) : (...) -> ...'
+    return None

@@ -1,0 +1,77 @@
+"""Where the operations of a parsed module stand in the text, for errors that say `file:line:col`.
+
+MLIR stores a location on every operation. xDSL stores only what `loc(...)` spells, and inventing one would change what
+is printed; so positions are kept beside the module, as offsets, and become lines when an error asks.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
+from xdsl.ir import Attribute, Operation
+
+from fuse_dialect.diagnostics import SourceLocation
+
+
+@dataclass(eq=False, slots=True)
+class SourceMap:
+    """Positions of operations in one source text."""
+
+    file: str
+    text: str = field(repr=False)
+    line_offset: int = 0
+    """Lines before `text` in the file; not 0 for the later parts of a split file."""
+    offsets: dict[Operation, int] = field(default_factory=dict[Operation, int], repr=False)
+    """Offset of the operation's name in `text`, in code points."""
+    _line_starts: list[int] = field(default_factory=list[int], init=False, repr=False)
+
+    def place(self, offset: int) -> SourceLocation:
+        """Line and column of an offset in the text.
+
+        Complexity: O(len(text)) the first time, then O(log lines).
+        """
+        if not self._line_starts:
+            self._line_starts = list(_line_starts(self.text))
+        line = bisect_right(self._line_starts, offset)
+        return SourceLocation(self.file, line + self.line_offset, offset - self._line_starts[line - 1] + 1)
+
+    def locate(self, op: Operation) -> SourceLocation:
+        """The best known place of `op`.
+
+        An explicit `loc(...)` comes first, then the place in the text; an operation that a pass has built has neither,
+        and stands where its closest ancestor stands. Without any, the file alone.
+        """
+        current: Operation | None = op
+        while current is not None:
+            if (explicit := _explicit_location(current.location)) is not None:
+                return explicit
+            if (offset := self.offsets.get(current)) is not None:
+                return self.place(offset)
+            current = current.parent_op()
+        return SourceLocation(self.file)
+
+
+def _line_starts(text: str) -> Iterator[int]:
+    start = 0
+    while True:
+        yield start
+        start = text.find("\n", start) + 1
+        if start == 0:
+            return
+
+
+def _explicit_location(location: Attribute) -> SourceLocation | None:
+    """The file, line and column that a location attribute names first, if it names any."""
+    match location:
+        case FileLineColLoc():
+            return SourceLocation(location.filename.data, location.line.data, location.column.data)
+        case NameLoc():
+            return _explicit_location(location.location)
+        case CallSiteLoc():
+            return _explicit_location(location.callee)
+        case FusedLoc(locations=ArrayAttr() as parts):
+            found = (_explicit_location(part) for part in parts)
+            return next((place for place in found if place is not None), None)
+        case _:
+            return None

@@ -4,11 +4,16 @@ from types import ModuleType
 
 from xdsl.ir import Dialect
 
-from fuse_dialect.dialect import elementwise
+from fuse_dialect.dialect import activation, conversion, elementwise, trigonometry
 from fuse_dialect.dialect.attributes import PatternKindAttr
 from fuse_dialect.dialect.op import FuseOp
 
-FAMILIES: tuple[ModuleType, ...] = (elementwise,)
+FAMILIES: tuple[ModuleType, ...] = (
+    elementwise,
+    trigonometry,
+    activation,
+    conversion,
+)
 """The op families, in the order of the reference pages."""
 
 

@@ -1,0 +1,167 @@
+"""Conversion between element types, and tensors of one number: kind `elemwise`."""
+
+from abc import ABC
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import irdl_op_definition, traits_def
+from xdsl.utils.exceptions import VerifyException
+
+from fuse_dialect.dialect import scalars
+from fuse_dialect.dialect.attributes import OpPatternKind
+from fuse_dialect.dialect.fields import tensor_operand, tensor_result
+from fuse_dialect.dialect.op import Array, MapOp
+from fuse_dialect.dialect.types import (
+    DYNAMIC,
+    are_compatible,
+    element_dtype,
+    is_unsigned,
+    require_rank,
+    require_same_element,
+    shape_text,
+    with_element,
+)
+from fuse_dialect.pattern_kind import PatternKind
+
+
+@irdl_op_definition
+class CastOp(MapOp):
+    """Each element in another type, as a C cast.
+
+    Floats truncate toward zero, wider integers lose their upper bits, anything but zero becomes true. What a float
+    outside the range of an integer type becomes is undefined.
+
+    Shapes: any, unchanged.
+    Types: any to any; the result type must be spelled out.
+    Kind: elemwise.
+    Cost: one operation an element.
+    Source: `numpy.ndarray.astype`, ONNX Cast, Relay `cast`, StableHLO `convert`.
+    """
+
+    name = "fuse.cast"
+    traits = traits_def(OpPatternKind(PatternKind.ELEMWISE))
+
+    input = tensor_operand()
+    result = tensor_result()
+
+    def infer_types(self) -> Sequence[Attribute] | None:
+        """Nothing: the result type says what to convert to."""
+        return None
+
+    def verify_(self) -> None:
+        """Check that the shape stays."""
+        super().verify_()
+        expected = with_element(self.input.type, self.result.type.element_type)
+        if not are_compatible(expected, self.result.type):
+            raise VerifyException(f"expects a result of type {expected}, got {self.result.type}")
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """`numpy.ndarray.astype`."""
+        with np.errstate(all="ignore"):
+            return (operands[0].astype(element_dtype(self.result.type.element_type)),)
+
+    def scalar_body(self, *elements: SSAValue) -> SSAValue:
+        """The conversion that `arith` has for the two types."""
+        return scalars.convert(
+            elements[0],
+            scalars.signless(self.result.type.element_type),
+            unsigned_source=is_unsigned(self.input.type),
+            unsigned_target=is_unsigned(self.result.type),
+        )
+
+
+@irdl_op_definition
+class FullOp(MapOp):
+    """A tensor of one number.
+
+    Shapes: rank 0 to the static shape of the result type, which must be spelled out.
+    Types: any, unchanged.
+    Kind: elemwise.
+    Cost: no operations.
+    Source: `numpy.full`, ONNX ConstantOfShape, Relay `full`, StableHLO `broadcast_in_dim` of a scalar.
+    """
+
+    name = "fuse.full"
+    traits = traits_def(OpPatternKind(PatternKind.ELEMWISE))
+    FLOPS_PER_RESULT_ELEMENT: ClassVar[int] = 0
+
+    fill = tensor_operand()
+    result = tensor_result()
+
+    def infer_types(self) -> Sequence[Attribute] | None:
+        """Nothing: the result type says how many elements there are."""
+        require_rank(self.fill.type, 0, "fill")
+        return None
+
+    def verify_(self) -> None:
+        """Check that the elements keep their type and are known in number."""
+        super().verify_()
+        require_same_element((self.fill.type, self.result.type))
+        if DYNAMIC in self.result.type.get_shape():
+            raise VerifyException(f"expects a static result shape, got {shape_text(self.result.type.get_shape())}")
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """`numpy.full`."""
+        (fill,) = operands
+        return (np.full(self.result.type.get_shape(), fill, fill.dtype),)
+
+    def scalar_body(self, *elements: SSAValue) -> SSAValue:
+        """The number."""
+        return elements[0]
+
+
+class ConstantLikeOp(MapOp, ABC):
+    """A tensor of the operand's type that holds one known number; the operand's elements are not read."""
+
+    FLOPS_PER_RESULT_ELEMENT: ClassVar[int] = 0
+    NUMBER: ClassVar[int]
+    """The number."""
+
+    input = tensor_operand()
+    result = tensor_result()
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """The operand's type."""
+        return (self.input.type,)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """`numpy.full_like`."""
+        return (np.full_like(operands[0], self.NUMBER),)
+
+    def scalar_body(self, *elements: SSAValue) -> SSAValue:
+        """The number."""
+        return scalars.constant(self.NUMBER, elements[0].type)
+
+
+@irdl_op_definition
+class ZerosLikeOp(ConstantLikeOp):
+    """Zeros in the shape of the operand.
+
+    Shapes: any, unchanged.
+    Types: any, unchanged.
+    Kind: elemwise.
+    Cost: no operations.
+    Source: `numpy.zeros_like`, Relay `zeros_like`.
+    """
+
+    name = "fuse.zeros_like"
+    traits = traits_def(OpPatternKind(PatternKind.ELEMWISE))
+    NUMBER: ClassVar[int] = 0
+
+
+@irdl_op_definition
+class OnesLikeOp(ConstantLikeOp):
+    """Ones in the shape of the operand.
+
+    Shapes: any, unchanged.
+    Types: any, unchanged.
+    Kind: elemwise.
+    Cost: no operations.
+    Source: `numpy.ones_like`, Relay `ones_like`.
+    """
+
+    name = "fuse.ones_like"
+    traits = traits_def(OpPatternKind(PatternKind.ELEMWISE))
+    NUMBER: ClassVar[int] = 1

@@ -1,0 +1,142 @@
+"""Scalar code: the `arith` and `math` ops that scalar bodies are built from.
+
+Every function creates its ops at the current `ImplicitBuilder`. `add`, `multiply` and their like take floats and
+integers alike; where the sign of integers matters, `unsigned` tells, because `arith` integers are signless.
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType, f32, i1
+from xdsl.dialects.math import FloatingPointLikeUnaryMathOperation
+from xdsl.ir import Attribute, Operation, SSAValue
+
+_BinaryOp: TypeAlias = Callable[[SSAValue, SSAValue], Operation]
+
+_PREDICATES: dict[str, tuple[str, str, str]] = {
+    "equal": ("oeq", "eq", "eq"),
+    "not_equal": ("une", "ne", "ne"),
+    "less": ("olt", "slt", "ult"),
+    "less_equal": ("ole", "sle", "ule"),
+    "greater": ("ogt", "sgt", "ugt"),
+    "greater_equal": ("oge", "sge", "uge"),
+}
+"""Predicates of `arith.cmpf`, and of `arith.cmpi` for signed and unsigned integers; nan only differs from all."""
+
+
+def signless(element_type: Attribute) -> Attribute:
+    """The element type as `arith` wants it: `ui8` becomes `i8`."""
+    return element_type if isinstance(element_type, AnyFloat) else IntegerType(_integer(element_type).width.data)
+
+
+def _integer(element_type: Attribute) -> IntegerType:
+    match element_type:
+        case IntegerType():
+            return element_type
+        case _:
+            raise TypeError(f"no scalar code for elements of type {element_type}")
+
+
+def constant(value: float, like: Attribute) -> SSAValue:
+    """A number of the (float or signless integer) type `like`; what the type cannot hold becomes infinite."""
+    if isinstance(like, AnyFloat):
+        try:
+            return arith.ConstantOp(FloatAttr(value, like)).result
+        except OverflowError:
+            return arith.ConstantOp(FloatAttr(float("inf") if value > 0 else float("-inf"), like)).result
+    return arith.ConstantOp(IntegerAttr(int(value), _integer(like))).result
+
+
+def add(lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+    """`lhs + rhs`; integers wrap around."""
+    return _binary(arith.AddfOp, arith.AddiOp, lhs, rhs)
+
+
+def subtract(lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+    """`lhs - rhs`; integers wrap around."""
+    return _binary(arith.SubfOp, arith.SubiOp, lhs, rhs)
+
+
+def multiply(lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+    """`lhs * rhs`; integers wrap around."""
+    return _binary(arith.MulfOp, arith.MuliOp, lhs, rhs)
+
+
+def divide(lhs: SSAValue, rhs: SSAValue, *, unsigned: bool = False) -> SSAValue:
+    """`lhs / rhs`; integers truncate toward zero."""
+    return _binary(arith.DivfOp, arith.DivUIOp if unsigned else arith.DivSIOp, lhs, rhs)
+
+
+def maximum(lhs: SSAValue, rhs: SSAValue, *, unsigned: bool = False) -> SSAValue:
+    """The greater number; nan when one is nan."""
+    return _binary(arith.MaximumfOp, arith.MaxUIOp if unsigned else arith.MaxSIOp, lhs, rhs)
+
+
+def minimum(lhs: SSAValue, rhs: SSAValue, *, unsigned: bool = False) -> SSAValue:
+    """The smaller number; nan when one is nan."""
+    return _binary(arith.MinimumfOp, arith.MinUIOp if unsigned else arith.MinSIOp, lhs, rhs)
+
+
+def _binary(floating: _BinaryOp, integer: _BinaryOp, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+    build = floating if isinstance(lhs.type, AnyFloat) else integer
+    return build(lhs, rhs).results[0]
+
+
+def compare(predicate: str, lhs: SSAValue, rhs: SSAValue, *, unsigned: bool = False) -> SSAValue:
+    """The i1 `lhs predicate rhs`; `predicate` is `equal`, `not_equal`, `less`, `less_equal`, `greater` or ..."""
+    floating, signed, without_sign = _PREDICATES[predicate]
+    if isinstance(lhs.type, AnyFloat):
+        return arith.CmpfOp(lhs, rhs, floating).result
+    return arith.CmpiOp(lhs, rhs, without_sign if unsigned else signed).result
+
+
+def is_negative(x: SSAValue) -> SSAValue:
+    """The i1 `x < 0`; false for nan."""
+    return compare("less", x, constant(0, x.type))
+
+
+def select(condition: SSAValue, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+    """`lhs` where the condition holds, else `rhs`."""
+    return arith.SelectOp(condition, lhs, rhs).result
+
+
+def apply(function: type[FloatingPointLikeUnaryMathOperation], x: SSAValue) -> SSAValue:
+    """A function of the `math` dialect."""
+    return function(x).result
+
+
+def sigmoid(x: SSAValue) -> SSAValue:
+    """`1 / (1 + exp(-x))`."""
+    one = constant(1, x.type)
+    return divide(one, add(one, apply(math.ExpOp, arith.NegfOp(x).result)))
+
+
+def convert(x: SSAValue, target: Attribute, *, unsigned_source: bool, unsigned_target: bool) -> SSAValue:
+    """The number in another (float or signless integer) type, as a C cast: floats truncate toward zero.
+
+    Anything but zero becomes true, nan included; true becomes one.
+    """
+    source = x.type
+    if source == target:
+        return x
+    if target == i1:
+        return compare("not_equal", x, constant(0, source))
+    if isinstance(source, AnyFloat):
+        if isinstance(target, AnyFloat):
+            return _reformatted(x, source, target)
+        return (arith.FPToUIOp if unsigned_target else arith.FPToSIOp)(x, _integer(target)).result
+    without_sign = unsigned_source or source == i1
+    if isinstance(target, AnyFloat):
+        return (arith.UIToFPOp if without_sign else arith.SIToFPOp)(x, target).result
+    if _integer(source).width.data > _integer(target).width.data:
+        return arith.TruncIOp(x, _integer(target)).result
+    return (arith.ExtUIOp if without_sign else arith.ExtSIOp)(x, _integer(target)).result
+
+
+def _reformatted(x: SSAValue, source: AnyFloat, target: AnyFloat) -> SSAValue:
+    if source.bitwidth < target.bitwidth:
+        return arith.ExtFOp(x, target).result
+    if source.bitwidth > target.bitwidth:
+        return arith.TruncFOp(x, target).result
+    return arith.TruncFOp(arith.ExtFOp(x, f32).result, target).result  # f16 and bf16: neither holds the other

@@ -19,9 +19,32 @@ def functions_of(module: ModuleOp) -> dict[str, func.FuncOp]:
     return functions
 
 
+def function_named(module: ModuleOp, name: str) -> func.FuncOp:
+    """The function of a name.
+
+    Raises:
+        InterpretationError: There is none.
+    """
+    functions = functions_of(module)
+    if name not in functions:
+        public = [name for name, op in functions.items() if op.sym_visibility is None]
+        raise InterpretationError(f"no function '{name}' in the module; there are {listed(public)}")
+    return functions[name]
+
+
 def argument_names(function: func.FuncOp) -> list[str]:
-    """Name of each argument: the one it has in the IR, otherwise `arg<position>`."""
-    return [argument.name_hint or f"arg{index}" for index, argument in enumerate(function.body.block.args)]
+    """Name of each argument as the IR prints it, but `arg<position>` for one that the IR only numbers."""
+    counts: dict[str, int] = {}
+    names: list[str] = []
+    for index, argument in enumerate(function.body.block.args):
+        hint = argument.name_hint
+        if hint is None:
+            names.append(f"arg{index}")
+            continue
+        count = counts.get(hint, 0)
+        counts[hint] = count + 1
+        names.append(f"{hint}_{count}" if count else hint)
+    return names
 
 
 def bind_inputs(function: func.FuncOp, inputs: Sequence[Array] | Mapping[str, Array]) -> list[Array]:
@@ -46,8 +69,9 @@ def _inputs_by_name(names: Sequence[str], inputs: Mapping[str, Array]) -> list[A
     unused = dict.fromkeys(inputs)
     arrays: list[Array] = []
     for index, name in enumerate(names):
-        key = name if name in inputs else f"arg{index}"
-        if key not in inputs:
+        aliases = (name, f"arg{index}", f"arr_{index}")
+        key = next((alias for alias in aliases if alias in inputs), None)
+        if key is None:
             raise InterpretationError(f"no input '{name}' among {listed(inputs)}")
         unused.pop(key, None)
         arrays.append(inputs[key])

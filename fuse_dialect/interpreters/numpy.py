@@ -14,12 +14,12 @@ import numpy as np
 from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.utils.exceptions import InterpretationError, VerifyException
+from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect.constants import constant_array
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.types import element_dtype, is_tensor
-from fuse_dialect.interpreters.entry import bind_inputs, check_has_body, functions_of, listed
+from fuse_dialect.interpreters.entry import bind_inputs, check_has_body, function_named, functions_of
 from fuse_dialect.interpreters.values import EvaluationError, Value, flatten, mismatch
 
 MAX_CALL_DEPTH = 128
@@ -31,7 +31,8 @@ def run_module(module: ModuleOp, inputs: Sequence[Array] | Mapping[str, Array], 
 
     Args:
         module: A verified module.
-        inputs: Arguments in order, or by name: a name is the argument's name in the IR, or `arg<position>`.
+        inputs: Arguments in order, or by name: the name in the IR, `arg<position>`, or `arr_<position>` as
+            `numpy.savez` calls arrays without a name.
         entry: Name of the function.
 
     Returns:
@@ -41,10 +42,8 @@ def run_module(module: ModuleOp, inputs: Sequence[Array] | Mapping[str, Array], 
         InterpretationError: The entry or an input is missing or of another type, or an op cannot be run; then it is an
             `EvaluationError`, which knows the op.
     """
-    runner = _Runner(module)
-    function = runner.function(entry)
-    arguments = bind_inputs(function, inputs)
-    return list(flatten(runner.call(function, arguments)))
+    function = function_named(module, entry)
+    return flatten(_Runner(module).call(function, bind_inputs(function, inputs)))
 
 
 def evaluate(op: FuseOp, operands: Sequence[Value]) -> tuple[Value, ...]:
@@ -115,18 +114,6 @@ class _Runner:
     def __init__(self, module: ModuleOp):
         self._functions = functions_of(module)
         self._plans: dict[str, list[_Step]] = {}
-
-    def function(self, name: str) -> func.FuncOp:
-        """The function of a name.
-
-        Raises:
-            InterpretationError: There is none.
-        """
-        function = self._functions.get(name)
-        if function is None:
-            public = [name for name, op in self._functions.items() if op.sym_visibility is None]
-            raise InterpretationError(f"no function '{name}' in the module; there are {listed(public)}")
-        return function
 
     def call(self, function: func.FuncOp, arguments: Sequence[Value], depth: int = 0) -> tuple[Value, ...]:
         """Run a function; Python's stack grows with the depth of calls, never with the number of ops."""

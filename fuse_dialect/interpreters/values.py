@@ -12,6 +12,7 @@ from xdsl.utils.exceptions import InterpretationError
 
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.op import Array
+from fuse_dialect.dialect.pattern_kinds import op_name
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, element_dtype, is_tensor, shape_text
 
 Value: TypeAlias = Union[Array, "tuple[Value, ...]"]
@@ -23,12 +24,6 @@ class EvaluationError(OpError, InterpretationError):
 
     def __init__(self, op: Operation, reason: str, hint: str | None = None):
         super().__init__(op, f"'{op_name(op)}' op {reason}", hint)
-
-
-def op_name(op: Operation) -> str:
-    """The op's name as the IR spells it; for an op of an unknown dialect, too."""
-    name = getattr(op, "op_name", None)
-    return op.name if name is None else str(name.data)
 
 
 def flatten(values: Iterable[Value]) -> list[Array]:

@@ -1,0 +1,108 @@
+"""Arrays in files: `.npz` archives in and out, and inputs made up from a seed."""
+
+import os
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from xdsl.dialects import func
+from xdsl.utils.exceptions import InterpretationError, VerifyException
+
+from fuse_dialect.diagnostics import FuseError, SourceLocation
+from fuse_dialect.dialect.op import Array
+from fuse_dialect.dialect.types import DYNAMIC, element_dtype, is_tensor
+from fuse_dialect.interpreters.entry import argument_names
+
+MAX_RANDOM_INTEGER = 1
+"""Greatest integer in made-up inputs: a valid index into every dimension of two or more."""
+
+
+def read_arrays(path: str) -> dict[str, Array]:
+    """The arrays of an `.npz` archive by name; pickled objects are refused.
+
+    Raises:
+        FuseError: The file cannot be read or is no such archive.
+    """
+    place = SourceLocation(path)
+    try:
+        archive = np.load(path, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise FuseError("expected an .npz archive, got a single array", place, hint="numpy.savez writes archives")
+        with archive:
+            return {name: archive[name] for name in archive.files}
+    except OSError as error:
+        raise FuseError((error.strerror or str(error)).lower(), place) from error
+    except (ValueError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError) as error:
+        message = str(error).splitlines()[0] if str(error) else "truncated"
+        raise FuseError(f"cannot read the arrays: {message}", place) from error
+    except MemoryError as error:
+        raise FuseError("cannot read the arrays: not enough memory", place) from error
+
+
+def write_arrays(path: str, arrays: Mapping[str, Array]) -> None:
+    """Write an `.npz` archive; on an error the file is as it was before.
+
+    Raises:
+        FuseError: The file cannot be written.
+    """
+    target = Path(path)
+    draft = target.with_name(f".{target.name}.{os.getpid()}.draft")
+    try:
+        with draft.open("xb") as file:
+            np.savez(file, allow_pickle=False, **arrays)
+        draft.replace(target)
+    except OSError as error:
+        raise FuseError((error.strerror or str(error)).lower(), SourceLocation(path)) from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def match_bfloat16(function: func.FuncOp, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """The arrays, those of an unnamed two-byte dtype read as bf16: `.npz` archives lose the name of that dtype."""
+    if not any(array.dtype.kind == "V" for array in arrays.values()):
+        return dict(arrays)
+    bf16 = [
+        element_dtype(type.element_type)
+        for type in function.function_type.inputs
+        if is_tensor(type) and str(type.element_type) == "bf16"
+    ]
+    if not bf16:
+        return dict(arrays)
+    return {name: array.view(bf16[0]) if array.dtype == np.dtype("V2") else array for name, array in arrays.items()}
+
+
+def random_inputs(function: func.FuncOp, seed: int, dynamic_dim: int) -> list[Array]:
+    """Inputs for a function; each depends on the seed, its position and its type alone.
+
+    Args:
+        function: What is to be called.
+        seed: Not negative.
+        dynamic_dim: Size of every `?`.
+
+    Returns:
+        Standard normal numbers for floating-point types, integers in [0, `MAX_RANDOM_INTEGER`], booleans.
+
+    Raises:
+        InterpretationError: An argument is no tensor, or too large.
+    """
+    types: Sequence[object] = function.function_type.inputs.data
+    inputs: list[Array] = []
+    for index, (name, type) in enumerate(zip(argument_names(function), types, strict=True)):
+        try:
+            inputs.append(_random_array(type, np.random.default_rng([seed, index]), dynamic_dim))
+        except (VerifyException, ValueError, MemoryError) as error:
+            message = str(error) or "not enough memory"
+            raise InterpretationError(f"no random value for input '{name}': {message}") from error
+    return inputs
+
+
+def _random_array(type: object, generator: np.random.Generator, dynamic_dim: int) -> Array:
+    if not is_tensor(type):  # pyright: ignore[reportArgumentType]
+        raise VerifyException(f"expects a tensor, got {type}")
+    shape = [dynamic_dim if dim == DYNAMIC else dim for dim in type.get_shape()]
+    dtype = element_dtype(type.element_type)
+    if dtype.kind in "iub":
+        return generator.integers(0, MAX_RANDOM_INTEGER, shape, dtype=np.uint8, endpoint=True).astype(dtype)
+    single = generator.standard_normal(shape, dtype=np.float64 if dtype == np.float64 else np.float32)
+    return np.asarray(single).astype(dtype, copy=False)

@@ -1,0 +1,185 @@
+"""`fuse-run`: run a module on NumPy arrays, or compare two modules.
+
+Standard output carries the result alone: a summary of each output, or of each difference; nothing with `--outputs`.
+Exit codes: 0 ok, 1 a diagnosed error or a difference beyond the tolerances, 2 usage.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from fuse_dialect.diagnostics import FuseError, SourceLocation
+from fuse_dialect.tools.exit_status import exit_status
+
+if TYPE_CHECKING:
+    from fuse_dialect.dialect.op import Array
+    from fuse_dialect.tools.module_file import ModuleFile
+
+MAX_PRINTED_ELEMENTS = 16
+"""Outputs of at most so many elements are printed in full."""
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the tool; returns the exit code."""
+    options = _parser().parse_args(args)
+    return exit_status(lambda: _run(options), options.debug)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="fuse-run",
+        description="Run a module (.mlir or .onnx) with the NumPy interpreter.",
+        epilog="Without --outputs, a summary of the outputs is printed.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("module", metavar="MODULE", help="a .mlir or .onnx file, or - for MLIR on standard input")
+    parser.add_argument("--entry", default="main", metavar="NAME", help="the function to run (default: %(default)s)")
+    inputs = parser.add_mutually_exclusive_group()
+    inputs.add_argument("--inputs", metavar="FILE", help="an .npz file: arrays by argument name, or arg0, arg1, ...")
+    inputs.add_argument("--random-inputs", type=_natural, metavar="SEED", help="make up inputs, always the same ones")
+    parser.add_argument(
+        "--dynamic-dim", type=_natural, default=2, metavar="N", help="size of `?` in random inputs (default: 2)"
+    )
+    parser.add_argument("--outputs", metavar="FILE", help="write the outputs as result0, result1, ... to an .npz file")
+    parser.add_argument("--compare-with", metavar="OTHER", help="another module; fail where its outputs differ")
+    parser.add_argument("--atol", type=_tolerance, default=1e-5, metavar="X", help="absolute tolerance (default: 1e-5)")
+    parser.add_argument("--rtol", type=_tolerance, default=1e-4, metavar="X", help="relative tolerance (default: 1e-4)")
+    parser.add_argument("--debug", action="store_true", help="print the traceback of an error too")
+    parser.add_argument("-v", "--version", action="version", version=f"fuse-run {version('fuse_dialect')}")
+    return parser
+
+
+def _natural(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"expected 0 or more, got {text}")
+    return value
+
+
+_natural.__name__ = "integer"
+
+
+def _tolerance(text: str) -> float:
+    value = float(text)
+    if not value >= 0:
+        raise argparse.ArgumentTypeError(f"expected 0 or more, got {text}")
+    return value
+
+
+_tolerance.__name__ = "number"
+
+
+def _run(options: argparse.Namespace) -> None:
+    from fuse_dialect.tools.array_files import write_arrays
+    from fuse_dialect.tools.module_file import read_module
+
+    file = read_module(options.module)
+    other = None if options.compare_with is None else read_module(options.compare_with)
+    inputs = _inputs(file, options)
+    outputs = _outputs(file, inputs, options.entry)
+    if options.outputs is not None:
+        write_arrays(options.outputs, {f"result{index}": array for index, array in enumerate(outputs)})
+    elif other is None:
+        for index, array in enumerate(outputs):
+            print(f"result{index}: {_summary(array)}")
+    if other is not None:
+        _compare(outputs, _outputs(other, inputs, options.entry), options)
+
+
+def _inputs(file: "ModuleFile", options: argparse.Namespace) -> list["Array"]:
+    """The inputs in the order of the entry's arguments."""
+    from xdsl.utils.exceptions import InterpretationError
+
+    from fuse_dialect.dialect.errors import OpError
+    from fuse_dialect.interpreters.entry import argument_names, bind_inputs, check_has_body, function_named
+    from fuse_dialect.tools.array_files import match_bfloat16, random_inputs, read_arrays
+
+    try:
+        function = function_named(file.module, options.entry)
+        check_has_body(function)
+        if options.inputs is not None:
+            return bind_inputs(function, match_bfloat16(function, read_arrays(options.inputs)))
+        if options.random_inputs is not None:
+            return random_inputs(function, options.random_inputs, options.dynamic_dim)
+        names = argument_names(function)
+        if not names:
+            return []
+    except OpError as error:
+        raise file.diagnose(error) from error
+    except InterpretationError as error:
+        raise FuseError(str(error), SourceLocation(options.inputs or file.path)) from error
+    raise FuseError(
+        f"'{options.entry}' needs {len(names)} inputs: {', '.join(names)}",
+        SourceLocation(file.path),
+        hint="give --inputs FILE.npz or --random-inputs SEED",
+    )
+
+
+def _outputs(file: "ModuleFile", inputs: Sequence["Array"], entry: str) -> list["Array"]:
+    from xdsl.utils.exceptions import InterpretationError
+
+    from fuse_dialect.dialect.errors import OpError
+    from fuse_dialect.interpreters.numpy import run_module
+
+    try:
+        return run_module(file.module, inputs, entry)
+    except OpError as error:
+        raise file.diagnose(error) from error
+    except InterpretationError as error:
+        raise FuseError(str(error), SourceLocation(file.path)) from error
+
+
+def _compare(outputs: Sequence["Array"], references: Sequence["Array"], options: argparse.Namespace) -> None:
+    """Print the difference of each output.
+
+    Raises:
+        FuseError: An output is beyond the tolerances, or cannot be compared.
+    """
+    from fuse_dialect.interpreters.comparison import difference, layout_mismatch
+
+    place = SourceLocation(options.compare_with)
+    if len(outputs) != len(references):
+        raise FuseError(f"expected {len(outputs)} outputs as from '{options.module}', got {len(references)}", place)
+    beyond = 0
+    for index, (output, reference) in enumerate(zip(outputs, references, strict=True)):
+        if (mismatch := layout_mismatch(output, reference)) is not None:
+            raise FuseError(f"result{index} cannot be compared: {mismatch}", place)
+        found = difference(output, reference, atol=options.atol, rtol=options.rtol)
+        verdict = (
+            "ok"
+            if found.is_within
+            else f"{found.beyond} of {output.size} elements differ, worst at {list(found.worst)}"
+        )
+        print(f"result{index}: max absolute error {found.absolute:.3g}, relative {found.relative:.3g}: {verdict}")
+        beyond += not found.is_within
+    if beyond:
+        sys.stdout.flush()
+        text = f"{beyond} of {len(outputs)} outputs differ beyond atol {options.atol:g} and rtol {options.rtol:g}"
+        raise FuseError(text, place)
+
+
+def _summary(array: "Array") -> str:
+    """Type, then all elements of a small array, or statistics of a large one."""
+    import numpy as np
+
+    from fuse_dialect.dialect.types import element_type_of, tensor
+
+    head = str(tensor(array.shape, element_type_of(array.dtype)))
+    if array.size <= MAX_PRINTED_ELEMENTS:
+        return f"{head} = {array.tolist()}"
+    if array.dtype.kind == "b":
+        return f"{head} {np.count_nonzero(array)} of {array.size} true"
+    with np.errstate(all="ignore"):
+        wide = array.astype(np.float64)
+        nans = np.count_nonzero(np.isnan(wide))
+        note = f" nan {nans}" if nans else ""
+        known = wide[~np.isnan(wide)]
+        if not known.size:
+            return f"{head}{note}"
+        return f"{head} min {known.min():.6g} max {known.max():.6g} mean {known.mean():.6g}{note}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

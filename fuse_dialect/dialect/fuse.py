@@ -4,7 +4,21 @@ from types import ModuleType
 
 from xdsl.ir import Dialect
 
-from fuse_dialect.dialect import activation, conversion, elementwise, trigonometry
+from fuse_dialect.dialect import (
+    activation,
+    concatenation,
+    conversion,
+    convolution,
+    elementwise,
+    indexing,
+    layout,
+    matmul,
+    normalization,
+    opaque,
+    pooling,
+    trigonometry,
+    tuples,
+)
 from fuse_dialect.dialect.attributes import PatternKindAttr
 from fuse_dialect.dialect.op import FuseOp
 
@@ -13,6 +27,15 @@ FAMILIES: tuple[ModuleType, ...] = (
     trigonometry,
     activation,
     conversion,
+    layout,
+    concatenation,
+    indexing,
+    matmul,
+    convolution,
+    pooling,
+    normalization,
+    tuples,
+    opaque,
 )
 """The op families, in the order of the reference pages."""
 

@@ -1,0 +1,262 @@
+"""Convolutions: kind `out_ewise_fusable`. A bias is added by `bias_add`."""
+
+from abc import ABC
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition, traits_def
+from xdsl.utils.exceptions import VerifyException
+
+from fuse_dialect.dialect.accumulation import widened
+from fuse_dialect.dialect.attributes import OpPatternKind
+from fuse_dialect.dialect.axis_layout import permutation
+from fuse_dialect.dialect.fields import Integer, Integers, integer, integers, string, tensor_operand, tensor_result
+from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.shape_rules import (
+    integer_list,
+    one_of,
+    product,
+    quotient,
+    require_numbers,
+    require_positive,
+    unify,
+)
+from fuse_dialect.dialect.types import DYNAMIC, Shape, require_rank, require_same_element, with_shape
+from fuse_dialect.dialect.windows import Windows
+from fuse_dialect.pattern_kind import PatternKind
+
+
+class WindowedProductOp(FuseOp, ABC):
+    """Products of a kernel with the windows of an input that has channels."""
+
+    DATA_LAYOUTS: ClassVar[tuple[str, str]]
+    """Layouts of the input and the result; the first is the one in which the op is computed."""
+    KERNEL_LAYOUTS: ClassVar[tuple[str, ...]]
+    """Layouts of the kernel; the first is the one in which the op is computed."""
+
+    if TYPE_CHECKING:  # xDSL reads a bare annotation as a definition; each op defines its own, with its defaults
+        strides: Integers
+        padding: Integers
+        dilation: Integers
+        groups: Integer
+        data_layout: StringAttr
+        kernel_layout: StringAttr
+
+    input = tensor_operand()
+    weight = tensor_operand()
+    result = tensor_result()
+
+    def canonical_shapes(self) -> tuple[Shape, Shape]:
+        """Shapes of input and kernel with their axes in the order of the first layouts.
+
+        Raises:
+            VerifyException: Unknown layout, wrong rank or element type.
+        """
+        data = one_of(self.data_layout, self.DATA_LAYOUTS, "data_layout")
+        kernel = one_of(self.kernel_layout, self.KERNEL_LAYOUTS, "kernel_layout")
+        require_same_element((self.input.type, self.weight.type))
+        require_numbers(self.input.type)
+        x = require_rank(self.input.type, len(data), "input")
+        w = require_rank(self.weight.type, len(kernel), "weight")
+        return (
+            tuple(x[axis] for axis in permutation(data, self.DATA_LAYOUTS[0])),
+            tuple(w[axis] for axis in permutation(kernel, self.KERNEL_LAYOUTS[0])),
+        )
+
+    def canonical(self, x: Array, w: Array) -> tuple[Array, Array]:
+        """Input and kernel with their axes in the order of the first layouts, in the type of the sums."""
+        data = permutation(self.data_layout.data, self.DATA_LAYOUTS[0])
+        kernel = permutation(self.kernel_layout.data, self.KERNEL_LAYOUTS[0])
+        return widened(x).transpose(data), widened(w).transpose(kernel)
+
+    def result_shape(self, canonical: Sequence[int]) -> Shape:
+        """A result shape in the order of the first layout, reordered to the op's layout."""
+        return tuple(canonical[axis] for axis in permutation(self.DATA_LAYOUTS[0], self.data_layout.data))
+
+    def windows(self, extent: Shape) -> Windows:
+        """The windows of a kernel of spatial `extent`."""
+        return Windows.of(extent, self.strides, self.padding, self.dilation)
+
+
+class ConvOp(WindowedProductOp, ABC):
+    """A convolution in any number of spatial dimensions: shape rule, meaning and cost."""
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """Batch of the input, output channels of the kernel, one element for each window."""
+        (batch, channels, *sizes), (outputs, inputs, *extent) = self.canonical_shapes()
+        groups = require_positive(self.groups.value.data, "groups")
+        unify(quotient(channels, groups, "input channels"), inputs, "input channels of a group and of 'weight'")
+        quotient(outputs, groups, "output channels")
+        counts = self.windows(tuple(extent)).counts(sizes)
+        return (with_shape(self.input.type, self.result_shape((batch, outputs, *counts))),)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """Matrix products of the kernel with the windows laid out as columns, one sample and group at a time."""
+        x, w = self.canonical(*operands)
+        groups, windows = self.groups.value.data, self.windows(w.shape[2:])
+        counts, rank = windows.counts(x.shape[2:]), w.ndim - 2
+        kernel = np.ascontiguousarray(w.reshape(groups, w.shape[0] // groups, -1))
+        padded = windows.pad(x, 0)
+        y = np.empty((len(x), *kernel.shape[:2], product(counts)), x.dtype)
+        for sample, out in zip(padded, y, strict=True):
+            taken = windows.view(sample, counts).transpose(0, *range(rank + 1, 2 * rank + 1), *range(1, rank + 1))
+            np.matmul(kernel, taken.reshape(groups, kernel.shape[2], -1), out=out)
+        y = y.reshape(len(x), w.shape[0], *counts)
+        return (y.transpose(permutation(self.DATA_LAYOUTS[0], self.data_layout.data)).astype(operands[0].dtype),)
+
+    def flops(self) -> int | None:
+        """Two for each product of a result element with an element of its window in each input channel of its group."""
+        _, (_, *taps) = self.canonical_shapes()
+        products = product((*self.result.type.get_shape(), *taps))
+        return None if products == DYNAMIC else 2 * products
+
+
+@irdl_op_definition
+class Conv1dOp(ConvOp):
+    """Convolution along one spatial axis.
+
+    Shapes: input [N, C, W] and weight [O, C / groups, K], or as the layouts say; result [N, O, W'] with
+        W' = (W + padding - (K - 1) * dilation - 1) / strides + 1, rounded down.
+    Types: one type of numbers; f16 and bf16 are summed in f32.
+    Kind: out_ewise_fusable.
+    Cost: 2 * N * O * W' * (C / groups) * K.
+    Source: ONNX Conv, Relay `nn.conv1d`, StableHLO `convolution`.
+    """
+
+    name = "fuse.conv1d"
+    traits = traits_def(OpPatternKind(PatternKind.OUT_EWISE_FUSABLE))
+    DATA_LAYOUTS: ClassVar[tuple[str, str]] = ("NCW", "NWC")
+    KERNEL_LAYOUTS: ClassVar[tuple[str, ...]] = ("OIW", "WIO")
+
+    strides = integers([1])
+    padding = integers([0, 0])
+    dilation = integers([1])
+    groups = integer(1)
+    data_layout = string("NCW")
+    kernel_layout = string("OIW")
+
+
+@irdl_op_definition
+class Conv2dOp(ConvOp):
+    """Convolution along two spatial axes; with `groups = C` it is depthwise.
+
+    Shapes: input [N, C, H, W] and weight [O, C / groups, KH, KW], or as the layouts say; result [N, O, H', W'] with
+        H' = (H + top + bottom - (KH - 1) * dilation - 1) / strides + 1, rounded down. `padding` is top, left, bottom,
+        right.
+    Types: one type of numbers; f16 and bf16 are summed in f32.
+    Kind: out_ewise_fusable.
+    Cost: 2 * N * O * H' * W' * (C / groups) * KH * KW.
+    Source: ONNX Conv, Relay `nn.conv2d`, StableHLO `convolution`.
+    """
+
+    name = "fuse.conv2d"
+    traits = traits_def(OpPatternKind(PatternKind.OUT_EWISE_FUSABLE))
+    DATA_LAYOUTS: ClassVar[tuple[str, str]] = ("NCHW", "NHWC")
+    KERNEL_LAYOUTS: ClassVar[tuple[str, ...]] = ("OIHW", "HWIO")
+
+    strides = integers([1, 1])
+    padding = integers([0, 0, 0, 0])
+    dilation = integers([1, 1])
+    groups = integer(1)
+    data_layout = string("NCHW")
+    kernel_layout = string("OIHW")
+
+
+@irdl_op_definition
+class Conv3dOp(ConvOp):
+    """Convolution along three spatial axes.
+
+    Shapes: input [N, C, D, H, W] and weight [O, C / groups, KD, KH, KW], or as the layouts say; result
+        [N, O, D', H', W'] as for `conv2d`. `padding` is front, top, left, back, bottom, right.
+    Types: one type of numbers; f16 and bf16 are summed in f32.
+    Kind: out_ewise_fusable.
+    Cost: 2 * N * O * D' * H' * W' * (C / groups) * KD * KH * KW.
+    Source: ONNX Conv, Relay `nn.conv3d`, StableHLO `convolution`.
+    """
+
+    name = "fuse.conv3d"
+    traits = traits_def(OpPatternKind(PatternKind.OUT_EWISE_FUSABLE))
+    DATA_LAYOUTS: ClassVar[tuple[str, str]] = ("NCDHW", "NDHWC")
+    KERNEL_LAYOUTS: ClassVar[tuple[str, ...]] = ("OIDHW", "DHWIO")
+
+    strides = integers([1, 1, 1])
+    padding = integers([0, 0, 0, 0, 0, 0])
+    dilation = integers([1, 1, 1])
+    groups = integer(1)
+    data_layout = string("NCDHW")
+    kernel_layout = string("OIDHW")
+
+
+@irdl_op_definition
+class Conv2dTransposeOp(WindowedProductOp):
+    """The gradient of a two-dimensional convolution: each input element adds a scaled kernel to the result.
+
+    Shapes: input [N, C, H, W], weight [C, O / groups, KH, KW]; result [N, O, H', W'] with
+        H' = (H - 1) * strides + (KH - 1) * dilation + 1 + output_padding - top - bottom. `padding` is top, left,
+        bottom, right of the result.
+    Types: one type of numbers; f16 and bf16 are summed in f32.
+    Kind: out_ewise_fusable.
+    Cost: 2 * N * C * H * W * (O / groups) * KH * KW.
+    Source: ONNX ConvTranspose, Relay `nn.conv2d_transpose`.
+    """
+
+    name = "fuse.conv2d_transpose"
+    traits = traits_def(OpPatternKind(PatternKind.OUT_EWISE_FUSABLE))
+    DATA_LAYOUTS: ClassVar[tuple[str, str]] = ("NCHW", "NHWC")
+    KERNEL_LAYOUTS: ClassVar[tuple[str, ...]] = ("IOHW",)
+
+    strides = integers([1, 1])
+    padding = integers([0, 0, 0, 0])
+    output_padding = integers([0, 0])
+    dilation = integers([1, 1])
+    groups = integer(1)
+    data_layout = string("NCHW")
+    kernel_layout = string("IOHW")
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """The input for which a convolution with these windows would give the op's input."""
+        (batch, channels, *sizes), (inputs, outputs, *extent) = self.canonical_shapes()
+        groups = require_positive(self.groups.value.data, "groups")
+        quotient(channels, groups, "input channels")
+        unify(channels, inputs, "input channels and channels of 'weight'")
+        grown = self._grown(self.windows(tuple(extent)), sizes)
+        return (with_shape(self.input.type, self.result_shape((batch, product((outputs, groups)), *grown))),)
+
+    def _grown(self, windows: Windows, sizes: Sequence[int]) -> Shape:
+        extra = integer_list(self.output_padding, len(sizes), "output_padding", least=0)
+        grown: list[int] = []
+        for axis, size in enumerate(sizes):
+            reach = windows.reach(axis)
+            if DYNAMIC in (size, reach):
+                grown.append(DYNAMIC)
+                continue
+            full = (size - 1) * windows.strides[axis] + reach + extra[axis]
+            if full < windows.low[axis] + windows.high[axis]:
+                raise VerifyException(f"expects padding of at most {full} in all on spatial axis {axis}")
+            grown.append(full - windows.low[axis] - windows.high[axis])
+        return tuple(grown)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """Matrix products give what each input element adds at each place of its window; these are then summed."""
+        x, w = self.canonical(*operands)
+        groups, windows = self.groups.value.data, self.windows(w.shape[2:])
+        sizes, extent = x.shape[2:], w.shape[2:]
+        grown = self._grown(windows, sizes)
+        full = tuple(low + size + high for low, size, high in zip(windows.low, grown, windows.high, strict=True))
+        kernel = w.reshape(groups, w.shape[0] // groups, -1).swapaxes(1, 2)
+        added = kernel @ x.reshape(len(x), groups, w.shape[0] // groups, -1)
+        added = added.reshape(len(x), groups * w.shape[1], *extent, *sizes)
+        y = np.zeros((len(x), groups * w.shape[1], *full), x.dtype)
+        for offset in np.ndindex(*extent):
+            y[(..., *windows.tap_slices(offset, sizes))] += added[(slice(None), slice(None), *offset)]
+        y = y[(..., *(slice(low, low + size) for low, size in zip(windows.low, grown, strict=True)))]
+        return (y.transpose(permutation(self.DATA_LAYOUTS[0], self.data_layout.data)).astype(operands[0].dtype),)
+
+    def flops(self) -> int | None:
+        """Two for each product of an input element with an element of the kernel of its channel."""
+        _, (_, *taps) = self.canonical_shapes()
+        products = product((*self.input.type.get_shape(), *taps))
+        return None if products == DYNAMIC else 2 * products

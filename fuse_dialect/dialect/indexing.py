@@ -1,0 +1,388 @@
+"""Ops that pick elements by position or by index: kind `injective`."""
+
+from abc import ABC
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import irdl_op_definition, traits_def
+from xdsl.utils.exceptions import VerifyException
+
+from fuse_dialect.dialect import resampling
+from fuse_dialect.dialect.accumulation import widened
+from fuse_dialect.dialect.attributes import OpPatternKind
+from fuse_dialect.dialect.axis_layout import permutation
+from fuse_dialect.dialect.fields import (
+    integer,
+    integers,
+    optional_integer,
+    optional_integers,
+    optional_reals,
+    string,
+    tensor_operand,
+    tensor_result,
+)
+from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.shape_rules import (
+    integer_list,
+    one_of,
+    require_float,
+    require_integers,
+    require_rank_at_least,
+    unify_shapes,
+)
+from fuse_dialect.dialect.types import (
+    DYNAMIC,
+    Shape,
+    Tensor,
+    element_count,
+    normalize_axis,
+    require_rank,
+    require_same_element,
+    shape_text,
+    with_shape,
+)
+from fuse_dialect.pattern_kind import PatternKind
+
+
+class PickOp(FuseOp, ABC):
+    """A result whose elements are elements of the first operand."""
+
+    FLOPS_PER_RESULT_ELEMENT: ClassVar[int] = 0
+
+    if TYPE_CHECKING:  # each op defines its own: xDSL puts the operands of a base class behind those of the op
+        input: SSAValue[Tensor]
+
+    @property
+    def shape(self) -> Shape:
+        """Shape of the first operand."""
+        return tuple(self.input.type.get_shape())
+
+
+@irdl_op_definition
+class StridedSliceOp(PickOp):
+    """`input[begin:end:strides]` on some axes, as Python slices mean it.
+
+    Shapes: any; one number of `begin`, `end` and `strides` for each of `axes`, which are the first ones when left out.
+        Negative numbers count from the end, numbers out of range are brought into it; the greatest and least i64 thus
+        leave a side open.
+    Types: any.
+    Kind: injective.
+    Cost: no arithmetic.
+    Source: NumPy slices, ONNX Slice, Relay `strided_slice`, StableHLO `slice`.
+    """
+
+    name = "fuse.strided_slice"
+    traits = traits_def(OpPatternKind(PatternKind.INJECTIVE))
+
+    input = tensor_operand()
+    result = tensor_result()
+
+    begin = integers()
+    end = integers()
+    strides = optional_integers()
+    axes = optional_integers()
+
+    @property
+    def slices(self) -> tuple[slice, ...]:
+        """One slice for each axis of the operand.
+
+        Raises:
+            VerifyException: The lists have different lengths, a stride is 0, an axis is wrong or named twice.
+        """
+        rank, begin = len(self.shape), self.begin.get_values()
+        count = len(begin)
+        end = integer_list(self.end, count, "end")
+        strides = (1,) * count if self.strides is None else integer_list(self.strides, count, "strides")
+        if count > rank:
+            raise VerifyException(f"expects at most {rank} numbers in begin, got {count} ({list(begin)})")
+        axes = range(count) if self.axes is None else integer_list(self.axes, count, "axes")
+        result = [slice(None)] * rank
+        for axis, start, stop, stride in zip(axes, begin, end, strides, strict=True):
+            place = normalize_axis(axis, rank)
+            if not stride:
+                raise VerifyException(f"expects strides other than 0, got {list(strides)}")
+            if result[place] != slice(None):
+                raise VerifyException(f"expects distinct axes, axis {place} is named twice")
+            result[place] = slice(start, stop, stride)
+        return tuple(result)
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """The number of positions on each axis."""
+        sizes = [
+            dim if cut == slice(None) else DYNAMIC if dim == DYNAMIC else len(range(*cut.indices(dim)))
+            for dim, cut in zip(self.shape, self.slices, strict=True)
+        ]
+        return (with_shape(self.input.type, sizes),)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """NumPy slices."""
+        return (operands[0][self.slices],)
+
+
+@irdl_op_definition
+class TakeOp(PickOp):
+    """Slices of the operand along `axis`, or elements of the flattened operand, at `indices`.
+
+    Shapes: operand of rank 1 or more, indices of any rank; result: the indices' shape in place of `axis`.
+    Types: integer indices; operand and result of any type. Negative indices count from the end. Those out of range are
+        brought to the nearest end (`clip`) or wrap around (`wrap`); `fast` promises that there are none.
+    Kind: injective.
+    Cost: no arithmetic.
+    Source: `numpy.take`, ONNX Gather, Relay `take`.
+    """
+
+    name = "fuse.take"
+    traits = traits_def(OpPatternKind(PatternKind.INJECTIVE))
+
+    input = tensor_operand()
+    indices = tensor_operand()
+    result = tensor_result()
+
+    axis = optional_integer()
+    mode = string("clip")
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """The indices' shape in place of the axis."""
+        one_of(self.mode, ("clip", "wrap", "fast"), "mode")
+        require_integers(self.indices.type, "indices")
+        places = tuple(self.indices.type.get_shape())
+        if self.axis is None:
+            return (with_shape(self.input.type, places),)
+        axis = normalize_axis(self.axis.value.data, len(self.shape))
+        return (with_shape(self.input.type, (*self.shape[:axis], *places, *self.shape[axis + 1 :])),)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """`numpy.take` of indices counted from the front."""
+        x, indices = operands
+        axis = None if self.axis is None else self.axis.value.data
+        size = x.size if axis is None else x.shape[axis]
+        places = indices.astype(np.int64)
+        places = np.where(places < 0, places + size, places)
+        return (np.take(x, places, axis=axis, mode="wrap" if self.mode.data == "wrap" else "clip"),)
+
+
+@irdl_op_definition
+class GatherOp(PickOp):
+    """For each index the element of the operand that has the index on `axis` and its own position on the others.
+
+    Shapes: indices of the operand's rank and, off `axis`, no larger; result as the indices.
+    Types: integer indices; operand and result of any type. Negative indices count from the end.
+    Kind: injective.
+    Cost: no arithmetic.
+    Source: ONNX GatherElements, `numpy.take_along_axis`, Relay `gather`.
+    """
+
+    name = "fuse.gather"
+    traits = traits_def(OpPatternKind(PatternKind.INJECTIVE))
+
+    input = tensor_operand()
+    indices = tensor_operand()
+    result = tensor_result()
+
+    axis = integer(0)
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """The indices' shape."""
+        require_integers(self.indices.type, "indices")
+        places = require_rank(self.indices.type, len(self.shape), "indices")
+        axis = normalize_axis(self.axis.value.data, len(self.shape))
+        for position, (dim, place) in enumerate(zip(self.shape, places, strict=True)):
+            if position != axis and DYNAMIC not in (dim, place) and place > dim:
+                raise VerifyException(
+                    f"expects indices no larger than the operand off axis {axis}, got {shape_text(places)} "
+                    f"and {shape_text(self.shape)} (dimension {position}: {place} vs {dim})"
+                )
+        return (with_shape(self.input.type, places),)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """NumPy's indexing by one array an axis.
+
+        Raises:
+            IndexError: An index is out of range.
+        """
+        x, indices = operands
+        grid: list[Array] = [*np.ogrid[tuple(slice(size) for size in indices.shape)]]
+        grid[normalize_axis(self.axis.value.data, x.ndim)] = indices
+        return (x[tuple(grid)],)
+
+
+@irdl_op_definition
+class GatherNdOp(PickOp):
+    """Elements or slices of the operand at the positions in the last axis of `indices`.
+
+    Shapes: indices [B..., P..., K] with the first `batch_dims` axes B as in the operand and K static; result
+        [B..., P..., the operand's dimensions from batch_dims + K on].
+    Types: integer indices; operand and result of any type. Negative indices count from the end.
+    Kind: injective.
+    Cost: no arithmetic.
+    Source: ONNX GatherND; Relay `gather_nd` has the positions on the first axis.
+    """
+
+    name = "fuse.gather_nd"
+    traits = traits_def(OpPatternKind(PatternKind.INJECTIVE))
+
+    input = tensor_operand()
+    indices = tensor_operand()
+    result = tensor_result()
+
+    batch_dims = integer(0)
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """The indices' shape without its last axis, then what each position leaves of the operand's."""
+        require_integers(self.indices.type, "indices")
+        shape, batch = self.shape, self.batch_dims.value.data
+        places = require_rank_at_least(self.indices.type, 1, "indices")
+        if not 0 <= batch < min(len(shape), len(places)):
+            raise VerifyException(f"expects batch_dims in [0, {min(len(shape), len(places))}), got {batch}")
+        depth = places[-1]
+        if not 1 <= depth <= len(shape) - batch:
+            got = "?" if depth == DYNAMIC else depth
+            raise VerifyException(f"expects a last axis of 'indices' in [1, {len(shape) - batch}], got {got}")
+        shared = unify_shapes(shape[:batch], places[:batch])
+        return (with_shape(self.input.type, (*shared, *places[batch:-1], *shape[batch + depth :])),)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """NumPy's indexing by one array an axis, with positions counted up for the batch axes.
+
+        Raises:
+            IndexError: An index is out of range.
+        """
+        x, indices = operands
+        batch, outer = self.batch_dims.value.data, indices.ndim - 1
+        counted: list[Array] = [*np.ogrid[tuple(slice(size) for size in indices.shape[:outer])]][:batch]
+        return (x[(*counted, *np.moveaxis(indices, -1, 0))],)
+
+
+@irdl_op_definition
+class PadOp(PickOp):
+    """The operand with elements around it, or less elements where a width is negative.
+
+    Shapes: any; axis i grows by `low[i]` before and `high[i]` behind. Negative widths crop before anything is added.
+    Types: any; `value` has rank 0 and the operand's type, and counts in mode `constant` alone. The other modes
+        repeat the outermost element (`edge`), mirror without repeating it (`reflect`) or go round (`wrap`).
+    Kind: injective.
+    Cost: no arithmetic.
+    Source: `numpy.pad`, ONNX Pad, Relay `nn.pad` and `nn.mirror_pad`, StableHLO `pad`.
+    """
+
+    name = "fuse.pad"
+    traits = traits_def(OpPatternKind(PatternKind.INJECTIVE))
+
+    input = tensor_operand()
+    value = tensor_operand()
+    result = tensor_result()
+
+    low = integers()
+    high = integers()
+    mode = string("constant")
+
+    @property
+    def widths(self) -> list[tuple[int, int]]:
+        """What each axis grows by, before and behind.
+
+        Raises:
+            VerifyException: There is not one number an axis.
+        """
+        rank = len(self.shape)
+        return list(zip(integer_list(self.low, rank, "low"), integer_list(self.high, rank, "high"), strict=True))
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """The operand's shape with the widths added."""
+        mode = one_of(self.mode, ("constant", "edge", "reflect", "wrap"), "mode")
+        require_same_element((self.input.type, self.value.type))
+        require_rank(self.value.type, 0, "value")
+        sizes: list[int] = []
+        for axis, (dim, (low, high)) in enumerate(zip(self.shape, self.widths, strict=True)):
+            kept = dim + min(low, 0) + min(high, 0)
+            if dim != DYNAMIC and (kept < 0 or (not kept and mode != "constant" and max(low, high) > 0)):
+                raise VerifyException(f"expects widths that fit {dim} elements on axis {axis}, got {low} and {high}")
+            sizes.append(DYNAMIC if dim == DYNAMIC else dim + low + high)
+        return (with_shape(self.input.type, sizes),)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """Slices, then `numpy.pad`."""
+        x, value = operands
+        kept = x[
+            tuple(
+                slice(max(0, -low), size + min(0, high)) for size, (low, high) in zip(x.shape, self.widths, strict=True)
+            )
+        ]
+        added = [(max(0, low), max(0, high)) for low, high in self.widths]
+        match self.mode.data:
+            case "constant":
+                shape = [low + size + high for size, (low, high) in zip(kept.shape, added, strict=True)]
+                y = np.full(shape, value, x.dtype)
+                y[tuple(slice(low, low + size) for size, (low, _) in zip(kept.shape, added, strict=True))] = kept
+                return (y,)
+            case "edge":
+                return (np.pad(kept, added, mode="edge"),)
+            case "reflect":
+                return (np.pad(kept, added, mode="reflect"),)
+            case _:
+                return (np.pad(kept, added, mode="wrap"),)
+
+
+@irdl_op_definition
+class Resize2dOp(FuseOp):
+    """An image sampled at another resolution.
+
+    Shapes: [N, C, H, W] to [N, C, *size], or NHWC. `scales`, where given, replace size / operand size in the
+        formula of the coordinates.
+    Types: any for method `nearest`, floating point for `linear`; f16 and bf16 are computed in f32.
+    Kind: injective.
+    Cost: none for `nearest`, nine operations an element for `linear`: three interpolations of three.
+    Source: ONNX Resize, Relay `image.resize2d`.
+    """
+
+    name = "fuse.resize2d"
+    traits = traits_def(OpPatternKind(PatternKind.INJECTIVE))
+
+    input = tensor_operand()
+    result = tensor_result()
+
+    size = integers()
+    layout = string("NCHW")
+    method = string("nearest")
+    coordinate_transformation_mode = string("half_pixel")
+    nearest_mode = string("round_prefer_floor")
+    scales = optional_reals()
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """The operand's batch and channels with the new height and width."""
+        layout = one_of(self.layout, ("NCHW", "NHWC"), "layout")
+        method = one_of(self.method, ("nearest", "linear"), "method")
+        one_of(self.coordinate_transformation_mode, resampling.COORDINATE_MODES, "coordinate_transformation_mode")
+        one_of(self.nearest_mode, resampling.NEAREST_MODES, "nearest_mode")
+        if method == "linear":
+            require_float(self.input.type)
+        scales = (1.0, 1.0) if self.scales is None else self.scales.get_values()
+        if len(scales) != 2 or not all(scale > 0 for scale in scales):
+            raise VerifyException(f"expects 2 positive numbers in scales, got {list(scales)}")
+        shape = list(require_rank(self.input.type, 4, "input"))
+        sizes = integer_list(self.size, 2, "size", least=1)
+        for letter, size in zip("HW", sizes, strict=True):
+            if not shape[layout.index(letter)]:
+                raise VerifyException(f"expects pixels to sample, got {shape_text(shape)}")
+            shape[layout.index(letter)] = size
+        return (with_shape(self.input.type, shape),)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """Samples along the height, then along the width."""
+        (x,), sizes = operands, self.size.get_values()
+        y = x.transpose(permutation(self.layout.data, "NCHW"))
+        y = widened(y) if self.method.data == "linear" else y
+        for axis, count in zip((2, 3), sizes, strict=True):
+            scale = count / y.shape[axis] if self.scales is None else self.scales.get_values()[axis - 2]
+            places = resampling.coordinates(y.shape[axis], count, scale, self.coordinate_transformation_mode.data)
+            if self.method.data == "linear":
+                y = resampling.linear(y, axis, places)
+            else:
+                y = resampling.nearest(y, axis, places, self.nearest_mode.data)
+        return (y.transpose(permutation("NCHW", self.layout.data)).astype(x.dtype, copy=False),)
+
+    def flops(self) -> int | None:
+        """Three linear interpolations an element, each a subtraction, a multiplication and an addition."""
+        count = element_count(self.result.type)
+        return None if count is None else count * (9 if self.method.data == "linear" else 0)

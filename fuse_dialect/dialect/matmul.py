@@ -1,0 +1,163 @@
+"""Matrix products: kind `out_ewise_fusable`. A bias is added by `bias_add` or `add`."""
+
+from abc import ABC
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition, traits_def
+from xdsl.utils.exceptions import VerifyException
+
+from fuse_dialect.dialect.accumulation import widened
+from fuse_dialect.dialect.attributes import OpPatternKind
+from fuse_dialect.dialect.fields import Integer, flag, tensor_operand, tensor_result
+from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.shape_rules import product, require_numbers, require_rank_at_least, unify
+from fuse_dialect.dialect.types import (
+    DYNAMIC,
+    Shape,
+    Tensor,
+    broadcast_shapes,
+    require_rank,
+    require_same_element,
+    shape_text,
+    with_shape,
+)
+from fuse_dialect.pattern_kind import PatternKind
+
+
+def _swapped(shape: Shape, transpose: Integer) -> Shape:
+    return (*shape[:-2], shape[-1], shape[-2]) if transpose.value.data else shape
+
+
+def _product_cost(result: Tensor, inner: int) -> int | None:
+    products = product((*result.get_shape(), inner))
+    return None if products == DYNAMIC else 2 * products
+
+
+@irdl_op_definition
+class DenseOp(FuseOp):
+    """A fully connected layer: the last axis of the input times the transposed weight.
+
+    Shapes: input [..., K], weight [N, K]; result [..., N].
+    Types: one type of numbers; f16 and bf16 are summed in f32.
+    Kind: out_ewise_fusable.
+    Cost: 2 * K an element of the result.
+    Source: Relay `nn.dense`, ONNX Gemm with `transB = 1`, `x @ w.T` in NumPy.
+    """
+
+    name = "fuse.dense"
+    traits = traits_def(OpPatternKind(PatternKind.OUT_EWISE_FUSABLE))
+
+    input = tensor_operand()
+    weight = tensor_operand()
+    result = tensor_result()
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """The input's shape with the weight's rows in place of the last axis."""
+        require_same_element((self.input.type, self.weight.type))
+        require_numbers(self.input.type)
+        x = require_rank_at_least(self.input.type, 1, "input")
+        rows, columns = require_rank(self.weight.type, 2, "weight")
+        unify(x[-1], columns, "the last axis of 'input' and of 'weight'")
+        return (with_shape(self.input.type, (*x[:-1], rows)),)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """`x @ w.T`."""
+        x, w = operands
+        return ((widened(x) @ widened(w).T).astype(x.dtype, copy=False),)
+
+    def flops(self) -> int | None:
+        """Two for each of the K products of a result element."""
+        return _product_cost(
+            self.result.type, unify(self.input.type.get_shape()[-1], self.weight.type.get_shape()[1], "")
+        )
+
+
+class TransposableProductOp(FuseOp, ABC):
+    """A product of the last two axes, either operand transposed beforehand."""
+
+    if TYPE_CHECKING:  # xDSL reads a bare annotation as a definition; each op defines its own, with its defaults
+        transpose_a: Integer
+        transpose_b: Integer
+
+    lhs = tensor_operand()
+    rhs = tensor_operand()
+    result = tensor_result()
+
+    def multiplied_shapes(self) -> tuple[Shape, Shape]:
+        """Shapes of the operands as they are multiplied.
+
+        Raises:
+            VerifyException: The element types differ, or the inner sizes do.
+        """
+        require_same_element((self.lhs.type, self.rhs.type))
+        require_numbers(self.lhs.type)
+        lhs = _swapped(require_rank_at_least(self.lhs.type, 2, "lhs"), self.transpose_a)
+        rhs = _swapped(require_rank_at_least(self.rhs.type, 2, "rhs"), self.transpose_b)
+        unify(lhs[-1], rhs[-2], f"the inner axes of {shape_text(lhs)} and {shape_text(rhs)}")
+        return lhs, rhs
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """`numpy.matmul` of the operands, transposed as the properties say."""
+        lhs, rhs = (widened(operand) for operand in operands)
+        lhs = lhs.swapaxes(-1, -2) if self.transpose_a.value.data else lhs
+        rhs = rhs.swapaxes(-1, -2) if self.transpose_b.value.data else rhs
+        return ((lhs @ rhs).astype(operands[0].dtype, copy=False),)
+
+    def flops(self) -> int | None:
+        """Two for each of the K products of a result element."""
+        lhs, rhs = self.multiplied_shapes()
+        return _product_cost(self.result.type, unify(lhs[-1], rhs[-2], ""))
+
+
+@irdl_op_definition
+class MatmulOp(TransposableProductOp):
+    """The product of two matrices.
+
+    Shapes: lhs [M, K], rhs [K, N], the last two axes swapped by `transpose_a`, `transpose_b`; result [M, N].
+    Types: one type of numbers; f16 and bf16 are summed in f32.
+    Kind: out_ewise_fusable.
+    Cost: 2 * M * N * K.
+    Source: `numpy.matmul`, ONNX MatMul and Gemm, Relay `nn.matmul`, StableHLO `dot`.
+    """
+
+    name = "fuse.matmul"
+    traits = traits_def(OpPatternKind(PatternKind.OUT_EWISE_FUSABLE))
+
+    transpose_a = flag()
+    transpose_b = flag()
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """Rows of the left operand, columns of the right."""
+        require_rank(self.lhs.type, 2, "lhs")
+        require_rank(self.rhs.type, 2, "rhs")
+        lhs, rhs = self.multiplied_shapes()
+        return (with_shape(self.lhs.type, (lhs[0], rhs[1])),)
+
+
+@irdl_op_definition
+class BatchMatmulOp(TransposableProductOp):
+    """Products of the matrices in the last two axes; the axes before them broadcast.
+
+    Shapes: lhs [..., M, K], rhs [..., K, N], the last two axes swapped by `transpose_a`, `transpose_b`; one of them of
+        rank 3 or more; result [..., M, N] with the broadcast leading axes.
+    Types: one type of numbers; f16 and bf16 are summed in f32.
+    Kind: out_ewise_fusable.
+    Cost: 2 * K an element of the result.
+    Source: `numpy.matmul`, ONNX MatMul, Relay `nn.batch_matmul`, StableHLO `dot_general`.
+    """
+
+    name = "fuse.batch_matmul"
+    traits = traits_def(OpPatternKind(PatternKind.OUT_EWISE_FUSABLE))
+
+    transpose_a = flag()
+    transpose_b = flag()
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """Broadcast leading axes, rows of the left operand, columns of the right."""
+        lhs, rhs = self.multiplied_shapes()
+        if max(len(lhs), len(rhs)) < 3:
+            raise VerifyException(f"expects an operand of rank 3 or more, got {shape_text(lhs)} and {shape_text(rhs)}")
+        batch = broadcast_shapes(lhs[:-2], rhs[:-2])
+        return (with_shape(self.lhs.type, (*batch, lhs[-2], rhs[-1])),)

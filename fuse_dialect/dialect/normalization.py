@@ -1,0 +1,304 @@
+"""Softmax, normalizations and one-hot encoding.
+
+`softmax`, `log_softmax`, `batch_norm` and `one_hot` are `out_ewise_fusable`; the norms that compute their own mean and
+variance are `opaque`, and `simplify-inference` breaks them up.
+"""
+
+from abc import ABC
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition, traits_def
+
+from fuse_dialect.dialect.accumulation import widened
+from fuse_dialect.dialect.attributes import OpPatternKind
+from fuse_dialect.dialect.fields import Integer, Real, integer, real, tensor_operand, tensor_result
+from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.shape_rules import (
+    quotient,
+    require_float,
+    require_integers,
+    require_positive,
+    require_vector,
+)
+from fuse_dialect.dialect.types import Tensor, normalize_axis, require_rank, require_same_element, with_shape
+from fuse_dialect.pattern_kind import PatternKind
+
+
+class AxisOp(FuseOp, ABC):
+    """A function of each line of elements along `axis`, of the operand's type."""
+
+    FLOPS_PER_RESULT_ELEMENT: ClassVar[int] = 5
+
+    input = tensor_operand()
+    result = tensor_result()
+
+    axis = integer(-1)
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """The operand's type."""
+        require_float(self.input.type)
+        normalize_axis(self.axis.value.data, self.input.type.get_num_dims())
+        return (self.input.type,)
+
+    def shifted(self, x: Array) -> Array:
+        """`x` less the greatest element of its line, so that no exponential overflows."""
+        x = widened(x)
+        return x - x.max(axis=self.axis.value.data, keepdims=True, initial=-np.inf)
+
+
+@irdl_op_definition
+class SoftmaxOp(AxisOp):
+    """Exponentials divided by their sum along `axis`.
+
+    Shapes: any of rank 1 or more, unchanged.
+    Types: floating point; f16 and bf16 are computed in f32.
+    Kind: out_ewise_fusable.
+    Cost: five operations an element: maximum, subtraction, exponential, sum, division.
+    Source: ONNX Softmax (opset 13), Relay `nn.softmax`.
+    """
+
+    name = "fuse.softmax"
+    traits = traits_def(OpPatternKind(PatternKind.OUT_EWISE_FUSABLE))
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """Exponentials of the shifted elements, normalized."""
+        e = np.exp(self.shifted(operands[0]))
+        return ((e / e.sum(axis=self.axis.value.data, keepdims=True)).astype(operands[0].dtype, copy=False),)
+
+
+@irdl_op_definition
+class LogSoftmaxOp(AxisOp):
+    """The logarithm of `softmax`.
+
+    Shapes: any of rank 1 or more, unchanged.
+    Types: floating point; f16 and bf16 are computed in f32.
+    Kind: out_ewise_fusable.
+    Cost: five operations an element: maximum, subtraction, exponential, sum, subtraction.
+    Source: ONNX LogSoftmax (opset 13), Relay `nn.log_softmax`.
+    """
+
+    name = "fuse.log_softmax"
+    traits = traits_def(OpPatternKind(PatternKind.OUT_EWISE_FUSABLE))
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """The shifted elements less the logarithm of the sum of their exponentials."""
+        x = self.shifted(operands[0])
+        y = x - np.log(np.exp(x).sum(axis=self.axis.value.data, keepdims=True))
+        return (y.astype(operands[0].dtype, copy=False),)
+
+
+class ChannelOp(FuseOp, ABC):
+    """A normalization with a scale and a shift for each element of `axis`."""
+
+    if TYPE_CHECKING:  # xDSL reads a bare annotation as a definition; each op defines its own, with its defaults
+        axis: Integer
+        epsilon: Real
+
+    input = tensor_operand()
+    gamma = tensor_operand()
+    beta = tensor_operand()
+    result = tensor_result()
+
+    def vectors(self) -> dict[str, Tensor]:
+        """Types of the operands that have one number for each element of `axis`, by name."""
+        return {"gamma": self.gamma.type, "beta": self.beta.type}
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """The operand's type."""
+        vectors = self.vectors()
+        require_same_element([self.input.type, *vectors.values()])
+        require_float(self.input.type)
+        shape = tuple(self.input.type.get_shape())
+        channels = shape[normalize_axis(self.axis.value.data, len(shape))]
+        for name, type in vectors.items():
+            require_vector(type, channels, name)
+        return (self.input.type,)
+
+    def along_axis(self, vector: Array, rank: int) -> Array:
+        """One number per channel, shaped to broadcast against the operand, in the type of sums."""
+        axis = normalize_axis(self.axis.value.data, rank)
+        return widened(vector).reshape([-1 if i == axis else 1 for i in range(rank)])
+
+    def standardized(self, x: Array, axes: tuple[int, ...]) -> Array:
+        """`x` less its mean, divided by its standard deviation, both over `axes`, in the type of sums."""
+        x = widened(x)
+        centered = x - x.mean(axis=axes, keepdims=True)
+        variance = np.square(centered).mean(axis=axes, keepdims=True)
+        return centered / np.sqrt(variance + x.dtype.type(self.epsilon.value.data))
+
+    def scaled(self, x: Array, gamma: Array, beta: Array) -> Array:
+        """`x * gamma + beta`, channel by channel."""
+        return x * self.along_axis(gamma, x.ndim) + self.along_axis(beta, x.ndim)
+
+
+@irdl_op_definition
+class BatchNormOp(ChannelOp):
+    """Inference form of batch normalization: (input - mean) / sqrt(variance + epsilon) * gamma + beta.
+
+    Shapes: input of any rank, the others [size of `axis`]; result as the input.
+    Types: one floating-point type; f16 and bf16 are computed in f32.
+    Kind: out_ewise_fusable.
+    Cost: two operations an element, since scale and shift are computed once a channel.
+    Source: ONNX BatchNormalization with `training_mode = 0`, Relay `nn.batch_norm` (its first result), StableHLO
+        `batch_norm_inference`.
+    """
+
+    name = "fuse.batch_norm"
+    traits = traits_def(OpPatternKind(PatternKind.OUT_EWISE_FUSABLE))
+    FLOPS_PER_RESULT_ELEMENT: ClassVar[int] = 2
+
+    input = tensor_operand()  # again: xDSL puts the operands of a base class behind those of the op
+    gamma = tensor_operand()
+    beta = tensor_operand()
+    mean = tensor_operand()
+    variance = tensor_operand()
+
+    axis = integer(1)
+    epsilon = real(1e-5)
+
+    def vectors(self) -> dict[str, Tensor]:
+        """Scale, shift and the two statistics."""
+        return {**super().vectors(), "mean": self.mean.type, "variance": self.variance.type}
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """A multiplication and an addition with numbers computed once a channel."""
+        x = operands[0]
+        gamma, beta, mean, variance = (widened(vector) for vector in operands[1:])
+        scale = gamma / np.sqrt(variance + variance.dtype.type(self.epsilon.value.data))
+        return (self.scaled(widened(x), scale, beta - mean * scale).astype(x.dtype, copy=False),)
+
+
+@irdl_op_definition
+class LayerNormOp(ChannelOp):
+    """Each line along `axis` brought to mean 0 and variance 1, then scaled and shifted.
+
+    Shapes: input of any rank, gamma and beta [size of `axis`]; result as the input.
+    Types: one floating-point type; f16 and bf16 are computed in f32.
+    Kind: opaque.
+    Cost: eight operations an element.
+    Source: Relay `nn.layer_norm`, ONNX LayerNormalization with the last axis.
+    """
+
+    name = "fuse.layer_norm"
+    traits = traits_def(OpPatternKind(PatternKind.OPAQUE))
+    FLOPS_PER_RESULT_ELEMENT: ClassVar[int] = 8
+
+    axis = integer(-1)
+    epsilon = real(1e-5)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """Statistics over `axis` alone."""
+        x, gamma, beta = operands
+        axis = normalize_axis(self.axis.value.data, x.ndim)
+        return (self.scaled(self.standardized(x, (axis,)), gamma, beta).astype(x.dtype, copy=False),)
+
+
+@irdl_op_definition
+class InstanceNormOp(ChannelOp):
+    """Each channel of each sample brought to mean 0 and variance 1, then scaled and shifted.
+
+    Shapes: input of any rank with the batch on axis 0, gamma and beta [size of `axis`]; result as the input.
+    Types: one floating-point type; f16 and bf16 are computed in f32.
+    Kind: opaque.
+    Cost: eight operations an element.
+    Source: ONNX InstanceNormalization, Relay `nn.instance_norm`.
+    """
+
+    name = "fuse.instance_norm"
+    traits = traits_def(OpPatternKind(PatternKind.OPAQUE))
+    FLOPS_PER_RESULT_ELEMENT: ClassVar[int] = 8
+
+    axis = integer(1)
+    epsilon = real(1e-5)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """Statistics over all axes but the batch and `axis`."""
+        x, gamma, beta = operands
+        axis = normalize_axis(self.axis.value.data, x.ndim)
+        others = tuple(i for i in range(1, x.ndim) if i != axis)
+        return (self.scaled(self.standardized(x, others), gamma, beta).astype(x.dtype, copy=False),)
+
+
+@irdl_op_definition
+class GroupNormOp(ChannelOp):
+    """Each group of channels of each sample brought to mean 0 and variance 1, then scaled and shifted by channel.
+
+    Shapes: input of any rank with the batch on axis 0, gamma and beta [size of `axis`], which `num_groups` divides;
+        result as the input.
+    Types: one floating-point type; f16 and bf16 are computed in f32.
+    Kind: opaque.
+    Cost: eight operations an element.
+    Source: ONNX GroupNormalization (opset 21), Relay `nn.group_norm`.
+    """
+
+    name = "fuse.group_norm"
+    traits = traits_def(OpPatternKind(PatternKind.OPAQUE))
+    FLOPS_PER_RESULT_ELEMENT: ClassVar[int] = 8
+
+    num_groups = integer()
+    axis = integer(1)
+    epsilon = real(1e-5)
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """The operand's type."""
+        types = super().infer_types()
+        shape = tuple(self.input.type.get_shape())
+        groups = require_positive(self.num_groups.value.data, "num_groups")
+        quotient(shape[normalize_axis(self.axis.value.data, len(shape))], groups, "channels")
+        return types
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """Statistics over the channels of a group and all axes but the batch and `axis`."""
+        x, gamma, beta = operands
+        axis = normalize_axis(self.axis.value.data, x.ndim)
+        grouped = x.reshape(*x.shape[:axis], self.num_groups.value.data, -1, *x.shape[axis + 1 :])
+        others = tuple(i for i in range(1, grouped.ndim) if i != axis)
+        y = self.standardized(grouped, others).reshape(x.shape)
+        return (self.scaled(y, gamma, beta).astype(x.dtype, copy=False),)
+
+
+@irdl_op_definition
+class OneHotOp(FuseOp):
+    """For each index a line of `depth` elements: `on_value` at the index, `off_value` elsewhere.
+
+    Shapes: indices of any rank, the values of rank 0; result with a new axis of size `depth` at `axis`.
+    Types: integer indices; the values and the result of any type. Indices in [-depth, -1] count from the end; others
+        outside [0, depth) give a line of `off_value`.
+    Kind: out_ewise_fusable.
+    Cost: one comparison an element of the result.
+    Source: ONNX OneHot, Relay `one_hot`.
+    """
+
+    name = "fuse.one_hot"
+    traits = traits_def(OpPatternKind(PatternKind.OUT_EWISE_FUSABLE))
+
+    indices = tensor_operand()
+    on_value = tensor_operand()
+    off_value = tensor_operand()
+    result = tensor_result()
+
+    depth = integer()
+    axis = integer(-1)
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """The shape of the indices with a new axis."""
+        require_integers(self.indices.type, "indices")
+        require_same_element((self.on_value.type, self.off_value.type))
+        require_rank(self.on_value.type, 0, "on_value")
+        require_rank(self.off_value.type, 0, "off_value")
+        shape = tuple(self.indices.type.get_shape())
+        axis = normalize_axis(self.axis.value.data, len(shape) + 1)
+        depth = require_positive(self.depth.value.data, "depth")
+        return (with_shape(self.on_value.type, (*shape[:axis], depth, *shape[axis:])),)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """Indices compared with 0, 1, ... along the new axis."""
+        indices, on, off = operands
+        depth, rank = self.depth.value.data, indices.ndim + 1
+        axis = normalize_axis(self.axis.value.data, rank)
+        wanted = np.expand_dims(indices.astype(np.int64), axis)
+        places = np.arange(depth).reshape([-1 if i == axis else 1 for i in range(rank)])
+        return (np.where(np.where(wanted < 0, wanted + depth, wanted) == places, on, off),)

@@ -1,0 +1,458 @@
+"""Ops that never fuse: sorting, scans, scatters, and `stop_fusion`, the barrier. Kind `opaque`."""
+
+import math
+from abc import ABC
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from xdsl.dialects.builtin import i32, i64
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition, traits_def
+from xdsl.utils.exceptions import VerifyException
+
+from fuse_dialect.dialect.accumulation import widened
+from fuse_dialect.dialect.attributes import OpPatternKind
+from fuse_dialect.dialect.fields import flag, integer, real, string, tensor_operand, tensor_result
+from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.shape_rules import (
+    one_of,
+    require_float,
+    require_integers,
+    require_numbers,
+    require_positive,
+    require_rank_at_least,
+    unify_shapes,
+)
+from fuse_dialect.dialect.types import (
+    DYNAMIC,
+    element_count,
+    element_dtype,
+    normalize_axis,
+    require_rank,
+    require_same_element,
+    tensor,
+    with_element,
+    with_shape,
+)
+from fuse_dialect.pattern_kind import PatternKind
+
+
+def _sorted_order(x: Array, axis: int, *, is_ascend: bool) -> Array:
+    """Indices that sort `x` along `axis`; of equal elements the one with the lower index comes first."""
+    if is_ascend:
+        return np.argsort(x, axis=axis, kind="stable")
+    backwards = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
+    return np.flip(x.shape[axis] - 1 - backwards, axis)
+
+
+class LineOp(FuseOp, ABC):
+    """A function of each line of elements along an axis."""
+
+    FLOPS_PER_RESULT_ELEMENT: ClassVar[int] = 1
+
+    input = tensor_operand()
+
+    def line_axis(self, axis: int) -> int:
+        """The axis counted from the front.
+
+        Raises:
+            VerifyException: The axis is out of range or the operand holds booleans.
+        """
+        require_numbers(self.input.type)
+        return normalize_axis(axis, self.input.type.get_num_dims())
+
+    def comparisons(self, axis: int) -> int | None:
+        """Comparisons of a merge sort: n * ceil(log2 n) for each line of n elements."""
+        count = element_count(self.input.type)
+        if count is None:
+            return None
+        length = self.input.type.get_shape()[self.line_axis(axis)]
+        return count * math.ceil(math.log2(max(2, length)))
+
+
+@irdl_op_definition
+class SortOp(LineOp):
+    """The elements of each line in order.
+
+    Shapes: any of rank 1 or more, unchanged.
+    Types: numbers.
+    Kind: opaque.
+    Cost: ceil(log2 n) operations an element, for lines of n elements.
+    Source: `numpy.sort`, Relay `sort`, StableHLO `sort`.
+    """
+
+    name = "fuse.sort"
+    traits = traits_def(OpPatternKind(PatternKind.OPAQUE))
+
+    result = tensor_result()
+
+    axis = integer(-1)
+    is_ascend = flag(True)
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """The operand's type."""
+        self.line_axis(self.axis.value.data)
+        return (self.input.type,)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """`numpy.sort`, reversed for descending order."""
+        y = np.sort(operands[0], axis=self.axis.value.data)
+        return (y if self.is_ascend.value.data else np.flip(y, self.axis.value.data),)
+
+    def flops(self) -> int | None:
+        """Comparisons of a merge sort."""
+        return self.comparisons(self.axis.value.data)
+
+
+@irdl_op_definition
+class ArgsortOp(LineOp):
+    """For each line the indices of its elements in order; equal elements keep their order.
+
+    Shapes: any of rank 1 or more, unchanged.
+    Types: numbers; the result is i64, or i32 where its type says so.
+    Kind: opaque.
+    Cost: ceil(log2 n) operations an element, for lines of n elements.
+    Source: `numpy.argsort`, Relay `argsort`.
+    """
+
+    name = "fuse.argsort"
+    traits = traits_def(OpPatternKind(PatternKind.OPAQUE))
+
+    result = tensor_result()
+
+    axis = integer(-1)
+    is_ascend = flag(True)
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """The operand's shape, of i64."""
+        self.line_axis(self.axis.value.data)
+        return (with_element(self.input.type, i64),)
+
+    def verify_(self) -> None:
+        """Check the types; i32 is as good as i64."""
+        if self.result.type.element_type != i32:
+            super().verify_()
+        else:
+            self.infer_types()
+            unify_shapes(self.input.type.get_shape(), self.result.type.get_shape())
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """A stable sort."""
+        order = _sorted_order(operands[0], self.axis.value.data, is_ascend=bool(self.is_ascend.value.data))
+        return (order.astype(np.int32 if self.result.type.element_type == i32 else np.int64, copy=False),)
+
+    def flops(self) -> int | None:
+        """Comparisons of a merge sort."""
+        return self.comparisons(self.axis.value.data)
+
+
+@irdl_op_definition
+class TopkOp(LineOp):
+    """The first `k` elements of each sorted line, and their indices; equal elements keep their order.
+
+    Shapes: any of rank 1 or more with at least `k` elements on `axis`; both results have `k`.
+    Types: numbers; the indices are i64.
+    Kind: opaque.
+    Cost: ceil(log2 n) operations an element of the operand, for lines of n elements.
+    Source: ONNX TopK, Relay `topk`.
+    """
+
+    name = "fuse.topk"
+    traits = traits_def(OpPatternKind(PatternKind.OPAQUE))
+
+    values = tensor_result()
+    indices = tensor_result()
+
+    k = integer()
+    axis = integer(-1)
+    is_ascend = flag()
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """The operand's shape with `k` on the axis, twice."""
+        axis, k = self.line_axis(self.axis.value.data), require_positive(self.k.value.data, "k")
+        shape = tuple(self.input.type.get_shape())
+        if shape[axis] != DYNAMIC and shape[axis] < k:
+            raise VerifyException(f"expects k of at most {shape[axis]}, got {k}")
+        values = with_shape(self.input.type, (*shape[:axis], k, *shape[axis + 1 :]))
+        return (values, with_element(values, i64))
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """The beginning of a stable sort."""
+        (x,), axis = operands, self.axis.value.data
+        order = _sorted_order(x, axis, is_ascend=bool(self.is_ascend.value.data))
+        order = order.take(np.arange(self.k.value.data), axis=axis)
+        return (np.take_along_axis(x, order, axis=axis), order.astype(np.int64, copy=False))
+
+    def flops(self) -> int | None:
+        """Comparisons of a merge sort."""
+        return self.comparisons(self.axis.value.data)
+
+
+@irdl_op_definition
+class CumsumOp(LineOp):
+    """Sums of the elements of each line up to each element.
+
+    Shapes: any of rank 1 or more, unchanged.
+    Types: numbers; f16 and bf16 are summed in f32. With `exclusive` the element itself does not count, with `reverse`
+        the sums run from the end.
+    Kind: opaque.
+    Cost: one operation an element.
+    Source: ONNX CumSum, `numpy.cumsum`, Relay `cumsum`.
+    """
+
+    name = "fuse.cumsum"
+    traits = traits_def(OpPatternKind(PatternKind.OPAQUE))
+
+    result = tensor_result()
+
+    axis = integer()
+    exclusive = flag()
+    reverse = flag()
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """The operand's type."""
+        self.line_axis(self.axis.value.data)
+        return (self.input.type,)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """`numpy.cumsum`, shifted by one element when exclusive."""
+        x = np.moveaxis(widened(operands[0]), self.axis.value.data, 0)
+        x = x[::-1] if self.reverse.value.data else x
+        y = np.cumsum(x, axis=0, dtype=x.dtype)
+        if self.exclusive.value.data:
+            y = np.concatenate([np.zeros_like(y[:1]), y[:-1]])
+        y = y[::-1] if self.reverse.value.data else y
+        return (np.moveaxis(y, 0, self.axis.value.data).astype(operands[0].dtype, copy=False),)
+
+
+@irdl_op_definition
+class LrnOp(LineOp):
+    """Each element divided by a power of the squares around it along `axis`: local response normalization.
+
+    Shapes: any of rank 1 or more, unchanged. The window has `size` elements, (size - 1) / 2 of them before, rounded
+        down.
+    Types: floating point; f16 and bf16 are computed in f32. x / (bias + alpha / size * sum of squares) ^ beta.
+    Kind: opaque.
+    Cost: 2 * size + 4 operations an element.
+    Source: ONNX LRN, Relay `nn.lrn`.
+    """
+
+    name = "fuse.lrn"
+    traits = traits_def(OpPatternKind(PatternKind.OPAQUE))
+
+    result = tensor_result()
+
+    size = integer(5)
+    axis = integer(1)
+    bias = real(1.0)
+    alpha = real(1e-4)
+    beta = real(0.75)
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """The operand's type."""
+        require_float(self.input.type)
+        self.line_axis(self.axis.value.data)
+        require_positive(self.size.value.data, "size")
+        return (self.input.type,)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """Sums of squares over sliding windows, zero beyond the ends."""
+        x, size = np.moveaxis(widened(operands[0]), self.axis.value.data, -1), self.size.value.data
+        before = (size - 1) // 2
+        squares = np.pad(np.square(x), [(0, 0)] * (x.ndim - 1) + [(before, size - 1 - before)])
+        sums = sliding_window_view(squares, size, axis=-1).sum(axis=-1, dtype=x.dtype)
+        bias, alpha, beta = (x.dtype.type(p.value.data) for p in (self.bias, self.alpha, self.beta))
+        y = x / (bias + alpha / x.dtype.type(size) * sums) ** beta
+        return (np.moveaxis(y, -1, self.axis.value.data).astype(operands[0].dtype, copy=False),)
+
+    def flops(self) -> int | None:
+        """A square and an addition for each element of the window; scale, add, power, division."""
+        count = element_count(self.result.type)
+        return None if count is None else count * (2 * self.size.value.data + 4)
+
+
+class IdentityOp(FuseOp, ABC):
+    """The operand itself."""
+
+    FLOPS_PER_RESULT_ELEMENT: ClassVar[int] = 0
+
+    input = tensor_operand()
+    result = tensor_result()
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """The operand's type."""
+        return (self.input.type,)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """The operand."""
+        return (operands[0],)
+
+
+@irdl_op_definition
+class DropoutOp(IdentityOp):
+    """Nothing at inference; in training a share `rate` of the elements would be zeroed.
+
+    Shapes: any, unchanged.
+    Types: any.
+    Kind: opaque.
+    Cost: no arithmetic.
+    Source: ONNX Dropout with `training_mode = false`, Relay `nn.dropout`.
+    """
+
+    name = "fuse.dropout"
+    traits = traits_def(OpPatternKind(PatternKind.OPAQUE))
+
+    rate = real(0.5)
+
+
+@irdl_op_definition
+class StopFusionOp(IdentityOp):
+    """A barrier: its operand and its users are never fused across it. `fuse-ops` removes it.
+
+    Shapes: any, unchanged.
+    Types: any.
+    Kind: opaque.
+    Cost: no arithmetic.
+    Source: Relay `annotation.stop_fusion`.
+    """
+
+    name = "fuse.stop_fusion"
+    traits = traits_def(OpPatternKind(PatternKind.OPAQUE))
+
+
+@irdl_op_definition
+class ScatterNdOp(FuseOp):
+    """The input with `updates` written to, or combined with, the elements or slices that `indices` name.
+
+    Shapes: indices [..., K] with K at most the rank of the input and static; updates
+        [..., the input's dimensions from K on]; result as the input. Negative indices count from the end.
+    Types: integer indices; input, updates and result of one type.
+    Kind: opaque.
+    Cost: one operation an element of the updates, none in mode `update`.
+    Source: ONNX ScatterND, Relay `scatter_nd`. Updates of one place are applied in order.
+    """
+
+    name = "fuse.scatter_nd"
+    traits = traits_def(OpPatternKind(PatternKind.OPAQUE))
+
+    input = tensor_operand()
+    indices = tensor_operand()
+    updates = tensor_operand()
+    result = tensor_result()
+
+    mode = string("update")
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """The input's type."""
+        mode = one_of(self.mode, ("update", "add", "mul", "min", "max"), "mode")
+        require_integers(self.indices.type, "indices")
+        require_same_element((self.input.type, self.updates.type))
+        if mode != "update":
+            require_numbers(self.input.type)
+        *places, depth = require_rank_at_least(self.indices.type, 1, "indices")
+        shape = tuple(self.input.type.get_shape())
+        if not 1 <= depth <= len(shape):
+            got = "?" if depth == DYNAMIC else depth
+            raise VerifyException(f"expects a last axis of 'indices' in [1, {len(shape)}], got {got}")
+        expected = (*places, *shape[depth:])
+        updates = require_rank(self.updates.type, len(expected), "updates")
+        unify_shapes(expected, updates)
+        return (self.input.type,)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """Assignment to, or `numpy.ufunc.at` on, a copy of the input."""
+        x, indices, updates = operands
+        y = x.copy()
+        at = tuple(np.moveaxis(indices, -1, 0))
+        if self.mode.data == "update":
+            y[at] = updates
+        else:
+            ufunc = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}[self.mode.data]
+            ufunc.at(y, at, updates)
+        return (y,)
+
+    def flops(self) -> int | None:
+        """One operation for each update that is combined."""
+        return 0 if self.mode.data == "update" else element_count(self.updates.type)
+
+
+@irdl_op_definition
+class ArangeOp(FuseOp):
+    """The numbers from `start` towards `stop`, which is left out, `step` apart.
+
+    Shapes: no operand; the result type gives [ceil((stop - start) / step)], or [0] where that is negative.
+    Types: numbers, as the result type says; computed in f64.
+    Kind: opaque.
+    Cost: two operations an element.
+    Source: `numpy.arange`, ONNX Range, Relay `arange`, StableHLO `iota`.
+    """
+
+    name = "fuse.arange"
+    traits = traits_def(OpPatternKind(PatternKind.OPAQUE))
+    FLOPS_PER_RESULT_ELEMENT: ClassVar[int] = 2
+
+    result = tensor_result()
+
+    start = real(0.0)
+    stop = real()
+    step = real(1.0)
+
+    @property
+    def length(self) -> int:
+        """Number of elements.
+
+        Raises:
+            VerifyException: The step is zero or a number is not finite.
+        """
+        start, stop, step = (p.value.data for p in (self.start, self.stop, self.step))
+        if not step or not all(math.isfinite(number) for number in (start, stop, step)):
+            raise VerifyException(f"expects finite numbers and a step other than 0, got {start}, {stop}, {step}")
+        return max(0, math.ceil((stop - start) / step))
+
+    def infer_types(self) -> None:
+        """Nothing: the result type says the element type."""
+
+    def verify_(self) -> None:
+        """Check the number of elements."""
+        super().verify_()
+        require_numbers(self.result.type)
+        (size,) = require_rank(self.result.type, 1, "result")
+        if size not in (self.length, DYNAMIC):
+            raise VerifyException(f"expects a result of {self.length} elements, got {size}")
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """Multiples of the step, from the start on."""
+        numbers = self.start.value.data + np.arange(self.length) * self.step.value.data
+        return (numbers.astype(element_dtype(self.result.type.element_type)),)
+
+
+@irdl_op_definition
+class ArgwhereOp(FuseOp):
+    """The indices of the elements that are not zero, in the order of the elements.
+
+    Shapes: any; result [number of such elements, rank], its first size not known.
+    Types: any; the result is i64.
+    Kind: opaque.
+    Cost: one comparison an element.
+    Source: `numpy.argwhere`, ONNX NonZero transposed, Relay `argwhere`.
+    """
+
+    name = "fuse.argwhere"
+    traits = traits_def(OpPatternKind(PatternKind.OPAQUE))
+
+    input = tensor_operand()
+    result = tensor_result()
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """One row for each element that is not zero."""
+        return (tensor((DYNAMIC, self.input.type.get_num_dims()), i64),)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """`numpy.argwhere`."""
+        return (np.argwhere(operands[0]),)
+
+    def flops(self) -> int | None:
+        """One comparison for each element of the operand."""
+        return element_count(self.input.type)

@@ -1,0 +1,269 @@
+"""Pooling in two spatial dimensions: kind `out_ewise_fusable`."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition, traits_def
+
+from fuse_dialect.dialect.accumulation import widened
+from fuse_dialect.dialect.attributes import OpPatternKind
+from fuse_dialect.dialect.axis_layout import permutation
+from fuse_dialect.dialect.fields import Integer, Integers, flag, integers, string, tensor_operand, tensor_result
+from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.shape_rules import integer_list, one_of, product, require_float, require_numbers
+from fuse_dialect.dialect.types import DYNAMIC, Shape, element_count, require_rank, with_shape
+from fuse_dialect.dialect.windows import Windows
+from fuse_dialect.pattern_kind import PatternKind
+
+_NCHW = "NCHW"
+
+
+class SpatialOp(FuseOp, ABC):
+    """An op on the two spatial axes of an image, for each sample and channel on its own."""
+
+    FLOAT_ONLY: ClassVar[bool] = True
+    """Whether integers are refused: averages of integers are none."""
+
+    if TYPE_CHECKING:  # xDSL reads a bare annotation as a definition; each op defines its own, with its defaults
+        layout: StringAttr
+
+    input = tensor_operand()
+    result = tensor_result()
+
+    @property
+    def nchw_shape(self) -> Shape:
+        """Shape of the operand in the order NCHW.
+
+        Raises:
+            VerifyException: Unknown layout, wrong rank or element type.
+        """
+        layout = one_of(self.layout, (_NCHW, "NHWC"), "layout")
+        require_numbers(self.input.type)
+        if self.FLOAT_ONLY:
+            require_float(self.input.type)
+        shape = require_rank(self.input.type, 4, "input")
+        return tuple(shape[axis] for axis in permutation(layout, _NCHW))
+
+    @abstractmethod
+    def pooled_sizes(self, sizes: Shape) -> Shape:
+        """Height and width of the result for those of the operand."""
+
+    @abstractmethod
+    def pool(self, x: Array) -> Array:
+        """The result for an operand in NCHW, in its type or the type of sums."""
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """The operand's batch and channels with the pooled height and width."""
+        shape = self.nchw_shape
+        pooled = (*shape[:2], *self.pooled_sizes(shape[2:]))
+        return (with_shape(self.input.type, (pooled[axis] for axis in permutation(_NCHW, self.layout.data))),)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """Pool in NCHW."""
+        (x,) = operands
+        y = self.pool(x.transpose(permutation(self.layout.data, _NCHW)))
+        return (y.transpose(permutation(_NCHW, self.layout.data)).astype(x.dtype, copy=False),)
+
+
+class WindowPoolOp(SpatialOp, ABC):
+    """Pooling over sliding windows."""
+
+    if TYPE_CHECKING:  # xDSL reads a bare annotation as a definition; each op defines its own, with its defaults
+        pool_size: Integers
+        strides: Integers
+        padding: Integers
+        dilation: Integers
+        ceil_mode: Integer
+
+    @property
+    def windows(self) -> Windows:
+        """The windows that the properties describe.
+
+        Raises:
+            VerifyException: A list has the wrong length or a number is out of range.
+        """
+        extent = integer_list(self.pool_size, 2, "pool_size", least=1)
+        ceil_mode = bool(self.ceil_mode.value.data)
+        return Windows.of(extent, self.strides, self.padding, self.dilation, ceil_mode=ceil_mode)
+
+    def pooled_sizes(self, sizes: Shape) -> Shape:
+        """One element for each window."""
+        return self.windows.counts(sizes)
+
+    def flops(self) -> int | None:
+        """One operation for each element of each window."""
+        count = element_count(self.result.type)
+        return None if count is None else count * product(self.windows.extent)
+
+
+@irdl_op_definition
+class MaxPool2dOp(WindowPoolOp):
+    """The greatest element of each window; padding never wins.
+
+    Shapes: [N, C, H, W] or NHWC; H' = (H + top + bottom - (pool_size - 1) * dilation - 1) / strides + 1, rounded down,
+        or up in `ceil_mode` unless the last window would start behind the operand. `padding` is top, left, bottom,
+        right.
+    Types: one type of numbers.
+    Kind: out_ewise_fusable.
+    Cost: the size of the window an element of the result.
+    Source: ONNX MaxPool, Relay `nn.max_pool2d`, StableHLO `reduce_window`.
+    """
+
+    name = "fuse.max_pool2d"
+    traits = traits_def(OpPatternKind(PatternKind.OUT_EWISE_FUSABLE))
+    FLOAT_ONLY: ClassVar[bool] = False
+
+    pool_size = integers()
+    strides = integers([1, 1])
+    padding = integers([0, 0, 0, 0])
+    dilation = integers([1, 1])
+    ceil_mode = flag()
+    layout = string(_NCHW)
+
+    def pool(self, x: Array) -> Array:
+        """The maximum over the places in the window."""
+        windows, counts = self.windows, self.windows.counts(x.shape[2:])
+        lowest = np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf
+        first, *others = windows.taps(windows.pad(x, lowest), counts)
+        y = first.copy()
+        for tap in others:
+            np.maximum(y, tap, out=y)
+        return y
+
+
+@irdl_op_definition
+class AvgPool2dOp(WindowPoolOp):
+    """The average of each window, over the operand's elements or, with `count_include_pad`, also the padding.
+
+    Shapes: as `max_pool2d`; what a last window covers beyond the padding in `ceil_mode` never counts.
+    Types: floating point; f16 and bf16 are summed in f32.
+    Kind: out_ewise_fusable.
+    Cost: the size of the window an element of the result.
+    Source: ONNX AveragePool, Relay `nn.avg_pool2d`.
+    """
+
+    name = "fuse.avg_pool2d"
+    traits = traits_def(OpPatternKind(PatternKind.OUT_EWISE_FUSABLE))
+
+    pool_size = integers()
+    strides = integers([1, 1])
+    padding = integers([0, 0, 0, 0])
+    dilation = integers([1, 1])
+    ceil_mode = flag()
+    count_include_pad = flag()
+    layout = string(_NCHW)
+
+    def pool(self, x: Array) -> Array:
+        """The sum over the places in the window, divided by the number of elements that count."""
+        windows, sizes = self.windows, x.shape[2:]
+        first, *others = windows.taps(windows.pad(widened(x), 0), windows.counts(sizes))
+        y = first.copy()
+        for tap in others:
+            y += tap
+        counted = windows.covered(sizes, include_padding=bool(self.count_include_pad.value.data))
+        return y / counted.astype(y.dtype)
+
+
+class GlobalPoolOp(SpatialOp, ABC):
+    """Pooling over all of height and width, which stay as axes of size 1."""
+
+    def pooled_sizes(self, sizes: Shape) -> Shape:
+        """1 and 1."""
+        return (1, 1)
+
+    def flops(self) -> int | None:
+        """One operation for each element of the operand."""
+        return element_count(self.input.type)
+
+
+@irdl_op_definition
+class GlobalMaxPool2dOp(GlobalPoolOp):
+    """The greatest element of each channel.
+
+    Shapes: [N, C, H, W] to [N, C, 1, 1], or NHWC.
+    Types: one type of numbers.
+    Kind: out_ewise_fusable.
+    Cost: one operation an element of the operand.
+    Source: ONNX GlobalMaxPool, Relay `nn.global_max_pool2d`.
+    """
+
+    name = "fuse.global_max_pool2d"
+    traits = traits_def(OpPatternKind(PatternKind.OUT_EWISE_FUSABLE))
+    FLOAT_ONLY: ClassVar[bool] = False
+
+    layout = string(_NCHW)
+
+    def pool(self, x: Array) -> Array:
+        """The maximum over both axes."""
+        return x.max(axis=(2, 3), keepdims=True)
+
+
+@irdl_op_definition
+class GlobalAvgPool2dOp(GlobalPoolOp):
+    """The average of each channel.
+
+    Shapes: [N, C, H, W] to [N, C, 1, 1], or NHWC.
+    Types: floating point; f16 and bf16 are summed in f32.
+    Kind: out_ewise_fusable.
+    Cost: one operation an element of the operand.
+    Source: ONNX GlobalAveragePool, Relay `nn.global_avg_pool2d`.
+    """
+
+    name = "fuse.global_avg_pool2d"
+    traits = traits_def(OpPatternKind(PatternKind.OUT_EWISE_FUSABLE))
+
+    layout = string(_NCHW)
+
+    def pool(self, x: Array) -> Array:
+        """The mean over both axes."""
+        return widened(x).mean(axis=(2, 3), keepdims=True)
+
+
+@irdl_op_definition
+class AdaptiveAvgPool2dOp(SpatialOp):
+    """Averages over windows that divide the operand as evenly as possible into `output_size`.
+
+    Shapes: [N, C, H, W] to [N, C, *output_size], or NHWC; window i of n covers floor(i * H / n) to
+        ceil((i + 1) * H / n), which is left out.
+    Types: floating point; f16 and bf16 are summed in f32.
+    Kind: out_ewise_fusable.
+    Cost: one operation for each element of each window.
+    Source: Relay `nn.adaptive_avg_pool2d`, PyTorch `AdaptiveAvgPool2d`.
+    """
+
+    name = "fuse.adaptive_avg_pool2d"
+    traits = traits_def(OpPatternKind(PatternKind.OUT_EWISE_FUSABLE))
+
+    output_size = integers()
+    layout = string(_NCHW)
+
+    def pooled_sizes(self, sizes: Shape) -> Shape:
+        """The output size."""
+        return integer_list(self.output_size, 2, "output_size", least=1)
+
+    def _bounds(self, size: int, axis: int) -> list[tuple[int, int]]:
+        """First index of each window along an axis, and the first behind it."""
+        count = self.output_size.get_values()[axis]
+        return [(at * size // count, -(-(at + 1) * size // count)) for at in range(count)]
+
+    def pool(self, x: Array) -> Array:
+        """Sums along one axis after the other, divided by the sizes of the windows."""
+        y = widened(x)
+        for axis in (0, 1):
+            places = [slice(first, end) for first, end in self._bounds(x.shape[2 + axis], axis)]
+            y = np.stack(
+                [y[(slice(None),) * (2 + axis) + (place,)].mean(axis=2 + axis) for place in places], axis=2 + axis
+            )
+        return y
+
+    def flops(self) -> int | None:
+        """One operation for each element of each window."""
+        shape = self.nchw_shape
+        if DYNAMIC in shape:
+            return None
+        covered = [sum(end - first for first, end in self._bounds(shape[2 + axis], axis)) for axis in (0, 1)]
+        return product((*shape[:2], *covered))

@@ -1,0 +1,145 @@
+"""Sliding windows along the spatial axes: what convolution and pooling have in common.
+
+A window covers `extent` elements of an axis, `dilation` apart, and moves by `stride` over the axis with `low` and
+`high` elements of padding. All arrays here have their spatial axes last.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from xdsl.utils.exceptions import VerifyException
+
+from fuse_dialect.dialect.fields import Integers
+from fuse_dialect.dialect.op import Array
+from fuse_dialect.dialect.shape_rules import integer_list
+from fuse_dialect.dialect.types import DYNAMIC, Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """The windows of one op. Every tuple has one number for each spatial axis."""
+
+    extent: Shape
+    """Elements that a window covers; `?` for a kernel of dynamic size."""
+    strides: tuple[int, ...]
+    dilation: tuple[int, ...]
+    low: tuple[int, ...]
+    """Padding before the first element."""
+    high: tuple[int, ...]
+    """Padding after the last element."""
+    ceil_mode: bool = False
+    """Whether a last window may reach beyond the padding."""
+
+    @classmethod
+    def of(
+        cls, extent: Shape, strides: Integers, padding: Integers, dilation: Integers, *, ceil_mode: bool = False
+    ) -> "Windows":
+        """The windows that an op's properties describe.
+
+        Args:
+            extent: Size of a window.
+            strides: Property of that name.
+            padding: Property of that name: before each axis, then after each axis.
+            dilation: Property of that name.
+            ceil_mode: Property of that name.
+
+        Raises:
+            VerifyException: A list has not one number an axis (padding: two), or a number is out of range.
+        """
+        rank = len(extent)
+        if any(dim < 1 for dim in extent if dim != DYNAMIC):
+            raise VerifyException(f"expects windows of at least one element, got {list(extent)}")
+        pads = integer_list(padding, 2 * rank, "padding", least=0)
+        return cls(
+            extent,
+            integer_list(strides, rank, "strides", least=1),
+            integer_list(dilation, rank, "dilation", least=1),
+            pads[:rank],
+            pads[rank:],
+            ceil_mode,
+        )
+
+    def reach(self, axis: int) -> int:
+        """Elements from the first to the last that a window covers, both included."""
+        extent = self.extent[axis]
+        return DYNAMIC if extent == DYNAMIC else (extent - 1) * self.dilation[axis] + 1
+
+    def counts(self, sizes: Sequence[int]) -> Shape:
+        """Number of windows along each axis, for spatial axes of `sizes`.
+
+        In ceil mode a last window that does not fit counts too, if it starts inside the axis or the padding before it.
+
+        Raises:
+            VerifyException: A window is longer than an axis with its padding.
+        Source: ONNX MaxPool and AveragePool, opset 22; ONNX Conv.
+        """
+        return tuple(self._count(axis, size) for axis, size in enumerate(sizes))
+
+    def _count(self, axis: int, size: int) -> int:
+        reach, stride = self.reach(axis), self.strides[axis]
+        if DYNAMIC in (size, reach):
+            return DYNAMIC
+        padded = size + self.low[axis] + self.high[axis]
+        if reach > padded:
+            raise VerifyException(
+                f"expects windows that fit, got a window of {reach} on {padded} elements with padding "
+                f"(spatial axis {axis})"
+            )
+        if not self.ceil_mode:
+            return (padded - reach) // stride + 1
+        count = -((reach - padded) // stride) + 1
+        return count - 1 if (count - 1) * stride >= size + self.low[axis] else count
+
+    def pad(self, x: Array, value: object) -> Array:
+        """`x` with `value` around it, so that every window lies inside."""
+        rank = len(self.extent)
+        sizes = x.shape[-rank:]
+        counts = self.counts(sizes)
+        widths = [(0, 0)] * (x.ndim - rank)
+        for axis in range(rank):
+            needed = (counts[axis] - 1) * self.strides[axis] + self.reach(axis)
+            widths.append((self.low[axis], max(0, needed - sizes[axis] - self.low[axis])))
+        if not any(low or high for low, high in widths):
+            return x
+        shape = [low + size + high for (low, high), size in zip(widths, x.shape, strict=True)]
+        padded = np.full(shape, value, x.dtype)
+        padded[tuple(slice(low, low + size) for (low, _), size in zip(widths, x.shape, strict=True))] = x
+        return padded
+
+    def view(self, padded: Array, counts: Shape) -> Array:
+        """The elements of every window: leading axes, then one axis for each of `counts`, then one of each extent."""
+        rank = len(self.extent)
+        reach = tuple(self.reach(axis) for axis in range(rank))
+        windows = sliding_window_view(padded, reach, axis=tuple(range(-rank, 0)))
+        starts = tuple(slice(0, (n - 1) * stride + 1, stride) for n, stride in zip(counts, self.strides, strict=True))
+        steps = tuple(slice(None, None, step) for step in self.dilation)
+        return windows[(..., *starts, *steps)]
+
+    def taps(self, padded: Array, counts: Shape) -> Iterator[Array]:
+        """For each place in the window, the elements that all windows have there."""
+        for offset in np.ndindex(*self.extent):
+            yield padded[(..., *self.tap_slices(offset, counts))]
+
+    def tap_slices(self, offset: Sequence[int], counts: Shape) -> tuple[slice, ...]:
+        """Indices, along each spatial axis of the padded array, of the element at `offset` in every window."""
+        return tuple(
+            slice(at * step, at * step + (count - 1) * stride + 1, stride)
+            for at, step, stride, count in zip(offset, self.dilation, self.strides, counts, strict=True)
+        )
+
+    def covered(self, sizes: Sequence[int], *, include_padding: bool) -> Array:
+        """How many elements each window covers: of the axis alone, or also of its padding.
+
+        Returns:
+            Integers, one axis for each spatial axis of `sizes`. What lies beyond the padding never counts.
+        """
+        result = np.ones((), np.int64)
+        for axis, (size, count) in enumerate(zip(sizes, self.counts(sizes), strict=True)):
+            places = np.arange(self.extent[axis]) * self.dilation[axis] - self.low[axis]
+            index = np.arange(count)[:, None] * self.strides[axis] + places
+            first = -self.low[axis] if include_padding else 0
+            last = size + self.high[axis] if include_padding else size
+            result = result[..., None] * ((index >= first) & (index < last)).sum(axis=1)
+        return result

@@ -30,14 +30,17 @@ class PatternKind(IntEnum):
         """Spelling in the IR, as in `#fuse.pattern_kind<out_ewise_fusable>`."""
         return self.name.lower()
 
-    @classmethod
-    def from_keyword(cls, keyword: str) -> "PatternKind":
+    @staticmethod
+    def from_keyword(keyword: str) -> "PatternKind":
         """The kind spelled `keyword` in the IR.
 
         Raises:
             ValueError: No kind is spelled so.
         """
-        for kind in cls:
-            if kind.keyword == keyword:
-                return kind
-        raise ValueError(f"unknown pattern kind '{keyword}', expected one of {', '.join(k.keyword for k in cls)}")
+        kind = _KIND_OF_KEYWORD.get(keyword)
+        if kind is None:
+            raise ValueError(f"unknown pattern kind '{keyword}', expected one of {', '.join(_KIND_OF_KEYWORD)}")
+        return kind
+
+
+_KIND_OF_KEYWORD = {kind.keyword: kind for kind in PatternKind}

@@ -1,7 +1,8 @@
 """From the ops of one block to the `ForwardGraph` that fusion is decided on.
 
-1. Nodes are numbered in depth-first post-order from the block's results, operands in order; then from each unknown op
-   that nothing else reached, in block order. The order of pure ops in the block has no influence.
+1. The block's arguments are the first nodes. Ops are numbered in depth-first post-order from the block's results,
+   operands in order; then from each unknown op that nothing else reached, in block order. The order of pure ops in the
+   block has no influence.
 2. An op is a node. Each *used* result of an op with several results is a node of its own, injective, and so is the
    tuple that the operands of `concatenate` form: Relay has a `TupleGetItem` and a `Tuple` in these places.
 3. A value that other blocks, or the terminator, see *escapes*; so do values that come in from outside.
@@ -14,11 +15,12 @@ Source: TVM `IndexedForwardGraph::Creator`, src/relay/transforms/fuse_ops.cc (v0
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import cache
 from typing import cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType, TupleType, f32, f64, i1, i32, i64
-from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator
 
 from fuse_dialect.analysis.forward_graph import ForwardGraph
@@ -107,9 +109,10 @@ def check_ssa_order(block: Block) -> None:
     defined: set[Operation] = set()
     for op in block.ops:
         for value in read_values(op):
-            owner = value.owner
-            if isinstance(owner, Operation) and owner not in defined and owner.parent is block:
-                what = "its own result" if owner is op else f"a result of '{op_name(owner)}', which stands below it"
+            if type(value) is OpResult and value.op not in defined and value.op.parent is block:
+                what = (
+                    "its own result" if value.op is op else f"a result of '{op_name(value.op)}', which stands below it"
+                )
                 raise OpError(op, f"'{op_name(op)}' op reads {what}", "put the ops in SSA order, without cycles")
         defined.add(op)
 
@@ -151,6 +154,27 @@ class _OperandTuple:
     op: Operation
 
 
+class _Form(Enum):
+    """What sets the instances of an op class apart in the graph."""
+
+    CONSTANT = auto()
+    TUPLE_OP = auto()
+    READS_TUPLE = auto()
+    PLAIN = auto()
+
+
+@cache
+def _form(op_class: type[Operation]) -> _Form:
+    """The form of an op class, decided once a class: `isinstance` on xDSL's classes is slow."""
+    if issubclass(op_class, arith.ConstantOp):
+        return _Form.CONSTANT
+    if issubclass(op_class, TupleOp | GetTupleElementOp):
+        return _Form.TUPLE_OP
+    if issubclass(op_class, FuseOp) and op_class.OPERANDS_FORM_TUPLE:
+        return _Form.READS_TUPLE
+    return _Form.PLAIN
+
+
 class _GraphBuilder:
     """Numbers the nodes of one block. A *key* is the op, value or operand tuple that a node stands for."""
 
@@ -166,9 +190,10 @@ class _GraphBuilder:
 
     def key_of(self, value: SSAValue) -> object:
         """The op itself where it has this one result, else the value."""
-        owner = value.owner
-        if isinstance(owner, Operation) and owner.parent is self.block and len(owner.results) == 1:
-            return owner
+        if type(value) is OpResult:
+            op = value.op
+            if op.parent is self.block and len(op.results) == 1:
+                return op
         return value
 
     def visit(self, root: object) -> None:
@@ -189,29 +214,29 @@ class _GraphBuilder:
 
     def enter(self, key: object) -> tuple[Node, PatternKind, list[tuple[object, PatternKind]]]:
         """What the key is, its kind, and what it reads over edges of which kinds."""
-        if isinstance(key, Operation):
-            return self.enter_op(key)
-        if isinstance(key, _OperandTuple):
+        if type(key) is OpResult and key.op.parent is self.block:
+            return Node(Role.RESULT, key.op, key), PatternKind.INJECTIVE, [(key.op, PatternKind.INJECTIVE)]
+        if type(key) is OpResult or type(key) is BlockArgument:
+            self.escaping.add(key)
+            return Node(Role.INPUT, None, key), PatternKind.OPAQUE, []
+        if type(key) is _OperandTuple:
             reads = [(self.key_of(value), PatternKind.INJECTIVE) for value in key.op.operands]
             return Node(Role.OPERAND_TUPLE, key.op, None), PatternKind.TUPLE, reads
-        value = cast(SSAValue, key)
-        if isinstance(value, OpResult) and value.op.parent is self.block:
-            return Node(Role.RESULT, value.op, value), PatternKind.INJECTIVE, [(value.op, PatternKind.INJECTIVE)]
-        self.escaping.add(key)
-        return Node(Role.INPUT, None, value), PatternKind.OPAQUE, []
+        return self.enter_op(cast(Operation, key))
 
     def enter_op(self, op: Operation) -> tuple[Node, PatternKind, list[tuple[object, PatternKind]]]:
         """See `enter`."""
-        if isinstance(op, arith.ConstantOp):
+        form = _form(type(op))
+        if form is _Form.CONSTANT:
             kind = PatternKind.ELEMWISE if is_scalar_constant(op) else PatternKind.OPAQUE
             return Node(Role.CONSTANT, op, None), kind, []
         kind = kind_of(op)
         if kind is None:
             reads = [(self.key_of(value), PatternKind.OPAQUE) for value in read_values(op)]
             return Node(Role.UNKNOWN, op, None), PatternKind.OPAQUE, reads
-        if isinstance(op, TupleOp | GetTupleElementOp):
+        if form is _Form.TUPLE_OP:
             return Node(Role.TUPLE_OP, op, None), *self.enter_tuple_op(op)
-        if isinstance(op, FuseOp) and op.OPERANDS_FORM_TUPLE:
+        if form is _Form.READS_TUPLE:
             return Node(Role.OPERATOR, op, None), kind, [(_OperandTuple(op), kind)]
         result_type = op.results[0].type if len(op.results) == 1 else None
         reads = [
@@ -220,7 +245,7 @@ class _GraphBuilder:
         ]
         return Node(Role.OPERATOR, op, None), kind, reads
 
-    def enter_tuple_op(self, op: TupleOp | GetTupleElementOp) -> tuple[PatternKind, list[tuple[object, PatternKind]]]:
+    def enter_tuple_op(self, op: Operation) -> tuple[PatternKind, list[tuple[object, PatternKind]]]:
         """Kind and reads of a tuple op; a tuple that holds anything but tensors is not fused through."""
         if isinstance(op, TupleOp):
             kind = PatternKind.TUPLE
@@ -263,7 +288,7 @@ def build_graph(block: Block, *, with_values: bool = False, embeds_constants: bo
     terminator = block.last_op if block.last_op is not None and block.last_op.has_trait(IsTerminator) else None
     outputs = [] if terminator is None else [builder.key_of(value) for value in terminator.operands]
     outputs.extend(builder.key_of(value) for value in _seen_by_other_blocks(block))
-    for key in outputs:
+    for key in (*block.args, *outputs):
         builder.visit(key)
     builder.escaping.update(outputs)
     dead: list[Operation] = []

@@ -1,0 +1,208 @@
+"""Recorded Relay programs as IR text, and what our pass makes of them in the words of the records.
+
+A Relay operator becomes a generic op `"relay.<name>"` with the recorded kind in `fuse.pattern_kind`, so that nothing
+but `fuse-ops` decides. Every op carries its node number in the attribute `id`; arguments are named `%arg<id>`.
+"""
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, SymbolRefAttr
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+
+from fuse_dialect.frontends.mlir import context, parse_mlir
+from fuse_dialect.pattern_kind import PatternKind
+
+Case: TypeAlias = dict[str, Any]
+RelayNode: TypeAlias = dict[str, Any]
+
+EXPRESSIBLE = {"input", "op", "tuple", "tuple_get", "const"}
+"""Kinds of recorded nodes that have a counterpart in our IR; functions, let, if and references have none."""
+
+_ELEMENT_TYPES = {"float16": "f16", "float32": "f32", "int8": "i8", "int32": "i32", "int64": "i64", "bool": "i1"}
+
+
+def is_expressible(case: Case) -> bool:
+    """Whether the case's program can be written as a function of our IR."""
+    if "graph" not in case:
+        return False
+    return all(node["kind"] in EXPRESSIBLE and None not in node["inputs"] for node in case["graph"]["nodes"])
+
+
+@dataclass(frozen=True)
+class Function:
+    """An outlined function: numbers of its root, its nodes and its arguments.
+
+    What stands in Relay for one result of an operator with several has no op in our IR: it is left out of the nodes,
+    and as root or argument its operator stands for it.
+    """
+
+    root: int
+    nodes: tuple[int, ...]
+    arguments: tuple[int, ...]
+
+
+class RelayProgram:
+    """One recorded program."""
+
+    def __init__(self, case: Case):
+        self.nodes: Sequence[RelayNode] = case["graph"]["nodes"]
+        self.params: Sequence[int] = case["graph"]["params"]
+        (self.output,) = case["graph"]["outputs"]
+
+    def owner(self, number: int) -> int:
+        """The operator whose result the node is, for one of several results; else the node itself."""
+        node = self.nodes[number]
+        if node["kind"] == "tuple_get" and self.nodes[node["inputs"][0]]["kind"] == "op":
+            return node["inputs"][0]
+        return number
+
+    def root_tuple(self) -> int | None:
+        """The tuple that the program returns; our functions return its fields."""
+        return self.output if self.nodes[self.output]["kind"] == "tuple" else None
+
+    def text(self, shuffle: random.Random | None = None) -> str:
+        """The program as IR; the operators in some other valid order when `shuffle` is given."""
+        body = [n["id"] for n in self.nodes if n["kind"] != "input" and n["id"] != self.root_tuple()]
+        if shuffle is not None:
+            body = self._shuffled(body, shuffle)
+        lines = [line for number in body if (line := self._line(self.nodes[number]))]
+        outputs = self._outputs()
+        arguments = ", ".join(f"%arg{i}: {_type(self.nodes[i])}" for i in self.params)
+        types = ", ".join(type for _, type in outputs)
+        returned = ", ".join(value for value, _ in outputs)
+        tail = f"func.return {returned} : {types}"
+        return "\n".join([f"func.func @main({arguments}) -> ({types}) {{", *lines, tail, "}"])
+
+    def _outputs(self) -> list[tuple[str, str]]:
+        node = self.nodes[self.output]
+        if node["kind"] == "tuple":
+            return [(self._value(i), _type(self.nodes[i])) for i in node["inputs"]]
+        if "tuple" in node and node["kind"] == "op":
+            return [(f"%v{self.output}#{i}", _type(field)) for i, field in enumerate(node["tuple"])]
+        return [(self._value(self.output), _type(node))]
+
+    def _shuffled(self, body: list[int], shuffle: random.Random) -> list[int]:
+        done = {n["id"] for n in self.nodes if n["kind"] == "input"}
+        ordered: list[int] = []
+        pending = list(body)
+        while pending:
+            ready = [number for number in pending if done.issuperset(self.nodes[number]["inputs"])]
+            chosen = shuffle.sample(ready, max(1, len(ready) // 2))
+            ordered += chosen
+            done.update(chosen)
+            pending = [number for number in pending if number not in done]
+        return ordered
+
+    def _value(self, number: int) -> str:
+        node = self.nodes[number]
+        if node["kind"] == "input":
+            return f"%arg{number}"
+        owner = self.owner(number)
+        return f"%v{number}" if owner == number else f"%v{owner}#{node['index']}"
+
+    def _line(self, node: RelayNode) -> str:
+        number, kind = node["id"], node["kind"]
+        if self.owner(number) != number:
+            return ""
+        if kind == "const":
+            return f"%v{number} = arith.constant {{id = {number} : i64}} dense<{_literal(node)}> : {_type(node)}"
+        operands = ", ".join(self._value(i) for i in node["inputs"])
+        operand_types = ", ".join(_type(self.nodes[i]) for i in node["inputs"])
+        attributes = f"id = {number} : i64"
+        properties = ""
+        if kind == "tuple":
+            name, results = "fuse.tuple", _type(node)
+        elif kind == "tuple_get":
+            name, results = "fuse.get_tuple_element", _type(node)
+            properties = f" <{{index = {node['index']} : i64}}>"
+        elif node["op"] == "annotation.stop_fusion":
+            name, results = "fuse.stop_fusion", _type(node)
+        else:
+            name = f"relay.{node['op']}"
+            results = ", ".join(map(_type, node["tuple"])) if "tuple" in node else _type(node)
+            attributes += f", fuse.pattern_kind = #fuse.pattern_kind<{PatternKind(node['pattern']).keyword}>"
+        count = f":{len(node['tuple'])}" if "tuple" in node and kind == "op" else ""
+        return f'%v{number}{count} = "{name}"({operands}){properties} {{{attributes}}} : ({operand_types}) -> ({results})'
+
+    def parse(self, shuffle: random.Random | None = None) -> ModuleOp:
+        """The program as a module."""
+        return parse_mlir(self.text(shuffle), "relay.mlir", context(allow_unregistered=True))
+
+    def recorded_functions(self, run: Case) -> set[Function]:
+        """What TVM outlined, in our terms."""
+        return {
+            Function(
+                self.owner(function["root"]),
+                self._own_nodes(function["nodes"]),
+                tuple(dict.fromkeys(self.owner(i) for i in function["args"])),
+            )
+            for function in run["functions"]
+            if function["primitive"]
+        }
+
+    def _own_nodes(self, numbers: Iterable[int]) -> tuple[int, ...]:
+        return tuple(sorted(i for i in numbers if self.owner(i) == i and i != self.root_tuple()))
+
+
+def _type(node: RelayNode) -> str:
+    if "tuple" in node:
+        return f"tuple<{', '.join(map(_type, node['tuple']))}>"
+    return f"tensor<{''.join(f'{dim}x' for dim in node['shape'])}{_ELEMENT_TYPES[node['dtype']]}>"
+
+
+def _literal(node: RelayNode) -> str:
+    value = node.get("value")
+    scalar: Callable[[Any], str] = {
+        "b": lambda item: str(bool(item)).lower(),
+        "f": lambda item: repr(float(item)),
+        "i": lambda item: str(int(item)),
+    }[node["dtype"][0]]
+    if isinstance(value, list):
+        value = None
+    return scalar(value or 0)
+
+
+def outlined_functions(module: ModuleOp) -> list[Function]:
+    """The primitives of a module that was parsed from `RelayProgram.text`, one for each call, in call order."""
+    functions = {op.sym_name.data: op for op in module.ops if isinstance(op, func.FuncOp)}
+    return [
+        _function(call, functions) for call in functions["main"].body.block.ops if isinstance(call, func.CallOp)
+    ]
+
+
+def _function(call: func.CallOp, functions: dict[str, func.FuncOp]) -> Function:
+    callee = functions[_name(call.callee)]
+    assert "primitive" in callee.attributes
+    block = callee.body.block
+    nodes = [_number(op) for op in block.ops if not isinstance(op, func.ReturnOp)]
+    assert isinstance(block.last_op, func.ReturnOp)
+    root = {_origin(value, functions) for value in block.last_op.operands}
+    arguments = dict.fromkeys(_origin(value, functions) for value in call.operands)
+    (only_root,) = root
+    return Function(only_root, tuple(sorted(nodes)), tuple(arguments))
+
+
+def _origin(value: SSAValue, functions: dict[str, func.FuncOp]) -> int:
+    """Number of the node whose value this is."""
+    if isinstance(value, BlockArgument):
+        return int((value.name_hint or "").removeprefix("arg"))
+    assert isinstance(value, OpResult)
+    if isinstance(value.op, func.CallOp):
+        block = functions[_name(value.op.callee)].body.block
+        assert block.last_op is not None
+        return _origin(block.last_op.operands[value.index], functions)
+    return _number(value.op)
+
+
+def _number(op: Operation) -> int:
+    number = op.attributes["id"]
+    assert isinstance(number, IntegerAttr)
+    return number.value.data
+
+
+def _name(symbol: SymbolRefAttr) -> str:
+    return symbol.root_reference.data

@@ -1,8 +1,8 @@
 """A lexer of MLIR that matches one regular expression per token.
 
 It gives the tokens of xDSL's lexer, in about half the time, and hands everything unusual to it: errors, escapes in
-strings, hexadecimal numbers, and what is not ASCII. Differs from xDSL 0.74 in one way: an unterminated string is an error after linear time, where
-xDSL's pattern backtracks exponentially (40 characters take minutes).
+strings, hexadecimal numbers, and what is not ASCII. Differs from xDSL 0.74 in one way: an unterminated string is an
+error after linear time, where xDSL's pattern backtracks exponentially (40 characters take minutes).
 """
 
 import re

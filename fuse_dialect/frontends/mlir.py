@@ -21,7 +21,7 @@ from fuse_dialect.diagnostics import FuseError, SourceLocation
 from fuse_dialect.frontends.deep_stack import call_with_deep_stack
 from fuse_dialect.frontends.dense_literal import DenseLiteralParser
 from fuse_dialect.frontends.lexer import FuseLexer
-from fuse_dialect.frontends.parse_error import diagnose_parse_error, sentence
+from fuse_dialect.frontends.parse_error import diagnose_parse_error
 from fuse_dialect.frontends.source_map import SourceMap
 
 ELIDED_RESOURCE = "__elided__"

@@ -49,6 +49,10 @@ class SourceMap:
             if (offset := self.offsets.get(current)) is not None:
                 return self.place(offset)
             current = current.parent_op()
+        return self.file_alone()
+
+    def file_alone(self) -> SourceLocation:
+        """The place of an error that is about the whole module."""
         return SourceLocation(self.file)
 
 

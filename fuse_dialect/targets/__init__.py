@@ -1,0 +1,1 @@
+"""IR to text, one file per `-t NAME`."""

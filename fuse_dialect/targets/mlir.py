@@ -1,0 +1,116 @@
+"""The `mlir` target of `fuse-opt`: xDSL's printer, with constants printed exactly and, on request, elided.
+
+Differs from xDSL 0.74 in what follows `dense<`:
+
+1. A splat is recognised by its bytes: xDSL compares numbers, and prints `[0.0, -0.0]` as `dense<0.0>`.
+2. A nan is a splat too, and hexadecimal digits are upper case, as in MLIR.
+3. i1 is never printed as a hexadecimal string, because xDSL writes it as bytes and MLIR reads it as bits.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import IO, Any, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    ComplexType,
+    DenseIntOrFPElementsAttr,
+    IndexType,
+    IntegerType,
+    ModuleOp,
+    i1,
+)
+from xdsl.ir import Attribute
+from xdsl.printer import Printer
+from xdsl.syntax_printer import SyntaxPrinter
+from xdsl.targets.mlir import MLIRTarget
+
+_HEX_ABOVE = 100
+"""Elements; longer lists are printed as one hexadecimal string, as in MLIR."""
+
+
+@dataclass(eq=False, repr=False)
+class FusePrinter(Printer):
+    """xDSL's printer with exact and elidable constants."""
+
+    elide_larger_than: int | None = field(default=None)
+    """A constant of more elements, unless a splat, is printed as `dense_resource<__elided__>`; `None` for never."""
+
+    def print_attribute(self, attribute: Attribute) -> None:
+        """Print an attribute or type."""
+        if isinstance(attribute, DenseIntOrFPElementsAttr):
+            self._print_dense(cast(DenseIntOrFPElementsAttr, attribute))
+        else:
+            super().print_attribute(attribute)
+
+    def print_float(self, value: float, type: AnyFloat) -> None:
+        """Print a float so that the parser gets the same bits back."""
+        if math.isfinite(value):
+            super().print_float(value, type)
+        else:
+            self.print_string(f"0x{type.pack((value,))[::-1].hex().upper()}")
+
+    def _print_dense(self, attribute: DenseIntOrFPElementsAttr) -> None:
+        element_type, data = attribute.get_element_type(), attribute.data.data
+        size = element_type.compile_time_size
+        count = len(data) // size
+        is_splat = count > 0 and data == data[:size] * count
+        if self.elide_larger_than is not None and count > self.elide_larger_than and not is_splat:
+            self.print_string("dense_resource<__elided__>")
+        elif count > _HEX_ABOVE and not is_splat and element_type != i1:
+            self.print_string(f'dense<"0x{data.hex().upper()}">')
+        else:
+            values = element_type.unpack(data[:size], 1) if is_splat else attribute.get_values()
+            shape = attribute.get_shape() if attribute.shape_is_complete else (count,)
+            self.print_string("dense<")
+            if values:
+                self._print_elements(values, () if is_splat else shape, element_type)
+            self.print_string(">")
+        self.print_string(" : ")
+        self.print_attribute(attribute.get_type())
+
+    def _print_elements(self, values: Sequence[Any], shape: Sequence[int], type: Attribute) -> None:
+        """Print row-major `values` as nested lists of the given shape; no shape for a single value."""
+        if not shape:
+            self._print_element(values[0], type)
+            return
+        stride = len(values) // shape[0]
+        rows = (values[start : start + stride] for start in range(0, len(values), stride))
+        with self.in_square_brackets():
+            self.print_list(rows, lambda row: self._print_elements(row, shape[1:], type))
+
+    def _print_element(self, value: Any, type: Attribute) -> None:
+        match type:
+            case IntegerType() | IndexType():
+                self.print_int(value, type)
+            case ComplexType():
+                self.print_complex(value, type)
+            case _:
+                assert isinstance(type, AnyFloat), "elements of dense attributes are numbers"
+                self.print_float(value, type)
+
+
+class FuseSyntaxPrinter(FusePrinter, SyntaxPrinter):
+    """The same in colours, for a terminal."""
+
+
+@dataclass(frozen=True)
+class FuseMLIRTarget(MLIRTarget):
+    """MLIR text."""
+
+    elide_larger_than: int | None = None
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        """Write the module and the resources it refers to, ended by one newline."""
+        printer = (FuseSyntaxPrinter if self.syntax_highlight else FusePrinter)(
+            stream=output,
+            print_generic_format=self.print_generic_format,
+            print_properties_as_attributes=self.print_properties_as_attributes,
+            print_debuginfo=self.print_debuginfo,
+            elide_larger_than=self.elide_larger_than,
+        )
+        printer.print_op(module)
+        printer.print_metadata(ctx.loaded_dialects)
+        print(file=output)

@@ -1,0 +1,117 @@
+"""The arguments of `fuse-opt`, apart from passes (see `pass_flags`)."""
+
+import argparse
+import sys
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import NoReturn
+
+from fuse_dialect.tools.exit_status import USAGE
+
+_EPILOG = """\
+Passes run in the order in which they are given, each of these spellings being good for any number of them:
+  --fuse-ops                      a flag per pass; --list-passes shows them all
+  --fuse-ops="max-depth=8"        with options, separated by blanks
+  -p 'fuse-ops{max-depth=8},cse'  as xdsl-opt takes them
+  --pass-pipeline='builtin.module(fuse-ops,cse)'
+
+Exit codes: 0 done, 1 an error was reported on stderr, 2 wrong usage.
+"""
+
+
+class UsageParser(argparse.ArgumentParser):
+    """An argument parser whose errors have the package's form, and suggest what may have been meant."""
+
+    pass_names: Iterable[str] = ()
+
+    def error(self, message: str) -> NoReturn:
+        """Print the error and a hint, and leave with the exit code for wrong usage."""
+        print(f"error: {message}", file=sys.stderr)
+        unknown = message.removeprefix("unrecognized arguments: ").split()
+        known = [*self._option_string_actions, *(f"--{name}" for name in self.pass_names)]
+        close = get_close_matches(unknown[0].partition("=")[0], known, n=1) if unknown else []
+        hint = f"did you mean {close[0]}?" if close else f"{self.prog} --help shows all options"
+        print(f"hint: {hint}", file=sys.stderr)
+        self.exit(USAGE)
+
+    @property
+    def long_options(self) -> frozenset[str]:
+        """All options that begin with two dashes."""
+        return frozenset(option for option in self._option_string_actions if option.startswith("--"))
+
+
+def opt_argument_parser(description: str, frontends: Iterable[str], targets: Iterable[str]) -> UsageParser:
+    """The parser of `fuse-opt`'s arguments."""
+    parser = UsageParser(
+        prog="fuse-opt",
+        usage="fuse-opt [options] [--PASS[=OPTIONS] ...] [input]",
+        description=description,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    _add_input(parser, frontends)
+    _add_output(parser, targets)
+    _add_passes(parser)
+    _add_testing(parser)
+    return parser
+
+
+def _add_input(parser: argparse.ArgumentParser, frontends: Iterable[str]) -> None:
+    group = parser.add_argument_group("input")
+    group.add_argument("input_file", nargs="?", metavar="input", help="an .mlir or .onnx file, - for stdin (default)")
+    group.add_argument("-f", "--frontend", choices=list(frontends), help="format of the input, if not by its extension")
+    _flag(group, "--allow-unregistered-dialect", help="read operations of unknown dialects in their generic form")
+    _flag(group, "--allow-unsupported-onnx", help="keep ONNX operators that are not supported as opaque operations")
+    _flag(group, "--no-implicit-module", help="the input must be one module, not a list of operations")
+    _flag(group, "--split-input-file", help="process each part between lines '// -----' on its own")
+    _flag(group, "--disable-verify", help="do not verify attributes and operations")
+
+
+def _add_output(parser: argparse.ArgumentParser, targets: Iterable[str]) -> None:
+    group = parser.add_argument_group("output")
+    group.add_argument("-o", "--output-file", metavar="FILE", help="where to write the result, - for stdout (default)")
+    group.add_argument(
+        "-t", "--target", default="mlir", help=f"form of the result, default mlir: {', '.join(sorted(targets))}"
+    )
+    _flag(group, "--print-op-generic", "--mlir-print-op-generic", help="print every operation in its generic form")
+    _flag(group, "--print-no-properties", help="print properties as attributes, for old tools")
+    _flag(group, "--print-debuginfo", "--mlir-print-debuginfo", help="print locations")
+    _flag(group, "--syntax-highlight", help="print in colours")
+    group.add_argument(
+        "--mlir-elide-elementsattrs-if-larger",
+        dest="elide_larger_than",
+        type=_natural,
+        metavar="N",
+        help="print constants of more than N elements as dense_resource<__elided__>",
+    )
+
+
+def _add_passes(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("passes")
+    group.add_argument("-p", "--passes", metavar="PASSES", help="comma-separated passes, with options in braces")
+    group.add_argument("--pass-pipeline", metavar="PIPELINE", help="the same, also as builtin.module(...)")
+    _flag(group, "--list-passes", help="list all passes and leave")
+    _flag(group, "--time-passes", "--mlir-timing", help="report on stderr how long each step took")
+    _flag(group, "--print-between-passes", help="print the module between passes to stderr")
+    _flag(group, "--mlir-print-ir-before-all", help="print the module before each pass to stderr")
+    _flag(group, "--mlir-print-ir-after-all", help="print the module after each pass to stderr")
+
+
+def _add_testing(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("other")
+    _flag(group, "--demo", help="show what fusion does on a small program, and why one pair was not fused")
+    _flag(group, "--verify-diagnostics", help="print errors of verifiers and passes as results, and exit with 0")
+    _flag(group, "--parsing-diagnostics", help="print errors of the parser as results, and exit with 0")
+    _flag(group, "--debug", help="show the traceback of an error")
+    group.add_argument("-v", "--version", action="store_true", help="print the versions of fuse-opt and xDSL")
+
+
+def _flag(group: argparse._ArgumentGroup, *names: str, help: str) -> None:  # pyright: ignore[reportPrivateUsage]
+    group.add_argument(*names, action="store_true", help=help)
+
+
+def _natural(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a number of elements, got '{text}'")
+    return int(text)

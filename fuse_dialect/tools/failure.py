@@ -1,0 +1,70 @@
+"""Places for the errors of verifiers and passes."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import TracebackType
+
+from xdsl.dialects.builtin import UnregisteredOp
+from xdsl.ir import Operation
+from xdsl.utils.exceptions import DiagnosticException
+
+from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.frontends.parse_error import sentence
+from fuse_dialect.frontends.source_map import SourceMap
+from fuse_dialect.tools.exit_status import internal_error
+
+_CODE_OF_REPORTERS = frozenset({Operation.verify.__code__, Operation.emit_error.__code__})
+
+
+@contextmanager
+def located_errors(source_map: SourceMap, where: str, note: str | None = None) -> Generator[None]:
+    """Turn what the body raises into `FuseError`s with a place.
+
+    Args:
+        source_map: Knows where operations stand.
+        where: End of a sentence for internal errors, as in ` in pass 'cse'`.
+        note: Added to the notes of the error.
+    """
+    notes = () if note is None else (note,)
+    try:
+        yield
+    except FuseError as error:
+        error.notes = (*error.notes, *notes)
+        raise
+    except DiagnosticException as error:
+        op = failing_operation(error)
+        message, *rest = str(error).splitlines() or ["failed"]
+        if op is not None and not message.startswith("'"):
+            message = f"'{_name(op)}' op: {sentence(message)}"
+        place = source_map.locate(op) if op is not None else source_map.file_alone()
+        hint = getattr(error, "hint", None)
+        raise FuseError(message, place, (*rest, *notes), hint if isinstance(hint, str) else None) from error
+    except (RecursionError, MemoryError):
+        raise
+    except Exception as error:
+        failed = internal_error(error, where)
+        op = failing_operation(error)
+        failed.location = source_map.locate(op) if op is not None else source_map.file_alone()
+        raise failed from error
+
+
+def failing_operation(error: BaseException) -> Operation | None:
+    """The operation that an error is about.
+
+    An error may say it in a field `op`. xDSL's verifier knows it too, but hands out only a dump of the whole module:
+    the operation is the one whose `verify` or `emit_error` is the innermost on the stack of the error.
+    """
+    if isinstance(op := getattr(error, "op", None), Operation):
+        return op
+    found: Operation | None = None
+    frame: TracebackType | None = error.__traceback__
+    while frame is not None:
+        if frame.tb_frame.f_code in _CODE_OF_REPORTERS:
+            owner = frame.tb_frame.f_locals.get("self")
+            found = owner if isinstance(owner, Operation) else found
+        frame = frame.tb_next
+    return found
+
+
+def _name(op: Operation) -> str:
+    return op.op_name.data if isinstance(op, UnregisteredOp) else op.name

@@ -1,0 +1,58 @@
+"""`fuse-opt`: the command line. What takes time to import is imported when it is needed."""
+
+import sys
+from collections.abc import Sequence
+
+from fuse_dialect.tools.exit_status import exit_status
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `fuse-opt`.
+
+    Args:
+        argv: The command line without the program's name; by default that of the process.
+
+    Returns:
+        The exit code: 0 done, 1 an error was reported, 2 wrong usage.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return exit_status(lambda: _run(arguments, options), debug="--debug" in options)
+
+
+def _run(arguments: list[str], options: list[str]) -> None:
+    if not {"-v", "--version", "-version"}.isdisjoint(options):
+        print(version_text())
+        return
+    if "--demo" in options:
+        from fuse_dialect.tools.demo import demo_text
+
+        print(demo_text(), end="")
+        return
+
+    from fuse_dialect.tools.opt_main import FuseOptMain
+
+    tool = FuseOptMain(args=arguments)
+    if tool.args.list_passes:
+        from fuse_dialect.tools.list_passes import pass_list
+
+        print(pass_list(tool.available_passes), end="")
+        return
+    tool.run()
+
+
+def version_text() -> str:
+    """Versions of the package and of xDSL, on one line."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    def version_of(package: str) -> str:
+        try:
+            return version(package)
+        except PackageNotFoundError:
+            return "(not installed)"
+
+    return f"fuse-opt {version_of('fuse_dialect')} on xDSL {version_of('xdsl')}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

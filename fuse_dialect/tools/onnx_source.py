@@ -1,0 +1,36 @@
+"""ONNX models as inputs of the tools; the reader is an optional part of the package."""
+
+from importlib import import_module
+
+from xdsl.dialects.builtin import ModuleOp
+
+from fuse_dialect.diagnostics import FuseError, SourceLocation
+
+_EXTRA = ("onnx", "onnx_ir", "ml_dtypes")
+"""Modules that the `onnx` extra installs."""
+
+
+def read_onnx(path: str, *, allow_unsupported: bool) -> ModuleOp:
+    """The module of an ONNX model.
+
+    Args:
+        path: An `.onnx` file.
+        allow_unsupported: Keep operators that are not supported as opaque operations.
+
+    Raises:
+        FuseError: The file cannot be read, or the `onnx` extra is not installed.
+    """
+    try:
+        reader = import_module("fuse_dialect.frontends.onnx")
+        return reader.load_onnx_module(path, allow_unsupported=allow_unsupported)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _EXTRA:
+            raise
+        raise FuseError(
+            "reading ONNX needs the 'onnx' extra",
+            SourceLocation(path),
+            hint='pip install "fuse_dialect[onnx]"',
+        ) from error
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise FuseError(f"cannot read the input: {reason}", SourceLocation(path)) from error

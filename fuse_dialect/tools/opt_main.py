@@ -1,0 +1,235 @@
+"""`FuseOptMain`: reads modules, runs passes over them, and writes what a target makes of the result.
+
+Nothing is written before everything has succeeded: results are kept as text until the last part of the input is done.
+Timings and dumps go to stderr at once.
+"""
+
+import sys
+from argparse import ArgumentParser
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from io import StringIO
+from time import perf_counter
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute
+from xdsl.passes import ModulePass, PassPipeline
+from xdsl.targets.mlir import MLIRTarget
+from xdsl.utils.arg_spec import ArgSpec, parse_spec
+from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError
+from xdsl.utils.target import Target
+from xdsl.xdsl_opt_main import xDSLOptMain
+
+from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.frontends.deep_stack import call_with_deep_stack
+from fuse_dialect.frontends.mlir import context, read_mlir
+from fuse_dialect.frontends.source_map import SourceMap
+from fuse_dialect.targets.mlir import FuseMLIRTarget
+from fuse_dialect.tools.arguments import opt_argument_parser
+from fuse_dialect.tools.failure import located_errors
+from fuse_dialect.tools.output_file import write_output
+from fuse_dialect.tools.pass_flags import split_pass_flags
+from fuse_dialect.tools.pipeline import build_passes
+from fuse_dialect.tools.source import SEPARATOR, Source, read_sources
+
+_DESCRIPTION = "Run passes over a module, MLIR or ONNX; operator fusion is `--fuse-ops`."
+
+
+class FuseOptMain(xDSLOptMain):
+    """The driver behind `fuse-opt`; construct it with the command line, then `run()` it."""
+
+    ctx: Context
+    passes: Sequence[ModulePass]
+    """What to run, in order."""
+    target_spec: ArgSpec
+
+    def __init__(self, description: str = _DESCRIPTION, args: Sequence[str] | None = None):
+        """Read the command line.
+
+        Raises:
+            FuseError: A pass is unknown or has wrong options.
+            SystemExit: Wrong usage, or `--help`.
+        """
+        self.available_frontends = {}
+        self.available_passes = {}
+        self.available_targets = {}
+        self.register_all_dialects()
+        self.register_all_frontends()
+        self.register_all_passes()
+        self.register_all_targets()
+        parser = opt_argument_parser(description, self.available_frontends, self.available_targets)
+        parser.pass_names = self.available_passes
+        self.register_all_arguments(parser)
+        arguments = sys.argv[1:] if args is None else args
+        split = split_pass_flags(arguments, self.available_passes, parser.long_options)
+        self.args = parser.parse_args(split.rest)
+        try:
+            self.target_spec = parse_spec(self.args.target)
+        except ArgSpecParseError:
+            parser.error(f"argument -t/--target: cannot read '{self.args.target}'")
+        if self.target_spec.name not in self.available_targets:
+            known = ", ".join(sorted(self.available_targets))
+            parser.error(f"argument -t/--target: unknown target '{self.target_spec.name}', expected one of {known}")
+        self.ctx.allow_unregistered = self.args.allow_unregistered_dialect
+        self.passes = build_passes(split.passes, self.available_passes)
+        self.setup_pipeline()
+
+    def register_all_dialects(self) -> None:
+        """Make every dialect known that xDSL and its plug-ins provide."""
+        self.ctx = context()
+
+    def register_all_frontends(self) -> None:
+        """Name the input formats; `parse_source` reads them, because it needs more than a stream."""
+        for name in ("mlir", "onnx"):
+            self.available_frontends[name] = lambda stream: parse_only(self, stream.read())
+
+    def register_all_targets(self) -> None:
+        """Make every target known; `mlir` is ours."""
+        self.available_targets["mlir"] = lambda: FuseMLIRTarget
+        super().register_all_targets()
+
+    def register_all_arguments(self, arg_parser: ArgumentParser) -> None:
+        """Hook for subclasses; the arguments of `fuse-opt` itself are registered already."""
+
+    def setup_pipeline(self) -> None:
+        """Keep the passes as a pipeline of xDSL too, for code that asks for one."""
+        self.pipeline = PassPipeline(tuple(self.passes))
+
+    def run(self) -> None:
+        """Do everything that the command line asks for.
+
+        Raises:
+            FuseError: The input, a pass or the output failed.
+        """
+        sources = read_sources(self.args.input_file, self.args.frontend, split=self.args.split_input_file)
+        with self._verification():
+            try:
+                text = self.process(sources)
+            except RecursionError:
+                text = call_with_deep_stack(lambda: self.process(sources))
+        write_output(self.args.output_file, text)
+
+    def process(self, sources: Sequence[Source]) -> str:
+        """The results for all sources, in order."""
+        return SEPARATOR.join(self._process_or_diagnose(source) for source in sources)
+
+    def process_one(self, source: Source) -> str:
+        """The result for one source."""
+        with self._timed("parse"):
+            module, source_map = self.parse_source(source)
+        self.run_passes(module, source_map)
+        with self._timed("print"), located_errors(source_map, f" in target '{self.target_spec.name}'"):
+            return self.output_resulting_program(module)
+
+    def parse_source(self, source: Source) -> tuple[ModuleOp, SourceMap]:
+        """The module of a source, and where its operations stand."""
+        if source.frontend == "onnx":
+            from fuse_dialect.tools.onnx_source import read_onnx
+
+            module = read_onnx(source.name, allow_unsupported=self.args.allow_unsupported_onnx)
+            return module, SourceMap(source.name, "")
+        return read_mlir(
+            source.data,
+            source.name,
+            self.ctx,
+            implicit_module=not self.args.no_implicit_module,
+            line_offset=source.line_offset,
+        )
+
+    def run_passes(self, module: ModuleOp, source_map: SourceMap) -> None:
+        """Run all passes, and verify the module before the first and after each."""
+        self._verify(module, source_map, None)
+        for index, module_pass in enumerate(self.passes):
+            name = module_pass.name
+            if self.args.mlir_print_ir_before_all:
+                self._dump(f"Before {name}", module)
+            note = f"while running pass '{name}'"
+            with self._timed(name), located_errors(source_map, f" in pass '{name}'", note):
+                module_pass.apply(self.ctx, module)
+            self._verify(module, source_map, f"after pass '{name}'")
+            is_between = self.args.print_between_passes and index + 1 < len(self.passes)
+            if is_between or self.args.mlir_print_ir_after_all:
+                self._dump(f"After {name}", module)
+
+    def output_resulting_program(self, prog: ModuleOp) -> str:
+        """The module as the target spells it."""
+        output = StringIO()
+        target = self._target()
+        target.emit(self.ctx, prog, output)
+        return output.getvalue()
+
+    def _target(self) -> Target:
+        factory = self.available_targets[self.target_spec.name]
+        cls = cast(type[Target], factory())  # pyright: ignore[reportCallIssue]
+        return self._mlir_target() if issubclass(cls, MLIRTarget) else cls.from_spec(self.target_spec)
+
+    def _mlir_target(self) -> FuseMLIRTarget:
+        return FuseMLIRTarget(
+            print_generic_format=self.args.print_op_generic,
+            print_properties_as_attributes=self.args.print_no_properties,
+            print_debuginfo=self.args.print_debuginfo,
+            syntax_highlight=self.args.syntax_highlight,
+            elide_larger_than=self.args.elide_larger_than,
+        )
+
+    def _verify(self, module: ModuleOp, source_map: SourceMap, note: str | None) -> None:
+        if self.args.disable_verify:
+            return
+        with self._timed("verify"), located_errors(source_map, " in the verifier", note):
+            module.verify()
+
+    def _dump(self, when: str, module: ModuleOp) -> None:
+        print(f"// -----// IR Dump {when} //----- //", file=sys.stderr)
+        self._mlir_target().emit(self.ctx, module, sys.stderr)
+
+    @contextmanager
+    def _timed(self, step: str) -> Generator[None]:
+        start = perf_counter()
+        yield
+        if self.args.time_passes:
+            print(f"{perf_counter() - start:10.4f} s  {step}", file=sys.stderr)
+
+    @contextmanager
+    def _verification(self) -> Generator[None]:
+        """Switch off the verification of attributes for this run, if that is asked for; xDSL has only a global way."""
+        if not self.args.disable_verify:
+            yield
+            return
+        post_init = Attribute.__post_init__
+        Attribute.__post_init__ = lambda self: None
+        try:
+            yield
+        finally:
+            Attribute.__post_init__ = post_init
+
+    def _process_or_diagnose(self, source: Source) -> str:
+        """The result for a source, or the text of the error that a test expects."""
+        try:
+            return self.process_one(source)
+        except FuseError as error:
+            return self._expected_error(error, source)
+
+    def _expected_error(self, error: FuseError, source: Source) -> str:
+        """The text of an error, for tests of errors; as `xdsl-opt` prints it, where it has such an error.
+
+        Raises:
+            FuseError: The error itself, when no test expects it.
+        """
+        cause = error.__cause__
+        if isinstance(cause, ParseError):
+            if self.args.parsing_diagnostics:
+                cause.span = replace(cause.span, line_offset=source.line_offset)
+                return f"{cause}\n"
+        elif self.args.verify_diagnostics:
+            if isinstance(cause, DiagnosticException):
+                return "".join(f"{part}\n" for part in (cause, *getattr(cause, "__notes__", ())))
+            return f"{error.diagnostic.format()}\n"
+        raise error
+
+
+def parse_only(main: FuseOptMain, data: bytes) -> ModuleOp:
+    """The module of some MLIR text, for callers that use xDSL's way to call frontends."""
+    return read_mlir(data, main.get_input_name(), main.ctx)[0]

@@ -1,0 +1,72 @@
+"""Inputs of a tool: files or stdin, whole or split at `// -----`."""
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fuse_dialect.diagnostics import FuseError, SourceLocation
+
+SEPARATOR = "// -----\n"
+"""Stands between the parts of a split input, and between their results."""
+_SPLIT_AT = b"// -----"
+_STDIN = "<stdin>"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One input, or a part of one."""
+
+    name: str
+    """Path, or a name for messages."""
+    frontend: str
+    """Format: `mlir` or `onnx`."""
+    data: bytes
+    """The text; empty for a format that is read from its path."""
+    line_offset: int = 0
+    """Lines that stand before this part in the file."""
+
+
+def read_sources(path: str | None, frontend: str | None, *, split: bool) -> list[Source]:
+    """The input at `path`, in parts if it is to be split.
+
+    Args:
+        path: A file; `None` or `-` is stdin.
+        frontend: Format; by default ONNX for `*.onnx`, and MLIR for everything else.
+        split: Divide MLIR text at `// -----`.
+
+    Raises:
+        FuseError: The file cannot be read.
+    """
+    is_stdin = path in (None, "-")
+    name = path if path is not None and not is_stdin else _STDIN
+    if frontend is None:
+        frontend = "onnx" if os.path.splitext(name)[1].lower() == ".onnx" else "mlir"
+    if frontend == "onnx":
+        if is_stdin:
+            raise FuseError("reading ONNX needs a file, not stdin")
+        if split:
+            raise FuseError("an ONNX model cannot be split", SourceLocation(name))
+        return [Source(name, frontend, b"")]
+    try:
+        data = _read_stdin() if is_stdin else _read_file(name)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise FuseError(f"cannot read the input: {reason.lower()}", SourceLocation(name)) from error
+    return list(_parts(name, data)) if split else [Source(name, frontend, data)]
+
+
+def _read_stdin() -> bytes:
+    return sys.stdin.buffer.read()
+
+
+def _read_file(path: str) -> bytes:
+    with open(path, "rb") as stream:
+        return stream.read()
+
+
+def _parts(name: str, data: bytes) -> Iterator[Source]:
+    offset = 0
+    for part in data.split(_SPLIT_AT):
+        yield Source(name, "mlir", part, offset)
+        offset += part.count(b"\n")

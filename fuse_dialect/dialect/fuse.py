@@ -6,6 +6,8 @@ from xdsl.ir import Dialect
 
 from fuse_dialect.dialect import (
     activation,
+    broadcast,
+    comparison,
     concatenation,
     conversion,
     convolution,
@@ -16,6 +18,8 @@ from fuse_dialect.dialect import (
     normalization,
     opaque,
     pooling,
+    reduction,
+    replication,
     trigonometry,
     tuples,
 )
@@ -27,9 +31,13 @@ FAMILIES: tuple[ModuleType, ...] = (
     trigonometry,
     activation,
     conversion,
+    broadcast,
+    comparison,
+    replication,
     layout,
     concatenation,
     indexing,
+    reduction,
     matmul,
     convolution,
     pooling,

@@ -29,7 +29,7 @@ from xdsl.utils.exceptions import VerifyException
 from fuse_dialect.dialect import assembly
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import PropertyValue, property_attribute
-from fuse_dialect.dialect.types import are_compatible, byte_count, check_tensors, element_count
+from fuse_dialect.dialect.types import are_compatible, byte_count, check_tensors, element_count, is_tensor
 from fuse_dialect.pattern_kind import PatternKind
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -172,7 +172,14 @@ class FuseOp(IRDLOperation, ABC):
 
 
 class MapOp(FuseOp):
-    """An op that computes each result element from the operand elements that broadcasting aligns with it."""
+    """An op that computes each result element from one element of each operand: the one that `operand_axes` aligns."""
+
+    def operand_axes(self, index: int) -> tuple[int, ...]:
+        """The result axis along which each axis of operand `index` runs, unless it has size 1: NumPy broadcasting."""
+        results = [type for type in self.result_types if is_tensor(type)]
+        operands = [type for type in self.operand_types if is_tensor(type)]
+        rank = results[0].get_num_dims()
+        return tuple(range(rank - operands[index].get_num_dims(), rank))
 
     @abstractmethod
     def scalar_body(self, *elements: SSAValue) -> SSAValue:

@@ -78,6 +78,11 @@ def minimum(lhs: SSAValue, rhs: SSAValue, *, unsigned: bool = False) -> SSAValue
     return _binary(arith.MinimumfOp, arith.MinUIOp if unsigned else arith.MinSIOp, lhs, rhs)
 
 
+def power(lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+    """`lhs` to the power of `rhs`; negative powers of integers truncate toward zero."""
+    return _binary(math.PowFOp, math.IPowIOp, lhs, rhs)
+
+
 def _binary(floating: _BinaryOp, integer: _BinaryOp, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
     build = floating if isinstance(lhs.type, AnyFloat) else integer
     return build(lhs, rhs).results[0]

@@ -1,4 +1,4 @@
-"""Mathematical functions that NumPy lacks."""
+"""Mathematical functions that NumPy lacks, or defines otherwise than the dialect."""
 
 import numpy as np
 
@@ -57,3 +57,25 @@ def erf(x: Array) -> Array:
     erfc = np.exp(-(middle**2)) * np.polyval(_MIDDLE_NUMERATOR, middle) / np.polyval(_MIDDLE_DENOMINATOR, middle)
     result = np.where(magnitude <= _NEAR, near, 1.0 - erfc)
     return np.asarray(np.copysign(result, x)).astype(x.dtype)
+
+
+def truncated_quotient(lhs: Array, rhs: Array) -> Array:
+    """`lhs / rhs` of integers, truncated toward zero; undefined where `rhs` is 0.
+
+    Source: division in C, ONNX and `arith.divsi`; NumPy's integer division rounds toward minus infinity.
+    """
+    quotient = np.floor_divide(lhs, rhs)
+    is_below = (quotient * rhs != lhs) & ((lhs < 0) != (rhs < 0))
+    return np.asarray(quotient + is_below.astype(quotient.dtype))
+
+
+def integer_power(base: Array, exponent: Array) -> Array:
+    """`base` to the power of `exponent`, both of one integer type; a negative power truncates toward zero.
+
+    Source: `math.ipowi`; NumPy refuses negative powers of integers.
+    """
+    power = np.power(base, np.maximum(exponent, 0))
+    odd = (exponent & 1).astype(bool)
+    sign = np.where((base < 0) & odd, -1, 1).astype(np.int8)
+    inverse = np.where(np.abs(base) == 1, sign, 0).astype(base.dtype)
+    return np.asarray(np.where(exponent < 0, inverse, power))

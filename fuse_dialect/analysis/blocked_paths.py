@@ -66,6 +66,8 @@ class BlockedPaths:
         self._tree = tree
         open_paths = self._find_open_paths(graph, kinds)
         self._open = _OpenPaths(tree, open_paths) if open_paths else None
+        self.may_change = bool(open_paths)
+        """Whether any call of `bar` can still have an effect."""
 
     def _find_open_paths(self, graph: ForwardGraph, kinds: Sequence[PatternKind]) -> list[tuple[int, int]]:
         """Find what is blocked now (step 1), and the paths (user, source) that may close later."""
@@ -89,11 +91,6 @@ class BlockedPaths:
             elif ipdom is not None:
                 nearest_stop[node] = nearest_stop[ipdom]
         return [path for path in open_paths if self.blocker[path[1]] is None]
-
-    @property
-    def may_change(self) -> bool:
-        """Whether any call of `bar` can still have an effect."""
-        return self._open is not None
 
     def bar(self, nodes: Iterable[int]) -> None:
         """Note that the kind of these nodes' groups now exceeds `PATH_LIMIT`."""

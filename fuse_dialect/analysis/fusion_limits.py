@@ -4,22 +4,50 @@ from heapq import heappop, heappush
 
 from fuse_dialect.analysis.forward_graph import ForwardGraph
 from fuse_dialect.analysis.group_forest import GroupForest
+from fuse_dialect.analysis.post_dominators import PostDominatorTree
 
 
-def count_beyond_depth(graph: ForwardGraph, groups: GroupForest, source: int, sink: int, max_depth: int) -> int | None:
-    """A count of nodes that proves a merge to exceed `max_depth`, or `None` if the merge keeps to it.
+class DepthLimit:
+    """Keeps merges from counting more than `limit` nodes.
 
     The count is the size of the sink's group plus the sizes recorded at the source and at every node between, each with
     the size it had when it last was the root of a group. Nodes whose group the sink's group has absorbed are counted
-    again: that is TVM's definition. Counting stops at the limit, so the result is a lower bound of TVM's number.
+    again: that is TVM's definition.
 
-    Complexity: O(1) if the sink is the only user, or if all recorded sizes together keep to the limit; otherwise
-        O(min(`max_depth`, nodes between)) nodes are visited, since each counts at least 1.
+    No sum over a set of reachable nodes is known to be computable in near-linear time for all sources together, hence:
+
+    1. The sum over all nodes is an upper bound, known at no cost.
+    2. The nodes on a vertical path of the post-dominator tree from a user up to the sink are all between, and the
+       regions between each of them and its own ipdom are disjoint, since they are disjoint intervals of the order. So
+       the numbers of nodes that these regions have at least add up to a lower bound, found in one pass for all.
+    3. Between the two the nodes are counted, up to the limit.
+
+    Complexity: O(V + E) once, and then O(1) where the bounds decide or the sink is the only user; otherwise
+        O(min(`limit`, nodes between)) nodes are visited, since each counts at least 1.
     Source: TVM `GraphPartitioner::CountFusedNodesWithNewChild`, src/relay/analysis/graph_partitioner.cc (v0.18).
     """
-    size, users = groups.size, graph.users
-    count = size[groups.find(sink)] + size[source]
-    if len(users[source]) > 1 and count <= max_depth < groups.total_size:
+
+    def __init__(self, graph: ForwardGraph, tree: PostDominatorTree, groups: GroupForest, limit: int):
+        self.limit = limit
+        self._graph = graph
+        self._tree = tree
+        self._groups = groups
+        self._least_between: list[int] | None = None
+
+    def exceeded_by(self, source: int, sink: int, target: int) -> int | None:
+        """A lower bound of TVM's count that proves a merge to exceed the limit, or `None` if it keeps to the limit.
+
+        `target` is the root of the group of `sink`.
+        """
+        groups, limit = self._groups, self.limit
+        size, users = groups.size, self._graph.users
+        count = size[target] + size[source]
+        if len(users[source]) == 1 or groups.total_size <= limit:
+            return count if count > limit else None
+        if self._least_between is None:
+            self._least_between = _least_nodes_between(self._graph, self._tree)
+        if count + self._least_between[source] > limit:
+            return count + self._least_between[source]
         seen = {source, sink}
         pending = [source]
         while pending:
@@ -28,9 +56,23 @@ def count_beyond_depth(graph: ForwardGraph, groups: GroupForest, source: int, si
                     seen.add(user)
                     pending.append(user)
                     count += size[user]
-                    if count > max_depth:
+                    if count > limit:
                         return count
-    return count if count > max_depth else None
+        return None
+
+
+def _least_nodes_between(graph: ForwardGraph, tree: PostDominatorTree) -> list[int]:
+    """For each node a number of nodes that certainly stand between it and its ipdom."""
+    least = [0] * len(graph)
+    above = [0] * len(graph)
+    """For each node the sum of 1 + `least` over itself and its ancestors, the root of the tree excluded."""
+    for node in range(len(graph) - 1, -1, -1):
+        ipdom = tree.parent[node]
+        if ipdom is not None:
+            if len(graph.users[node]) > 1:
+                least[node] = max(above[user] for user, _ in graph.users[node]) - above[ipdom]
+            above[node] = above[ipdom] + 1 + least[node]
+    return least
 
 
 class ArgumentLimit:
@@ -66,15 +108,16 @@ class ArgumentLimit:
         ]
         """For the root of each group the values that it takes from outside."""
 
-    def admit(self, source: int, sink: int) -> int | None:
-        """Count the arguments after merging `source` and all between into the group of `sink`.
+    def admit(self, source: int, target: int) -> int | None:
+        """Count the arguments after merging `source` and all before its sink into the sink's group, of root `target`.
 
         Returns:
             A count that exceeds the limit, or `None`; then the caller has to carry out the merge.
         """
         groups, users = self._groups, self._graph.users
-        target = groups.find(sink)
         weight = self._weight_of_results(target)
+        if weight > self.limit:
+            return weight
         arguments: dict[int, None] = {}
         inside: set[int] = set()
         queued = {source, target}
@@ -86,8 +129,8 @@ class ArgumentLimit:
                 if value not in arguments and not self._is_inside(value, inside):
                     arguments[value] = None
                     weight += self._weight(value)
-            if weight > self.limit:
-                return weight
+                    if weight > self.limit:
+                        return weight
             if root != target:
                 for user in {groups.find(user) for user, _ in users[root]} - queued:
                     queued.add(user)

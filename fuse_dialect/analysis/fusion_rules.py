@@ -1,8 +1,8 @@
 """The fusion rules as data: the only place that knows which kinds may fuse.
 
 A node (the *source*) fuses into its immediate post-dominator (the *sink*) together with every node between them. Kinds
-of the source, the sink and the nodes between are those of the groups they belong to by then; see `merged_kind`. The
-edge kind is the greatest one on any path from source to sink.
+of the source, the sink and the nodes between are those of the groups that they belong to by then, which only anchors
+change (`kind_with_anchor`). The edge kind is the greatest one on any path from source to sink.
 
 1. Rows are tried in phases, and within a phase from the first node to the last. At most one row of a phase applies to
    a source, so the order of the rows means nothing.
@@ -144,9 +144,9 @@ def guard(source: PatternKind, sink: PatternKind | None) -> Reason:
     return Reason.NO_RULE
 
 
-def merged_kind(source: PatternKind, sink: PatternKind, source_has_anchor: bool) -> PatternKind:
-    """Kind of the group that a source's group and a sink's group form: only an anchor raises it."""
-    return max(source, sink) if source_has_anchor else sink
+def kind_with_anchor(source: PatternKind, sink: PatternKind) -> PatternKind:
+    """Kind of a sink's group once a source's group that holds an anchor has joined; no other merge changes a kind."""
+    return max(source, sink)
 
 
 class FusionDecision(NamedTuple):

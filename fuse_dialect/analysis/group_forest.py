@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from fuse_dialect.analysis.fusion_rules import merged_kind
+from fuse_dialect.analysis.fusion_rules import kind_with_anchor
 from fuse_dialect.pattern_kind import PatternKind
 
 
@@ -43,18 +43,26 @@ class GroupForest:
             node = above
         return node
 
+    def roots(self) -> list[int]:
+        """Root of the group of every node; nodes only ever join groups with a larger root."""
+        roots = self.parent.copy()
+        for node in range(len(roots) - 1, -1, -1):
+            roots[node] = roots[roots[node]]
+        return roots
+
     def merge(self, child: int, root: int) -> None:
         """Make the group with root `child` part of the group with root `root`."""
-        assert self.parent[child] == child != root == self.parent[root]
         self.parent[child] = root
-        self.size[root] += self.size[child]
-        self.total_size += self.size[child]
+        size = self.size[child]
+        self.size[root] += size
+        self.total_size += size
         anchor = self.anchor[child]
-        self.kind[root] = merged_kind(self.kind[child], self.kind[root], anchor is not None)
         if anchor is not None:
             assert self.anchor[root] is None, "a group never holds two anchors"
             self.anchor[root] = anchor
-        self._next[child], self._next[root] = self._next[root], self._next[child]
+            self.kind[root] = kind_with_anchor(self.kind[child], self.kind[root])
+        links = self._next
+        links[child], links[root] = links[root], links[child]
 
     def members(self, node: int) -> Iterator[int]:
         """All nodes of the group of `node`, which comes first, in no useful order."""

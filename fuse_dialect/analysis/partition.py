@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 from fuse_dialect.analysis.blocked_paths import BlockedPaths
 from fuse_dialect.analysis.forward_graph import ForwardGraph
-from fuse_dialect.analysis.fusion_limits import ArgumentLimit, count_beyond_depth
+from fuse_dialect.analysis.fusion_limits import ArgumentLimit, DepthLimit
 from fuse_dialect.analysis.fusion_rules import (
     PATH_LIMIT,
     RULES_BY_PHASE,
     FusionDecision,
     FusionRule,
     guard,
-    merged_kind,
+    kind_with_anchor,
 )
 from fuse_dialect.analysis.group_forest import GroupForest
 from fuse_dialect.analysis.post_dominators import PostDominatorTree, post_dominator_tree
@@ -73,7 +73,7 @@ def partition(
     Args:
         graph: The graph; see `ForwardGraph.validate`.
         opt_level: 0 leaves every node alone; all other levels are equal.
-        max_depth: Greatest number of nodes that a merge may count, see `count_beyond_depth`; `None`, 0 and negative
+        max_depth: Greatest number of nodes that a merge may count, see `DepthLimit`; `None`, 0 and negative
             numbers mean no limit.
         max_function_args: Greatest number of arguments, results included, of a group that a merge forms, see
             `ArgumentLimit`; 0 means no limit.
@@ -113,16 +113,15 @@ class _Partitioner:
         self.tree = tree
         self.groups = GroupForest(graph.kinds)
         self.paths = BlockedPaths(graph, tree, graph.kinds)
-        self.max_depth = max_depth if max_depth is not None and max_depth > 0 else None
+        self.depth = (
+            DepthLimit(graph, tree, self.groups, max_depth) if max_depth is not None and max_depth > 0 else None
+        )
         self.arguments = ArgumentLimit(graph, self.groups, max_function_args) if max_function_args > 0 else None
-        self.decisions = [
-            FusionDecision(guard(kind, None if sink is None else graph.kinds[sink]), node, sink)
-            for node, (kind, sink) in enumerate(zip(graph.kinds, tree.parent, strict=True))
-        ]
+        self.decisions: list[FusionDecision | None] = [None] * len(graph)
 
     def run(self) -> None:
         """Try every phase's rules on every node that has a sink they could apply to."""
-        kinds = self.graph.kinds
+        kinds, parent, kind, find = self.graph.kinds, self.groups.parent, self.groups.kind, self.groups.find
         into_tuple: list[tuple[int, int]] = []
         into_operator: list[tuple[int, int]] = []
         for source, sink in enumerate(self.tree.parent):
@@ -132,28 +131,24 @@ class _Partitioner:
             rules_into_tuple = any(rule.into_tuple for rule in rules.values())
             candidates = into_tuple if rules_into_tuple else into_operator
             if rules_into_tuple and candidates:
-                self.paths = BlockedPaths(self.graph, self.tree, self._kinds_of_groups())
+                self.paths = BlockedPaths(self.graph, self.tree, [kind[root] for root in self.groups.roots()])
             for source, sink in candidates:
-                if self.groups.parent[source] == source and (rule := rules.get(self.groups.kind[source])) is not None:
-                    decision = self._judge(rule, phase, source, sink)
+                if parent[source] == source and (rule := rules.get(kind[source])) is not None:
+                    target = find(sink)
+                    decision = self._judge(rule, phase, source, sink, target)
                     self.decisions[source] = decision
-                    if decision:
-                        self._merge(decision, source, sink)
+                    if decision.reason is Reason.FUSED:
+                        self._merge(decision, source, sink, target)
 
-    def _kinds_of_groups(self) -> list[PatternKind]:
-        """For each node the kind of its group."""
-        kind, find = self.groups.kind, self.groups.find
-        return [kind[find(node)] for node in range(len(kind))]
-
-    def _judge(self, rule: FusionRule, phase: int, source: int, sink: int) -> FusionDecision:
-        """Whether `rule` and the limits allow to fuse `source` into `sink`."""
+    def _judge(self, rule: FusionRule, phase: int, source: int, sink: int, target: int) -> FusionDecision:
+        """Whether `rule` and the limits allow to fuse `source` into `sink`, whose group has the root `target`."""
         groups = self.groups
         edge = self.tree.edge_kind[source]
-        sink_kind = groups.kind[groups.find(sink)]
+        sink_kind = groups.kind[target]
         blocker = self.paths.blocker[source]
         reason = rule.refusal(edge, sink_kind, blocker is not None)
         if reason is None:
-            return self._test_limits(rule, phase, source, sink)
+            return self._test_limits(rule, phase, source, sink, target)
         if reason is Reason.EDGE_KIND:
             blocker, kind = self.tree.edge_end[source], edge
         elif reason is Reason.PATH_KIND and blocker is not None:
@@ -162,26 +157,24 @@ class _Partitioner:
             blocker, kind = sink, sink_kind
         return FusionDecision(reason, source, sink, rule.name, phase, blocker, kind)
 
-    def _test_limits(self, rule: FusionRule, phase: int, source: int, sink: int) -> FusionDecision:
+    def _test_limits(self, rule: FusionRule, phase: int, source: int, sink: int, target: int) -> FusionDecision:
         """Whether the limits allow a merge that `rule` allows."""
-        reason, count, limit = Reason.FUSED, None, None
-        if self.max_depth is not None:
-            count = count_beyond_depth(self.graph, self.groups, source, sink, self.max_depth)
-            if count is not None:
-                reason, limit = Reason.MAX_DEPTH, self.max_depth
-        if count is None and self.arguments is not None:
-            count = self.arguments.admit(source, sink)
-            if count is not None:
-                reason, limit = Reason.MAX_ARGS, self.arguments.limit
-        return FusionDecision(reason, source, sink, rule.name, phase, None, None, count, limit)
+        if self.depth is not None and (count := self.depth.exceeded_by(source, sink, target)) is not None:
+            return FusionDecision(
+                Reason.MAX_DEPTH, source, sink, rule.name, phase, counted=count, limit=self.depth.limit
+            )
+        if self.arguments is not None and (count := self.arguments.admit(source, target)) is not None:
+            return FusionDecision(
+                Reason.MAX_ARGS, source, sink, rule.name, phase, counted=count, limit=self.arguments.limit
+            )
+        return FusionDecision(Reason.FUSED, source, sink, rule.name, phase)
 
-    def _merge(self, decision: FusionDecision, source: int, sink: int) -> None:
+    def _merge(self, decision: FusionDecision, source: int, sink: int, target: int) -> None:
         """Merge `source` and all groups between into the group of `sink`, and bar what gets too great a kind by it."""
         groups = self.groups
         kind, find, users = groups.kind, groups.find, self.graph.users
-        target = find(sink)
-        final_kind = merged_kind(kind[source], kind[target], groups.anchor[source] is not None)
-        bars = final_kind > PATH_LIMIT and self.paths.may_change
+        final_kind = kind[target] if groups.anchor[source] is None else kind_with_anchor(kind[source], kind[target])
+        bars = self.paths.may_change and final_kind > PATH_LIMIT
         barred = list(groups.members(target)) if bars and kind[target] <= PATH_LIMIT else []
         pending = [source]
         while pending:
@@ -193,14 +186,15 @@ class _Partitioner:
             groups.merge(root, target)
             self.decisions[root] = decision
             for user, _ in users[root]:
-                if (between := find(user)) != target:
+                if user != sink and (between := find(user)) != target:
                     pending.append(between)
-        self.paths.bar(barred)
+        if barred:
+            self.paths.bar(barred)
 
     def finish(self) -> FusionPlan:
         """The plan that the groups make up."""
         groups = self.groups
-        root_of = [groups.find(node) for node in range(len(self.graph))]
+        root_of = groups.roots()
         members: list[list[int]] = [[] for _ in root_of]
         for node, root in enumerate(root_of):
             members[root].append(node)
@@ -211,6 +205,14 @@ class _Partitioner:
                 for root, nodes in enumerate(members)
                 if nodes
             ],
-            decisions=self.decisions,
+            decisions=[
+                self._untried(node) if decision is None else decision for node, decision in enumerate(self.decisions)
+            ],
             tree=self.tree,
         )
+
+    def _untried(self, node: int) -> FusionDecision:
+        """The verdict on a node that no rule was tried on."""
+        sink = self.tree.parent[node]
+        sink_kind = None if sink is None else self.graph.kinds[sink]
+        return FusionDecision(guard(self.graph.kinds[node], sink_kind), node, sink)

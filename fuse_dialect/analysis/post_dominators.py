@@ -74,10 +74,7 @@ def post_dominator_tree(graph: ForwardGraph) -> PostDominatorTree:
     """
     growing = _GrowingTree(len(graph))
     for node in range(len(graph) - 1, -1, -1):
-        users = graph.users[node]
-        if users and min(users)[0] <= node:
-            raise ValueError(f"node {node} has user {min(users)[0]}, expected a larger index")
-        growing.insert(node, () if graph.escapes[node] else users)
+        growing.insert(node, () if graph.escapes[node] else graph.users[node])
     return growing.finish()
 
 
@@ -100,18 +97,29 @@ class _GrowingTree:
             self._add_leaf(node, self.root)
             return
         parent, kind = users[0]
-        end = parent
-        for user, edge in users[1:]:
-            if edge > kind:
-                kind, end = edge, user
-            if user != parent:
-                parent, witness = self._join(parent, user)
-                if self.kind[witness] > kind:
-                    kind, end = self.kind[witness], self.edge_end[witness]
+        end = first = parent
+        if len(users) > 1:
+            first = min(users)[0]
+            parent, kind, end = self._meet(users)
+        if first <= node:
+            raise ValueError(f"node {node} has user {first}, expected a larger index")
         if parent != self.root:
             self.kind[node] = kind
             self.edge_end[node] = end
         self._add_leaf(node, parent)
+
+    def _meet(self, users: Sequence[tuple[int, PatternKind]]) -> tuple[int, PatternKind, int]:
+        """Lowest common ancestor of several users, the greatest edge kind on the way there, and where it ends."""
+        ancestor, kind = users[0]
+        end = ancestor
+        for user, edge in users:
+            if edge > kind:
+                kind, end = edge, user
+            if user != ancestor:
+                ancestor, witness = self._join(ancestor, user)
+                if self.kind[witness] > kind:
+                    kind, end = self.kind[witness], self.edge_end[witness]
+        return ancestor, kind, end
 
     def _add_leaf(self, node: int, parent: int) -> None:
         """Link `node` to `parent` and choose its jump: over two equal jumps of the parent, or else to the parent."""

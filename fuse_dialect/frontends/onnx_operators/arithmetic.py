@@ -1,0 +1,144 @@
+"""ONNX operators on two or more tensors, element by element, with NumPy broadcasting."""
+
+import numpy as np
+
+from fuse_dialect.dialect.broadcast import (
+    AddOp,
+    DivideOp,
+    MaximumOp,
+    MinimumOp,
+    ModOp,
+    MultiplyOp,
+    PowerOp,
+    SubtractOp,
+    WhereOp,
+)
+from fuse_dialect.dialect.comparison import (
+    BitwiseAndOp,
+    BitwiseOrOp,
+    BitwiseXorOp,
+    EqualOp,
+    GreaterEqualOp,
+    GreaterOp,
+    LeftShiftOp,
+    LessEqualOp,
+    LessOp,
+    LogicalAndOp,
+    LogicalOrOp,
+    LogicalXorOp,
+    RightShiftOp,
+)
+from fuse_dialect.dialect.conversion import CastOp
+from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.types import element_type_of, with_element
+from fuse_dialect.frontends.onnx_node import OnnxNode, UnsupportedFormError
+from fuse_dialect.frontends.onnx_operators.table import Importer, OperatorTable
+from fuse_dialect.frontends.onnx_tensors import dtype_of
+from fuse_dialect.frontends.onnx_values import Value
+
+OPERATORS = OperatorTable()
+
+OPERATORS.simple(
+    [
+        ("Add", AddOp),
+        ("Sub", SubtractOp),
+        ("Mul", MultiplyOp),
+        ("Div", DivideOp),
+        ("Pow", PowerOp),
+        ("BitwiseAnd", BitwiseAndOp),
+        ("BitwiseOr", BitwiseOrOp),
+        ("BitwiseXor", BitwiseXorOp),
+        ("And", LogicalAndOp),
+        ("Or", LogicalOrOp),
+        ("Xor", LogicalXorOp),
+        ("Equal", EqualOp),
+        ("Greater", GreaterOp),
+        ("GreaterOrEqual", GreaterEqualOp),
+        ("Less", LessOp),
+        ("LessOrEqual", LessEqualOp),
+        ("Where", WhereOp),
+    ]
+)
+
+
+def _variadic(op: type[FuseOp]) -> Importer:
+    def import_node(node: OnnxNode) -> Value:
+        result, *others = node.all_operands()
+        for other in others:
+            result = node.emit(op, result, other)
+        return result
+
+    return import_node
+
+
+for _name, _op in (("Sum", AddOp), ("Max", MaximumOp), ("Min", MinimumOp)):
+    OPERATORS.operator(_name)(_variadic(_op))
+
+
+@OPERATORS.operator("Mean")
+def import_mean(node: OnnxNode) -> Value:
+    """The sum over the number of operands."""
+    operands = node.all_operands()
+    total = _variadic(AddOp)(node)
+    assert not isinstance(total, list | tuple)
+    return node.emit(DivideOp, total, node.scalar(len(operands), operands[0]))
+
+
+@OPERATORS.operator("Mod")
+def import_mod(node: OnnxNode) -> Value:
+    """`mod`: the sign of the divisor, or with `fmod` that of the dividend."""
+    return node.emit(ModOp, node.operand(0), node.operand(1), fmod=node.flag("fmod"))
+
+
+@OPERATORS.operator("BitShift")
+def import_bit_shift(node: OnnxNode) -> Value:
+    """`left_shift` or `right_shift`."""
+    directions = {"LEFT": LeftShiftOp, "RIGHT": RightShiftOp}
+    direction = node.string("direction")
+    if direction not in directions:
+        raise UnsupportedFormError(f"the direction '{direction}' is not supported")
+    return node.emit(directions[direction], node.operand(0), node.operand(1))
+
+
+@OPERATORS.operator("BitwiseNot")
+def import_bitwise_not(node: OnnxNode) -> Value:
+    """Exclusive or with all bits set."""
+    (x,) = node.all_operands()
+    dtype = node.dtype(x)
+    if dtype.kind not in "iu":
+        raise UnsupportedFormError(f"elements of type {dtype} are not supported")
+    ones = np.iinfo(dtype).max if dtype.kind == "u" else -1
+    return node.emit(BitwiseXorOp, x, node.scalar(ones, x))
+
+
+@OPERATORS.operator("Cast")
+def import_cast(node: OnnxNode) -> Value:
+    """`cast`."""
+    target = node.integer("to")
+    try:
+        dtype = dtype_of(_data_type(target))
+    except ValueError as error:
+        raise UnsupportedFormError(str(error)) from error
+    return cast_to(node, node.operand(0), dtype)
+
+
+def _data_type(number: int):
+    import onnx_ir as ir
+
+    try:
+        return ir.DataType(number)
+    except ValueError:
+        return None
+
+
+@OPERATORS.operator("CastLike")
+def import_cast_like(node: OnnxNode) -> Value:
+    """`cast` to the element type of the second operand."""
+    return cast_to(node, node.operand(0), node.dtype(node.operand(1)))
+
+
+def cast_to(node: OnnxNode, value: Value, dtype: "np.dtype[np.generic]") -> Value:
+    """The value with another element type; itself when it has that type."""
+    if node.dtype(value) == dtype:
+        return value
+    return node.emit(CastOp, value, type=with_element(node.type_of(value), element_type_of(dtype)))

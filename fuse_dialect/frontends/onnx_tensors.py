@@ -1,0 +1,203 @@
+"""Tensors of an ONNX model as NumPy arrays: sizes checked before memory is taken, files only from the model's folder.
+
+A model is untrusted. Its tensors claim a shape and carry data in one of seven fields or in another file, and nothing
+forces the two to agree; `tensor_array` is the only reader, and compares them first.
+"""
+
+import math
+from pathlib import Path, PurePath, PureWindowsPath
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import onnx_ir as ir
+
+from fuse_dialect.diagnostics import FuseError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Array: TypeAlias = npt.NDArray[Any]
+"""A NumPy array of any element type."""
+
+_ELEMENT_TYPES: frozenset[ir.DataType] = frozenset(
+    {
+        ir.DataType.FLOAT16,
+        ir.DataType.BFLOAT16,
+        ir.DataType.FLOAT,
+        ir.DataType.DOUBLE,
+        ir.DataType.BOOL,
+        ir.DataType.INT8,
+        ir.DataType.INT16,
+        ir.DataType.INT32,
+        ir.DataType.INT64,
+        ir.DataType.UINT8,
+        ir.DataType.UINT16,
+        ir.DataType.UINT32,
+        ir.DataType.UINT64,
+    }
+)
+"""ONNX element types that the dialect has too."""
+
+
+def dtype_of(data_type: ir.DataType | None) -> np.dtype[Any]:
+    """NumPy type of an ONNX element type.
+
+    Raises:
+        FuseError: The dialect has no such element type: strings, complex numbers, floats of 8 bits and less.
+    """
+    if data_type not in _ELEMENT_TYPES:
+        raise FuseError(f"elements of type {data_type.name if data_type else 'unknown'} are not supported")
+    return np.dtype(data_type.numpy())
+
+
+def tensor_array(tensor: ir.TensorProtocol) -> Array:
+    """The elements of a tensor, read-only; equal elements take the memory of one (strides of zero).
+
+    Raises:
+        FuseError: The element type is not supported, or the data does not have the size that the shape claims.
+    """
+    name = tensor.name or "constant"
+    if (dtype := _checked_dtype(tensor, name)) is None:
+        raise FuseError(f"tensor '{name}': elements of type {_type_name(tensor)} are not supported")
+    shape = _checked_shape(tensor, name)
+    count = math.prod(shape)
+    data = _tensor_bytes(tensor, name, count * dtype.itemsize)
+    if len(data) != count * dtype.itemsize:
+        raise FuseError(
+            f"tensor '{name}' holds {len(data)} bytes, but its type "
+            f"{'x'.join(map(str, (*shape, _type_name(tensor))))} needs {count * dtype.itemsize}"
+        )
+    stored = np.dtype(np.uint8) if dtype == np.bool_ else dtype.newbyteorder("<")
+    flat = np.frombuffer(data, stored)
+    if dtype == np.bool_:
+        flat = flat != 0
+    return compress_splat(flat.astype(dtype, copy=False).reshape(shape))
+
+
+def compress_splat(array: Array) -> Array:
+    """The array; as a broadcast scalar when it has more than one element and all have the same bits."""
+    if array.size < 2 or not any(array.strides):
+        return array
+    bits = np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}").reshape(-1)
+    if (bits[:16] != bits[0]).any() or (bits != bits[0]).any():
+        return array
+    return np.broadcast_to(array.reshape(-1)[0].copy(), array.shape)
+
+
+def _checked_dtype(tensor: ir.TensorProtocol, name: str) -> np.dtype[Any] | None:
+    try:
+        data_type = tensor.dtype
+    except ValueError as error:
+        raise FuseError(f"tensor '{name}' has an unknown element type") from error
+    return np.dtype(data_type.numpy()) if data_type in _ELEMENT_TYPES else None
+
+
+def _type_name(tensor: ir.TensorProtocol) -> str:
+    return tensor.dtype.name.lower()
+
+
+def _checked_shape(tensor: ir.TensorProtocol, name: str) -> tuple[int, ...]:
+    shape = tuple(dim if isinstance(dim, int) else -1 for dim in tensor.shape)
+    if min(shape, default=0) < 0:
+        raise FuseError(f"tensor '{name}' has the shape {list(tensor.shape)}, which no constant can have")
+    return shape
+
+
+def _tensor_bytes(tensor: ir.TensorProtocol, name: str, expected: int) -> bytes:
+    """Little-endian bytes of the elements, as many as the model holds."""
+    if isinstance(tensor, ir.ExternalTensor):
+        return _external_bytes(tensor, name, expected)
+    try:
+        return tensor.tobytes()
+    except (ValueError, TypeError, AssertionError, OverflowError) as error:
+        raise FuseError(f"tensor '{name}' cannot be read: its data field does not fit its element type") from error
+
+
+def _external_bytes(tensor: ir.ExternalTensor, name: str, expected: int) -> bytes:
+    if expected == 0:
+        return b""
+    try:
+        size = Path(tensor.path).stat().st_size
+        offset = tensor.offset or 0
+        length = tensor.length if tensor.length is not None else expected
+        if length != expected or offset < 0 or offset + length > size:
+            raise FuseError(
+                f"tensor '{name}' needs {expected} bytes from '{tensor.location}', "
+                f"which has {size} bytes; the model claims {length} from byte {offset}"
+            )
+        return tensor.tobytes()
+    except (OSError, ValueError) as error:
+        raise FuseError(f"tensor '{name}' cannot be read from '{tensor.location}': {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return (text.splitlines() or [type(error).__name__])[0].rstrip(".").lower()
+
+
+def confine_external_data(model: ir.Model, folder: Path | None) -> None:
+    """Bind every external tensor to the model's folder, in the graph, its subgraphs and the model's functions.
+
+    Args:
+        model: Changed in place.
+        folder: Where the model's file is; `None` for a model in memory, which must not name files.
+
+    Raises:
+        FuseError: A tensor lies in no folder, or in a file that is not a regular file inside the folder (an absolute
+            path, `..`, a symbolic link that leads out).
+    """
+    for tensor in _external_tensors(model):
+        name, location = tensor.name or "constant", str(tensor.location)
+        if folder is None:
+            raise FuseError(f"tensor '{name}' lies in the file '{location}', but the model is not read from a file")
+        _check_location(name, location, folder)
+        tensor.base_dir = str(folder.resolve())
+
+
+def _check_location(name: str, location: str, folder: Path) -> None:
+    hint = "external data is read only from regular files in the model's folder or below"
+    pure, windows = PurePath(location), PureWindowsPath(location)
+    outside = f"tensor '{name}' lies in '{location}', outside the model's folder"
+    if not location or "\0" in location:
+        raise FuseError(f"tensor '{name}' lies in a file without a valid name", hint=hint)
+    if pure.is_absolute() or windows.drive or windows.root or ".." in (*pure.parts, *windows.parts):
+        raise FuseError(outside, hint=hint)
+    try:
+        target = (folder / pure).resolve()
+        if not target.is_relative_to(folder.resolve()):
+            raise FuseError(outside, hint=hint)
+        if not target.is_file():
+            raise FuseError(f"tensor '{name}' lies in '{location}', which is not a regular file", hint=hint)
+    except (OSError, RuntimeError) as error:
+        raise FuseError(f"tensor '{name}' lies in '{location}', which cannot be read", hint=hint) from error
+
+
+def _external_tensors(model: ir.Model) -> "Iterator[ir.ExternalTensor]":
+    graphs: list[ir.Graph] = [model.graph, *(function.graph for function in model.functions.values())]
+    while graphs:
+        graph = graphs.pop()
+        for value in graph.initializers.values():
+            if isinstance(value.const_value, ir.ExternalTensor):
+                yield value.const_value
+        for node in graph:
+            for attribute in node.attributes.values():
+                if attribute.is_ref():
+                    continue
+                match attribute.type:
+                    case ir.AttributeType.GRAPH:
+                        graphs.append(attribute.as_graph())
+                    case ir.AttributeType.GRAPHS:
+                        graphs.extend(attribute.as_graphs())
+                    case ir.AttributeType.TENSOR:
+                        yield from _if_external(attribute.as_tensor())
+                    case ir.AttributeType.TENSORS:
+                        for tensor in attribute.as_tensors():
+                            yield from _if_external(tensor)
+                    case _:
+                        pass
+
+
+def _if_external(tensor: ir.TensorProtocol) -> "Iterator[ir.ExternalTensor]":
+    if isinstance(tensor, ir.ExternalTensor):
+        yield tensor

@@ -1,0 +1,167 @@
+"""Runs onnx's own node test cases through import, verification and the NumPy meaning, and counts them.
+
+    python tools/onnx_coverage.py [--verbose] [NAME ...]
+
+A case *passes* when its outputs agree within its own tolerance. It is *unsupported* when the import refuses it with a
+diagnosed error. Anything else is a *failure*: a wrong answer or a crash, of which there must be none. Many cases feed
+shapes, axes and the like as inputs; the importer needs them as constants, as exporters write them, so such an input is
+turned into an initializer when the importer asks for it by name. Those cases are counted apart.
+"""
+
+import argparse
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+from onnx.backend.test.case.node import collect_testcases
+
+from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.frontends.onnx import import_model
+from fuse_dialect.frontends.onnx_node import NeedsConstantError
+from fuse_dialect.interpreters.numpy import run_module
+
+_MAX_CONSTANTS = 8
+"""Inputs of one case that may become initializers."""
+
+
+class Outcome(StrEnum):
+    """What came of a case."""
+
+    PASSED = "passed"
+    UNSUPPORTED = "unsupported"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """One test case, run."""
+
+    name: str
+    operator: str
+    outcome: Outcome
+    detail: str = ""
+    frozen_inputs: tuple[str, ...] = ()
+    """Inputs that were turned into initializers."""
+
+
+@dataclass(slots=True)
+class Coverage:
+    """All cases, run."""
+
+    results: list[CaseResult] = field(default_factory=list[CaseResult])
+
+    def count(self, outcome: Outcome) -> int:
+        """Number of cases with an outcome."""
+        return sum(result.outcome is outcome for result in self.results)
+
+    def failures(self) -> list[CaseResult]:
+        """Wrong answers and crashes."""
+        return [result for result in self.results if result.outcome is Outcome.FAILED]
+
+    def summary(self) -> str:
+        """The counts, and the operators that are not supported."""
+        frozen = sum(bool(result.frozen_inputs) and result.outcome is Outcome.PASSED for result in self.results)
+        missing = Counter(r.operator for r in self.results if r.outcome is Outcome.UNSUPPORTED)
+        lines = [
+            f"onnx node test cases: {self.count(Outcome.PASSED)} of {len(self.results)} pass "
+            f"({frozen} of them with shape inputs made constant), {self.count(Outcome.UNSUPPORTED)} are refused as "
+            f"unsupported, {self.count(Outcome.FAILED)} fail",
+            "not supported: " + ", ".join(f"{name} ({count})" for name, count in sorted(missing.items())),
+        ]
+        return "\n".join(lines)
+
+
+def run_cases(names: Sequence[str] = ()) -> Coverage:
+    """Run onnx's node test cases, all of them or those whose name contains one of `names`."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cases = collect_testcases(None)
+    chosen = [case for case in cases if not names or any(name in case.name for name in names)]
+    return Coverage([_run_case(case) for case in chosen])
+
+
+def _run_case(case: Any) -> CaseResult:
+    operator = _operator_of(case)
+    frozen: list[str] = []
+    try:
+        for inputs, outputs in case.data_sets:
+            results = _run(case.model, inputs, frozen)
+            _compare(outputs, results, case.rtol, case.atol)
+    except FuseError as error:
+        text = "\n".join((error.message, *error.notes))
+        return CaseResult(case.name, operator, Outcome.UNSUPPORTED, text, tuple(frozen))
+    except Exception as error:
+        return CaseResult(case.name, operator, Outcome.FAILED, f"{type(error).__name__}: {error}", tuple(frozen))
+    return CaseResult(case.name, operator, Outcome.PASSED, "", tuple(frozen))
+
+
+def _operator_of(case: Any) -> str:
+    """The operator that a case is about; a case named `_expanded` shows its definition by other operators."""
+    operators = {node.op_type for node in case.model.graph.node}
+    return next(iter(operators)) if len(operators) == 1 else case.name.removeprefix("test_") + "*"
+
+
+def _run(model: onnx.ModelProto, inputs: Sequence[Any], frozen: list[str]) -> list[np.ndarray]:
+    """Import and run; an input that must be a constant becomes one, and the import starts over."""
+    names = [value.name for value in model.graph.input]
+    feeds = dict(zip(names, inputs, strict=True))
+    for _ in range(_MAX_CONSTANTS):
+        candidate = onnx.ModelProto()
+        candidate.CopyFrom(model)
+        _freeze(candidate, {name: feeds[name] for name in frozen})
+        try:
+            module = import_model(candidate)
+        except NeedsConstantError as error:
+            if error.operand not in feeds or error.operand in frozen:
+                raise
+            frozen.append(error.operand)
+            continue
+        module.verify()
+        return run_module(module, [feeds[name] for name in names if name not in frozen])
+    raise FuseError(f"more than {_MAX_CONSTANTS} inputs must be constants")
+
+
+def _freeze(model: onnx.ModelProto, constants: dict[str, Any]) -> None:
+    kept = [value for value in model.graph.input if value.name not in constants]
+    del model.graph.input[:]
+    model.graph.input.extend(kept)
+    model.graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in constants.items())
+
+
+def _compare(expected: Iterable[Any], actual: Sequence[np.ndarray], rtol: float, atol: float) -> None:
+    """Compare as `onnx.backend.test.runner` does."""
+    expected = list(expected)
+    assert len(expected) == len(actual), f"expected {len(expected)} outputs, got {len(actual)}"
+    for want, got in zip(expected, actual, strict=True):
+        assert want.shape == got.shape, f"expected shape {want.shape}, got {got.shape}"
+        assert want.dtype == got.dtype, f"expected {want.dtype}, got {got.dtype}"
+        if want.dtype.name == "bfloat16":
+            # Two units in the last place, as in the runner.
+            rtol = max(rtol, 2**-6)
+            want, got = want.astype(np.float32), got.astype(np.float32)
+        np.testing.assert_allclose(got, want, rtol=rtol, atol=atol)
+
+
+def main() -> int:
+    """Run the script; exit code 1 when a case fails."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("names", nargs="*", help="run only the cases whose names contain one of these")
+    parser.add_argument("--verbose", action="store_true", help="print every case that does not pass")
+    arguments = parser.parse_args()
+    coverage = run_cases(arguments.names)
+    for result in coverage.results:
+        if result.outcome is Outcome.FAILED or (arguments.verbose and result.outcome is not Outcome.PASSED):
+            print(f"{result.outcome}: {result.name}: {result.detail}")
+    print(coverage.summary())
+    return 1 if coverage.failures() else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

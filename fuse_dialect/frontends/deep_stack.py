@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.diagnostics import FuseError, SourceLocation
 
 _FRAMES = 60_000
 """Python frames; a nested region takes about eight of them in the parser."""
@@ -20,13 +20,18 @@ _STACK_BYTES = 512 * 1024 * 1024
 _Result = TypeVar("_Result")
 
 
-def call_with_deep_stack(function: Callable[[], _Result]) -> _Result:
+def call_with_deep_stack(function: Callable[[], _Result], file: str | None = None) -> _Result:
     """The result of `function()`, with room for some thousand levels of nesting.
+
+    Args:
+        function: What to call.
+        file: Name of the input for the error message.
 
     Raises:
         FuseError: The recursion is deeper than that too.
         BaseException: Whatever `function` raises.
     """
+    place = None if file is None else SourceLocation(file)
     results: list[_Result] = []
     errors: list[BaseException] = []
 
@@ -43,12 +48,12 @@ def call_with_deep_stack(function: Callable[[], _Result]) -> _Result:
         thread.start()
         thread.join()
     except RuntimeError as error:
-        raise FuseError("input is nested too deeply, and no larger stack can be had") from error
+        raise FuseError("input is nested too deeply, and no larger stack can be had", place) from error
     finally:
         sys.setrecursionlimit(old_limit)
         threading.stack_size(old_size)
     if errors:
         if isinstance(errors[0], RecursionError):
-            raise FuseError("input is nested too deeply") from errors[0]
+            raise FuseError("input is nested too deeply", place) from errors[0]
         raise errors[0]
     return results[0]

@@ -72,7 +72,9 @@ def parse_mlir(
     try:
         return read_mlir(text, file_name, ctx, implicit_module=implicit_module)[0]
     except RecursionError:
-        return call_with_deep_stack(lambda: read_mlir(text, file_name, ctx, implicit_module=implicit_module))[0]
+        return call_with_deep_stack(
+            lambda: read_mlir(text, file_name, ctx, implicit_module=implicit_module)[0], file_name
+        )
 
 
 def read_mlir(

@@ -19,6 +19,9 @@ Exit codes: 0 done, 1 an error was reported on stderr, 2 wrong usage.
 """
 
 
+_UNRECOGNIZED = "unrecognized arguments: "
+
+
 class UsageParser(argparse.ArgumentParser):
     """An argument parser whose errors have the package's form, and suggest what may have been meant."""
 
@@ -27,7 +30,7 @@ class UsageParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the error and a hint, and leave with the exit code for wrong usage."""
         print(f"error: {message}", file=sys.stderr)
-        unknown = message.removeprefix("unrecognized arguments: ").split()
+        unknown = message.removeprefix(_UNRECOGNIZED).split() if message.startswith(_UNRECOGNIZED) else []
         known = [*self._option_string_actions, *(f"--{name}" for name in self.pass_names)]
         close = get_close_matches(unknown[0].partition("=")[0], known, n=1) if unknown else []
         hint = f"did you mean {close[0]}?" if close else f"{self.prog} --help shows all options"

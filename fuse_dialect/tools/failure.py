@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from types import TracebackType
 
 from xdsl.dialects.builtin import UnregisteredOp
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import DiagnosticException
 
 from fuse_dialect.diagnostics import FuseError
@@ -14,6 +14,8 @@ from fuse_dialect.frontends.source_map import SourceMap
 from fuse_dialect.tools.exit_status import internal_error
 
 _CODE_OF_REPORTERS = frozenset({Operation.verify.__code__, Operation.emit_error.__code__})
+
+_OWN_PACKAGES = ("fuse_dialect", "xdsl")
 
 
 @contextmanager
@@ -35,12 +37,19 @@ def located_errors(source_map: SourceMap, where: str, note: str | None = None) -
         op = failing_operation(error)
         message, *rest = str(error).splitlines() or ["failed"]
         if op is not None and not message.startswith("'"):
-            message = f"'{_name(op)}' op: {sentence(message)}"
+            message = f"'{_name(op)}' op {sentence(message)}"
+        if op is not None and (pair := _same_symbol(op, message)) is not None:
+            first, op = pair
+            rest.append(f"{source_map.locate(first)}: first defined here")
         place = source_map.locate(op) if op is not None else source_map.file_alone()
         hint = getattr(error, "hint", None)
         raise FuseError(message, place, (*rest, *notes), hint if isinstance(hint, str) else None) from error
     except (RecursionError, MemoryError):
         raise
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in _OWN_PACKAGES:
+            raise internal_error(error, where) from error
+        raise FuseError(f"package '{error.name}' is not installed, and needed{where}") from error
     except Exception as error:
         failed = internal_error(error, where)
         op = failing_operation(error)
@@ -64,6 +73,20 @@ def failing_operation(error: BaseException) -> Operation | None:
             found = owner if isinstance(owner, Operation) else found
         frame = frame.tb_next
     return found
+
+
+def _same_symbol(table: Operation, message: str) -> tuple[Operation, Operation] | None:
+    """The two operations with one name that the verifier of a symbol table complains about: it blames the table."""
+    if not message.startswith("redefinition of symbol"):
+        return None
+    seen: dict[Attribute, Operation] = {}
+    for op in (op for region in table.regions for block in region.blocks for op in block.ops):
+        name = op.get_attr_or_prop("sym_name")
+        if name is not None and name in seen:
+            return seen[name], op
+        if name is not None:
+            seen[name] = op
+    return None
 
 
 def _name(op: Operation) -> str:

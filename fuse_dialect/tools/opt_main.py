@@ -109,7 +109,7 @@ class FuseOptMain(xDSLOptMain):
             try:
                 text = self.process(sources)
             except RecursionError:
-                text = call_with_deep_stack(lambda: self.process(sources))
+                text = call_with_deep_stack(lambda: self.process(sources), sources[0].name)
         write_output(self.args.output_file, text)
 
     def process(self, sources: Sequence[Source]) -> str:

@@ -1,7 +1,7 @@
 """Activation functions of neural networks: kind `elemwise`."""
 
 import math as numbers
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
@@ -20,6 +20,19 @@ from fuse_dialect.dialect.shape_rules import one_of
 from fuse_dialect.dialect.special_functions import erf
 from fuse_dialect.dialect.types import element_dtype, is_float, is_unsigned
 from fuse_dialect.pattern_kind import PatternKind
+
+
+class FormulaOp(FloatUnaryOp, ABC):
+    """A function made of several operations."""
+
+    @abstractmethod
+    def formula(self, x: SSAValue) -> SSAValue:
+        """The function as scalar code; `x` is an f32 instead of an f16 or bf16."""
+
+    def scalar_body(self, *elements: SSAValue) -> SSAValue:
+        """The formula, rounded once."""
+        (x,) = elements
+        return scalars.rounded(self.formula(scalars.widened(x)), x)
 
 
 def _sigmoid(x: Array) -> Array:
@@ -108,7 +121,7 @@ class ClipOp(UnaryOp):
 
 
 @irdl_op_definition
-class SigmoidOp(FloatUnaryOp):
+class SigmoidOp(FormulaOp):
     """The logistic function `1 / (1 + exp(-x))`.
 
     Shapes: any, unchanged.
@@ -126,13 +139,13 @@ class SigmoidOp(FloatUnaryOp):
         """The definition."""
         return _sigmoid(x)
 
-    def scalar_body(self, *elements: SSAValue) -> SSAValue:
+    def formula(self, x: SSAValue) -> SSAValue:
         """The definition."""
-        return scalars.sigmoid(elements[0])
+        return scalars.sigmoid(x)
 
 
 @irdl_op_definition
-class SoftplusOp(FloatUnaryOp):
+class SoftplusOp(FormulaOp):
     """`log(1 + exp(x))`, computed as `max(x, 0) + log1p(exp(-|x|))`, which does not overflow.
 
     Shapes: any, unchanged.
@@ -150,16 +163,15 @@ class SoftplusOp(FloatUnaryOp):
         """The form that does not overflow."""
         return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
-    def scalar_body(self, *elements: SSAValue) -> SSAValue:
+    def formula(self, x: SSAValue) -> SSAValue:
         """The form that does not overflow."""
-        (x,) = elements
         zero = scalars.constant(0, x.type)
         decay = scalars.apply(math.ExpOp, scalars.subtract(zero, scalars.apply(math.AbsFOp, x)))
         return scalars.add(scalars.maximum(x, zero), scalars.apply(math.Log1pOp, decay))
 
 
 @irdl_op_definition
-class SiluOp(FloatUnaryOp):
+class SiluOp(FormulaOp):
     """Each element times its logistic function, also known as swish.
 
     Shapes: any, unchanged.
@@ -177,14 +189,13 @@ class SiluOp(FloatUnaryOp):
         """The definition."""
         return x * _sigmoid(x)
 
-    def scalar_body(self, *elements: SSAValue) -> SSAValue:
+    def formula(self, x: SSAValue) -> SSAValue:
         """The definition."""
-        (x,) = elements
         return scalars.multiply(x, scalars.sigmoid(x))
 
 
 @irdl_op_definition
-class GeluOp(FloatUnaryOp):
+class GeluOp(FormulaOp):
     """Each element times the probability that a normal variable is smaller.
 
     Shapes: any, unchanged.
@@ -216,9 +227,8 @@ class GeluOp(FloatUnaryOp):
             return 0.5 * x * (1 + np.tanh(numbers.sqrt(2 / numbers.pi) * (x + 0.044715 * x * x * x)))
         return 0.5 * x * (1 + erf(x * numbers.sqrt(0.5)))
 
-    def scalar_body(self, *elements: SSAValue) -> SSAValue:
+    def formula(self, x: SSAValue) -> SSAValue:
         """The form that `approximate` chooses."""
-        (x,) = elements
         if self.approximate.data == "tanh":
             cube = scalars.multiply(scalars.multiply(x, x), x)
             inner = scalars.add(x, scalars.multiply(scalars.constant(0.044715, x.type), cube))
@@ -231,24 +241,23 @@ class GeluOp(FloatUnaryOp):
         return scalars.multiply(half, scalars.add(scalars.constant(1, x.type), bell))
 
 
-class NegativeSlopeOp(FloatUnaryOp, ABC):
+class NegativeSlopeOp(FormulaOp, ABC):
     """The element where it is not negative, and something else where it is."""
 
+    @abstractmethod
     def below_zero(self, x: Array) -> Array:
         """The result where `x` is negative."""
-        raise NotImplementedError
 
+    @abstractmethod
     def scalar_below_zero(self, x: SSAValue) -> SSAValue:
         """The result where `x` is negative, as scalar code."""
-        raise NotImplementedError
 
     def compute(self, x: Array) -> Array:
         """Choose by the sign."""
         return np.where(x < 0, self.below_zero(x), x)
 
-    def scalar_body(self, *elements: SSAValue) -> SSAValue:
+    def formula(self, x: SSAValue) -> SSAValue:
         """Choose by the sign."""
-        (x,) = elements
         return scalars.select(scalars.is_negative(x), self.scalar_below_zero(x), x)
 
 
@@ -307,7 +316,7 @@ class EluOp(NegativeSlopeOp):
 
 
 @irdl_op_definition
-class HardSigmoidOp(FloatUnaryOp):
+class HardSigmoidOp(FormulaOp):
     """`alpha * x + beta`, clipped to the range from 0 to 1.
 
     Shapes: any, unchanged.
@@ -330,13 +339,13 @@ class HardSigmoidOp(FloatUnaryOp):
         """The definition."""
         return np.minimum(np.maximum(self.alpha.value.data * x + self.beta.value.data, 0), 1)
 
-    def scalar_body(self, *elements: SSAValue) -> SSAValue:
+    def formula(self, x: SSAValue) -> SSAValue:
         """The definition."""
-        return _clipped_line(elements[0], self.alpha.value.data, self.beta.value.data)
+        return _clipped_line(x, self.alpha.value.data, self.beta.value.data)
 
 
 @irdl_op_definition
-class HardSwishOp(FloatUnaryOp):
+class HardSwishOp(FormulaOp):
     """Each element times `x / 6 + 1 / 2` clipped to the range from 0 to 1.
 
     Shapes: any, unchanged.
@@ -354,9 +363,8 @@ class HardSwishOp(FloatUnaryOp):
         """The definition."""
         return x * np.minimum(np.maximum(x * (1 / 6) + 0.5, 0), 1)
 
-    def scalar_body(self, *elements: SSAValue) -> SSAValue:
+    def formula(self, x: SSAValue) -> SSAValue:
         """The definition."""
-        (x,) = elements
         return scalars.multiply(x, _clipped_line(x, 1 / 6, 0.5))
 
 

@@ -203,15 +203,16 @@ class ModOp(BinaryOp):
     def scalar_body(self, *elements: SSAValue) -> SSAValue:
         """A remainder with the sign of the dividend, moved by one divisor where the signs differ.
 
-        Of floats it is exact while the quotient has an exact integral part, below 2^24 in f32.
+        Of floats it is exact while the integral part of the quotient is, below 2^24 in f32.
         """
         lhs, rhs = elements
         if is_unsigned(self.lhs.type):
             return arith.RemUIOp(lhs, rhs).result
-        remainder = _float_remainder(lhs, rhs) if is_float(self.lhs.type) else arith.RemSIOp(lhs, rhs).result
-        if self.fmod.value.data:
-            return remainder
-        return _moved_to_sign(remainder, rhs, rhs)
+        wide_lhs, wide_rhs = scalars.widened(lhs), scalars.widened(rhs)
+        remainder = _float_remainder(wide_lhs, wide_rhs) if is_float(self.lhs.type) else arith.RemSIOp(lhs, rhs).result
+        if not self.fmod.value.data:
+            remainder = _moved_to_sign(remainder, wide_rhs, wide_rhs)
+        return scalars.rounded(remainder, lhs)
 
 
 def _float_remainder(lhs: SSAValue, rhs: SSAValue) -> SSAValue:

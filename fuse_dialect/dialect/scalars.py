@@ -117,6 +117,17 @@ def sigmoid(x: SSAValue) -> SSAValue:
     return divide(one, add(one, apply(math.ExpOp, arith.NegfOp(x).result)))
 
 
+def widened(x: SSAValue) -> SSAValue:
+    """The number in the type in which formulas are computed: f16 and bf16 become f32, all others stay."""
+    is_half = isinstance(x.type, AnyFloat) and x.type.bitwidth == 16
+    return arith.ExtFOp(x, f32).result if is_half else x
+
+
+def rounded(x: SSAValue, like: SSAValue) -> SSAValue:
+    """The float in the type of `like`, which is not wider."""
+    return x if x.type == like.type else arith.TruncFOp(x, like.type).result
+
+
 def convert(x: SSAValue, target: Attribute, *, unsigned_source: bool, unsigned_target: bool) -> SSAValue:
     """The number in another (float or signless integer) type, as a C cast: floats truncate toward zero.
 

@@ -1,0 +1,244 @@
+"""The NumPy meaning of the scalar code in the bodies of map ops, on all elements at once.
+
+1. A value of an `arith` or `math` op is an array of that scalar's values, one for each element of the result.
+2. Integers are signless: arrays hold them as signed, and the ops that read them as unsigned say so.
+3. f16 and bf16 are computed in f32 and rounded after every op, as hardware does.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from xdsl.builder import ImplicitBuilder
+from xdsl.dialects import arith, math
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.utils.exceptions import InterpretationError
+
+from fuse_dialect.dialect.accumulation import widened
+from fuse_dialect.dialect.constants import constant_array
+from fuse_dialect.dialect.op import Array, MapOp
+from fuse_dialect.dialect.scalars import signless
+from fuse_dialect.dialect.special_functions import erf, integer_power, truncated_quotient
+from fuse_dialect.dialect.types import element_dtype, is_tensor
+
+Function: TypeAlias = Callable[..., Array]
+"""Arrays of operands to the array of results; casting to the result's element type comes after."""
+
+
+def _unsigned(array: Array) -> Array:
+    """Signless integers, read as unsigned."""
+    return array.view(f"u{array.dtype.itemsize}") if array.dtype.kind == "i" else array
+
+
+def _signed(array: Array) -> Array:
+    """Signless integers, read as signed: a true i1 is -1."""
+    return -array.astype(np.int8) if array.dtype == np.bool_ else array
+
+
+def _on_unsigned(function: Function) -> Function:
+    """The function on operands that are read as unsigned."""
+    return lambda *operands: function(*(_unsigned(operand) for operand in operands))
+
+
+def _on_floats(function: Function) -> Function:
+    """The function on operands that hold f32 instead of f16 and bf16."""
+    return lambda *operands: function(*(widened(operand) for operand in operands))
+
+
+def _fused_multiply_add(x: Array, y: Array, z: Array) -> Array:
+    """`x * y + z` in the next wider type, where products of f32 are exact and those of f64 almost."""
+    wide = np.float64 if x.dtype == np.float32 else np.longdouble
+    return (x.astype(wide) * y.astype(wide) + z.astype(wide)).astype(x.dtype)
+
+
+def _reciprocal_root(x: Array) -> Array:
+    return 1 / np.sqrt(x)
+
+
+def _never(x: Array, y: Array) -> Array:
+    return np.zeros(np.broadcast_shapes(x.shape, y.shape), np.bool_)
+
+
+def _is_unordered(x: Array, y: Array) -> Array:
+    return np.isnan(x) | np.isnan(y)
+
+
+def _differ_ordered(x: Array, y: Array) -> Array:
+    return (x < y) | (x > y)
+
+
+def _not(predicate: Function) -> Function:
+    return lambda *operands: np.logical_not(predicate(*operands))
+
+
+_FLOAT_FUNCTIONS: dict[type[Operation], Function] = {
+    arith.AddfOp: np.add,
+    arith.SubfOp: np.subtract,
+    arith.MulfOp: np.multiply,
+    arith.DivfOp: np.divide,
+    arith.NegfOp: np.negative,
+    arith.MaximumfOp: np.maximum,
+    arith.MinimumfOp: np.minimum,
+    arith.ExtFOp: np.positive,
+    arith.TruncFOp: np.positive,
+    arith.FPToSIOp: np.positive,
+    math.AbsFOp: np.abs,
+    math.AcosOp: np.arccos,
+    math.AcoshOp: np.arccosh,
+    math.AsinOp: np.arcsin,
+    math.AsinhOp: np.arcsinh,
+    math.AtanOp: np.arctan,
+    math.AtanhOp: np.arctanh,
+    math.CeilOp: np.ceil,
+    math.CopySignOp: np.copysign,
+    math.CosOp: np.cos,
+    math.CoshOp: np.cosh,
+    math.ErfOp: erf,
+    math.ExpM1Op: np.expm1,
+    math.ExpOp: np.exp,
+    math.FloorOp: np.floor,
+    math.FmaOp: _fused_multiply_add,
+    math.Log1pOp: np.log1p,
+    math.Log2Op: np.log2,
+    math.LogOp: np.log,
+    math.PowFOp: np.power,
+    math.RoundEvenOp: np.rint,
+    math.RsqrtOp: _reciprocal_root,
+    math.SinOp: np.sin,
+    math.SinhOp: np.sinh,
+    math.SqrtOp: np.sqrt,
+    math.TanOp: np.tan,
+    math.TanhOp: np.tanh,
+    math.TruncOp: np.trunc,
+}
+
+_INTEGER_FUNCTIONS: dict[type[Operation], Function] = {
+    arith.AddiOp: np.add,
+    arith.SubiOp: np.subtract,
+    arith.MuliOp: np.multiply,
+    arith.DivSIOp: truncated_quotient,
+    arith.DivUIOp: _on_unsigned(np.floor_divide),
+    arith.FloorDivSIOp: np.floor_divide,
+    arith.RemSIOp: np.fmod,
+    arith.RemUIOp: _on_unsigned(np.fmod),
+    arith.MaxSIOp: np.maximum,
+    arith.MaxUIOp: _on_unsigned(np.maximum),
+    arith.MinSIOp: np.minimum,
+    arith.MinUIOp: _on_unsigned(np.minimum),
+    arith.AndIOp: np.bitwise_and,
+    arith.OrIOp: np.bitwise_or,
+    arith.XOrIOp: np.bitwise_xor,
+    arith.ShLIOp: np.left_shift,
+    arith.ShRSIOp: np.right_shift,
+    arith.ShRUIOp: _on_unsigned(np.right_shift),
+    arith.TruncIOp: np.positive,
+    arith.ExtSIOp: _signed,
+    arith.ExtUIOp: _unsigned,
+    arith.SIToFPOp: _signed,
+    arith.UIToFPOp: _unsigned,
+    arith.SelectOp: np.where,
+    math.AbsIOp: np.abs,
+    math.IPowIOp: integer_power,
+}
+
+_FUNCTIONS: dict[type[Operation], Function] = _INTEGER_FUNCTIONS | {
+    op: _on_floats(function) for op, function in _FLOAT_FUNCTIONS.items()
+}
+
+_INTEGER_PREDICATES: tuple[Function, ...] = (
+    np.equal,
+    np.not_equal,
+    np.less,
+    np.less_equal,
+    np.greater,
+    np.greater_equal,
+    _on_unsigned(np.less),
+    _on_unsigned(np.less_equal),
+    _on_unsigned(np.greater),
+    _on_unsigned(np.greater_equal),
+)
+"""Meaning of `arith.cmpi` by the number of its predicate: eq ne slt sle sgt sge ult ule ugt uge."""
+
+_FLOAT_PREDICATES: tuple[Function, ...] = (
+    _never,
+    np.equal,
+    np.greater,
+    np.greater_equal,
+    np.less,
+    np.less_equal,
+    _differ_ordered,
+    _not(_is_unordered),
+    _not(_differ_ordered),
+    _not(np.less_equal),
+    _not(np.less),
+    _not(np.greater_equal),
+    _not(np.greater),
+    np.not_equal,
+    _is_unordered,
+    _not(_never),
+)
+"""Meaning of `arith.cmpf` by the number of its predicate: false oeq ogt oge olt ole one ord ueq ugt uge ult ule une
+uno true. A comparison of NumPy is ordered, so an unordered one is the negation of its opposite."""
+
+
+def evaluate_scalar(op: Operation, operands: Sequence[Array]) -> Array:
+    """The values of the one result of an `arith` or `math` op, in the result's element type.
+
+    Raises:
+        InterpretationError: The op has no meaning here.
+    """
+    match op:
+        case arith.ConstantOp():
+            return constant_array(op.value)
+        case arith.CmpiOp():
+            result = _INTEGER_PREDICATES[op.predicate.value.data](*operands)
+        case arith.CmpfOp():
+            result = _on_floats(_FLOAT_PREDICATES[op.predicate.value.data])(*operands)
+        case arith.FPToUIOp():
+            unsigned = np.dtype(f"u{element_dtype(op.result.type).itemsize}")
+            result = widened(operands[0]).astype(unsigned)
+        case _:
+            function = _FUNCTIONS.get(type(op))
+            if function is None:
+                raise InterpretationError(f"'{op.name}' op has no meaning in a scalar body")
+            result = function(*operands)
+    return np.asarray(result).astype(element_dtype(op.results[0].type), copy=False)
+
+
+def run_scalar_body(op: MapOp, *operands: Array) -> Array:
+    """The result of a map op, computed by its scalar body.
+
+    Args:
+        op: The op; its operand and result types are used.
+        operands: One array for each operand, of the operand's element type.
+
+    Returns:
+        The same as `op.evaluate`, up to rounding.
+
+    Raises:
+        InterpretationError: The body holds an op that has no meaning here.
+    """
+    result_type = op.result_types[0]
+    assert is_tensor(result_type)
+    block = Block(arg_types=[signless(type.element_type) for type in op.operand_types if is_tensor(type)])
+    with ImplicitBuilder(block):
+        result = op.scalar_body(*block.args)
+    rank = result_type.get_num_dims()
+    aligned = [_aligned(array, op.operand_axes(index), rank) for index, array in enumerate(operands)]
+    values: dict[SSAValue, Array] = dict(zip(block.args, map(_signless, aligned), strict=True))
+    with np.errstate(all="ignore"):
+        for inner in block.ops:
+            values[inner.results[0]] = evaluate_scalar(inner, [values[operand] for operand in inner.operands])
+        computed = values[result].astype(element_dtype(result_type.element_type), copy=False)
+    shape = result_type.get_shape() if result_type.has_static_shape() else ()
+    return np.broadcast_to(computed, np.broadcast_shapes(shape, *(array.shape for array in aligned)))
+
+
+def _aligned(array: Array, axes: Sequence[int], rank: int) -> Array:
+    """The array with `rank` axes, of which its own are `axes`."""
+    sizes = dict(zip(axes, array.shape, strict=True))
+    return array.reshape([sizes.get(axis, 1) for axis in range(rank)])
+
+
+def _signless(array: Array) -> Array:
+    return array.view(f"i{array.dtype.itemsize}") if array.dtype.kind == "u" else array

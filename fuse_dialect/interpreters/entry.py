@@ -23,12 +23,13 @@ def function_named(module: ModuleOp, name: str) -> func.FuncOp:
     """The function of a name.
 
     Raises:
-        InterpretationError: There is none.
+        InterpretationError: There is none, or it has no body to run.
     """
     functions = functions_of(module)
     if name not in functions:
         public = [name for name, op in functions.items() if op.sym_visibility is None]
         raise InterpretationError(f"no function '{name}' in the module; there are {listed(public)}")
+    check_has_body(functions[name])
     return functions[name]
 
 
@@ -53,7 +54,6 @@ def bind_inputs(function: func.FuncOp, inputs: Sequence[Array] | Mapping[str, Ar
     Raises:
         InterpretationError: An input is missing, unknown, or of another type.
     """
-    check_has_body(function)
     names = argument_names(function)
     arrays = _inputs_by_name(names, inputs) if isinstance(inputs, Mapping) else list(inputs)
     if len(arrays) != len(names):

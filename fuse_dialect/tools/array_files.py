@@ -4,8 +4,10 @@ import os
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
 from xdsl.dialects import func
 from xdsl.utils.exceptions import InterpretationError, VerifyException
 
@@ -26,11 +28,12 @@ def read_arrays(path: str) -> dict[str, Array]:
     """
     place = SourceLocation(path)
     try:
-        archive = np.load(path, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise FuseError("expected an .npz archive, got a single array", place, hint="numpy.savez writes archives")
-        with archive:
-            return {name: archive[name] for name in archive.files}
+        with open(path, "rb") as file:
+            if not zipfile.is_zipfile(file):
+                raise FuseError("expected an .npz archive of arrays", place, hint="numpy.savez writes such archives")
+            file.seek(0)
+            with cast(NpzFile, np.load(file, allow_pickle=False)) as archive:
+                return {name: archive[name] for name in archive.files}
     except OSError as error:
         raise FuseError((error.strerror or str(error)).lower(), place) from error
     except (ValueError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError) as error:

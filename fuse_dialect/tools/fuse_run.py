@@ -11,6 +11,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation
+from fuse_dialect.tools.arguments import UsageParser
 from fuse_dialect.tools.exit_status import exit_status
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = UsageParser(
         prog="fuse-run",
         description="Run a module (.mlir or .onnx) with the NumPy interpreter.",
         epilog="Without --outputs, a summary of the outputs is printed.",
@@ -90,45 +91,35 @@ def _run(options: argparse.Namespace) -> None:
 
 def _inputs(file: "ModuleFile", options: argparse.Namespace) -> list["Array"]:
     """The inputs in the order of the entry's arguments."""
-    from xdsl.utils.exceptions import InterpretationError
-
-    from fuse_dialect.dialect.errors import OpError
-    from fuse_dialect.interpreters.entry import argument_names, bind_inputs, check_has_body, function_named
+    from fuse_dialect.frontends.source_map import SourceMap
+    from fuse_dialect.interpreters.entry import argument_names, bind_inputs, function_named
     from fuse_dialect.tools.array_files import match_bfloat16, random_inputs, read_arrays
+    from fuse_dialect.tools.failure import located_errors
 
-    try:
+    with located_errors(file.source_map, " before running"):
         function = function_named(file.module, options.entry)
-        check_has_body(function)
-        if options.inputs is not None:
-            return bind_inputs(function, match_bfloat16(function, read_arrays(options.inputs)))
+        names = argument_names(function)
         if options.random_inputs is not None:
             return random_inputs(function, options.random_inputs, options.dynamic_dim)
-        names = argument_names(function)
-        if not names:
-            return []
-    except OpError as error:
-        raise file.diagnose(error) from error
-    except InterpretationError as error:
-        raise FuseError(str(error), SourceLocation(options.inputs or file.path)) from error
+    if options.inputs is not None:
+        arrays = match_bfloat16(function, read_arrays(options.inputs))
+        with located_errors(SourceMap(options.inputs, ""), " before running"):
+            return bind_inputs(function, arrays)
+    if not names:
+        return []
     raise FuseError(
         f"'{options.entry}' needs {len(names)} inputs: {', '.join(names)}",
-        SourceLocation(file.path),
+        file.source_map.locate(function),
         hint="give --inputs FILE.npz or --random-inputs SEED",
     )
 
 
 def _outputs(file: "ModuleFile", inputs: Sequence["Array"], entry: str) -> list["Array"]:
-    from xdsl.utils.exceptions import InterpretationError
-
-    from fuse_dialect.dialect.errors import OpError
     from fuse_dialect.interpreters.numpy import run_module
+    from fuse_dialect.tools.failure import located_errors
 
-    try:
+    with located_errors(file.source_map, " while running"):
         return run_module(file.module, inputs, entry)
-    except OpError as error:
-        raise file.diagnose(error) from error
-    except InterpretationError as error:
-        raise FuseError(str(error), SourceLocation(file.path)) from error
 
 
 def _compare(outputs: Sequence["Array"], references: Sequence["Array"], options: argparse.Namespace) -> None:

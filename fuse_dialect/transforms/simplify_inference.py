@@ -245,7 +245,7 @@ def _group_norm(op: GroupNormOp, new: _Expansion) -> SSAValue | None:
     members = DYNAMIC if shape[axis] == DYNAMIC else shape[axis] // groups
     split = with_shape(type, [*shape[:axis], groups, members, *shape[axis + 1 :]])
     grouped = new.add(ReshapeOp(new.operand(op.input), result_types=[split]))
-    axes = range(axis + 1, len(shape) + 1)
+    axes = [other for other in range(1, len(shape) + 1) if other != axis]
     normalized = _normalized(grouped, axes, _epsilon(op.epsilon), new)
     return _affine(op, new.add(ReshapeOp(normalized, result_types=[type])), axis, new)
 

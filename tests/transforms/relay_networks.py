@@ -20,6 +20,7 @@ from fuse_dialect.dialect import (
     concatenation,
     convolution,
     elementwise,
+    indexing,
     layout,
     matmul,
     normalization,
@@ -27,7 +28,6 @@ from fuse_dialect.dialect import (
     pooling,
     reduction,
     replication,
-    resampling,
     trigonometry,
 )
 from fuse_dialect.dialect.constants import constant
@@ -90,7 +90,7 @@ def _reshape(node: Node, operands: Sequence[SSAValue]) -> FuseOp:
 
 def _upsampling(node: Node, operands: Sequence[SSAValue]) -> FuseOp:
     assert (node["attrs"]["layout"], node["attrs"]["method"]) == ("NCHW", "nearest_neighbor")
-    return resampling.Resize2dOp(operands[0], size=node["shape"][2:], method="nearest")
+    return indexing.Resize2dOp(operands[0], size=node["shape"][2:], method="nearest")
 
 
 def _split(node: Node, operands: Sequence[SSAValue]) -> FuseOp:

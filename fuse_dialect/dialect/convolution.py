@@ -105,7 +105,9 @@ class ConvOp(WindowedProductOp, ABC):
             taken = windows.view(sample, counts).transpose(0, *range(rank + 1, 2 * rank + 1), *range(1, rank + 1))
             np.matmul(kernel, taken.reshape(groups, kernel.shape[2], -1), out=out)
         y = y.reshape(len(x), w.shape[0], *counts)
-        return (y.transpose(permutation(self.DATA_LAYOUTS[0], self.data_layout.data)).astype(operands[0].dtype),)
+        return (
+            y.transpose(permutation(self.DATA_LAYOUTS[0], self.data_layout.data)).astype(operands[0].dtype, copy=False),
+        )
 
     def flops(self) -> int | None:
         """Two for each product of a result element with an element of its window in each input channel of its group."""
@@ -253,7 +255,9 @@ class Conv2dTransposeOp(WindowedProductOp):
         for offset in np.ndindex(*extent):
             y[(..., *windows.tap_slices(offset, sizes))] += added[(slice(None), slice(None), *offset)]
         y = y[(..., *(slice(low, low + size) for low, size in zip(windows.low, grown, strict=True)))]
-        return (y.transpose(permutation(self.DATA_LAYOUTS[0], self.data_layout.data)).astype(operands[0].dtype),)
+        return (
+            y.transpose(permutation(self.DATA_LAYOUTS[0], self.data_layout.data)).astype(operands[0].dtype, copy=False),
+        )
 
     def flops(self) -> int | None:
         """Two for each product of an input element with an element of the kernel of its channel."""

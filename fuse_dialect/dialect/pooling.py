@@ -139,7 +139,8 @@ class MaxPool2dOp(WindowPoolOp):
 class AvgPool2dOp(WindowPoolOp):
     """The average of each window, over the operand's elements or, with `count_include_pad`, also the padding.
 
-    Shapes: as `max_pool2d`; what a last window covers beyond the padding in `ceil_mode` never counts.
+    Shapes: as `max_pool2d`; what a last window covers beyond the padding in `ceil_mode` never counts. A window over
+        padding alone gives 0.
     Types: floating point; f16 and bf16 are summed in f32.
     Kind: out_ewise_fusable.
     Cost: the size of the window an element of the result.
@@ -165,7 +166,7 @@ class AvgPool2dOp(WindowPoolOp):
         for tap in others:
             y += tap
         counted = windows.covered(sizes, include_padding=bool(self.count_include_pad.value.data))
-        return y / counted.astype(y.dtype)
+        return y / np.maximum(counted, 1).astype(y.dtype)
 
 
 class GlobalPoolOp(SpatialOp, ABC):

@@ -39,7 +39,8 @@ def integer_list(value: Integers, length: int, name: str, *, least: int | None =
     """
     numbers = value.get_values()
     if len(numbers) != length:
-        raise VerifyException(f"expects {length} numbers in {name}, got {len(numbers)} ({list(numbers)})")
+        noun = "number" if length == 1 else "numbers"
+        raise VerifyException(f"expects {length} {noun} in {name}, got {len(numbers)} ({list(numbers)})")
     if least is not None and any(number < least for number in numbers):
         raise VerifyException(f"expects {name} of at least {least}, got {list(numbers)}")
     return numbers

@@ -43,6 +43,7 @@ class ConcatenateOp(FuseOp):
     result = tensor_result()
 
     axis = integer(0)
+    """The axis along which the operands follow each other."""
 
     def infer_types(self) -> Sequence[Attribute]:
         """The shape that all share, with the sum on `axis`."""
@@ -82,6 +83,7 @@ class StackOp(FuseOp):
     result = tensor_result()
 
     axis = integer(0)
+    """Where the new axis stands in the result."""
 
     def infer_types(self) -> Sequence[Attribute]:
         """The shape that all share, with a new axis."""
@@ -119,7 +121,9 @@ class SplitOp(FuseOp):
     pieces = tensor_results()
 
     axis = integer(0)
+    """The axis that is cut."""
     sizes = integers()
+    """Size of each result on the axis."""
 
     def infer_types(self) -> Sequence[Attribute]:
         """The operand's shape with each of the sizes on `axis`."""

@@ -134,11 +134,17 @@ class Conv1dOp(ConvOp):
     KERNEL_LAYOUTS: ClassVar[tuple[str, ...]] = ("OIW", "WIO")
 
     strides = integers([1])
+    """How far the kernel moves, along each spatial axis."""
     padding = integers([0, 0])
+    """Zeros before each spatial axis, then after each."""
     dilation = integers([1])
+    """Distance of the elements that neighbours in the kernel meet, along each spatial axis."""
     groups = integer(1)
+    """Number of parts of the channels that are convolved apart from each other."""
     data_layout = string("NCW")
+    """`NCW` or `NWC`."""
     kernel_layout = string("OIW")
+    """`OIW` or `WIO`."""
 
 
 @irdl_op_definition
@@ -160,11 +166,17 @@ class Conv2dOp(ConvOp):
     KERNEL_LAYOUTS: ClassVar[tuple[str, ...]] = ("OIHW", "HWIO")
 
     strides = integers([1, 1])
+    """How far the kernel moves, along each spatial axis."""
     padding = integers([0, 0, 0, 0])
+    """Zeros before each spatial axis, then after each."""
     dilation = integers([1, 1])
+    """Distance of the elements that neighbours in the kernel meet, along each spatial axis."""
     groups = integer(1)
+    """Number of parts of the channels that are convolved apart from each other."""
     data_layout = string("NCHW")
+    """`NCHW` or `NHWC`."""
     kernel_layout = string("OIHW")
+    """`OIHW` or `HWIO`."""
 
 
 @irdl_op_definition
@@ -185,11 +197,17 @@ class Conv3dOp(ConvOp):
     KERNEL_LAYOUTS: ClassVar[tuple[str, ...]] = ("OIDHW", "DHWIO")
 
     strides = integers([1, 1, 1])
+    """How far the kernel moves, along each spatial axis."""
     padding = integers([0, 0, 0, 0, 0, 0])
+    """Zeros before each spatial axis, then after each."""
     dilation = integers([1, 1, 1])
+    """Distance of the elements that neighbours in the kernel meet, along each spatial axis."""
     groups = integer(1)
+    """Number of parts of the channels that are convolved apart from each other."""
     data_layout = string("NCDHW")
+    """`NCDHW` or `NDHWC`."""
     kernel_layout = string("OIDHW")
+    """`OIDHW` or `DHWIO`."""
 
 
 @irdl_op_definition
@@ -211,12 +229,19 @@ class Conv2dTransposeOp(WindowedProductOp):
     KERNEL_LAYOUTS: ClassVar[tuple[str, ...]] = ("IOHW",)
 
     strides = integers([1, 1])
+    """How far the kernel moves, along each spatial axis."""
     padding = integers([0, 0, 0, 0])
+    """Zeros before each spatial axis, then after each."""
     output_padding = integers([0, 0])
+    """What the result grows by at the end of each spatial axis."""
     dilation = integers([1, 1])
+    """Distance of the elements that neighbours in the kernel meet, along each spatial axis."""
     groups = integer(1)
+    """Number of parts of the channels that are convolved apart from each other."""
     data_layout = string("NCHW")
+    """`NCHW` or `NHWC`."""
     kernel_layout = string("IOHW")
+    """`IOHW`, the only one."""
 
     def infer_types(self) -> Sequence[Attribute]:
         """The input for which a convolution with these windows would give the op's input."""

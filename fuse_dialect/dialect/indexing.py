@@ -80,9 +80,13 @@ class StridedSliceOp(PickOp):
     result = tensor_result()
 
     begin = integers()
+    """First index, on each sliced axis."""
     end = integers()
+    """The index behind the last one, on each sliced axis."""
     strides = optional_integers()
+    """Distance of the indices, on each sliced axis; 1 when left out."""
     axes = optional_integers()
+    """The sliced axes; the first ones when left out."""
 
     @property
     def slices(self) -> tuple[slice, ...]:
@@ -141,7 +145,9 @@ class TakeOp(PickOp):
     result = tensor_result()
 
     axis = optional_integer()
+    """The axis that is indexed; without it the operand is flattened."""
     mode = string("clip")
+    """What happens to indices out of range: `clip`, `wrap`, or `fast` if there are none."""
 
     def infer_types(self) -> Sequence[Attribute]:
         """The indices' shape in place of the axis."""
@@ -182,6 +188,7 @@ class GatherOp(PickOp):
     result = tensor_result()
 
     axis = integer(0)
+    """The axis that is indexed."""
 
     def infer_types(self) -> Sequence[Attribute]:
         """The indices' shape."""
@@ -228,6 +235,7 @@ class GatherNdOp(PickOp):
     result = tensor_result()
 
     batch_dims = integer(0)
+    """Number of leading axes that operand and indices share."""
 
     def infer_types(self) -> Sequence[Attribute]:
         """The indices' shape without its last axis, then what each position leaves of the operand's."""
@@ -275,8 +283,11 @@ class PadOp(PickOp):
     result = tensor_result()
 
     low = integers()
+    """What each axis grows by at its beginning; less than 0 to crop."""
     high = integers()
+    """What each axis grows by at its end; less than 0 to crop."""
     mode = string("constant")
+    """`constant`, `edge`, `reflect` or `wrap`."""
 
     @property
     def widths(self) -> list[tuple[int, int]]:
@@ -343,11 +354,17 @@ class Resize2dOp(FuseOp):
     result = tensor_result()
 
     size = integers()
+    """Height and width of the result."""
     layout = string("NCHW")
+    """`NCHW` or `NHWC`."""
     method = string("nearest")
+    """`nearest` or `linear`."""
     coordinate_transformation_mode = string("half_pixel")
+    """Where a pixel lies in the operand: `half_pixel`, `align_corners`, `asymmetric`, `pytorch_half_pixel`."""
     nearest_mode = string("round_prefer_floor")
+    """How a place becomes a pixel: `round_prefer_floor`, `round_prefer_ceil`, `floor`, `ceil`."""
     scales = optional_reals()
+    """Vertical and horizontal scale, for the places alone; result / operand size when left out."""
 
     def infer_types(self) -> Sequence[Attribute]:
         """The operand's batch and channels with the new height and width."""

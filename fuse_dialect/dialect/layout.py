@@ -128,6 +128,7 @@ class TransposeOp(MoveOp):
     traits = traits_def(OpPatternKind(PatternKind.INJECTIVE))
 
     permutation = integers()
+    """The axis of the operand that each axis of the result is."""
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -165,6 +166,7 @@ class SqueezeOp(MoveOp):
     traits = traits_def(OpPatternKind(PatternKind.INJECTIVE))
 
     axes = integers()
+    """The axes to drop; empty for all of size 1."""
 
     @property
     def squeezed(self) -> tuple[int, ...]:
@@ -207,6 +209,7 @@ class ReverseOp(MoveOp):
     traits = traits_def(OpPatternKind(PatternKind.INJECTIVE))
 
     axes = integers()
+    """The axes to reverse."""
 
     def infer_types(self) -> Sequence[Attribute]:
         """The operand's type."""
@@ -285,8 +288,11 @@ class DepthToSpaceOp(BlockOp):
     traits = traits_def(OpPatternKind(PatternKind.INJECTIVE))
 
     block_size = integer()
+    """Height and width of a block."""
     layout = string("NCHW")
+    """`NCHW` or `NHWC`."""
     mode = string("DCR")
+    """`DCR` or `CRD`: the position in the block is the outer or the inner part of the channel number."""
 
     def infer_types(self) -> Sequence[Attribute]:
         """Fewer channels, more pixels."""
@@ -318,7 +324,9 @@ class SpaceToDepthOp(BlockOp):
     traits = traits_def(OpPatternKind(PatternKind.INJECTIVE))
 
     block_size = integer()
+    """Height and width of a block."""
     layout = string("NCHW")
+    """`NCHW` or `NHWC`."""
 
     def infer_types(self) -> Sequence[Attribute]:
         """More channels, fewer pixels."""
@@ -346,7 +354,9 @@ class LayoutTransformOp(MoveOp):
     traits = traits_def(OpPatternKind(PatternKind.INJECTIVE))
 
     src_layout = string()
+    """Layout of the operand."""
     dst_layout = string()
+    """Layout of the result."""
 
     def _layouts(self) -> tuple[AxisLayout, AxisLayout]:
         source, target = AxisLayout.parse(self.src_layout.data), AxisLayout.parse(self.dst_layout.data)

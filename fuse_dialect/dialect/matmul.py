@@ -126,7 +126,9 @@ class MatmulOp(TransposableProductOp):
     traits = traits_def(OpPatternKind(PatternKind.OUT_EWISE_FUSABLE))
 
     transpose_a = flag()
+    """Whether the last two axes of `lhs` are swapped first."""
     transpose_b = flag()
+    """Whether the last two axes of `rhs` are swapped first."""
 
     def infer_types(self) -> Sequence[Attribute]:
         """Rows of the left operand, columns of the right."""
@@ -152,7 +154,9 @@ class BatchMatmulOp(TransposableProductOp):
     traits = traits_def(OpPatternKind(PatternKind.OUT_EWISE_FUSABLE))
 
     transpose_a = flag()
+    """Whether the last two axes of `lhs` are swapped first."""
     transpose_b = flag()
+    """Whether the last two axes of `rhs` are swapped first."""
 
     def infer_types(self) -> Sequence[Attribute]:
         """Broadcast leading axes, rows of the left operand, columns of the right."""

@@ -36,6 +36,7 @@ class AxisOp(FuseOp, ABC):
     result = tensor_result()
 
     axis = integer(-1)
+    """The axis of the lines."""
 
     def infer_types(self) -> Sequence[Attribute]:
         """The operand's type."""
@@ -157,7 +158,9 @@ class BatchNormOp(ChannelOp):
     variance = tensor_operand()
 
     axis = integer(1)
+    """The axis of the channels."""
     epsilon = real(1e-5)
+    """Added to the variance."""
 
     def vectors(self) -> dict[str, Tensor]:
         """Scale, shift and the two statistics."""
@@ -187,7 +190,9 @@ class LayerNormOp(ChannelOp):
     FLOPS_PER_RESULT_ELEMENT: ClassVar[int] = 8
 
     axis = integer(-1)
+    """The normalized axis."""
     epsilon = real(1e-5)
+    """Added to the variance."""
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """Statistics over `axis` alone."""
@@ -212,7 +217,9 @@ class InstanceNormOp(ChannelOp):
     FLOPS_PER_RESULT_ELEMENT: ClassVar[int] = 8
 
     axis = integer(1)
+    """The axis of the channels."""
     epsilon = real(1e-5)
+    """Added to the variance."""
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """Statistics over all axes but the batch and `axis`."""
@@ -239,8 +246,11 @@ class GroupNormOp(ChannelOp):
     FLOPS_PER_RESULT_ELEMENT: ClassVar[int] = 8
 
     num_groups = integer()
+    """Number of groups of channels."""
     axis = integer(1)
+    """The axis of the channels."""
     epsilon = real(1e-5)
+    """Added to the variance."""
 
     def infer_types(self) -> Sequence[Attribute]:
         """The operand's type."""
@@ -281,7 +291,9 @@ class OneHotOp(FuseOp):
     result = tensor_result()
 
     depth = integer()
+    """Size of the new axis."""
     axis = integer(-1)
+    """Where the new axis stands in the result."""
 
     def infer_types(self) -> Sequence[Attribute]:
         """The shape of the indices with a new axis."""

@@ -89,7 +89,9 @@ class SortOp(LineOp):
     result = tensor_result()
 
     axis = integer(-1)
+    """The axis of the lines."""
     is_ascend = flag(True)
+    """Whether the smallest element comes first."""
 
     def infer_types(self) -> Sequence[Attribute]:
         """The operand's type."""
@@ -123,7 +125,9 @@ class ArgsortOp(LineOp):
     result = tensor_result()
 
     axis = integer(-1)
+    """The axis of the lines."""
     is_ascend = flag(True)
+    """Whether the smallest element comes first."""
 
     def infer_types(self) -> Sequence[Attribute]:
         """The operand's shape, of i64."""
@@ -166,8 +170,11 @@ class TopkOp(LineOp):
     indices = tensor_result()
 
     k = integer()
+    """Number of elements to keep."""
     axis = integer(-1)
+    """The axis of the lines."""
     is_ascend = flag()
+    """Whether the smallest element comes first."""
 
     def infer_types(self) -> Sequence[Attribute]:
         """The operand's shape with `k` on the axis, twice."""
@@ -208,8 +215,11 @@ class CumsumOp(LineOp):
     result = tensor_result()
 
     axis = integer()
+    """The axis of the lines."""
     exclusive = flag()
+    """Whether an element is left out of its own sum."""
     reverse = flag()
+    """Whether the sums run from the end."""
 
     def infer_types(self) -> Sequence[Attribute]:
         """The operand's type."""
@@ -245,10 +255,15 @@ class LrnOp(LineOp):
     result = tensor_result()
 
     size = integer(5)
+    """Number of elements in a window."""
     axis = integer(1)
+    """The axis of the lines."""
     bias = real(1.0)
+    """Added to the mean square."""
     alpha = real(1e-4)
+    """Factor of the mean square."""
     beta = real(0.75)
+    """Exponent."""
 
     def infer_types(self) -> Sequence[Attribute]:
         """The operand's type."""
@@ -305,6 +320,7 @@ class DropoutOp(IdentityOp):
     traits = traits_def(OpPatternKind(PatternKind.OPAQUE))
 
     rate = real(0.5)
+    """Share of the elements that training zeroes."""
 
 
 @irdl_op_definition
@@ -343,6 +359,7 @@ class ScatterNdOp(FuseOp):
     result = tensor_result()
 
     mode = string("update")
+    """`update`, `add`, `mul`, `min` or `max`."""
 
     def infer_types(self) -> Sequence[Attribute]:
         """The input's type."""
@@ -396,8 +413,11 @@ class ArangeOp(FuseOp):
     result = tensor_result()
 
     start = real(0.0)
+    """The first number."""
     stop = real()
+    """Where the numbers end; left out itself."""
     step = real(1.0)
+    """Distance of the numbers."""
 
     @property
     def length(self) -> int:

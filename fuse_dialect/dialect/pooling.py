@@ -118,11 +118,17 @@ class MaxPool2dOp(WindowPoolOp):
     FLOAT_ONLY: ClassVar[bool] = False
 
     pool_size = integers()
+    """Height and width of a window."""
     strides = integers([1, 1])
+    """How far a window moves, down and to the right."""
     padding = integers([0, 0, 0, 0])
+    """Elements that no window counts, at the top, left, bottom and right."""
     dilation = integers([1, 1])
+    """Distance of neighbours in a window, vertical and horizontal."""
     ceil_mode = flag()
+    """Whether a last window may reach beyond the padding."""
     layout = string(_NCHW)
+    """`NCHW` or `NHWC`."""
 
     def pool(self, x: Array) -> Array:
         """The maximum over the places in the window."""
@@ -151,12 +157,19 @@ class AvgPool2dOp(WindowPoolOp):
     traits = traits_def(OpPatternKind(PatternKind.OUT_EWISE_FUSABLE))
 
     pool_size = integers()
+    """Height and width of a window."""
     strides = integers([1, 1])
+    """How far a window moves, down and to the right."""
     padding = integers([0, 0, 0, 0])
+    """Elements that no window counts, at the top, left, bottom and right."""
     dilation = integers([1, 1])
+    """Distance of neighbours in a window, vertical and horizontal."""
     ceil_mode = flag()
+    """Whether a last window may reach beyond the padding."""
     count_include_pad = flag()
+    """Whether the padding counts as zeros."""
     layout = string(_NCHW)
+    """`NCHW` or `NHWC`."""
 
     def pool(self, x: Array) -> Array:
         """The sum over the places in the window, divided by the number of elements that count."""
@@ -197,6 +210,7 @@ class GlobalMaxPool2dOp(GlobalPoolOp):
     FLOAT_ONLY: ClassVar[bool] = False
 
     layout = string(_NCHW)
+    """`NCHW` or `NHWC`."""
 
     def pool(self, x: Array) -> Array:
         """The maximum over both axes."""
@@ -218,6 +232,7 @@ class GlobalAvgPool2dOp(GlobalPoolOp):
     traits = traits_def(OpPatternKind(PatternKind.OUT_EWISE_FUSABLE))
 
     layout = string(_NCHW)
+    """`NCHW` or `NHWC`."""
 
     def pool(self, x: Array) -> Array:
         """The mean over both axes."""
@@ -240,7 +255,9 @@ class AdaptiveAvgPool2dOp(SpatialOp):
     traits = traits_def(OpPatternKind(PatternKind.OUT_EWISE_FUSABLE))
 
     output_size = integers()
+    """Height and width of the result."""
     layout = string(_NCHW)
+    """`NCHW` or `NHWC`."""
 
     def pooled_sizes(self, sizes: Shape) -> Shape:
         """The output size."""

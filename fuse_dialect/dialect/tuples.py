@@ -71,6 +71,7 @@ class GetTupleElementOp(FuseOp):
     result = result_def()
 
     index = integer()
+    """Position in the tuple."""
 
     def infer_types(self) -> Sequence[Attribute]:
         """The type of the tuple's element."""

@@ -1,9 +1,7 @@
 """Arrays in files: `.npz` archives in and out, and inputs made up from a seed."""
 
-import os
 import zipfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import cast
 
 import numpy as np
@@ -15,6 +13,7 @@ from fuse_dialect.diagnostics import FuseError, SourceLocation
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.types import DYNAMIC, element_dtype, is_tensor
 from fuse_dialect.interpreters.entry import argument_names
+from fuse_dialect.tools.output_file import write_file
 
 MAX_RANDOM_INTEGER = 1
 """Greatest integer in made-up inputs: a valid index into every dimension of two or more."""
@@ -49,16 +48,7 @@ def write_arrays(path: str, arrays: Mapping[str, Array]) -> None:
     Raises:
         FuseError: The file cannot be written.
     """
-    target = Path(path)
-    draft = target.with_name(f".{target.name}.{os.getpid()}.draft")
-    try:
-        with draft.open("xb") as file:
-            np.savez(file, allow_pickle=False, **arrays)
-        draft.replace(target)
-    except OSError as error:
-        raise FuseError((error.strerror or str(error)).lower(), SourceLocation(path)) from error
-    finally:
-        draft.unlink(missing_ok=True)
+    write_file(path, lambda stream: np.savez(stream, allow_pickle=False, **arrays))
 
 
 def match_bfloat16(function: func.FuncOp, arrays: Mapping[str, Array]) -> dict[str, Array]:

@@ -3,6 +3,9 @@
 import os
 import stat
 import sys
+from collections.abc import Callable
+from io import TextIOWrapper
+from typing import BinaryIO
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation
 
@@ -19,30 +22,45 @@ def write_output(path: str | None, text: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
         return
+
+    def write(stream: BinaryIO) -> None:
+        encoder = TextIOWrapper(stream, encoding="utf-8", newline="\n")
+        encoder.write(text)
+        encoder.detach()
+
+    write_file(path, write)
+
+
+def write_file(path: str, write: Callable[[BinaryIO], object]) -> None:
+    """Let `write` fill the file at `path`: whole, or not at all.
+
+    Raises:
+        FuseError: The file cannot be written.
+    """
     try:
-        _write_file(os.path.realpath(path), text)
+        _replace(os.path.realpath(path), write)
     except (OSError, ValueError) as error:
         reason = error.strerror or "unknown reason" if isinstance(error, OSError) else str(error)
         raise FuseError(f"cannot write the output: {reason.lower()}", SourceLocation(path)) from error
 
 
-def _write_file(path: str, text: str) -> None:
+def _replace(path: str, write: Callable[[BinaryIO], object]) -> None:
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
         mode = None
     if mode is not None and not stat.S_ISREG(mode):
         # A device or a pipe cannot be replaced; opening a directory raises the error to report.
-        with open(path, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
+        with open(path, "wb") as stream:
+            write(stream)
         return
     if mode is not None and not os.access(path, os.W_OK):
         raise PermissionError(13, os.strerror(13))
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f".{name[:100]}.{os.getpid()}.tmp")
     try:
-        with open(temporary, "x", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
+        with open(temporary, "xb") as stream:
+            write(stream)
         if mode is not None:
             os.chmod(temporary, stat.S_IMODE(mode))
         os.replace(temporary, path)

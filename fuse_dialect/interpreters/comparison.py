@@ -18,7 +18,7 @@ class Difference:
     relative: float
     """Largest `|value - reference| / |reference|` among references that are finite and not 0."""
     beyond: int
-    """Number of elements with `|value - reference| > atol + rtol * |reference|`."""
+    """Number of elements with `|value - reference| > atol + rtol * |reference|`, or an infinite difference."""
     worst: tuple[int, ...]
     """Index of the element with the largest absolute difference."""
 
@@ -53,7 +53,7 @@ def difference(value: Array, reference: Array, *, atol: float, rtol: float) -> D
         size = np.abs(reference.astype(np.float64))
         distance = _distance(value, reference)
         allowed = atol + rtol * np.where(np.isfinite(size), size, 0.0)
-        beyond = np.count_nonzero(distance > allowed)
+        beyond = np.count_nonzero((distance > allowed) | np.isinf(distance))
         relevant = np.isfinite(size) & (size > 0)
         relative = np.divide(distance, size, out=np.zeros_like(distance), where=relevant)
     worst = np.unravel_index(int(np.argmax(distance)), distance.shape)

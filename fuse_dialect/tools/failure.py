@@ -36,11 +36,11 @@ def located_errors(source_map: SourceMap, where: str, note: str | None = None) -
     except DiagnosticException as error:
         op = failing_operation(error)
         message, *rest = str(error).splitlines() or ["failed"]
-        if op is not None and not message.startswith("'"):
-            message = f"'{_name(op)}' op {sentence(message)}"
         if op is not None and (pair := _same_symbol(op, message)) is not None:
             first, op = pair
             rest.append(f"{source_map.locate(first)}: first defined here")
+        if op is not None and not message.startswith("'"):
+            message = f"'{_name(op)}' op {sentence(message)}"
         place = source_map.locate(op) if op is not None else source_map.file_alone()
         hint = getattr(error, "hint", None)
         raise FuseError(message, place, (*rest, *notes), hint if isinstance(hint, str) else None) from error
@@ -77,7 +77,7 @@ def failing_operation(error: BaseException) -> Operation | None:
 
 def _same_symbol(table: Operation, message: str) -> tuple[Operation, Operation] | None:
     """The two operations with one name that the verifier of a symbol table complains about: it blames the table."""
-    if not message.startswith("redefinition of symbol"):
+    if not message.lower().startswith("redefinition of symbol"):
         return None
     seen: dict[Attribute, Operation] = {}
     for op in (op for region in table.regions for block in region.blocks for op in block.ops):

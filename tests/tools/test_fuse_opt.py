@@ -1,0 +1,221 @@
+"""`fuse-opt` from the command line to the exit code, in this process."""
+
+import io
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from xdsl.ir import Attribute
+
+from fuse_dialect.tools import fuse_opt, onnx_source
+from fuse_dialect.tools.fuse_opt import main
+
+VALID = "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n  return %x : tensor<4xf32>\n}\n"
+INVALID = 'func.func @f(%x: f32) {\n  %y = "arith.addf"(%x) : (f32) -> f32\n  return\n}\n'
+
+Write = Callable[..., str]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def write_file(text: str | bytes, name: str = "x.mlir") -> str:
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return str(path)
+
+    return write_file
+
+
+def test_result_goes_to_stdout_alone(write: Write, capsys: pytest.CaptureFixture[str]):
+    assert main([write(VALID), "--cse", "--time-passes", "--print-between-passes", "--dce"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith("builtin.module {")
+    assert "cse" not in captured.out
+    assert "IR Dump After cse" in captured.err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"\xff\xfe\x00", "x.mlir:1:1: error: byte 0xFF is not UTF-8 text"),
+        (b"module {\n  \xc3\x28}", "x.mlir:2:3: error: byte 0xC3 is not UTF-8 text"),
+        (b"ML\xefR\x01", "x.mlir: error: MLIR bytecode cannot be read"),
+        ("func.func @f() {\n  return %z : i32\n}", "x.mlir:2:10: error: use of undefined value '%z'"),
+        ("module {", "x.mlir:1:9: error: unexpected end of input in block definition"),
+        ("}", "x.mlir:1:1: error: expected an operation, found '}'"),
+        (INVALID, "x.mlir:2:8: error: 'arith.addf' op expected 2 operands, but got 1"),
+        ("%0 = arith.constant dense<1> : tensor<2xi128>", "error: format not implemented for i128"),
+        ('"test.op"() {a = ' + "[" * 70_000, "x.mlir: error: input is nested too deeply"),
+    ],
+)
+def test_mistake_in_the_input_is_diagnosed(
+    text: str | bytes, message: str, write: Write, capsys: pytest.CaptureFixture[str]
+):
+    assert main([write(text)]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert message in captured.err
+    assert "Traceback" not in captured.err
+
+
+@pytest.mark.parametrize("text", ["", "// only a comment", "!t = i32", " \n\t"])
+def test_input_without_operations_is_an_empty_module(text: str, write: Write, capsys: pytest.CaptureFixture[str]):
+    assert main([write(text)]) == 0
+    assert capsys.readouterr().out == "builtin.module {\n}\n"
+
+
+def test_nesting_that_xdsl_cannot_take_is_processed(write: Write, capsys: pytest.CaptureFixture[str]):
+    levels = 400
+    text = '"builtin.module"() ({\n' * levels + '"test.op"() : () -> ()\n' + "}) : () -> ()\n" * levels
+    assert main([write(text)]) == 0
+    assert capsys.readouterr().out.count("builtin.module") == levels
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["-p", "cannonicalize"], 1, "hint: did you mean 'canonicalize'?"),
+        (["-p", "cse{x=1}"], 1, "pass 'cse' has no option 'x'"),
+        (["-p", "cse{"], 1, "expected '}'"),
+        (["-p"], 1, "expected a list of passes after '-p'"),
+        (["--nonsense"], 2, "unrecognized arguments: --nonsense"),
+        (["--canonicalise"], 2, "hint: did you mean --canonicalize?"),
+        (["-t", "nonsense"], 2, "unknown target 'nonsense'"),
+        (["-t", "{"], 2, "cannot read '{'"),
+        (["-f", "nonsense"], 2, "invalid choice"),
+        (["--mlir-elide-elementsattrs-if-larger=-1"], 2, "expected a number of elements"),
+        (["-o", "/nonexistent/result.mlir"], 1, "/nonexistent/result.mlir: error: cannot write the output"),
+        (["-o", "."], 1, ".: error: cannot write the output: is a directory"),
+    ],
+)
+def test_wrong_arguments_are_diagnosed(
+    arguments: list[str], status: int, message: str, write: Write, capsys: pytest.CaptureFixture[str]
+):
+    assert main([write(VALID), *arguments]) == status
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert message in captured.err
+
+
+@pytest.mark.parametrize("path", ["missing.mlir", "."])
+def test_unreadable_input_is_diagnosed(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.chdir(tmp_path)
+    assert main([path]) == 1
+    assert capsys.readouterr().err.startswith(f"{path}: error: cannot read the input: ")
+
+
+def test_stdin_and_stdout_are_spelled_with_a_dash(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(VALID.encode())))
+    assert main(["-", "-o", "-"]) == 0
+    assert "func.func @f" in capsys.readouterr().out
+
+
+def test_output_file_is_replaced_only_on_success(write: Write, tmp_path: Path):
+    result = tmp_path / "result.mlir"
+    result.write_text("old")
+    assert main([write(INVALID), "-o", str(result)]) == 1
+    assert result.read_text() == "old"
+    assert main([write(VALID), "-o", str(result)]) == 0
+    assert result.read_text().startswith("builtin.module {")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["result.mlir", "x.mlir"]
+
+
+def test_output_file_keeps_its_mode(write: Write, tmp_path: Path):
+    result = tmp_path / "result.mlir"
+    result.write_text("old")
+    result.chmod(0o640)
+    assert main([write(VALID), "-o", str(result)]) == 0
+    assert result.stat().st_mode & 0o777 == 0o640
+
+
+def test_device_is_written_in_place(write: Write):
+    assert main([write(VALID), "-o", os.devnull]) == 0
+    assert not Path(os.devnull).is_file()
+
+
+def test_disable_verify_does_not_outlive_the_run(write: Write):
+    before = Attribute.__post_init__
+    assert main([write("func.func @f() -> i32 { return }"), "--disable-verify"]) == 0
+    assert Attribute.__post_init__ is before
+
+
+def test_expected_errors_are_results(write: Write, capsys: pytest.CaptureFixture[str]):
+    text = f"{INVALID}// -----\n%0 = arith.constant 1 :\n// -----\n{VALID}"
+    assert main([write(text), "--split-input-file", "--verify-diagnostics", "--parsing-diagnostics"]) == 0
+    first, second, third = capsys.readouterr().out.split("// -----\n")
+    assert "Operation does not verify: Expected 2 operands" in first
+    assert "x.mlir:7:1" in second
+    assert "func.func @f" in third
+
+
+def test_error_in_a_later_part_leaves_stdout_empty(write: Write, capsys: pytest.CaptureFixture[str]):
+    assert main([write(f"{VALID}// -----\n{INVALID}"), "--split-input-file"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "x.mlir:6:8: error:" in captured.err
+
+
+def test_explicit_location_wins(write: Write, capsys: pytest.CaptureFixture[str]):
+    assert main([write(INVALID.replace("-> f32\n", '-> f32 loc("add.py":3:4)\n'))]) == 1
+    assert capsys.readouterr().err.startswith("add.py:3:4: error: 'arith.addf' op")
+
+
+def test_onnx_extra_is_named_when_it_is_missing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    def no_module(name: str) -> None:
+        raise ModuleNotFoundError("No module named 'onnx'", name="onnx")
+
+    monkeypatch.setattr(onnx_source, "import_module", no_module)
+    assert main(["model.onnx"]) == 1
+    assert capsys.readouterr().err == (
+        "model.onnx: error: reading ONNX needs the 'onnx' extra\nhint: pip install \"fuse_dialect[onnx]\"\n"
+    )
+
+
+def test_onnx_cannot_come_from_stdin(capsys: pytest.CaptureFixture[str]):
+    assert main(["-f", "onnx"]) == 1
+    assert "needs a file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [
+        (KeyboardInterrupt(), 130, ""),
+        (BrokenPipeError(), 141, ""),
+        (MemoryError(), 1, "error: out of memory"),
+        (RecursionError(), 1, "error: input is nested too deeply"),
+        (KeyError("x"), 1, "error: internal error: KeyError: 'x'"),
+    ],
+)
+def test_no_exception_leaves_the_tool(
+    error: BaseException,
+    status: int,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    def fail(arguments: list[str], options: list[str]) -> None:
+        raise error
+
+    monkeypatch.setattr(fuse_opt, "_run", fail)
+    assert main([]) == status
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert "Traceback" not in captured.err
+
+
+def test_debug_shows_the_traceback(write: Write, capsys: pytest.CaptureFixture[str]):
+    assert main([write(INVALID), "--debug"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_same_resource_keys_for_the_same_text(write: Write, capsys: pytest.CaptureFixture[str]):
+    resources = '{-# dialect_resources: {builtin: {blob: "0x08"}} #-}'
+    path = write(f'"test.op"() {{a = dense_resource<blob> : tensor<1xi8>}} : () -> ()\n{resources}')
+    assert (main([path]), main([path])) == (0, 0)
+    out = capsys.readouterr().out
+    assert out[: len(out) // 2] == out[len(out) // 2 :]
+    assert 'blob: "0x08"' in out

@@ -32,6 +32,9 @@ KERNELS = {
 }
 """Kernels at the stages SimplifyInference and build_prefix_O3_no_alter, spelled out so that no record can drift."""
 
+THROUGH_ONNX = ("mlp", "resnet18", "resnet50", "mobilenet", "squeezenet_1_1", "vgg16_bn", "inception_v3")
+"""Networks whose operators all have a counterpart in `relay_onnx`."""
+
 NOT_BUILT = {"lstm_1"}
 """Networks with functional control flow (let, calls of closures), which the dialect cannot say."""
 
@@ -83,3 +86,13 @@ def test_constant_parameters_folded_give_the_kernels_of_optimization_level_3(nam
 def test_networks_recorded_after_the_pass_fuse_alike(name: str, expected: int) -> None:
     assert recorded_kernels(name, SIMPLIFIED) == expected
     assert kernels(Network(cases()[name, SIMPLIFIED]).module) == expected
+
+
+@pytest.mark.parametrize("name", THROUGH_ONNX)
+def test_networks_through_onnx_give_the_kernels_after_simplify_inference(name: str) -> None:
+    pytest.importorskip("onnx")
+    from relay_onnx import onnx_model
+
+    from fuse_dialect.frontends.onnx import import_model
+
+    assert kernels(import_model(onnx_model(cases()[name, RAW]))) == KERNELS[name][0]

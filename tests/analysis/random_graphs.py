@@ -12,6 +12,7 @@ Operands = list[list[int]]
 KIND_MIXES: tuple[Sequence[Kind], ...] = (
     [Kind.ELEMWISE] * 4 + [Kind.BROADCAST] * 3 + [Kind.INJECTIVE],
     [Kind.ELEMWISE] * 5 + [Kind.BROADCAST] * 2 + [Kind.OUT_EWISE_FUSABLE] * 2,
+    [Kind.ELEMWISE] * 9 + [Kind.OUT_EWISE_FUSABLE],
     [Kind.ELEMWISE] * 4 + [Kind.INJECTIVE] * 4 + [Kind.TUPLE] * 3 + [Kind.COMM_REDUCE],
     [Kind.ELEMWISE] * 9 + [Kind.BROADCAST, Kind.INJECTIVE, Kind.COMM_REDUCE, Kind.OUT_EWISE_FUSABLE, Kind.TUPLE],
     list(Kind),
@@ -64,6 +65,16 @@ def parallel_skips(rng: Random, size: int) -> Operands:
     return operands
 
 
+def converging(rng: Random, size: int) -> Operands:
+    """Nodes are read by some that come soon after, so all paths end in the last node, and regions overlap."""
+    window = rng.choice((2, 3, 5, 8))
+    operands: Operands = [[] for _ in range(size)]
+    for node in range(size - 1):
+        for _ in range(rng.choice((1, 1, 2, 2, 3))):
+            operands[rng.randint(node + 1, min(size - 1, node + window))].append(node)
+    return operands
+
+
 def fans(rng: Random, size: int) -> Operands:
     """One node is read by many, whose values come together in a tree or in one node; then it starts again."""
     operands: Operands = [[]]
@@ -101,6 +112,8 @@ SHAPES: tuple[Callable[[Random, int], Operands], ...] = (
     windowed,
     nested_skips,
     parallel_skips,
+    converging,
+    converging,
     fans,
     series_parallel,
 )
@@ -111,7 +124,8 @@ def random_graph(rng: Random, size: int) -> ForwardGraph:
     operands = rng.choice(SHAPES)(rng, size)
     mix = rng.choice(KIND_MIXES)
     rare_outputs = rng.choice((0.0, 0.0, 0.03))
-    kinds = [rng.choice(mix) if inputs or rng.random() < 0.5 else Kind.OPAQUE for inputs in operands]
+    opaque_inputs = rng.choice((0.0, 0.5, 1.0))
+    kinds = [rng.choice(mix) if inputs or rng.random() >= opaque_inputs else Kind.OPAQUE for inputs in operands]
     users: list[list[tuple[int, Kind]]] = [[] for _ in operands]
     for node, inputs in enumerate(operands):
         for value in inputs:

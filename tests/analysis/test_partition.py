@@ -181,6 +181,43 @@ def test_a_late_merge_blocks_paths_of_earlier_sources(max_depth: int | None):
     assert (plan.decisions[1].reason, plan.decisions[1].blocker) == (Reason.PATH_KIND, 3)
 
 
+def test_a_blocked_source_blocks_what_passes_it():
+    # The convolution 0 joins 4, which blocks 2, and by that 1, whose path to 6 passes 2 but does not have to pass 4.
+    graph = graph_of(
+        [Kind.OUT_EWISE_FUSABLE, *[Kind.ELEMWISE] * 6],
+        (0, 4, Kind.ELEMWISE),
+        (1, 2, Kind.ELEMWISE),
+        (1, 6, Kind.ELEMWISE),
+        (2, 4, Kind.ELEMWISE),
+        (2, 3, Kind.ELEMWISE),
+        (3, 5, Kind.ELEMWISE),
+        (4, 5, Kind.ELEMWISE),
+        (5, 6, Kind.ELEMWISE),
+    )
+    plan = partition(graph)
+    assert plan.root_of == [6, 1, 2, 6, 6, 6, 6]
+    assert [plan.decisions[node].blocker for node in (1, 2)] == [4, 4]
+
+
+def test_all_members_of_a_group_block_once_it_holds_an_anchor():
+    # 0 takes 3 along into 4. When the convolution 1 takes 4 along into 5, node 3 blocks the way of 2 to 4.
+    graph = graph_of(
+        [Kind.ELEMWISE, Kind.OUT_EWISE_FUSABLE, *[Kind.ELEMWISE] * 4],
+        (0, 3, Kind.ELEMWISE),
+        (0, 4, Kind.ELEMWISE),
+        (1, 4, Kind.ELEMWISE),
+        (1, 5, Kind.ELEMWISE),
+        (2, 3, Kind.ELEMWISE),
+        (2, 4, Kind.ELEMWISE),
+        (3, 4, Kind.ELEMWISE),
+        (4, 5, Kind.ELEMWISE),
+    )
+    plan = partition(graph)
+    assert plan.root_of == [5, 5, 2, 5, 5, 5]
+    assert (plan.decisions[2].reason, plan.decisions[2].blocker) == (Reason.PATH_KIND, 3)
+    assert groups_of(plan) == plain_groups_of(graph, 256)
+
+
 def test_fields_join_a_tuple_that_has_joined_a_concatenation():
     graph = graph_of(
         [Kind.ELEMWISE, Kind.ELEMWISE, Kind.TUPLE, Kind.INJECTIVE],

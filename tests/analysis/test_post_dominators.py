@@ -46,6 +46,18 @@ def test_the_greatest_edge_ends_between_a_node_and_its_parent(graph: ForwardGrap
             assert node < end <= parent
 
 
+@pytest.mark.parametrize("length", [1, 2, 5, 30, 70])
+def test_the_greatest_edge_of_a_long_way_is_found_anywhere(length: int):
+    # Node 0 reaches the last node directly and by a chain, of which one edge is greater than the others.
+    for greatest in range(1, length + 1):
+        users = [[(node + 1, Kind.BROADCAST if node == greatest else Kind.ELEMWISE)] for node in range(length + 1)]
+        users[0].append((length + 1, Kind.ELEMWISE))
+        tree = post_dominator_tree(
+            ForwardGraph([Kind.BROADCAST] * (length + 2), [*users, []], [*[False] * (length + 1), True])
+        )
+        assert (tree.edge_kind[0], tree.edge_end[0]) == (Kind.BROADCAST, greatest + 1)
+
+
 def test_a_user_before_its_operand_is_refused():
     backwards = ForwardGraph([Kind.ELEMWISE] * 2, [[], [(0, Kind.ELEMWISE)]], [True, False])
     with pytest.raises(ValueError, match="node 1 has user 0"):

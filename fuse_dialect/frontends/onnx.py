@@ -8,10 +8,12 @@
 """
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import onnx
+import onnx.inliner
 import onnx_ir as ir
 from onnx_ir.passes.common import InlinePass, ShapeInferencePass
 from xdsl.dialects.builtin import ModuleOp
@@ -22,10 +24,14 @@ from fuse_dialect.frontends.onnx_operators import ONNX_OPERATORS
 from fuse_dialect.frontends.onnx_support import check_support, is_default_domain, needs_expansion
 from fuse_dialect.frontends.onnx_tensors import confine_external_data
 
+T = TypeVar("T")
 Model: TypeAlias = onnx.ModelProto | ir.Model
 
-OLDEST_OPSET = 9
+OLDEST_OPSET = 7
 """Oldest version of ONNX's operator set that is read; the newest is the installed library's."""
+
+_MAX_EXPANSIONS = 4
+"""Definitions of operators that use operators defined by others again."""
 
 # onnx_ir reports failures of shape inference as log records with tracebacks; without a handler they go to stderr.
 logging.getLogger("onnx_ir").addHandler(logging.NullHandler())
@@ -119,15 +125,17 @@ def _expanded(proto: onnx.ModelProto) -> onnx.ModelProto:
     """The model with those operators expanded that the table lacks and ONNX defines by other operators."""
     versions = {entry.domain: entry.version for entry in proto.opset_import}
     version = versions.get("", versions.get("ai.onnx", 0))
-    names = dict.fromkeys(node.op_type for node in proto.graph.node if is_default_domain(node.domain))
-    wanted = [("", name) for name in names if name not in ONNX_OPERATORS and needs_expansion(name, version)]
-    if not wanted:
-        return proto
-    try:
-        return onnx.inliner.inline_selected_functions(proto, wanted, inline_schema_functions=True)
-    except Exception:
-        # The operators stay, and are reported as unsupported with everything else that is.
-        return proto
+    for _ in range(_MAX_EXPANSIONS):
+        names = dict.fromkeys(node.op_type for node in proto.graph.node if is_default_domain(node.domain))
+        wanted = [("", name) for name in names if name not in ONNX_OPERATORS and needs_expansion(name, version)]
+        if not wanted:
+            break
+        try:
+            proto = onnx.inliner.inline_selected_functions(proto, wanted, inline_schema_functions=True)
+        except Exception:
+            # The library fails in many ways on invalid models. The operators stay, and are reported as unsupported.
+            break
+    return proto
 
 
 def _check_names(graph: onnx.GraphProto) -> None:
@@ -161,7 +169,7 @@ def _has_dynamic_input(model: ir.Model) -> bool:
     return any(value.shape is None or not value.shape.is_static() for value in model.graph.inputs)
 
 
-def _guarded(work, what: str):
+def _guarded(work: Callable[[], T], what: str) -> T:
     """The result of library code; whatever it raises on an invalid model becomes a diagnosed error."""
     try:
         return work()

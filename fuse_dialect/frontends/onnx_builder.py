@@ -1,11 +1,12 @@
 """Building of the function's body: ops are appended, or computed at once when their operands are constants."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, LocationAttr
+from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, LocationAttr, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from fuse_dialect.diagnostics import FuseError
@@ -93,15 +94,15 @@ class BodyBuilder:
                     op = arith.ConstantOp(_attribute(value.array))
                     op.result.name_hint = hint_of(value.name)
                     self.append(op)
-                    known = self._constants[value] = SSAValue.get(op.result, type=Tensor)
+                    known = self._constants[value] = cast(SSAValue[Tensor], op.result)
                 return known
 
     def emit(
         self,
         op_class: type[FuseOp],
         *operands: Value,
+        properties: Mapping[str, PropertyValue],
         result_types: Sequence[Attribute] | None = None,
-        **properties: PropertyValue,
     ) -> tuple[Value, ...]:
         """The results of an op.
 
@@ -111,8 +112,7 @@ class BodyBuilder:
         """
         if operands and all(isinstance(operand, Constant) for operand in operands):
             stand_ins = Block(arg_types=[self.type_of(operand) for operand in operands])
-            op = op_class(*stand_ins.args, result_types=result_types, **properties)
-            op.verify_()
+            op = _build(op_class, stand_ins.args, properties, result_types)
             constants = [operand for operand in operands if isinstance(operand, Constant)]
             if self._may_fold(op, constants):
                 return tuple(_evaluate(op, constants))
@@ -120,10 +120,9 @@ class BodyBuilder:
                 argument.replace_all_uses_with(self.materialize(operand))
         else:
             values = [self.materialize(operand) for operand in operands]
-            op = op_class(*values, result_types=result_types, **properties)
-            op.verify_()
+            op = _build(op_class, values, properties, result_types)
         self.append(op)
-        return tuple(SSAValue.get(result, type=Tensor) for result in op.results)
+        return tuple(cast(SSAValue[Tensor], result) for result in op.results)
 
     def _may_fold(self, op: FuseOp, operands: Sequence[Constant]) -> bool:
         """Whether to compute an op now: cheap in time and, for untrusted models, in memory."""
@@ -144,6 +143,19 @@ class BodyBuilder:
         return True
 
 
+def _build(
+    op_class: type[FuseOp],
+    operands: Sequence[SSAValue],
+    properties: Mapping[str, PropertyValue],
+    result_types: Sequence[Attribute] | None,
+) -> FuseOp:
+    """The op; its shape rule judges result types that were spelled out, others come from it."""
+    op = op_class(*operands, result_types=result_types, attributes=None, **properties)
+    if result_types is not None:
+        op.verify_()
+    return op
+
+
 def _evaluate(op: FuseOp, operands: Sequence[Constant]) -> Iterator[Constant]:
     with np.errstate(all="ignore"):
         arrays = op.evaluate(*(operand.array for operand in operands))
@@ -154,13 +166,17 @@ def _evaluate(op: FuseOp, operands: Sequence[Constant]) -> Iterator[Constant]:
 
 def _attribute(array: Array) -> DenseIntOrFPElementsAttr:
     """The dense attribute; it shares the bytes that the model's tensor was read from, where it can."""
-    base = array
-    while isinstance(base, np.ndarray) and base.base is not None:
-        base = base.base
-    whole = isinstance(base, bytes) and len(base) == array.nbytes and array.flags.c_contiguous
-    if whole and array.dtype != np.bool_ and sys.byteorder == "little":
-        type = tensor(array.shape, element_type_of(array.dtype))
-        return DenseIntOrFPElementsAttr(type, BytesAttr(base))
+    base: object = array
+    while isinstance(base, np.ndarray):
+        base = cast(object, base.base)
+    if (
+        isinstance(base, bytes)
+        and len(base) == array.nbytes
+        and array.flags.c_contiguous
+        and array.dtype != np.bool_
+        and sys.byteorder == "little"
+    ):
+        return DenseIntOrFPElementsAttr(TensorType(element_type_of(array.dtype), array.shape), BytesAttr(base))
     return constant_attribute(array)
 
 

@@ -1,6 +1,7 @@
 """Import of a graph: node by node, in topological order, into the body of one function."""
 
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 import onnx_ir as ir
 from xdsl.dialects import func
@@ -56,7 +57,7 @@ class _GraphImporter:
         """Import the whole graph."""
         for value, argument in zip(self._inputs, self._block.args, strict=True):
             argument.name_hint = hint_of(value.name)
-            self._bind(value, SSAValue.get(argument, type=Tensor))
+            self._bind(value, cast(SSAValue[Tensor], argument))
         self._bind_initializers(self._graph)
         self._import_nodes(self._graph, 0)
         self._builder.location = None
@@ -80,7 +81,7 @@ class _GraphImporter:
         if DYNAMIC in imported.type.get_shape():
             names: list[Size | None] = [None] * imported.type.get_num_dims()
             if value.shape is not None and len(value.shape) == len(names):
-                names = [Size(str(dim.value)) if _is_named(dim) else None for dim in value.shape]
+                names = [_size_of(dim) for dim in value.shape]
             self._builder.name_sizes(imported, names)
 
     def _bind_initializers(self, graph: ir.Graph) -> None:
@@ -161,8 +162,9 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or ["no reason given"])[0][:500]
 
 
-def _is_named(dim: object) -> bool:
-    return isinstance(dim, ir.SymbolicDim) and dim.value is not None
+def _size_of(dim: int | ir.SymbolicDim) -> Size | None:
+    """The size that the model names, or `None` when the dimension is static or has no name."""
+    return None if isinstance(dim, int) or dim.value is None else Size(str(dim.value))
 
 
 def _input_type(value: ir.Value) -> Tensor:

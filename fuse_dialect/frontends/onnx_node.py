@@ -95,11 +95,11 @@ class OnnxNode:
     ) -> Value:
         """The first result of an op; `type` spells out the result type where operands do not say it."""
         result_types = None if type is None else [type]
-        return self.builder.emit(op, *operands, result_types=result_types, **properties)[0]
+        return self.builder.emit(op, *operands, properties=properties, result_types=result_types)[0]
 
     def emit_all(self, op: type[FuseOp], *operands: Value, **properties: PropertyValue) -> tuple[Value, ...]:
         """All results of an op."""
-        return self.builder.emit(op, *operands, **properties)
+        return self.builder.emit(op, *operands, properties=properties)
 
     def scalar(self, number: float, like: Value) -> Constant:
         """A constant of rank 0 with the element type of `like`."""

@@ -1,5 +1,7 @@
 """Operators that the table lacks, as unregistered ops: opaque to fusion, complete in what they say."""
 
+from typing import cast
+
 import onnx_ir as ir
 from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntegerAttr, StringAttr, UnregisteredOp, f32, i1, i64
 from xdsl.ir import Attribute, SSAValue
@@ -30,7 +32,7 @@ def import_opaque(node: OnnxNode) -> list[Value]:
         attributes=attributes,
     )
     node.builder.append(op)
-    return [SSAValue.get(result, type=Tensor) for result in op.results]
+    return [cast(SSAValue[Tensor], result) for result in op.results]
 
 
 def _result_type(value: ir.Value) -> Tensor:

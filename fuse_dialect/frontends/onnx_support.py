@@ -1,5 +1,7 @@
 """Which nodes of a model can be imported: all that cannot are named at once, before anything is imported."""
 
+from typing import Any
+
 import onnx
 import onnx_ir as ir
 
@@ -23,7 +25,7 @@ def is_supported(node: ir.Node) -> bool:
 def needs_expansion(name: str, version: int) -> bool:
     """Whether ONNX defines an operator by other operators, at this opset."""
     try:
-        schema = onnx.defs.get_schema(name, version, "")
+        schema: Any = onnx.defs.get_schema(name, version, "")
     except onnx.defs.SchemaError:
         return False
     return bool(schema.has_function or schema.has_context_dependent_function)

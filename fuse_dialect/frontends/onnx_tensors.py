@@ -46,8 +46,8 @@ def dtype_of(data_type: ir.DataType | None) -> np.dtype[Any]:
     Raises:
         FuseError: The dialect has no such element type: strings, complex numbers, floats of 8 bits and less.
     """
-    if data_type not in _ELEMENT_TYPES:
-        raise FuseError(f"elements of type {data_type.name if data_type else 'unknown'} are not supported")
+    if data_type is None or data_type not in _ELEMENT_TYPES:
+        raise FuseError(f"elements of type {data_type.name if data_type is not None else 'unknown'} are not supported")
     return np.dtype(data_type.numpy())
 
 
@@ -123,12 +123,12 @@ def _external_bytes(tensor: ir.ExternalTensor, name: str, expected: int) -> byte
         length = tensor.length if tensor.length is not None else expected
         if length != expected or offset < 0 or offset + length > size:
             raise FuseError(
-                f"tensor '{name}' needs {expected} bytes from '{tensor.location}', "
+                f"tensor '{name}' needs {expected} bytes from '{_location(tensor)}', "
                 f"which has {size} bytes; the model claims {length} from byte {offset}"
             )
         return tensor.tobytes()
     except (OSError, ValueError) as error:
-        raise FuseError(f"tensor '{name}' cannot be read from '{tensor.location}': {_first_line(error)}") from error
+        raise FuseError(f"tensor '{name}' cannot be read from '{_location(tensor)}': {_first_line(error)}") from error
 
 
 def _first_line(error: Exception) -> str:
@@ -148,11 +148,17 @@ def confine_external_data(model: ir.Model, folder: Path | None) -> None:
             path, `..`, a symbolic link that leads out).
     """
     for tensor in _external_tensors(model):
-        name, location = tensor.name or "constant", str(tensor.location)
+        name, location = tensor.name or "constant", _location(tensor)
         if folder is None:
             raise FuseError(f"tensor '{name}' lies in the file '{location}', but the model is not read from a file")
         _check_location(name, location, folder)
         tensor.base_dir = str(folder.resolve())
+
+
+def _location(tensor: ir.ExternalTensor) -> str:
+    """The path in the model, relative to the model's folder."""
+    untyped: Any = tensor  # its annotation, a path without parameter, is no type to a strict checker
+    return str(untyped.location)
 
 
 def _check_location(name: str, location: str, folder: Path) -> None:

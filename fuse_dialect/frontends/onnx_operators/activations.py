@@ -219,7 +219,7 @@ def import_clip(node: OnnxNode) -> Value:
     x = node.operand(0)
     if node.opset < 11:
         bounds = {key: node.real(key) for key in ("min", "max") if node.has(key)}
-        return node.emit(ClipOp, x, **bounds) if bounds else x
+        return node.emit(ClipOp, x, type=None, **bounds) if bounds else x
     low, high = node.optional(1), node.optional(2)
     if low is None and high is None:
         return x

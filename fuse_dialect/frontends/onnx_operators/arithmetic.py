@@ -1,6 +1,7 @@
 """ONNX operators on two or more tensors, element by element, with NumPy broadcasting."""
 
 import numpy as np
+import onnx_ir as ir
 
 from fuse_dialect.dialect.broadcast import (
     AddOp,
@@ -32,7 +33,7 @@ from fuse_dialect.dialect.conversion import CastOp
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.types import element_type_of, with_element
 from fuse_dialect.frontends.onnx_node import OnnxNode, UnsupportedFormError
-from fuse_dialect.frontends.onnx_operators.table import Importer, OperatorTable
+from fuse_dialect.frontends.onnx_operators.table import OperatorTable
 from fuse_dialect.frontends.onnx_tensors import dtype_of
 from fuse_dialect.frontends.onnx_values import Value
 
@@ -61,27 +62,36 @@ OPERATORS.simple(
 )
 
 
-def _variadic(op: type[FuseOp]) -> Importer:
-    def import_node(node: OnnxNode) -> Value:
-        result, *others = node.all_operands()
-        for other in others:
-            result = node.emit(op, result, other)
-        return result
-
-    return import_node
+def _chain(node: OnnxNode, op: type[FuseOp]) -> Value:
+    result, *others = node.all_operands()
+    for other in others:
+        result = node.emit(op, result, other)
+    return result
 
 
-for _name, _op in (("Sum", AddOp), ("Max", MaximumOp), ("Min", MinimumOp)):
-    OPERATORS.operator(_name)(_variadic(_op))
+@OPERATORS.operator("Sum")
+def import_sum(node: OnnxNode) -> Value:
+    """`add`, one less than there are operands."""
+    return _chain(node, AddOp)
+
+
+@OPERATORS.operator("Max")
+def import_max(node: OnnxNode) -> Value:
+    """`maximum`, one less than there are operands."""
+    return _chain(node, MaximumOp)
+
+
+@OPERATORS.operator("Min")
+def import_min(node: OnnxNode) -> Value:
+    """`minimum`, one less than there are operands."""
+    return _chain(node, MinimumOp)
 
 
 @OPERATORS.operator("Mean")
 def import_mean(node: OnnxNode) -> Value:
     """The sum over the number of operands."""
     operands = node.all_operands()
-    total = _variadic(AddOp)(node)
-    assert not isinstance(total, list | tuple)
-    return node.emit(DivideOp, total, node.scalar(len(operands), operands[0]))
+    return node.emit(DivideOp, _chain(node, AddOp), node.scalar(len(operands), operands[0]))
 
 
 @OPERATORS.operator("Mod")
@@ -114,17 +124,10 @@ def import_bitwise_not(node: OnnxNode) -> Value:
 @OPERATORS.operator("Cast")
 def import_cast(node: OnnxNode) -> Value:
     """`cast`."""
-    target = node.integer("to")
-    try:
-        dtype = dtype_of(_data_type(target))
-    except ValueError as error:
-        raise UnsupportedFormError(str(error)) from error
-    return cast_to(node, node.operand(0), dtype)
+    return cast_to(node, node.operand(0), dtype_of(_data_type(node.integer("to"))))
 
 
-def _data_type(number: int):
-    import onnx_ir as ir
-
+def _data_type(number: int) -> ir.DataType | None:
     try:
         return ir.DataType(number)
     except ValueError:

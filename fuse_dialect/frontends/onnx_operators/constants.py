@@ -14,8 +14,8 @@ from fuse_dialect.frontends.onnx_builder import SMALL
 from fuse_dialect.frontends.onnx_node import OnnxNode, UnsupportedFormError
 from fuse_dialect.frontends.onnx_operators.arithmetic import cast_to
 from fuse_dialect.frontends.onnx_operators.table import OperatorTable
-from fuse_dialect.frontends.onnx_tensors import dtype_of
-from fuse_dialect.frontends.onnx_values import Constant, Size, SizeVector, Value, settled
+from fuse_dialect.frontends.onnx_tensors import Array, dtype_of
+from fuse_dialect.frontends.onnx_values import Constant, Size, Value, settled
 
 OPERATORS = OperatorTable()
 
@@ -45,21 +45,21 @@ def import_constant_of_shape(node: OnnxNode) -> Value:
     shape = node.constant_ints(0)
     if min(shape, default=0) < 0:
         raise FuseError(f"expects sizes that are not negative, got {shape}")
-    value = node.tensor_attribute("value") if node.has("value") else np.zeros(1, np.float32)
+    value: Array = node.tensor_attribute("value") if node.has("value") else np.zeros(1, np.float32)
     if value.size != 1:
         raise FuseError(f"expects attribute 'value' to hold one element, got {value.size}")
-    return Constant(splat(value.reshape(())[()], shape))
+    return Constant(splat(value.reshape(()), shape))
 
 
-def splat(element: "np.generic", shape: list[int]) -> "np.ndarray":
-    """An array that repeats one element, in the memory of one.
+def splat(element: Array, shape: list[int]) -> Array:
+    """An array that repeats the element of an array of rank 0, in the memory of one.
 
     Raises:
         FuseError: The shape has more elements than any machine can address.
     """
     if math.prod(shape) >= 1 << 48:
         raise FuseError(f"a tensor of shape {shape} is too large")
-    return np.broadcast_to(np.asarray(element), shape)
+    return np.broadcast_to(element, shape)
 
 
 @OPERATORS.operator("Shape")
@@ -135,8 +135,3 @@ def _row_and_column(node: OnnxNode, height: int, width: int, offset: int) -> tup
 def import_identity(node: OnnxNode) -> Value:
     """The operand."""
     return node.operand(0)
-
-
-def is_size_vector(value: Value | None) -> bool:
-    """Whether a value holds sizes that are known only when the model runs."""
-    return isinstance(value, SizeVector)

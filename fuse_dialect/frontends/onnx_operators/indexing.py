@@ -5,8 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.dialect.broadcast import AddOp, WhereOp
-from fuse_dialect.dialect.comparison import LessOp
 from fuse_dialect.dialect.concatenation import StackOp
 from fuse_dialect.dialect.indexing import GatherNdOp, GatherOp, PadOp, StridedSliceOp, TakeOp
 from fuse_dialect.dialect.normalization import OneHotOp
@@ -135,7 +133,7 @@ def import_scatter_elements(node: OnnxNode) -> Value:
 
 @OPERATORS.operator("OneHot")
 def import_one_hot(node: OnnxNode) -> Value:
-    """`one_hot`; negative indices count from the end."""
+    """`one_hot`."""
     indices, values = node.operand(0), node.operand(2)
     depth = int(node.constant_scalar(1))
     if isinstance(values, Constant) and values.array.size == 2:
@@ -145,10 +143,6 @@ def import_one_hot(node: OnnxNode) -> Value:
             reshape(node, node.emit(StridedSliceOp, values, begin=[i], end=[i + 1], strides=[1]), []) for i in (0, 1)
         )
     indices = cast_to(node, indices, _INT64)
-    if not isinstance(indices, Constant) or indices.array.min(initial=0) < 0:
-        below = node.emit(LessOp, indices, node.scalar(0, indices))
-        wrapped = node.emit(AddOp, indices, node.scalar(depth, indices))
-        indices = node.emit(WhereOp, below, wrapped, indices)
     return node.emit(OneHotOp, indices, on, off, depth=depth, axis=node.integer("axis", -1))
 
 

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.concatenation import ConcatenateOp, SplitOp
 from fuse_dialect.dialect.layout import (
@@ -17,6 +19,7 @@ from fuse_dialect.dialect.replication import BroadcastToOp, ExpandDimsOp, TileOp
 from fuse_dialect.dialect.types import DYNAMIC, broadcast_shapes, normalize_axes, normalize_axis
 from fuse_dialect.frontends.onnx_node import OnnxNode, UnsupportedFormError
 from fuse_dialect.frontends.onnx_operators.table import OperatorTable
+from fuse_dialect.frontends.onnx_tensors import Array
 from fuse_dialect.frontends.onnx_values import Constant, Size, Value
 
 OPERATORS = OperatorTable()
@@ -34,9 +37,7 @@ def reshape(node: OnnxNode, value: Value, shape: Sequence[int]) -> Value:
     return node.emit(ReshapeOp, value, type=node.typed(value, shape))
 
 
-def _splat_of(array, shape: Sequence[int]):
-    import numpy as np
-
+def _splat_of(array: Array, shape: Sequence[int]) -> Array:
     return np.broadcast_to(array[(0,) * array.ndim], tuple(shape))
 
 
@@ -228,5 +229,14 @@ def import_depth_to_space(node: OnnxNode) -> Value:
 
 @OPERATORS.operator("SpaceToDepth")
 def import_space_to_depth(node: OnnxNode) -> Value:
-    """`space_to_depth`."""
-    return node.emit(SpaceToDepthOp, node.operand(0), block_size=node.integer("blocksize"))
+    """`space_to_depth`; with mode CRD its channels are then put in another order."""
+    x, block, mode = node.operand(0), node.integer("blocksize"), node.string("mode", "DCR")
+    result = node.emit(SpaceToDepthOp, x, block_size=block)
+    if mode == "DCR":
+        return result
+    if mode != "CRD":
+        raise UnsupportedFormError(f"the mode '{mode}' is not supported")
+    n, channels, height, width = node.static_shape(result)
+    inner = channels // (block * block)
+    parts = reshape(node, result, [n, block * block, inner, height, width])
+    return reshape(node, transpose(node, parts, [0, 2, 1, 3, 4]), [n, channels, height, width])

@@ -68,6 +68,7 @@ def _pool(node: OnnxNode, op: type[FuseOp], x: Value, windows: _Windows, *, ceil
             padding=windows.pads,
             dilation=windows.dilation,
             ceil_mode=ceil_mode,
+            type=None,
             **flags,
         )
     if spatial != 3:

@@ -47,7 +47,7 @@ def _target(node: OnnxNode, shape: Sequence[int]) -> tuple[list[int], list[float
     axes = [normalize_axis(axis, len(shape)) for axis in node.integers("axes", list(range(len(shape))))]
     given = node.optional(2)
     by_scale = given is not None and node.shape(given) != (0,)
-    numbers = [item.item() for item in node.constant(2 if by_scale else 3).reshape(-1)]
+    numbers = [float(item) for item in node.constant(2 if by_scale else 3).reshape(-1)]
     if len(numbers) != len(axes) or 0 in shape or any(number < 0 for number in numbers):
         raise FuseError(f"expects a scale or a size for each of {len(axes)} axes, got {numbers}")
     policy = node.string("keep_aspect_ratio_policy", "stretch")
@@ -58,7 +58,7 @@ def _target(node: OnnxNode, shape: Sequence[int]) -> tuple[list[int], list[float
         numbers = [math.floor(ratio * shape[axis] + 0.5) for axis in axes]
         by_ratio = dict.fromkeys(axes, ratio)
     else:
-        by_ratio = {}
+        by_ratio: dict[int, float] = {}
     sizes, scales = list(shape), [1.0] * len(shape)
     for axis, number in zip(axes, numbers, strict=True):
         sizes[axis] = math.floor(shape[axis] * number) if by_scale else int(number)

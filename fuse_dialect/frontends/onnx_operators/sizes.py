@@ -5,13 +5,23 @@ they give is a constant again as soon as no unknown size is left in it.
 """
 
 from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.onnx_node import OnnxNode
 from fuse_dialect.frontends.onnx_tensors import Array
-from fuse_dialect.frontends.onnx_values import ELEMENT_RULES, Constant, Size, SizeVector, Value, elements_of, settled
+from fuse_dialect.frontends.onnx_values import (
+    ELEMENT_RULES,
+    Constant,
+    Element,
+    Size,
+    SizeVector,
+    Value,
+    elements_of,
+    settled,
+)
 
 _MAX_ELEMENTS = 1 << 12
 _INT64 = np.dtype(np.int64)
@@ -29,8 +39,6 @@ def import_on_sizes(node: OnnxNode) -> Value | None:
     known = all(isinstance(operand, Constant | SizeVector) for operand in operands)
     rule = _RULES.get(node.node.op_type)
     if rule is None or not known:
-        return None
-    if any(node.builder.type_of(operand).element_type is None for operand in operands):
         return None
     if any(_size_of(operand) > _MAX_ELEMENTS for operand in operands):
         raise FuseError(f"computes with more than {_MAX_ELEMENTS} sizes")
@@ -113,7 +121,7 @@ def _elementwise(node: OnnxNode) -> Value:
     result = np.empty(lhs.shape, object)
     for position in np.ndindex(lhs.shape):
         try:
-            result[position] = rule(lhs[position], rhs[position])
+            result[position] = rule(cast(Element, lhs[position]), cast(Element, rhs[position]))
         except (ValueError, ZeroDivisionError) as error:
             raise FuseError(str(error)) from error
     return settled(result, np.dtype(np.bool_) if boolean else _INT64)
@@ -135,7 +143,7 @@ def _product(node: OnnxNode) -> Value:
 def _objects(value: object) -> Array:
     """An array of objects, also for the single object that NumPy gives for rank 0."""
     if isinstance(value, np.ndarray):
-        return value
+        return cast(Array, value)
     array = np.empty((), object)
     array[()] = value
     return array

@@ -26,6 +26,7 @@ from xdsl.traits import IsTerminator
 from fuse_dialect.analysis.forward_graph import ForwardGraph
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.opaque import StopFusionOp
 from fuse_dialect.dialect.pattern_kinds import kind_of, op_name
 from fuse_dialect.dialect.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor
@@ -41,8 +42,8 @@ class Role(Enum):
     """An `arith.constant`: it moves into a primitive or becomes an argument."""
     TUPLE_OP = auto()
     """`fuse.tuple` or `fuse.get_tuple_element`: it moves into a primitive only with an operator of its group."""
-    UNKNOWN = auto()
-    """An op of unknown kind, which stays where it is."""
+    IN_PLACE = auto()
+    """An op that stays where it is: its kind is unknown, or it is the barrier `fuse.stop_fusion`."""
     RESULT = auto()
     """One result of an op with several."""
     OPERAND_TUPLE = auto()
@@ -160,6 +161,7 @@ class _Form(Enum):
     CONSTANT = auto()
     TUPLE_OP = auto()
     READS_TUPLE = auto()
+    BARRIER = auto()
     PLAIN = auto()
 
 
@@ -170,6 +172,8 @@ def _form(op_class: type[Operation]) -> _Form:
         return _Form.CONSTANT
     if issubclass(op_class, TupleOp | GetTupleElementOp):
         return _Form.TUPLE_OP
+    if issubclass(op_class, StopFusionOp):
+        return _Form.BARRIER
     if issubclass(op_class, FuseOp) and op_class.OPERANDS_FORM_TUPLE:
         return _Form.READS_TUPLE
     return _Form.PLAIN
@@ -230,10 +234,10 @@ class _GraphBuilder:
         if form is _Form.CONSTANT:
             kind = PatternKind.ELEMWISE if is_scalar_constant(op) else PatternKind.OPAQUE
             return Node(Role.CONSTANT, op, None), kind, []
-        kind = kind_of(op)
+        kind = None if form is _Form.BARRIER else kind_of(op)
         if kind is None:
             reads = [(self.key_of(value), PatternKind.OPAQUE) for value in read_values(op)]
-            return Node(Role.UNKNOWN, op, None), PatternKind.OPAQUE, reads
+            return Node(Role.IN_PLACE, op, None), PatternKind.OPAQUE, reads
         if form is _Form.TUPLE_OP:
             return Node(Role.TUPLE_OP, op, None), *self.enter_tuple_op(op)
         if form is _Form.READS_TUPLE:

@@ -1,10 +1,10 @@
 """The groups of a fusion plan as ops: what moves, what it reads and what it gives."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.dialects import arith
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 
 from fuse_dialect.analysis.build_graph import BlockGraph, Role, read_values
 from fuse_dialect.analysis.partition import FusionPlan
@@ -19,11 +19,21 @@ class Group:
     root: Operation
     """The op whose place the call takes."""
     arguments: Sequence[SSAValue]
-    """Values that the ops read from outside the group."""
+    """Values that the ops read from outside the group, in the order in which the numbered ops first read them."""
     results: Sequence[SSAValue]
     """Values of the root that something reads."""
     embedded: Sequence[Operation] = ()
     """Constants from outside that the group gets a copy of instead of an argument."""
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A group while the nodes are gone through."""
+
+    ops: list[Operation] = field(default_factory=list[Operation])
+    reads: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
+    """Values from outside, as an ordered set."""
+    holds_operator: bool = False
 
 
 def groups_of(block_graph: BlockGraph, plan: FusionPlan, *, link_params: bool = False) -> list[Group]:
@@ -34,54 +44,45 @@ def groups_of(block_graph: BlockGraph, plan: FusionPlan, *, link_params: bool = 
         plan: Groups by number of the node.
         link_params: Whether constants are embedded, and so are no arguments.
     """
-    members: dict[int, list[Operation]] = {}
-    outlined: set[int] = set()
-    for number, node in enumerate(block_graph.nodes):
-        root = plan.root_of[number]
-        if node.role in _MOVED and node.op is not None:
-            members.setdefault(root, []).append(node.op)
-            if node.role is Role.OPERATOR:
-                outlined.add(root)
+    drafts = _drafts(block_graph, plan)
     position = {op: index for index, op in enumerate(block_graph.block.ops)}
     groups: list[Group] = []
-    for root in outlined:
-        ops = members[root]
-        node = block_graph.nodes[root]
-        assert node.op is not None, "the root of a group that holds an operator is an op or one of its results"
-        results = [node.value] if node.value is not None else _used_results(node.op)
-        ops.sort(key=position.__getitem__)
-        arguments = _arguments(ops, node.op)
-        embedded = [value.owner for value in arguments if isinstance(value.owner, arith.ConstantOp) and link_params]
-        if embedded:
-            arguments = [value for value in arguments if not isinstance(value.owner, arith.ConstantOp)]
-        groups.append(Group(ops, node.op, arguments, results, embedded))
+    for number, draft in drafts.items():
+        if draft.holds_operator:
+            root = block_graph.nodes[number]
+            assert root.op is not None, "the root of a group that holds an operator is an op or one of its results"
+            draft.ops.sort(key=position.__getitem__)
+            results = _used_results(root.op) if root.value is None else [root.value]
+            embedded = [v.owner for v in draft.reads if isinstance(v.owner, arith.ConstantOp)] if link_params else []
+            arguments = [v for v in draft.reads if v.owner not in embedded] if embedded else list(draft.reads)
+            groups.append(Group(draft.ops, root.op, arguments, results, embedded))
     groups.sort(key=lambda group: position[group.root])
     return groups
 
 
-_MOVED = frozenset({Role.OPERATOR, Role.CONSTANT, Role.TUPLE_OP})
+_MOVED = (Role.OPERATOR, Role.CONSTANT, Role.TUPLE_OP)
+
+
+def _drafts(block_graph: BlockGraph, plan: FusionPlan) -> dict[int, _Draft]:
+    """Members and reads of each group, by number of its root. Producers have smaller numbers than their users."""
+    drafts: dict[int, _Draft] = {}
+    root_of_op: dict[Operation, int] = {}
+    for node, root in zip(block_graph.nodes, plan.root_of, strict=True):
+        if node.op is None or node.role is Role.IN_PLACE:
+            continue
+        draft = drafts.get(root)
+        if draft is None:
+            draft = drafts[root] = _Draft()
+        if node.role in _MOVED:
+            draft.ops.append(node.op)
+            root_of_op[node.op] = root
+            draft.holds_operator |= node.role is Role.OPERATOR
+        for value in read_values(node.op) if node.value is None else (node.value,):
+            if type(value) is not OpResult or root_of_op.get(value.op) != root:
+                draft.reads[value] = None
+    return drafts
 
 
 def _used_results(op: Operation) -> Sequence[SSAValue]:
     used = [result for result in op.results if result.first_use is not None]
     return used or list(op.results)
-
-
-def _arguments(ops: Sequence[Operation], root: Operation) -> list[SSAValue]:
-    """Values from outside the group in depth-first order from its root."""
-    if len(ops) == 1 and not root.regions:
-        return list(dict.fromkeys(root.operands))
-    inside = set(ops)
-    arguments: dict[SSAValue, None] = {}
-    visited: set[Operation] = {root}
-    stack: list[SSAValue] = list(reversed(read_values(root)))
-    while stack:
-        value = stack.pop()
-        owner = value.owner
-        if isinstance(owner, Operation) and owner in inside:
-            if owner not in visited:
-                visited.add(owner)
-                stack.extend(reversed(read_values(owner)))
-        else:
-            arguments[value] = None
-    return list(arguments)

@@ -7,6 +7,7 @@ but `fuse-ops` decides. Every op carries its node number in the attribute `id`; 
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from typing import Any, TypeAlias
 
 from xdsl.dialects import func
@@ -22,12 +23,16 @@ RelayNode: TypeAlias = dict[str, Any]
 EXPRESSIBLE = {"input", "op", "tuple", "tuple_get", "const"}
 """Kinds of recorded nodes that have a counterpart in our IR; functions, let, if and references have none."""
 
+BARRIER = "annotation.stop_fusion"
+
 _ELEMENT_TYPES = {"float16": "f16", "float32": "f32", "int8": "i8", "int32": "i32", "int64": "i64", "bool": "i1"}
 
 
 def is_expressible(case: Case) -> bool:
     """Whether the case's program can be written as a function of our IR."""
     if "graph" not in case:
+        return False
+    if "runs" not in case or "params" not in case["graph"]:
         return False
     return all(node["kind"] in EXPRESSIBLE and None not in node["inputs"] for node in case["graph"]["nodes"])
 
@@ -54,11 +59,13 @@ class RelayProgram:
         (self.output,) = case["graph"]["outputs"]
 
     def owner(self, number: int) -> int:
-        """The operator whose result the node is, for one of several results; else the node itself."""
+        """What stands for the node in our IR: the operator, for one of its several results; the value that a barrier
+        lets through, for the barrier; else the node itself.
+        """
         node = self.nodes[number]
-        if node["kind"] == "tuple_get" and self.nodes[node["inputs"][0]]["kind"] == "op":
-            return node["inputs"][0]
-        return number
+        if node.get("op") == BARRIER:
+            return self.owner(node["inputs"][0])
+        return node["inputs"][0] if self._is_result(node) else number
 
     def root_tuple(self) -> int | None:
         """The tuple that the program returns; our functions return its fields."""
@@ -86,27 +93,40 @@ class RelayProgram:
         return [(self._value(self.output), _type(node))]
 
     def _shuffled(self, body: list[int], shuffle: random.Random) -> list[int]:
-        done = {n["id"] for n in self.nodes if n["kind"] == "input"}
+        """The nodes in a random topological order."""
+        inside = set(body)
+        waiting = {number: set(self.nodes[number]["inputs"]) & inside for number in body}
+        users: dict[int, list[int]] = {number: [] for number in body}
+        for number, inputs in waiting.items():
+            for i in inputs:
+                users[i].append(number)
+        ready = [(shuffle.random(), number) for number, inputs in waiting.items() if not inputs]
+        heapify(ready)
         ordered: list[int] = []
-        pending = list(body)
-        while pending:
-            ready = [number for number in pending if done.issuperset(self.nodes[number]["inputs"])]
-            chosen = shuffle.sample(ready, max(1, len(ready) // 2))
-            ordered += chosen
-            done.update(chosen)
-            pending = [number for number in pending if number not in done]
+        while ready:
+            _, number = heappop(ready)
+            ordered.append(number)
+            for user in users[number]:
+                waiting[user].discard(number)
+                if not waiting[user]:
+                    heappush(ready, (shuffle.random(), user))
         return ordered
 
     def _value(self, number: int) -> str:
         node = self.nodes[number]
         if node["kind"] == "input":
             return f"%arg{number}"
-        owner = self.owner(number)
-        return f"%v{number}" if owner == number else f"%v{owner}#{node['index']}"
+        if self._is_result(node):
+            return f"%v{node['inputs'][0]}#{node['index']}"
+        return f"%v{number}"
+
+    def _is_result(self, node: RelayNode) -> bool:
+        """Whether the node is one of several results of an operator."""
+        return node["kind"] == "tuple_get" and self.nodes[node["inputs"][0]]["kind"] == "op"
 
     def _line(self, node: RelayNode) -> str:
         number, kind = node["id"], node["kind"]
-        if self.owner(number) != number:
+        if self._is_result(node):
             return ""
         if kind == "const":
             return f"%v{number} = arith.constant {{id = {number} : i64}} dense<{_literal(node)}> : {_type(node)}"
@@ -119,14 +139,16 @@ class RelayProgram:
         elif kind == "tuple_get":
             name, results = "fuse.get_tuple_element", _type(node)
             properties = f" <{{index = {node['index']} : i64}}>"
-        elif node["op"] == "annotation.stop_fusion":
+        elif node["op"] == BARRIER:
             name, results = "fuse.stop_fusion", _type(node)
         else:
             name = f"relay.{node['op']}"
             results = ", ".join(map(_type, node["tuple"])) if "tuple" in node else _type(node)
             attributes += f", fuse.pattern_kind = #fuse.pattern_kind<{PatternKind(node['pattern']).keyword}>"
         count = f":{len(node['tuple'])}" if "tuple" in node and kind == "op" else ""
-        return f'%v{number}{count} = "{name}"({operands}){properties} {{{attributes}}} : ({operand_types}) -> ({results})'
+        return (
+            f'%v{number}{count} = "{name}"({operands}){properties} {{{attributes}}} : ({operand_types}) -> ({results})'
+        )
 
     def parse(self, shuffle: random.Random | None = None) -> ModuleOp:
         """The program as a module."""
@@ -135,14 +157,18 @@ class RelayProgram:
     def recorded_functions(self, run: Case) -> set[Function]:
         """What TVM outlined, in our terms."""
         return {
-            Function(
-                self.owner(function["root"]),
-                self._own_nodes(function["nodes"]),
-                tuple(dict.fromkeys(self.owner(i) for i in function["args"])),
-            )
+            Function(self.owner(function["root"]), *self._nodes_and_arguments(function, run["link_params"]))
             for function in run["functions"]
             if function["primitive"]
         }
+
+    def _nodes_and_arguments(self, function: Case, link_params: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Nodes and arguments; a constant that is embedded is a node of ours, although TVM's group lacks it."""
+        inside = set(function["nodes"])
+        reads = [i for number in function["nodes"] for i in self.nodes[number]["inputs"]]
+        embedded = {i for i in reads if link_params and self.nodes[i]["kind"] == "const" and i not in inside}
+        arguments = tuple(dict.fromkeys(self.owner(i) for i in function["args"] if i not in embedded))
+        return self._own_nodes([*inside, *embedded]), arguments
 
     def _own_nodes(self, numbers: Iterable[int]) -> tuple[int, ...]:
         return tuple(sorted(i for i in numbers if self.owner(i) == i and i != self.root_tuple()))
@@ -169,9 +195,7 @@ def _literal(node: RelayNode) -> str:
 def outlined_functions(module: ModuleOp) -> list[Function]:
     """The primitives of a module that was parsed from `RelayProgram.text`, one for each call, in call order."""
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, func.FuncOp)}
-    return [
-        _function(call, functions) for call in functions["main"].body.block.ops if isinstance(call, func.CallOp)
-    ]
+    return [_function(call, functions) for call in functions["main"].body.block.ops if isinstance(call, func.CallOp)]
 
 
 def _function(call: func.CallOp, functions: dict[str, func.FuncOp]) -> Function:

@@ -108,7 +108,7 @@ def _inputs(file: "ModuleFile", options: argparse.Namespace) -> list["Array"]:
     if not names:
         return []
     raise FuseError(
-        f"'{options.entry}' needs {len(names)} inputs: {', '.join(names)}",
+        f"'{options.entry}' needs inputs: {', '.join(names)}",
         file.source_map.locate(function),
         hint="give --inputs FILE.npz or --random-inputs SEED",
     )

@@ -38,9 +38,14 @@ def _read_onnx(source: Source) -> ModuleFile:
 
 def _read_mlir(source: Source) -> ModuleFile:
     from fuse_dialect.frontends.deep_stack import call_with_deep_stack
+    from fuse_dialect.frontends.dense_resources import embed_resources
     from fuse_dialect.frontends.mlir import context, read_mlir
 
+    ctx = context()
     try:
-        return ModuleFile(*read_mlir(source.data, source.name, context()))
+        file = ModuleFile(*read_mlir(source.data, source.name, ctx))
     except RecursionError:
-        return ModuleFile(*call_with_deep_stack(lambda: read_mlir(source.data, source.name, context())))
+        ctx = context()
+        file = ModuleFile(*call_with_deep_stack(lambda: read_mlir(source.data, source.name, ctx)))
+    embed_resources(file.module, ctx)
+    return file

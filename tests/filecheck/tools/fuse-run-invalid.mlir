@@ -8,7 +8,7 @@
 // USAGE:      error: argument --atol: expected 0 or more, got -1
 
 // Inputs are never made up unasked.
-// INPUTS:      fuse-run-invalid.mlir:{{[0-9]+}}:{{[0-9]+}}: error: 'main' needs 1 inputs: x
+// INPUTS:      fuse-run-invalid.mlir:{{[0-9]+}}:{{[0-9]+}}: error: 'main' needs inputs: x
 // INPUTS-NEXT: hint: give --inputs FILE.npz or --random-inputs SEED
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   func.return %x : tensor<4xf32>

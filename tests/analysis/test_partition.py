@@ -14,7 +14,7 @@ from fuse_dialect.analysis.partition import FusionPlan, partition
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.pattern_kind import PatternKind as Kind
 
-MORE_GRAPHS = int(os.environ.get("FUSE_FUZZ_GRAPHS", "1500"))
+MORE_GRAPHS = int(os.environ.get("FUSE_FUZZ_GRAPHS", "1000"))
 """Graphs compared with the plain partition from fixed seeds; set the variable to compare more."""
 
 DEPTHS = (None, 256, 1, 2, 3, 4, 5, 8, 13, 30)

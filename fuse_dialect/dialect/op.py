@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy.typing as npt
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.ir.core import SSAValues
-from xdsl.irdl import IRDLOperation, VariadicDef, traits_def
+from xdsl.irdl import IRDLOperation, OptionalDef, VariadicDef, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
@@ -95,6 +95,7 @@ class FuseOp(IRDLOperation, ABC):
 
     def _infer_or_raise(self) -> Sequence[Attribute]:
         self._check_operands()
+        self._check_properties()
         types = self.infer_types()
         if types is not None:
             return types
@@ -111,6 +112,13 @@ class FuseOp(IRDLOperation, ABC):
             raise VerifyException(f"expects {required} operands, got {count}")
         if self.TENSOR_OPERANDS:
             check_tensors(self.operand_types)
+
+    def _check_properties(self) -> None:
+        """Reject a missing property before a shape rule reads it."""
+        for name, definition in self.get_irdl_definition().properties.items():
+            required = definition.default_value is None and not isinstance(definition, OptionalDef)
+            if required and name not in self.properties:
+                raise VerifyException(f"expects property '{name}'")
 
     @property
     def kind(self) -> PatternKind:

@@ -1,0 +1,230 @@
+"""Every op of the dialect declares all its facets, with the kind that TVM gives it."""
+
+import json
+import lzma
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from xdsl.builder import ImplicitBuilder
+from xdsl.dialects.builtin import BFloat16Type, i1
+from xdsl.ir import Block
+from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.test_value import create_ssa_value
+
+from fuse_dialect.dialect.attributes import OpPatternKind
+from fuse_dialect.dialect.broadcast import PowerOp
+from fuse_dialect.dialect.conversion import CastOp
+from fuse_dialect.dialect.fuse import ALL_OPS
+from fuse_dialect.dialect.op import MapOp
+from fuse_dialect.dialect.scalars import signless
+from fuse_dialect.dialect.types import element_dtype, element_type_of, is_float, is_unsigned, tensor
+from fuse_dialect.interpreters.scalar import run_scalar_body
+from fuse_dialect.pattern_kind import PatternKind
+
+TESTS = Path(__file__).parents[1]
+
+ops = pytest.mark.parametrize("op_class", ALL_OPS, ids=lambda op: op.name)
+MAP_OPS = [op for op in ALL_OPS if issubclass(op, MapOp)]
+map_ops = pytest.mark.parametrize("op_class", MAP_OPS, ids=lambda op: op.name)
+
+
+@pytest.fixture(scope="module")
+def relay_operators():
+    """TVM's operators with their attributes, as TVM 0.18 reports them when it runs."""
+    with lzma.open(TESTS / "data" / "tvm" / "op_patterns.json.xz", "rt") as file:
+        return json.load(file)["ops"]
+
+
+@ops
+def test_op_declares_exactly_one_kind(op_class):
+    assert len(op_class.get_traits_of_type(OpPatternKind)) == 1
+
+
+RELAY_NAMES = {
+    "mod": "floor_mod",
+    "resize2d": "image.resize2d",
+    "stop_fusion": "annotation.stop_fusion",
+}
+"""Relay's name of an op whose name is not Relay's, with or without the prefix `nn.`."""
+
+WITHOUT_RELAY_KIND = {
+    "elu": PatternKind.ELEMWISE,
+    "gelu": PatternKind.ELEMWISE,
+    "get_tuple_element": PatternKind.INJECTIVE,  # a node of Relay's graph, not an operator
+    "group_norm": PatternKind.OPAQUE,  # registered without a kind: TVM takes it apart before it fuses
+    "hard_sigmoid": PatternKind.ELEMWISE,
+    "hard_swish": PatternKind.ELEMWISE,
+    "instance_norm": PatternKind.OPAQUE,  # as group_norm
+    "layer_norm": PatternKind.OPAQUE,  # as group_norm
+    "reciprocal": PatternKind.ELEMWISE,
+    "silu": PatternKind.ELEMWISE,
+    "softplus": PatternKind.ELEMWISE,
+    "tuple": PatternKind.TUPLE,  # a node of Relay's graph, not an operator
+}
+"""Kinds of the ops for which TVM records none."""
+
+
+@ops
+def test_op_has_the_kind_that_tvm_gives_it(op_class, relay_operators):
+    name = op_class.name.removeprefix("fuse.")
+    candidates = [RELAY_NAMES[name]] if name in RELAY_NAMES else [name, f"nn.{name}"]
+    kinds = [
+        relay_operators[relay]["TOpPattern"] for relay in candidates if "TOpPattern" in relay_operators.get(relay, {})
+    ]
+    if name in WITHOUT_RELAY_KIND:
+        kinds = [*kinds, WITHOUT_RELAY_KIND[name]]
+    assert [op_class.get_trait(OpPatternKind).kind] == kinds
+
+
+@ops
+def test_op_documents_its_facets(op_class):
+    sections = re.findall(r"^    ?(Shapes|Types|Kind|Cost|Source): \S", op_class.__doc__, re.MULTILINE)
+    assert sections == ["Shapes", "Types", "Kind", "Cost", "Source"]
+    assert f"Kind: {op_class.get_trait(OpPatternKind).kind.keyword}." in op_class.__doc__
+
+
+@ops
+def test_op_stands_in_a_filecheck_file(op_class):
+    files = sorted((TESTS / "filecheck" / "dialect").glob("**/*.mlir"))
+    valid = [file.read_text() for file in files if not file.stem.endswith("-invalid")]
+    assert any(re.search(rf"{re.escape(op_class.name)}\b", text) for text in valid)
+
+
+ELEMENT_TYPES = [
+    BFloat16Type(),
+    *(element_type_of(np.dtype(code)) for code in ["e", "f", "d", "?", "b", "h", "i", "q", "B", "H", "I", "Q"]),
+]
+
+PROPERTIES = {
+    "fuse.clip": [{}, {"min": -1.5, "max": 2.5}, {"min": 1.0}, {"max": 1e30}, {"min": -300.0, "max": float("inf")}],
+    "fuse.gelu": [{}, {"approximate": "tanh"}],
+    "fuse.isinf": [{}, {"detect_negative": False}, {"detect_positive": False}],
+    "fuse.leaky_relu": [{}, {"alpha": 0.3}],
+    "fuse.elu": [{}, {"alpha": 0.3}],
+    "fuse.hard_sigmoid": [{}, {"alpha": 0.2, "beta": 0.3}],
+    "fuse.mod": [{}, {"fmod": True}],
+    "fuse.bias_add": [{}, {"axis": -1}, {"axis": 0}],
+    "fuse.prelu": [{}, {"axis": -1}, {"axis": 0}],
+}
+"""The property values with which a map op's body is checked."""
+
+BODIES = [(op, properties) for op in MAP_OPS for properties in PROPERTIES.get(op.name, [{}])]
+
+SHAPE = (3, 4, 5)
+SHAPES = {"lhs": (3, 1, 5), "rhs": (4, 1), "condition": (4, 5), "fill": (), "input": SHAPE}
+
+
+def random_array(random, shape, element):
+    """Numbers of either sign, integers small and not zero; one float in three is special."""
+    dtype = element_dtype(element)
+    if dtype.kind == "b":
+        return random.integers(0, 2, shape).astype(bool)
+    if dtype.kind in "iu":
+        least = 1 if dtype.kind == "u" else -6
+        numbers = random.integers(least, 6, shape)
+        return np.where(numbers == 0, 1, numbers).astype(dtype)
+    special = random.choice([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0], shape)
+    return np.where(random.random(shape) < 1 / 3, special, random.normal(size=shape) * 4).astype(dtype)
+
+
+def operand_shape(name, properties):
+    """The shape with which an operand is checked: `lhs`, `rhs` and `condition` broadcast to `input`."""
+    return SHAPES.get(name) if name in SHAPES else (SHAPE[properties.get("axis", 1)],)
+
+
+def build_map_op(op_class, element, properties, result_element=None):
+    """The op on operands of the element type, or `None` when it is not defined on it."""
+    names = [name for name, _ in op_class.get_irdl_definition().operands]
+    elements = [i1 if name == "condition" else element for name in names]
+    types = [tensor(operand_shape(name, properties), own) for name, own in zip(names, elements, strict=True)]
+    result_types = (
+        None if op_class.name not in ("fuse.cast", "fuse.full") else [tensor(SHAPE, result_element or element)]
+    )
+    try:
+        return op_class(*map(create_ssa_value, types), result_types=result_types, **properties)
+    except VerifyException:
+        return None
+
+
+def random_operands(op, random):
+    """Operands on which the op is defined."""
+    arrays = [random_array(random, type.get_shape(), type.element_type) for type in op.operand_types]
+    if op.name in ("fuse.left_shift", "fuse.right_shift"):
+        arrays[1] = np.abs(arrays[1])
+    if op.name == "fuse.cast" and not is_float(op.result.type) and is_float(op.input.type):
+        arrays[0] = np.nan_to_num(arrays[0].astype(np.float32), posinf=3.7, neginf=-3.7).astype(arrays[0].dtype)
+        if is_unsigned(op.result.type) and op.result.type.element_type != i1:
+            arrays[0] = np.abs(arrays[0])
+    return arrays
+
+
+def assert_close(actual, expected, *, context):
+    """Equal, for floats within a few units in the last place of numbers about 1."""
+    assert actual.dtype == expected.dtype, context
+    if expected.dtype.kind in "biu":
+        np.testing.assert_array_equal(actual, expected, err_msg=context)
+        return
+    unit = {"bfloat16": 2**-8, "float16": 2**-11, "float32": 2**-24, "float64": 2**-53}[expected.dtype.name]
+    wide = [array.astype(np.float64) for array in (actual, expected)]
+    np.testing.assert_allclose(*wide, rtol=4 * unit, atol=4 * unit, err_msg=context)
+
+
+def check_body(op, random):
+    """The body gives what the op means."""
+    arrays = random_operands(op, random)
+    (expected,) = op.evaluate(*arrays)
+    assert expected.dtype == element_dtype(op.result.type.element_type)
+    assert_close(run_scalar_body(op, *arrays), expected, context=str(op))
+
+
+@pytest.mark.parametrize(("op_class", "properties"), BODIES, ids=lambda value: getattr(value, "name", None))
+def test_scalar_body_gives_the_meaning_of_the_op(op_class, properties, random):
+    supported = [op for element in ELEMENT_TYPES if (op := build_map_op(op_class, element, properties))]
+    assert supported
+    for op in supported:
+        check_body(op, random)
+
+
+@pytest.mark.parametrize("source", ELEMENT_TYPES, ids=str)
+def test_scalar_body_of_cast_converts_between_all_types(source, random):
+    for target in ELEMENT_TYPES:
+        check_body(build_map_op(CastOp, source, {}, target), random)
+
+
+@pytest.mark.parametrize("base", ELEMENT_TYPES, ids=str)
+def test_scalar_body_of_power_takes_exponents_of_all_types(base, random):
+    for exponent in ELEMENT_TYPES:
+        if i1 in (base, exponent):
+            continue
+        op = PowerOp(create_ssa_value(tensor((7,), base)), create_ssa_value(tensor((7,), exponent)))
+        arrays = [np.arange(1, 8).astype(element_dtype(base)), np.arange(7).astype(element_dtype(exponent)) % 3]
+        (expected,) = op.evaluate(*arrays)
+        assert_close(run_scalar_body(op, *arrays), expected, context=f"{base} to the {exponent}")
+
+
+@pytest.mark.parametrize(("op_class", "properties"), BODIES, ids=lambda value: getattr(value, "name", None))
+def test_scalar_body_is_valid_scalar_code(op_class, properties):
+    for element in ELEMENT_TYPES:
+        op = build_map_op(op_class, element, properties)
+        if op is None:
+            continue
+        block = Block(arg_types=[signless(type.element_type) for type in op.operand_types])
+        with ImplicitBuilder(block):
+            result = op.scalar_body(*block.args)
+        assert result.type == signless(op.result.type.element_type)
+        for inner in block.ops:
+            inner.verify()
+            assert len(inner.results) == 1
+            assert inner.name.partition(".")[0] in ("arith", "math")
+
+
+@map_ops
+def test_map_op_runs_every_axis_of_an_operand_along_one_of_the_result(op_class):
+    op = next(op for element in ELEMENT_TYPES if (op := build_map_op(op_class, element, {})))
+    for index, type in enumerate(op.operand_types):
+        axes = op.operand_axes(index)
+        assert list(axes) == sorted(set(axes))
+        for axis, size in zip(axes, type.get_shape(), strict=True):
+            assert size in (1, op.result.type.get_shape()[axis])

@@ -12,7 +12,7 @@
 Source: TVM `FuseMutator`, src/relay/transforms/fuse_ops.cc (v0.18).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType, StringAttr, UnitAttr
@@ -26,7 +26,7 @@ PRIMITIVE_ATTRIBUTE = "primitive"
 """Name of the unit attribute that marks an outlined function."""
 
 
-def outline(function: func.FuncOp, groups: Iterable[Group], primitives: Primitives) -> None:
+def outline(function: func.FuncOp, groups: Sequence[Group], primitives: Primitives) -> None:
     """Move each group of `function` into a primitive function, and leave a call in its place.
 
     Args:
@@ -56,6 +56,9 @@ def outline(function: func.FuncOp, groups: Iterable[Group], primitives: Primitiv
     _replace_operands(function, replacement)
     for op in shared:
         op.drop_all_references()
+    for constant in dict.fromkeys(constant for group in groups for constant in group.embedded):
+        if constant.results[0].first_use is None:
+            constant.detach()
     block = function.parent
     assert block is not None, "a function to outline from is part of a module"
     block.insert_ops_after(created, function)

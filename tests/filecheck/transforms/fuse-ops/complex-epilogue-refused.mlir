@@ -1,0 +1,59 @@
+// RUN: fuse-opt %s --fuse-ops | filecheck %s
+
+// edge-kind: the anchor's output is the operand that is broadcast, so that each element would be computed many times.
+func.func @output_is_broadcast(%x: tensor<8xf32>, %y: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = fuse.softmax %x : tensor<8xf32>
+  %1 = fuse.add %0, %y : (tensor<8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  func.return %1 : tensor<4x8xf32>
+}
+// CHECK-LABEL: func.func @output_is_broadcast
+// CHECK-NEXT:    func.call @fused_softmax(%x)
+// CHECK-NEXT:    func.call @fused_add(
+// CHECK-NEXT:    func.return
+
+// edge-kind: an injective consumer reads other elements than its own.
+func.func @injective_consumer(%x: tensor<4x8xf32>) -> tensor<8x4xf32> {
+  %0 = fuse.softmax %x : tensor<4x8xf32>
+  %1 = fuse.transpose %0, permutation = [1, 0] : (tensor<4x8xf32>) -> tensor<8x4xf32>
+  func.return %1 : tensor<8x4xf32>
+}
+// CHECK-LABEL: func.func @injective_consumer
+// CHECK-NEXT:    func.call @fused_softmax_0(%x)
+// CHECK-NEXT:    func.call @fused_transpose(
+// CHECK-NEXT:    func.return
+
+// sink-kind: a group never holds two anchors; the first one in the order of the graph takes the addition.
+func.func @two_anchors_meet(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = fuse.softmax %x : tensor<4x8xf32>
+  %1 = fuse.log_softmax %y : tensor<4x8xf32>
+  %2 = fuse.add %0, %1 : tensor<4x8xf32>
+  func.return %2 : tensor<4x8xf32>
+}
+// CHECK-LABEL: func.func @two_anchors_meet
+// CHECK-NEXT:    [[Y:%.*]] = func.call @fused_log_softmax(%y)
+// CHECK-NEXT:    func.call @fused_softmax_add(%x, [[Y]])
+// CHECK-NEXT:    func.return
+
+// path-kind: a reduction stands between the anchor and the point where its users meet.
+func.func @reduction_between(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = fuse.softmax %x : tensor<4x8xf32>
+  %1 = fuse.sum %0, axes = [1], keepdims = true : (tensor<4x8xf32>) -> tensor<4x1xf32>
+  %2 = fuse.divide %0, %1 : (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x8xf32>
+  func.return %2 : tensor<4x8xf32>
+}
+// CHECK-LABEL: func.func @reduction_between
+// CHECK-NEXT:    func.call @fused_softmax_0(%x)
+// CHECK-NEXT:    func.call @fused_sum(
+// CHECK-NEXT:    func.call @fused_divide(
+// CHECK-NEXT:    func.return
+
+// value-escapes: the caller wants the anchor's output too, so it must be computed in any case.
+func.func @output_is_returned(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  %0 = fuse.softmax %x : tensor<4x8xf32>
+  %1 = fuse.relu %0 : tensor<4x8xf32>
+  func.return %0, %1 : tensor<4x8xf32>, tensor<4x8xf32>
+}
+// CHECK-LABEL: func.func @output_is_returned
+// CHECK-NEXT:    func.call @fused_softmax_0(%x)
+// CHECK-NEXT:    func.call @fused_relu(
+// CHECK-NEXT:    func.return

@@ -1,0 +1,42 @@
+// RUN: fuse-opt %s --fuse-ops --split-input-file --verify-diagnostics --parsing-diagnostics --allow-unregistered-dialect | filecheck %s
+
+// xDSL's verifier accepts a value that is read before it is defined; the pass does not.
+// CHECK: 'fuse.exp' op reads a result of 'fuse.tanh', which stands below it
+func.func @not_in_ssa_order(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = fuse.exp %1 : tensor<8xf32>
+  %1 = fuse.tanh %x : tensor<8xf32>
+  func.return %0 : tensor<8xf32>
+}
+
+// -----
+
+// CHECK: 'fuse.add' op reads its own result
+func.func @cycle_of_one(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = fuse.add %x, %0 : tensor<8xf32>
+  func.return %0 : tensor<8xf32>
+}
+
+// -----
+
+// CHECK: 'fuse.add' op reads a result of 'fuse.exp', which stands below it
+func.func @cycle_of_two(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = fuse.add %x, %1 : tensor<8xf32>
+  %1 = fuse.exp %0 : tensor<8xf32>
+  func.return %1 : tensor<8xf32>
+}
+
+// -----
+
+// CHECK: 'mine.op' op attribute 'fuse.pattern_kind' is no pattern kind: "elemwise"
+func.func @kind_as_string(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = "mine.op"(%x) {fuse.pattern_kind = "elemwise"} : (tensor<8xf32>) -> tensor<8xf32>
+  func.return %0 : tensor<8xf32>
+}
+
+// -----
+
+// CHECK: unknown pattern kind 'elementwise', expected one of elemwise, broadcast, injective
+func.func @unknown_kind(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = "mine.op"(%x) {fuse.pattern_kind = #fuse.pattern_kind<elementwise>} : (tensor<8xf32>) -> tensor<8xf32>
+  func.return %0 : tensor<8xf32>
+}

@@ -1,0 +1,27 @@
+// RUN: fuse-opt %s --fuse-ops | filecheck %s
+
+// sink-kind: anchors and reductions stay outside of a concatenation.
+func.func @anchor_and_reduction(%x: tensor<4x8xf32>) -> tensor<8x8xf32> {
+  %0 = fuse.softmax %x : tensor<4x8xf32>
+  %1 = fuse.cumsum %x, axis = 0 : tensor<4x8xf32>
+  %2 = fuse.concatenate %0, %1 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<8x8xf32>
+  func.return %2 : tensor<8x8xf32>
+}
+// CHECK-LABEL: func.func @anchor_and_reduction
+// CHECK-NEXT:    func.call @fused_softmax(%x)
+// CHECK-NEXT:    func.call @fused_cumsum(%x)
+// CHECK-NEXT:    func.call @fused_concatenate(
+// CHECK-NEXT:    func.return
+
+// tuple-consumer: nothing has absorbed the tuple, because an unknown op reads it. It stays where it is.
+func.func @tuple_for_somebody_else(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = fuse.exp %x : tensor<4x8xf32>
+  %1 = fuse.tuple %0, %0 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tuple<tensor<4x8xf32>, tensor<4x8xf32>>
+  %2 = builtin.unrealized_conversion_cast %1 : tuple<tensor<4x8xf32>, tensor<4x8xf32>> to tensor<4x8xf32>
+  func.return %2 : tensor<4x8xf32>
+}
+// CHECK-LABEL: func.func @tuple_for_somebody_else
+// CHECK-NEXT:    [[E:%.*]] = func.call @fused_exp(%x)
+// CHECK-NEXT:    [[T:%.*]] = fuse.tuple [[E]], [[E]]
+// CHECK-NEXT:    builtin.unrealized_conversion_cast [[T]]
+// CHECK-NEXT:    func.return

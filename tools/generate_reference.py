@@ -1,0 +1,325 @@
+"""Write the pages of `docs/reference/` from the code: ops, passes, remarks, command line.
+
+    python tools/generate_reference.py
+
+What a page says stands in docstrings: of op classes and the fields below them, of passes and their options, of reason
+codes. An example of each op is the first one in `tests/filecheck/dialect/`.
+"""
+
+import ast
+import dataclasses
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import redirect_stdout, suppress
+from functools import cache
+from io import StringIO
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, StringAttr, i1
+from xdsl.ir import Attribute
+from xdsl.irdl import OptionalDef, OptOperandDef, VariadicDef
+from xdsl.passes import ModulePass
+from xdsl.printer import Printer
+
+from fuse_dialect.analysis.fusion_rules import FUSION_RULES, FusionRule
+from fuse_dialect.diagnostics import Reason
+from fuse_dialect.dialect import fields
+from fuse_dialect.dialect.fuse import FAMILIES, ops_of
+from fuse_dialect.dialect.op import FuseOp, MapOp
+from fuse_dialect.frontends.mlir import parse_mlir
+from fuse_dialect.pattern_kind import PatternKind
+from fuse_dialect.tools import fuse_opt, fuse_run
+from fuse_dialect.tools.pipeline import option_fields, option_name, type_words
+from fuse_dialect.universe import FUSE_UNIVERSE
+
+ROOT = Path(__file__).resolve().parent.parent
+REFERENCE = ROOT / "docs" / "reference"
+EXAMPLES = ROOT / "tests" / "filecheck" / "dialect"
+NOTE = "<!-- Written by tools/generate_reference.py; change the docstrings in the code instead. -->"
+
+Lines: TypeAlias = Iterable[str]
+
+_FACETS = ("Shapes:", "Types:", "Kind:", "Cost:", "Source:")
+"""First words of the docstring lines that describe an op; the base class asks for them."""
+
+_FORMS: Mapping[int, str] = {
+    id(fields.INTEGER): "integer",
+    id(fields.REAL): "real number",
+    id(fields.FLAG): "flag",
+    id(fields.STRING): "string",
+    id(fields.INTEGERS): "list of integers",
+    id(fields.REALS): "list of real numbers",
+}
+"""Words for the forms of properties, by identity of their constraints."""
+
+
+def pages() -> dict[str, str]:
+    """Text of every page by file name."""
+    return {
+        "ops.md": _page("Operators", _ops()),
+        "passes.md": _page("Passes", _passes()),
+        "remarks.md": _page("Kinds, rules and reasons", _remarks()),
+        "cli.md": _page("Command line", _cli()),
+    }
+
+
+def _page(title: str, lines: Lines) -> str:
+    return "\n".join([NOTE, f"# {title}", "", *lines]).rstrip() + "\n"
+
+
+def _ops() -> Lines:
+    """A section per family, a subsection per op."""
+    examples = _examples()
+    yield "Every op is pure, prints in one assembly and infers its result types unless noted. How the assembly reads is"
+    yield "explained in [design.md](../explanation/design.md); a property that has its default is not printed."
+    yield ""
+    yield "| family | ops |"
+    yield "|---|---|"
+    for family in FAMILIES:
+        links = " ".join(f"[{_word(op)}](#{_anchor(op)})" for op in ops_of(family))
+        yield f"| `{family.__name__.rpartition('.')[2]}` | {links} |"
+    for family in FAMILIES:
+        yield from ("", f"## {family.__name__.rpartition('.')[2]}", "", inspect.cleandoc(family.__doc__ or ""))
+        for op in ops_of(family):
+            yield from _op(op, examples)
+
+
+def _word(op: type[FuseOp]) -> str:
+    return op.name.removeprefix("fuse.")
+
+
+def _anchor(op: type[FuseOp]) -> str:
+    """The anchor that GitHub makes of a heading: lower case, without the dot."""
+    return op.name.replace(".", "")
+
+
+def _op(op: type[FuseOp], examples: Mapping[str, str]) -> Lines:
+    """Description, example, signature, properties and facets of an op."""
+    text, facets = _split_docstring(inspect.cleandoc(op.__doc__ or ""))
+    yield from ("", f"### `{op.name}`", "", *text, "", "```mlir", examples[op.name], "```", "")
+    yield from _signature(op)
+    yield from _properties(op)
+    yield from (f"- {facet}" for facet in facets)
+    yield f"- Scalar body: {'yes' if issubclass(op, MapOp) else 'no'}."
+
+
+def _split_docstring(text: str) -> tuple[list[str], list[str]]:
+    """The prose of an op's docstring, and its facets with their continuation lines joined.
+
+    Raises:
+        ValueError: A facet is missing.
+    """
+    prose: list[str] = []
+    facets: list[str] = []
+    for line in text.splitlines():
+        if line.startswith(_FACETS):
+            facets.append(line)
+        elif facets and line.strip():
+            facets[-1] += f" {line.strip()}"
+        elif not facets:
+            prose.append(line)
+    missing = [facet for facet in _FACETS if not any(each.startswith(facet) for each in facets)]
+    if missing:
+        raise ValueError(f"docstring without {', '.join(missing)}: {text.splitlines()[0]}")
+    return "\n".join(prose).strip().splitlines(), facets
+
+
+def _signature(op: type[FuseOp]) -> Lines:
+    definition = op.get_irdl_definition()
+    operands = ", ".join(_field(name, each) for name, each in definition.operands) or "none"
+    results = ", ".join(_field(name, each) for name, each in definition.results)
+    yield f"- Operands: {operands}. Results: {results}."
+
+
+def _field(name: str, definition: object) -> str:
+    if isinstance(definition, OptOperandDef):
+        return f"`{name}` (optional)"
+    return f"`{name}` (any number)" if isinstance(definition, VariadicDef) else f"`{name}`"
+
+
+def _properties(op: type[FuseOp]) -> Lines:
+    declared = op.get_irdl_definition().properties
+    if not declared:
+        return
+    docs = _field_docs(op)
+    yield "- Properties:"
+    for name, definition in declared.items():
+        form = _FORMS.get(id(definition.constr), "attribute")
+        default = _default(definition.default_value, optional=isinstance(definition, OptionalDef))
+        yield f"  - `{name}`: {form}, {default}. {_one_line(docs.get(name, ''))}".rstrip()
+
+
+def _default(value: Attribute | None, *, optional: bool) -> str:
+    if value is None:
+        return "optional" if optional else "required"
+    return f"default `{_spelled(value)}`"
+
+
+def _spelled(value: Attribute) -> str:
+    """A property's value as the assembly spells it."""
+    match value:
+        case IntegerAttr() if value.type == i1:
+            return "true" if value.value.data else "false"
+        case IntegerAttr() | FloatAttr():
+            return str(value.value.data)
+        case StringAttr():
+            return f'"{value.data}"'
+        case DenseArrayBase():
+            return str(list(cast("fields.Integers | fields.Reals", value).get_values()))
+        case _:
+            return str(value)
+
+
+@cache
+def _examples() -> Mapping[str, str]:
+    """The first instance of each op in the round-trip tests, by name.
+
+    Raises:
+        ValueError: An op is not there.
+    """
+    found: dict[str, str] = {}
+    for path in sorted(EXAMPLES.glob("*.mlir")):
+        if path.stem.endswith("-invalid"):
+            continue
+        for op in parse_mlir(path.read_bytes(), path.name).walk():
+            if isinstance(op, FuseOp) and op.name not in found:
+                stream = StringIO()
+                Printer(stream).print_op(op)
+                found[op.name] = stream.getvalue().strip()
+    missing = [op.name for family in FAMILIES for op in ops_of(family) if op.name not in found]
+    if missing:
+        raise ValueError(f"no round-trip test in {EXAMPLES.relative_to(ROOT)} has {', '.join(missing)}")
+    return found
+
+
+def _passes() -> Lines:
+    """A section per pass."""
+    yield "`fuse-opt --list-passes` also lists the passes of xDSL. Options are spelled"
+    yield '`fuse-opt --fuse-ops="max-depth=8 dedup=false"` or `-p "fuse-ops{max-depth=8 dedup=false}"`.'
+    for name, load in FUSE_UNIVERSE.all_passes.items():
+        yield from _pass(name, load())
+
+
+def _pass(name: str, cls: type[ModulePass]) -> Lines:
+    module = inspect.getmodule(cls)
+    yield from ("", f"## `{name}`", "")
+    yield from inspect.cleandoc((module.__doc__ if module is not None else None) or "").splitlines()
+    options = option_fields(cls)
+    if not options:
+        return
+    docs, hints = _field_docs(cls), inspect.get_annotations(cls, eval_str=True)
+    yield from ("", "| option | type | default | meaning |", "|---|---|---|---|")
+    for option in options:
+        meaning = _one_line(docs.get(option.name, ""))
+        yield f"| `{option_name(option.name)}` | {type_words(hints[option.name])} | {_shown(option)} | {meaning} |"
+
+
+def _shown(option: dataclasses.Field[Any]) -> str:
+    if option.default is dataclasses.MISSING:
+        return "none"
+    return f"`{str(option.default).lower() if isinstance(option.default, bool) else option.default}`"
+
+
+def _remarks() -> Lines:
+    """Kinds, rules, and the codes of verdicts."""
+    yield from ("## Pattern kinds", "", "| kind | value | meaning |", "|---|---|---|")
+    docs = _field_docs(PatternKind)
+    for kind in PatternKind:
+        yield f"| `{kind.keyword}` | {kind.value} | {_one_line(docs[kind.name])} |"
+    yield from ("", "## Rules", "")
+    yield "| rule | phases | source | greatest edge | between, at most | sink |"
+    yield "|---|---|---|---|---|---|"
+    for rule in FUSION_RULES:
+        yield _rule(rule)
+    yield from ("", "## Reasons", "", "Codes are stable; match them rather than any text.", "")
+    yield from ("| code | meaning |", "|---|---|")
+    docs = _field_docs(Reason)
+    for reason in Reason:
+        yield f"| `{reason.value}` | {_one_line(docs[reason.name])} |"
+
+
+def _rule(rule: FusionRule) -> str:
+    phases = ", ".join(map(str, rule.phases))
+    sinks = f"a tuple in a group of {_kinds(rule.sinks)}" if rule.into_tuple else _kinds(rule.sinks)
+    return (
+        f"| `{rule.name}` | {phases} | {_kinds(rule.sources)} | {_kinds(rule.edges)} "
+        f"| `{rule.path_limit.keyword}` | {sinks} |"
+    )
+
+
+def _kinds(kinds: frozenset[PatternKind]) -> str:
+    if kinds == frozenset(PatternKind):
+        return "any"
+    return ", ".join(f"`{kind.keyword}`" for kind in sorted(kinds))
+
+
+def _cli() -> Lines:
+    """The help texts."""
+    for name, main in (("fuse-opt", fuse_opt.main), ("fuse-run", fuse_run.main)):
+        yield from ("", f"## `{name}`", "", "```text", *_help(main).splitlines(), "```")
+
+
+def _help(main: Callable[[Sequence[str]], int]) -> str:
+    """What `--help` prints in a terminal of 100 columns."""
+    output, columns = StringIO(), os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = "100"
+    try:
+        with redirect_stdout(output), suppress(SystemExit):
+            main(["--help"])
+    finally:
+        if columns is None:
+            del os.environ["COLUMNS"]
+        else:
+            os.environ["COLUMNS"] = columns
+    return output.getvalue()
+
+
+def _field_docs(cls: type) -> dict[str, str]:
+    """Docstrings below the fields of a class and of its bases: Python keeps them in the source alone."""
+    docs: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        if base.__module__.startswith("fuse_dialect"):
+            docs.update(_docs_in_source(base))
+    return docs
+
+
+@cache
+def _docs_in_source(cls: type) -> Mapping[str, str]:
+    definition = _classes(inspect.getmodule(cls))[cls.__name__]
+    docs: dict[str, str] = {}
+    for statement, following in zip(definition.body, definition.body[1:], strict=False):
+        match statement:
+            case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]):
+                if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
+                    docs[name] = str(following.value.value)
+            case _:
+                pass
+    return docs
+
+
+@cache
+def _classes(module: object) -> Mapping[str, ast.ClassDef]:
+    """The classes of a module, as syntax. `inspect.getsource` does not find classes that decorators rebuild."""
+    path = getattr(module, "__file__", None)
+    assert isinstance(path, str), "the modules of the package are files"
+    tree = ast.parse(Path(path).read_text(encoding="utf-8"))
+    return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def main() -> int:
+    """Write all pages; returns the exit code."""
+    REFERENCE.mkdir(parents=True, exist_ok=True)
+    for name, text in pages().items():
+        (REFERENCE / name).write_text(text, encoding="utf-8", newline="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -85,11 +85,11 @@ def import_model(
         FuseError: The model is not valid, or holds what cannot be imported.
     """
     try:
-        prepared = _prepare(model, folder)
+        prepared = _guarded(lambda: _prepare(model, folder), "reading of the model")
         check_support(prepared, allow_unsupported=allow_unsupported)
         if allow_unsupported or _has_dynamic_input(prepared):
             _guarded(lambda: ShapeInferencePass(check_type=False, strict_mode=False)(prepared), "shape inference")
-        return import_graph(prepared, allow_unsupported=allow_unsupported)
+        return _guarded(lambda: import_graph(prepared, allow_unsupported=allow_unsupported), "import of the graph")
     except FuseError as error:
         if error.location is None:
             error.location = SourceLocation(file_name)
@@ -139,7 +139,10 @@ def _expanded(proto: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _check_names(graph: onnx.GraphProto) -> None:
-    """Reject a graph in which a name stands for two values."""
+    """Reject a graph in which a name stands for two values, or is no text."""
+    words = (word for node in graph.node for word in (node.name, node.op_type, node.domain, *node.input, *node.output))
+    if not all(isinstance(word, str) for word in words):
+        raise FuseError("a name in the graph is not UTF-8 text")
     inputs = [value.name for value in graph.input]
     initializers = [tensor.name for tensor in graph.initializer]
     results = [name for node in graph.node for name in node.output if name]

@@ -26,6 +26,8 @@ from fuse_dialect.frontends.onnx_tensors import Array, compress_splat
 from fuse_dialect.frontends.onnx_values import Constant, Size, SizeVector, Value
 from fuse_dialect.pattern_kind import PatternKind
 
+STATIC_SHAPES_HINT = "give the model's inputs static shapes"
+"""What to do about an op that must know a dynamic dimension."""
 SMALL = 1 << 16
 """Elements; ops on constants up to this size are always computed at import."""
 _FOLD_BUDGET = 1 << 30
@@ -87,7 +89,7 @@ class BodyBuilder:
             case SizeVector():
                 raise FuseError(
                     "computes with a dynamic dimension as data",
-                    hint="give the model's inputs static shapes",
+                    hint=STATIC_SHAPES_HINT,
                 )
             case Constant():
                 if (known := self._constants.get(value)) is None:

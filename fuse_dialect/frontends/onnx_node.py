@@ -12,13 +12,20 @@ from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.fields import PropertyValue
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.types import DYNAMIC, Shape, Tensor, element_dtype, tensor
-from fuse_dialect.frontends.onnx_builder import BodyBuilder
+from fuse_dialect.frontends.onnx_builder import STATIC_SHAPES_HINT, BodyBuilder
 from fuse_dialect.frontends.onnx_tensors import Array, tensor_array
 from fuse_dialect.frontends.onnx_values import Constant, Size, SizeVector, Value
 
 
 class UnsupportedFormError(FuseError):
     """The operator is in the table, but not with these attributes, operands or results."""
+
+
+class DynamicShapeError(UnsupportedFormError):
+    """The operator needs to know a size that is known only when the model runs."""
+
+    def __init__(self, message: str):
+        super().__init__(message, hint=STATIC_SHAPES_HINT)
 
 
 class NeedsConstantError(FuseError):
@@ -84,10 +91,10 @@ class OnnxNode:
         """The shape of a value whose dimensions must all be known.
 
         Raises:
-            UnsupportedFormError: One is dynamic.
+            DynamicShapeError: One is dynamic.
         """
         if DYNAMIC in (shape := self.shape(value)):
-            raise UnsupportedFormError(f"needs a static shape, got {self.type_of(value)}")
+            raise DynamicShapeError(f"needs a static shape, got {self.type_of(value)}")
         return shape
 
     def emit(

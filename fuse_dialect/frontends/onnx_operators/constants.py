@@ -11,7 +11,7 @@ from fuse_dialect.dialect.comparison import EqualOp, GreaterEqualOp, LessEqualOp
 from fuse_dialect.dialect.opaque import ArangeOp
 from fuse_dialect.dialect.types import element_type_of, tensor
 from fuse_dialect.frontends.onnx_builder import SMALL
-from fuse_dialect.frontends.onnx_node import OnnxNode, UnsupportedFormError
+from fuse_dialect.frontends.onnx_node import DynamicShapeError, OnnxNode, UnsupportedFormError
 from fuse_dialect.frontends.onnx_operators.arithmetic import cast_to
 from fuse_dialect.frontends.onnx_operators.table import OperatorTable
 from fuse_dialect.frontends.onnx_tensors import Array, dtype_of
@@ -78,7 +78,7 @@ def import_size(node: OnnxNode) -> Value:
     """The number of elements."""
     sizes = node.sizes(node.operand(0))
     if any(isinstance(size, Size) for size in sizes):
-        raise UnsupportedFormError("needs a static shape")
+        raise DynamicShapeError("needs a static shape")
     return Constant(np.array(math.prod(size for size in sizes if isinstance(size, int)), np.int64))
 
 

@@ -11,7 +11,7 @@ from fuse_dialect.dialect.normalization import OneHotOp
 from fuse_dialect.dialect.opaque import ArgwhereOp, CumsumOp, ScatterNdOp, TopkOp
 from fuse_dialect.dialect.reduction import ArgmaxOp
 from fuse_dialect.dialect.types import DYNAMIC, normalize_axis
-from fuse_dialect.frontends.onnx_node import OnnxNode, UnsupportedFormError
+from fuse_dialect.frontends.onnx_node import DynamicShapeError, OnnxNode, UnsupportedFormError
 from fuse_dialect.frontends.onnx_operators.arithmetic import cast_to
 from fuse_dialect.frontends.onnx_operators.layout import reshape, transpose
 from fuse_dialect.frontends.onnx_operators.table import OperatorTable
@@ -70,7 +70,7 @@ def _bound(bound: int | Size, extent: int | Size) -> int:
         return bound
     if bound == extent:
         return _OPEN_END
-    raise UnsupportedFormError(f"slices at the dynamic size '{bound.name}'")
+    raise DynamicShapeError(f"slices at the dynamic size '{bound.name}'")
 
 
 @OPERATORS.operator("Pad")
@@ -194,6 +194,6 @@ def import_compress(node: OnnxNode) -> Value:
     if node.has("axis"):
         return node.emit(TakeOp, x, places, axis=node.integer("axis"))
     if DYNAMIC in node.shape(x):
-        raise UnsupportedFormError(f"needs a static shape, got {node.type_of(x)}")
+        raise DynamicShapeError(f"needs a static shape, got {node.type_of(x)}")
     flat = reshape(node, x, [int(np.prod(node.shape(x)))])
     return node.emit(TakeOp, flat, places, axis=0)

@@ -17,7 +17,7 @@ from fuse_dialect.dialect.layout import (
 )
 from fuse_dialect.dialect.replication import BroadcastToOp, ExpandDimsOp, TileOp
 from fuse_dialect.dialect.types import DYNAMIC, broadcast_shapes, normalize_axes, normalize_axis
-from fuse_dialect.frontends.onnx_node import OnnxNode, UnsupportedFormError
+from fuse_dialect.frontends.onnx_node import DynamicShapeError, OnnxNode, UnsupportedFormError
 from fuse_dialect.frontends.onnx_operators.table import OperatorTable
 from fuse_dialect.frontends.onnx_tensors import Array
 from fuse_dialect.frontends.onnx_values import Constant, Size, Value
@@ -184,7 +184,7 @@ def import_split(node: OnnxNode) -> Sequence[Value]:
     else:
         parts = node.integer("num_outputs", len(node.node.outputs))
         if extent == DYNAMIC or parts < 1:
-            raise UnsupportedFormError(f"needs a static size along axis {axis}, got {node.type_of(x)}")
+            raise DynamicShapeError(f"needs a static size along axis {axis}, got {node.type_of(x)}")
         chunk = -(-extent // parts)
         sizes = [max(0, min(chunk, extent - index * chunk)) for index in range(parts)]
     return node.emit_all(SplitOp, x, axis=axis, sizes=sizes)
@@ -198,7 +198,7 @@ def import_expand(node: OnnxNode) -> Value:
     own = dict(zip(range(len(wanted) - len(sizes), len(wanted)), sizes, strict=True))
     for axis, size in enumerate(wanted):
         if isinstance(size, Size) and own.get(axis) != size:
-            raise UnsupportedFormError(f"expands axis {axis} to the dynamic size '{size.name}'")
+            raise DynamicShapeError(f"expands axis {axis} to the dynamic size '{size.name}'")
     target = broadcast_shapes(
         node.shape(x), [size if isinstance(size, int) and size >= 0 else DYNAMIC for size in wanted]
     )

@@ -262,7 +262,8 @@ class Conv2dTransposeOp(WindowedProductOp):
                 continue
             full = (size - 1) * windows.strides[axis] + reach + extra[axis]
             if full < windows.low[axis] + windows.high[axis]:
-                raise VerifyException(f"expects padding of at most {full} in all on spatial axis {axis}")
+                cut = windows.low[axis] + windows.high[axis]
+                raise VerifyException(f"expects padding of at most {full} in all, got {cut} (spatial axis {axis})")
             grown.append(full - windows.low[axis] - windows.high[axis])
         return tuple(grown)
 

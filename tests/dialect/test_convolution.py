@@ -166,7 +166,7 @@ def test_conv2d_rejects(rejects, types, properties, message):
 
 def test_conv2d_transpose_rejects_padding_beyond_the_result(rejects):
     message = rejects(Conv2dTransposeOp, "1x1x1x1xf32", "1x1x2x2xf32", padding=[2, 0, 1, 0])
-    assert message == "expects padding of at most 2 in all on spatial axis 0"
+    assert message == "expects padding of at most 2 in all, got 3 (spatial axis 0)"
 
 
 def test_cost_counts_two_for_each_product(build):

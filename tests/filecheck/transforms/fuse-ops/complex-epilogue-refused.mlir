@@ -34,7 +34,7 @@ func.func @two_anchors_meet(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> tensor<
 // CHECK-NEXT:    func.call @fused_softmax_add(%x, [[Y]])
 // CHECK-NEXT:    func.return
 
-// path-kind: a reduction stands between the anchor and the point where its users meet.
+// edge-kind: one of the ways to the point where the users meet leads through a reduction.
 func.func @reduction_between(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %0 = fuse.softmax %x : tensor<4x8xf32>
   %1 = fuse.sum %0, axes = [1], keepdims = true : (tensor<4x8xf32>) -> tensor<4x1xf32>
@@ -56,4 +56,18 @@ func.func @output_is_returned(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4
 // CHECK-LABEL: func.func @output_is_returned
 // CHECK-NEXT:    func.call @fused_softmax_0(%x)
 // CHECK-NEXT:    func.call @fused_relu(
+// CHECK-NEXT:    func.return
+
+// path-kind: %0 stands first and takes the addition; so the addition blocks the way of %1 to the multiplication.
+func.func @other_anchor_between(%x: tensor<2x2xf32>, %y: tensor<2x2xf32>) -> tensor<2x2xf32> {
+  %0 = fuse.log_softmax %y : tensor<2x2xf32>
+  %1 = fuse.softmax %x : tensor<2x2xf32>
+  %2 = fuse.add %0, %1 : tensor<2x2xf32>
+  %3 = fuse.exp %1 : tensor<2x2xf32>
+  %4 = fuse.multiply %2, %3 : tensor<2x2xf32>
+  func.return %4 : tensor<2x2xf32>
+}
+// CHECK-LABEL: func.func @other_anchor_between
+// CHECK-NEXT:    [[S:%.*]] = func.call @fused_softmax_{{[0-9]}}(%x)
+// CHECK-NEXT:    func.call @fused_log_softmax_add_exp_multiply(%y, [[S]])
 // CHECK-NEXT:    func.return

@@ -59,7 +59,7 @@ def property_attribute(value: PropertyValue, constraint: AttrConstraint) -> Attr
             return value
         case bool():
             return BoolAttr.from_bool(value)
-        case int() | float() | str() if constraint is REAL:
+        case int() | float() | "inf" | "-inf" | "nan" if constraint is REAL:
             return FloatAttr(float(value), f64)
         case int():
             return IntegerAttr(value, i64)
@@ -69,10 +69,23 @@ def property_attribute(value: PropertyValue, constraint: AttrConstraint) -> Attr
             return StringAttr(value)
         case None:
             raise ValueError("None is no property value")
-        case _ if constraint is REALS:
+        case _ if constraint is REALS or any(isinstance(item, float) for item in value):
             return DenseArrayBase.from_list(f64, [float(item) for item in value])
         case _:
             return DenseArrayBase.from_list(i64, [int(item) for item in value])
+
+
+def property_form(constraint: AttrConstraint) -> str:
+    """What a property of this constraint holds, in words."""
+    forms = (
+        (INTEGER, "an integer"),
+        (REAL, "a real number"),
+        (FLAG, "true or false"),
+        (STRING, "a string"),
+        (INTEGERS, "a list of integers"),
+        (REALS, "a list of real numbers"),
+    )
+    return next((words for known, words in forms if known is constraint), "another attribute")
 
 
 def tensor_operand() -> SSAValue[Tensor]:

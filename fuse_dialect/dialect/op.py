@@ -28,7 +28,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect import assembly
 from fuse_dialect.dialect.attributes import OpPatternKind
-from fuse_dialect.dialect.fields import PropertyValue, property_attribute
+from fuse_dialect.dialect.fields import PropertyValue, property_attribute, property_form
 from fuse_dialect.dialect.types import are_compatible, byte_count, check_tensors, element_count, is_tensor
 from fuse_dialect.pattern_kind import PatternKind
 
@@ -114,11 +114,14 @@ class FuseOp(IRDLOperation, ABC):
             check_tensors(self.operand_types)
 
     def _check_properties(self) -> None:
-        """Reject a missing property before a shape rule reads it."""
+        """Reject a missing property, or one of another form, before a shape rule reads it."""
         for name, definition in self.get_irdl_definition().properties.items():
+            value = self.properties.get(name)
             required = definition.default_value is None and not isinstance(definition, OptionalDef)
-            if required and name not in self.properties:
+            if required and value is None:
                 raise VerifyException(f"expects property '{name}'")
+            if value is not None and not definition.constr.verifies(value):
+                raise VerifyException(f"expects {property_form(definition.constr)} for property '{name}', got {value}")
 
     @property
     def kind(self) -> PatternKind:

@@ -141,3 +141,19 @@ func.func @no_layout(%a: tensor<1x2xf32>) {
   %r = fuse.layout_transform %a, src_layout = "NC", dst_layout = "N c" : (tensor<1x2xf32>)
   return
 }
+
+// -----
+
+// CHECK: 'fuse.transpose' op expects property 'permutation'
+func.func @property_missing(%a: tensor<2x3xf32>) {
+  %r = fuse.transpose %a : (tensor<2x3xf32>)
+  return
+}
+
+// -----
+
+// CHECK: 'fuse.transpose' op expects a list of integers for property 'permutation', got array<f64: 1.500000e+00, 0.000000e+00>
+func.func @property_of_another_form(%a: tensor<2x3xf32>) {
+  %r = fuse.transpose %a, permutation = [1.5, 0.0] : (tensor<2x3xf32>)
+  return
+}

@@ -1,0 +1,59 @@
+"""Fusion of the nine light models inside the onnx wheel: they give the outputs that are recorded there, and run as
+before to the bit.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+
+from fuse_dialect.frontends.onnx import load_onnx_module
+from fuse_dialect.interpreters.numpy import run_module
+from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
+
+LIGHT_MODELS = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+CALLS = {
+    "light_bvlc_alexnet": 15,
+    "light_densenet121": 242,
+    "light_inception_v1": 85,
+    "light_inception_v2": 95,
+    "light_resnet50": 58,
+    "light_shufflenet": 76,
+    "light_squeezenet": 39,
+    "light_vgg19": 26,
+    "light_zfnet512": 15,
+}
+"""Kernels that each model needs after `simplify-inference,fuse-ops`."""
+
+
+def main_of(module: ModuleOp) -> func.FuncOp:
+    function = module.body.block.first_op
+    assert isinstance(function, func.FuncOp)
+    return function
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_light_model_runs_equal_before_and_after_fusion(name: str) -> None:
+    module = load_onnx_module(LIGHT_MODELS / f"{name}.onnx")
+    (type,) = main_of(module).function_type.inputs
+    shape = type.get_shape()
+    ramp = (np.arange(np.prod(shape)).reshape(shape) / np.prod(shape)).astype(np.float32)  # as onnx's own runner
+    recorded = numpy_helper.to_array(onnx.load_tensor(str(LIGHT_MODELS / f"{name}_output_0.pb")))
+    (before,) = run_module(module, [ramp])
+    SimplifyInferencePass().apply(Context(), module)
+    (simplified,) = run_module(module, [ramp])
+    FuseOpsPass().apply(Context(), module)
+    module.verify()
+    (after,) = run_module(module, [ramp])
+    np.testing.assert_array_equal(after, simplified)
+    tolerance = 1e-4 * max(1.0, float(np.abs(recorded).max()))
+    np.testing.assert_allclose(before, recorded, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(after, recorded, rtol=0, atol=tolerance)
+    calls = [op for op in main_of(module).body.block.ops if isinstance(op, func.CallOp)]
+    assert len(calls) == CALLS[name]

@@ -8,7 +8,7 @@
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
@@ -76,7 +76,7 @@ def import_model(
     """The module of a model in memory, with the model's graph as `func.func @main`.
 
     Args:
-        model: The model; an `onnx_ir.Model` is changed in place.
+        model: The model; an `onnx_ir.Model` is changed in place, and its operators are not expanded.
         file_name: Name for error messages.
         folder: Where external data may lie; without one there must not be any.
         allow_unsupported: Import operators that the table lacks as unregistered ops `"onnx.Name"`.
@@ -140,8 +140,7 @@ def _expanded(proto: onnx.ModelProto) -> onnx.ModelProto:
 
 def _check_names(graph: onnx.GraphProto) -> None:
     """Reject a graph in which a name stands for two values, or is no text."""
-    words = (word for node in graph.node for word in (node.name, node.op_type, node.domain, *node.input, *node.output))
-    if not all(isinstance(word, str) for word in words):
+    if not all(isinstance(word, str) for word in _words(graph)):
         raise FuseError("a name in the graph is not UTF-8 text")
     inputs = [value.name for value in graph.input]
     initializers = [tensor.name for tensor in graph.initializer]
@@ -156,6 +155,12 @@ def _check_names(graph: onnx.GraphProto) -> None:
             if name in seen:
                 raise FuseError(f"the graph defines the value '{name}' twice, the second time as {kind}")
             seen.add(name)
+
+
+def _words(graph: onnx.GraphProto) -> Iterator[object]:
+    """The names in the nodes; protobuf gives bytes where a string field does not hold UTF-8."""
+    for node in graph.node:
+        yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
 
 
 def _check_opset(model: ir.Model) -> None:

@@ -116,8 +116,6 @@ class _GraphImporter:
         except NeedsConstantError as error:
             raise NeedsConstantError(f"{self._describe(node)}: {error.message}", error.operand) from error
         except FuseError as error:
-            if error.message.startswith("'") and depth:
-                raise
             raise FuseError(f"{self._describe(node)}: {error.message}", notes=error.notes, hint=error.hint) from error
         except VerifyException as error:
             raise FuseError(f"{self._describe(node)}: {_first_line(error)}") from error

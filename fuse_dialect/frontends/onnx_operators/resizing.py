@@ -67,35 +67,32 @@ def _target(node: OnnxNode, shape: Sequence[int]) -> tuple[list[int], list[float
 
 
 def _resize(node: OnnxNode, sizes: list[int], scales: list[float], mode: str, coordinates: str, rounding: str) -> Value:
-    """Resize the axes whose scale is not 1: at most two neighbouring ones."""
+    """Resize the axes that change: one, or two neighbours; the others are the batch and the channels of `resize2d`."""
     x = node.operand(0)
-    shape = node.static_shape(x)
     if mode not in ("nearest", "linear") or coordinates not in _COORDINATES:
         raise UnsupportedFormError(f"the mode '{mode}' with '{coordinates}' is not supported")
-    changed = [
-        axis for axis, (size, scale) in enumerate(zip(sizes, scales, strict=True)) if scale != 1 or size != shape[axis]
-    ]
+    shape, target, factors = list(node.static_shape(x)), list(sizes), list(scales)
+    if len(shape) == 1:
+        shape, target, factors = [1, *shape], [1, *target], [1.0, *factors]
+    changed = [axis for axis, size in enumerate(shape) if size != target[axis] or factors[axis] != 1]
     if not changed:
         return x
-    first, last = (changed[0], changed[-1]) if len(changed) > 1 else (changed[0] - 1, changed[0])
-    if last - first > 1 or len(changed) > 2:
+    first = 2 if len(shape) == 4 and changed[0] >= 2 else min(changed[0], len(shape) - 2)
+    if changed[-1] > first + 1:
         raise UnsupportedFormError(f"resizing axes {changed} is not supported")
-    height = shape[first] if first >= 0 else 1
-    planes = [1, math.prod(shape[: max(first, 0)]), height, shape[last]]
-    after = math.prod(shape[last + 1 :])
-    layout = "NCHW" if after == 1 else "NHWC"
-    source = planes if after == 1 else [planes[1], height, shape[last], after]
-    if first == 0 or (last - first == 1 and len(shape) == 4 and first == 2):
-        source = list(shape) if len(shape) == 4 and first == 2 else source
-    target = [sizes[first] if first >= 0 else 1, sizes[last]]
+    plane = shape[first : first + 2]
+    before, after = math.prod(shape[:first]), math.prod(shape[first + 2 :])
+    layout, source = ("NCHW", [1, before, *plane]) if after == 1 else ("NHWC", [before, *plane, after])
+    if len(shape) == 4 and first == 2:
+        source = shape
     resized = node.emit(
         Resize2dOp,
         reshape(node, x, source),
-        size=target,
+        size=target[first : first + 2],
         layout=layout,
         method=mode,
         coordinate_transformation_mode=coordinates,
         nearest_mode=rounding,
-        scales=[scales[first] if first >= 0 else 1.0, scales[last]],
+        scales=factors[first : first + 2],
     )
     return reshape(node, resized, sizes)

@@ -104,7 +104,9 @@ class SumOp(ReductionOp):
 
 @irdl_op_definition
 class MeanOp(ReductionOp):
-    """Arithmetic mean along the axes; of no numbers it is nan. Means of integers truncate toward zero.
+    """Arithmetic mean along the axes; of no numbers it is nan.
+
+    Integers are summed in 64 bits, and their mean truncates toward zero.
 
     Shapes: `axes` (all when left out) vanish, or become 1 with `keepdims`.
     Types: all but i1.
@@ -123,9 +125,11 @@ class MeanOp(ReductionOp):
 
 def _mean(x: Array, axes: tuple[int, ...], *, keepdims: bool, freedom: int = 0) -> Array:
     """The sum along the axes divided by the number of elements less `freedom`."""
-    count = np.asarray(max(_count(x, axes) - freedom, 0)).astype(x.dtype)
-    total = np.sum(x, axis=axes, dtype=x.dtype, keepdims=keepdims)
-    return np.divide(total, count) if x.dtype.kind == "f" else truncated_quotient(np.asarray(total), count)
+    own = x.dtype
+    wide = own if own.kind == "f" else np.dtype(f"{own.kind}8")  # a count need not fit into few bits, nor the sum
+    total = np.asarray(np.sum(x, axis=axes, dtype=wide, keepdims=keepdims))
+    count = np.asarray(max(_count(x, axes) - freedom, 0)).astype(wide)
+    return np.divide(total, count) if own.kind == "f" else truncated_quotient(total, count)
 
 
 def _count(x: Array, axes: tuple[int, ...]) -> int:

@@ -46,9 +46,23 @@ def _on_floats(function: Function) -> Function:
 
 
 def _fused_multiply_add(x: Array, y: Array, z: Array) -> Array:
-    """`x * y + z` in the next wider type, where products of f32 are exact and those of f64 almost."""
-    wide = np.float64 if x.dtype == np.float32 else np.longdouble
-    return (x.astype(wide) * y.astype(wide) + z.astype(wide)).astype(x.dtype)
+    """`x * y + z`, rounded once when `z` all but cancels the product, and within one unit otherwise.
+
+    Source: T. J. Dekker, A floating-point technique for extending the available precision, Numer. Math. 18 (1971).
+    """
+    if x.dtype == np.float32:
+        return x.astype(np.float64) * y + z  # the product of two f32 is exact in f64
+    product = x * y
+    (x_high, x_low), (y_high, y_low) = _halves(x), _halves(y)
+    error = ((x_high * y_high - product) + x_high * y_low + x_low * y_high) + x_low * y_low
+    return (product + z) + np.where(np.isfinite(error), error, 0)
+
+
+def _halves(x: Array) -> tuple[Array, Array]:
+    """Two f64 of 26 bits each, whose sum is `x`."""
+    scaled = x * (2.0**27 + 1)
+    high = scaled - (scaled - x)
+    return high, x - high
 
 
 def _reciprocal_root(x: Array) -> Array:

@@ -1,7 +1,8 @@
 """What README and docs show is what happens.
 
 1. In a `console` block, every line `$ COMMAND` is run, and the lines below it are what it prints, first stdout, then
-   stderr. A line `...` stands for any lines, and `...` in a line for any text. Commands are `fuse-opt`, `fuse-run`, `xdsl-opt` and `cat`.
+   stderr. A line `...` stands for any lines, and `...` in a line for any text. Commands are `fuse-opt`, `fuse-run`,
+   `xdsl-opt` and `cat`.
 2. A `pycon` block is a doctest.
 3. Links to files lead to files.
 

@@ -18,13 +18,13 @@ from enum import Enum, auto
 from functools import cache
 from typing import cast
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType, TupleType, f32, f64, i1, i32, i64
+from xdsl.dialects.builtin import TensorType, TupleType, UnregisteredOp, f32, f64, i1, i32, i64
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator
 
 from fuse_dialect.analysis.forward_graph import ForwardGraph
 from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.dialect.foreign_kinds import CONSTANT_OPS, OPS_THAT_READ_A_TUPLE
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.opaque import StopFusionOp
 from fuse_dialect.dialect.pattern_kinds import kind_of, op_name
@@ -118,22 +118,25 @@ def check_ssa_order(block: Block) -> None:
         defined.add(op)
 
 
+def is_constant(op: Operation) -> bool:
+    """Whether the op is a constant: `arith.constant`, or what stands for it in another dialect."""
+    return op_name(op) in CONSTANT_OPS
+
+
 _SCALAR_TYPES: Collection[Attribute] = (i1, i32, i64, f32, f64)
 
 
 def is_scalar_constant(op: Operation) -> bool:
-    """Whether the op is a constant that fuses as an elementwise op: one i1, i32, i64, f32 or f64.
+    """Whether a constant fuses as an elementwise op: one i1, i32, i64, f32 or f64, or a tensor without a value.
 
     Source: TVM `IsSimpleScalar`, src/relay/transforms/fuse_ops.cc.
     """
-    if not isinstance(op, arith.ConstantOp):
-        return False
-    element: Attribute = op.result.type
-    if is_tensor(element):
-        if element.get_num_dims() != 0 or not isinstance(op.value, DenseIntOrFPElementsAttr):
-            return False
-        element = element.element_type
-    return element in _SCALAR_TYPES
+    if op.name == "tensor.empty":
+        return True
+    type = op.results[0].type
+    if is_tensor(type):
+        return type.get_num_dims() == 0 and type.element_type in _SCALAR_TYPES
+    return type in _SCALAR_TYPES
 
 
 def edge_kind(kind: PatternKind, operand: SSAValue, result_type: Attribute) -> PatternKind:
@@ -162,21 +165,29 @@ class _Form(Enum):
     TUPLE_OP = auto()
     READS_TUPLE = auto()
     BARRIER = auto()
+    UNREGISTERED = auto()
+    """Its name, not its class, says which of the others it has."""
     PLAIN = auto()
 
 
 @cache
 def _form(op_class: type[Operation]) -> _Form:
     """The form of an op class, decided once a class: `isinstance` on xDSL's classes is slow."""
-    if issubclass(op_class, arith.ConstantOp):
-        return _Form.CONSTANT
+    if issubclass(op_class, UnregisteredOp):
+        return _Form.UNREGISTERED
     if issubclass(op_class, TupleOp | GetTupleElementOp):
         return _Form.TUPLE_OP
     if issubclass(op_class, StopFusionOp):
         return _Form.BARRIER
     if issubclass(op_class, FuseOp) and op_class.OPERANDS_FORM_TUPLE:
         return _Form.READS_TUPLE
-    return _Form.PLAIN
+    return _form_of_name(op_class.name)
+
+
+def _form_of_name(name: str) -> _Form:
+    if name in CONSTANT_OPS:
+        return _Form.CONSTANT
+    return _Form.READS_TUPLE if name in OPS_THAT_READ_A_TUPLE else _Form.PLAIN
 
 
 class _GraphBuilder:
@@ -231,6 +242,8 @@ class _GraphBuilder:
     def enter_op(self, op: Operation) -> tuple[Node, PatternKind, list[tuple[object, PatternKind]]]:
         """See `enter`."""
         form = _form(type(op))
+        if form is _Form.UNREGISTERED:
+            form = _form_of_name(op_name(op))
         if form is _Form.CONSTANT:
             kind = PatternKind.ELEMWISE if is_scalar_constant(op) else PatternKind.OPAQUE
             return Node(Role.CONSTANT, op, None), kind, []
@@ -298,7 +311,7 @@ def build_graph(block: Block, *, with_values: bool = False, embeds_constants: bo
     dead: list[Operation] = []
     for op in block.ops:
         if op is not terminator and op not in builder.index:
-            if isinstance(op, arith.ConstantOp) or kind_of(op) is not None:
+            if is_constant(op) or kind_of(op) is not None:
                 dead.append(op)
             else:
                 builder.visit(op)
@@ -338,7 +351,7 @@ def _values(nodes: Sequence[Node], embeds_constants: bool) -> tuple[list[list[in
     def number_of(value: SSAValue) -> int:
         if value not in number:
             number[value] = len(weights)
-            is_embedded = embeds_constants and isinstance(value.owner, arith.ConstantOp)
+            is_embedded = embeds_constants and isinstance(value.owner, Operation) and is_constant(value.owner)
             weights.append(0 if is_embedded else argument_weight(value.type))
         return number[value]
 

@@ -4,26 +4,18 @@ The first of these that speaks decides:
 
 1. the discardable attribute `fuse.pattern_kind` on the op;
 2. the trait of its class;
-3. the table `KIND_OF_OP`, keyed by the op's name, whether or not its dialect is registered.
+3. the tables of `foreign_kinds`, keyed by the op's name, whether or not its dialect is registered.
 
 An op of which none speaks is *unknown*: opaque, and possibly with effects, so it stays where it is.
 """
-
-from collections.abc import Callable, Mapping
-from typing import TypeAlias
 
 from xdsl.dialects.builtin import UnregisteredOp
 from xdsl.ir import Operation
 
 from fuse_dialect.dialect.attributes import PATTERN_KIND_ATTRIBUTE, OpPatternKind, PatternKindAttr
 from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.dialect.foreign_kinds import KIND_OF_DIALECT, KIND_OF_OP
 from fuse_dialect.pattern_kind import PatternKind
-
-KindRule: TypeAlias = PatternKind | Callable[[Operation], PatternKind | None]
-"""A kind, or how to tell it from the op; `None` says that this op is unknown after all."""
-
-KIND_OF_OP: Mapping[str, KindRule] = {}
-"""Kinds of foreign ops by name."""
 
 _trait_kinds: dict[type[Operation], PatternKind | None] = {}
 """What the trait of a class says, found once a class: looking through its traits costs as much as all the rest."""
@@ -53,5 +45,8 @@ def kind_of(op: Operation) -> PatternKind | None:
         kind = _trait_kinds[cls] = None if trait is None else trait.kind
     if kind is not None:
         return kind
-    rule = KIND_OF_OP.get(op_name(op))
+    name = op_name(op)
+    rule = KIND_OF_OP.get(name)
+    if rule is None:
+        rule = KIND_OF_DIALECT.get(name.split(".", 1)[0])
     return rule if rule is None or isinstance(rule, PatternKind) else rule(op)

@@ -1,12 +1,11 @@
 """The groups of a fusion plan as ops: what moves, what it reads and what it gives."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects import arith
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from fuse_dialect.analysis.build_graph import BlockGraph, Role, read_values
+from fuse_dialect.analysis.build_graph import BlockGraph, Role, is_constant, read_values
 from fuse_dialect.analysis.partition import FusionPlan
 
 
@@ -53,7 +52,7 @@ def groups_of(block_graph: BlockGraph, plan: FusionPlan, *, link_params: bool = 
             assert root.op is not None, "the root of a group that holds an operator is an op or one of its results"
             draft.ops.sort(key=position.__getitem__)
             results = _used_results(root.op) if root.value is None else [root.value]
-            embedded = [v.owner for v in draft.reads if isinstance(v.owner, arith.ConstantOp)] if link_params else []
+            embedded = _constants(draft.reads) if link_params else []
             arguments = [v for v in draft.reads if v.owner not in embedded] if embedded else list(draft.reads)
             groups.append(Group(draft.ops, root.op, arguments, results, embedded))
     groups.sort(key=lambda group: position[group.root])
@@ -81,6 +80,10 @@ def _drafts(block_graph: BlockGraph, plan: FusionPlan) -> dict[int, _Draft]:
             if type(value) is not OpResult or root_of_op.get(value.op) != root:
                 draft.reads[value] = None
     return drafts
+
+
+def _constants(values: Iterable[SSAValue]) -> list[Operation]:
+    return [value.op for value in values if isinstance(value, OpResult) and is_constant(value.op)]
 
 
 def _used_results(op: Operation) -> Sequence[SSAValue]:

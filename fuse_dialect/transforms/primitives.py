@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from io import StringIO
 
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.printer import Printer
 
+from fuse_dialect.analysis.build_graph import is_constant
 from fuse_dialect.dialect.pattern_kinds import op_name
 from fuse_dialect.transforms.group import Group
 
@@ -36,7 +36,7 @@ class Primitives:
 
     def unique_name(self, ops: Iterable[Operation]) -> str:
         """A new symbol `fused_<op>_<op>`; constants are not named."""
-        words = [_symbol_word(op) for op in ops if not isinstance(op, arith.ConstantOp)]
+        words = [_symbol_word(op) for op in ops if not is_constant(op)]
         base = "_".join(["fused", *words])
         if len(base) > LONGEST_NAME:
             kept = base[:LONGEST_NAME].rsplit("_", 1)[0]

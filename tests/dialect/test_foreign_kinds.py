@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 from xdsl.dialects.builtin import DenseArrayBase, TensorType, UnregisteredOp, f32, i64
-from xdsl.dialects.test import TestOp
+from xdsl.ir import Block
 
 from fuse_dialect.dialect import foreign_kinds
 from fuse_dialect.dialect.foreign_kinds import CONSTANT_OPS, KIND_OF_DIALECT, KIND_OF_OP, OPS_THAT_READ_A_TUPLE
@@ -52,7 +52,7 @@ def test_kind_of_unregistered_op(name: str, kind: PatternKind | None) -> None:
 @pytest.mark.parametrize(("dimensions", "kind"), [([], 1), ([0, 2], 1), ([2, 0], 2)])
 def test_broadcast_in_dim_is_injective_when_it_turns_axes(dimensions: list[int], kind: int) -> None:
     op = UnregisteredOp.with_name("stablehlo.broadcast_in_dim").create(
-        operands=TestOp(result_types=[TensorType(f32, [4] * len(dimensions))]).results,
+        operands=Block(arg_types=[TensorType(f32, [4] * len(dimensions))]).args,
         result_types=[TensorType(f32, [4, 4, 4])],
         properties={"broadcast_dimensions": DenseArrayBase.from_list(i64, dimensions)},
     )

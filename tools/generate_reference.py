@@ -1,4 +1,4 @@
-"""Write the pages of `docs/reference/` from the code: ops, passes, remarks, command line.
+"""Write the pages of `docs/reference/` from the code: ops, foreign ops, passes, remarks, command line.
 
     python tools/generate_reference.py
 
@@ -27,6 +27,13 @@ from xdsl.printer import Printer
 from fuse_dialect.analysis.fusion_rules import FUSION_RULES, FusionRule
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.dialect import fields
+from fuse_dialect.dialect.foreign_kinds import (
+    CONSTANT_OPS,
+    KIND_OF_DIALECT,
+    KIND_OF_OP,
+    OPS_THAT_READ_A_TUPLE,
+    KindRule,
+)
 from fuse_dialect.dialect.fuse import FAMILIES, ops_of
 from fuse_dialect.dialect.op import FuseOp, MapOp
 from fuse_dialect.frontends.mlir import parse_mlir
@@ -60,6 +67,7 @@ def pages() -> dict[str, str]:
     """Text of every page by file name."""
     return {
         "ops.md": _page("Operators", _ops()),
+        "foreign-ops.md": _page("Operators of other dialects", _foreign_ops()),
         "passes.md": _page("Passes", _passes()),
         "remarks.md": _page("Kinds, rules and reasons", _remarks()),
         "cli.md": _page("Command line", _cli()),
@@ -193,6 +201,29 @@ def _examples() -> Mapping[str, str]:
     if missing:
         raise ValueError(f"no round-trip test in {EXAMPLES.relative_to(ROOT)} has {', '.join(missing)}")
     return found
+
+
+def _foreign_ops() -> Lines:
+    """A table of the kinds of foreign ops, by dialect and kind."""
+    names: dict[tuple[str, str], list[str]] = {}
+    for op_name, rule in KIND_OF_OP.items():
+        dialect, _, name = op_name.partition(".")
+        names.setdefault((dialect, _rule_text(rule)), []).append(name)
+    yield "Ops that `fuse-ops` knows by name, whether or not their dialect is registered. All others are unknown: they stay"
+    yield "where they are, unless they have the attribute `fuse.pattern_kind`, see"
+    yield "[fuse a foreign dialect](../how-to/fuse-a-foreign-dialect.md)."
+    yield from ("", "| dialect | kind | ops |", "|---|---|---|")
+    for (dialect, kind), members in names.items():
+        yield f"| `{dialect}` | {kind} | {', '.join(members)} |"
+    for dialect, rule in KIND_OF_DIALECT.items():
+        yield f"| `{dialect}` | {_rule_text(rule)} | all others |"
+    for title, ops in (("Constants", CONSTANT_OPS), ("Operands form one tuple", OPS_THAT_READ_A_TUPLE)):
+        yield from ("", f"{title}: {', '.join(f'`{op}`' for op in sorted(ops))}.")
+
+
+def _rule_text(rule: KindRule) -> str:
+    """A kind, or what its function says about it."""
+    return f"`{rule.keyword}`" if isinstance(rule, PatternKind) else _one_line(inspect.getdoc(rule) or "")
 
 
 def _passes() -> Lines:

@@ -209,7 +209,7 @@ def _foreign_ops() -> Lines:
     for op_name, rule in KIND_OF_OP.items():
         dialect, _, name = op_name.partition(".")
         names.setdefault((dialect, _rule_text(rule)), []).append(name)
-    yield "Ops that `fuse-ops` knows by name, whether or not their dialect is registered. All others are unknown: they stay"
+    yield "Ops that `fuse-ops` knows by name, whether or not their dialect is registered. Others are unknown: they stay"
     yield "where they are, unless they have the attribute `fuse.pattern_kind`, see"
     yield "[fuse a foreign dialect](../how-to/fuse-a-foreign-dialect.md)."
     yield from ("", "| dialect | kind | ops |", "|---|---|---|")

@@ -38,6 +38,18 @@ class Reason(StrEnum):
     """The merged group would count more nodes than `max-depth`."""
     MAX_ARGS = "max-args"
     """The merged primitive would take more arguments than `max-function-args`."""
+    UNIT_BUSY = "unit-busy"
+    """Every unit of the hardware that could run the operator, from where the group's data is, already runs another."""
+    NOT_REACHABLE = "not-reachable"
+    """No link leads from the unit where the group's data is to one that could run the operator."""
+    STREAM_PASSED = "stream-passed"
+    """The operator reads a value of the group that a later operator of the group has already worked on."""
+    WOULD_CLOSE_CYCLE = "would-close-cycle"
+    """The operator also reads a value that depends on the group: each would have to run before the other."""
+    NO_UNIT = "no-unit"
+    """No unit of the hardware runs this operator; it stays on the host."""
+    HARDWARE_LIMIT = "hardware-limit"
+    """The group would exceed a limit of the hardware."""
 
 
 @dataclass(frozen=True, slots=True)

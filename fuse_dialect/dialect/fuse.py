@@ -24,6 +24,7 @@ from fuse_dialect.dialect import (
     tuples,
 )
 from fuse_dialect.dialect.attributes import PatternKindAttr
+from fuse_dialect.dialect.hardware import HARDWARE_OPS
 from fuse_dialect.dialect.op import FuseOp
 
 FAMILIES: tuple[ModuleType, ...] = (
@@ -61,6 +62,6 @@ def ops_of(family: ModuleType) -> list[type[FuseOp]]:
 
 
 ALL_OPS: tuple[type[FuseOp], ...] = tuple(op for family in FAMILIES for op in ops_of(family))
-"""Every op of the dialect."""
+"""Every operator of the dialect."""
 
-Fuse = Dialect("fuse", list(ALL_OPS), [PatternKindAttr])
+Fuse = Dialect("fuse", [*ALL_OPS, *HARDWARE_OPS], [PatternKindAttr])

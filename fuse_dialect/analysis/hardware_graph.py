@@ -1,0 +1,65 @@
+"""The graph that fusion onto hardware is decided on: operators, the units that could run them, and their values.
+
+Nodes are numbered so that a node that reads a value has a larger number than the node that gives it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+
+
+class HardwareRole(Enum):
+    """What a node is to the hardware."""
+
+    OPERATOR = auto()
+    """An operator; it stays on the host when no kind of unit runs it."""
+    VIRTUAL = auto()
+    """An operator that costs nothing."""
+    BARRIER = auto()
+    """An op that nothing is known about; it stays where it is."""
+    CONSTANT = auto()
+    """A constant; every group that reads it gets a copy."""
+    INPUT = auto()
+    """A value from outside."""
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareNode:
+    """One node."""
+
+    role: HardwareRole
+    label: str
+    """What messages call it."""
+    kinds: tuple[str, ...] = ()
+    """Kinds of units that run the operator, its predicates considered."""
+    named_kinds: tuple[str, ...] = ()
+    """Kinds that the template maps the operator's name to, whatever the predicates."""
+    reads: tuple[int, ...] = ()
+    """Values, one for each operand."""
+    after: tuple[int, ...] = ()
+    """Nodes that it must follow although it reads none of their values."""
+    channels: int | None = 0
+    """Channels of a product's result; `None` when they are not known, 0 for everything else."""
+    word: str = ""
+    """The operator's name; only the strict replay looks at it."""
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareGraph:
+    """Nodes and values of one block."""
+
+    nodes: Sequence[HardwareNode]
+    producers: Sequence[int]
+    """For each value the node that gives it."""
+    value_bytes: Sequence[int | None]
+    """For each value its size; `None` when it is not known."""
+    escapes: Sequence[bool]
+    """For each value whether something outside the graph sees it."""
+
+    def readers(self) -> list[list[int]]:
+        """For each node those that read one of its values, ascending, each once."""
+        readers: list[list[int]] = [[] for _ in self.nodes]
+        for number, node in enumerate(self.nodes):
+            for producer in {self.producers[value]: None for value in node.reads}:
+                readers[producer].append(number)
+        return readers

@@ -1,0 +1,252 @@
+"""The partition of the OPU article, replayed to the letter, with the rules that make it go wrong.
+
+1. A depth-first walk from node 0 alone visits nodes; of the nodes to visit next that with the smallest number goes
+   first. Inputs and constants are walked through and not mapped.
+2. There is one position in the hardware for the whole run. An operator searches breadth first behind it, at the start
+   from the source on; units run any number of operators. A search without a position moves it to the source, found or
+   not.
+3. Found: the operator joins the *latest* group. Not found, but mapped: the position is forgotten, the search repeated,
+   and a new group begins. Not mapped at all: it is taken for virtual and joins the latest group.
+4. What joins a group becomes its root, and inputs are collected upwards until (a) the root of an earlier group, (b)
+   anything grouped, (c) a mapped operator that is not grouped yet.
+5. In the end an `add` whose first operand is a `pad` takes the pad into its group; if its second operand is an `add`,
+   the whole group moves into the group of that one, which gets its root.
+
+Every group is a function of one result, the value of its root. Where this makes no well-formed program, the plan
+says so in `problem`.
+
+Source: `GraphMatchFuser` of https://github.com/OPU-Lab/opu-compiler, frontend/src/relay/pass/fuse_ops_hw.cc.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from fuse_dialect.analysis.hardware_graph import HardwareGraph, HardwareNode, HardwareRole
+from fuse_dialect.analysis.hardware_plan import HardwareGroup
+from fuse_dialect.hardware.template import HardwareTemplate
+
+_CALLS = (HardwareRole.OPERATOR, HardwareRole.VIRTUAL, HardwareRole.BARRIER)
+
+
+@dataclass(frozen=True, slots=True)
+class StrictProblem:
+    """Why the groups are not a program."""
+
+    node: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class StrictPlan:
+    """The groups of the article's algorithm."""
+
+    groups: Sequence[HardwareGroup]
+    roots: Sequence[int]
+    """For each group the node whose value is its result."""
+    unit_of: Sequence[str | None]
+    problem: StrictProblem | None
+
+
+@dataclass(slots=True)
+class _StrictGroup:
+    root: int | None = None
+    walk: list[int] = field(default_factory=list[int])
+
+
+def replay_opu(graph: HardwareGraph, template: HardwareTemplate) -> StrictPlan:
+    """Group as the article does; predicates, capacities and limits of the template are ignored.
+
+    Complexity: O((nodes + reads) * units), as long as rule 5 does not apply.
+    """
+    replay = _Replay(graph, template)
+    replay.partition()
+    replay.merge_channel_expansions()
+    return replay.plan()
+
+
+class _Replay:
+    """The global state of the algorithm."""
+
+    def __init__(self, graph: HardwareGraph, template: HardwareTemplate):
+        self.graph = graph
+        self.units = template.units
+        number = {unit.name: index for index, unit in enumerate(template.units)}
+        successors = template.successors()
+        self.links = [[number[name] for name in successors[unit.name]] for unit in template.units]
+        self.source = number[template.source]
+        self.position: int | None = None
+        self.groups: list[_StrictGroup] = []
+        self.group_of: dict[int, int] = {}
+        self.unit_of: list[str | None] = [None] * len(graph.nodes)
+        self.unmappable: int | None = None
+
+    def find_match(self, kinds: Sequence[str]) -> int | None:
+        """Rule 2; the position changes."""
+        if self.position is None:
+            self.position = self.source
+            seen, queue = {self.source}, [self.source]
+        else:
+            seen = {self.position}
+            queue = [unit for unit in self.links[self.position] if unit not in seen]
+            seen.update(queue)
+        for unit in queue:
+            if self.units[unit].kind in kinds:
+                self.position = unit
+                return unit
+            for sink in self.links[unit]:
+                if sink not in seen:
+                    seen.add(sink)
+                    queue.append(sink)
+        return None
+
+    def partition(self) -> None:
+        """Rules 1 and 3."""
+        readers = self.graph.readers()
+        self.groups.append(_StrictGroup())
+        pending = [0] if self.graph.nodes else []
+        visited: set[int] = set()
+        while pending:
+            number = pending.pop()
+            if number in visited:
+                continue
+            visited.add(number)
+            pending.extend(reader for reader in reversed(readers[number]) if reader not in visited)
+            node = self.graph.nodes[number]
+            if node.role in _CALLS:
+                self.place(number, node)
+
+    def place(self, number: int, node: HardwareNode) -> None:
+        """Rule 3."""
+        unit = self.find_match(node.named_kinds)
+        if unit is None and node.named_kinds:
+            self.position = None
+            unit = self.find_match(node.named_kinds)
+            if unit is None:
+                self.unmappable = number if self.unmappable is None else self.unmappable
+                return
+            self.groups.append(_StrictGroup())
+        if unit is not None:
+            self.unit_of[number] = self.units[unit].name
+            self.groups[-1].walk.append(number)
+        self.add_to_group(number, len(self.groups) - 1)
+
+    def add_to_group(self, number: int, index: int) -> None:
+        """Rule 4."""
+        self.group_of[number] = index
+        self.groups[index].root = number
+        pending = [self.graph.producers[value] for value in reversed(self.graph.nodes[number].reads)]
+        while pending:
+            each = pending.pop()
+            node = self.graph.nodes[each]
+            if each not in self.group_of and not node.named_kinds:
+                self.group_of[each] = index
+                pending.extend(self.graph.producers[value] for value in reversed(node.reads))
+
+    def merge_channel_expansions(self) -> None:
+        """Rule 5."""
+        nodes = self.graph.nodes
+        for number, node in enumerate(nodes):
+            if node.word != "add" or number not in self.group_of:
+                continue
+            first, second = (self.graph.producers[value] for value in node.reads)
+            if nodes[first].word != "pad":
+                continue
+            index = self.group_of[first] = self.group_of[number]
+            if nodes[second].word == "add" and second in self.group_of:
+                target = self.group_of[second]
+                for member, group in self.group_of.items():
+                    if group == index:
+                        self.group_of[member] = target
+                self.groups[target].root = self.groups[index].root
+
+    def plan(self) -> StrictPlan:
+        """The groups that hold operators, and the first reason why they are no program."""
+        members: dict[int, list[int]] = {}
+        for number in sorted(self.group_of):
+            if self.graph.nodes[number].role in _CALLS:
+                members.setdefault(self.group_of[number], []).append(number)
+        order = [index for index in range(len(self.groups)) if index in members]
+        groups: list[HardwareGroup] = []
+        roots: list[int] = []
+        for index in order:
+            walk = tuple(each for each in self.groups[index].walk if self.group_of[each] == index)
+            groups.append(HardwareGroup(tuple(members[index]), walk))
+            root = self.groups[index].root
+            assert root is not None, "a group with members has a root"
+            roots.append(root)
+        return StrictPlan(groups, roots, self.unit_of, self.problem())
+
+    def problem(self) -> StrictProblem | None:
+        """The first thing that keeps the groups from being a program."""
+        nodes = self.graph.nodes
+        if self.unmappable is not None:
+            return StrictProblem(self.unmappable, "cannot be mapped, not even from the source of the hardware")
+        for number, node in enumerate(nodes):
+            if node.role in _CALLS and number not in self.group_of:
+                return StrictProblem(number, "is in no group: the walk from the first node does not come to it")
+        return self.escaping_value() or self.cyclic_group()
+
+    def escaping_value(self) -> StrictProblem | None:
+        """An operator whose value is needed outside its group although it is not the root."""
+        group_of, producers = self.group_of, self.graph.producers
+        outside = {producers[value] for value, escapes in enumerate(self.graph.escapes) if escapes}
+        readers = self.graph.readers()
+        for number, node in enumerate(self.graph.nodes):
+            index = group_of.get(number)
+            if node.role not in _CALLS or index is None or self.groups[index].root == number:
+                continue
+            reader = next((each for each in readers[number] if group_of.get(each) != index), None)
+            if reader is not None or number in outside:
+                root = self.groups[index].root
+                assert root is not None, "a group with members has a root"
+                where = "the function returns it" if reader is None else f"{self.graph.nodes[reader].label} reads it"
+                result = self.graph.nodes[root].label
+                return StrictProblem(number, f"is lost: {where}, but the result of its group is {result}")
+        return None
+
+    def cyclic_group(self) -> StrictProblem | None:
+        """An operator that reads from a group which depends on its own group."""
+        group_of, nodes = self.group_of, self.graph.nodes
+        edges: dict[int, dict[int, int]] = {}
+        for number, node in enumerate(nodes):
+            for producer in (self.graph.producers[value] for value in node.reads):
+                if producer in group_of and number in group_of and nodes[producer].role in _CALLS:
+                    source, sink = group_of[producer], group_of[number]
+                    if source != sink:
+                        edges.setdefault(source, {}).setdefault(sink, number)
+        cycle = _first_cycle(edges)
+        if cycle is None:
+            return None
+        source, sink = cycle
+        number = edges[source][sink]
+        text = f"closes a cycle: its group {sink} needs group {source}, which in the end needs group {sink}"
+        return StrictProblem(number, text)
+
+
+def _first_cycle(edges: dict[int, dict[int, int]]) -> tuple[int, int] | None:
+    """An edge of a cycle, if there is one.
+
+    What is left after peeling off all that waits for nothing has a predecessor there each: going back never ends.
+    """
+    before: dict[int, list[int]] = {node: [] for node in edges}
+    for source, sinks in edges.items():
+        for sink in sinks:
+            before.setdefault(sink, []).append(source)
+    missing = {node: len(sources) for node, sources in before.items()}
+    ready = [node for node, count in missing.items() if not count]
+    while ready:
+        for sink in edges.get(ready.pop(), {}):
+            missing[sink] -= 1
+            if not missing[sink]:
+                ready.append(sink)
+    left = {node for node, count in missing.items() if count}
+    if not left:
+        return None
+    seen: set[int] = set()
+    sink = min(left)
+    while True:
+        seen.add(sink)
+        source = min(each for each in before[sink] if each in left)
+        if source in seen:
+            return source, sink
+        sink = source

@@ -1,0 +1,260 @@
+"""Hardware templates as IR: `fuse.hardware` with one op for each unit, link, mapping and virtual operator.
+
+    fuse.hardware @tiny source @mac {
+      fuse.hardware_unit @mac kind "mac"
+      fuse.hardware_unit @act kind "activation" capacity 2
+      fuse.hardware_link @mac -> @act
+      fuse.hardware_map "fuse.conv2d" to ["mac"]
+      fuse.hardware_map "fuse.clip" to ["activation"] if "min-zero"
+      fuse.hardware_virtual "fuse.reshape"
+    }
+
+What a template must satisfy is checked by `HardwareTemplate.problems`; each op reports the problem that is its own.
+These ops describe; they compute nothing, and are no `FuseOp`s.
+"""
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    FlatSymbolRefAttrConstr,
+    IntegerAttr,
+    StringAttr,
+    SymbolNameConstraint,
+    SymbolRefAttr,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Operation, Region
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    lazy_traits_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    traits_def,
+)
+from xdsl.traits import HasParent, IsolatedFromAbove, NoTerminator, SymbolOpInterface, SymbolTable
+from xdsl.utils.exceptions import VerifyException
+
+from fuse_dialect.dialect.fields import INTEGER, Integer
+from fuse_dialect.hardware.template import (
+    HardwareLimits,
+    HardwareLink,
+    HardwareTemplate,
+    HardwareUnit,
+    OperatorMapping,
+    Predicate,
+    TemplatePart,
+    VirtualOperator,
+)
+
+HARDWARE_ATTRIBUTE = "fuse.hardware"
+"""Name of the attribute that a function for hardware carries: the name of its template."""
+UNIT_ATTRIBUTE = "fuse.unit"
+"""Name of the attribute that says which unit runs an op."""
+REASON_ATTRIBUTE = "fuse.hardware_reason"
+"""Name of the attribute that says why an op, or the first op of a called function, joined no earlier group."""
+
+
+@irdl_op_definition
+class HardwareOp(IRDLOperation):
+    """An accelerator; its parts stand in the region."""
+
+    name = "fuse.hardware"
+
+    sym_name = prop_def(SymbolNameConstraint())
+    source = prop_def(FlatSymbolRefAttrConstr)
+    """The unit where data enters."""
+    max_operands: Integer | None = opt_prop_def(INTEGER)
+    buffer_bytes: Integer | None = opt_prop_def(INTEGER)
+    channel_alignment: Integer | None = opt_prop_def(INTEGER)
+    body = region_def("single_block")
+
+    traits = traits_def(NoTerminator(), IsolatedFromAbove(), SymbolOpInterface(), SymbolTable())
+
+    assembly_format = (
+        "$sym_name `source` $source (`operands` $max_operands^)? (`buffer_bytes` $buffer_bytes^)? "
+        "(`channel_alignment` $channel_alignment^)? attr-dict-with-keyword $body"
+    )
+
+    def verify_(self) -> None:
+        """Report the problem that belongs to no part alone."""
+        template, parts = read_template(self)
+        for problem in template.problems():
+            if id(problem.part) not in parts:
+                raise VerifyException(problem.message)
+
+
+@irdl_op_definition
+class HardwareUnitOp(IRDLOperation):
+    """A unit: its name, its kind, and how many operators it runs in one trip of data."""
+
+    name = "fuse.hardware_unit"
+
+    sym_name = prop_def(SymbolNameConstraint())
+    kind: StringAttr = prop_def(StringAttr)
+    capacity: Integer | None = opt_prop_def(INTEGER)
+    """1, if left out."""
+
+    traits = lazy_traits_def(lambda: (HasParent(HardwareOp), SymbolOpInterface()))
+    assembly_format = "$sym_name `kind` $kind (`capacity` $capacity^)? attr-dict"
+
+    def verify_(self) -> None:
+        """See `verify_part`."""
+        verify_part(self)
+
+
+@irdl_op_definition
+class HardwareLinkOp(IRDLOperation):
+    """A link from one unit to another. The order of links decides between units that are equally near."""
+
+    name = "fuse.hardware_link"
+
+    source = prop_def(FlatSymbolRefAttrConstr)
+    sink = prop_def(FlatSymbolRefAttrConstr)
+
+    traits = lazy_traits_def(lambda: (HasParent(HardwareOp),))
+    assembly_format = "$source `->` $sink attr-dict"
+
+    def verify_(self) -> None:
+        """See `verify_part`."""
+        verify_part(self)
+
+
+@irdl_op_definition
+class HardwareMapOp(IRDLOperation):
+    """An operator, the kinds of units that run it, and a condition."""
+
+    name = "fuse.hardware_map"
+
+    operator: StringAttr = prop_def(StringAttr)
+    kinds: ArrayAttr[StringAttr] = prop_def(ArrayAttr[StringAttr])
+    predicate: StringAttr | None = opt_prop_def(StringAttr)
+
+    traits = lazy_traits_def(lambda: (HasParent(HardwareOp),))
+    assembly_format = "$operator `to` $kinds (`if` $predicate^)? attr-dict"
+
+    def verify_(self) -> None:
+        """See `verify_part`."""
+        verify_part(self)
+
+
+@irdl_op_definition
+class HardwareVirtualOp(IRDLOperation):
+    """An operator that costs nothing."""
+
+    name = "fuse.hardware_virtual"
+
+    operator: StringAttr = prop_def(StringAttr)
+
+    traits = lazy_traits_def(lambda: (HasParent(HardwareOp),))
+    assembly_format = "$operator attr-dict"
+
+    def verify_(self) -> None:
+        """See `verify_part`."""
+        verify_part(self)
+
+
+HARDWARE_OPS: Sequence[type[Operation]] = (
+    HardwareOp,
+    HardwareUnitOp,
+    HardwareLinkOp,
+    HardwareMapOp,
+    HardwareVirtualOp,
+)
+"""The ops of this file."""
+
+PartOp: TypeAlias = HardwareUnitOp | HardwareLinkOp | HardwareMapOp | HardwareVirtualOp
+
+
+def read_template(op: HardwareOp) -> tuple[HardwareTemplate, dict[int, Operation]]:
+    """The template that the op describes, unchecked, and for the `id` of each of its parts the op that says it."""
+    pairs = [(_part(inner), inner) for inner in op.body.block.ops if isinstance(inner, PartOp)]
+    parts = [part for part, _ in pairs]
+    template = HardwareTemplate(
+        op.sym_name.data,
+        op.source.string_value(),
+        tuple(part for part in parts if isinstance(part, HardwareUnit)),
+        tuple(part for part in parts if isinstance(part, HardwareLink)),
+        tuple(part for part in parts if isinstance(part, OperatorMapping)),
+        tuple(part for part in parts if isinstance(part, VirtualOperator)),
+        HardwareLimits(*(_integer(each, 0) for each in (op.max_operands, op.buffer_bytes, op.channel_alignment))),
+    )
+    return template, {id(part): inner for part, inner in pairs}
+
+
+def _part(op: PartOp) -> TemplatePart:
+    match op:
+        case HardwareUnitOp():
+            return HardwareUnit(op.sym_name.data, op.kind.data, _integer(op.capacity, 1))
+        case HardwareLinkOp():
+            return HardwareLink(op.source.string_value(), op.sink.string_value())
+        case HardwareMapOp():
+            kinds = tuple(kind.data for kind in op.kinds)
+            return OperatorMapping(
+                op.operator.data, kinds, Predicate.ALWAYS if op.predicate is None else op.predicate.data
+            )
+        case HardwareVirtualOp():
+            return VirtualOperator(op.operator.data)
+
+
+def _integer(attribute: Integer | None, default: int) -> int:
+    return default if attribute is None else attribute.value.data
+
+
+def verify_part(op: PartOp) -> None:
+    """Report the first problem of the template that is about this op.
+
+    Raises:
+        VerifyException: There is one.
+    """
+    parent = op.parent_op()
+    if not isinstance(parent, HardwareOp):
+        return
+    template, parts = read_template(parent)
+    for problem in template.problems():
+        if parts.get(id(problem.part)) is op:
+            raise VerifyException(problem.message)
+
+
+def hardware_op(template: HardwareTemplate) -> HardwareOp:
+    """The template as IR."""
+    limits = template.limits
+    sizes = {
+        "max_operands": limits.operands,
+        "buffer_bytes": limits.buffer_bytes,
+        "channel_alignment": limits.channel_alignment,
+    }
+    return HardwareOp.create(
+        properties={
+            "sym_name": StringAttr(template.name),
+            "source": SymbolRefAttr(template.source),
+            **{name: IntegerAttr(size, i64) for name, size in sizes.items() if size},
+        },
+        regions=[Region(Block(_part_ops(template)))],
+    )
+
+
+def _part_ops(template: HardwareTemplate) -> list[Operation]:
+    ops: list[Operation] = []
+    for unit in template.units:
+        properties: dict[str, Attribute] = {"sym_name": StringAttr(unit.name), "kind": StringAttr(unit.kind)}
+        if unit.capacity != 1:
+            properties["capacity"] = IntegerAttr(unit.capacity, i64)
+        ops.append(HardwareUnitOp.create(properties=properties))
+    for link in template.links:
+        ends = {"source": SymbolRefAttr(link.source), "sink": SymbolRefAttr(link.sink)}
+        ops.append(HardwareLinkOp.create(properties=ends))
+    for row in template.mappings:
+        properties = {
+            "operator": StringAttr(row.operator),
+            "kinds": ArrayAttr([StringAttr(kind) for kind in row.kinds]),
+        }
+        if row.predicate != Predicate.ALWAYS:
+            properties["predicate"] = StringAttr(row.predicate)
+        ops.append(HardwareMapOp.create(properties=properties))
+    for each in template.virtual:
+        ops.append(HardwareVirtualOp.create(properties={"operator": StringAttr(each.operator)}))
+    return ops

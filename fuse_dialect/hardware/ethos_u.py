@@ -1,0 +1,56 @@
+"""Arm Ethos-U in the manner of Vela's pass packing: one main operation a pass, and an activation after it.
+
+A main operation is a product or a pool, on the MAC unit, or an elementwise operation, on a unit of its own; no link
+joins the two, so a pass has one of them. Sigmoid and tanh are table look-ups that no main operation may precede
+(`npu_post_fuse_limited_ops`), so they hang off the source alone. Bias is part of Vela's convolutions; here it is the
+unit behind the MAC unit. What only re-addresses memory (`memory_only_ops`) is virtual.
+
+Differs from Vela: a pass may have several results, where Vela joins only what has a single consumer.
+
+Source: https://github.com/nxp-imx/ethos-u-vela, ethosu/vela/pass_packing.py, `test_sequence` (a mirror of Arm's Vela).
+"""
+
+from fuse_dialect.hardware.template import (
+    HardwareLimits,
+    HardwareTemplate,
+    Predicate,
+    links,
+    mapped,
+    units,
+    virtual,
+)
+
+ETHOS_U = HardwareTemplate(
+    name="ethos-u",
+    source="dma",
+    units=units(
+        ("dma", "dma"),
+        ("mac", "mac"),
+        ("elementwise", "elementwise"),
+        ("lut", "lut"),
+        ("bias", "bias"),
+        ("activation", "activation"),
+    ),
+    links=links(
+        ("dma", "mac"),
+        ("dma", "elementwise"),
+        ("dma", "lut"),
+        ("mac", "bias"),
+        ("bias", "activation"),
+        ("elementwise", "activation"),
+    ),
+    mappings=(
+        *mapped("mac", ["fuse.conv2d", "fuse.conv2d_transpose", "fuse.dense"]),
+        *mapped("mac", ["fuse.max_pool2d", "fuse.avg_pool2d", "fuse.global_avg_pool2d"]),
+        *mapped("mac", ["fuse.resize2d"]),
+        *mapped("bias", ["fuse.bias_add"]),
+        *mapped("bias", ["fuse.add"], Predicate.BIAS),
+        *mapped("elementwise", ["fuse.add", "fuse.subtract", "fuse.multiply", "fuse.minimum", "fuse.maximum"]),
+        *mapped("elementwise", ["fuse.abs", "fuse.leaky_relu"]),
+        *mapped("activation", ["fuse.relu"]),
+        *mapped("activation", ["fuse.clip"], Predicate.MIN_ZERO),
+        *mapped("lut", ["fuse.sigmoid", "fuse.tanh"]),
+    ),
+    virtual=virtual("fuse.reshape", "fuse.batch_flatten", "fuse.expand_dims", "fuse.squeeze"),
+    limits=HardwareLimits(operands=4),  # IFM, IFM2, weights and biases
+)

@@ -1,0 +1,237 @@
+"""What an accelerator's pipeline looks like: units, the links between them, and which operators they run.
+
+A template is data and knows nothing of compilers. Data enters a trip at the source and follows links; a unit on the
+way either runs operators or lets the data pass. `HardwareTemplate.problems` says what is wrong with a template, and
+about which part; the same rules hold for templates written in Python and for those written as IR.
+
+The idea of fusing onto a graph of hardware units is that of the OPU compiler (https://github.com/OPU-Lab/opu-compiler).
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+
+class Predicate(StrEnum):
+    """Conditions that a mapping may put on an operator, besides its name."""
+
+    ALWAYS = "always"
+    """No condition."""
+    BIAS = "bias"
+    """An operand is a constant, or is broadcast: a bias or a scale rather than a second feature map."""
+    RESIDUAL = "residual"
+    """All operands are computed values, of the shape of the result."""
+    SCALAR = "scalar"
+    """An operand is a constant of one element."""
+    NEAREST = "nearest"
+    """The interpolation takes the nearest element."""
+    UNGROUPED = "ungrouped"
+    """The convolution has one group."""
+    MIN_ZERO = "min-zero"
+    """The lower bound is zero: relu6 and its relatives."""
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareUnit:
+    """One unit of the pipeline."""
+
+    name: str
+    kind: str
+    """What the unit can do; mappings name kinds, and several units may have the same."""
+    capacity: int = 1
+    """Operators that it runs during one trip of data."""
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareLink:
+    """A wire from one unit to the next. Of units that are equally near, that of the earlier link is taken."""
+
+    source: str
+    sink: str
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorMapping:
+    """An operator and the kinds of units that run it; several rows for one operator add up."""
+
+    operator: str
+    """Name of the op: `fuse.conv2d`, or any name of another dialect."""
+    kinds: tuple[str, ...]
+    predicate: str = Predicate.ALWAYS
+
+
+@dataclass(frozen=True, slots=True)
+class VirtualOperator:
+    """An operator that costs nothing, because it only changes how memory is addressed."""
+
+    operator: str
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareLimits:
+    """Bounds of one group; 0 is no limit. A size that is not known exceeds every limit on it."""
+
+    operands: int = 0
+    """Most values that a group reads from memory, constants included."""
+    buffer_bytes: int = 0
+    """Most bytes of a value that goes from one unit to the next."""
+    channel_alignment: int = 0
+    """Channels of every product (convolution, dense) must be a multiple of this."""
+
+
+TemplatePart: TypeAlias = HardwareUnit | HardwareLink | OperatorMapping | VirtualOperator
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateProblem:
+    """Something wrong with a template."""
+
+    message: str
+    part: TemplatePart | None = None
+    """The very part that is wrong; `None` for the template as a whole."""
+
+
+class TemplateError(ValueError):
+    """A template that cannot be used."""
+
+    def __init__(self, template: "HardwareTemplate", problem: TemplateProblem):
+        super().__init__(f"hardware template '{template.name}': {problem.message}")
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareTemplate:
+    """An accelerator.
+
+    Example:
+        >>> template = HardwareTemplate(
+        ...     name="tiny",
+        ...     source="mac",
+        ...     units=(HardwareUnit("mac", "mac"), HardwareUnit("act", "activation")),
+        ...     links=(HardwareLink("mac", "act"),),
+        ...     mappings=(OperatorMapping("fuse.conv2d", ("mac",)), OperatorMapping("fuse.relu", ("activation",))),
+        ... )
+        >>> template.validate()
+    """
+
+    name: str
+    source: str
+    """Name of the unit where data enters; a search for the first operator of a group starts at it."""
+    units: tuple[HardwareUnit, ...]
+    links: tuple[HardwareLink, ...] = ()
+    mappings: tuple[OperatorMapping, ...] = ()
+    virtual: tuple[VirtualOperator, ...] = ()
+    limits: HardwareLimits = HardwareLimits()
+
+    def validate(self) -> None:
+        """Check the template.
+
+        Raises:
+            TemplateError: It has a problem; the first one is named.
+        """
+        problem = next(self.problems(), None)
+        if problem is not None:
+            raise TemplateError(self, problem)
+
+    def problems(self) -> Iterator[TemplateProblem]:
+        """Everything that is wrong with the template, in the order of its parts."""
+        if not self.units:
+            yield TemplateProblem("expects at least one unit, got none")
+        names = {unit.name for unit in self.units}
+        if self.units and self.source not in names:
+            yield TemplateProblem(f"expects the source to be one of its units, got '{self.source}'")
+        for name in ("operands", "buffer_bytes", "channel_alignment"):
+            if getattr(self.limits, name) < 0:
+                yield TemplateProblem(f"expects limit '{name}' of 0 or more, got {getattr(self.limits, name)}")
+        yield from self._unit_problems()
+        yield from self._link_problems(names)
+        yield from self._mapping_problems()
+
+    def _unit_problems(self) -> Iterator[TemplateProblem]:
+        reachable = self.reachable_units()
+        seen: set[str] = set()
+        for unit in self.units:
+            if unit.name in seen:
+                yield TemplateProblem(f"expects unit names to differ, got '{unit.name}' twice", unit)
+            elif unit.name not in reachable and self.source in {each.name for each in self.units}:
+                yield TemplateProblem(f"expects a way from source '{self.source}' to unit '{unit.name}'", unit)
+            seen.add(unit.name)
+            if not unit.kind:
+                yield TemplateProblem(f"expects a kind of unit '{unit.name}', got ''", unit)
+            if unit.capacity < 1:
+                yield TemplateProblem(f"expects unit '{unit.name}' of capacity 1 or more, got {unit.capacity}", unit)
+
+    def _link_problems(self, names: set[str]) -> Iterator[TemplateProblem]:
+        seen: set[HardwareLink] = set()
+        for link in self.links:
+            for end in (link.source, link.sink):
+                if end not in names:
+                    yield TemplateProblem(f"expects a link between units, got '{end}', which is none", link)
+            if link in seen:
+                yield TemplateProblem(f"expects links to differ, got '{link.source}' to '{link.sink}' twice", link)
+            seen.add(link)
+
+    def _mapping_problems(self) -> Iterator[TemplateProblem]:
+        kinds = {unit.kind for unit in self.units}
+        seen: set[tuple[str, str]] = set()
+        for row in self.mappings:
+            if not row.kinds:
+                yield TemplateProblem(f"expects '{row.operator}' to be mapped to a kind of unit, got nothing", row)
+            unknown = next((kind for kind in row.kinds if kind not in kinds), None)
+            if unknown is not None:
+                yield TemplateProblem(f"expects the kind of a unit for '{row.operator}', got '{unknown}'", row)
+            if row.predicate not in set(Predicate):
+                known = ", ".join(Predicate)
+                yield TemplateProblem(f"expects a predicate among {known}, got '{row.predicate}'", row)
+            if (row.operator, row.predicate) in seen:
+                yield TemplateProblem(f"expects one row for '{row.operator}' if '{row.predicate}', got two", row)
+            seen.add((row.operator, row.predicate))
+        counts = Counter(each.operator for each in self.virtual)
+        mapped = {row.operator for row in self.mappings}
+        for each in self.virtual:
+            if each.operator in mapped:
+                yield TemplateProblem(f"expects '{each.operator}' to be virtual or mapped, got both", each)
+            if counts[each.operator] > 1:
+                yield TemplateProblem(f"expects virtual operators to differ, got '{each.operator}' twice", each)
+
+    def successors(self) -> dict[str, list[str]]:
+        """For each unit those that its links lead to, in the order of the links."""
+        successors: dict[str, list[str]] = {unit.name: [] for unit in self.units}
+        for link in self.links:
+            if link.source in successors and link.sink in successors:
+                successors[link.source].append(link.sink)
+        return successors
+
+    def reachable_units(self) -> set[str]:
+        """Units that data from the source can come to."""
+        successors = self.successors()
+        reached: set[str] = set()
+        pending: list[str] = [self.source] if self.source in successors else []
+        while pending:
+            unit = pending.pop()
+            if unit not in reached:
+                reached.add(unit)
+                pending.extend(successors[unit])
+        return reached
+
+
+def units(*rows: tuple[str, str]) -> tuple[HardwareUnit, ...]:
+    """Units of capacity 1 from pairs of name and kind."""
+    return tuple(HardwareUnit(name, kind) for name, kind in rows)
+
+
+def links(*rows: tuple[str, str]) -> tuple[HardwareLink, ...]:
+    """Links from pairs of names."""
+    return tuple(HardwareLink(source, sink) for source, sink in rows)
+
+
+def virtual(*operators: str) -> tuple[VirtualOperator, ...]:
+    """Virtual operators from names."""
+    return tuple(VirtualOperator(operator) for operator in operators)
+
+
+def mapped(kind: str, operators: Sequence[str], predicate: str = Predicate.ALWAYS) -> tuple[OperatorMapping, ...]:
+    """One mapping to `kind` for each operator."""
+    return tuple(OperatorMapping(operator, (kind,), predicate) for operator in operators)

@@ -28,6 +28,8 @@ FUSE_UNIVERSE = Universe(
     },
     all_passes={
         "fuse-ops": _lazy("fuse_dialect.transforms.fuse_ops:FuseOpsPass"),
+        "defuse-ops": _lazy("fuse_dialect.transforms.defuse_ops:DefuseOpsPass"),
+        "extract-primitives": _lazy("fuse_dialect.transforms.extract_primitives:ExtractPrimitivesPass"),
         "simplify-inference": _lazy("fuse_dialect.transforms.simplify_inference:SimplifyInferencePass"),
     },
     all_targets={},

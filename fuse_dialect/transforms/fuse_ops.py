@@ -57,11 +57,15 @@ class FuseOpsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Fuse the operators of all functions of the module."""
-        primitives = Primitives(op, self.dedup)
+        primitives: dict[Block, Primitives] = {}
         for function in [inner for inner in op.walk() if isinstance(inner, func.FuncOp)]:
             if function.is_declaration or {PRIMITIVE_ATTRIBUTE, COMPILER_ATTRIBUTE} & function.attributes.keys():
                 continue
-            self.fuse_function(function, primitives)
+            symbols = function.parent
+            assert symbols is not None, "a function inside a module stands in a block"
+            if symbols not in primitives:
+                primitives[symbols] = Primitives(symbols, self.dedup)
+            self.fuse_function(function, primitives[symbols])
 
     def fuse_function(self, function: func.FuncOp, primitives: Primitives) -> None:
         """Fuse the operators of one function."""

@@ -21,6 +21,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from fuse_dialect.dialect.opaque import StopFusionOp
 from fuse_dialect.transforms.group import Group
 from fuse_dialect.transforms.primitives import Primitives
+from fuse_dialect.transforms.rewiring import replace_operands
 
 PRIMITIVE_ATTRIBUTE = "primitive"
 """Name of the unit attribute that marks an outlined function."""
@@ -88,10 +89,10 @@ def _move_into_function(name: str, group: Group) -> func.FuncOp:
         inner[value] = argument
     for op in group.ops:
         op.detach()
-        _rewire(op, inner)
+        replace_operands(op, inner)
         for region in op.regions:
             for nested in region.walk():
-                _rewire(nested, inner)
+                replace_operands(nested, inner)
     body.add_ops(_with_embedded_constants(group, inner))
     body.add_op(func.ReturnOp.create(operands=group.results))
     return func.FuncOp.create(
@@ -118,14 +119,8 @@ def _with_embedded_constants(group: Group, inner: dict[SSAValue, SSAValue]) -> S
         copies.append(copy)
         inner[constant.results[0]] = copy.results[0]
     for op in group.ops:
-        _rewire(op, inner)
+        replace_operands(op, inner)
     return (*copies, *group.ops)
-
-
-def _rewire(op: Operation, replacement: dict[SSAValue, SSAValue]) -> None:
-    """Put new operands in the place of old ones, at once: one by one costs the number of operands each time."""
-    if any(value in replacement for value in op.operands):
-        op.operands = [replacement.get(value, value) for value in op.operands]
 
 
 def _remove_stop_fusion(function: func.FuncOp, replacement: dict[SSAValue, SSAValue]) -> None:
@@ -139,4 +134,4 @@ def _remove_stop_fusion(function: func.FuncOp, replacement: dict[SSAValue, SSAVa
 
 def _replace_operands(function: func.FuncOp, replacement: dict[SSAValue, SSAValue]) -> None:
     for op in function.walk():
-        _rewire(op, replacement)
+        replace_operands(op, replacement)

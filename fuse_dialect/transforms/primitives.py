@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from io import StringIO
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import StringAttr, SymbolRefAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.printer import Printer
 
 from fuse_dialect.analysis.build_graph import is_constant
@@ -20,7 +20,8 @@ LONGEST_NAME = 80
 class Primitives:
     """The primitive functions of one module: what exists, under which name, and with which structure."""
 
-    module: ModuleOp
+    symbols: Block
+    """The body of the module."""
     dedup: bool = True
     _names: set[str] = field(default_factory=set)
     _next_suffix: dict[str, int] = field(default_factory=dict)
@@ -29,7 +30,7 @@ class Primitives:
     _numbers_by_identity: dict[int, tuple[Attribute, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for op in self.module.walk():
+        for op in self.symbols.walk():
             symbol = op.properties.get("sym_name") or op.attributes.get("sym_name")
             if isinstance(symbol, StringAttr):
                 self._names.add(symbol.data)

@@ -1,0 +1,179 @@
+"""`defuse-ops`: put the ops of primitive functions back where they are called; the inverse of `fuse-ops`.
+
+1. A call of a function with the attribute `primitive` is replaced by the ops of the function, right where it stood.
+   Primitives that call primitives are resolved from the innermost on; those on a cycle of calls stay.
+2. A private primitive that nothing refers to any more is removed.
+3. The op that gives a call's result takes the location and the name of the call, which are those that it had before
+   fusion. All other ops have the locations of the primitive: groups that share one primitive share these too.
+
+`fuse-ops` and then `defuse-ops` give back the same ops with the same attributes, wired alike. Not the same are the
+names of values, the order of pure ops within a block, and what `fuse-ops` removes: pure ops that nothing reads, and
+`fuse.stop_fusion`. After `link-params=true`, every primitive has its own copy of a constant.
+
+Source: TVM `DefuseOps`, src/relay/transforms/defuse_ops.cc (v0.18).
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, SymbolRefAttr, UnknownLoc
+from xdsl.ir import Attribute, Operation, OpResult, ParametrizedAttribute, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.traits import SymbolTable
+
+from fuse_dialect.analysis.build_graph import check_ssa_order
+from fuse_dialect.transforms.outline import PRIMITIVE_ATTRIBUTE
+from fuse_dialect.transforms.rewiring import replace_operands
+
+
+@dataclass(frozen=True)
+class DefuseOpsPass(ModulePass):
+    """Inline every call of a primitive function, and remove primitives that nobody calls any more."""
+
+    name = "defuse-ops"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Undo the fusion of all functions of the module.
+
+        Raises:
+            OpError: A block with calls of primitives is not in SSA order.
+
+        Complexity: O(ops + operands) of the result.
+        """
+        for module in [inner for inner in op.walk() if isinstance(inner, ModuleOp)]:
+            _Defusion(module).run()
+
+
+def callee(call: func.CallOp) -> str:
+    """Name of the function that is called."""
+    return call.callee.root_reference.data
+
+
+class _Defusion:
+    """The calls of one module, not of those inside it: each has symbols of its own."""
+
+    def __init__(self, module: ModuleOp):
+        self.calls: dict[Operation, list[func.CallOp]] = {
+            op: [inner for inner in op.walk() if type(inner) is func.CallOp]
+            for op in module.ops
+            if not op.has_trait(SymbolTable, value_if_unregistered=False)
+        }
+        """For each op of the module the calls inside."""
+        candidates = {op.sym_name.data: op for op in self.calls if isinstance(op, func.FuncOp) and _can_be_inlined(op)}
+        self.primitives = self._innermost_first(candidates)
+        """What will be inlined, by name; whatever a primitive calls stands before it."""
+        self.calls_left = Counter(callee(call) for calls in self.calls.values() for call in calls)
+        self.pinned = _other_references(module)
+
+    def _innermost_first(self, candidates: Mapping[str, func.FuncOp]) -> dict[str, func.FuncOp]:
+        """The candidates that are on no cycle of calls and reach none, each after those that it calls.
+
+        Source: A. B. Kahn, "Topological sorting of large networks", https://doi.org/10.1145/368996.369025.
+        """
+        callers: dict[str, list[str]] = {name: [] for name in candidates}
+        waiting = dict.fromkeys(candidates, 0)
+        for name, function in candidates.items():
+            for inner in dict.fromkeys(callee(call) for call in self.calls[function]):
+                if inner in candidates:
+                    callers[inner].append(name)
+                    waiting[name] += 1
+        ordered = [name for name, count in waiting.items() if count == 0]
+        for name in ordered:
+            for caller in callers[name]:
+                waiting[caller] -= 1
+                if waiting[caller] == 0:
+                    ordered.append(caller)
+        return {name: candidates[name] for name in ordered}
+
+    def run(self) -> None:
+        """Inline in the primitives, innermost first, and then everywhere else; remove what is left over."""
+        inlined = set(self.primitives.values())
+        for op in (*self.primitives.values(), *(op for op in self.calls if op not in inlined)):
+            self._inline_calls(op)
+        for name, function in self.primitives.items():
+            if self._is_private(name) and self.calls_left[name] == 0:
+                function.detach()
+                function.erase()
+
+    def _is_private(self, name: str) -> bool:
+        """Whether nothing but the calls of the module refers to the primitive."""
+        visibility = self.primitives[name].sym_visibility
+        return visibility is not None and visibility.data == "private" and name not in self.pinned
+
+    def _inline_calls(self, op: Operation) -> None:
+        """Inline all calls of primitives inside `op`."""
+        calls = [call for call in self.calls[op] if callee(call) in self.primitives]
+        for block in dict.fromkeys(call.parent for call in calls):
+            assert block is not None, "a call that was found inside an op stands in a block"
+            check_ssa_order(block)
+        replacement: dict[SSAValue, SSAValue] = {}
+        for call in calls:
+            name = callee(call)
+            self.calls_left[name] -= 1
+            _inline(
+                call, self.primitives[name], replacement, moves=self._is_private(name) and not self.calls_left[name]
+            )
+        if replacement:
+            for inner in op.walk():
+                replace_operands(inner, replacement)
+        for call in calls:
+            call.drop_all_references()
+
+
+def _can_be_inlined(function: func.FuncOp) -> bool:
+    """Whether a call of the function can be replaced by its ops."""
+    blocks = function.body.blocks
+    return (
+        PRIMITIVE_ATTRIBUTE in function.attributes and len(blocks) == 1 and isinstance(blocks[0].last_op, func.ReturnOp)
+    )
+
+
+def _inline(call: func.CallOp, function: func.FuncOp, replacement: dict[SSAValue, SSAValue], *, moves: bool) -> None:
+    """Put the ops of the function, or copies of them, in the place of the call; `replacement` gets the new values."""
+    body = function.body.block
+    *ops, terminator = body.ops
+    values: dict[SSAValue, SSAValue] = {
+        arg: replacement.get(value, value) for arg, value in zip(body.args, call.operands, strict=True)
+    }
+    if moves:
+        for op in ops:
+            op.detach()
+        replacement.update(values)
+    else:
+        ops = [op.clone(values) if op.regions else op.clone_without_regions(values) for op in ops]
+    block = call.parent
+    assert block is not None, "each call is inlined once"
+    block.insert_ops_before(ops, call)
+    for old, result in zip(terminator.operands, call.results, strict=True):
+        new = replacement[result] = values.get(old, old)
+        if isinstance(old, OpResult) and isinstance(new, OpResult):
+            new.name_hint = result.name_hint or new.name_hint
+            if not isinstance(call.location, UnknownLoc):
+                new.op.location = call.location
+    call.detach()
+
+
+def _other_references(module: ModuleOp) -> set[str]:
+    """Names that ops other than calls refer to."""
+    seen: dict[int, Attribute] = {}
+    for op in module.walk():
+        seen.update((id(attribute), attribute) for attribute in op.attributes.values())
+        if type(op) is not func.CallOp:
+            seen.update((id(attribute), attribute) for attribute in op.properties.values())
+    names: set[str] = set()
+    pending = list(seen.values())
+    while pending:
+        attribute = pending.pop()
+        if isinstance(attribute, SymbolRefAttr):
+            names.add(attribute.root_reference.data)
+        elif isinstance(attribute, ParametrizedAttribute):
+            pending.extend(attribute.parameters)
+        elif isinstance(attribute, ArrayAttr):
+            pending.extend(cast(ArrayAttr[Attribute], attribute))
+        elif isinstance(attribute, DictionaryAttr):
+            pending.extend(attribute.data.values())
+    return names

@@ -30,6 +30,8 @@ FUSE_UNIVERSE = Universe(
         "fuse-ops": _lazy("fuse_dialect.transforms.fuse_ops:FuseOpsPass"),
         "defuse-ops": _lazy("fuse_dialect.transforms.defuse_ops:DefuseOpsPass"),
         "extract-primitives": _lazy("fuse_dialect.transforms.extract_primitives:ExtractPrimitivesPass"),
+        "fuse-ops-hw": _lazy("fuse_dialect.transforms.fuse_ops_hw:FuseOpsHwPass"),
+        "insert-hardware": _lazy("fuse_dialect.transforms.insert_hardware:InsertHardwarePass"),
         "simplify-inference": _lazy("fuse_dialect.transforms.simplify_inference:SimplifyInferencePass"),
     },
     all_targets={},

@@ -1,9 +1,9 @@
 """The groups of a fusion plan as ops: what moves, what it reads and what it gives."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from fuse_dialect.analysis.build_graph import BlockGraph, Role, is_constant, read_values
 from fuse_dialect.analysis.partition import FusionPlan
@@ -20,9 +20,13 @@ class Group:
     arguments: Sequence[SSAValue]
     """Values that the ops read from outside the group, in the order in which the numbered ops first read them."""
     results: Sequence[SSAValue]
-    """Values of the root that something reads."""
+    """Values that something outside reads; those of `fuse-ops` are all of the root."""
     embedded: Sequence[Operation] = ()
     """Constants from outside that the group gets a copy of instead of an argument."""
+    function_attributes: Mapping[str, Attribute] = field(default_factory=dict[str, Attribute])
+    """What the function is marked with besides `primitive`."""
+    call_attributes: Mapping[str, Attribute] = field(default_factory=dict[str, Attribute])
+    """What is known about this group alone, even if it shares its function."""
 
 
 @dataclass(slots=True)

@@ -27,13 +27,16 @@ PRIMITIVE_ATTRIBUTE = "primitive"
 """Name of the unit attribute that marks an outlined function."""
 
 
-def outline(function: func.FuncOp, groups: Sequence[Group], primitives: Primitives) -> None:
+def outline(
+    function: func.FuncOp, groups: Sequence[Group], primitives: Primitives, *, keep_barriers: bool = False
+) -> None:
     """Move each group of `function` into a primitive function, and leave a call in its place.
 
     Args:
         function: The function that holds the groups; new functions follow it in its block.
         groups: Groups of all blocks of the function, those of one block in block order of their roots.
         primitives: The module's primitive functions; it grows.
+        keep_barriers: Whether `fuse.stop_fusion` stays, for a later pass.
 
     Complexity: O(ops + operands).
     """
@@ -53,7 +56,8 @@ def outline(function: func.FuncOp, groups: Sequence[Group], primitives: Primitiv
                 op.detach()
             shared.extend(group.ops)
         call.properties["callee"] = callee
-    _remove_stop_fusion(function, replacement)
+    if not keep_barriers:
+        _remove_stop_fusion(function, replacement)
     _replace_operands(function, replacement)
     for op in shared:
         op.drop_all_references()
@@ -70,6 +74,7 @@ def _call_of(group: Group, replacement: dict[SSAValue, SSAValue]) -> func.CallOp
     call = func.CallOp.create(
         operands=[replacement.get(value, value) for value in group.arguments],
         result_types=[value.type for value in group.results],
+        attributes=dict(group.call_attributes),
         location=group.root.location,
     )
     for old, new in zip(group.results, call.results, strict=True):
@@ -103,7 +108,7 @@ def _move_into_function(name: str, group: Group) -> func.FuncOp:
             ),
             "sym_visibility": StringAttr("private"),
         },
-        attributes={PRIMITIVE_ATTRIBUTE: UnitAttr()},
+        attributes={PRIMITIVE_ATTRIBUTE: UnitAttr(), **group.function_attributes},
         regions=[Region(body)],
         location=group.root.location,
     )

@@ -1,0 +1,161 @@
+"""`fuse-ops-hw`: group operators into trips of data through an accelerator, and outline each as a primitive function.
+
+For every function that is not primitive itself, and for every block in it:
+
+1. build the graph of what the template's units could run (`build_hardware_graph.py`);
+2. group it (`analysis/hardware_plan.py`), or replay the OPU article (`analysis/strict_opu.py`);
+3. outline the groups (`outline.py`); constants are copied into the functions, and several results are allowed.
+
+A function carries `fuse.hardware = "opu"` and each op that a unit runs `fuse.unit = "ipa"`. Ops that no unit runs
+stay, and `fuse.hardware_reason` says why, as it does on the call of a group whose first operator could not join one of
+its producers. `fuse-ops` may follow and fuses what has stayed.
+
+Source: https://github.com/OPU-Lab/opu-compiler, frontend/src/relay/pass/fuse_ops_hw.cc.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.passes import ModulePass
+
+from fuse_dialect.analysis.build_graph import is_constant, read_values
+from fuse_dialect.analysis.hardware_plan import HardwareGroup, HardwarePlan, plan_hardware
+from fuse_dialect.analysis.strict_opu import StrictPlan, replay_opu
+from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.dialect.hardware import HARDWARE_ATTRIBUTE, REASON_ATTRIBUTE, UNIT_ATTRIBUTE
+from fuse_dialect.dialect.pattern_kinds import op_name
+from fuse_dialect.hardware.template import HardwareTemplate
+from fuse_dialect.transforms.build_hardware_graph import BlockHardwareGraph, build_hardware_graph, is_read_outside
+from fuse_dialect.transforms.fuse_ops import COMPILER_ATTRIBUTE, fusible_blocks
+from fuse_dialect.transforms.gather_ops import gather_ops
+from fuse_dialect.transforms.group import Group
+from fuse_dialect.transforms.hardware_file import find_template
+from fuse_dialect.transforms.outline import PRIMITIVE_ATTRIBUTE, outline
+from fuse_dialect.transforms.primitives import Primitives
+
+
+@dataclass(frozen=True)
+class FuseOpsHwPass(ModulePass):
+    """Group operators into trips of data through an accelerator."""
+
+    name = "fuse-ops-hw"
+
+    template: str = "opu"
+    """Symbol of a `fuse.hardware` op, name of a shipped template, or path of an MLIR file with one such op."""
+    strict_opu: bool = False
+    """Replay the algorithm of the OPU article, its mistakes included; what is no program then is an error."""
+    dedup: bool = True
+    """Let groups of the same structure share one primitive."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Fuse the operators of all functions of the module."""
+        template = find_template(self.template, op, ctx)
+        primitives: dict[Block, Primitives] = {}
+        for function in [inner for inner in op.walk() if isinstance(inner, func.FuncOp)]:
+            if function.is_declaration or {PRIMITIVE_ATTRIBUTE, COMPILER_ATTRIBUTE} & function.attributes.keys():
+                continue
+            symbols = function.parent
+            assert symbols is not None, "a function inside a module stands in a block"
+            if symbols not in primitives:
+                primitives[symbols] = Primitives(symbols, self.dedup)
+            self.fuse_function(function, template, primitives[symbols])
+
+    def fuse_function(self, function: func.FuncOp, template: HardwareTemplate, primitives: Primitives) -> None:
+        """Fuse the operators of one function."""
+        groups: list[Group] = []
+        for block in list(fusible_blocks(function)):
+            block_graph = build_hardware_graph(block, template)
+            for dead in reversed(block_graph.dead):
+                dead.detach()
+                dead.drop_all_references()
+            groups.extend(self.fuse_block(block_graph, template))
+        outline(function, groups, primitives, keep_barriers=True)
+
+    def fuse_block(self, block_graph: BlockHardwareGraph, template: HardwareTemplate) -> list[Group]:
+        """Plan the groups of one block, annotate its ops, and bring those of each group together."""
+        if self.strict_opu:
+            strict = replay_opu(block_graph.graph, template)
+            _check_strict(block_graph, strict)
+            plan = HardwarePlan(strict.groups, strict.unit_of, [None] * len(strict.unit_of))
+            roots: Sequence[int | None] = strict.roots
+        else:
+            plan = plan_hardware(block_graph.graph, template)
+            roots = [None] * len(plan.groups)
+        place = {op: index for index, op in enumerate(block_graph.block.ops)}
+        groups = [
+            _group(block_graph, plan, group, root, template.name, place)
+            for group, root in zip(plan.groups, roots, strict=True)
+        ]
+        _annotate(block_graph, plan)
+        gather_ops(block_graph.block, [group.ops for group in groups])
+        place = {op: index for index, op in enumerate(block_graph.block.ops)}
+        groups.sort(key=lambda group: place[group.root])
+        return groups
+
+
+def _check_strict(block_graph: BlockHardwareGraph, plan: StrictPlan) -> None:
+    """Report what makes the replayed groups no program.
+
+    Raises:
+        OpError: Something does.
+    """
+    if plan.problem is not None:
+        op = block_graph.ops[plan.problem.node]
+        assert op is not None, "problems are about ops"
+        hint = "without strict-opu=true the groups are always well formed"
+        raise OpError(op, f"'{op_name(op)}' op {plan.problem.message}", hint)
+
+
+def _annotate(block_graph: BlockHardwareGraph, plan: HardwarePlan) -> None:
+    """Write units on the ops, and reasons on those that stay outside."""
+    grouped = {number for group in plan.groups for number in group.nodes}
+    for number, op in enumerate(block_graph.ops):
+        unit, refusal = plan.unit_of[number], plan.refusals[number]
+        if op is not None and unit is not None:
+            op.attributes[UNIT_ATTRIBUTE] = StringAttr(unit)
+        elif op is not None and refusal is not None and number not in grouped:
+            op.attributes[REASON_ATTRIBUTE] = StringAttr(str(refusal))
+
+
+def _group(
+    block_graph: BlockHardwareGraph,
+    plan: HardwarePlan,
+    group: HardwareGroup,
+    root: int | None,
+    template: str,
+    place: Mapping[Operation, int],
+) -> Group:
+    """The group as ops.
+
+    Args:
+        block_graph: What the nodes are.
+        plan: Why its first operator starts a group.
+        group: Numbers of its nodes.
+        root: The node that alone gives results; `None` lets every node.
+        template: Name of the template.
+        place: Where each op stands in the block.
+    """
+    numbered = [op for op in map(block_graph.ops.__getitem__, group.nodes) if op is not None]
+    ops = sorted(numbered, key=place.__getitem__)
+    inside = dict.fromkeys(ops)
+    reads = dict.fromkeys(value for op in numbered for value in read_values(op) if value.owner not in inside)
+    givers = ops if root is None else [op for op in ops if op is block_graph.ops[root]]
+    results = [value for op in givers for value in op.results if is_read_outside(value, block_graph.block, inside)]
+    refusal = plan.refusals[group.walk[0]] if group.walk else None
+    return Group(
+        ops,
+        ops[-1],
+        [value for value in reads if not _is_embedded(value)],
+        results,
+        [value.op for value in reads if isinstance(value, OpResult) and _is_embedded(value)],
+        {HARDWARE_ATTRIBUTE: StringAttr(template)},
+        {} if refusal is None else {REASON_ATTRIBUTE: StringAttr(str(refusal))},
+    )
+
+
+def _is_embedded(value: SSAValue) -> bool:
+    return isinstance(value, OpResult) and is_constant(value.op)

@@ -1,0 +1,114 @@
+"""Finding the hardware template that an option names: in the module, among those of the package, or in a file."""
+
+from difflib import get_close_matches
+from pathlib import Path
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import DiagnosticException, ParseError, PassFailedException
+
+from fuse_dialect.diagnostics import FuseError, SourceLocation
+from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.dialect.fuse import ALL_OPS
+from fuse_dialect.dialect.hardware import HardwareOp, read_template
+from fuse_dialect.hardware.shipped import SHIPPED_TEMPLATES
+from fuse_dialect.hardware.template import HardwareTemplate
+
+
+def find_template(name: str, module: ModuleOp, ctx: Context) -> HardwareTemplate:
+    """The template called `name`; it is valid.
+
+    Args:
+        name: The symbol of a `fuse.hardware` op of the module, or the name of a shipped template, or the path of an
+            MLIR file with one `fuse.hardware` op; the first that exists.
+        module: The module that is compiled.
+        ctx: Dialects, for reading the file.
+
+    Raises:
+        FuseError: There is no such template, or the file is wrong, with its place.
+        OpError: The op of the module names an operator that the dialect does not have.
+    """
+    for op in module.ops:
+        if isinstance(op, HardwareOp) and op.sym_name.data == name:
+            return checked_template(op)
+    if name in SHIPPED_TEMPLATES:
+        return SHIPPED_TEMPLATES[name]
+    if not name.endswith(".mlir"):
+        known = ", ".join(SHIPPED_TEMPLATES)
+        hint = f"there are {known}, the fuse.hardware ops of the module, and files that end in .mlir"
+        raise FuseError(f"no hardware template '{name}'", hint=hint)
+    return read_template_file(name, ctx)
+
+
+def checked_template(op: HardwareOp) -> HardwareTemplate:
+    """The template of a verified op, if the operators of our dialect that it names exist.
+
+    Raises:
+        OpError: One does not.
+    """
+    template, parts = read_template(op)
+    known = {op.name for op in ALL_OPS}
+    for part in (*template.mappings, *template.virtual):
+        if part.operator.startswith("fuse.") and part.operator not in known:
+            close = get_close_matches(part.operator, known, n=1)
+            hint = f"did you mean '{close[0]}'?" if close else None
+            raise OpError(parts[id(part)], f"expects the name of an op, got '{part.operator}'", hint)
+    return template
+
+
+def read_template_file(path: str, ctx: Context) -> HardwareTemplate:
+    """The template of an MLIR file.
+
+    Raises:
+        FuseError: The file cannot be read, is not MLIR, or its template is wrong.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise FuseError(f"cannot read the hardware template: {reason.lower()}", SourceLocation(path)) from error
+    parser = _TemplateParser(ctx.clone(), text, path)
+    try:
+        module = parser.parse_module()
+    except ParseError as error:
+        raise FuseError(error.msg, parser.place(error.span.start)) from error
+    found = [op for op in module.walk() if isinstance(op, HardwareOp)]
+    if len(found) != 1:
+        raise FuseError(f"expects one fuse.hardware op, got {len(found)}", SourceLocation(path))
+    failing: Operation = found[0]
+    try:
+        for failing in (*found[0].body.block.ops, found[0]):
+            failing.verify_()
+        return checked_template(found[0])
+    except OpError as error:
+        raise FuseError(f"'{error.op.name}' op {error}", parser.place_of(error.op), hint=error.hint) from error
+    except (DiagnosticException, PassFailedException) as error:
+        raise FuseError(f"'{failing.name}' op {error}", parser.place_of(failing)) from error
+
+
+class _TemplateParser(Parser):
+    """xDSL's parser, which also remembers where ops begin."""
+
+    def __init__(self, ctx: Context, text: str, name: str) -> None:
+        super().__init__(ctx, text, name)
+        self.file = name
+        self.text = text
+        self.begins: dict[Operation, int] = {}
+
+    def parse_operation(self) -> Operation:
+        """Parse an op and remember its place."""
+        begin = self._current_token.span.start
+        op = super().parse_operation()
+        self.begins[op] = begin
+        return op
+
+    def place(self, offset: int) -> SourceLocation:
+        """Line and column of an offset."""
+        line_start = self.text.rfind("\n", 0, offset) + 1
+        return SourceLocation(self.file, self.text.count("\n", 0, offset) + 1, offset - line_start + 1)
+
+    def place_of(self, op: Operation) -> SourceLocation:
+        """Where the op begins."""
+        return self.place(self.begins[op])

@@ -1,0 +1,17 @@
+"""What tests report besides passing: figures that the closing summary of the run prints."""
+
+import pytest
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print every figure that a test recorded with `record_property`, also when the tests ran in other processes."""
+    figures = [
+        text
+        for report in terminalreporter.stats.get("passed", [])
+        for name, text in getattr(report, "user_properties", [])
+        if name == "figure"
+    ]
+    if figures:
+        terminalreporter.section("figures")
+        for text in figures:
+            terminalreporter.write_line(text)

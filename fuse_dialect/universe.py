@@ -34,6 +34,8 @@ FUSE_UNIVERSE = Universe(
         "insert-hardware": _lazy("fuse_dialect.transforms.insert_hardware:InsertHardwarePass"),
         "simplify-inference": _lazy("fuse_dialect.transforms.simplify_inference:SimplifyInferencePass"),
     },
-    all_targets={},
+    all_targets={
+        "hardware-dot": _lazy("fuse_dialect.targets.hardware_dot:HardwareDotTarget"),
+    },
 )
 """Found through the entry point `xdsl.universe`, see `pyproject.toml`."""

@@ -1,0 +1,121 @@
+"""`-t hardware-dot`: the hardware as a picture, and in it the way that the data of each group takes.
+
+One box for each function that `fuse-ops-hw` has made, with all units and links of its template. Units that run an
+operator are filled and say which, in the order of the trip; the way between them is drawn thick, also through units
+that only let the data pass. A module without such functions gives one box for each `fuse.hardware` op.
+
+The output is DOT; `dot -Tsvg` of Graphviz (https://graphviz.org) draws it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.utils.exceptions import PassFailedException
+from xdsl.utils.target import Target
+
+from fuse_dialect.dialect.hardware import HARDWARE_ATTRIBUTE, UNIT_ATTRIBUTE, HardwareOp, read_template
+from fuse_dialect.dialect.pattern_kinds import op_name
+from fuse_dialect.hardware.shipped import SHIPPED_TEMPLATES
+from fuse_dialect.hardware.template import HardwareTemplate
+
+
+@dataclass(frozen=True)
+class HardwareDotTarget(Target):
+    """A picture of hardware and groups, in the language of Graphviz."""
+
+    name = "hardware-dot"
+
+    function: str = ""
+    """Name of the only function to draw; empty for all."""
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        """Write the graph.
+
+        Raises:
+            PassFailedException: There is nothing to draw, or the template of a function is not known.
+        """
+        described = [read_template(op)[0] for op in module.walk() if isinstance(op, HardwareOp)]
+        templates = {**SHIPPED_TEMPLATES, **{template.name: template for template in described}}
+        boxes = list(self._boxes(module, templates))
+        if not boxes and not self.function:
+            boxes = [_Box(template.name, template, ()) for template in described]
+        if not boxes:
+            if self.function:
+                raise PassFailedException(f"the module has no function '@{self.function}' for hardware")
+            raise PassFailedException("the module has no function for hardware, and describes none")
+        output.write("digraph hardware {\n  rankdir=LR;\n  node [shape=box, style=filled, fillcolor=white];\n")
+        for number, box in enumerate(boxes):
+            output.writelines(f"  {line}\n" for line in box.lines(number))
+        output.write("}\n")
+
+    def _boxes(self, module: ModuleOp, templates: Mapping[str, HardwareTemplate]) -> Iterator["_Box"]:
+        for op in module.walk():
+            if not isinstance(op, func.FuncOp) or self.function not in ("", op.sym_name.data):
+                continue
+            name = op.attributes.get(HARDWARE_ATTRIBUTE)
+            if isinstance(name, StringAttr):
+                if name.data not in templates:
+                    raise PassFailedException(f"no fuse.hardware op describes '{name.data}', of '@{op.sym_name.data}'")
+                units = [(op.attributes.get(UNIT_ATTRIBUTE), op_name(op)) for op in op.walk()]
+                trip = [(unit.data, word) for unit, word in units if isinstance(unit, StringAttr)]
+                yield _Box(f"@{op.sym_name.data}", templates[name.data], trip)
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """One picture of a template."""
+
+    title: str
+    template: HardwareTemplate
+    trip: Sequence[tuple[str, str]]
+    """Unit and operator of each step."""
+
+    def lines(self, number: int) -> Iterator[str]:
+        """The lines of a cluster."""
+        yield f"subgraph cluster_{number} {{"
+        yield f"  label={_quoted(f'{self.title} on {self.template.name}' if self.trip else self.title)};"
+        for unit in self.template.units:
+            steps = [f"{step}. {word}" for step, (name, word) in enumerate(self.trip, 1) if name == unit.name]
+            colour = ", fillcolor=lightblue" if steps else ", fontcolor=gray40" if self.trip else ""
+            capacity = f" x{unit.capacity}" if unit.capacity != 1 else ""
+            label = "\n".join([f"{unit.name} [{unit.kind}{capacity}]", *steps])
+            yield f"  {_quoted(f'{number}.{unit.name}')} [label={_quoted(label)}{colour}];"
+        thick = self.way()
+        for link in self.template.links:
+            ends = f"{_quoted(f'{number}.{link.source}')} -> {_quoted(f'{number}.{link.sink}')}"
+            style = " [penwidth=3]" if (link.source, link.sink) in thick else " [color=gray60]" if self.trip else ""
+            yield f"  {ends}{style};"
+        yield "}"
+
+    def way(self) -> set[tuple[str, str]]:
+        """The links that the data goes along, from the source on."""
+        stops = [self.template.source, *(unit for unit, _ in self.trip)] if self.trip else []
+        links: set[tuple[str, str]] = set()
+        for start, end in zip(stops, stops[1:], strict=False):
+            links.update(shortest_way(self.template, start, end))
+        return links
+
+
+def shortest_way(template: HardwareTemplate, start: str, end: str) -> list[tuple[str, str]]:
+    """The links from one unit to another, fewest first, ties by the order of links; empty for the same unit."""
+    successors = template.successors()
+    came_from: dict[str, str] = {start: start}
+    for unit in (queue := [start]):
+        for sink in successors[unit]:
+            if sink not in came_from:
+                came_from[sink] = unit
+                queue.append(sink)
+    links: list[tuple[str, str]] = []
+    while end != start:
+        links.append((came_from[end], end))
+        end = came_from[end]
+    return links[::-1]
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

@@ -34,7 +34,7 @@ def steps(jobs: int) -> tuple[Step, ...]:
         Step("imports", ("lint-imports",)),
         Step("types", ("basedpyright",)),
         Step("pytest", ("pytest", "-q", "-n", str(jobs))),
-        Step("filecheck", ("lit", "-j", str(jobs), "tests/filecheck")),
+        Step("filecheck", ("lit", "-sv", "-j", str(jobs), "tests/filecheck")),
     )
 
 

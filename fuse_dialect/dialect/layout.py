@@ -71,6 +71,8 @@ class ReshapeOp(MoveOp):
     name = "fuse.reshape"
     traits = traits_def(OpPatternKind(PatternKind.INJECTIVE))
 
+    RESHAPE_ONLY: ClassVar[bool] = True
+
     def infer_types(self) -> None:
         """Nothing: the result type says the shape."""
 
@@ -165,6 +167,8 @@ class SqueezeOp(MoveOp):
     name = "fuse.squeeze"
     traits = traits_def(OpPatternKind(PatternKind.INJECTIVE))
 
+    RESHAPE_ONLY: ClassVar[bool] = True
+
     axes = integers()
     """The axes to drop; empty for all of size 1."""
 
@@ -234,6 +238,8 @@ class BatchFlattenOp(MoveOp):
 
     name = "fuse.batch_flatten"
     traits = traits_def(OpPatternKind(PatternKind.INJECTIVE))
+
+    RESHAPE_ONLY: ClassVar[bool] = True
 
     def infer_types(self) -> Sequence[Attribute]:
         """Two axes."""

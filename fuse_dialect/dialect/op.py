@@ -61,6 +61,8 @@ class FuseOp(IRDLOperation, ABC):
     """Whether all operands and results are ranked tensors; tuples are the exception."""
     OPERANDS_FORM_TUPLE: ClassVar[bool] = False
     """Whether the operands are one tuple to the fusion analysis, as they are in Relay: `concatenate`, `stack`."""
+    RESHAPE_ONLY: ClassVar[bool] = False
+    """Whether the result holds the operand's elements in the same row-major order."""
 
     def __init__(
         self,

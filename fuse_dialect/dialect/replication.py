@@ -89,6 +89,8 @@ class ExpandDimsOp(FuseOp):
 
     name = "fuse.expand_dims"
     traits = traits_def(OpPatternKind(PatternKind.BROADCAST))
+
+    RESHAPE_ONLY: ClassVar[bool] = True
     FLOPS_PER_RESULT_ELEMENT: ClassVar[int] = 0
 
     input = tensor_operand()

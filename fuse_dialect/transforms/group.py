@@ -3,10 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from fuse_dialect.analysis.build_graph import BlockGraph, Role, is_constant, read_values
 from fuse_dialect.analysis.partition import FusionPlan
+from fuse_dialect.dialect.reshapes import RESHAPE_ONLY_ATTRIBUTE, only_reshapes
+from fuse_dialect.dialect.tuples import GetTupleElementOp, TupleOp
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,8 @@ def groups_of(block_graph: BlockGraph, plan: FusionPlan, *, link_params: bool = 
             results = _used_results(root.op) if root.value is None else [root.value]
             embedded = _constants(draft.reads) if link_params else []
             arguments = [v for v in draft.reads if v.owner not in embedded] if embedded else list(draft.reads)
-            groups.append(Group(draft.ops, root.op, arguments, results, embedded))
+            marks = {RESHAPE_ONLY_ATTRIBUTE: UnitAttr()} if _only_reshape(draft.ops) else {}
+            groups.append(Group(draft.ops, root.op, arguments, results, embedded, marks))
     groups.sort(key=lambda group: position[group.root])
     return groups
 
@@ -88,6 +92,11 @@ def _drafts(block_graph: BlockGraph, plan: FusionPlan) -> dict[int, _Draft]:
 
 def _constants(values: Iterable[SSAValue]) -> list[Operation]:
     return [value.op for value in values if isinstance(value, OpResult) and is_constant(value.op)]
+
+
+def _only_reshape(ops: Iterable[Operation]) -> bool:
+    """Whether all operators of a group only reshape; what else it holds computes nothing."""
+    return all(only_reshapes(op) or is_constant(op) or isinstance(op, TupleOp | GetTupleElementOp) for op in ops)
 
 
 def _used_results(op: Operation) -> Sequence[SSAValue]:

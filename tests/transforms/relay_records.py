@@ -25,6 +25,17 @@ EXPRESSIBLE = {"input", "op", "tuple", "tuple_get", "const"}
 
 BARRIER = "annotation.stop_fusion"
 
+RESHAPES = {
+    "contrib_reverse_reshape",
+    "dyn.reshape",
+    "dyn.squeeze",
+    "expand_dims",
+    "nn.batch_flatten",
+    "reshape",
+    "squeeze",
+}
+"""Relay operators with the attribute `TReshapeOp`; see `op_patterns.json`."""
+
 _ELEMENT_TYPES = {"float16": "f16", "float32": "f32", "int8": "i8", "int32": "i32", "int64": "i64", "bool": "i1"}
 
 
@@ -39,7 +50,7 @@ def is_expressible(case: Case) -> bool:
 
 @dataclass(frozen=True)
 class Function:
-    """An outlined function: numbers of its root, its nodes and its arguments.
+    """An outlined function: numbers of its root, its nodes and its arguments, and whether it only reshapes.
 
     What stands in Relay for one result of an operator with several has no op in our IR: it is left out of the nodes,
     and as root or argument its operator stands for it.
@@ -48,6 +59,7 @@ class Function:
     root: int
     nodes: tuple[int, ...]
     arguments: tuple[int, ...]
+    reshape_only: bool
 
 
 class RelayProgram:
@@ -145,6 +157,7 @@ class RelayProgram:
             name = f"relay.{node['op']}"
             results = ", ".join(map(_type, node["tuple"])) if "tuple" in node else _type(node)
             attributes += f", fuse.pattern_kind = #fuse.pattern_kind<{PatternKind(node['pattern']).keyword}>"
+            attributes += ", fuse.reshape_only" if node["op"] in RESHAPES else ""
         count = f":{len(node['tuple'])}" if "tuple" in node and kind == "op" else ""
         return (
             f'%v{number}{count} = "{name}"({operands}){properties} {{{attributes}}} : ({operand_types}) -> ({results})'
@@ -157,7 +170,11 @@ class RelayProgram:
     def recorded_functions(self, run: Case) -> set[Function]:
         """What TVM outlined, in our terms."""
         return {
-            Function(self.owner(function["root"]), *self._nodes_and_arguments(function, run["link_params"]))
+            Function(
+                self.owner(function["root"]),
+                *self._nodes_and_arguments(function, run["link_params"]),
+                bool(function["reshape_only"]),
+            )
             for function in run["functions"]
             if function["primitive"]
         }
@@ -207,7 +224,7 @@ def _function(call: func.CallOp, functions: dict[str, func.FuncOp]) -> Function:
     root = {_origin(value, functions) for value in block.last_op.operands}
     arguments = dict.fromkeys(_origin(value, functions) for value in call.operands)
     (only_root,) = root
-    return Function(only_root, tuple(sorted(nodes)), tuple(arguments))
+    return Function(only_root, tuple(sorted(nodes)), tuple(arguments), "fuse.reshape_only" in callee.attributes)
 
 
 def _origin(value: SSAValue, functions: dict[str, func.FuncOp]) -> int:

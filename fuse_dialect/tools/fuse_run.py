@@ -47,6 +47,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--compare-with", metavar="OTHER", help="another module; fail where its outputs differ")
     parser.add_argument("--atol", type=_tolerance, default=1e-5, metavar="X", help="absolute tolerance (default: 1e-5)")
     parser.add_argument("--rtol", type=_tolerance, default=1e-4, metavar="X", help="relative tolerance (default: 1e-4)")
+    parser.add_argument(
+        "--allow-unregistered-dialect",
+        action="store_true",
+        help="read operations of unknown dialects in their generic form; running them fails",
+    )
     parser.add_argument("--debug", action="store_true", help="print the traceback of an error too")
     parser.add_argument("-v", "--version", action="version", version=f"fuse-run {version('fuse_dialect')}")
     return parser
@@ -76,8 +81,10 @@ def _run(options: argparse.Namespace) -> None:
     from fuse_dialect.tools.array_files import write_arrays
     from fuse_dialect.tools.module_file import read_module
 
-    file = read_module(options.module)
-    other = None if options.compare_with is None else read_module(options.compare_with)
+    allow_unregistered = options.allow_unregistered_dialect
+    file = read_module(options.module, allow_unregistered=allow_unregistered)
+    path = options.compare_with
+    other = None if path is None else read_module(path, allow_unregistered=allow_unregistered)
     inputs = _inputs(file, options)
     outputs = _outputs(file, inputs, options.entry)
     if options.outputs is not None:

@@ -17,14 +17,18 @@ class ModuleFile:
     source_map: SourceMap
 
 
-def read_module(path: str) -> ModuleFile:
+def read_module(path: str, *, allow_unregistered: bool = False) -> ModuleFile:
     """The verified module in a file, or in the MLIR text on standard input when the path is `-`.
+
+    Args:
+        path: The file.
+        allow_unregistered: Whether ops of unknown dialects are read, in their generic form.
 
     Raises:
         FuseError: The file cannot be read, is malformed, or holds an invalid module.
     """
     (source,) = read_sources(path, None, split=False)
-    file = _read_onnx(source) if source.frontend == "onnx" else _read_mlir(source)
+    file = _read_onnx(source) if source.frontend == "onnx" else _read_mlir(source, allow_unregistered)
     with located_errors(file.source_map, " in the verifier"):
         file.module.verify()
     return file
@@ -36,16 +40,16 @@ def _read_onnx(source: Source) -> ModuleFile:
     return ModuleFile(read_onnx(source.name, allow_unsupported=False), SourceMap(source.name, ""))
 
 
-def _read_mlir(source: Source) -> ModuleFile:
+def _read_mlir(source: Source, allow_unregistered: bool) -> ModuleFile:
     from fuse_dialect.frontends.deep_stack import call_with_deep_stack
     from fuse_dialect.frontends.dense_resources import embed_resources
     from fuse_dialect.frontends.mlir import context, read_mlir
 
-    ctx = context()
+    ctx = context(allow_unregistered=allow_unregistered)
     try:
         file = ModuleFile(*read_mlir(source.data, source.name, ctx))
     except RecursionError:
-        ctx = context()
+        ctx = context(allow_unregistered=allow_unregistered)
         file = ModuleFile(*call_with_deep_stack(lambda: read_mlir(source.data, source.name, ctx)))
     embed_resources(file.module, ctx)
     return file

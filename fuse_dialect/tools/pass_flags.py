@@ -13,6 +13,8 @@ from fuse_dialect.diagnostics import FuseError
 _PIPELINE_FLAGS = ("-p", "--passes", "--pass-pipeline")
 _MODULE_ANCHOR = re.compile(r"\s*(?:builtin\.module|any)\s*\((.*)\)\s*", re.DOTALL)
 _NESTED_ANCHOR = re.compile(r"\s*([\w.]+)\s*\(")
+_LONE_OPTION = re.compile(r"[a-z][a-z-]*=\w*")
+"""An argument that looks like `max-depth=8`."""
 _CLOSERS = {"{": "}", "[": "]", "(": ")", '"': '"'}
 
 
@@ -54,6 +56,9 @@ def split_pass_flags(
                 raise FuseError(f"expected a list of passes after '{flag}'")
             passes.extend(split_pipeline(value if equals else pending.pop()))
         elif flag.startswith("--") and flag[2:] in pass_names:
+            if not equals and pending and _LONE_OPTION.fullmatch(pending[-1]):
+                hint = f'write {flag}="{pending[-1]}"'
+                raise FuseError(f"'{pending[-1]}' stands apart from the pass '{flag[2:]}'", hint=hint)
             passes.append(f"{flag[2:]}{{{value.strip()}}}" if value.strip() else flag[2:])
         else:
             rest.append(argument)

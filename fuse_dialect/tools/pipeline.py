@@ -1,6 +1,7 @@
 """From the spelling of passes to passes, with errors that name what was expected."""
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from types import NoneType, UnionType
@@ -73,7 +74,12 @@ def _build_pass(spelling: str, table: PassTable) -> ModulePass:
         raise FuseError(f"pass '{spec.name}': {error}") from error
 
 
+_OPTION_WITHOUT_VALUE = re.compile(r"[{ ]([\w-]+)=(?=[ }]|$)")
+
+
 def _parse(spelling: str) -> ArgSpec:
+    if lacking := _OPTION_WITHOUT_VALUE.search(spelling):
+        raise FuseError(f"cannot read pass '{spelling}': option '{lacking[1]}' has no value", hint=_SYNTAX_HINT)
     try:
         return parse_spec(spelling)
     except ArgSpecParseError as error:

@@ -2,8 +2,8 @@
 
 1. A group is outlined when it holds an operator, even a single one. Constants and tuple ops move along with the
    operators of their group; alone they stay.
-2. Arguments stand in the order in which a depth-first walk from the group's root first meets them, operands in order.
-   The results are those of the root that something reads.
+2. Arguments stand in the order in which the group's ops, numbered as in the graph, first read them: a producer's before
+   those of its users. The results are those of the root that something reads.
 3. Ops move, they are not copied: attributes that nobody knows, locations and name hints stay with them.
 4. Groups of the same structure share one function: same ops, attributes and types, wired alike. Locations do not count;
    each call carries the location of its own root.

@@ -79,3 +79,13 @@ def test_every_row_of_the_universe_names_what_it_loads():
         assert load().name == name
     for name, load in FUSE_UNIVERSE.all_targets.items():
         assert load().name == name
+
+
+def test_option_apart_from_its_pass_is_explained():
+    with pytest.raises(FuseError, match="'max-depth=4' stands apart from the pass 'cse'") as error:
+        split_pass_flags(["--cse", "max-depth=4", "x.mlir"], {"cse"})
+    assert error.value.hint == 'write --cse="max-depth=4"'
+
+
+def test_file_after_a_pass_is_no_option():
+    assert split_pass_flags(["--cse", "a/b=c.mlir"], {"cse"}).rest == ("a/b=c.mlir",)

@@ -182,12 +182,18 @@ class _Replay:
         if self.unmappable is not None:
             return StrictProblem(self.unmappable, "cannot be mapped, not even from the source of the hardware")
         for number, node in enumerate(nodes):
+            if node.role is HardwareRole.BARRIER:
+                return StrictProblem(number, "is an op that nothing is known about: it cannot be taken for virtual")
             if node.role in _CALLS and number not in self.group_of:
                 return StrictProblem(number, "is in no group: the walk from the first node does not come to it")
-        return self.escaping_value() or self.cyclic_group()
+        return self.lost_value()
 
-    def escaping_value(self) -> StrictProblem | None:
-        """An operator whose value is needed outside its group although it is not the root."""
+    def lost_value(self) -> StrictProblem | None:
+        """An operator whose value is needed outside its group although it is not the root.
+
+        Without one there is no cycle of groups either: all values of a group lead to its root then, so that a cycle of
+        groups would be one of values.
+        """
         group_of, producers = self.group_of, self.graph.producers
         outside = {producers[value] for value, escapes in enumerate(self.graph.escapes) if escapes}
         readers = self.graph.readers()
@@ -203,50 +209,3 @@ class _Replay:
                 result = self.graph.nodes[root].label
                 return StrictProblem(number, f"is lost: {where}, but the result of its group is {result}")
         return None
-
-    def cyclic_group(self) -> StrictProblem | None:
-        """An operator that reads from a group which depends on its own group."""
-        group_of, nodes = self.group_of, self.graph.nodes
-        edges: dict[int, dict[int, int]] = {}
-        for number, node in enumerate(nodes):
-            for producer in (self.graph.producers[value] for value in node.reads):
-                if producer in group_of and number in group_of and nodes[producer].role in _CALLS:
-                    source, sink = group_of[producer], group_of[number]
-                    if source != sink:
-                        edges.setdefault(source, {}).setdefault(sink, number)
-        cycle = _first_cycle(edges)
-        if cycle is None:
-            return None
-        source, sink = cycle
-        number = edges[source][sink]
-        text = f"closes a cycle: its group {sink} needs group {source}, which in the end needs group {sink}"
-        return StrictProblem(number, text)
-
-
-def _first_cycle(edges: dict[int, dict[int, int]]) -> tuple[int, int] | None:
-    """An edge of a cycle, if there is one.
-
-    What is left after peeling off all that waits for nothing has a predecessor there each: going back never ends.
-    """
-    before: dict[int, list[int]] = {node: [] for node in edges}
-    for source, sinks in edges.items():
-        for sink in sinks:
-            before.setdefault(sink, []).append(source)
-    missing = {node: len(sources) for node, sources in before.items()}
-    ready = [node for node, count in missing.items() if not count]
-    while ready:
-        for sink in edges.get(ready.pop(), {}):
-            missing[sink] -= 1
-            if not missing[sink]:
-                ready.append(sink)
-    left = {node for node, count in missing.items() if count}
-    if not left:
-        return None
-    seen: set[int] = set()
-    sink = min(left)
-    while True:
-        seen.add(sink)
-        source = min(each for each in before[sink] if each in left)
-        if source in seen:
-            return source, sink
-        sink = source

@@ -43,12 +43,15 @@ def find_template(name: str, module: ModuleOp, ctx: Context) -> HardwareTemplate
 
 
 def checked_template(op: HardwareOp) -> HardwareTemplate:
-    """The template of a verified op, if the operators of our dialect that it names exist.
+    """The template of an op.
 
     Raises:
-        OpError: One does not.
+        OpError: It is wrong, or names an operator of our dialect that does not exist.
     """
     template, parts = read_template(op)
+    problem = next(template.problems(), None)
+    if problem is not None:
+        raise OpError(parts.get(id(problem.part), op), problem.message)
     known = {op.name for op in ALL_OPS}
     for part in (*template.mappings, *template.virtual):
         if part.operator.startswith("fuse.") and part.operator not in known:
@@ -73,13 +76,14 @@ def read_template_file(path: str, ctx: Context) -> HardwareTemplate:
     try:
         module = parser.parse_module()
     except ParseError as error:
-        raise FuseError(error.msg, parser.place(error.span.start)) from error
+        message = error.msg[:1].lower() + error.msg[1:]
+        raise FuseError(message, parser.place(error.span.start)) from error
     found = [op for op in module.walk() if isinstance(op, HardwareOp)]
     if len(found) != 1:
         raise FuseError(f"expects one fuse.hardware op, got {len(found)}", SourceLocation(path))
     failing: Operation = found[0]
     try:
-        for failing in (*found[0].body.block.ops, found[0]):
+        for failing in found[0].walk(reverse=True):
             failing.verify_()
         return checked_template(found[0])
     except OpError as error:

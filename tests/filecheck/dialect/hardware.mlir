@@ -1,0 +1,31 @@
+// RUN: FUSE_ROUNDTRIP
+
+// A template of two units, with everything that the ops can say.
+fuse.hardware @tiny source @mac operands 3 buffer_bytes 1024 channel_alignment 16 {
+  fuse.hardware_unit @mac kind "mac"
+  fuse.hardware_unit @act kind "activation" capacity 2
+  fuse.hardware_link @mac -> @act
+  fuse.hardware_map "fuse.conv2d" to ["mac"]
+  fuse.hardware_map "fuse.add" to ["mac", "activation"]
+  fuse.hardware_map "fuse.clip" to ["activation"] if "min-zero"
+  fuse.hardware_map "stablehlo.convolution" to ["mac"]
+  fuse.hardware_virtual "fuse.reshape"
+}
+// CHECK:      fuse.hardware @tiny source @mac operands 3 buffer_bytes 1024 channel_alignment 16 {
+// CHECK-NEXT:   fuse.hardware_unit @mac kind "mac"
+// CHECK-NEXT:   fuse.hardware_unit @act kind "activation" capacity 2
+// CHECK-NEXT:   fuse.hardware_link @mac -> @act
+// CHECK-NEXT:   fuse.hardware_map "fuse.conv2d" to ["mac"]
+// CHECK-NEXT:   fuse.hardware_map "fuse.add" to ["mac", "activation"]
+// CHECK-NEXT:   fuse.hardware_map "fuse.clip" to ["activation"] if "min-zero"
+// CHECK-NEXT:   fuse.hardware_map "stablehlo.convolution" to ["mac"]
+// CHECK-NEXT:   fuse.hardware_virtual "fuse.reshape"
+// CHECK-NEXT: }
+
+// Limits are optional, a name that is no identifier is quoted, and other attributes are kept.
+fuse.hardware @"one-unit" source @all attributes {vendor = "none"} {
+  fuse.hardware_unit @all kind "all"
+}
+// CHECK-NEXT: fuse.hardware @"one-unit" source @all attributes {vendor = "none"} {
+// CHECK-NEXT:   fuse.hardware_unit @all kind "all"
+// CHECK-NEXT: }

@@ -1,15 +1,14 @@
 """`fuse-opt --demo`: what fusion does to a small program, and why one pair of operators was not fused."""
 
+from collections.abc import Iterable
 from io import StringIO
 
-from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
-from fuse_dialect.analysis.fusion_rules import FUSION_RULES, FusionDecision
-from fuse_dialect.dialect.pattern_kinds import op_name
 from fuse_dialect.frontends.mlir import context, parse_mlir
 from fuse_dialect.targets.mlir import FuseMLIRTarget
-from fuse_dialect.transforms.fuse_ops import BlockFusion, FuseOpsPass, fusible_blocks
+from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.transforms.fusion_remarks import FusionRemark, fusion_remarks
 
 PROGRAM = """\
 func.func @main(%x: tensor<8x16xf32>, %w: tensor<32x16xf32>, %bias: tensor<32xf32>) -> tensor<8xf32> {
@@ -29,8 +28,7 @@ def demo_text() -> str:
     module = parse_mlir(PROGRAM, "<demo>", ctx)
     module.verify()
     fuse_ops = FuseOpsPass()
-    (function,) = (op for op in module.walk() if isinstance(op, func.FuncOp))
-    reasons = "".join(_reasons(fuse_ops.plan_block(block)) for block in fusible_blocks(function))
+    reasons = _reasons(fusion_remarks(module, fuse_ops))
     fuse_ops.apply(ctx, module)
     module.verify()
     parts = (
@@ -40,7 +38,7 @@ def demo_text() -> str:
         _printed(module),
         "\n// Why one pair was not fused:\n",
         reasons,
-        "\n// Try it: save the first program as demo.mlir, and run fuse-opt --fuse-ops demo.mlir\n",
+        "\n// Try it: save the first program as demo.mlir, and run fuse-opt --fuse-ops --fusion-remarks demo.mlir\n",
     )
     return "".join(parts)
 
@@ -51,29 +49,6 @@ def _printed(module: ModuleOp) -> str:
     return output.getvalue()
 
 
-def _reasons(fusion: BlockFusion) -> str:
-    """A line for each refused decision between two operators."""
-    refused = (decision for decision in fusion.plan.decisions if not decision and decision.sink is not None)
-    return "".join(_reason(decision, fusion) for decision in refused if _is_operator(decision, fusion))
-
-
-def _is_operator(decision: FusionDecision, fusion: BlockFusion) -> bool:
-    return fusion.block_graph.nodes[decision.source].op is not None
-
-
-def _reason(decision: FusionDecision, fusion: BlockFusion) -> str:
-    def name(node: int) -> str:
-        op = fusion.block_graph.nodes[node].op
-        return "a value from outside" if op is None else f"'{op_name(op)}'"
-
-    source, sink = decision.source, decision.sink
-    assert sink is not None, "the caller asks only about decisions that have a sink"
-    lines = [f"{name(source)} into {name(sink)}: {decision.reason.value}"]
-    group = next(group for group in fusion.plan.groups if source in group.members)
-    rule = next((rule for rule in FUSION_RULES if rule.name == decision.rule), None)
-    if rule is not None and decision.kind is not None:
-        allowed = " or ".join(sorted(kind.keyword for kind in rule.edges))
-        members = ", ".join(name(member) for member in group.members)
-        lines.append(f"The last rule that was tried for the group {members} is {rule.name}.")
-        lines.append(f"It follows edges of kind {allowed}; this one is {decision.kind.keyword}.")
-    return "".join(f"//   {line}\n" for line in lines)
+def _reasons(remarks: Iterable[FusionRemark]) -> str:
+    """Two lines for each remark."""
+    return "".join(f"//   {remark.message}\n//   {remark.explanation}\n" for remark in remarks)

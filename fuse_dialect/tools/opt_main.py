@@ -23,7 +23,7 @@ from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseE
 from xdsl.utils.target import Target
 from xdsl.xdsl_opt_main import xDSLOptMain
 
-from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.diagnostics import Diagnostic, FuseError, Severity
 from fuse_dialect.frontends.deep_stack import call_with_deep_stack
 from fuse_dialect.frontends.mlir import context, read_mlir
 from fuse_dialect.frontends.source_map import SourceMap
@@ -146,6 +146,8 @@ class FuseOptMain(xDSLOptMain):
             name = module_pass.name
             if self.args.mlir_print_ir_before_all:
                 self._dump(f"Before {name}", module)
+            if self.args.fusion_remarks and name == "fuse-ops":
+                self._print_remarks(module, source_map, module_pass)
             note = f"while running pass '{name}'"
             with self._timed(name), located_errors(source_map, f" in pass '{name}'", note):
                 module_pass.apply(self.ctx, module)
@@ -180,6 +182,18 @@ class FuseOptMain(xDSLOptMain):
             return
         with self._timed("verify"), located_errors(source_map, " in the verifier", note):
             module.verify()
+
+    def _print_remarks(self, module: ModuleOp, source_map: SourceMap, fuse_ops: ModulePass) -> None:
+        """Say on stderr what the pass will not fuse, and why."""
+        from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+        from fuse_dialect.transforms.fusion_remarks import fusion_remarks
+
+        assert isinstance(fuse_ops, FuseOpsPass), "its name says so"
+        with located_errors(source_map, " in pass 'fuse-ops'"):
+            for remark in fusion_remarks(module, fuse_ops):
+                location = source_map.locate(remark.op)
+                note = (remark.explanation,)
+                print(Diagnostic(Severity.REMARK, remark.message, location, note).format(), file=sys.stderr)
 
     def _dump(self, when: str, module: ModuleOp) -> None:
         print(f"// -----// IR Dump {when} //----- //", file=sys.stderr)

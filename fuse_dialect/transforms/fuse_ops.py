@@ -58,9 +58,7 @@ class FuseOpsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Fuse the operators of all functions of the module."""
         primitives: dict[Block, Primitives] = {}
-        for function in [inner for inner in op.walk() if isinstance(inner, func.FuncOp)]:
-            if function.is_declaration or {PRIMITIVE_ATTRIBUTE, COMPILER_ATTRIBUTE} & function.attributes.keys():
-                continue
+        for function in functions_to_fuse(op):
             symbols = function.parent
             assert symbols is not None, "a function inside a module stands in a block"
             if symbols not in primitives:
@@ -97,6 +95,17 @@ class FuseOpsPass(ModulePass):
             max_function_args=self.max_function_args,
         )
         return BlockFusion(block_graph, plan)
+
+
+def functions_to_fuse(module: ModuleOp) -> list[func.FuncOp]:
+    """Functions with a body that are not primitive already, and belong to no other compiler."""
+    return [
+        op
+        for op in module.walk()
+        if isinstance(op, func.FuncOp)
+        and not op.is_declaration
+        and not {PRIMITIVE_ATTRIBUTE, COMPILER_ATTRIBUTE} & op.attributes.keys()
+    ]
 
 
 def fusible_blocks(function: func.FuncOp) -> Iterable[Block]:

@@ -9,6 +9,7 @@ The output is DOT; `dot -Tsvg` of Graphviz (https://graphviz.org) draws it.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import IO
 
 from xdsl.context import Context
@@ -95,7 +96,7 @@ class _Box:
         """The links that the data goes along, from the source on."""
         stops = [self.template.source, *(unit for unit, _ in self.trip)] if self.trip else []
         links: set[tuple[str, str]] = set()
-        for start, end in zip(stops, stops[1:], strict=False):
+        for start, end in pairwise(stops):
             links.update(shortest_way(self.template, start, end))
         return links
 

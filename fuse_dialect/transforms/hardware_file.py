@@ -83,7 +83,7 @@ def read_template_file(path: str, ctx: Context) -> HardwareTemplate:
         raise FuseError(f"expects one fuse.hardware op, got {len(found)}", SourceLocation(path))
     failing: Operation = found[0]
     try:
-        for failing in found[0].walk(reverse=True):
+        for failing in found[0].walk(region_first=True):
             failing.verify_()
         return checked_template(found[0])
     except OpError as error:

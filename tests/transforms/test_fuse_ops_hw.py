@@ -14,6 +14,7 @@ from random_hardware import random_templates
 from random_programs import SHAPE, random_programs
 from recorded_graphs import recorded
 from relay_networks import Network
+from unet import unet
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -37,7 +38,7 @@ CASES = int(os.environ.get("HARDWARE_CASES", "100"))
 
 OPERATORS = ("exp", "abs", "sigmoid", "relu", "negative", "add", "subtract", "multiply", "where", "less", "sum")
 VIRTUAL = ("fuse.transpose", "fuse.get_tuple_element", "fuse.tuple", "fuse.strided_slice")
-NETWORKS = ("resnet18", "resnet50", "mobilenet", "yolo_head", "squeezenet_1_1", "se_block", "dcgan")
+NETWORKS = ("resnet18", "resnet50", "mobilenet", "yolo_head", "squeezenet_1_1", "se_block", "dcgan", "unet")
 
 
 def hardware_functions(module: ModuleOp) -> list[func.FuncOp]:
@@ -103,7 +104,9 @@ def test_random_programs_mean_the_same_on_random_hardware(
 
 
 def network(name: str) -> ModuleOp:
-    """A recorded network as it is written, its batch norms folded into bias and scale."""
+    """A recorded network as it is written, its batch norms folded into bias and scale; or a small U-Net."""
+    if name == "unet":
+        return unet((4, 8, 16), 16)
     (case,) = (
         case
         for file in ("zoo", "handmade")

@@ -12,14 +12,14 @@
 Source: TVM `IndexedForwardGraph::Creator`, src/relay/transforms/fuse_ops.cc (v0.18).
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cache
-from typing import cast
+from typing import NamedTuple, TypeAlias, cast
 
 from xdsl.dialects.builtin import TensorType, TupleType, UnregisteredOp, f32, f64, i1, i32, i64
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator
 
 from fuse_dialect.analysis.forward_graph import ForwardGraph
@@ -52,9 +52,8 @@ class Role(Enum):
     """A value from outside the block, or an argument of the block."""
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A node of the graph as the IR knows it."""
+class Node(NamedTuple):
+    """A node of the graph as the IR knows it; one is made for every op, hence a tuple."""
 
     role: Role
     op: Operation | None
@@ -72,6 +71,10 @@ class BlockGraph:
     nodes: Sequence[Node]
     dead: Sequence[Operation]
     """Pure ops whose results nothing needs, in block order. They take no part in the graph."""
+    ops: Sequence[Operation]
+    """The ops of the block."""
+    places: Mapping[int, int]
+    """Place of each op in `ops`, by identity: xDSL's ops have a slow hash."""
 
 
 def captured_values(op: Operation) -> list[SSAValue]:
@@ -151,13 +154,6 @@ def edge_kind(kind: PatternKind, operand: SSAValue, result_type: Attribute) -> P
     return kind
 
 
-@dataclass(frozen=True, slots=True)
-class _OperandTuple:
-    """The key of the tuple that the operands of `op` form."""
-
-    op: Operation
-
-
 class _Form(Enum):
     """What sets the instances of an op class apart in the graph."""
 
@@ -190,79 +186,102 @@ def _form_of_name(name: str) -> _Form:
     return _Form.READS_TUPLE if name in OPS_THAT_READ_A_TUPLE else _Form.PLAIN
 
 
+_Key: TypeAlias = int | SSAValue
+"""What a node stands for: the place of an op in the block, the complement of that for the tuple that the op's operands
+form, or a value: one result of an op with several, or what comes in from outside. Places are quicker than ops as keys.
+"""
+
+_Reads: TypeAlias = Sequence[tuple[_Key, PatternKind]]
+"""What a node reads, and the kinds of these edges."""
+
+
 class _GraphBuilder:
-    """Numbers the nodes of one block. A *key* is the op, value or operand tuple that a node stands for."""
+    """Numbers the nodes of one block."""
 
     def __init__(self, block: Block):
         self.block = block
-        self.index: dict[object, int] = {}
-        """Number of each finished key."""
-        self.nodes: list[Node] = []
-        self.kinds: list[PatternKind] = []
-        self.entered: list[tuple[object, list[tuple[object, PatternKind]]]] = []
-        """Keys with the keys that they read and the kinds of these edges, in the order of entering (root first)."""
-        self.escaping: set[object] = set()
+        self.ops = list(block.ops)
+        self.places = {id(op): place for place, op in enumerate(self.ops)}
+        """See `BlockGraph.places`."""
+        self.index: dict[_Key, int] = {}
+        """Number of each finished key, in this order."""
+        self.entered: dict[_Key, tuple[Node, PatternKind, _Reads]] = {}
+        """What keys are, their kinds and what they read, in the order of entering (root first)."""
+        self.escaping: set[_Key] = set()
 
-    def key_of(self, value: SSAValue) -> object:
+    def key_of(self, value: SSAValue) -> _Key:
         """The op itself where it has this one result, else the value."""
         if type(value) is OpResult:
             op = value.op
-            if op.parent is self.block and len(op.results) == 1:
-                return op
+            place = self.places.get(id(op))
+            if place is not None and len(op.results) == 1:
+                return place
         return value
 
-    def visit(self, root: object) -> None:
+    def visit(self, root: _Key) -> None:
         """Number everything that `root` needs, then `root`."""
-        index = self.index
-        stack: list[tuple[object, Node | None, PatternKind]] = [(root, None, PatternKind.OPAQUE)]
+        index, entered = self.index, self.entered
+        stack = [root]
         while stack:
-            key, node, kind = stack.pop()
-            if node is not None:
-                index[key] = len(self.nodes)
-                self.nodes.append(node)
-                self.kinds.append(kind)
-            elif key not in index:
-                node, kind, reads = self.enter(key)
-                self.entered.append((key, reads))
-                stack.append((key, node, kind))
-                stack.extend((read, None, kind) for read, _ in reversed(reads) if read not in index)
+            key = stack.pop()
+            if key in index:
+                continue
+            if key in entered:
+                index[key] = len(index)
+                continue
+            entered[key] = entry = self.enter(key)
+            stack.append(key)
+            for read, _ in reversed(entry[2]):
+                if read not in index:
+                    stack.append(read)
 
-    def enter(self, key: object) -> tuple[Node, PatternKind, list[tuple[object, PatternKind]]]:
-        """What the key is, its kind, and what it reads over edges of which kinds."""
-        if type(key) is OpResult and key.op.parent is self.block:
-            return Node(Role.RESULT, key.op, key), PatternKind.INJECTIVE, [(key.op, PatternKind.INJECTIVE)]
-        if type(key) is OpResult or type(key) is BlockArgument:
-            self.escaping.add(key)
-            return Node(Role.INPUT, None, key), PatternKind.OPAQUE, []
-        if type(key) is _OperandTuple:
-            reads = [(self.key_of(value), PatternKind.INJECTIVE) for value in key.op.operands]
-            return Node(Role.OPERAND_TUPLE, key.op, None), PatternKind.TUPLE, reads
-        return self.enter_op(cast(Operation, key))
+    def enter(self, key: _Key) -> tuple[Node, PatternKind, _Reads]:
+        """What the key is, its kind, and what it reads over edges of which kinds.
 
-    def enter_op(self, op: Operation) -> tuple[Node, PatternKind, list[tuple[object, PatternKind]]]:
+        Raises:
+            OpError: See `check_ssa_order`.
+        """
+        if type(key) is int:
+            return self.enter_op(key) if key >= 0 else self.enter_operand_tuple(~key)
+        value = cast(SSAValue, key)
+        if type(value) is OpResult and (place := self.places.get(id(value.op))) is not None:
+            return Node(Role.RESULT, value.op, value), PatternKind.INJECTIVE, ((place, PatternKind.INJECTIVE),)
+        self.escaping.add(key)
+        return Node(Role.INPUT, None, value), PatternKind.OPAQUE, ()
+
+    def enter_operand_tuple(self, place: int) -> tuple[Node, PatternKind, _Reads]:
         """See `enter`."""
+        op = self.ops[place]
+        reads = [(key, PatternKind.INJECTIVE) for key in self.read_keys(place, op.operands)]
+        return Node(Role.OPERAND_TUPLE, op, None), PatternKind.TUPLE, reads
+
+    def enter_op(self, place: int) -> tuple[Node, PatternKind, _Reads]:
+        """See `enter`."""
+        op = self.ops[place]
         form = _form(type(op))
         if form is _Form.UNREGISTERED:
             form = _form_of_name(op_name(op))
         if form is _Form.CONSTANT:
             kind = PatternKind.ELEMWISE if is_scalar_constant(op) else PatternKind.OPAQUE
-            return Node(Role.CONSTANT, op, None), kind, []
+            return Node(Role.CONSTANT, op, None), kind, ()
         kind = None if form is _Form.BARRIER else kind_of(op)
         if kind is None:
-            reads = [(self.key_of(value), PatternKind.OPAQUE) for value in read_values(op)]
+            reads = [(key, PatternKind.OPAQUE) for key in self.read_keys(place, read_values(op))]
             return Node(Role.IN_PLACE, op, None), PatternKind.OPAQUE, reads
         if form is _Form.TUPLE_OP:
-            return Node(Role.TUPLE_OP, op, None), *self.enter_tuple_op(op)
+            return Node(Role.TUPLE_OP, op, None), *self.enter_tuple_op(place, op)
         if form is _Form.READS_TUPLE:
-            return Node(Role.OPERATOR, op, None), kind, [(_OperandTuple(op), kind)]
-        result_type = op.results[0].type if len(op.results) == 1 else None
-        reads = [
-            (self.key_of(value), kind if result_type is None else edge_kind(kind, value, result_type))
-            for value in read_values(op)
-        ]
+            return Node(Role.OPERATOR, op, None), kind, ((~place, kind),)
+        values = read_values(op)
+        keys = self.read_keys(place, values)
+        if kind is PatternKind.BROADCAST and len(op.results) == 1:
+            type_ = op.results[0].type
+            reads = [(key, edge_kind(kind, value, type_)) for key, value in zip(keys, values, strict=True)]
+        else:
+            reads = [(key, kind) for key in keys]
         return Node(Role.OPERATOR, op, None), kind, reads
 
-    def enter_tuple_op(self, op: Operation) -> tuple[PatternKind, list[tuple[object, PatternKind]]]:
+    def enter_tuple_op(self, place: int, op: Operation) -> tuple[PatternKind, _Reads]:
         """Kind and reads of a tuple op; a tuple that holds anything but tensors is not fused through."""
         if isinstance(op, TupleOp):
             kind = PatternKind.TUPLE
@@ -271,19 +290,38 @@ class _GraphBuilder:
             fields = cast(TupleType, op.operands[0].type).types
             through = [all(isinstance(field, TensorType) for field in fields)]
             kind = PatternKind.INJECTIVE if through[0] else PatternKind.OPAQUE
-        keys = [self.key_of(value) for value in op.operands]
+        keys = self.read_keys(place, op.operands)
         self.escaping.update(key for key, fuses in zip(keys, through, strict=True) if not fuses)
         return kind, [(key, PatternKind.INJECTIVE) for key in keys]
 
+    def read_keys(self, place: int, values: Iterable[SSAValue]) -> list[_Key]:
+        """Keys of the values that the op at `place` reads.
+
+        Raises:
+            OpError: See `check_ssa_order`.
+        """
+        keys: list[_Key] = []
+        for value in values:
+            key: _Key = value
+            if type(value) is OpResult:
+                op = value.op
+                defined = self.places.get(id(op))
+                if defined is not None:
+                    if defined >= place:
+                        check_ssa_order(self.block)
+                    if len(op.results) == 1:
+                        key = defined
+            keys.append(key)
+        return keys
+
     def users(self) -> list[list[tuple[int, PatternKind]]]:
         """For each node its users, in the order in which TVM pushes them: the consumer nearest to the root first."""
-        users: list[list[tuple[int, PatternKind]]] = [[] for _ in self.nodes]
         index = self.index
-        for key, reads in self.entered:
-            if reads:
-                user = index[key]
-                for read, kind in reads:
-                    users[index[read]].append((user, kind))
+        users: list[list[tuple[int, PatternKind]]] = [[] for _ in index]
+        for key, (_, _, reads) in self.entered.items():
+            user = index[key]
+            for read, kind in reads:
+                users[index[read]].append((user, kind))
         return users
 
 
@@ -300,7 +338,6 @@ def build_graph(block: Block, *, with_values: bool = False, embeds_constants: bo
 
     Complexity: O(ops + operands), times the nesting depth for ops that regions capture values for.
     """
-    check_ssa_order(block)
     builder = _GraphBuilder(block)
     terminator = block.last_op if block.last_op is not None and block.last_op.has_trait(IsTerminator) else None
     outputs = [] if terminator is None else [builder.key_of(value) for value in terminator.operands]
@@ -308,20 +345,23 @@ def build_graph(block: Block, *, with_values: bool = False, embeds_constants: bo
     for key in (*block.args, *outputs):
         builder.visit(key)
     builder.escaping.update(outputs)
-    dead: list[Operation] = []
-    for op in block.ops:
-        if op is not terminator and op not in builder.index:
+    unreached: list[int] = []
+    for place, op in enumerate(builder.ops):
+        if place not in builder.index and op is not terminator:
             if is_constant(op) or kind_of(op) is not None:
-                dead.append(op)
+                builder.read_keys(place, read_values(op))
+                unreached.append(place)
             else:
-                builder.visit(op)
-    nodes = builder.nodes
+                builder.visit(place)
+    dead = [builder.ops[place] for place in unreached if place not in builder.index]
+    entries = [builder.entered[key] for key in builder.index]
+    nodes = [node for node, _, _ in entries]
     reads, defines, weights = _values(nodes, embeds_constants) if with_values else ((), (), ())
     escapes = [False] * len(nodes)
     for key in builder.escaping:
         escapes[builder.index[key]] = True
-    graph = ForwardGraph(builder.kinds, builder.users(), escapes, reads, defines, weights)
-    return BlockGraph(block, graph, nodes, [op for op in dead if op not in builder.index])
+    graph = ForwardGraph([kind for _, kind, _ in entries], builder.users(), escapes, reads, defines, weights)
+    return BlockGraph(block, graph, nodes, dead, builder.ops, builder.places)
 
 
 def _seen_by_other_blocks(block: Block) -> Iterable[SSAValue]:

@@ -9,6 +9,9 @@ The first of these that speaks decides:
 An op of which none speaks is *unknown*: opaque, and possibly with effects, so it stays where it is.
 """
 
+from functools import cache
+from typing import cast
+
 from xdsl.dialects.builtin import UnregisteredOp
 from xdsl.ir import Operation
 
@@ -21,9 +24,15 @@ _trait_kinds: dict[type[Operation], PatternKind | None] = {}
 """What the trait of a class says, found once a class: looking through its traits costs as much as all the rest."""
 
 
+@cache
+def _is_unregistered(op_class: type[Operation]) -> bool:
+    """Whether the class stands for an op of an unregistered dialect; `isinstance` on xDSL's classes is slow."""
+    return issubclass(op_class, UnregisteredOp)
+
+
 def op_name(op: Operation) -> str:
     """Name of the op as written in the IR, also for an op of an unregistered dialect."""
-    return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
+    return cast(UnregisteredOp, op).op_name.data if _is_unregistered(type(op)) else op.name
 
 
 def kind_of(op: Operation) -> PatternKind | None:

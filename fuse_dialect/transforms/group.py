@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
@@ -36,7 +37,8 @@ class Group:
 class _Draft:
     """A group while the nodes are gone through."""
 
-    ops: list[Operation] = field(default_factory=list[Operation])
+    places: list[int] = field(default_factory=list[int])
+    """Places in the block of the ops to move."""
     reads: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
     """Values from outside, as an ordered set."""
     holds_operator: bool = False
@@ -50,21 +52,20 @@ def groups_of(block_graph: BlockGraph, plan: FusionPlan, *, link_params: bool = 
         plan: Groups by number of the node.
         link_params: Whether constants are embedded, and so are no arguments.
     """
-    drafts = _drafts(block_graph, plan)
-    position = {op: index for index, op in enumerate(block_graph.block.ops)}
-    groups: list[Group] = []
-    for number, draft in drafts.items():
+    groups: list[tuple[int, Group]] = []
+    for number, draft in _drafts(block_graph, plan).items():
         if draft.holds_operator:
             root = block_graph.nodes[number]
             assert root.op is not None, "the root of a group that holds an operator is an op or one of its results"
-            draft.ops.sort(key=position.__getitem__)
+            ops = [block_graph.ops[place] for place in sorted(draft.places)]
             results = _used_results(root.op) if root.value is None else [root.value]
             embedded = _constants(draft.reads) if link_params else []
             arguments = [v for v in draft.reads if v.owner not in embedded] if embedded else list(draft.reads)
-            marks = {RESHAPE_ONLY_ATTRIBUTE: UnitAttr()} if _only_reshape(draft.ops) else {}
-            groups.append(Group(draft.ops, root.op, arguments, results, embedded, marks))
-    groups.sort(key=lambda group: position[group.root])
-    return groups
+            marks = {RESHAPE_ONLY_ATTRIBUTE: UnitAttr()} if _only_reshape(ops) else {}
+            group = Group(ops, root.op, arguments, results, embedded, marks)
+            groups.append((block_graph.places[id(root.op)], group))
+    groups.sort(key=itemgetter(0))
+    return [group for _, group in groups]
 
 
 _MOVED = (Role.OPERATOR, Role.CONSTANT, Role.TUPLE_OP)
@@ -73,20 +74,25 @@ _MOVED = (Role.OPERATOR, Role.CONSTANT, Role.TUPLE_OP)
 def _drafts(block_graph: BlockGraph, plan: FusionPlan) -> dict[int, _Draft]:
     """Members and reads of each group, by number of its root. Producers have smaller numbers than their users."""
     drafts: dict[int, _Draft] = {}
-    root_of_op: dict[Operation, int] = {}
+    places = block_graph.places
+    root_at: list[int | None] = [None] * len(places)
+    """For each place the root of the group that the op there moves with."""
     for node, root in zip(block_graph.nodes, plan.root_of, strict=True):
-        if node.op is None or node.role is Role.IN_PLACE:
+        role, op, value = node
+        if op is None or role is Role.IN_PLACE:
             continue
         draft = drafts.get(root)
         if draft is None:
             draft = drafts[root] = _Draft()
-        if node.role in _MOVED:
-            draft.ops.append(node.op)
-            root_of_op[node.op] = root
-            draft.holds_operator |= node.role is Role.OPERATOR
-        for value in read_values(node.op) if node.value is None else (node.value,):
-            if type(value) is not OpResult or root_of_op.get(value.op) != root:
-                draft.reads[value] = None
+        if role in _MOVED:
+            place = places[id(op)]
+            draft.places.append(place)
+            root_at[place] = root
+            if role is Role.OPERATOR:
+                draft.holds_operator = True
+        for read in read_values(op) if value is None else (value,):
+            if type(read) is not OpResult or (at := places.get(id(read.op))) is None or root_at[at] != root:
+                draft.reads[read] = None
     return drafts
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from io import StringIO
 
 from xdsl.dialects.builtin import StringAttr, SymbolRefAttr
@@ -30,14 +31,14 @@ class Primitives:
     _numbers_by_identity: dict[int, tuple[Attribute, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for op in self.symbols.walk():
+        for op in self.symbols.ops:
             symbol = op.properties.get("sym_name") or op.attributes.get("sym_name")
             if isinstance(symbol, StringAttr):
                 self._names.add(symbol.data)
 
     def unique_name(self, ops: Iterable[Operation]) -> str:
         """A new symbol `fused_<op>_<op>`; constants are not named."""
-        words = [_symbol_word(op) for op in ops if not is_constant(op)]
+        words = [_symbol_word(op_name(op)) for op in ops if not is_constant(op)]
         base = "_".join(["fused", *words])
         if len(base) > LONGEST_NAME:
             kept = base[:LONGEST_NAME].rsplit("_", 1)[0]
@@ -52,21 +53,23 @@ class Primitives:
 
     def structure(self, group: Group) -> object:
         """A key that is equal for groups of the same structure."""
-        reference: dict[SSAValue, int] = {value: index for index, value in enumerate(group.arguments)}
-        parts: list[object] = [tuple(self._number(value.type) for value in group.arguments)]
+        reference = {id(value): index for index, value in enumerate(group.arguments)}
+        """Number of each value, by identity: xDSL's values have a slow hash."""
+        parts: list[object] = [tuple([self._number(value.type) for value in group.arguments])]
         for constant in group.embedded:
             parts.append(self._dictionary(constant.properties))
-            reference.setdefault(constant.results[0], len(reference))
+            reference.setdefault(id(constant.results[0]), len(reference))
         for op in group.ops:
-            operands = tuple([reference[value] for value in op.operands])
-            attributes = self._dictionary(op.attributes) if op.attributes else ()
-            properties = self._dictionary(op.properties) if op.properties else ()
-            results = tuple(self._number(result.type) for result in op.results)
-            regions = _region_text(op, reference) if op.regions else ""
-            parts.append((op_name(op), operands, attributes, properties, results, regions))
+            parts.append(op_name(op))
+            parts.append(tuple([reference[id(value)] for value in op.operands]))
+            parts.append(self._dictionary(op.attributes) if op.attributes else ())
+            parts.append(self._dictionary(op.properties) if op.properties else ())
+            if op.regions:
+                parts.append(_region_text(op, reference))
             for result in op.results:
-                reference[result] = len(reference)
-        parts.append(tuple(reference[value] for value in group.results))
+                parts.append(self._number(result.type))
+                reference[id(result)] = len(reference)
+        parts.append(tuple([reference[id(value)] for value in group.results]))
         return tuple(parts)
 
     def _dictionary(self, items: Mapping[str, Attribute]) -> tuple[tuple[str, int], ...]:
@@ -92,28 +95,28 @@ class Primitives:
         return symbol
 
 
-def _symbol_word(op: Operation) -> str:
-    """The op's name without its dialect, as part of a symbol: `conv2d`, `nn_conv2d`."""
-    name = op_name(op)
-    word = name.split(".", 1)[-1]
+@cache
+def _symbol_word(op_name: str) -> str:
+    """An op's name without its dialect, as part of a symbol: `conv2d`, `nn_conv2d`."""
+    word = op_name.split(".", 1)[-1]
     return "".join(char if char.isalnum() or char == "_" else "_" for char in word)
 
 
 class _StructurePrinter(Printer):
     """Prints values as numbers in the order of their first appearance, whatever their name hints are."""
 
-    def __init__(self, stream: StringIO, numbers: dict[SSAValue, int]):
+    def __init__(self, stream: StringIO, numbers: dict[int, int]):
         super().__init__(stream, print_generic_format=True)
         self.numbers = numbers
 
     def print_ssa_value(self, value: SSAValue) -> str:
         """Print the number of the value."""
-        name = f"%{self.numbers.setdefault(value, len(self.numbers))}"
+        name = f"%{self.numbers.setdefault(id(value), len(self.numbers))}"
         self.print_string(name)
         return name
 
 
-def _region_text(op: Operation, reference: Mapping[SSAValue, int]) -> str:
+def _region_text(op: Operation, reference: Mapping[int, int]) -> str:
     """The op's regions as text that does not depend on names."""
     stream = StringIO()
     printer = _StructurePrinter(stream, dict(reference))

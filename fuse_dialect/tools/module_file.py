@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import ModuleOp
 from fuse_dialect.frontends.source_map import SourceMap
 from fuse_dialect.tools.failure import located_errors
 from fuse_dialect.tools.source import Source, read_sources
+from fuse_dialect.tools.verification import verify_module
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ def read_module(path: str, *, allow_unregistered: bool = False) -> ModuleFile:
     (source,) = read_sources(path, None, split=False)
     file = _read_onnx(source) if source.frontend == "onnx" else _read_mlir(source, allow_unregistered)
     with located_errors(file.source_map, " in the verifier"):
-        file.module.verify()
+        verify_module(file.module)
     return file
 
 

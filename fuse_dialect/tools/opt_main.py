@@ -34,6 +34,7 @@ from fuse_dialect.tools.output_file import write_output
 from fuse_dialect.tools.pass_flags import split_pass_flags
 from fuse_dialect.tools.pipeline import build_passes
 from fuse_dialect.tools.source import SEPARATOR, Source, read_sources
+from fuse_dialect.tools.verification import verify_module
 
 _DESCRIPTION = "Run passes over a module, MLIR or ONNX; operator fusion is `--fuse-ops`."
 
@@ -181,7 +182,7 @@ class FuseOptMain(xDSLOptMain):
         if self.args.disable_verify:
             return
         with self._timed("verify"), located_errors(source_map, " in the verifier", note):
-            module.verify()
+            verify_module(module)
 
     def _print_remarks(self, module: ModuleOp, source_map: SourceMap, fuse_ops: ModulePass) -> None:
         """Say on stderr what the pass will not fuse, and why."""

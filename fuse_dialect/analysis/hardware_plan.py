@@ -19,11 +19,11 @@ are convex, values may leave a group at every unit, and what no unit runs stays 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
 
 from fuse_dialect.analysis.group_order import GroupOrder
 from fuse_dialect.analysis.hardware_graph import HardwareGraph, HardwareNode, HardwareRole
 from fuse_dialect.analysis.hardware_match import Trip, UnitMatcher
+from fuse_dialect.analysis.visiting_order import visiting_order
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.hardware.template import HardwareTemplate
 
@@ -87,49 +87,6 @@ def plan_hardware(graph: HardwareGraph, template: HardwareTemplate) -> HardwareP
         planner.visit(number)
     planner.collect_virtual_inputs()
     return planner.plan()
-
-
-def visiting_order(graph: HardwareGraph) -> list[int]:
-    """All nodes except constants and inputs, in topological order, each followed by its first reader where possible."""
-    skipped = (HardwareRole.CONSTANT, HardwareRole.INPUT)
-    followers = graph.readers()
-    for number, node in enumerate(graph.nodes):
-        for each in node.after:
-            followers[each].append(number)
-    missing = [0] * len(graph.nodes)
-    for each in followers:
-        for follower in each:
-            missing[follower] += 1
-    ready: list[int] = []
-    order: list[int] = []
-    visited = [False] * len(graph.nodes)
-    for number, node in enumerate(graph.nodes):
-        if node.role in skipped:
-            for follower in followers[number]:
-                missing[follower] -= 1
-    for number, node in enumerate(graph.nodes):
-        if node.role not in skipped and not missing[number]:
-            heappush(ready, number)
-    while ready:
-        number: int | None = heappop(ready)
-        while number is not None and not visited[number]:
-            visited[number] = True
-            order.append(number)
-            freed = _freed(followers[number], missing)
-            for each in freed:
-                heappush(ready, each)
-            number = min(freed, default=None)
-    return order
-
-
-def _freed(followers: Sequence[int], missing: list[int]) -> list[int]:
-    """The followers that have nothing more to wait for."""
-    freed: list[int] = []
-    for follower in followers:
-        missing[follower] -= 1
-        if not missing[follower]:
-            freed.append(follower)
-    return freed
 
 
 class _Planner:

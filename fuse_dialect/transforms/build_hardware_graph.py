@@ -161,6 +161,8 @@ def is_read_outside(value: SSAValue, block: Block, inside: Mapping[Operation, ob
         reader: Operation | None = use.operation
         while reader is not None and reader.parent is not block:
             reader = reader.parent_op()
-        if reader is None or reader.has_trait(IsTerminator) or (inside is not None and reader not in inside):
+        if reader is None or (inside is not None and reader not in inside):
+            return True
+        if reader is block.last_op and reader.has_trait(IsTerminator):
             return True
     return False

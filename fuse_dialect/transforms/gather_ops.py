@@ -24,7 +24,9 @@ def gather_ops(block: Block, groups: Sequence[Sequence[Operation]]) -> None:
 
     Complexity: O((ops + operands) log ops).
     """
-    ops = [op for op in block.ops if not op.has_trait(IsTerminator)]
+    last = block.last_op
+    terminator = last if last is not None and last.has_trait(IsTerminator) else None
+    ops = [op for op in block.ops if op is not terminator]
     position = {op: index for index, op in enumerate(ops)}
     places = [sorted(position[op] for op in group) for group in groups]
     if all(each[-1] - each[0] + 1 == len(each) for each in places):
@@ -38,7 +40,6 @@ def gather_ops(block: Block, groups: Sequence[Sequence[Operation]]) -> None:
     for op in ops:
         op.detach()
     new_order = [ops[place] for item in _sorted_items(ops, position, item_of) for place in members.get(item, [item])]
-    terminator = block.last_op
     if terminator is None:
         block.add_ops(new_order)
     else:

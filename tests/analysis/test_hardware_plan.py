@@ -14,7 +14,8 @@ from random_hardware import random_hardware_graphs, random_templates
 from fuse_dialect.analysis.group_order import SEARCH_BUDGET, GroupOrder
 from fuse_dialect.analysis.hardware_graph import HardwareGraph, HardwareNode, HardwareRole
 from fuse_dialect.analysis.hardware_match import Trip, UnitMatcher
-from fuse_dialect.analysis.hardware_plan import HardwarePlan, plan_hardware, visiting_order
+from fuse_dialect.analysis.hardware_plan import HardwarePlan, plan_hardware
+from fuse_dialect.analysis.visiting_order import visiting_order
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.hardware.opu import OPU
 from fuse_dialect.hardware.template import HardwareLink, HardwareTemplate, HardwareUnit

@@ -8,7 +8,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from random_hardware import random_templates
 from random_programs import SHAPE, random_programs
@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, OpResult
 
 from fuse_dialect.analysis.build_graph import check_ssa_order
+from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.hardware import HARDWARE_ATTRIBUTE, REASON_ATTRIBUTE, UNIT_ATTRIBUTE, hardware_op
 from fuse_dialect.dialect.op import FuseOp
@@ -99,6 +100,30 @@ def test_random_programs_mean_the_same_on_random_hardware(
         )
     FuseOpsPass().apply(Context(), program)
     program.verify()
+    for one, other in zip(before, run_module(program, inputs), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    program=random_programs(max_ops=8),
+    template=random_templates([f"fuse.{name}" for name in OPERATORS], ["always", "bias", "residual"], VIRTUAL),
+)
+def test_strict_mode_gives_a_program_that_means_the_same_or_none(program: ModuleOp, template: HardwareTemplate) -> None:
+    generator = np.random.default_rng(0)
+    inputs = [generator.standard_normal(SHAPE).astype(np.float32) for _ in range(2)]
+    before = run_module(program, inputs)
+    program.body.block.add_op(hardware_op(template))
+    try:
+        FuseOpsHwPass(template.name, strict_opu=True).apply(Context(), program)
+    except OpError as error:
+        event(str(error).split(" op ")[1].split(":")[0])
+        return
+    event("a program")
+    program.verify()
+    main = program.body.block.first_op
+    assert isinstance(main, func.FuncOp)
+    check_ssa_order(main.body.block)
     for one, other in zip(before, run_module(program, inputs), strict=True):
         np.testing.assert_array_equal(one, other)
 

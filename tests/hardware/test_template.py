@@ -1,0 +1,81 @@
+"""Templates as data: what is wrong with them, and which ones the package ships."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fuse_dialect.hardware
+from fuse_dialect.dialect.hardware import hardware_op, read_template
+from fuse_dialect.hardware.shipped import SHIPPED_TEMPLATES
+from fuse_dialect.hardware.template import (
+    HardwareLimits,
+    HardwareLink,
+    HardwareTemplate,
+    HardwareUnit,
+    OperatorMapping,
+    TemplateError,
+    VirtualOperator,
+)
+
+MAC, ACT, LOST = HardwareUnit("mac", "mac"), HardwareUnit("act", "activation"), HardwareUnit("lost", "mac")
+GOOD = HardwareTemplate(
+    "good",
+    "mac",
+    (MAC, ACT),
+    (HardwareLink("mac", "act"),),
+    (OperatorMapping("fuse.conv2d", ("mac",)), OperatorMapping("fuse.relu", ("activation",))),
+    (VirtualOperator("fuse.reshape"),),
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"units": ()}, "expects at least one unit, got none"),
+        ({"source": "load"}, "expects the source to be one of its units, got 'load'"),
+        ({"units": (MAC, ACT, LOST)}, "expects a way from source 'mac' to unit 'lost'"),
+        ({"units": (MAC, ACT, replace(MAC, kind="x"))}, "expects unit names to differ, got 'mac' twice"),
+        ({"units": (MAC, replace(ACT, capacity=0))}, "expects unit 'act' of capacity 1 or more, got 0"),
+        ({"units": (MAC, replace(ACT, kind=""))}, "expects a kind of unit 'act', got ''"),
+        ({"links": (HardwareLink("mac", "ax"),)}, "expects a way from source 'mac' to unit 'act'"),
+        ({"links": (*GOOD.links, HardwareLink("ax", "mac"))}, "expects a link between units, got 'ax', which is none"),
+        ({"links": GOOD.links * 2}, "expects links to differ, got 'mac' to 'act' twice"),
+        ({"mappings": (OperatorMapping("fuse.relu", ()),)}, "expects 'fuse.relu' to be mapped to a kind of unit"),
+        (
+            {"mappings": (OperatorMapping("fuse.relu", ("se",)),)},
+            "expects the kind of a unit for 'fuse.relu', got 'se'",
+        ),
+        ({"mappings": (OperatorMapping("fuse.relu", ("mac",), "ever"),)}, "expects a predicate among always, bias,"),
+        ({"mappings": GOOD.mappings * 2}, "expects one row for 'fuse.conv2d' if 'always', got two"),
+        ({"virtual": (VirtualOperator("fuse.relu"),)}, "expects 'fuse.relu' to be virtual or mapped, got both"),
+        ({"virtual": GOOD.virtual * 2}, "expects virtual operators to differ, got 'fuse.reshape' twice"),
+        ({"limits": HardwareLimits(buffer_bytes=-1)}, "expects limit 'buffer_bytes' of 0 or more, got -1"),
+    ],
+)
+def test_mistakes_are_named(change: dict[str, Any], message: str) -> None:
+    GOOD.validate()
+    with pytest.raises(TemplateError) as error:
+        replace(GOOD, **change).validate()
+    assert str(error.value).startswith(f"hardware template 'good': {message}")
+
+
+def test_problem_names_the_very_part() -> None:
+    wrong = replace(ACT, capacity=0)
+    problems = list(replace(GOOD, units=(MAC, wrong)).problems())
+    assert [problem.part for problem in problems] == [wrong]
+    assert problems[0].part is wrong
+
+
+def test_every_file_of_the_folder_is_a_shipped_template() -> None:
+    folder = Path(fuse_dialect.hardware.__file__).parent
+    files = {path.stem.replace("_", "-") for path in folder.glob("*.py")} - {"--init--", "shipped", "template"}
+    assert files == SHIPPED_TEMPLATES.keys()
+
+
+@pytest.mark.parametrize("template", [*SHIPPED_TEMPLATES.values(), GOOD], ids=lambda template: template.name)
+def test_template_as_ir_says_the_same(template: HardwareTemplate) -> None:
+    op = hardware_op(template)
+    op.verify()
+    assert read_template(op)[0] == template

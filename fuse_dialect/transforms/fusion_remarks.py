@@ -74,9 +74,7 @@ def explain(fusion: BlockFusion, decision: FusionDecision) -> str:
         case Reason.MAX_DEPTH:
             return f"the merged group would count {decision.counted} nodes or more, and max-depth is {decision.limit}"
         case Reason.MAX_ARGS:
-            return (
-                f"the merged group would need {decision.counted} arguments or more, the limit is {decision.limit}"
-            )
+            return f"the merged group would need {decision.counted} arguments or more, the limit is {decision.limit}"
         case Reason.NO_RULE:
             source = fusion.block_graph.graph.kinds[decision.source].keyword
             return f"no rule fuses an operator of kind {source} into its consumers"

@@ -144,9 +144,16 @@ def _function(number: int, kind: int) -> tuple[Any, Any]:
     return symbol, tirx.PrimFunc([], tirx.Evaluate(tirx.const(number, "int32"))).with_attr("op_pattern", kind)
 
 
-def relax_module(graph: ForwardGraph, kinds: Sequence[PatternKind]) -> Any:
-    """A Relax module whose `FuseOps` graph is `graph`, with the edges that `kinds` makes."""
-    functions = [_function(number, int(kind)) for number, kind in enumerate(kinds)]
+def relax_module(graph: ForwardGraph, kinds: Sequence[PatternKind], *, share_functions: bool = False) -> Any:
+    """A Relax module whose `FuseOps` graph is `graph`, with the edges that `kinds` makes.
+
+    Args:
+        graph: The graph.
+        kinds: Kinds of its nodes, see `relax_kinds`.
+        share_functions: Whether nodes of the same kind call the same function, as in programs of real users; then
+            TVM shares outlined functions that are equal, and the groups cannot be told from them.
+    """
+    functions = [_function(int(kind) if share_functions else number, int(kind)) for number, kind in enumerate(kinds)]
     reads: list[list[int]] = [[] for _ in kinds]
     for node, users in enumerate(graph.users):
         for user, _ in users:

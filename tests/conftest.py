@@ -1,6 +1,11 @@
-"""What tests report besides passing: figures that the closing summary of the run prints."""
+"""How all tests run, and what they report besides passing: figures that the closing summary of the run prints."""
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A busy machine is no failure: no test is timed, and examples may take as long as they take.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

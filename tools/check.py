@@ -32,7 +32,7 @@ def steps(jobs: int) -> tuple[Step, ...]:
         Step("lint", ("ruff", "check", ".")),
         Step("format", ("ruff", "format", "--check", ".")),
         Step("imports", ("lint-imports",)),
-        Step("types", ("basedpyright",)),
+        Step("types", ("basedpyright", "--pythonpath", sys.executable)),
         Step("pytest", ("pytest", "-q", "-n", str(jobs))),
         Step("filecheck", ("lit", "-sv", "-j", str(jobs), "tests/filecheck")),
     )

@@ -92,7 +92,9 @@ def _load_or_diagnose(path: Path, data: bytes) -> None:
         assert "Traceback" not in error.diagnostic.format()
 
 
-_FUZZ = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+_FUZZ = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 
 
 @_FUZZ

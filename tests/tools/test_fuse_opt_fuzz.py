@@ -30,7 +30,9 @@ func.func @f(%x: tensor<4xf32>, %c: i1) -> (tensor<4xf32>, f32) attributes {a = 
 {-# dialect_resources: {builtin: {blob: "0x08"}} #-}
 """
 
-FUZZ = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FUZZ = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 
 
 @pytest.fixture

@@ -17,4 +17,4 @@
 // DEMO: func.func @main
 // DEMO: After --fuse-ops
 // DEMO: func.func private @fused_dense_add_relu
-// DEMO: 'fuse.relu' into 'fuse.sum': edge-kind
+// DEMO: 'fuse.relu' op not fused into 'fuse.sum': edge-kind

@@ -4,12 +4,15 @@ A Relay operator becomes a generic op `"relay.<name>"` with the recorded kind in
 but `fuse-ops` decides. Every op carries its node number in the attribute `id`; arguments are named `%arg<id>`.
 """
 
+import gc
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from heapq import heapify, heappop, heappush
 from typing import Any, TypeAlias
 
+from recorded_graphs import recorded
 from xdsl.dialects import func
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, SymbolRefAttr
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
@@ -39,13 +42,12 @@ RESHAPES = {
 _ELEMENT_TYPES = {"float16": "f16", "float32": "f32", "int8": "i8", "int32": "i32", "int64": "i64", "bool": "i1"}
 
 
-def is_expressible(case: Case) -> bool:
-    """Whether the case's program can be written as a function of our IR."""
-    if "graph" not in case:
-        return False
-    if "runs" not in case or "params" not in case["graph"]:
-        return False
-    return all(node["kind"] in EXPRESSIBLE and None not in node["inputs"] for node in case["graph"]["nodes"])
+def inexpressible(case: Case) -> str | None:
+    """Why the case's program cannot be written in our IR, or `None` if it can."""
+    if "error" in case:
+        return "TVM itself fails"
+    kinds = {node["kind"] for node in case["graph"]["nodes"]} - EXPRESSIBLE
+    return ", ".join(sorted(kinds)) or None
 
 
 @dataclass(frozen=True)
@@ -207,6 +209,28 @@ def _literal(node: RelayNode) -> str:
     if isinstance(value, list):
         value = None
     return scalar(value or 0)
+
+
+_parsed: dict[str, ModuleOp] = {}
+"""Modules by their text with the ops in recorded order; many recorded programs are equal."""
+
+
+@cache
+def recorded_programs(name: str) -> list[tuple[Case, RelayProgram, ModuleOp]]:
+    """The cases of a file that our IR can express, parsed; every second one with its ops in some other valid order.
+
+    The modules are shared between tests: fuse a copy.
+    """
+    shuffle = random.Random(0)
+    found: list[tuple[Case, RelayProgram, ModuleOp]] = []
+    for number, case in enumerate(case for case in recorded(name) if inexpressible(case) is None):
+        program = RelayProgram(case)
+        text = program.text()
+        if text not in _parsed:
+            _parsed[text] = program.parse(shuffle if number % 2 else None)
+        found.append((case, program, _parsed[text]))
+    gc.freeze()  # they stay: no need for the garbage collector to go through them again and again
+    return found
 
 
 def outlined_functions(module: ModuleOp) -> list[Function]:

@@ -9,6 +9,8 @@ A kernel of nothing but such ops moves no data; a runtime may let its result be 
 Source: TVM `TReshapeOp`, include/tvm/relay/op_attr_types.h (v0.18).
 """
 
+from functools import cache
+
 from xdsl.ir import Operation
 
 from fuse_dialect.dialect.op import FuseOp
@@ -25,6 +27,12 @@ FOREIGN_RESHAPES = frozenset(
 
 def only_reshapes(op: Operation) -> bool:
     """Whether the op only reshapes."""
-    if isinstance(op, FuseOp):
-        return op.RESHAPE_ONLY or RESHAPE_ONLY_ATTRIBUTE in op.attributes
-    return RESHAPE_ONLY_ATTRIBUTE in op.attributes or op_name(op) in FOREIGN_RESHAPES
+    return (
+        _class_only_reshapes(type(op)) or RESHAPE_ONLY_ATTRIBUTE in op.attributes or op_name(op) in FOREIGN_RESHAPES
+    )
+
+
+@cache
+def _class_only_reshapes(op_class: type[Operation]) -> bool:
+    """What the class says, found once a class: `issubclass` on xDSL's classes is slow."""
+    return issubclass(op_class, FuseOp) and op_class.RESHAPE_ONLY

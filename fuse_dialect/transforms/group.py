@@ -9,6 +9,8 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from fuse_dialect.analysis.build_graph import BlockGraph, Role, is_constant, read_values
 from fuse_dialect.analysis.partition import FusionPlan
+from fuse_dialect.dialect.foreign_kinds import CONSTANT_OPS
+from fuse_dialect.dialect.pattern_kinds import op_name
 from fuse_dialect.dialect.reshapes import RESHAPE_ONLY_ATTRIBUTE, only_reshapes
 from fuse_dialect.dialect.tuples import GetTupleElementOp, TupleOp
 
@@ -100,9 +102,12 @@ def _constants(values: Iterable[SSAValue]) -> list[Operation]:
     return [value.op for value in values if isinstance(value, OpResult) and is_constant(value.op)]
 
 
+_COMPUTES_NOTHING = {*CONSTANT_OPS, TupleOp.name, GetTupleElementOp.name}
+
+
 def _only_reshape(ops: Iterable[Operation]) -> bool:
-    """Whether all operators of a group only reshape; what else it holds computes nothing."""
-    return all(only_reshapes(op) or is_constant(op) or isinstance(op, TupleOp | GetTupleElementOp) for op in ops)
+    """Whether all operators of a group only reshape."""
+    return all(only_reshapes(op) or op_name(op) in _COMPUTES_NOTHING for op in ops)
 
 
 def _used_results(op: Operation) -> Sequence[SSAValue]:

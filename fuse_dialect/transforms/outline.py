@@ -78,7 +78,8 @@ def _call_of(group: Group, replacement: dict[SSAValue, SSAValue]) -> func.CallOp
         location=group.root.location,
     )
     for old, new in zip(group.results, call.results, strict=True):
-        new.name_hint = old.name_hint
+        if old.name_hint is not None:
+            new.name_hint = old.name_hint
         replacement[old] = new
     block = group.root.parent
     assert block is not None, "the ops of a group are in the block that was analysed"

@@ -1,0 +1,72 @@
+"""What `fuse-ops` and `fuse-opt` cost, each beside what it is compared with, in one run.
+
+    python tools/bench_pass.py
+
+1. Analysis and outlining of chains and residual blocks, in CPU microseconds an op.
+2. Start-up: wall time of `fuse-opt` and of stock `xdsl-opt` on an empty module.
+3. `fuse-opt --fuse-ops` on a file of 10,000 ops, against stock `xdsl-opt` that parses, verifies and prints it.
+
+The best of `--repeat` runs counts; both tools of a comparison take turns, so that other load meets both.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from time import perf_counter
+
+from bench_scaling import lines
+from graph_families import FAMILIES, program
+
+SCRIPTS = Path(sys.executable).parent
+FILE_SIZE = 10_000
+"""Ops of the file that both tools read."""
+
+
+def wall_seconds(command: Sequence[str]) -> float:
+    """Wall time of a command, whose output is thrown away."""
+    start = perf_counter()
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+    return perf_counter() - start
+
+
+def compare(what: str, ours: Sequence[str], theirs: Sequence[str], repeat: int) -> str:
+    """A line with the best wall times of two commands."""
+    pairs = [(wall_seconds(ours), wall_seconds(theirs)) for _ in range(repeat)]
+    our_best, their_best = (min(times) for times in zip(*pairs, strict=True))
+    peer = f"xdsl-opt {version('xdsl')}"
+    return (
+        f"{what:<34} fuse-opt {our_best:6.3f} s, {peer} {their_best:6.3f} s,"
+        f" difference {our_best - their_best:+.3f} s, ratio {our_best / their_best:.2f}"
+    )
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="Costs of fuse-ops and fuse-opt.")
+    parser.add_argument("--repeat", type=int, default=5, help="the best of so many runs counts (default: %(default)s)")
+    parser.add_argument("--sizes", default="1000,10000,100000")
+    options = parser.parse_args()
+    sizes = [int(size) for size in options.sizes.split(",")]
+    for family in ("chain", "residual_blocks"):
+        for line in lines(family, sizes, 256, options.repeat, None):
+            print(line, flush=True)
+    fuse_opt, xdsl_opt = str(SCRIPTS / "fuse-opt"), str(SCRIPTS / "xdsl-opt")
+    with tempfile.TemporaryDirectory() as folder:
+        empty = Path(folder) / "empty.mlir"
+        empty.write_text("builtin.module {\n}\n")
+        print(compare("start-up, empty module", [fuse_opt, str(empty)], [xdsl_opt, str(empty)], options.repeat))
+        for family in ("chain", "residual_blocks", "nested_skips"):
+            module, ops = program(FAMILIES[family](FILE_SIZE))
+            file = Path(folder) / f"{family}.mlir"
+            file.write_text(str(module) + "\n")
+            commands = [fuse_opt, str(file), "--fuse-ops"], [xdsl_opt, str(file)]
+            print(compare(f"{family}, {ops} ops, fuse and print", *commands, options.repeat), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -35,7 +35,7 @@ from fuse_dialect.transforms.primitives import Primitives
 
 TVM_SIZE = 10_000
 """Ops at which TVM is measured: much larger graphs crash it."""
-TIMEOUT = 300
+TIMEOUT = 1200
 """Seconds after which a measurement is given up."""
 
 

@@ -27,9 +27,7 @@ FOREIGN_RESHAPES = frozenset(
 
 def only_reshapes(op: Operation) -> bool:
     """Whether the op only reshapes."""
-    return (
-        _class_only_reshapes(type(op)) or RESHAPE_ONLY_ATTRIBUTE in op.attributes or op_name(op) in FOREIGN_RESHAPES
-    )
+    return _class_only_reshapes(type(op)) or RESHAPE_ONLY_ATTRIBUTE in op.attributes or op_name(op) in FOREIGN_RESHAPES
 
 
 @cache

@@ -40,7 +40,13 @@ class UnitMatcher:
         successors = template.successors()
         self._links = [[number[name] for name in successors[unit.name]] for unit in template.units]
         self._source = number[template.source]
-        self._ways = [self._breadth_first(unit) for unit in range(len(template.units))]
+        self._ways: dict[int, Sequence[int]] = {}
+        """Found when they are needed: all together take as much memory as units squared."""
+
+    def _ways_from(self, start: int) -> Sequence[int]:
+        if start not in self._ways:
+            self._ways[start] = self._breadth_first(start)
+        return self._ways[start]
 
     def _breadth_first(self, start: int) -> Sequence[int]:
         order: dict[int, None] = {start: None}
@@ -58,7 +64,7 @@ class UnitMatcher:
         """
         start = self._source if trip.last is None else trip.last
         busy: int | None = None
-        for unit in self._ways[start]:
+        for unit in self._ways_from(start):
             if self.units[unit].kind in kinds:
                 if trip.load.get(unit, 0) < self.units[unit].capacity:
                     return unit

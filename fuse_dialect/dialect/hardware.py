@@ -9,7 +9,7 @@
       fuse.hardware_virtual "fuse.reshape"
     }
 
-What a template must satisfy is checked by `HardwareTemplate.problems`; each op reports the problem that is its own.
+What a template must satisfy is checked by `HardwareTemplate.problems`; a problem is reported at the op it is about.
 These ops describe; they compute nothing, and are no `FuseOp`s.
 """
 
@@ -35,7 +35,7 @@ from xdsl.irdl import (
     region_def,
     traits_def,
 )
-from xdsl.traits import HasParent, IsolatedFromAbove, NoTerminator, SymbolOpInterface, SymbolTable
+from xdsl.traits import HasParent, IsolatedFromAbove, NoTerminator, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect.fields import INTEGER, Integer
@@ -60,7 +60,7 @@ REASON_ATTRIBUTE = "fuse.hardware_reason"
 
 @irdl_op_definition
 class HardwareOp(IRDLOperation):
-    """An accelerator; its parts stand in the region."""
+    """An accelerator; its parts stand in the region. It is no symbol table: links and problems know units by name."""
 
     name = "fuse.hardware"
 
@@ -72,7 +72,7 @@ class HardwareOp(IRDLOperation):
     channel_alignment: Integer | None = opt_prop_def(INTEGER)
     body = region_def("single_block")
 
-    traits = traits_def(NoTerminator(), IsolatedFromAbove(), SymbolOpInterface(), SymbolTable())
+    traits = traits_def(NoTerminator(), IsolatedFromAbove(), SymbolOpInterface())
 
     assembly_format = (
         "$sym_name `source` $source (`operands` $max_operands^)? (`buffer_bytes` $buffer_bytes^)? "
@@ -80,11 +80,18 @@ class HardwareOp(IRDLOperation):
     )
 
     def verify_(self) -> None:
-        """Report the problem that belongs to no part alone."""
-        template, parts = read_template(self)
-        for problem in template.problems():
-            if id(problem.part) not in parts:
-                raise VerifyException(problem.message)
+        """Report the first problem of the template, at the part that it is about.
+
+        Raises:
+            VerifyException: There is one.
+        """
+        problem = template_problem(self)
+        if problem is not None:
+            part, message = problem
+            error = VerifyException(message)
+            if part is self:
+                raise error
+            part.emit_error(f"Operation does not verify: {error}", error)
 
 
 @irdl_op_definition
@@ -98,12 +105,8 @@ class HardwareUnitOp(IRDLOperation):
     capacity: Integer | None = opt_prop_def(INTEGER)
     """1, if left out."""
 
-    traits = lazy_traits_def(lambda: (HasParent(HardwareOp), SymbolOpInterface()))
+    traits = lazy_traits_def(lambda: (HasParent(HardwareOp),))
     assembly_format = "$sym_name `kind` $kind (`capacity` $capacity^)? attr-dict"
-
-    def verify_(self) -> None:
-        """See `verify_part`."""
-        verify_part(self)
 
 
 @irdl_op_definition
@@ -117,10 +120,6 @@ class HardwareLinkOp(IRDLOperation):
 
     traits = lazy_traits_def(lambda: (HasParent(HardwareOp),))
     assembly_format = "$source `->` $sink attr-dict"
-
-    def verify_(self) -> None:
-        """See `verify_part`."""
-        verify_part(self)
 
 
 @irdl_op_definition
@@ -136,10 +135,6 @@ class HardwareMapOp(IRDLOperation):
     traits = lazy_traits_def(lambda: (HasParent(HardwareOp),))
     assembly_format = "$operator `to` $kinds (`if` $predicate^)? attr-dict"
 
-    def verify_(self) -> None:
-        """See `verify_part`."""
-        verify_part(self)
-
 
 @irdl_op_definition
 class HardwareVirtualOp(IRDLOperation):
@@ -151,10 +146,6 @@ class HardwareVirtualOp(IRDLOperation):
 
     traits = lazy_traits_def(lambda: (HasParent(HardwareOp),))
     assembly_format = "$operator attr-dict"
-
-    def verify_(self) -> None:
-        """See `verify_part`."""
-        verify_part(self)
 
 
 HARDWARE_OPS: Sequence[type[Operation]] = (
@@ -185,6 +176,16 @@ def read_template(op: HardwareOp) -> tuple[HardwareTemplate, dict[int, Operation
     return template, {id(part): inner for part, inner in pairs}
 
 
+def template_problem(op: HardwareOp) -> tuple[Operation, str] | None:
+    """The first thing that is wrong with the template, after the op to blame; `None` if it is valid."""
+    for inner in op.body.block.ops:
+        if not isinstance(inner, PartOp):
+            return inner, "is no part of a hardware template"
+    template, parts = read_template(op)
+    problem = next(template.problems(), None)
+    return None if problem is None else (parts.get(id(problem.part), op), problem.message)
+
+
 def _part(op: PartOp) -> TemplatePart:
     match op:
         case HardwareUnitOp():
@@ -202,21 +203,6 @@ def _part(op: PartOp) -> TemplatePart:
 
 def _integer(attribute: Integer | None, default: int) -> int:
     return default if attribute is None else attribute.value.data
-
-
-def verify_part(op: PartOp) -> None:
-    """Report the first problem of the template that is about this op.
-
-    Raises:
-        VerifyException: There is one.
-    """
-    parent = op.parent_op()
-    if not isinstance(parent, HardwareOp):
-        return
-    template, parts = read_template(parent)
-    for problem in template.problems():
-        if parts.get(id(problem.part)) is op:
-            raise VerifyException(problem.message)
 
 
 def hardware_op(template: HardwareTemplate) -> HardwareOp:

@@ -145,17 +145,17 @@ class HardwareTemplate:
         for name in ("operands", "buffer_bytes", "channel_alignment"):
             if getattr(self.limits, name) < 0:
                 yield TemplateProblem(f"expects limit '{name}' of 0 or more, got {getattr(self.limits, name)}")
-        yield from self._unit_problems()
+        yield from self._unit_problems(names)
         yield from self._link_problems(names)
         yield from self._mapping_problems()
 
-    def _unit_problems(self) -> Iterator[TemplateProblem]:
-        reachable = self.reachable_units()
+    def _unit_problems(self, names: set[str]) -> Iterator[TemplateProblem]:
+        reachable = self.reachable_units() if self.source in names else names
         seen: set[str] = set()
         for unit in self.units:
             if unit.name in seen:
                 yield TemplateProblem(f"expects unit names to differ, got '{unit.name}' twice", unit)
-            elif unit.name not in reachable and self.source in {each.name for each in self.units}:
+            elif unit.name not in reachable:
                 yield TemplateProblem(f"expects a way from source '{self.source}' to unit '{unit.name}'", unit)
             seen.add(unit.name)
             if not unit.kind:
@@ -175,6 +175,7 @@ class HardwareTemplate:
 
     def _mapping_problems(self) -> Iterator[TemplateProblem]:
         kinds = {unit.kind for unit in self.units}
+        predicates = set(Predicate)
         seen: set[tuple[str, str]] = set()
         for row in self.mappings:
             if not row.kinds:
@@ -182,7 +183,7 @@ class HardwareTemplate:
             unknown = next((kind for kind in row.kinds if kind not in kinds), None)
             if unknown is not None:
                 yield TemplateProblem(f"expects the kind of a unit for '{row.operator}', got '{unknown}'", row)
-            if row.predicate not in set(Predicate):
+            if row.predicate not in predicates:
                 known = ", ".join(Predicate)
                 yield TemplateProblem(f"expects a predicate among {known}, got '{row.predicate}'", row)
             if (row.operator, row.predicate) in seen:

@@ -12,7 +12,7 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError, PassFailedExc
 from fuse_dialect.diagnostics import FuseError, SourceLocation
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.fuse import ALL_OPS
-from fuse_dialect.dialect.hardware import HardwareOp, read_template
+from fuse_dialect.dialect.hardware import HardwareOp, read_template, template_problem
 from fuse_dialect.hardware.shipped import SHIPPED_TEMPLATES
 from fuse_dialect.hardware.template import HardwareTemplate
 
@@ -48,10 +48,10 @@ def checked_template(op: HardwareOp) -> HardwareTemplate:
     Raises:
         OpError: It is wrong, or names an operator of our dialect that does not exist.
     """
-    template, parts = read_template(op)
-    problem = next(template.problems(), None)
+    problem = template_problem(op)
     if problem is not None:
-        raise OpError(parts.get(id(problem.part), op), problem.message)
+        raise OpError(*problem)
+    template, parts = read_template(op)
     known = {op.name for op in ALL_OPS}
     for part in (*template.mappings, *template.virtual):
         if part.operator.startswith("fuse.") and part.operator not in known:
@@ -83,13 +83,17 @@ def read_template_file(path: str, ctx: Context) -> HardwareTemplate:
         raise FuseError(f"expects one fuse.hardware op, got {len(found)}", SourceLocation(path))
     failing: Operation = found[0]
     try:
-        for failing in found[0].walk(region_first=True):
+        for failing in found[0].body.walk():
             failing.verify_()
+        failing = found[0]
+        HardwareOp.get_irdl_definition().verify(failing)
         return checked_template(found[0])
     except OpError as error:
         raise FuseError(f"'{error.op.name}' op {error}", parser.place_of(error.op), hint=error.hint) from error
     except (DiagnosticException, PassFailedException) as error:
-        raise FuseError(f"'{failing.name}' op {error}", parser.place_of(failing)) from error
+        message = str(error)
+        message = message[:1].lower() + message[1:]
+        raise FuseError(f"'{failing.name}' op {message}", parser.place_of(failing)) from error
 
 
 class _TemplateParser(Parser):

@@ -25,7 +25,7 @@ fuse.hardware @no_units source @b {
 fuse.hardware @only_links source @b {
   fuse.hardware_link @b -> @b
 }
-// CHECK: expects a link between units, got 'b', which is none
+// CHECK: expects at least one unit, got none
 // -----
 fuse.hardware @duplicate source @a {
   fuse.hardware_unit @a kind "x"
@@ -89,3 +89,11 @@ fuse.hardware @no_arrow source @a {
   fuse.hardware_link @a @b
 }
 // CHECK: Expected '->'
+// -----
+fuse.hardware @foreign source @a {
+  fuse.hardware_unit @a kind "x"
+  fuse.hardware @inner source @b {
+    fuse.hardware_unit @b kind "x"
+  }
+}
+// CHECK: is no part of a hardware template

@@ -1,98 +1,96 @@
-"""Time of `fuse-ops-hw` against the size of the block, for shapes of networks that strain it in different ways.
+"""How the time of `fuse-ops-hw` grows with the size of the program, for the families of `bench_scaling.py`.
 
-python tools/bench_hardware.py [--sizes 1000 10000 100000]
+    python tools/bench_hardware.py
+    python tools/bench_hardware.py --families residual_blocks --sizes 10000,100000
+
+The accelerator runs every operator of the families: products, then norms, sums and activations, of which a trip may go
+back from an activation to a sum. Times are CPU seconds, the best of `--repeat`, of planning the groups (`plan`) and of
+the whole pass (`pass`), with Python's garbage collector off. `exponent` is the slope between the last two sizes on
+logarithmic scales: 1 is linear.
 """
 
 import argparse
 import gc
+import math
 import sys
-from collections.abc import Callable, Mapping
-from time import perf_counter
+from collections.abc import Iterator, Sequence
+from time import process_time
 
+from graph_families import FAMILIES, program
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, f32
-from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects import func
 
 from fuse_dialect.analysis.hardware_plan import plan_hardware
-from fuse_dialect.dialect.activation import ReluOp
-from fuse_dialect.dialect.broadcast import AddOp
-from fuse_dialect.dialect.matmul import DenseOp
-from fuse_dialect.dialect.types import tensor
-from fuse_dialect.hardware.opu import OPU
+from fuse_dialect.dialect.hardware import hardware_op
+from fuse_dialect.hardware.template import HardwareTemplate, HardwareUnit, links, mapped
 from fuse_dialect.transforms.build_hardware_graph import build_hardware_graph
 from fuse_dialect.transforms.fuse_ops_hw import FuseOpsHwPass
 
-Grow = Callable[[list[Operation], list[SSAValue], SSAValue], None]
-"""Appends some ops, and their last value, to a program with a weight."""
+ACCELERATOR = HardwareTemplate(
+    name="bench",
+    source="load",
+    units=(
+        HardwareUnit("load", "load"),
+        HardwareUnit("mac", "mac"),
+        HardwareUnit("norm", "norm"),
+        HardwareUnit("sum", "sum", 2),
+        HardwareUnit("act", "act", 2),
+    ),
+    links=links(("load", "mac"), ("mac", "norm"), ("norm", "sum"), ("sum", "act"), ("act", "sum")),
+    mappings=(
+        *mapped("mac", ["fuse.dense"]),
+        *mapped("norm", ["fuse.batch_norm"]),
+        *mapped("sum", ["fuse.add", "test.op"]),
+        *mapped("act", ["fuse.relu", "fuse.exp"]),
+    ),
+)
 
 
-def _chain(ops: list[Operation], values: list[SSAValue], weight: SSAValue) -> None:
-    dense = DenseOp(values[-1], weight)
-    relu = ReluOp(dense)
-    ops.extend((dense, relu))
-    values.append(relu.results[0])
+def measure(family: str, size: int) -> tuple[int, int, float, float]:
+    """Ops, groups, and seconds of the plan and of the pass."""
+    module, ops = program(FAMILIES[family](size))
+    function = module.body.block.first_op
+    assert isinstance(function, func.FuncOp)
+    module.body.block.add_op(hardware_op(ACCELERATOR))
+    graph = build_hardware_graph(function.body.block, ACCELERATOR).graph
+    gc.collect()
+    gc.disable()
+    start = process_time()
+    groups = plan_hardware(graph, ACCELERATOR).groups
+    middle = process_time()
+    FuseOpsHwPass(ACCELERATOR.name).apply(Context(), module)
+    end = process_time()
+    gc.enable()
+    return ops, len(groups), middle - start, end - middle
 
 
-def _residual(ops: list[Operation], values: list[SSAValue], weight: SSAValue) -> None:
-    skip = values[-1]
-    _chain(ops, values, weight)
-    dense = DenseOp(values[-1], weight)
-    add = AddOp(dense, skip)
-    relu = ReluOp(add)
-    ops.extend((dense, add, relu))
-    values.append(relu.results[0])
-
-
-def _long_skip(ops: list[Operation], values: list[SSAValue], weight: SSAValue) -> None:
-    """Adds a value from half way back, as deep U-Nets do, behind a unit that makes the nearest group refuse."""
-    _chain(ops, values, weight)
-    add = AddOp(values[-1], values[len(values) // 2])
-    again = AddOp(add, values[len(values) // 3])
-    ops.extend((add, again))
-    values.append(again.results[0])
-
-
-SHAPES: Mapping[str, Grow] = {"chain": _chain, "residual": _residual, "long-skip": _long_skip}
-"""How each program grows."""
-
-
-def program(grow: Grow, size: int) -> ModuleOp:
-    """A program of at least `size` ops."""
-    function = FuncOp("main", ([tensor([2, 4], f32), tensor([4, 4], f32)], []))
-    x, weight = function.body.block.args
-    ops: list[Operation] = []
-    values: list[SSAValue] = [x]
-    while len(ops) < size:
-        grow(ops, values, weight)
-    function.body.block.add_ops([*ops, ReturnOp(values[-1])])
-    function.update_function_type()
-    return ModuleOp([function])
+def lines(family: str, sizes: Sequence[int], repeat: int) -> Iterator[str]:
+    """One line a size, and the growth."""
+    results: list[tuple[int, float]] = []
+    for size in sizes:
+        runs = [measure(family, size) for _ in range(repeat)]
+        (ops, groups), plan, whole = runs[0][:2], min(run[2] for run in runs), min(run[3] for run in runs)
+        results.append((ops, whole))
+        yield (
+            f"{family:16} {ops:>8} ops  {plan / ops * 1e6:6.1f} us/op plan  {whole / ops * 1e6:6.1f} us/op pass"
+            f"  {groups} groups"
+        )
+    if len(results) > 1:
+        (one, before), (last, after) = results[-2:]
+        yield f"{family:16} exponent {math.log(after / before) / math.log(last / one):.2f} from {one} to {last} ops"
 
 
 def main() -> int:
-    """Print a table of times."""
-    parser = argparse.ArgumentParser(description="Time of fuse-ops-hw against size.")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 10_000, 100_000], help="ops")
-    sizes: list[int] = parser.parse_args().sizes
-    print(f"{'shape':<10} {'ops':>8} {'plan s':>8} {'us/op':>7} {'pass s':>8} {'us/op':>7}")
-    for shape, grow in SHAPES.items():
-        for size in sizes:
-            module = program(grow, size)
-            gc.collect()
-            gc.disable()
-            function = module.body.block.first_op
-            assert isinstance(function, FuncOp)
-            graph = build_hardware_graph(function.body.block, OPU).graph
-            start = perf_counter()
-            plan_hardware(graph, OPU)
-            plan = perf_counter() - start
-            start = perf_counter()
-            FuseOpsHwPass().apply(Context(), module)
-            whole = perf_counter() - start
-            gc.enable()
-            figures = f"{plan:>8.2f} {plan / size * 1e6:>7.1f} {whole:>8.2f} {whole / size * 1e6:>7.1f}"
-            print(f"{shape:<10} {size:>8} {figures}", flush=True)
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="Growth of the time of fuse-ops-hw.")
+    parser.add_argument("--families", default=",".join(FAMILIES))
+    parser.add_argument("--sizes", default="1000,10000,100000")
+    parser.add_argument("--repeat", type=int, default=2, help="the best of so many runs counts (default: %(default)s)")
+    options = parser.parse_args()
+    sizes = [int(size) for size in options.sizes.split(",")]
+    for family in options.families.split(","):
+        for line in lines(family, sizes, options.repeat):
+            print(line, flush=True)
     return 0
 
 

@@ -33,19 +33,17 @@ from fuse_dialect.dialect.types import byte_count
 from fuse_dialect.hardware.shipped import SHIPPED_TEMPLATES
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 from fuse_dialect.transforms.fuse_ops_hw import FuseOpsHwPass
-from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
 
-RAW = "raw (InferType only)"
-"""Stage of the records at which a network is as it was written."""
+FOLDED = "build_prefix_O3_no_alter"
+"""Stage of the records after TVM's `FoldScaleAxis`: batch norms are weights and biases, as compilers for accelerators
+fold them before anything else."""
 
 
 def _recorded_network(name: str) -> ModuleOp:
-    """A recorded network, with the batch norms of a trained network folded."""
+    """A recorded network, its weights made up."""
     cases = (case for file in ("zoo", "handmade") for case in recorded(file))
-    case = next(case for case in cases if (case["name"], case["stage"]) == (name, RAW))
-    module = Network(case, constant_parameters=True).module
-    SimplifyInferencePass().apply(Context(), module)
-    return module
+    case = next(case for case in cases if (case["name"], case["stage"]) == (name, FOLDED))
+    return Network(case).module
 
 
 NETWORKS: Mapping[str, Callable[[], ModuleOp]] = {

@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -199,8 +200,10 @@ class Network:
         """The values of a node: the fields, for a tuple or an operator with several results."""
         operands = [value for number in node["inputs"] for value in self._values[number]]
         match node["kind"]:
-            case "const":
+            case "const" if "value" in node:
                 return [self._add(constant(np.array(node["value"], node["dtype"]))).results[0]]
+            case "const":
+                return [self._add(_weight(node)).results[0]]
             case "tuple":
                 return operands
             case "tuple_get":
@@ -211,6 +214,13 @@ class Network:
                         constant(np.ones(self._nodes[node["inputs"][1]]["shape"], np.float32))
                     ).results[0]
                 return self._add(OPERATORS[node["op"]](node, operands)).results
+
+
+def _weight(node: Node) -> Operation:
+    """A constant that the record leaves out, because it is large: here every element is the same."""
+    type = type_of(node)
+    assert isinstance(type, TensorType)
+    return ConstantOp(DenseIntOrFPElementsAttr.from_list(type, [0.125]))
 
 
 def _parameter(node: Node) -> npt.NDArray[Any]:

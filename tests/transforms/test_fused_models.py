@@ -1,5 +1,5 @@
-"""Fusion of the nine light models inside the onnx wheel: they give the outputs that are recorded there, and run as
-before to the bit.
+"""Fusion of the nine light models inside the onnx wheel, for the host and for accelerators: they give the outputs that
+are recorded there, and run as before to the bit.
 """
 
 from pathlib import Path
@@ -12,9 +12,12 @@ from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
+from fuse_dialect.dialect.hardware import HARDWARE_ATTRIBUTE
 from fuse_dialect.frontends.onnx import load_onnx_module
+from fuse_dialect.hardware.shipped import SHIPPED_TEMPLATES
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.transforms.fuse_ops_hw import FuseOpsHwPass
 from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
 
 LIGHT_MODELS = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
@@ -38,12 +41,17 @@ def main_of(module: ModuleOp) -> func.FuncOp:
     return function
 
 
+def ramp_for(module: ModuleOp) -> np.ndarray:
+    """The input of a model of one, as onnx's own runner makes it."""
+    (type,) = main_of(module).function_type.inputs
+    shape = type.get_shape()
+    return (np.arange(np.prod(shape)).reshape(shape) / np.prod(shape)).astype(np.float32)
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_light_model_runs_equal_before_and_after_fusion(name: str) -> None:
     module = load_onnx_module(LIGHT_MODELS / f"{name}.onnx")
-    (type,) = main_of(module).function_type.inputs
-    shape = type.get_shape()
-    ramp = (np.arange(np.prod(shape)).reshape(shape) / np.prod(shape)).astype(np.float32)  # as onnx's own runner
+    ramp = ramp_for(module)
     recorded = numpy_helper.to_array(onnx.load_tensor(str(LIGHT_MODELS / f"{name}_output_0.pb")))
     (before,) = run_module(module, [ramp])
     SimplifyInferencePass().apply(Context(), module)
@@ -57,3 +65,19 @@ def test_light_model_runs_equal_before_and_after_fusion(name: str) -> None:
     np.testing.assert_allclose(after, recorded, rtol=0, atol=tolerance)
     calls = [op for op in main_of(module).body.block.ops if isinstance(op, func.CallOp)]
     assert len(calls) == CALLS[name]
+
+
+@pytest.mark.parametrize("template", SHIPPED_TEMPLATES)
+@pytest.mark.parametrize("name", ["light_densenet121", "light_resnet50", "light_shufflenet", "light_squeezenet"])
+def test_light_model_runs_equal_on_hardware(name: str, template: str) -> None:
+    module = load_onnx_module(LIGHT_MODELS / f"{name}.onnx")
+    ramp = ramp_for(module)
+    SimplifyInferencePass().apply(Context(), module)
+    (before,) = run_module(module, [ramp])
+    FuseOpsHwPass(template).apply(Context(), module)
+    FuseOpsPass().apply(Context(), module)
+    module.verify()
+    (after,) = run_module(module, [ramp])
+    np.testing.assert_array_equal(after, before)
+    functions = [op for op in module.ops if isinstance(op, func.FuncOp)]
+    assert sum(HARDWARE_ATTRIBUTE in function.attributes for function in functions) > 5

@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.utils.exceptions import PassFailedException
 from xdsl.utils.target import Target
 
+from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.hardware import HARDWARE_ATTRIBUTE, UNIT_ATTRIBUTE, HardwareOp, read_template
 from fuse_dialect.dialect.pattern_kinds import op_name
 from fuse_dialect.hardware.shipped import SHIPPED_TEMPLATES
@@ -37,7 +38,8 @@ class HardwareDotTarget(Target):
         """Write the graph.
 
         Raises:
-            PassFailedException: There is nothing to draw, or the template of a function is not known.
+            PassFailedException: There is nothing to draw.
+            OpError: The template of a function is not known.
         """
         described = [read_template(op)[0] for op in module.walk() if isinstance(op, HardwareOp)]
         templates = {**SHIPPED_TEMPLATES, **{template.name: template for template in described}}
@@ -60,7 +62,11 @@ class HardwareDotTarget(Target):
             name = op.attributes.get(HARDWARE_ATTRIBUTE)
             if isinstance(name, StringAttr):
                 if name.data not in templates:
-                    raise PassFailedException(f"no fuse.hardware op describes '{name.data}', of '@{op.sym_name.data}'")
+                    what = f"@{op.sym_name.data} is for hardware '{name.data}', which no fuse.hardware op describes"
+                    hint = (
+                        "put the template of a file into the module first: --insert-hardware='template=\"file.mlir\"'"
+                    )
+                    raise OpError(op, what, hint)
                 units = [(op.attributes.get(UNIT_ATTRIBUTE), op_name(op)) for op in op.walk()]
                 trip = [(unit.data, word) for unit, word in units if isinstance(unit, StringAttr)]
                 yield _Box(f"@{op.sym_name.data}", templates[name.data], trip)

@@ -2,10 +2,20 @@
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.vendor.pretty import RepresentationPrinter
+from xdsl.dialects.builtin import ModuleOp
 
 # A busy machine is no failure: no test is timed, and examples may take as long as they take.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+
+def _print_as_ir(module: ModuleOp, printer: RepresentationPrinter, cycle: bool) -> None:
+    """Show a failing program as IR; what hypothesis makes of the object takes minutes and megabytes."""
+    printer.text(str(module))
+
+
+ModuleOp._repr_pretty_ = _print_as_ir
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

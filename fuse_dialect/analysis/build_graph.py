@@ -186,9 +186,9 @@ def _form_of_name(name: str) -> _Form:
     return _Form.READS_TUPLE if name in OPS_THAT_READ_A_TUPLE else _Form.PLAIN
 
 
-_Key: TypeAlias = int | SSAValue
-"""What a node stands for: the place of an op in the block, the complement of that for the tuple that the op's operands
-form, or a value: one result of an op with several, or what comes in from outside. Places are quicker than ops as keys.
+_Key: TypeAlias = int
+"""What a node stands for. With n ops in the block: the place p of an op, n + p for the tuple that its operands form, and
+from 2n on values: results of ops with several, and what comes in from outside.
 """
 
 _Reads: TypeAlias = Sequence[tuple[_Key, PatternKind]]
@@ -203,36 +203,55 @@ class _GraphBuilder:
         self.ops = list(block.ops)
         self.places = {id(op): place for place, op in enumerate(self.ops)}
         """See `BlockGraph.places`."""
-        self.index: dict[_Key, int] = {}
-        """Number of each finished key, in this order."""
-        self.entered: dict[_Key, tuple[Node, PatternKind, _Reads]] = {}
-        """What keys are, their kinds and what they read, in the order of entering (root first)."""
+        self.values: list[SSAValue] = []
+        """The values that have keys of their own."""
+        self.key_of_value: dict[SSAValue, _Key] = {}
+        self.entries: list[tuple[Node, PatternKind, _Reads] | None] = [None] * (2 * len(self.ops))
+        """For each key what it is, its kind and what it reads; `None` before it is entered."""
+        self.index = [-1] * (2 * len(self.ops))
+        """Number of each finished key."""
+        self.entered: list[_Key] = []
+        """Keys in the order of entering, root first."""
+        self.finished: list[_Key] = []
+        """Keys in the order of their numbers."""
         self.escaping: set[_Key] = set()
 
     def key_of(self, value: SSAValue) -> _Key:
-        """The op itself where it has this one result, else the value."""
+        """The place of the op where it has this one result, else a key for the value itself."""
         if type(value) is OpResult:
             op = value.op
             place = self.places.get(id(op))
             if place is not None and len(op.results) == 1:
                 return place
-        return value
+        return self.own_key(value)
+
+    def own_key(self, value: SSAValue) -> _Key:
+        """The key of a value that no place stands for."""
+        key = self.key_of_value.get(value)
+        if key is None:
+            key = self.key_of_value[value] = len(self.entries)
+            self.entries.append(None)
+            self.index.append(-1)
+            self.values.append(value)
+        return key
 
     def visit(self, root: _Key) -> None:
         """Number everything that `root` needs, then `root`."""
-        index, entered = self.index, self.entered
+        index, entries, entered, finished = self.index, self.entries, self.entered, self.finished
         stack = [root]
         while stack:
             key = stack.pop()
-            if key in index:
+            if index[key] >= 0:
                 continue
-            if key in entered:
-                index[key] = len(index)
+            if entries[key] is not None:
+                index[key] = len(finished)
+                finished.append(key)
                 continue
-            entered[key] = entry = self.enter(key)
+            entries[key] = entry = self.enter(key)
+            entered.append(key)
             stack.append(key)
             for read, _ in reversed(entry[2]):
-                if read not in index:
+                if index[read] < 0:
                     stack.append(read)
 
     def enter(self, key: _Key) -> tuple[Node, PatternKind, _Reads]:
@@ -241,9 +260,12 @@ class _GraphBuilder:
         Raises:
             OpError: See `check_ssa_order`.
         """
-        if type(key) is int:
-            return self.enter_op(key) if key >= 0 else self.enter_operand_tuple(~key)
-        value = cast(SSAValue, key)
+        count = len(self.ops)
+        if key < count:
+            return self.enter_op(key)
+        if key < 2 * count:
+            return self.enter_operand_tuple(key - count)
+        value = self.values[key - 2 * count]
         if type(value) is OpResult and (place := self.places.get(id(value.op))) is not None:
             return Node(Role.RESULT, value.op, value), PatternKind.INJECTIVE, ((place, PatternKind.INJECTIVE),)
         self.escaping.add(key)
@@ -271,7 +293,7 @@ class _GraphBuilder:
         if form is _Form.TUPLE_OP:
             return Node(Role.TUPLE_OP, op, None), *self.enter_tuple_op(place, op)
         if form is _Form.READS_TUPLE:
-            return Node(Role.OPERATOR, op, None), kind, ((~place, kind),)
+            return Node(Role.OPERATOR, op, None), kind, ((len(self.ops) + place, kind),)
         values = read_values(op)
         keys = self.read_keys(place, values)
         if kind is PatternKind.BROADCAST and len(op.results) == 1:
@@ -302,7 +324,6 @@ class _GraphBuilder:
         """
         keys: list[_Key] = []
         for value in values:
-            key: _Key = value
             if type(value) is OpResult:
                 op = value.op
                 defined = self.places.get(id(op))
@@ -310,17 +331,25 @@ class _GraphBuilder:
                     if defined >= place:
                         check_ssa_order(self.block)
                     if len(op.results) == 1:
-                        key = defined
-            keys.append(key)
+                        keys.append(defined)
+                        continue
+            keys.append(self.own_key(value))
         return keys
+
+    def finished_entries(self) -> list[tuple[Node, PatternKind, _Reads]]:
+        """What `entries` holds of the finished keys, in the order of their numbers."""
+        entries = self.entries
+        return [entry for key in self.finished if (entry := entries[key]) is not None]
 
     def users(self) -> list[list[tuple[int, PatternKind]]]:
         """For each node its users, in the order in which TVM pushes them: the consumer nearest to the root first."""
-        index = self.index
-        users: list[list[tuple[int, PatternKind]]] = [[] for _ in index]
-        for key, (_, _, reads) in self.entered.items():
+        index, entries = self.index, self.entries
+        users: list[list[tuple[int, PatternKind]]] = [[] for _ in self.finished]
+        for key in self.entered:
+            entry = entries[key]
+            assert entry is not None, "what was entered has an entry"
             user = index[key]
-            for read, kind in reads:
+            for read, kind in entry[2]:
                 users[index[read]].append((user, kind))
         return users
 
@@ -342,19 +371,19 @@ def build_graph(block: Block, *, with_values: bool = False, embeds_constants: bo
     terminator = block.last_op if block.last_op is not None and block.last_op.has_trait(IsTerminator) else None
     outputs = [] if terminator is None else [builder.key_of(value) for value in terminator.operands]
     outputs.extend(builder.key_of(value) for value in _seen_by_other_blocks(block))
-    for key in (*block.args, *outputs):
+    for key in (*map(builder.own_key, block.args), *outputs):
         builder.visit(key)
     builder.escaping.update(outputs)
     unreached: list[int] = []
     for place, op in enumerate(builder.ops):
-        if place not in builder.index and op is not terminator:
+        if builder.index[place] < 0 and op is not terminator:
             if is_constant(op) or kind_of(op) is not None:
                 builder.read_keys(place, read_values(op))
                 unreached.append(place)
             else:
                 builder.visit(place)
-    dead = [builder.ops[place] for place in unreached if place not in builder.index]
-    entries = [builder.entered[key] for key in builder.index]
+    dead = [builder.ops[place] for place in unreached if builder.index[place] < 0]
+    entries = builder.finished_entries()
     nodes = [node for node, _, _ in entries]
     reads, defines, weights = _values(nodes, embeds_constants) if with_values else ((), (), ())
     escapes = [False] * len(nodes)

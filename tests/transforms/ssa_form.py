@@ -22,16 +22,24 @@ def ssa_form(module: ModuleOp, *, locations: bool = False) -> str:
 
 
 class _Form:
-    """Numbers of the values so far."""
+    """The names of values, and the lines that are written with them."""
 
     def __init__(self, locations: bool):
         self.locations = locations
-        self.numbers: dict[SSAValue, str] = {}
+        self.names: dict[SSAValue, str] = {}
+        """What each value so far is called: by number, a constant by its line."""
+        self.count = 0
+        """Numbers so far; constants have none, so that it does not matter how many copies there are."""
+
+    def number(self, value: SSAValue) -> None:
+        """Give the value the next number."""
+        self.names[value] = f"%{self.count}"
+        self.count += 1
 
     def lines(self, block: Block) -> Iterator[str]:
         """The lines of a block."""
         for argument in block.args:
-            self.numbers[argument] = f"%{len(self.numbers)}"
+            self.number(argument)
         for op in block.ops:
             if op is block.last_op or not _is_pure(op):
                 yield from self.op_lines(op)
@@ -46,26 +54,26 @@ class _Form:
                 pending.extend(reversed(missing))
                 continue
             pending.pop()
-            if all(result in self.numbers for result in op.results) and op.results:
+            if all(result in self.names for result in op.results) and op.results:
                 continue
             yield from self.own_lines(op)
 
     def is_missing(self, value: SSAValue, root: Operation) -> bool:
         """Whether the op of the value stands in the block of `root` and has no line yet."""
-        return isinstance(value, OpResult) and value not in self.numbers and value.op.parent is root.parent
+        return isinstance(value, OpResult) and value not in self.names and value.op.parent is root.parent
 
     def own_lines(self, op: Operation) -> Iterator[str]:
         """The lines of the op itself."""
-        operands = [self.numbers[_through_barriers(value)] for value in op.operands]
+        operands = [self.names[_through_barriers(value)] for value in op.operands]
         attributes = sorted((name, str(value)) for name, value in {**op.attributes, **op.properties}.items())
         name = op.op_name.data if isinstance(op, UnregisteredOp) else op.name
         types = [str(result.type) for result in op.results]
         line = f"{name} {operands} {attributes} {types}" + (f" {op.location}" if self.locations else "")
         if isinstance(op, arith.ConstantOp):
-            self.numbers[op.result] = f"({line})"
+            self.names[op.result] = f"({line})"
             return
         for result in op.results:
-            self.numbers[result] = f"%{len(self.numbers)}"
+            self.number(result)
         yield line
         for region in op.regions:
             for block in region.blocks:

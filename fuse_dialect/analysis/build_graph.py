@@ -187,7 +187,7 @@ def _form_of_name(name: str) -> _Form:
 
 
 _Key: TypeAlias = int
-"""What a node stands for. With n ops in the block: the place p of an op, n + p for the tuple that its operands form, and
+"""What a node stands for. With n ops in the block: place p of an op, n + p for the tuple that its operands form, and
 from 2n on values: results of ops with several, and what comes in from outside.
 """
 

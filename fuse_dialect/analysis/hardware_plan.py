@@ -116,8 +116,7 @@ class _Planner:
         elif node.role is HardwareRole.OPERATOR and node.kinds:
             self._visit_mapped(number, node)
         else:
-            if node.role is HardwareRole.OPERATOR:
-                self.refusals[number] = _no_unit(node)
+            self.refusals[number] = _refusal_outside(node)
             self.member_of[number] = self.order.add(self._members_before(node))
 
     def _members_before(self, node: HardwareNode) -> dict[int, None]:
@@ -269,7 +268,13 @@ class _Planner:
         return HardwarePlan(groups, self.unit_of, self.refusals)
 
 
-def _no_unit(node: HardwareNode) -> HardwareRefusal:
-    if node.named_kinds:
-        return HardwareRefusal(Reason.NO_UNIT, "no mapping of this operator holds for these operands")
-    return HardwareRefusal(Reason.NO_UNIT, "no unit runs this operator")
+def _refusal_outside(node: HardwareNode) -> HardwareRefusal | None:
+    """Why a node that no unit runs stays outside; `None` for those that no unit should run."""
+    if node.role is HardwareRole.OPERATOR:
+        what = (
+            "no mapping of this operator holds for these operands" if node.named_kinds else "no unit runs this operator"
+        )
+        return HardwareRefusal(Reason.NO_UNIT, what)
+    if node.role is HardwareRole.BARRIER and node.named_kinds:
+        return HardwareRefusal(Reason.OPAQUE, "the op may have effects; a fuse.pattern_kind says that it has none")
+    return None

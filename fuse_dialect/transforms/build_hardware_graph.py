@@ -6,7 +6,7 @@
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, SSAValue
@@ -105,11 +105,11 @@ class _Builder:
             return HardwareNode(HardwareRole.CONSTANT, label)
         reads = tuple(self.number_of_value[value] for value in read_values(op))
         word = name.split(".", 1)[-1]
+        rows = self.rows.get(name, [])
         if role is Role.IN_PLACE:
-            return HardwareNode(HardwareRole.BARRIER, label, reads=reads, word=word)
+            return HardwareNode(HardwareRole.BARRIER, label, named_kinds=_kinds(rows), reads=reads, word=word)
         if name in self.virtual:
             return HardwareNode(HardwareRole.VIRTUAL, label, reads=reads, word=word)
-        rows = self.rows.get(name, [])
         return HardwareNode(
             HardwareRole.OPERATOR,
             label,
@@ -129,8 +129,7 @@ class _Builder:
             index = number.get(op)
             if index is not None and nodes[index].role is HardwareRole.BARRIER and kind_of(op) is None:
                 if previous is not None:
-                    old = nodes[index]
-                    nodes[index] = HardwareNode(old.role, old.label, reads=old.reads, after=(previous,), word=old.word)
+                    nodes[index] = replace(nodes[index], after=(previous,))
                 previous = index
         return nodes
 

@@ -10,6 +10,7 @@ fuse.hardware @npu source @mac {
   fuse.hardware_map "stablehlo.dot_general" to ["mac"]
   fuse.hardware_map "stablehlo.add" to ["bias"] if "bias"
   fuse.hardware_map "stablehlo.tanh" to ["activation"]
+  fuse.hardware_map "my.conv" to ["mac"]
   fuse.hardware_virtual "stablehlo.broadcast_in_dim"
 }
 func.func @main(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4xf32> {
@@ -49,3 +50,14 @@ func.func @effects(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4xf32> 
 // CHECK-NEXT:    "other.print"(%d)
 // CHECK-NEXT:    "other.read"()
 // CHECK-NEXT:    func.call @fused_add(%d, %y) {fuse.hardware_reason = "would-close-cycle: also reads %y, which may depend on the group"}
+
+// A mapping says where an op could run; that it has no effects only its kind says.
+func.func @own(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  %a = "my.conv"(%x) : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %b = "my.conv"(%a) {fuse.pattern_kind = #fuse.pattern_kind<out_ewise_fusable>} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %t = "stablehlo.tanh"(%b) : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  func.return %t : tensor<2x4xf32>
+}
+// CHECK-LABEL: func.func @own
+// CHECK-NEXT:    %a = "my.conv"(%x) {fuse.hardware_reason = "opaque: the op may have effects; a fuse.pattern_kind says that it has none"}
+// CHECK-NEXT:    %t = func.call @fused_conv_tanh(%a)

@@ -95,7 +95,7 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-p", "--passes", metavar="PASSES", help="comma-separated passes, with options in braces")
     group.add_argument("--pass-pipeline", metavar="PIPELINE", help="the same, also as builtin.module(...)")
     _flag(group, "--list-passes", help="list all passes and leave")
-    _flag(group, "--fusion-remarks", help="say on stderr what fuse-ops does not fuse, and why")
+    _flag(group, "--fusion-remarks", help="say on stderr what fuse-ops and fuse-ops-hw do not fuse, and why")
     _flag(group, "--time-passes", "--mlir-timing", help="report on stderr how long each step took")
     _flag(group, "--print-between-passes", help="print the module between passes to stderr")
     _flag(group, "--mlir-print-ir-before-all", help="print the module before each pass to stderr")

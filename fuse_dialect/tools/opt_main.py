@@ -147,7 +147,7 @@ class FuseOptMain(xDSLOptMain):
             name = module_pass.name
             if self.args.mlir_print_ir_before_all:
                 self._dump(f"Before {name}", module)
-            if self.args.fusion_remarks and name == "fuse-ops":
+            if self.args.fusion_remarks:
                 self._print_remarks(module, source_map, module_pass)
             note = f"while running pass '{name}'"
             with self._timed(name), located_errors(source_map, f" in pass '{name}'", note):
@@ -184,14 +184,13 @@ class FuseOptMain(xDSLOptMain):
         with self._timed("verify"), located_errors(source_map, " in the verifier", note):
             verify_module(module)
 
-    def _print_remarks(self, module: ModuleOp, source_map: SourceMap, fuse_ops: ModulePass) -> None:
-        """Say on stderr what the pass will not fuse, and why."""
-        from fuse_dialect.transforms.fuse_ops import FuseOpsPass
-        from fuse_dialect.transforms.fusion_remarks import fusion_remarks
+    def _print_remarks(self, module: ModuleOp, source_map: SourceMap, module_pass: ModulePass) -> None:
+        """Say on stderr what a pass of fusion will not fuse, and why."""
+        from fuse_dialect.tools.remarks import remarks_of
 
-        assert isinstance(fuse_ops, FuseOpsPass), "its name says so"
-        with located_errors(source_map, " in pass 'fuse-ops'"):
-            for remark in fusion_remarks(module, fuse_ops):
+        name = module_pass.name
+        with located_errors(source_map, f" in pass '{name}'", f"while running pass '{name}'"):
+            for remark in remarks_of(module_pass, module, self.ctx):
                 location = source_map.locate(remark.op)
                 note = (remark.explanation,)
                 print(Diagnostic(Severity.REMARK, remark.message, location, note).format(), file=sys.stderr)

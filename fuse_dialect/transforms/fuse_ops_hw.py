@@ -30,12 +30,22 @@ from fuse_dialect.dialect.hardware import HARDWARE_ATTRIBUTE, REASON_ATTRIBUTE, 
 from fuse_dialect.dialect.pattern_kinds import op_name
 from fuse_dialect.hardware.template import HardwareTemplate
 from fuse_dialect.transforms.build_hardware_graph import BlockHardwareGraph, build_hardware_graph, is_read_outside
-from fuse_dialect.transforms.fuse_ops import COMPILER_ATTRIBUTE, fusible_blocks
+from fuse_dialect.transforms.fuse_ops import functions_to_fuse, fusible_blocks
 from fuse_dialect.transforms.gather_ops import gather_ops
 from fuse_dialect.transforms.group import Group
 from fuse_dialect.transforms.hardware_file import find_template
-from fuse_dialect.transforms.outline import PRIMITIVE_ATTRIBUTE, outline
+from fuse_dialect.transforms.outline import outline
 from fuse_dialect.transforms.primitives import Primitives
+
+
+@dataclass(frozen=True, slots=True)
+class BlockHardwareFusion:
+    """How the ops of a block are grouped."""
+
+    block_graph: BlockHardwareGraph
+    plan: HardwarePlan
+    roots: Sequence[int | None]
+    """For each group the node that alone gives results; `None` lets every node."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +65,7 @@ class FuseOpsHwPass(ModulePass):
         """Fuse the operators of all functions of the module."""
         template = find_template(self.template, op, ctx)
         primitives: dict[Block, Primitives] = {}
-        for function in [inner for inner in op.walk() if isinstance(inner, func.FuncOp)]:
-            if function.is_declaration or {PRIMITIVE_ATTRIBUTE, COMPILER_ATTRIBUTE} & function.attributes.keys():
-                continue
+        for function in functions_to_fuse(op):
             symbols = function.parent
             assert symbols is not None, "a function inside a module stands in a block"
             if symbols not in primitives:
@@ -68,33 +76,42 @@ class FuseOpsHwPass(ModulePass):
         """Fuse the operators of one function."""
         groups: list[Group] = []
         for block in list(fusible_blocks(function)):
-            block_graph = build_hardware_graph(block, template)
-            for dead in reversed(block_graph.dead):
+            fusion = self.plan_block(block, template)
+            for dead in reversed(fusion.block_graph.dead):
                 dead.detach()
                 dead.drop_all_references()
-            groups.extend(self.fuse_block(block_graph, template))
+            groups.extend(_gathered_groups(fusion, template.name))
         outline(function, groups, primitives, keep_barriers=True)
 
-    def fuse_block(self, block_graph: BlockHardwareGraph, template: HardwareTemplate) -> list[Group]:
-        """Plan the groups of one block, annotate its ops, and bring those of each group together."""
-        if self.strict_opu:
-            strict = replay_opu(block_graph.graph, template)
-            _check_strict(block_graph, strict)
-            plan = HardwarePlan(strict.groups, strict.unit_of, [None] * len(strict.unit_of))
-            roots: Sequence[int | None] = strict.roots
-        else:
+    def plan_block(self, block: Block, template: HardwareTemplate) -> BlockHardwareFusion:
+        """Decide, without changing anything, how the ops of a block are grouped.
+
+        Raises:
+            OpError: The block is not in SSA order, or the groups of the strict replay are no program.
+        """
+        block_graph = build_hardware_graph(block, template)
+        if not self.strict_opu:
             plan = plan_hardware(block_graph.graph, template)
-            roots = [None] * len(plan.groups)
-        place = {op: index for index, op in enumerate(block_graph.block.ops)}
-        groups = [
-            _group(block_graph, plan, group, root, template.name, place)
-            for group, root in zip(plan.groups, roots, strict=True)
-        ]
-        _annotate(block_graph, plan)
-        gather_ops(block_graph.block, [group.ops for group in groups])
-        place = {op: index for index, op in enumerate(block_graph.block.ops)}
-        groups.sort(key=lambda group: place[group.root])
-        return groups
+            return BlockHardwareFusion(block_graph, plan, [None] * len(plan.groups))
+        strict = replay_opu(block_graph.graph, template)
+        _check_strict(block_graph, strict)
+        plan = HardwarePlan(strict.groups, strict.unit_of, [None] * len(strict.unit_of))
+        return BlockHardwareFusion(block_graph, plan, strict.roots)
+
+
+def _gathered_groups(fusion: BlockHardwareFusion, template: str) -> list[Group]:
+    """The groups of one block in block order, their ops annotated and brought together."""
+    block_graph, plan = fusion.block_graph, fusion.plan
+    place = {op: index for index, op in enumerate(block_graph.block.ops)}
+    groups = [
+        _group(block_graph, plan, group, root, template, place)
+        for group, root in zip(plan.groups, fusion.roots, strict=True)
+    ]
+    _annotate(block_graph, plan)
+    gather_ops(block_graph.block, [group.ops for group in groups])
+    place = {op: index for index, op in enumerate(block_graph.block.ops)}
+    groups.sort(key=lambda group: place[group.root])
+    return groups
 
 
 def _check_strict(block_graph: BlockHardwareGraph, plan: StrictPlan) -> None:

@@ -1,0 +1,23 @@
+"""Which pass has which remarks. Imported when remarks are asked for, because it imports the passes."""
+
+from collections.abc import Iterable
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.transforms.fuse_ops_hw import FuseOpsHwPass
+from fuse_dialect.transforms.fusion_remarks import FusionRemark, fusion_remarks
+from fuse_dialect.transforms.hardware_remarks import hardware_remarks
+
+
+def remarks_of(module_pass: ModulePass, module: ModuleOp, ctx: Context) -> Iterable[FusionRemark]:
+    """Remarks on what the pass would refuse in the module; none for a pass that does not fuse."""
+    match module_pass:
+        case FuseOpsPass():
+            return fusion_remarks(module, module_pass)
+        case FuseOpsHwPass():
+            return hardware_remarks(module, module_pass, ctx)
+        case _:
+            return ()

@@ -10,7 +10,9 @@ partition (`analysis`) and of grouping and outlining (`outlining`), as `fuse-ops
 counted. Python's garbage collector is off, because what it costs depends on what else is in memory; C++ has none. For
 TVM the time is that of its pass `FuseOps` on the same graph. Memory is what the process grew by, at its peak.
 
-`exponent` is the slope between the last two sizes on logarithmic scales: 1 is linear.
+`exponent` is the slope between the last two sizes on logarithmic scales: 1 is linear. Memory is slower than caches, so
+that whatever touches a large program shows more than 1; the exponent of a bare loop that looks once at every operand of
+the same program (`bare walk`) says how much of it is the machine's.
 """
 
 import argparse
@@ -50,6 +52,8 @@ class Measurement:
     """Seconds."""
     kilobytes: int
     primitives: int
+    walk: float
+    """Seconds of one look at every operand."""
 
     @property
     def seconds(self) -> float:
@@ -69,6 +73,7 @@ def measure(family: str, size: int, depth: int) -> Measurement:
     module, ops = program(FAMILIES[family](size))
     function = module.body.block.first_op
     assert isinstance(function, func.FuncOp)
+    walk = min(walk_seconds(function.body.block) for _ in range(3))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = process_time()
     fusion = FuseOpsPass(max_depth=depth).plan_block(function.body.block)
@@ -77,7 +82,16 @@ def measure(family: str, size: int, depth: int) -> Measurement:
     outline(function, groups, Primitives(module.body.block))
     end = process_time()
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory
-    return Measurement(ops, middle - start, end - middle, grown, len(groups))
+    return Measurement(ops, middle - start, end - middle, grown, len(groups), walk)
+
+
+def walk_seconds(block: Block) -> float:
+    """Seconds of a loop that does what no analysis can do without: it looks where every operand comes from."""
+    start = process_time()
+    for op in block.ops:
+        for operand in op.operands:
+            assert operand.owner is not op
+    return process_time() - start
 
 
 def measure_tvm(family: str, size: int, depth: int) -> dict[str, float | str]:
@@ -135,8 +149,10 @@ def lines(family: str, sizes: Sequence[int], depth: int, repeat: int, tvm_python
         )
     if len(results) > 1:
         last, one = results[-1], results[-2]
-        slope = math.log(last.seconds / one.seconds) / math.log(last.ops / one.ops)
-        yield f"{label}  exponent {slope:.2f} from {one.ops} to {last.ops} ops"
+        growth, walk = (
+            math.log(ratio, last.ops / one.ops) for ratio in (last.seconds / one.seconds, last.walk / one.walk)
+        )
+        yield f"{label}  exponent {growth:.2f} from {one.ops} to {last.ops} ops; bare walk {walk:.2f}"
     if tvm_python is not None:
         yield f"{label}  {_against_tvm(family, depth, repeat, tvm_python)}"
 

@@ -8,7 +8,8 @@
 Every measurement is a process of its own and the best of `--repeat`. Times are CPU seconds of graph building and
 partition (`analysis`) and of grouping and outlining (`outlining`), as `fuse-ops` does them; building the program is not
 counted. Python's garbage collector is off, because what it costs depends on what else is in memory; C++ has none. For
-TVM the time is that of its pass `FuseOps` on the same graph. Memory is what the process grew by, at its peak.
+TVM the time is that of its pass `FuseOps` on the same graph. Memory is what the process grew by, for each op, and the
+peak of all that it held.
 
 `exponent` is the slope between the last two sizes on logarithmic scales: 1 is linear. Memory is slower than caches, so
 that whatever touches a large program shows more than 1; the exponent of a bare loop that looks once at every operand of
@@ -51,6 +52,9 @@ class Measurement:
     outlining: float
     """Seconds."""
     kilobytes: int
+    """What the process grew by."""
+    peak: int
+    """Kilobytes of the whole process, the program included."""
     primitives: int
     walk: float
     """Seconds of one look at every operand."""
@@ -81,8 +85,8 @@ def measure(family: str, size: int, depth: int) -> Measurement:
     groups = groups_of(fusion.block_graph, fusion.plan)
     outline(function, groups, Primitives(module.body.block))
     end = process_time()
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory
-    return Measurement(ops, middle - start, end - middle, grown, len(groups), walk)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return Measurement(ops, middle - start, end - middle, peak - memory, peak, len(groups), walk)
 
 
 def walk_seconds(block: Block) -> float:
@@ -145,7 +149,7 @@ def lines(family: str, sizes: Sequence[int], depth: int, repeat: int, tvm_python
         yield (
             f"{label}  {result.ops:>9} ops  {result.microseconds:6.1f} us/op"
             f" = {analysis:5.1f} analysis + {outlining:5.1f} outlining"
-            f"  {result.kilobytes / result.ops:5.2f} kB/op  {result.primitives} kernels"
+            f"  {result.kilobytes / result.ops:5.2f} kB/op  {result.peak // 1024} MB peak  {result.primitives} kernels"
         )
     if len(results) > 1:
         last, one = results[-1], results[-2]

@@ -1,6 +1,6 @@
 """Ops that move elements by a fixed rule: kind `injective`, no arithmetic."""
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -274,8 +274,9 @@ class BlockOp(MoveOp, ABC):
         x = operands[0].transpose(permutation(self.layout.data, "NCHW"))
         return (self._moved(x).transpose(permutation("NCHW", self.layout.data)),)
 
+    @abstractmethod
     def _moved(self, x: Array) -> Array:
-        raise NotImplementedError
+        """The rearranged array, both in NCHW."""
 
 
 @irdl_op_definition

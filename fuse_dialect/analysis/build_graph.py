@@ -191,8 +191,8 @@ _Key: TypeAlias = int
 from 2n on values: results of ops with several, and what comes in from outside.
 """
 
-_Reads: TypeAlias = Sequence[tuple[_Key, PatternKind]]
-"""What a node reads, and the kinds of these edges."""
+_Entry: TypeAlias = tuple[Node, PatternKind, Sequence[_Key], Sequence[PatternKind]]
+"""What a key is, its kind, the keys that it reads, and the kinds of these edges."""
 
 
 class _GraphBuilder:
@@ -206,8 +206,8 @@ class _GraphBuilder:
         self.values: list[SSAValue] = []
         """The values that have keys of their own."""
         self.key_of_value: dict[SSAValue, _Key] = {}
-        self.entries: list[tuple[Node, PatternKind, _Reads] | None] = [None] * (2 * len(self.ops))
-        """For each key what it is, its kind and what it reads; `None` before it is entered."""
+        self.entries: list[_Entry | None] = [None] * (2 * len(self.ops))
+        """For each key what is known about it; `None` before it is entered."""
         self.index = [-1] * (2 * len(self.ops))
         """Number of each finished key."""
         self.entered: list[_Key] = []
@@ -250,12 +250,12 @@ class _GraphBuilder:
             entries[key] = entry = self.enter(key)
             entered.append(key)
             stack.append(key)
-            for read, _ in reversed(entry[2]):
+            for read in reversed(entry[2]):
                 if index[read] < 0:
                     stack.append(read)
 
-    def enter(self, key: _Key) -> tuple[Node, PatternKind, _Reads]:
-        """What the key is, its kind, and what it reads over edges of which kinds.
+    def enter(self, key: _Key) -> _Entry:
+        """What is known about a key.
 
         Raises:
             OpError: See `check_ssa_order`.
@@ -267,17 +267,17 @@ class _GraphBuilder:
             return self.enter_operand_tuple(key - count)
         value = self.values[key - 2 * count]
         if type(value) is OpResult and (place := self.places.get(id(value.op))) is not None:
-            return Node(Role.RESULT, value.op, value), PatternKind.INJECTIVE, ((place, PatternKind.INJECTIVE),)
+            return Node(Role.RESULT, value.op, value), PatternKind.INJECTIVE, (place,), (PatternKind.INJECTIVE,)
         self.escaping.add(key)
-        return Node(Role.INPUT, None, value), PatternKind.OPAQUE, ()
+        return Node(Role.INPUT, None, value), PatternKind.OPAQUE, (), ()
 
-    def enter_operand_tuple(self, place: int) -> tuple[Node, PatternKind, _Reads]:
+    def enter_operand_tuple(self, place: int) -> _Entry:
         """See `enter`."""
         op = self.ops[place]
-        reads = [(key, PatternKind.INJECTIVE) for key in self.read_keys(place, op.operands)]
-        return Node(Role.OPERAND_TUPLE, op, None), PatternKind.TUPLE, reads
+        keys = self.read_keys(place, op.operands)
+        return Node(Role.OPERAND_TUPLE, op, None), PatternKind.TUPLE, keys, (PatternKind.INJECTIVE,) * len(keys)
 
-    def enter_op(self, place: int) -> tuple[Node, PatternKind, _Reads]:
+    def enter_op(self, place: int) -> _Entry:
         """See `enter`."""
         op = self.ops[place]
         form = _form(type(op))
@@ -285,26 +285,26 @@ class _GraphBuilder:
             form = _form_of_name(op_name(op))
         if form is _Form.CONSTANT:
             kind = PatternKind.ELEMWISE if is_scalar_constant(op) else PatternKind.OPAQUE
-            return Node(Role.CONSTANT, op, None), kind, ()
+            return Node(Role.CONSTANT, op, None), kind, (), ()
         kind = None if form is _Form.BARRIER else kind_of(op)
         if kind is None:
-            reads = [(key, PatternKind.OPAQUE) for key in self.read_keys(place, read_values(op))]
-            return Node(Role.IN_PLACE, op, None), PatternKind.OPAQUE, reads
+            keys = self.read_keys(place, read_values(op))
+            return Node(Role.IN_PLACE, op, None), PatternKind.OPAQUE, keys, (PatternKind.OPAQUE,) * len(keys)
         if form is _Form.TUPLE_OP:
-            return Node(Role.TUPLE_OP, op, None), *self.enter_tuple_op(place, op)
+            return self.enter_tuple_op(place, op)
         if form is _Form.READS_TUPLE:
-            return Node(Role.OPERATOR, op, None), kind, ((len(self.ops) + place, kind),)
+            return Node(Role.OPERATOR, op, None), kind, (len(self.ops) + place,), (kind,)
         values = read_values(op)
         keys = self.read_keys(place, values)
         if kind is PatternKind.BROADCAST and len(op.results) == 1:
             type_ = op.results[0].type
-            reads = [(key, edge_kind(kind, value, type_)) for key, value in zip(keys, values, strict=True)]
+            edges = tuple([edge_kind(kind, value, type_) for value in values])
         else:
-            reads = [(key, kind) for key in keys]
-        return Node(Role.OPERATOR, op, None), kind, reads
+            edges = (kind,) * len(keys)
+        return Node(Role.OPERATOR, op, None), kind, keys, edges
 
-    def enter_tuple_op(self, place: int, op: Operation) -> tuple[PatternKind, _Reads]:
-        """Kind and reads of a tuple op; a tuple that holds anything but tensors is not fused through."""
+    def enter_tuple_op(self, place: int, op: Operation) -> _Entry:
+        """See `enter`; a tuple that holds anything but tensors is not fused through."""
         if isinstance(op, TupleOp):
             kind = PatternKind.TUPLE
             through = [isinstance(value.type, TensorType) for value in op.operands]
@@ -314,7 +314,7 @@ class _GraphBuilder:
             kind = PatternKind.INJECTIVE if through[0] else PatternKind.OPAQUE
         keys = self.read_keys(place, op.operands)
         self.escaping.update(key for key, fuses in zip(keys, through, strict=True) if not fuses)
-        return kind, [(key, PatternKind.INJECTIVE) for key in keys]
+        return Node(Role.TUPLE_OP, op, None), kind, keys, (PatternKind.INJECTIVE,) * len(keys)
 
     def read_keys(self, place: int, values: Iterable[SSAValue]) -> list[_Key]:
         """Keys of the values that the op at `place` reads.
@@ -336,7 +336,17 @@ class _GraphBuilder:
             keys.append(self.own_key(value))
         return keys
 
-    def finished_entries(self) -> list[tuple[Node, PatternKind, _Reads]]:
+    def check_order(self, place: int, op: Operation) -> None:
+        """Check an op that nothing has read so far.
+
+        Raises:
+            OpError: See `check_ssa_order`.
+        """
+        for value in read_values(op):
+            if type(value) is OpResult and self.places.get(id(value.op), -1) >= place:
+                check_ssa_order(self.block)
+
+    def finished_entries(self) -> list[_Entry]:
         """What `entries` holds of the finished keys, in the order of their numbers."""
         entries = self.entries
         return [entry for key in self.finished if (entry := entries[key]) is not None]
@@ -349,7 +359,7 @@ class _GraphBuilder:
             entry = entries[key]
             assert entry is not None, "what was entered has an entry"
             user = index[key]
-            for read, kind in entry[2]:
+            for read, kind in zip(entry[2], entry[3], strict=True):
                 users[index[read]].append((user, kind))
         return users
 
@@ -377,19 +387,19 @@ def build_graph(block: Block, *, with_values: bool = False, embeds_constants: bo
     unreached: list[int] = []
     for place, op in enumerate(builder.ops):
         if builder.index[place] < 0 and op is not terminator:
-            if is_constant(op) or kind_of(op) is not None:
-                builder.read_keys(place, read_values(op))
+            if kind_of(op) is not None or is_constant(op):
+                builder.check_order(place, op)
                 unreached.append(place)
             else:
                 builder.visit(place)
     dead = [builder.ops[place] for place in unreached if builder.index[place] < 0]
     entries = builder.finished_entries()
-    nodes = [node for node, _, _ in entries]
+    nodes = [entry[0] for entry in entries]
     reads, defines, weights = _values(nodes, embeds_constants) if with_values else ((), (), ())
     escapes = [False] * len(nodes)
     for key in builder.escaping:
         escapes[builder.index[key]] = True
-    graph = ForwardGraph([kind for _, kind, _ in entries], builder.users(), escapes, reads, defines, weights)
+    graph = ForwardGraph([entry[1] for entry in entries], builder.users(), escapes, reads, defines, weights)
     return BlockGraph(block, graph, nodes, dead, builder.ops, builder.places)
 
 

@@ -122,8 +122,8 @@ def check_ssa_order(block: Block) -> None:
 
 
 def is_constant(op: Operation) -> bool:
-    """Whether the op is a constant: `arith.constant`, or what stands for it in another dialect."""
-    return op_name(op) in CONSTANT_OPS
+    """Whether the op is a constant: `arith.constant`, or what stands for it in another dialect, without operands."""
+    return op_name(op) in CONSTANT_OPS and not op.operands
 
 
 _SCALAR_TYPES: Collection[Attribute] = (i1, i32, i64, f32, f64)
@@ -283,7 +283,7 @@ class _GraphBuilder:
         form = _form(type(op))
         if form is _Form.UNREGISTERED:
             form = _form_of_name(op_name(op))
-        if form is _Form.CONSTANT:
+        if form is _Form.CONSTANT and not op.operands:
             kind = PatternKind.ELEMWISE if is_scalar_constant(op) else PatternKind.OPAQUE
             return Node(Role.CONSTANT, op, None), kind, (), ()
         kind = None if form is _Form.BARRIER else kind_of(op)

@@ -11,7 +11,7 @@ doi:10.1145/1187436.1210590.
 from collections.abc import Collection, Iterable, Sequence
 
 SEARCH_BUDGET = 4096
-"""Members that one search may visit. Networks need a few; with the budget, time is linear for every input."""
+"""Constraints that one search may look at. Networks need a few; with the budget, time is linear for every input."""
 
 
 class GroupOrder:
@@ -40,7 +40,7 @@ class GroupOrder:
             Whether it was done. `False` also when the answer needs a search beyond the budget: nothing has changed
             then, and no cycle arises.
 
-        Complexity: O(members between in the order, and their constraints), bounded by `SEARCH_BUDGET` members.
+        Complexity: O(members between in the order, and their constraints), bounded by `SEARCH_BUDGET` constraints.
         """
         place = self._place
         low = place[member]
@@ -72,11 +72,14 @@ class GroupOrder:
         place = self._place
         found = set(start)
         pending = list(start)
+        budget = SEARCH_BUDGET
         while pending:
-            for each in links[pending.pop()]:
+            ways = links[pending.pop()]
+            budget -= len(ways)
+            if budget < 0:
+                return None
+            for each in ways:
                 if low <= place[each] <= high and each not in found:
                     found.add(each)
                     pending.append(each)
-            if len(found) > SEARCH_BUDGET:
-                return None
         return found

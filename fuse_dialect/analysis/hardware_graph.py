@@ -15,12 +15,18 @@ class HardwareRole(Enum):
     """An operator; it stays on the host when no kind of unit runs it."""
     VIRTUAL = auto()
     """An operator that costs nothing."""
+    TUPLE = auto()
+    """A tuple, or a field of one; it costs nothing either."""
     BARRIER = auto()
     """An op that nothing is known about; it stays where it is."""
     CONSTANT = auto()
     """A constant; every group that reads it gets a copy."""
     INPUT = auto()
     """A value from outside."""
+
+
+VIEWS = (HardwareRole.VIRTUAL, HardwareRole.TUPLE)
+"""Nodes that cost nothing: they go along with the data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +42,8 @@ class HardwareNode:
     """Kinds that the template maps the operator's name to, whatever the predicates."""
     reads: tuple[int, ...] = ()
     """Values, one for each operand."""
+    widened: frozenset[int] = frozenset()
+    """Values among `reads` that the operator broadcasts."""
     after: tuple[int, ...] = ()
     """Nodes that it must follow although it reads none of their values."""
     channels: int | None = 0

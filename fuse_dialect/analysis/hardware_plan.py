@@ -5,13 +5,14 @@ joins the group of an operand when all of this holds, and otherwise starts a gro
 
 1. a unit that can run it is free and lies ahead of the group's data (`hardware_match`);
 2. it reads the group's *head*, the value that the last operator gave, and no value that the group has passed;
-3. the limits of the template hold for the enlarged group;
-4. the group stays convex: no other operand depends on the group (`group_order`).
+3. it does not broadcast that value: what streams by has the shape of the result;
+4. the limits of the template hold for the enlarged group;
+5. the group stays convex: no other operand depends on the group (`group_order`).
 
-Of several groups the one that grew last is asked first. Afterwards the inputs are collected: constants are copied to
-every group that reads them; a virtual operator joins the group that it reads the head of, or else the group that holds
-all its readers. Whatever else is an operator or an argument stays outside. A virtual operator is a view of the value
-that it reads, so whoever reads the view reads the value.
+Of several groups the one that grew last is asked first, and a few are asked at most. Afterwards the inputs are
+collected: constants are copied to every group that reads them; a virtual operator or a tuple joins the group that gives
+the one value it reads, or else the group that holds all its readers. Whatever else is an operator or an argument stays
+outside. A virtual operator is a view of the value that it reads, so whoever reads the view reads the value.
 
 Differs from the OPU article: state belongs to a group instead of to the whole run, every operator is visited, groups
 are convex, values may leave a group at every unit, and what no unit runs stays outside.
@@ -21,11 +22,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from fuse_dialect.analysis.group_order import GroupOrder
-from fuse_dialect.analysis.hardware_graph import HardwareGraph, HardwareNode, HardwareRole
+from fuse_dialect.analysis.hardware_graph import VIEWS, HardwareGraph, HardwareNode, HardwareRole
 from fuse_dialect.analysis.hardware_match import Trip, UnitMatcher
 from fuse_dialect.analysis.visiting_order import visiting_order
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.hardware.template import HardwareTemplate
+
+MOST_CANDIDATES = 16
+"""Groups that an operator asks at most. Most read one or two; with the bound, time is linear for every input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,10 @@ class HardwarePlan:
     unit_of: Sequence[str | None]
     """For each node the name of the unit that runs it."""
     refusals: Sequence[HardwareRefusal | None]
-    """For each operator that joined no group why it did not; it may have started one."""
+    """For each operator or view that joined no group why it did not; an operator may have started one."""
+
+
+_NO_GROUP = HardwareRefusal(Reason.NO_UNIT, "no unit is needed, but no group gives or reads all its data either")
 
 
 @dataclass(slots=True)
@@ -111,7 +118,7 @@ class _Planner:
     def visit(self, number: int) -> None:
         """Put one node into a group, or leave it outside."""
         node = self.graph.nodes[number]
-        if node.role is HardwareRole.VIRTUAL:
+        if node.role in VIEWS:
             self._visit_virtual(number, node)
         elif node.role is HardwareRole.OPERATOR and node.kinds:
             self._visit_mapped(number, node)
@@ -130,7 +137,7 @@ class _Planner:
         groups = [self.groups[index] for index in candidates if index is not None]
         groups.sort(key=lambda group: -group.grown)
         refusal: HardwareRefusal | None = None
-        for group in groups:
+        for group in groups[:MOST_CANDIDATES]:
             why = self._join(number, node, group)
             if why is None:
                 return
@@ -161,6 +168,9 @@ class _Planner:
                 head = self.graph.nodes[group.head].label
                 passed = self.graph.nodes[producer].label
                 return HardwareRefusal(Reason.STREAM_PASSED, f"reads {passed}, but the data has gone on to {head}")
+            if self.group_of[producer] == index and value in node.widened:
+                what = f"{self.graph.nodes[producer].label} would be broadcast while it streams by"
+                return HardwareRefusal(Reason.HARDWARE_LIMIT, what)
         refusal = self._limit(node, group) or self._cycle(node, group)
         if refusal is None:
             self._enter(number, node, index, unit)
@@ -185,11 +195,12 @@ class _Planner:
             text = f"expects channels in multiples of {limits.channel_alignment}, got {got}"
             return HardwareRefusal(Reason.HARDWARE_LIMIT, text)
         if limits.operands:
-            count = len(group.reads.union(self._outside_reads(node, group)))
+            added = {value for value in self._outside_reads(node, group) if value not in group.reads}
+            count = len(group.reads) + len(added)
             if count > limits.operands:
                 text = f"the group would read {count} values, the limit is {limits.operands}"
                 return HardwareRefusal(Reason.HARDWARE_LIMIT, text)
-        if limits.buffer_bytes and group.nodes:
+        if limits.buffer_bytes and group.nodes and node.role not in VIEWS:
             for value in node.reads:
                 size = self.graph.value_bytes[value]
                 inside = self._is_inside(value, group)
@@ -226,10 +237,12 @@ class _Planner:
         producers = dict.fromkeys(self.graph.producers[value] for value in node.reads)
         data = [each for each in producers if self.graph.nodes[each].role is not HardwareRole.CONSTANT]
         index = self.group_of[data[0]] if len(data) == 1 else None
-        if index is not None and self._limit(node, self.groups[index]) is None:
+        refusal = _NO_GROUP if index is None else self._limit(node, self.groups[index])
+        if index is not None and refusal is None:
             self.carried[number] = self.carried[data[0]]
             self._enter(number, node, index, None)
         else:
+            self.refusals[number] = refusal
             self.member_of[number] = self.order.add(self._members_before(node))
 
     def collect_virtual_inputs(self) -> None:
@@ -246,7 +259,7 @@ class _Planner:
             values.setdefault(producer, []).append(value)
         for number in range(len(self.graph.nodes) - 1, -1, -1):
             node = self.graph.nodes[number]
-            if node.role is HardwareRole.VIRTUAL and self.group_of[number] is None and number not in escaping:
+            if node.role in VIEWS and self.group_of[number] is None and number not in escaping:
                 groups = {self.group_of[reader] for reader in readers[number]}
                 index = groups.pop() if len(groups) == 1 else None
                 if index is not None:
@@ -261,6 +274,7 @@ class _Planner:
             group.reads.update(added)
             group.nodes.append(number)
             self.group_of[number] = index
+            self.refusals[number] = None
 
     def plan(self) -> HardwarePlan:
         """The result."""

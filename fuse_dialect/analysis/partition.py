@@ -19,6 +19,8 @@ from fuse_dialect.analysis.post_dominators import PostDominatorTree, post_domina
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.pattern_kind import PatternKind
 
+_LIMITS = (Reason.MAX_DEPTH, Reason.MAX_ARGS)
+
 
 @dataclass(frozen=True, slots=True)
 class FusionGroup:
@@ -47,7 +49,7 @@ class FusionPlan:
     groups: Sequence[FusionGroup]
     """All groups, single nodes too, in the order of their roots."""
     decisions: Sequence[FusionDecision]
-    """For each node how it was fused into a later one or why it was not, as far as the last rule that was tried."""
+    """For each node how it was fused into a later one or why it was not: a limit, or what the last rule tried says."""
     tree: PostDominatorTree
 
 
@@ -68,7 +70,8 @@ def partition(
        merge joins nothing above the limit.
 
     The depth limit is tested last, when all else allows the merge, and the argument limit after it: a refusal with
-    their codes says that the limit alone was in the way. That does not change the partition.
+    their codes says that the limit alone was in the way. That does not change the partition. No later phase covers such
+    a refusal with another.
 
     Args:
         graph: The graph; see `ForwardGraph.validate`.
@@ -136,9 +139,12 @@ class _Partitioner:
                 if parent[source] == source and (rule := rules.get(kind[source])) is not None:
                     target = find(sink)
                     decision = self._judge(rule, phase, source, sink, target)
-                    self.decisions[source] = decision
+                    before = self.decisions[source]
                     if decision.reason is Reason.FUSED:
+                        self.decisions[source] = decision
                         self._merge(decision, source, sink, target)
+                    elif before is None or before.reason not in _LIMITS or decision.reason in _LIMITS:
+                        self.decisions[source] = decision
 
     def _judge(self, rule: FusionRule, phase: int, source: int, sink: int, target: int) -> FusionDecision:
         """Whether `rule` and the limits allow to fuse `source` into `sink`, whose group has the root `target`."""

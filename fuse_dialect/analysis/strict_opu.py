@@ -6,11 +6,13 @@
    from the source on; units run any number of operators. A search without a position moves it to the source, found or
    not.
 3. Found: the operator joins the *latest* group. Not found, but mapped: the position is forgotten, the search repeated,
-   and a new group begins. Not mapped at all: it is taken for virtual and joins the latest group.
+   and a new group begins. Not mapped at all: it is taken for virtual and joins the latest group. A tuple, or a field of
+   one, is no operator: only rule 4 puts it into a group.
 4. What joins a group becomes its root, and inputs are collected upwards until (a) the root of an earlier group, (b)
    anything grouped, (c) a mapped operator that is not grouped yet.
-5. In the end an `add` whose first operand is a `pad` takes the pad into its group; if its second operand is an `add`,
-   the whole group moves into the group of that one, which gets its root.
+5. In the end an `add` takes a `pad` into its group if that has the smallest number of what it reads; and if the next
+   number is that of an `add`, the whole group moves into the group of that one, which gets its root. A `bias_add` is an
+   `add` there.
 
 Every group is a function of one result, the value of its root. Where this makes no well-formed program, the plan
 says so in `problem`.
@@ -26,6 +28,8 @@ from fuse_dialect.analysis.hardware_plan import HardwareGroup
 from fuse_dialect.hardware.template import HardwareTemplate
 
 _CALLS = (HardwareRole.OPERATOR, HardwareRole.VIRTUAL, HardwareRole.BARRIER)
+_MEMBERS = (*_CALLS, HardwareRole.TUPLE)
+_ADDS = ("add", "bias_add")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +150,13 @@ class _Replay:
         """Rule 5."""
         nodes = self.graph.nodes
         for number, node in enumerate(nodes):
-            if node.word != "add" or number not in self.group_of:
+            if node.word not in _ADDS or number not in self.group_of or len(node.reads) < 2:
                 continue
-            first, second = (self.graph.producers[value] for value in node.reads)
+            first, second, *_ = sorted(self.graph.producers[value] for value in node.reads)
             if nodes[first].word != "pad":
                 continue
             index = self.group_of[first] = self.group_of[number]
-            if nodes[second].word == "add" and second in self.group_of:
+            if nodes[second].word in _ADDS and second in self.group_of:
                 target = self.group_of[second]
                 for member, group in self.group_of.items():
                     if group == index:
@@ -163,7 +167,7 @@ class _Replay:
         """The groups that hold operators, and the first reason why they are no program."""
         members: dict[int, list[int]] = {}
         for number in sorted(self.group_of):
-            if self.graph.nodes[number].role in _CALLS:
+            if self.graph.nodes[number].role in _MEMBERS:
                 members.setdefault(self.group_of[number], []).append(number)
         order = [index for index in range(len(self.groups)) if index in members]
         groups: list[HardwareGroup] = []
@@ -199,7 +203,7 @@ class _Replay:
         readers = self.graph.readers()
         for number, node in enumerate(self.graph.nodes):
             index = group_of.get(number)
-            if node.role not in _CALLS or index is None or self.groups[index].root == number:
+            if node.role not in _MEMBERS or index is None or self.groups[index].root == number:
                 continue
             reader = next((each for each in readers[number] if group_of.get(each) != index), None)
             if reader is not None or number in outside:

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import (
     Float16Type,
     Float32Type,
     Float64Type,
+    IndexType,
     IntegerType,
     Signedness,
     TensorType,
@@ -182,17 +183,22 @@ def element_count(type: Attribute) -> int | None:
 
 
 def byte_count(type: Attribute) -> int | None:
-    """Bytes of a value of the type, `None` when a dimension is dynamic; a boolean takes one byte, as in NumPy."""
+    """Bytes of a value of the type, `None` when they are not known; a boolean takes one byte, as in NumPy."""
     if isinstance(type, TupleType):
         sizes = [byte_count(field) for field in type.types]
         return None if None in sizes else sum(size for size in sizes if size is not None)
-    count = element_count(type)
-    return None if count is None else count * _element_bytes(type)
+    count, size = element_count(type), _element_bytes(type)
+    return None if count is None or size is None else count * size
 
 
-def _element_bytes(type: Attribute) -> int:
-    element = type.element_type if is_tensor(type) else type
-    return element.size if isinstance(element, FixedBitwidthType) else 8
+def _element_bytes(type: Attribute) -> int | None:
+    match type.element_type if is_tensor(type) else type:
+        case FixedBitwidthType() as element:
+            return element.size
+        case IndexType():
+            return 8
+        case _:
+            return None
 
 
 def check_tensors(types: Iterable[Attribute]) -> None:

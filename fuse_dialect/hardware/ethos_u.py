@@ -1,11 +1,13 @@
 """Arm Ethos-U in the manner of Vela's pass packing: one main operation a pass, and an activation after it.
 
-A main operation is a product or a pool, on the MAC unit, or an elementwise operation, on a unit of its own; no link
-joins the two, so a pass has one of them. Sigmoid and tanh are table look-ups that no main operation may precede
-(`npu_post_fuse_limited_ops`), so they hang off the source alone. Bias is part of Vela's convolutions; here it is the
-unit behind the MAC unit. What only re-addresses memory (`memory_only_ops`) is virtual.
+A main operation is a product, a pool (a resize is made of pools) or an elementwise operation. The MAC unit runs
+products and pools, and stands here twice, because a product alone has a bias. No link joins main operations, so a pass
+has one of them. Sigmoid and tanh are table look-ups that no main operation may precede (`npu_post_fuse_limited_ops`),
+so they hang off the source alone.
 
-Differs from Vela: a pass may have several results, where Vela joins only what has a single consumer.
+Differs from Vela: a pass may have several results, where Vela joins only what has a single consumer; it has at most one
+activation, where Vela lets several follow each other; and a view (`memory_only_ops`) goes along with its data, where
+Vela ends the pass at it.
 
 Source: https://github.com/nxp-imx/ethos-u-vela, ethosu/vela/pass_packing.py, `test_sequence` (a mirror of Arm's Vela).
 """
@@ -26,6 +28,7 @@ ETHOS_U = HardwareTemplate(
     units=units(
         ("dma", "dma"),
         ("mac", "mac"),
+        ("pool", "pool"),
         ("elementwise", "elementwise"),
         ("lut", "lut"),
         ("bias", "bias"),
@@ -33,16 +36,17 @@ ETHOS_U = HardwareTemplate(
     ),
     links=links(
         ("dma", "mac"),
+        ("dma", "pool"),
         ("dma", "elementwise"),
         ("dma", "lut"),
         ("mac", "bias"),
         ("bias", "activation"),
+        ("pool", "activation"),
         ("elementwise", "activation"),
     ),
     mappings=(
         *mapped("mac", ["fuse.conv2d", "fuse.conv2d_transpose", "fuse.dense"]),
-        *mapped("mac", ["fuse.max_pool2d", "fuse.avg_pool2d", "fuse.global_avg_pool2d"]),
-        *mapped("mac", ["fuse.resize2d"]),
+        *mapped("pool", ["fuse.max_pool2d", "fuse.avg_pool2d", "fuse.global_avg_pool2d", "fuse.resize2d"]),
         *mapped("bias", ["fuse.bias_add"]),
         *mapped("bias", ["fuse.add"], Predicate.BIAS),
         *mapped("elementwise", ["fuse.add", "fuse.subtract", "fuse.multiply", "fuse.minimum", "fuse.maximum"]),

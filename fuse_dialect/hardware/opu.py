@@ -5,7 +5,8 @@ the `fuse` dialect, and:
 
 - an `add` of two feature maps runs on the residual adder alone, and one of a bias on the adders alone; the original
   maps both to both, although it looks for the difference;
-- `multiply` is also mapped there to a kind (SE) that no unit has, and here to the multipliers alone;
+- `multiply` is also mapped there to a kind (SE) that no unit has, and here to the multipliers alone, which take a
+  constant or a broadcast scale, not a second feature map;
 - a bias that follows a product is `bias_add` here, and an `add` after expansion there.
 
 Source: https://github.com/OPU-Lab/opu-compiler, frontend/src/relay/pass/fuse_ops_hw.{h,cc}, `HDFG::Create`.

@@ -29,6 +29,8 @@ class Predicate(StrEnum):
     """The interpolation takes the nearest element."""
     UNGROUPED = "ungrouped"
     """The convolution has one group."""
+    DEPTHWISE = "depthwise"
+    """The convolution has one group for each channel."""
     MIN_ZERO = "min-zero"
     """The lower bound is zero: relu6 and its relatives."""
 
@@ -78,7 +80,7 @@ class HardwareLimits:
     buffer_bytes: int = 0
     """Most bytes of a value that goes from one unit to the next."""
     channel_alignment: int = 0
-    """Channels of every product (convolution, dense) must be a multiple of this."""
+    """Channels of the result of every product of the `fuse` dialect (convolution, dense) must be a multiple of this."""
 
 
 TemplatePart: TypeAlias = HardwareUnit | HardwareLink | OperatorMapping | VirtualOperator
@@ -178,6 +180,8 @@ class HardwareTemplate:
         predicates = set(Predicate)
         seen: set[tuple[str, str]] = set()
         for row in self.mappings:
+            if not row.operator:
+                yield TemplateProblem("expects the name of an operator, got ''", row)
             if not row.kinds:
                 yield TemplateProblem(f"expects '{row.operator}' to be mapped to a kind of unit, got nothing", row)
             unknown = next((kind for kind in row.kinds if kind not in kinds), None)

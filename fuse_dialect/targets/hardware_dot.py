@@ -24,6 +24,8 @@ from fuse_dialect.dialect.pattern_kinds import op_name
 from fuse_dialect.hardware.shipped import SHIPPED_TEMPLATES
 from fuse_dialect.hardware.template import HardwareTemplate
 
+_HINT = "put the template of a file into the module first: --insert-hardware='template=\"file.mlir\"'"
+
 
 @dataclass(frozen=True)
 class HardwareDotTarget(Target):
@@ -63,13 +65,26 @@ class HardwareDotTarget(Target):
             if isinstance(name, StringAttr):
                 if name.data not in templates:
                     what = f"@{op.sym_name.data} is for hardware '{name.data}', which no fuse.hardware op describes"
-                    hint = (
-                        "put the template of a file into the module first: --insert-hardware='template=\"file.mlir\"'"
-                    )
-                    raise OpError(op, what, hint)
-                units = [(op.attributes.get(UNIT_ATTRIBUTE), op_name(op)) for op in op.walk()]
-                trip = [(unit.data, word) for unit, word in units if isinstance(unit, StringAttr)]
-                yield _Box(f"@{op.sym_name.data}", templates[name.data], trip)
+                    raise OpError(op, what, _HINT)
+                yield _Box(f"@{op.sym_name.data}", templates[name.data], _trip(op, templates[name.data]))
+
+
+def _trip(function: func.FuncOp, template: HardwareTemplate) -> list[tuple[str, str]]:
+    """Unit and operator of each step.
+
+    Raises:
+        OpError: The template has no such unit.
+    """
+    names = {unit.name for unit in template.units}
+    steps: list[tuple[str, str]] = []
+    for op in function.walk():
+        unit = op.attributes.get(UNIT_ATTRIBUTE)
+        if isinstance(unit, StringAttr):
+            if unit.data not in names:
+                what = f"'{op_name(op)}' op runs on unit '{unit.data}', which template '{template.name}' does not have"
+                raise OpError(op, what, _HINT)
+            steps.append((unit.data, op_name(op)))
+    return steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +123,10 @@ class _Box:
 
 
 def shortest_way(template: HardwareTemplate, start: str, end: str) -> list[tuple[str, str]]:
-    """The links from one unit to another, fewest first, ties by the order of links; empty for the same unit."""
+    """The links of the shortest way from one unit to another, ties by the order of links.
+
+    Empty for the same unit, and where there is no way: the strict replay of the OPU article makes such steps.
+    """
     successors = template.successors()
     came_from: dict[str, str] = {start: start}
     for unit in (queue := [start]):
@@ -117,7 +135,7 @@ def shortest_way(template: HardwareTemplate, start: str, end: str) -> list[tuple
                 came_from[sink] = unit
                 queue.append(sink)
     links: list[tuple[str, str]] = []
-    while end != start:
+    while end != start and end in came_from:
         links.append((came_from[end], end))
         end = came_from[end]
     return links[::-1]

@@ -12,12 +12,12 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
-from fuse_dialect.analysis.build_graph import Node, Role, build_graph, read_values
+from fuse_dialect.analysis.build_graph import Node, Role, build_graph, is_constant, read_values
 from fuse_dialect.analysis.hardware_graph import HardwareGraph, HardwareNode, HardwareRole
 from fuse_dialect.dialect.pattern_kinds import kind_of, op_name
 from fuse_dialect.dialect.types import DYNAMIC, byte_count, is_tensor
 from fuse_dialect.hardware.template import HardwareTemplate, OperatorMapping
-from fuse_dialect.transforms.hardware_predicates import PREDICATES
+from fuse_dialect.transforms.hardware_predicates import PREDICATES, is_broadcast
 
 _PRODUCTS = (
     "fuse.conv1d",
@@ -80,6 +80,8 @@ class _Builder:
         self.producers: list[int] = []
         self.values: list[SSAValue] = []
         self.number_of_value: dict[SSAValue, int] = {}
+        self.known: set[SSAValue] = set()
+        """Constants, and what pure ops of one operand make of them, as a reshape does."""
 
     def add(self, node: Node) -> None:
         """Add the node that stands for the op or value."""
@@ -99,6 +101,8 @@ class _Builder:
 
     def node_of(self, role: Role, op: Operation) -> HardwareNode:
         """What the op is to the hardware."""
+        if is_constant(op) or (len(op.operands) == 1 and op.operands[0] in self.known and _is_plain(op)):
+            self.known.update(op.results)
         name = op_name(op)
         label = value_label(op.results[0], f"'{name}'") if op.results else f"'{name}'"
         if role is Role.CONSTANT:
@@ -108,14 +112,19 @@ class _Builder:
         rows = self.rows.get(name, [])
         if role is Role.IN_PLACE:
             return HardwareNode(HardwareRole.BARRIER, label, named_kinds=_kinds(rows), reads=reads, word=word)
+        if role is Role.TUPLE_OP:
+            return HardwareNode(HardwareRole.TUPLE, label, reads=reads, word=word)
         if name in self.virtual:
             return HardwareNode(HardwareRole.VIRTUAL, label, reads=reads, word=word)
         return HardwareNode(
             HardwareRole.OPERATOR,
             label,
-            _kinds([row for row in rows if PREDICATES[row.predicate](op)]),
+            _kinds([row for row in rows if PREDICATES[row.predicate](op, self.known)]),
             _kinds(rows),
             reads,
+            frozenset(self.number_of_value[value] for value in op.operands if is_broadcast(op, value))
+            if rows
+            else frozenset(),
             channels=_channels(op, name) if rows else 0,
             word=word,
         )
@@ -132,6 +141,11 @@ class _Builder:
                     nodes[index] = replace(nodes[index], after=(previous,))
                 previous = index
         return nodes
+
+
+def _is_plain(op: Operation) -> bool:
+    """Whether the op's results depend on its operands alone."""
+    return not op.regions and kind_of(op) is not None
 
 
 def _kinds(rows: Sequence[OperatorMapping]) -> tuple[str, ...]:

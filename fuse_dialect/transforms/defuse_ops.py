@@ -3,7 +3,8 @@
 1. A call of a function with the attribute `primitive` is replaced by the ops of the function, right where it stood.
    Primitives that call primitives are resolved from the innermost on; those on a cycle of calls stay.
 2. A private primitive that nothing refers to any more is removed.
-3. The op that gives a call's result takes the location and the name of the call, which are those that it had before
+3. No op has a unit of hardware any more.
+4. The op that gives a call's result takes the location and the name of the call, which are those that it had before
    fusion. All other ops have the locations of the primitive: groups that share one primitive share these too.
 
 `fuse-ops` and then `defuse-ops` give back the same ops with the same attributes, wired alike. Not the same are the
@@ -26,6 +27,7 @@ from xdsl.passes import ModulePass
 from xdsl.traits import SymbolTable
 
 from fuse_dialect.analysis.build_graph import check_ssa_order
+from fuse_dialect.dialect.hardware import UNIT_ATTRIBUTE
 from fuse_dialect.transforms.outline import PRIMITIVE_ATTRIBUTE
 from fuse_dialect.transforms.rewiring import replace_operands
 
@@ -145,6 +147,8 @@ def _inline(call: func.CallOp, function: func.FuncOp, replacement: dict[SSAValue
         replacement.update(values)
     else:
         ops = [op.clone(values) if op.regions else op.clone_without_regions(values) for op in ops]
+    for op in ops:
+        op.attributes.pop(UNIT_ATTRIBUTE, None)
     block = call.parent
     assert block is not None, "each call is inlined once"
     block.insert_ops_before(ops, call)

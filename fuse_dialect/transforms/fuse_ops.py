@@ -17,6 +17,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block
 from xdsl.passes import ModulePass
+from xdsl.traits import SymbolTable
 from xdsl.utils.exceptions import PassFailedException
 
 from fuse_dialect.analysis.build_graph import BlockGraph, build_graph
@@ -109,7 +110,10 @@ def functions_to_fuse(module: ModuleOp) -> list[func.FuncOp]:
 
 
 def fusible_blocks(function: func.FuncOp) -> Iterable[Block]:
-    """Blocks of the function, and those inside ops that are no operators themselves, outer blocks first."""
+    """Blocks of the function, and those inside ops that are no operators themselves, outer blocks first.
+
+    An op that may be a symbol table is not looked into: no call in it could name a function outside.
+    """
     pending = list(reversed(function.body.blocks))
     while pending:
         block = pending.pop()
@@ -117,7 +121,7 @@ def fusible_blocks(function: func.FuncOp) -> Iterable[Block]:
         inner = [
             nested
             for op in block.ops
-            if op.regions and kind_of(op) is None
+            if op.regions and kind_of(op) is None and not op.has_trait(SymbolTable, value_if_unregistered=True)
             for region in op.regions
             for nested in region.blocks
         ]

@@ -128,13 +128,17 @@ def _check_strict(block_graph: BlockHardwareGraph, plan: StrictPlan) -> None:
 
 
 def _annotate(block_graph: BlockHardwareGraph, plan: HardwarePlan) -> None:
-    """Write units on the ops, and reasons on those that stay outside."""
+    """Write units on the ops, and reasons on those that stay outside, in the place of what an earlier run wrote."""
     grouped = {number for group in plan.groups for number in group.nodes}
     for number, op in enumerate(block_graph.ops):
+        if op is None:
+            continue
         unit, refusal = plan.unit_of[number], plan.refusals[number]
-        if op is not None and unit is not None:
+        op.attributes.pop(UNIT_ATTRIBUTE, None)
+        op.attributes.pop(REASON_ATTRIBUTE, None)
+        if unit is not None:
             op.attributes[UNIT_ATTRIBUTE] = StringAttr(unit)
-        elif op is not None and refusal is not None and number not in grouped:
+        elif refusal is not None and number not in grouped:
             op.attributes[REASON_ATTRIBUTE] = StringAttr(str(refusal))
 
 

@@ -37,7 +37,7 @@ def find_template(name: str, module: ModuleOp, ctx: Context) -> HardwareTemplate
         return SHIPPED_TEMPLATES[name]
     if not name.endswith(".mlir"):
         known = ", ".join(SHIPPED_TEMPLATES)
-        hint = f"there are {known}, the fuse.hardware ops of the module, and files that end in .mlir"
+        hint = f"there are {known}, the fuse.hardware ops at the top of the module, and files that end in .mlir"
         raise FuseError(f"no hardware template '{name}'", hint=hint)
     return read_template_file(name, ctx)
 
@@ -76,24 +76,30 @@ def read_template_file(path: str, ctx: Context) -> HardwareTemplate:
     try:
         module = parser.parse_module()
     except ParseError as error:
-        message = error.msg[:1].lower() + error.msg[1:]
-        raise FuseError(message, parser.place(error.span.start)) from error
+        raise FuseError(_sentence(error.msg), parser.place(error.span.start)) from error
+    except Exception as error:
+        # xDSL asserts some of its expectations of the input: the place is known even then.
+        message = (
+            str(error) if isinstance(error, DiagnosticException) else f"cannot parse this ({type(error).__name__})"
+        )
+        raise FuseError(_sentence(message), parser.place_here()) from error
     found = [op for op in module.walk() if isinstance(op, HardwareOp)]
     if len(found) != 1:
         raise FuseError(f"expects one fuse.hardware op, got {len(found)}", SourceLocation(path))
     failing: Operation = found[0]
     try:
+        HardwareOp.get_irdl_definition().verify(failing)
         for failing in found[0].body.walk():
             failing.verify_()
-        failing = found[0]
-        HardwareOp.get_irdl_definition().verify(failing)
         return checked_template(found[0])
     except OpError as error:
         raise FuseError(f"'{error.op.name}' op {error}", parser.place_of(error.op), hint=error.hint) from error
     except (DiagnosticException, PassFailedException) as error:
-        message = str(error)
-        message = message[:1].lower() + message[1:]
-        raise FuseError(f"'{failing.name}' op {message}", parser.place_of(failing)) from error
+        raise FuseError(f"'{failing.name}' op {_sentence(str(error))}", parser.place_of(failing)) from error
+
+
+def _sentence(message: str) -> str:
+    return message[:1].lower() + message[1:]
 
 
 class _TemplateParser(Parser):
@@ -111,6 +117,10 @@ class _TemplateParser(Parser):
         op = super().parse_operation()
         self.begins[op] = begin
         return op
+
+    def place_here(self) -> SourceLocation:
+        """Where the parser has come to."""
+        return self.place(self._current_token.span.start)
 
     def place(self, offset: int) -> SourceLocation:
         """Line and column of an offset."""

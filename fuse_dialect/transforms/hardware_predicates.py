@@ -1,61 +1,72 @@
-"""What the predicates of a hardware template ask of an op."""
+"""What the predicates of a hardware template ask of an op.
 
-from collections.abc import Callable, Mapping
+`NEAREST`, `UNGROUPED`, `DEPTHWISE` and `MIN_ZERO` look at attributes as the ops of the `fuse` dialect name them.
+"""
+
+from collections.abc import Callable, Collection, Mapping
 
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Operation, SSAValue
 
-from fuse_dialect.analysis.build_graph import is_constant
+from fuse_dialect.dialect.pattern_kinds import kind_of
 from fuse_dialect.dialect.types import element_count, is_tensor
 from fuse_dialect.hardware.template import Predicate
+from fuse_dialect.pattern_kind import PatternKind
+
+Known = Collection[SSAValue]
+"""Values that are constants."""
 
 
-def is_known(value: SSAValue) -> bool:
-    """Whether the value is a constant, or a constant that an op of one operand has changed, as a reshape does."""
-    while isinstance(value, OpResult):
-        if is_constant(value.op):
-            return True
-        if len(value.op.operands) != 1:
-            return False
-        value = value.op.operands[0]
-    return False
+def is_broadcast(op: Operation, value: SSAValue) -> bool:
+    """Whether a broadcasting op has to widen the operand to the shape of its result."""
+    result = op.results[0].type if op.results else None
+    return (
+        kind_of(op) is PatternKind.BROADCAST
+        and is_tensor(value.type)
+        and result is not None
+        and is_tensor(result)
+        and value.type.get_shape() != result.get_shape()
+    )
 
 
-def _is_broadcast(op: Operation, value: SSAValue) -> bool:
-    result = op.results[0].type
-    return is_tensor(value.type) and is_tensor(result) and value.type.get_shape() != result.get_shape()
+def _has_bias(op: Operation, known: Known) -> bool:
+    return any(value in known or is_broadcast(op, value) for value in op.operands)
 
 
-def _has_bias(op: Operation) -> bool:
-    return any(is_known(value) or _is_broadcast(op, value) for value in op.operands)
+def _has_scalar(op: Operation, known: Known) -> bool:
+    return any(value in known and element_count(value.type) == 1 for value in op.operands)
 
 
-def _has_scalar(op: Operation) -> bool:
-    return any(is_known(value) and element_count(value.type) == 1 for value in op.operands)
-
-
-def _takes_nearest(op: Operation) -> bool:
+def _takes_nearest(op: Operation, known: Known) -> bool:
     method = op.get_attr_or_prop("method")
     return isinstance(method, StringAttr) and method.data == "nearest"
 
 
-def _is_ungrouped(op: Operation) -> bool:
+def _groups(op: Operation) -> int:
     groups = op.get_attr_or_prop("groups")
-    return isinstance(groups, IntegerAttr) and groups.value.data == 1
+    return groups.value.data if isinstance(groups, IntegerAttr) else 0
 
 
-def _is_clipped_at_zero(op: Operation) -> bool:
+def _is_depthwise(op: Operation, known: Known) -> bool:
+    type, layout = op.operands[0].type, op.get_attr_or_prop("data_layout")
+    if not is_tensor(type) or not isinstance(layout, StringAttr) or "C" not in layout.data:
+        return False
+    return _groups(op) == type.get_shape()[layout.data.index("C")]
+
+
+def _is_clipped_at_zero(op: Operation, known: Known) -> bool:
     low = op.get_attr_or_prop("min")
     return isinstance(low, FloatAttr) and low.value.data == 0
 
 
-PREDICATES: Mapping[str, Callable[[Operation], bool]] = {
-    Predicate.ALWAYS: lambda op: True,
+PREDICATES: Mapping[str, Callable[[Operation, Known], bool]] = {
+    Predicate.ALWAYS: lambda op, known: True,
     Predicate.BIAS: _has_bias,
-    Predicate.RESIDUAL: lambda op: not _has_bias(op),
+    Predicate.RESIDUAL: lambda op, known: not _has_bias(op, known),
     Predicate.SCALAR: _has_scalar,
     Predicate.NEAREST: _takes_nearest,
-    Predicate.UNGROUPED: _is_ungrouped,
+    Predicate.UNGROUPED: lambda op, known: _groups(op) == 1,
+    Predicate.DEPTHWISE: _is_depthwise,
     Predicate.MIN_ZERO: _is_clipped_at_zero,
 }
-"""A function for each predicate."""
+"""A function for each predicate; the second argument is the constants."""

@@ -9,7 +9,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from fuse_dialect.dialect.hardware import HardwareOp, hardware_op
+from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.dialect.hardware import HardwareOp, hardware_op, read_template
 from fuse_dialect.transforms.hardware_file import find_template
 
 
@@ -23,13 +24,21 @@ class InsertHardwarePass(ModulePass):
     """Name of a shipped template, or path of an MLIR file with one `fuse.hardware` op."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Insert the template at the top, unless the module has it."""
+        """Insert the template at the top, unless the module has it.
+
+        Raises:
+            OpError: The module has another template of the same name.
+        """
         template = find_template(self.template, op, ctx)
-        present = [each.sym_name.data for each in op.ops if isinstance(each, HardwareOp)]
-        if template.name not in present:
-            block = op.body.block
-            inserted = hardware_op(template)
-            if block.first_op is None:
-                block.add_op(inserted)
-            else:
-                block.insert_op_before(inserted, block.first_op)
+        for present in [
+            each for each in op.ops if isinstance(each, HardwareOp) and each.sym_name.data == template.name
+        ]:
+            if read_template(present)[0] != template:
+                raise OpError(present, f"'fuse.hardware' op is another template than the '{template.name}' to insert")
+            return
+        block = op.body.block
+        inserted = hardware_op(template)
+        if block.first_op is None:
+            block.add_op(inserted)
+        else:
+            block.insert_op_before(inserted, block.first_op)

@@ -56,10 +56,7 @@ class Primitives:
         reference = {id(value): index for index, value in enumerate(group.arguments)}
         """Number of each value, by identity: xDSL's values have a slow hash."""
         parts: list[object] = [tuple([self._number(value.type) for value in group.arguments])]
-        for constant in group.embedded:
-            parts.append(self._dictionary(constant.properties))
-            reference.setdefault(id(constant.results[0]), len(reference))
-        for op in group.ops:
+        for op in (*group.embedded, *group.ops):
             parts.append(op_name(op))
             parts.append(tuple([reference[id(value)] for value in op.operands]))
             parts.append(self._dictionary(op.attributes) if op.attributes else ())

@@ -199,6 +199,15 @@ def test_order_of_groups_gives_up_beyond_its_budget() -> None:
     assert order.constrain([late], last)
 
 
+def test_order_of_groups_looks_at_no_more_constraints_than_its_budget() -> None:
+    order = GroupOrder()
+    first = order.add([])
+    for _ in range(SEARCH_BUDGET + 1):
+        order.add([first])
+    late = order.add([])
+    assert not order.constrain([late], first)
+
+
 def test_visiting_order_follows_a_chain_before_it_turns_aside() -> None:
     operator = HardwareRole.OPERATOR
     nodes = [

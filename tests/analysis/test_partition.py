@@ -127,12 +127,22 @@ def test_an_argument_limit_that_never_binds_changes_nothing(graph: ForwardGraph,
 
 
 @given(graphs, st.integers(1, 6))
-def test_an_argument_limit_is_blamed_only_for_what_it_prevents(graph: ForwardGraph, limit: int):
+def test_an_argument_limit_is_blamed_with_the_count_that_exceeds_it(graph: ForwardGraph, limit: int):
     plan = partition(graph, max_function_args=limit)
     blamed = [decision for decision in plan.decisions if decision.reason is Reason.MAX_ARGS]
     assert all(decision.counted > limit == decision.limit for decision in blamed)
-    if not blamed:
-        assert plan.root_of == partition(graph).root_of
+
+
+def test_a_limit_is_blamed_although_a_later_phase_has_another_reason():
+    # In phase 0 the limit alone keeps 0 from 2; then 1 joins the reduction, and stands in the way in phase 1.
+    graph = graph_of(
+        [Kind.BROADCAST, Kind.ELEMWISE, Kind.COMM_REDUCE],
+        (0, 2, Kind.COMM_REDUCE),
+        (0, 1, Kind.ELEMWISE),
+        (1, 2, Kind.COMM_REDUCE),
+    )
+    decision = partition(graph, max_depth=2).decisions[0]
+    assert (decision.reason, decision.counted, decision.limit) == (Reason.MAX_DEPTH, 3, 2)
 
 
 @given(graphs)

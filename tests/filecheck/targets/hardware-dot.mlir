@@ -2,6 +2,8 @@
 // RUN: fuse-opt %s -t hardware-dot | filecheck %s --check-prefix=BARE
 // RUN: fuse-opt %s --fuse-ops-hw="template=tiny" -t "hardware-dot{function=fused_relu}" | filecheck %s --check-prefix=ONE
 // RUN: not fuse-opt %s -t "hardware-dot{function=main}" 2>&1 | filecheck %s --check-prefix=NONE
+// RUN: fuse-opt %s --fuse-ops-hw="template=tiny" | sed 's/fuse.unit = "act"/fuse.unit = "none"/' > %t.mlir
+// RUN: not fuse-opt %t.mlir -t hardware-dot 2>&1 | filecheck %s --check-prefix=UNIT
 // RUN: fuse-opt %s --fuse-ops-hw="template=tiny" | sed 's/@tiny source/@other source/' > %t.mlir
 // RUN: not fuse-opt %t.mlir -t hardware-dot 2>&1 | filecheck %s --check-prefix=UNKNOWN
 
@@ -40,3 +42,4 @@ func.func @main(%x: tensor<2x8xf32>, %w: tensor<4x8xf32>) -> tensor<2x4xf32> {
 // NONE:        error: the module has no function '@main' for hardware
 // UNKNOWN:      mlir:17:3: error: 'func.func' op @fused_dense_relu_relu is for hardware 'tiny', which no fuse.hardware op describes
 // UNKNOWN-NEXT: hint: put the template of a file into the module first: --insert-hardware=
+// UNIT: error: 'fuse.relu' op runs on unit 'none', which template 'tiny' does not have

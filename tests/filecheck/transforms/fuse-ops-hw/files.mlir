@@ -10,6 +10,14 @@
 // RUN: not fuse-opt %s --fuse-ops-hw='template="%t.wrong.mlir"' 2>&1 | filecheck %s --check-prefix=SYNTAX
 // RUN: not fuse-opt %s --fuse-ops-hw='template="%s"' 2>&1 | filecheck %s --check-prefix=NONE
 // RUN: not fuse-opt %s --fuse-ops-hw='template="missing.mlir"' 2>&1 | filecheck %s --check-prefix=MISSING
+// RUN: echo '"fuse.hardware"() : () -> ()' > %t.wrong.mlir
+// RUN: not fuse-opt %s --fuse-ops-hw='template="%t.wrong.mlir"' 2>&1 | filecheck %s --check-prefix=REGION
+// RUN: echo 'fuse.hardware @b source @a attributes {x = 300 : i8} {}' > %t.wrong.mlir
+// RUN: not fuse-opt %s --fuse-ops-hw='template="%t.wrong.mlir"' 2>&1 | filecheck %s --check-prefix=ATTRIBUTE
+// RUN: echo 'fuse.hardware @"\FF" source @a {}' > %t.wrong.mlir
+// RUN: not fuse-opt %s --fuse-ops-hw='template="%t.wrong.mlir"' 2>&1 | filecheck %s --check-prefix=SYMBOL
+// RUN: sed 's/kind "ipa"/kind "ipa" capacity 2/' %t.opu.mlir > %t.other.mlir
+// RUN: not fuse-opt %t.opu.mlir --insert-hardware='template="%t.other.mlir"' 2>&1 | filecheck %s --check-prefix=ANOTHER
 // RUN: not fuse-opt %s --fuse-ops-hw='template=npu' 2>&1 | filecheck %s --check-prefix=UNKNOWN
 
 // Templates as files: printed, read back, and diagnosed with their place.
@@ -48,3 +56,7 @@ func.func @nothing() {
 // MISSING: missing.mlir: error: cannot read the hardware template: no such file or directory
 // UNKNOWN: error: no hardware template 'npu'
 // UNKNOWN: hint: there are opu, ethos-u, gemmini
+// REGION: wrong.mlir:1:1: error: 'fuse.hardware' op expected 1 region, but got 0
+// ATTRIBUTE: wrong.mlir:1:{{[0-9]+}}: error: integer value 300 is out of range
+// SYMBOL: wrong.mlir:1:{{[0-9]+}}: error: cannot parse this
+// ANOTHER: opu.mlir:{{[0-9]+}}:3: error: 'fuse.hardware' op is another template than the 'opu' to insert

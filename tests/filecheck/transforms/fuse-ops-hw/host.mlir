@@ -18,9 +18,9 @@ func.func @both(%x: tensor<2x8xf32>, %w: tensor<4x8xf32>) -> tensor<2x4xf32> {
 // CHECK-LABEL: func.func private @fused_exp_tanh({{.*}} attributes {primitive} {
 // CHECK-LABEL: func.func private @fused_dense_multiply_relu({{.*}} attributes {primitive, fuse.hardware = "gemmini"} {
 // CHECK-NEXT:    arith.constant
-// CHECK-NEXT:    fuse.dense {{.*}} {fuse.unit = "mesh"}
-// CHECK-NEXT:    fuse.multiply {{.*}} {fuse.unit = "scale"}
-// CHECK-NEXT:    fuse.relu {{.*}} {fuse.unit = "activation"}
+// CHECK-NEXT:    fuse.dense {{.*}} {fuse.unit = "matmul"}
+// CHECK-NEXT:    fuse.multiply {{.*}} {fuse.unit = "matmul_scale"}
+// CHECK-NEXT:    fuse.relu {{.*}} {fuse.unit = "matmul_activation"}
 
 // Barriers for `fuse-ops` stay until it has run.
 func.func @barrier(%x: tensor<4xf32>) -> tensor<4xf32> {

@@ -143,3 +143,30 @@ func.func @channel_expansion(%x: tensor<1x2x8x8xf32>) -> tensor<1x4x8x8xf32> {
 // STRICT-LABEL: func.func @channel_expansion
 // STRICT-NEXT:    %z = func.call @fused_pad_conv2d_add_add(%x)
 // STRICT-NEXT:    func.return %z
+
+// conv: ipa, %y: add, group 0. conv, pad: nothing behind add is ipa, so ipa, pool_pad, group 1. %z: behind pool_pad the
+// first adder or res_adder is res_add, group 1. %z reads a pad, but %y has the smaller number: nothing is merged.
+func.func @pad_of_later_value(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32> {
+  %w = arith.constant dense<0.5> : tensor<4x4x1x1xf32>
+  %b = arith.constant dense<0.1> : tensor<4x1x1xf32>
+  %zero = arith.constant dense<0.0> : tensor<f32>
+  %c = fuse.conv2d %x, %w : (tensor<1x4x8x8xf32>, tensor<4x4x1x1xf32>) -> tensor<1x4x8x8xf32>
+  %y = fuse.add %c, %b : (tensor<1x4x8x8xf32>, tensor<4x1x1xf32>) -> tensor<1x4x8x8xf32>
+  %d = fuse.conv2d %y, %w : (tensor<1x4x8x8xf32>, tensor<4x4x1x1xf32>) -> tensor<1x4x8x8xf32>
+  %p = fuse.pad %d, %zero, low = [0, 0, 0, 0], high = [0, 0, 0, 0] : (tensor<1x4x8x8xf32>, tensor<f32>) -> tensor<1x4x8x8xf32>
+  %z = fuse.add %p, %y : tensor<1x4x8x8xf32>
+  func.return %z : tensor<1x4x8x8xf32>
+}
+// STRICT-LABEL: func.func @pad_of_later_value
+// STRICT-NEXT:    %y = func.call @fused_conv2d_add(%x)
+// STRICT-NEXT:    %z = func.call @fused_conv2d_pad_add(%y)
+// STRICT-NEXT:    func.return %z
+
+// Ops of other dialects may bear the name of an add and read any number of values.
+func.func @other_adds(%x: tensor<4xf32>, %o: tensor<4xf32>) -> tensor<4xf32> {
+  %r = fuse.relu %x : tensor<4xf32>
+  %s = linalg.add ins(%r, %x : tensor<4xf32>, tensor<4xf32>) outs(%o : tensor<4xf32>) -> tensor<4xf32>
+  func.return %s : tensor<4xf32>
+}
+// STRICT-LABEL: func.func @other_adds
+// STRICT-NEXT:    %s = func.call @fused_relu_add(%x, %o)

@@ -6,7 +6,7 @@ func.func @main(%x: tensor<2x4xf32>, %y: tensor<2x4xf32>, %w: tensor<4x4xf32>) -
   %a = fuse.dense %x, %w : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
   %b = fuse.relu %a : tensor<2x4xf32>
   // CHECK: remarks.mlir:10:8: remark: 'fuse.add' op starts a trip of its own: not-reachable
-  // CHECK-NEXT: note: no link leads from unit 'activation' to a unit of kind resadd
+  // CHECK-NEXT: note: no link leads from unit 'matmul_activation' to a unit of kind resadd
   %c = fuse.add %b, %y : tensor<2x4xf32>
   // CHECK-NEXT: remarks.mlir:13:8: remark: 'fuse.tanh' op stays on the host: no-unit
   // CHECK-NEXT: note: no unit runs this operator

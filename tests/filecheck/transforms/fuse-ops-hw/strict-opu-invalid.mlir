@@ -46,6 +46,19 @@ func.func @cycle(%x: tensor<1x1x4x4xf32>) -> tensor<1x1x4x4xf32> {
 
 // -----
 
+// A tuple is no operator, so it is not the result of a group that would hide the lost value.
+func.func @tuple(%x: tensor<1x4x8x8xf32>, %w: tensor<4x4x1x1xf32>) -> tuple<tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>> {
+  %c = fuse.conv2d %x, %w : (tensor<1x4x8x8xf32>, tensor<4x4x1x1xf32>)
+  %r = fuse.relu %c : tensor<1x4x8x8xf32>
+  %t = fuse.tuple %c, %r : (tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>) -> tuple<tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>>
+  func.return %t : tuple<tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>>
+}
+// CHECK: 'fuse.conv2d' op is lost: %t reads it, but the result of its group is %r
+// SOUND-LABEL: func.func @tuple
+// SOUND-NEXT:    %c, %r = func.call @fused_conv2d_relu(%x, %w)
+
+// -----
+
 // What nothing is known about cannot move.
 func.func @unknown(%x: tensor<4xf32>) -> tensor<4xf32> {
   %r = fuse.relu %x : tensor<4xf32>

@@ -21,7 +21,7 @@ class Reason(StrEnum):
     FUSED = "fused"
     """The node was merged into the group of its immediate post-dominator."""
     OPAQUE = "opaque"
-    """The node's kind is opaque: it never fuses."""
+    """The node's kind is opaque, or nothing is known about it: it never fuses."""
     VALUE_ESCAPES = "value-escapes"
     """The value leaves the graph, or its users meet nowhere: there is no immediate post-dominator."""
     NO_RULE = "no-rule"
@@ -47,9 +47,9 @@ class Reason(StrEnum):
     WOULD_CLOSE_CYCLE = "would-close-cycle"
     """The operator also reads a value that depends on the group: each would have to run before the other."""
     NO_UNIT = "no-unit"
-    """No unit of the hardware runs this operator; it stays on the host."""
+    """No unit of the hardware runs this operator, or no group takes this view along; it stays on the host."""
     HARDWARE_LIMIT = "hardware-limit"
-    """The group would exceed a limit of the hardware."""
+    """The group would exceed a limit of the hardware, or the operator would broadcast what streams by."""
 
 
 @dataclass(frozen=True, slots=True)

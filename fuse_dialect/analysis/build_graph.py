@@ -79,24 +79,15 @@ class BlockGraph:
 
 def captured_values(op: Operation) -> list[SSAValue]:
     """Values from outside that ops in the regions of `op` use, each once, in the order of their first use."""
+    inside = [inner for region in op.regions for inner in region.walk()]
+    blocks = {inner.parent for inner in inside}
     captured: dict[SSAValue, None] = {}
-    for region in op.regions:
-        for inner in region.walk():
-            for operand in inner.operands:
-                owner = operand.owner
-                start = owner if isinstance(owner, Block) else owner.parent
-                if not _is_inside(start, op):
-                    captured[operand] = None
+    for inner in inside:
+        for operand in inner.operands:
+            owner = operand.owner
+            if (owner if isinstance(owner, Block) else owner.parent) not in blocks:
+                captured[operand] = None
     return list(captured)
-
-
-def _is_inside(block: Block | None, op: Operation) -> bool:
-    while block is not None:
-        parent = block.parent_op()
-        if parent is op:
-            return True
-        block = None if parent is None else parent.parent
-    return False
 
 
 def read_values(op: Operation) -> Sequence[SSAValue]:
@@ -122,8 +113,8 @@ def check_ssa_order(block: Block) -> None:
 
 
 def is_constant(op: Operation) -> bool:
-    """Whether the op is a constant: `arith.constant`, or what stands for it in another dialect, without operands."""
-    return op_name(op) in CONSTANT_OPS and not op.operands
+    """Whether the op is a constant: `arith.constant`, or what stands for it in another dialect, of one result."""
+    return op_name(op) in CONSTANT_OPS and not op.operands and len(op.results) == 1
 
 
 _SCALAR_TYPES: Collection[Attribute] = (i1, i32, i64, f32, f64)
@@ -283,7 +274,7 @@ class _GraphBuilder:
         form = _form(type(op))
         if form is _Form.UNREGISTERED:
             form = _form_of_name(op_name(op))
-        if form is _Form.CONSTANT and not op.operands:
+        if form is _Form.CONSTANT and is_constant(op):
             kind = PatternKind.ELEMWISE if is_scalar_constant(op) else PatternKind.OPAQUE
             return Node(Role.CONSTANT, op, None), kind, (), ()
         kind = None if form is _Form.BARRIER else kind_of(op)
@@ -375,11 +366,14 @@ def build_graph(block: Block, *, with_values: bool = False, embeds_constants: bo
     Raises:
         OpError: The block is not in SSA order, or the attribute `fuse.pattern_kind` is wrong on an op.
 
-    Complexity: O(ops + operands), times the nesting depth for ops that regions capture values for.
+    Complexity: O(ops + operands), times the nesting depth for ops in regions.
     """
     builder = _GraphBuilder(block)
     terminator = block.last_op if block.last_op is not None and block.last_op.has_trait(IsTerminator) else None
-    outputs = [] if terminator is None else [builder.key_of(value) for value in terminator.operands]
+    outputs: list[_Key] = []
+    if terminator is not None:
+        builder.check_order(len(builder.ops) - 1, terminator)
+        outputs.extend(builder.key_of(value) for value in read_values(terminator))
     outputs.extend(builder.key_of(value) for value in _seen_by_other_blocks(block))
     for key in (*map(builder.own_key, block.args), *outputs):
         builder.visit(key)
@@ -406,7 +400,7 @@ def build_graph(block: Block, *, with_values: bool = False, embeds_constants: bo
 def _seen_by_other_blocks(block: Block) -> Iterable[SSAValue]:
     """Results of the block's ops that later blocks of its region use."""
     region = block.parent
-    if region is None or len(region.blocks) == 1:
+    if region is None or region.first_block is region.last_block:
         return
     for op in block.ops:
         for result in op.results:

@@ -135,5 +135,11 @@ CONSTANT_OPS: frozenset[str] = frozenset(
 )
 """Ops whose value is known or of no importance: they move into a primitive with an operator, or become arguments."""
 
+HARMLESS_DIALECTS: frozenset[str] = frozenset({"arith", "complex", "math"})
+"""Dialects without effects, whatever the types."""
+
+HARMLESS_OPS: frozenset[str] = frozenset({"linalg.index", "tensor.extract", "tensor.dim", *CONSTANT_OPS})
+"""Ops that have no effects and no kind."""
+
 OPS_THAT_READ_A_TUPLE: frozenset[str] = frozenset({"stablehlo.concatenate", "tosa.concat", "tensor.concat"})
 """Ops whose operands form one tuple, as in Relay's `concatenate`."""

@@ -18,14 +18,12 @@ from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from fuse_dialect.pattern_kind import PatternKind
 
-_READS_ELSEWHERE = frozenset({"linalg.index", "tensor.extract", "memref.load"})
+_READS_ELSEWHERE = frozenset({"linalg.index", "tensor.extract"})
 """Ops in the body by which an element depends on more than the elements that the maps give."""
 
 
 def generic_kind(op: Operation) -> PatternKind | None:
-    """Kind of a `linalg.generic` on tensors, or `None` for one on buffers: that one has effects."""
-    if not op.results:
-        return None
+    """Kind of a `linalg.generic` on tensors."""
     maps = [map.data for map in cast(ArrayAttr[AffineMapAttr], op.properties["indexing_maps"])]
     inputs, outputs = maps[: -len(op.results)], maps[-len(op.results) :]
     loops = [str(iterator.data) for iterator in cast(ArrayAttr[Data[str]], op.properties["iterator_types"])]

@@ -6,18 +6,21 @@ The first of these that speaks decides:
 2. the trait of its class;
 3. the tables of `foreign_kinds`, keyed by the op's name, whether or not its dialect is registered.
 
-An op of which none speaks is *unknown*: opaque, and possibly with effects, so it stays where it is.
+An op of which none speaks is *unknown*: opaque, and possibly with effects, so it stays where it is. The tables do not
+speak of ops that may have effects all the same: those on buffers, those that give nothing, and those whose regions hold
+an op that may have effects.
 """
 
 from functools import cache
 from typing import cast
 
-from xdsl.dialects.builtin import UnregisteredOp
+from xdsl.dialects.builtin import MemRefType, UnrankedMemRefType, UnregisteredOp
 from xdsl.ir import Operation
+from xdsl.traits import IsTerminator, is_side_effect_free
 
 from fuse_dialect.dialect.attributes import PATTERN_KIND_ATTRIBUTE, OpPatternKind, PatternKindAttr
 from fuse_dialect.dialect.errors import OpError
-from fuse_dialect.dialect.foreign_kinds import KIND_OF_DIALECT, KIND_OF_OP
+from fuse_dialect.dialect.foreign_kinds import HARMLESS_DIALECTS, HARMLESS_OPS, KIND_OF_DIALECT, KIND_OF_OP
 from fuse_dialect.pattern_kind import PatternKind
 
 _trait_kinds: dict[type[Operation], PatternKind | None] = {}
@@ -58,4 +61,26 @@ def kind_of(op: Operation) -> PatternKind | None:
     rule = KIND_OF_OP.get(name)
     if rule is None:
         rule = KIND_OF_DIALECT.get(name.split(".", 1)[0])
-    return rule if rule is None or isinstance(rule, PatternKind) else rule(op)
+    if rule is None or _may_have_effects(op):
+        return None
+    return rule if isinstance(rule, PatternKind) else rule(op)
+
+
+def _may_have_effects(op: Operation) -> bool:
+    """Whether an op of the tables is one of the forms that may have effects."""
+    if not op.results or any(isinstance(value.type, MemRefType | UnrankedMemRefType) for value in op.operands):
+        return True
+    return any(not _is_harmless(inner) for region in op.regions for inner in region.walk())
+
+
+def _is_harmless(op: Operation) -> bool:
+    """Whether an op inside an op of the tables is known to have no effects."""
+    if op.next_op is None and op.has_trait(IsTerminator):
+        return True
+    name = op_name(op)
+    return (
+        is_side_effect_free(op)
+        or name.split(".", 1)[0] in HARMLESS_DIALECTS
+        or name in HARMLESS_OPS
+        or kind_of(op) is not None
+    )

@@ -22,14 +22,14 @@ from typing import cast
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, SymbolRefAttr, UnknownLoc
-from xdsl.ir import Attribute, Operation, OpResult, ParametrizedAttribute, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, ParametrizedAttribute, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.traits import SymbolTable
 
 from fuse_dialect.analysis.build_graph import check_ssa_order
 from fuse_dialect.dialect.hardware import UNIT_ATTRIBUTE
 from fuse_dialect.transforms.outline import PRIMITIVE_ATTRIBUTE
-from fuse_dialect.transforms.rewiring import replace_operands
+from fuse_dialect.transforms.rewiring import replace_operands, resolve
+from fuse_dialect.transforms.symbol_tables import blocks_of_functions, may_be_symbol_table, walk_table
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ class DefuseOpsPass(ModulePass):
         """Undo the fusion of all functions of the module.
 
         Raises:
-            OpError: A block with calls of primitives is not in SSA order.
+            OpError: A primitive, or a block with calls of primitives, is not in SSA order.
 
         Complexity: O(ops + operands) of the result.
         """
-        for module in [inner for inner in op.walk() if isinstance(inner, ModuleOp)]:
-            _Defusion(module).run()
+        for block in blocks_of_functions(op):
+            _Defusion(block).run()
 
 
 def callee(call: func.CallOp) -> str:
@@ -56,20 +56,20 @@ def callee(call: func.CallOp) -> str:
 
 
 class _Defusion:
-    """The calls of one module, not of those inside it: each has symbols of its own."""
+    """The calls of one symbol table, not of those inside it: each has symbols of its own."""
 
-    def __init__(self, module: ModuleOp):
+    def __init__(self, block: Block):
         self.calls: dict[Operation, list[func.CallOp]] = {
-            op: [inner for inner in op.walk() if type(inner) is func.CallOp]
-            for op in module.ops
-            if not op.has_trait(SymbolTable, value_if_unregistered=False)
+            op: [inner for inner in walk_table(op) if type(inner) is func.CallOp]
+            for op in block.ops
+            if not may_be_symbol_table(op)
         }
-        """For each op of the module the calls inside."""
+        """For each op of the table the calls inside."""
         candidates = {op.sym_name.data: op for op in self.calls if isinstance(op, func.FuncOp) and _can_be_inlined(op)}
         self.primitives = self._innermost_first(candidates)
         """What will be inlined, by name; whatever a primitive calls stands before it."""
         self.calls_left = Counter(callee(call) for calls in self.calls.values() for call in calls)
-        self.pinned = _other_references(module)
+        self.pinned = _other_references(block)
 
     def _innermost_first(self, candidates: Mapping[str, func.FuncOp]) -> dict[str, func.FuncOp]:
         """The candidates that are on no cycle of calls and reach none, each after those that it calls.
@@ -94,6 +94,8 @@ class _Defusion:
     def run(self) -> None:
         """Inline in the primitives, innermost first, and then everywhere else; remove what is left over."""
         inlined = set(self.primitives.values())
+        for function in inlined:
+            check_ssa_order(function.body.block)
         for op in (*self.primitives.values(), *(op for op in self.calls if op not in inlined)):
             self._inline_calls(op)
         for name, function in self.primitives.items():
@@ -120,6 +122,7 @@ class _Defusion:
                 call, self.primitives[name], replacement, moves=self._is_private(name) and not self.calls_left[name]
             )
         if replacement:
+            resolve(replacement)
             for inner in op.walk():
                 replace_operands(inner, replacement)
         for call in calls:
@@ -161,10 +164,10 @@ def _inline(call: func.CallOp, function: func.FuncOp, replacement: dict[SSAValue
     call.detach()
 
 
-def _other_references(module: ModuleOp) -> set[str]:
-    """Names that ops other than calls refer to."""
+def _other_references(block: Block) -> set[str]:
+    """Names of the symbol table that ops other than calls refer to."""
     seen: dict[int, Attribute] = {}
-    for op in module.walk():
+    for op in (inner for each in block.ops if not may_be_symbol_table(each) for inner in walk_table(each)):
         seen.update((id(attribute), attribute) for attribute in op.attributes.values())
         if type(op) is not func.CallOp:
             seen.update((id(attribute), attribute) for attribute in op.properties.values())

@@ -5,7 +5,7 @@
 2. The attribute `fuse.calls` of a module says how many calls the program has of the primitive; a primitive may be
    called often by one that is itself called often, which is not multiplied out.
 3. Primitives of the same structure count as one, also where `fuse-ops` was told not to share them.
-4. Functions that a primitive calls come along, as private ones. Modules inside the module are searched, too.
+4. Functions that a primitive calls come along, as private ones. Symbol tables inside the module are searched, too.
 
 Source: TVM `ExtractFusedFunctions`, src/relay/analysis/extract_fused_functions.cc (v0.18), which does not count.
 """
@@ -19,10 +19,12 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
+from fuse_dialect.analysis.build_graph import check_ssa_order
 from fuse_dialect.transforms.defuse_ops import callee
 from fuse_dialect.transforms.group import Group
 from fuse_dialect.transforms.outline import PRIMITIVE_ATTRIBUTE
 from fuse_dialect.transforms.primitives import Primitives
+from fuse_dialect.transforms.symbol_tables import blocks_of_functions, may_be_symbol_table, walk_table
 
 CALLS_ATTRIBUTE = "fuse.calls"
 """Name of the attribute that says how often a primitive is called."""
@@ -48,10 +50,10 @@ class ExtractPrimitivesPass(ModulePass):
         """Replace the contents of the module."""
         structures = Primitives(op.body.block)
         extracts: dict[object, _Extract] = {}
-        for module in [inner for inner in op.walk() if isinstance(inner, ModuleOp)]:
-            functions = {inner.sym_name.data: inner for inner in module.ops if isinstance(inner, func.FuncOp)}
+        for block in blocks_of_functions(op):
+            functions = {inner.sym_name.data: inner for inner in block.ops if isinstance(inner, func.FuncOp)}
             calls = dict.fromkeys(functions, 0)
-            for call in _calls_in(inner for inner in module.ops if not isinstance(inner, ModuleOp)):
+            for call in _calls_in(inner for inner in block.ops if not may_be_symbol_table(inner)):
                 calls[callee(call)] = calls.get(callee(call), 0) + 1
             for name, function in functions.items():
                 if PRIMITIVE_ATTRIBUTE in function.attributes and not function.is_declaration:
@@ -68,16 +70,21 @@ class ExtractPrimitivesPass(ModulePass):
 
 def _calls_in(ops: Iterable[Operation]) -> Iterable[func.CallOp]:
     for op in ops:
-        for inner in op.walk():
+        for inner in walk_table(op):
             if type(inner) is func.CallOp:
                 yield inner
 
 
 def _structure(function: func.FuncOp, structures: Primitives) -> object:
-    """The structure of a primitive of one block that calls nothing; `None` for others, which are not compared."""
+    """The structure of a primitive of one block that calls nothing; `None` for others, which are not compared.
+
+    Raises:
+        OpError: The primitive is not in SSA order.
+    """
     if len(function.body.blocks) > 1 or any(_calls_in([function])):
         return None
     block = function.body.block
+    check_ssa_order(block)
     assert block.last_op is not None, "the body of a function ends with a terminator"
     return structures.structure(Group(list(block.ops), block.last_op, block.args, ()))
 

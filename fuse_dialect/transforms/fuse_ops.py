@@ -17,7 +17,6 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block
 from xdsl.passes import ModulePass
-from xdsl.traits import SymbolTable
 from xdsl.utils.exceptions import PassFailedException
 
 from fuse_dialect.analysis.build_graph import BlockGraph, build_graph
@@ -26,6 +25,7 @@ from fuse_dialect.dialect.pattern_kinds import kind_of
 from fuse_dialect.transforms.group import groups_of
 from fuse_dialect.transforms.outline import PRIMITIVE_ATTRIBUTE, outline
 from fuse_dialect.transforms.primitives import Primitives
+from fuse_dialect.transforms.symbol_tables import may_be_symbol_table
 
 COMPILER_ATTRIBUTE = "fuse.compiler"
 """Name of the attribute that gives a function to another compiler: it is left alone."""
@@ -69,15 +69,15 @@ class FuseOpsPass(ModulePass):
     def fuse_function(self, function: func.FuncOp, primitives: Primitives) -> None:
         """Fuse the operators of one function."""
         fusions = [self.plan_block(block) for block in fusible_blocks(function)]
+        for fusion in fusions:
+            for dead in reversed(fusion.block_graph.dead):
+                dead.detach()
+                dead.drop_all_references()
         groups = [
             group
             for fusion in fusions
             for group in groups_of(fusion.block_graph, fusion.plan, link_params=self.link_params)
         ]
-        for fusion in fusions:
-            for dead in reversed(fusion.block_graph.dead):
-                dead.detach()
-                dead.drop_all_references()
         outline(function, groups, primitives)
 
     def plan_block(self, block: Block) -> BlockFusion:
@@ -99,12 +99,13 @@ class FuseOpsPass(ModulePass):
 
 
 def functions_to_fuse(module: ModuleOp) -> list[func.FuncOp]:
-    """Functions with a body that are not primitive already, and belong to no other compiler."""
+    """Functions of symbol tables with a body that are not primitive already, and belong to no other compiler."""
     return [
         op
         for op in module.walk()
         if isinstance(op, func.FuncOp)
         and not op.is_declaration
+        and may_be_symbol_table(op.parent_op())
         and not {PRIMITIVE_ATTRIBUTE, COMPILER_ATTRIBUTE} & op.attributes.keys()
     ]
 
@@ -112,7 +113,8 @@ def functions_to_fuse(module: ModuleOp) -> list[func.FuncOp]:
 def fusible_blocks(function: func.FuncOp) -> Iterable[Block]:
     """Blocks of the function, and those inside ops that are no operators themselves, outer blocks first.
 
-    An op that may be a symbol table is not looked into: no call in it could name a function outside.
+    An op that may be a symbol table is not looked into: no call in it could name a function outside. Nor is a function
+    inside the function.
     """
     pending = list(reversed(function.body.blocks))
     while pending:
@@ -121,7 +123,7 @@ def fusible_blocks(function: func.FuncOp) -> Iterable[Block]:
         inner = [
             nested
             for op in block.ops
-            if op.regions and kind_of(op) is None and not op.has_trait(SymbolTable, value_if_unregistered=True)
+            if op.regions and kind_of(op) is None and not may_be_symbol_table(op) and not isinstance(op, func.FuncOp)
             for region in op.regions
             for nested in region.blocks
         ]

@@ -62,7 +62,8 @@ def groups_of(block_graph: BlockGraph, plan: FusionPlan, *, link_params: bool = 
             ops = [block_graph.ops[place] for place in sorted(draft.places)]
             results = _used_results(root.op) if root.value is None else [root.value]
             embedded = _constants(draft.reads) if link_params else []
-            arguments = [v for v in draft.reads if v.owner not in embedded] if embedded else list(draft.reads)
+            inside = {constant.results[0] for constant in embedded}
+            arguments = [value for value in draft.reads if value not in inside]
             marks = {RESHAPE_ONLY_ATTRIBUTE: UnitAttr()} if _only_reshape(ops) else {}
             group = Group(ops, root.op, arguments, results, embedded, marks)
             groups.append((block_graph.places[id(root.op)], group))

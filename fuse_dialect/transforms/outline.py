@@ -21,7 +21,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from fuse_dialect.dialect.opaque import StopFusionOp
 from fuse_dialect.transforms.group import Group
 from fuse_dialect.transforms.primitives import Primitives
-from fuse_dialect.transforms.rewiring import replace_operands
+from fuse_dialect.transforms.rewiring import replace_operands, resolve
 
 PRIMITIVE_ATTRIBUTE = "primitive"
 """Name of the unit attribute that marks an outlined function."""
@@ -58,6 +58,7 @@ def outline(
         call.properties["callee"] = callee
     if not keep_barriers:
         _remove_stop_fusion(function, replacement)
+    resolve(replacement)
     _replace_operands(function, replacement)
     for op in shared:
         op.drop_all_references()
@@ -93,13 +94,16 @@ def _move_into_function(name: str, group: Group) -> func.FuncOp:
     for value, argument in zip(group.arguments, body.args, strict=True):
         argument.name_hint = value.name_hint
         inner[value] = argument
+    constants = [constant.clone() for constant in group.embedded]
+    for constant, copy in zip(group.embedded, constants, strict=True):
+        inner[constant.results[0]] = copy.results[0]
     for op in group.ops:
         op.detach()
         replace_operands(op, inner)
         for region in op.regions:
             for nested in region.walk():
                 replace_operands(nested, inner)
-    body.add_ops(_with_embedded_constants(group, inner))
+    body.add_ops((*constants, *group.ops))
     body.add_op(func.ReturnOp.create(operands=group.results))
     return func.FuncOp.create(
         properties={
@@ -113,20 +117,6 @@ def _move_into_function(name: str, group: Group) -> func.FuncOp:
         regions=[Region(body)],
         location=group.root.location,
     )
-
-
-def _with_embedded_constants(group: Group, inner: dict[SSAValue, SSAValue]) -> Sequence[Operation]:
-    """The ops to put into the function: copies of the constants that the group embeds, then its own ops."""
-    if not group.embedded:
-        return group.ops
-    copies: list[Operation] = []
-    for constant in group.embedded:
-        copy = constant.clone()
-        copies.append(copy)
-        inner[constant.results[0]] = copy.results[0]
-    for op in group.ops:
-        replace_operands(op, inner)
-    return (*copies, *group.ops)
 
 
 def _remove_stop_fusion(function: func.FuncOp, replacement: dict[SSAValue, SSAValue]) -> None:

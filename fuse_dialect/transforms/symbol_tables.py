@@ -1,0 +1,32 @@
+"""Symbol tables: where functions stand, and which calls name them."""
+
+from collections.abc import Iterator
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation
+from xdsl.traits import SymbolTable
+
+
+def may_be_symbol_table(op: Operation | None) -> bool:
+    """Whether symbols inside the op are names of its own; nothing is known about an unregistered op."""
+    return op is not None and op.has_trait(SymbolTable, value_if_unregistered=True)
+
+
+def blocks_of_functions(module: ModuleOp) -> list[Block]:
+    """The blocks of symbol tables that hold functions, outer ones first."""
+    blocks = {
+        op.parent: None for op in module.walk() if isinstance(op, func.FuncOp) and may_be_symbol_table(op.parent_op())
+    }
+    return [block for block in blocks if block is not None]
+
+
+def walk_table(op: Operation) -> Iterator[Operation]:
+    """The op and all ops inside that see the same symbols: those of symbol tables inside have others."""
+    pending = [op]
+    while pending:
+        inner = pending.pop()
+        yield inner
+        if inner.regions and (inner is op or not may_be_symbol_table(inner)):
+            nested = [each for region in inner.regions for block in region.blocks for each in block.ops]
+            pending.extend(reversed(nested))

@@ -79,7 +79,7 @@ class BlockGraph:
 
 def captured_values(op: Operation) -> list[SSAValue]:
     """Values from outside that ops in the regions of `op` use, each once, in the order of their first use."""
-    inside = [inner for region in op.regions for inner in region.walk()]
+    inside = _ops_inside(op)
     blocks = {inner.parent for inner in inside}
     captured: dict[SSAValue, None] = {}
     for inner in inside:
@@ -88,6 +88,19 @@ def captured_values(op: Operation) -> list[SSAValue]:
             if (owner if isinstance(owner, Block) else owner.parent) not in blocks:
                 captured[operand] = None
     return list(captured)
+
+
+def _ops_inside(op: Operation) -> list[Operation]:
+    """The ops in the regions of `op`, at any depth, each before those inside it; xDSL's `walk` takes depth for each."""
+    inside: list[Operation] = []
+    pending = [op]
+    while pending:
+        outer = pending.pop()
+        inside.append(outer)
+        if outer.regions:
+            nested = [inner for region in outer.regions for block in region.blocks for inner in block.ops]
+            pending.extend(reversed(nested))
+    return inside[1:]
 
 
 def read_values(op: Operation) -> Sequence[SSAValue]:

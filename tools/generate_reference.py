@@ -6,6 +6,7 @@ What a page says stands in docstrings: of op classes and the fields below them, 
 codes. An example of each op is the first one in `tests/filecheck/dialect/`.
 """
 
+import argparse
 import ast
 import dataclasses
 import inspect
@@ -346,6 +347,7 @@ def _one_line(text: str) -> str:
 
 def main() -> int:
     """Write all pages; returns the exit code."""
+    argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0]).parse_args()
     REFERENCE.mkdir(parents=True, exist_ok=True)
     for name, text in pages().items():
         (REFERENCE / name).write_text(text, encoding="utf-8", newline="\n")

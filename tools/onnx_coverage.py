@@ -169,6 +169,8 @@ def main() -> int:
     parser.add_argument("--verbose", action="store_true", help="print every case that does not pass")
     arguments = parser.parse_args()
     coverage = run_cases(arguments.names)
+    if not coverage.results:
+        parser.error(f"no case has one of these in its name: {', '.join(arguments.names)}")
     for result in coverage.results:
         if result.outcome is Outcome.FAILED or (arguments.verbose and result.outcome is not Outcome.PASSED):
             print(f"{result.outcome}: {result.name}: {result.detail}")

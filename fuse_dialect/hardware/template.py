@@ -138,7 +138,7 @@ class HardwareTemplate:
             raise TemplateError(self, problem)
 
     def problems(self) -> Iterator[TemplateProblem]:
-        """Everything that is wrong with the template, in the order of its parts."""
+        """Everything that is wrong with the template; links come first, since a wrong one cuts units off."""
         if not self.units:
             yield TemplateProblem("expects at least one unit, got none")
         names = {unit.name for unit in self.units}
@@ -147,8 +147,8 @@ class HardwareTemplate:
         for name in ("operands", "buffer_bytes", "channel_alignment"):
             if getattr(self.limits, name) < 0:
                 yield TemplateProblem(f"expects limit '{name}' of 0 or more, got {getattr(self.limits, name)}")
-        yield from self._unit_problems(names)
         yield from self._link_problems(names)
+        yield from self._unit_problems(names)
         yield from self._mapping_problems()
 
     def _unit_problems(self, names: set[str]) -> Iterator[TemplateProblem]:

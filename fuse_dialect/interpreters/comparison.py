@@ -71,3 +71,8 @@ def _distance(value: Array, reference: Array) -> npt.NDArray[np.float64]:
 
 def _real(array: Array) -> Array:
     return array.astype(np.float64) if array.dtype.kind in "iub" else array
+
+
+def is_uniform(output: Array) -> bool:
+    """Whether all elements are equal, or all are NaN: comparing such an output shows little."""
+    return output.size > 1 and bool((output == output.flat[0]).all() or (output != output).all())

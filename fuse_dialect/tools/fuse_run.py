@@ -135,7 +135,7 @@ def _compare(outputs: Sequence["Array"], references: Sequence["Array"], options:
     Raises:
         FuseError: An output is beyond the tolerances, or cannot be compared.
     """
-    from fuse_dialect.interpreters.comparison import difference, layout_mismatch
+    from fuse_dialect.interpreters.comparison import difference, is_uniform, layout_mismatch
 
     place = SourceLocation(options.compare_with)
     if len(outputs) != len(references):
@@ -151,6 +151,8 @@ def _compare(outputs: Sequence["Array"], references: Sequence["Array"], options:
             else f"{found.beyond} of {output.size} elements differ, worst at {list(found.worst)}"
         )
         print(f"result{index}: max absolute error {found.absolute:.3g}, relative {found.relative:.3g}: {verdict}")
+        if is_uniform(output):
+            print(f"note: all {output.size} elements of result{index} are {output.flat[0]}: this shows little")
         beyond += not found.is_within
     if beyond:
         sys.stdout.flush()

@@ -15,7 +15,7 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.targets.mlir import MLIRTarget
 from xdsl.utils.arg_spec import ArgSpec, parse_spec
@@ -23,7 +23,7 @@ from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseE
 from xdsl.utils.target import Target
 from xdsl.xdsl_opt_main import xDSLOptMain
 
-from fuse_dialect.diagnostics import Diagnostic, FuseError, Severity
+from fuse_dialect.diagnostics import Diagnostic, FuseError, Severity, SourceLocation
 from fuse_dialect.frontends.deep_stack import call_with_deep_stack
 from fuse_dialect.frontends.mlir import context, read_mlir
 from fuse_dialect.frontends.source_map import SourceMap
@@ -37,6 +37,12 @@ from fuse_dialect.tools.source import SEPARATOR, Source, read_sources
 from fuse_dialect.tools.verification import verify_module
 
 _DESCRIPTION = "Run passes over a module, MLIR or ONNX; operator fusion is `--fuse-ops`."
+
+
+def _name_note(op: Operation, location: SourceLocation | None) -> tuple[str, ...]:
+    """What the op gives, if no line says which op it is, as for a model that is no text."""
+    names = [f"%{result.name_hint}" for result in op.results if result.name_hint is not None]
+    return (f"the op gives {', '.join(names)}",) if names and (location is None or not location.line) else ()
 
 
 class FuseOptMain(xDSLOptMain):
@@ -192,7 +198,7 @@ class FuseOptMain(xDSLOptMain):
         with located_errors(source_map, f" in pass '{name}'", f"while running pass '{name}'"):
             for remark in remarks_of(module_pass, module, self.ctx):
                 location = source_map.locate(remark.op)
-                note = (remark.explanation,)
+                note = (remark.explanation, *_name_note(remark.op, location))
                 print(Diagnostic(Severity.REMARK, remark.message, location, note).format(), file=sys.stderr)
 
     def _dump(self, when: str, module: ModuleOp) -> None:

@@ -15,6 +15,8 @@ _MODULE_ANCHOR = re.compile(r"\s*(?:builtin\.module|any)\s*\((.*)\)\s*", re.DOTA
 _NESTED_ANCHOR = re.compile(r"\s*([\w.]+)\s*\(")
 _LONE_OPTION = re.compile(r"[a-z][a-z-]*=\w*")
 """An argument that looks like `max-depth=8`."""
+_BARE_PATH = re.compile(r"(?<==)(?![-+]?[\d.]+(?:[eE][-+]?\d+)?(?:[\s,}]|$))[\w./~\\:@+-]*[./~\\][\w./~\\:@+-]*")
+"""A value of an option that is a path, without the quotes that xDSL's syntax wants; a number is none."""
 _CLOSERS = {"{": "}", "[": "]", "(": ")", '"': '"'}
 
 
@@ -62,7 +64,13 @@ def split_pass_flags(
             passes.append(f"{flag[2:]}{{{value.strip()}}}" if value.strip() else flag[2:])
         else:
             rest.append(argument)
-    return SplitArguments(tuple(passes), tuple(rest))
+    return SplitArguments(tuple(map(_with_quoted_paths, passes)), tuple(rest))
+
+
+def _with_quoted_paths(spec: str) -> str:
+    """The pass with quotes around paths: `p{template=npu.mlir}` becomes `p{template="npu.mlir"}`."""
+    parts = re.split(r'("[^"]*")', spec)
+    return "".join(part if part.startswith('"') else _BARE_PATH.sub(r'"\g<0>"', part) for part in parts)
 
 
 def _two_dashes(argument: str, pass_names: Collection[str], long_options: Collection[str]) -> str:

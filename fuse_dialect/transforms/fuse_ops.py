@@ -1,6 +1,6 @@
 """`fuse-ops`: group operators as TVM does, and outline each group as a primitive function.
 
-For every function that is not primitive itself, and for every block in it:
+For every function that is not primitive itself, and for every block in it, also those of ops that are no operators:
 
 1. build the forward graph of the block (`analysis/build_graph.py`);
 2. find the immediate post-dominators, and merge nodes into groups by rule (`analysis/partition.py`);
@@ -86,8 +86,9 @@ class FuseOpsPass(ModulePass):
         Raises:
             PassFailedException: The block is not in SSA order, or an option has no meaning.
         """
-        if self.max_function_args < 0:
-            raise PassFailedException(f"option 'max-function-args' expects 0 or more, got {self.max_function_args}")
+        for name, value in (("opt-level", self.opt_level), ("max-function-args", self.max_function_args)):
+            if value < 0:
+                raise PassFailedException(f"option '{name}' expects 0 or more, got {value}")
         block_graph = build_graph(block, with_values=self.max_function_args > 0, embeds_constants=self.link_params)
         plan = partition(
             block_graph.graph,

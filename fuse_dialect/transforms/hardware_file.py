@@ -37,7 +37,9 @@ def find_template(name: str, module: ModuleOp, ctx: Context) -> HardwareTemplate
         return SHIPPED_TEMPLATES[name]
     if not name.endswith(".mlir"):
         known = ", ".join(SHIPPED_TEMPLATES)
-        hint = f"there are {known}, the fuse.hardware ops at the top of the module, and files that end in .mlir"
+        close = get_close_matches(name.lower(), SHIPPED_TEMPLATES, n=1)
+        there_are = f"there are {known}, the fuse.hardware ops at the top of the module, and files that end in .mlir"
+        hint = f"did you mean '{close[0]}'?" if close else there_are
         raise FuseError(f"no hardware template '{name}'", hint=hint)
     return read_template_file(name, ctx)
 

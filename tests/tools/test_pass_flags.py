@@ -89,3 +89,17 @@ def test_option_apart_from_its_pass_is_explained():
 
 def test_file_after_a_pass_is_no_option():
     assert split_pass_flags(["--cse", "a/b=c.mlir"], {"cse"}).rest == ("a/b=c.mlir",)
+
+
+@pytest.mark.parametrize(
+    ("spec", "quoted"),
+    [
+        ("p{template=npu.mlir}", 'p{template="npu.mlir"}'),
+        ("p{template=../a/b-c.mlir strict=true}", 'p{template="../a/b-c.mlir" strict=true}'),
+        ("p{template=~/x.mlir}", 'p{template="~/x.mlir"}'),
+        ('p{template="a b.mlir"}', 'p{template="a b.mlir"}'),
+        ("p{template=opu rate=0.5 other=-1.0e-5,2.5}", "p{template=opu rate=0.5 other=-1.0e-5,2.5}"),
+    ],
+)
+def test_paths_need_no_quotes(spec: str, quoted: str) -> None:
+    assert split_pass_flags(["-p", spec], ["p"]).passes == (quoted,)

@@ -2,6 +2,8 @@
 // RUN: fuse-opt %t.opu.mlir | diff %t.opu.mlir -
 // RUN: filecheck %s < %t.opu.mlir
 // RUN: fuse-opt %s --fuse-ops-hw='template="%t.opu.mlir"'
+// RUN: fuse-opt %s --fuse-ops-hw=template=%t.opu.mlir
+// RUN: fuse-opt %s -p 'fuse-ops-hw{template=%t.opu.mlir dedup=false},fuse-ops{max-depth=8}'
 // RUN: sed 's/@ipa kind "ipa"/@ipa kind "ipa" capacity 0/' %t.opu.mlir > %t.wrong.mlir
 // RUN: not fuse-opt %s --fuse-ops-hw='template="%t.wrong.mlir"' 2>&1 | filecheck %s --check-prefix=CAPACITY
 // RUN: sed 's/"fuse.relu"/"fuse.rellu"/' %t.opu.mlir > %t.wrong.mlir
@@ -55,7 +57,7 @@ func.func @nothing() {
 // NONE: files.mlir: error: expects one fuse.hardware op, got 0
 // MISSING: missing.mlir: error: cannot read the hardware template: no such file or directory
 // UNKNOWN: error: no hardware template 'npu'
-// UNKNOWN: hint: there are opu, ethos-u, gemmini
+// UNKNOWN: hint: did you mean 'opu'?
 // REGION: wrong.mlir:1:1: error: 'fuse.hardware' op expected 1 region, but got 0
 // ATTRIBUTE: wrong.mlir:1:{{[0-9]+}}: error: integer value 300 is out of range
 // SYMBOL: wrong.mlir:1:{{[0-9]+}}: error: cannot parse this

@@ -19,14 +19,10 @@ Known = Collection[SSAValue]
 
 def is_broadcast(op: Operation, value: SSAValue) -> bool:
     """Whether a broadcasting op has to widen the operand to the shape of its result."""
-    result = op.results[0].type if op.results else None
-    return (
-        kind_of(op) is PatternKind.BROADCAST
-        and is_tensor(value.type)
-        and result is not None
-        and is_tensor(result)
-        and value.type.get_shape() != result.get_shape()
-    )
+    result = op.results[0].type
+    if value.type is result or not is_tensor(value.type) or not is_tensor(result):
+        return False
+    return value.type.get_shape() != result.get_shape() and kind_of(op) is PatternKind.BROADCAST
 
 
 def _has_bias(op: Operation, known: Known) -> bool:

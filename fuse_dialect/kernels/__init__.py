@@ -1,0 +1,1 @@
+"""A primitive as loops: pure data, made from the facets of its ops, and its schedule for a host."""

@@ -184,7 +184,7 @@ class Stage:
     """The value of its last instruction counts."""
     reduction: Reduction | None = None
     finish: Body = ()
-    """Runs on the combined value, which stands at place 0; empty if that is stored as it is. Reads the parallel axes."""
+    """Runs on the combined value, which stands at place 0, over the parallel axes; empty if that is stored as it is."""
     store: tuple[Index, ...] = ()
     """Where in the buffer the value goes, by parallel axes; empty for the parallel axes themselves."""
 

@@ -154,7 +154,7 @@ class Reduction:
 
     combiner: Combiner
     start: Literal
-    """What the combination starts with; its element type is the accumulator's, with the sign that maxima need: `ui8`."""
+    """What the combination starts with; its element type is the accumulator's, and keeps the sign: `ui8`."""
 
 
 @dataclass(frozen=True, slots=True)

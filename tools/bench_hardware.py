@@ -20,10 +20,10 @@ from graph_families import FAMILIES, program
 from xdsl.context import Context
 from xdsl.dialects import func
 
-from fuse_dialect.analysis.hardware_plan import plan_hardware
-from fuse_dialect.dialect.hardware import hardware_op
+from fuse_dialect.analysis.hardware_block_graph import build_hardware_graph
+from fuse_dialect.dialect.ops.hardware import hardware_op
+from fuse_dialect.hardware.plan import plan_hardware
 from fuse_dialect.hardware.template import HardwareTemplate, HardwareUnit, links, mapped
-from fuse_dialect.transforms.build_hardware_graph import build_hardware_graph
 from fuse_dialect.transforms.fuse_ops_hw import FuseOpsHwPass
 
 ACCELERATOR = HardwareTemplate(

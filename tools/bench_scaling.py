@@ -32,9 +32,9 @@ from xdsl.dialects import func
 from xdsl.ir import Block
 
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
-from fuse_dialect.transforms.group import groups_of
-from fuse_dialect.transforms.outline import outline
-from fuse_dialect.transforms.primitives import Primitives
+from fuse_dialect.transforms.outlining.group import groups_of
+from fuse_dialect.transforms.outlining.outline import outline
+from fuse_dialect.transforms.outlining.primitives import Primitives
 
 TVM_SIZE = 10_000
 """Ops at which TVM is measured: much larger graphs crash it."""

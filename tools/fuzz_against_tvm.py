@@ -3,7 +3,7 @@
     pip install ".[oracle]"
     python tools/fuzz_against_tvm.py --graphs 50000 --seed 1
 
-The graphs are those of `tests/analysis/random_graphs.py`: chains, layers, windows with far operands, nested and
+The graphs are those of `tests/fusion/random_graphs.py`: chains, layers, windows with far operands, nested and
 parallel skips, fans, series-parallel graphs, with several outputs, tuples and all kinds. Each depends on the seed and
 on its own number alone, so one that differs is found again with `--only NUMBER`. Graphs whose edges no Relax module
 has are left out and counted. Exit code 1 when a partition differs.
@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "analy
 from random_graphs import random_graph
 from tvm_oracle import InexactError, our_groups, tvm, tvm_groups
 
-from fuse_dialect.analysis.forward_graph import ForwardGraph
+from fuse_dialect.fusion.forward_graph import ForwardGraph
 
 DEPTHS = (None, None, 1, 2, 3, 4, 5, 8, 16, 64, 256)
 SIZES = (4, 8, 12, 20, 30, 40, 60)

@@ -25,19 +25,19 @@ from xdsl.irdl import OptionalDef, OptOperandDef, VariadicDef
 from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 
-from fuse_dialect.analysis.fusion_rules import FUSION_RULES, FusionRule
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.dialect import fields
-from fuse_dialect.dialect.foreign_kinds import (
+from fuse_dialect.dialect.fuse import FAMILIES, ops_of
+from fuse_dialect.dialect.op import FuseOp, MapOp
+from fuse_dialect.frontends.mlir.reader import parse_mlir
+from fuse_dialect.fusion.rules import FUSION_RULES, FusionRule
+from fuse_dialect.kinds.foreign import (
     CONSTANT_OPS,
     KIND_OF_DIALECT,
     KIND_OF_OP,
     OPS_THAT_READ_A_TUPLE,
     KindRule,
 )
-from fuse_dialect.dialect.fuse import FAMILIES, ops_of
-from fuse_dialect.dialect.op import FuseOp, MapOp
-from fuse_dialect.frontends.mlir import parse_mlir
 from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.tools import fuse_opt, fuse_run
 from fuse_dialect.tools.pipeline import option_fields, option_name, type_words

@@ -14,12 +14,12 @@ from xdsl.dialects.builtin import FloatAttr, FunctionType, IntegerAttr, ModuleOp
 from xdsl.dialects.test import TestOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from fuse_dialect.dialect.activation import ReluOp
 from fuse_dialect.dialect.attributes import PATTERN_KIND_ATTRIBUTE, PatternKindAttr
-from fuse_dialect.dialect.broadcast import AddOp
-from fuse_dialect.dialect.elementwise import ExpOp
-from fuse_dialect.dialect.matmul import DenseOp
-from fuse_dialect.dialect.normalization import BatchNormOp
+from fuse_dialect.dialect.ops.activation import ReluOp
+from fuse_dialect.dialect.ops.broadcast import AddOp
+from fuse_dialect.dialect.ops.elementwise import ExpOp
+from fuse_dialect.dialect.ops.matmul import DenseOp
+from fuse_dialect.dialect.ops.normalization import BatchNormOp
 from fuse_dialect.pattern_kind import PatternKind
 
 Row: TypeAlias = tuple[str, Sequence[int]]

@@ -25,12 +25,12 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, OpResult
 
-from fuse_dialect.analysis.build_graph import check_ssa_order
+from fuse_dialect.analysis.block_graph import check_ssa_order
 from fuse_dialect.dialect.errors import OpError
-from fuse_dialect.dialect.hardware import HARDWARE_ATTRIBUTE, UNIT_ATTRIBUTE
 from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE, UNIT_ATTRIBUTE
 from fuse_dialect.dialect.types import byte_count
-from fuse_dialect.hardware.shipped import SHIPPED_TEMPLATES
+from fuse_dialect.hardware.templates.shipped import SHIPPED_TEMPLATES
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 from fuse_dialect.transforms.fuse_ops_hw import FuseOpsHwPass
 

@@ -23,8 +23,8 @@ from onnx import numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.frontends.onnx import import_model
-from fuse_dialect.frontends.onnx_node import NeedsConstantError
+from fuse_dialect.frontends.onnx.node import NeedsConstantError
+from fuse_dialect.frontends.onnx.reader import import_model
 from fuse_dialect.interpreters.numpy import run_module
 
 _MAX_CONSTANTS = 8

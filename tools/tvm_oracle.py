@@ -24,15 +24,15 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from fuse_dialect.analysis.build_graph import build_graph
-from fuse_dialect.analysis.forward_graph import ForwardGraph
-from fuse_dialect.analysis.fusion_rules import FUSION_RULES
-from fuse_dialect.analysis.partition import partition
-from fuse_dialect.analysis.post_dominators import PostDominatorTree, post_dominator_tree
+from fuse_dialect.analysis.block_graph import build_graph
+from fuse_dialect.analysis.fusible_blocks import functions_to_fuse, fusible_blocks
 from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.fusion.forward_graph import ForwardGraph
+from fuse_dialect.fusion.partition import partition
+from fuse_dialect.fusion.post_dominators import PostDominatorTree, post_dominator_tree
+from fuse_dialect.fusion.rules import FUSION_RULES
 from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.tools.module_file import read_module
-from fuse_dialect.transforms.fuse_ops import functions_to_fuse, fusible_blocks
 
 try:
     tvm: Any = import_module("tvm")

@@ -1,1 +1,1 @@
-"""Facts about a function, never mutation: graph, post-dominators, rules, plan."""
+"""Facts about the IR of a function: its blocks as graphs, for one strategy each. Nothing here changes IR."""

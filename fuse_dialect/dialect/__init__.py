@@ -1,1 +1,1 @@
-"""What the IR says: the `fuse` dialect, one file per op family."""
+"""What an op is: its facets, assembly, fields and types."""

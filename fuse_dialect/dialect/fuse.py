@@ -4,7 +4,9 @@ from types import ModuleType
 
 from xdsl.ir import Dialect
 
-from fuse_dialect.dialect import (
+from fuse_dialect.dialect.attributes import PatternKindAttr
+from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops import (
     activation,
     broadcast,
     comparison,
@@ -23,9 +25,7 @@ from fuse_dialect.dialect import (
     trigonometry,
     tuples,
 )
-from fuse_dialect.dialect.attributes import PatternKindAttr
-from fuse_dialect.dialect.hardware import HARDWARE_OPS
-from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops.hardware import HARDWARE_OPS
 
 FAMILIES: tuple[ModuleType, ...] = (
     elementwise,

@@ -1,1 +1,1 @@
-"""Readers of other formats, one file per format."""
+"""Readers of source formats, one folder for each."""

@@ -1,1 +1,1 @@
-"""Accelerators as data: one file for each, a table of units, links and mapped operators."""
+"""Fusion onto an accelerator, on graphs of numbers: templates, and plans of trips through them. Pure Python."""

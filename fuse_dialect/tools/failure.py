@@ -9,8 +9,8 @@ from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import DiagnosticException
 
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.frontends.parse_error import sentence
-from fuse_dialect.frontends.source_map import SourceMap
+from fuse_dialect.frontends.mlir.parse_error import sentence
+from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.tools.exit_status import internal_error
 
 _CODE_OF_REPORTERS = frozenset({Operation.verify.__code__, Operation.emit_error.__code__})

@@ -98,7 +98,7 @@ def _run(options: argparse.Namespace) -> None:
 
 def _inputs(file: "ModuleFile", options: argparse.Namespace) -> list["Array"]:
     """The inputs in the order of the entry's arguments."""
-    from fuse_dialect.frontends.source_map import SourceMap
+    from fuse_dialect.frontends.mlir.source_map import SourceMap
     from fuse_dialect.interpreters.entry import argument_names, bind_inputs, function_named
     from fuse_dialect.tools.array_files import match_bfloat16, random_inputs, read_arrays
     from fuse_dialect.tools.failure import located_errors

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
-from fuse_dialect.frontends.source_map import SourceMap
+from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.tools.failure import located_errors
 from fuse_dialect.tools.source import Source, read_sources
 from fuse_dialect.tools.verification import verify_module
@@ -42,9 +42,9 @@ def _read_onnx(source: Source) -> ModuleFile:
 
 
 def _read_mlir(source: Source, allow_unregistered: bool) -> ModuleFile:
-    from fuse_dialect.frontends.deep_stack import call_with_deep_stack
-    from fuse_dialect.frontends.dense_resources import embed_resources
-    from fuse_dialect.frontends.mlir import context, read_mlir
+    from fuse_dialect.frontends.mlir.deep_stack import call_with_deep_stack
+    from fuse_dialect.frontends.mlir.dense_resources import embed_resources
+    from fuse_dialect.frontends.mlir.reader import context, read_mlir
 
     ctx = context(allow_unregistered=allow_unregistered)
     try:

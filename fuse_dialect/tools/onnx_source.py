@@ -21,7 +21,7 @@ def read_onnx(path: str, *, allow_unsupported: bool) -> ModuleOp:
         FuseError: The file cannot be read, or the `onnx` extra is not installed.
     """
     try:
-        reader = import_module("fuse_dialect.frontends.onnx")
+        reader = import_module("fuse_dialect.frontends.onnx.reader")
         return reader.load_onnx_module(path, allow_unsupported=allow_unsupported)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _EXTRA:

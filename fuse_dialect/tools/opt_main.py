@@ -24,9 +24,9 @@ from xdsl.utils.target import Target
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from fuse_dialect.diagnostics import Diagnostic, FuseError, Severity, SourceLocation
-from fuse_dialect.frontends.deep_stack import call_with_deep_stack
-from fuse_dialect.frontends.mlir import context, read_mlir
-from fuse_dialect.frontends.source_map import SourceMap
+from fuse_dialect.frontends.mlir.deep_stack import call_with_deep_stack
+from fuse_dialect.frontends.mlir.reader import context, read_mlir
+from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.targets.mlir import FuseMLIRTarget
 from fuse_dialect.tools.arguments import opt_argument_parser
 from fuse_dialect.tools.failure import located_errors

@@ -6,10 +6,10 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from fuse_dialect.remarks.fusion import FusionRemark, fusion_remarks
+from fuse_dialect.remarks.hardware import hardware_remarks
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 from fuse_dialect.transforms.fuse_ops_hw import FuseOpsHwPass
-from fuse_dialect.transforms.fusion_remarks import FusionRemark, fusion_remarks
-from fuse_dialect.transforms.hardware_remarks import hardware_remarks
 
 
 def remarks_of(module_pass: ModulePass, module: ModuleOp, ctx: Context) -> Iterable[FusionRemark]:

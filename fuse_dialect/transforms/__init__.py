@@ -1,1 +1,1 @@
-"""Passes: IR to IR, one `ModulePass` per file."""
+"""Passes: IR to IR, one `ModulePass` a file."""

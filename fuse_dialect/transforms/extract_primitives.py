@@ -19,12 +19,12 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
-from fuse_dialect.analysis.build_graph import check_ssa_order
+from fuse_dialect.analysis.block_graph import check_ssa_order
+from fuse_dialect.analysis.fusible_blocks import PRIMITIVE_ATTRIBUTE
+from fuse_dialect.analysis.symbol_tables import blocks_of_functions, may_be_symbol_table, walk_table
 from fuse_dialect.transforms.defuse_ops import callee
-from fuse_dialect.transforms.group import Group
-from fuse_dialect.transforms.outline import PRIMITIVE_ATTRIBUTE
-from fuse_dialect.transforms.primitives import Primitives
-from fuse_dialect.transforms.symbol_tables import blocks_of_functions, may_be_symbol_table, walk_table
+from fuse_dialect.transforms.outlining.group import Group
+from fuse_dialect.transforms.outlining.primitives import Primitives
 
 CALLS_ATTRIBUTE = "fuse.calls"
 """Name of the attribute that says how often a primitive is called."""

@@ -2,14 +2,13 @@
 
 For every function that is not primitive itself, and for every block in it, also those of ops that are no operators:
 
-1. build the forward graph of the block (`analysis/build_graph.py`);
-2. find the immediate post-dominators, and merge nodes into groups by rule (`analysis/partition.py`);
-3. outline the groups (`transforms/outline.py`).
+1. build the forward graph of the block (`analysis/block_graph.py`);
+2. find the immediate post-dominators, and merge nodes into groups by rule (`fusion/partition.py`);
+3. outline the groups (`transforms/outlining/outline.py`).
 
 Source: TVM `FuseOps`, src/relay/transforms/fuse_ops.cc (v0.18).
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -19,16 +18,12 @@ from xdsl.ir import Block
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
-from fuse_dialect.analysis.build_graph import BlockGraph, build_graph
-from fuse_dialect.analysis.partition import FusionPlan, partition
-from fuse_dialect.dialect.pattern_kinds import kind_of
-from fuse_dialect.transforms.group import groups_of
-from fuse_dialect.transforms.outline import PRIMITIVE_ATTRIBUTE, outline
-from fuse_dialect.transforms.primitives import Primitives
-from fuse_dialect.transforms.symbol_tables import may_be_symbol_table
-
-COMPILER_ATTRIBUTE = "fuse.compiler"
-"""Name of the attribute that gives a function to another compiler: it is left alone."""
+from fuse_dialect.analysis.block_graph import BlockGraph, build_graph
+from fuse_dialect.analysis.fusible_blocks import functions_to_fuse, fusible_blocks
+from fuse_dialect.fusion.partition import FusionPlan, partition
+from fuse_dialect.transforms.outlining.group import groups_of
+from fuse_dialect.transforms.outlining.outline import outline
+from fuse_dialect.transforms.outlining.primitives import Primitives
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,35 +92,3 @@ class FuseOpsPass(ModulePass):
             max_function_args=self.max_function_args,
         )
         return BlockFusion(block_graph, plan)
-
-
-def functions_to_fuse(module: ModuleOp) -> list[func.FuncOp]:
-    """Functions of symbol tables with a body that are not primitive already, and belong to no other compiler."""
-    return [
-        op
-        for op in module.walk()
-        if isinstance(op, func.FuncOp)
-        and not op.is_declaration
-        and may_be_symbol_table(op.parent_op())
-        and not {PRIMITIVE_ATTRIBUTE, COMPILER_ATTRIBUTE} & op.attributes.keys()
-    ]
-
-
-def fusible_blocks(function: func.FuncOp) -> Iterable[Block]:
-    """Blocks of the function, and those inside ops that are no operators themselves, outer blocks first.
-
-    An op that may be a symbol table is not looked into: no call in it could name a function outside. Nor is a function
-    inside the function.
-    """
-    pending = list(reversed(function.body.blocks))
-    while pending:
-        block = pending.pop()
-        yield block
-        inner = [
-            nested
-            for op in block.ops
-            if op.regions and kind_of(op) is None and not may_be_symbol_table(op) and not isinstance(op, func.FuncOp)
-            for region in op.regions
-            for nested in region.blocks
-        ]
-        pending.extend(reversed(inner))

@@ -3,7 +3,7 @@
 For every function that is not primitive itself, and for every block in it:
 
 1. build the graph of what the template's units could run (`build_hardware_graph.py`);
-2. group it (`analysis/hardware_plan.py`), or replay the OPU article (`analysis/strict_opu.py`);
+2. group it (`hardware/plan.py`), or replay the OPU article (`hardware/strict_opu.py`);
 3. outline the groups (`outline.py`); constants are copied into the functions, and several results are allowed.
 
 A function carries `fuse.hardware = "opu"` and each op that a unit runs `fuse.unit = "ipa"`. Ops that no unit runs
@@ -22,20 +22,20 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
-from fuse_dialect.analysis.build_graph import is_constant, read_values
-from fuse_dialect.analysis.hardware_plan import HardwareGroup, HardwarePlan, plan_hardware
-from fuse_dialect.analysis.strict_opu import StrictPlan, replay_opu
+from fuse_dialect.analysis.block_graph import is_constant, read_values
+from fuse_dialect.analysis.fusible_blocks import functions_to_fuse, fusible_blocks
+from fuse_dialect.analysis.hardware_block_graph import BlockHardwareGraph, build_hardware_graph, is_read_outside
 from fuse_dialect.dialect.errors import OpError
-from fuse_dialect.dialect.hardware import HARDWARE_ATTRIBUTE, REASON_ATTRIBUTE, UNIT_ATTRIBUTE
-from fuse_dialect.dialect.pattern_kinds import op_name
+from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE, REASON_ATTRIBUTE, UNIT_ATTRIBUTE
+from fuse_dialect.frontends.mlir.hardware_template import find_template
+from fuse_dialect.hardware.plan import HardwareGroup, HardwarePlan, plan_hardware
+from fuse_dialect.hardware.strict_opu import StrictPlan, replay_opu
 from fuse_dialect.hardware.template import HardwareTemplate
-from fuse_dialect.transforms.build_hardware_graph import BlockHardwareGraph, build_hardware_graph, is_read_outside
-from fuse_dialect.transforms.fuse_ops import functions_to_fuse, fusible_blocks
-from fuse_dialect.transforms.gather_ops import gather_ops
-from fuse_dialect.transforms.group import Group
-from fuse_dialect.transforms.hardware_file import find_template
-from fuse_dialect.transforms.outline import outline
-from fuse_dialect.transforms.primitives import Primitives
+from fuse_dialect.kinds.kind_of import op_name
+from fuse_dialect.transforms.outlining.gather_ops import gather_ops
+from fuse_dialect.transforms.outlining.group import Group
+from fuse_dialect.transforms.outlining.outline import outline
+from fuse_dialect.transforms.outlining.primitives import Primitives
 
 
 @dataclass(frozen=True, slots=True)

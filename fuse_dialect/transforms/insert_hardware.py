@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from fuse_dialect.dialect.errors import OpError
-from fuse_dialect.dialect.hardware import HardwareOp, hardware_op, read_template
-from fuse_dialect.transforms.hardware_file import find_template
+from fuse_dialect.dialect.ops.hardware import HardwareOp, hardware_op, read_template
+from fuse_dialect.frontends.mlir.hardware_template import find_template
 
 
 @dataclass(frozen=True)

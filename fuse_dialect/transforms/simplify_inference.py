@@ -29,17 +29,17 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from fuse_dialect.dialect.attributes import PATTERN_KIND_ATTRIBUTE
-from fuse_dialect.dialect.broadcast import AddOp, DivideOp, MultiplyOp, SubtractOp
 from fuse_dialect.dialect.constants import constant, constant_of
-from fuse_dialect.dialect.elementwise import NegativeOp, SqrtOp
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.fields import Real
-from fuse_dialect.dialect.layout import ReshapeOp
-from fuse_dialect.dialect.normalization import BatchNormOp, GroupNormOp, InstanceNormOp, LayerNormOp
 from fuse_dialect.dialect.op import Array, FuseOp
-from fuse_dialect.dialect.opaque import DropoutOp
-from fuse_dialect.dialect.reduction import MeanOp, VarianceOp
-from fuse_dialect.dialect.replication import ExpandDimsOp
+from fuse_dialect.dialect.ops.broadcast import AddOp, DivideOp, MultiplyOp, SubtractOp
+from fuse_dialect.dialect.ops.elementwise import NegativeOp, SqrtOp
+from fuse_dialect.dialect.ops.layout import ReshapeOp
+from fuse_dialect.dialect.ops.normalization import BatchNormOp, GroupNormOp, InstanceNormOp, LayerNormOp
+from fuse_dialect.dialect.ops.opaque import DropoutOp
+from fuse_dialect.dialect.ops.reduction import MeanOp, VarianceOp
+from fuse_dialect.dialect.ops.replication import ExpandDimsOp
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, element_dtype, normalize_axis, with_shape
 
 _Simplified = BatchNormOp | DropoutOp | LayerNormOp | InstanceNormOp | GroupNormOp

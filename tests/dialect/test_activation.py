@@ -6,7 +6,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from fuse_dialect.dialect.activation import (
+from fuse_dialect.dialect.op import Cost
+from fuse_dialect.dialect.ops.activation import (
     ClipOp,
     EluOp,
     GeluOp,
@@ -18,7 +19,6 @@ from fuse_dialect.dialect.activation import (
     SiluOp,
     SoftplusOp,
 )
-from fuse_dialect.dialect.op import Cost
 
 INF, NAN = math.inf, math.nan
 

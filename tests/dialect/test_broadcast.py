@@ -7,7 +7,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from fuse_dialect.dialect.broadcast import (
+from fuse_dialect.dialect.op import Cost
+from fuse_dialect.dialect.ops.broadcast import (
     AddOp,
     BiasAddOp,
     DivideOp,
@@ -21,7 +22,6 @@ from fuse_dialect.dialect.broadcast import (
     SubtractOp,
     WhereOp,
 )
-from fuse_dialect.dialect.op import Cost
 from fuse_dialect.interpreters.scalar import run_scalar_body
 
 INF, NAN = math.inf, math.nan

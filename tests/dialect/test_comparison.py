@@ -7,7 +7,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from fuse_dialect.dialect.comparison import (
+from fuse_dialect.dialect.op import Cost
+from fuse_dialect.dialect.ops.comparison import (
     BitwiseAndOp,
     BitwiseOrOp,
     BitwiseXorOp,
@@ -23,7 +24,6 @@ from fuse_dialect.dialect.comparison import (
     NotEqualOp,
     RightShiftOp,
 )
-from fuse_dialect.dialect.op import Cost
 
 COMPARISONS = {
     EqualOp: operator.eq,

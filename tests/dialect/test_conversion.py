@@ -4,8 +4,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from fuse_dialect.dialect.conversion import CastOp, FullOp, OnesLikeOp, ZerosLikeOp
 from fuse_dialect.dialect.op import Cost
+from fuse_dialect.dialect.ops.conversion import CastOp, FullOp, OnesLikeOp, ZerosLikeOp
 
 
 @pytest.mark.parametrize(

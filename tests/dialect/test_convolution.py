@@ -6,8 +6,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from fuse_dialect.dialect.convolution import Conv1dOp, Conv2dOp, Conv2dTransposeOp, Conv3dOp
 from fuse_dialect.dialect.op import Cost
+from fuse_dialect.dialect.ops.convolution import Conv1dOp, Conv2dOp, Conv2dTransposeOp, Conv3dOp
 
 
 def loop_convolution(x, w, strides, padding, dilation, groups):

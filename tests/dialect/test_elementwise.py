@@ -6,8 +6,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from fuse_dialect.dialect import elementwise, trigonometry
-from fuse_dialect.dialect.elementwise import (
+from fuse_dialect.dialect.fuse import ops_of
+from fuse_dialect.dialect.op import Cost
+from fuse_dialect.dialect.ops import elementwise, trigonometry
+from fuse_dialect.dialect.ops.elementwise import (
     AbsOp,
     CeilOp,
     ErfOp,
@@ -23,8 +25,6 @@ from fuse_dialect.dialect.elementwise import (
     SignOp,
     SqrtOp,
 )
-from fuse_dialect.dialect.fuse import ops_of
-from fuse_dialect.dialect.op import Cost
 
 INF, NAN = math.inf, math.nan
 

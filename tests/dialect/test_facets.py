@@ -14,10 +14,10 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.test_value import create_ssa_value
 
 from fuse_dialect.dialect.attributes import OpPatternKind
-from fuse_dialect.dialect.broadcast import PowerOp
-from fuse_dialect.dialect.conversion import CastOp
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.op import MapOp
+from fuse_dialect.dialect.ops.broadcast import PowerOp
+from fuse_dialect.dialect.ops.conversion import CastOp
 from fuse_dialect.dialect.scalars import signless
 from fuse_dialect.dialect.types import element_dtype, element_type_of, is_float, is_unsigned, tensor
 from fuse_dialect.interpreters.scalar import run_scalar_body

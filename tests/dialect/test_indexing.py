@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from fuse_dialect.dialect.indexing import GatherNdOp, GatherOp, PadOp, Resize2dOp, StridedSliceOp, TakeOp
 from fuse_dialect.dialect.op import Cost
+from fuse_dialect.dialect.ops.indexing import GatherNdOp, GatherOp, PadOp, Resize2dOp, StridedSliceOp, TakeOp
 
 GREATEST, LEAST = 2**63 - 1, -(2**63)
 

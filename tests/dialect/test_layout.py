@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from fuse_dialect.dialect.concatenation import ConcatenateOp, SplitOp, StackOp
-from fuse_dialect.dialect.layout import (
+from fuse_dialect.dialect.op import Cost
+from fuse_dialect.dialect.ops.concatenation import ConcatenateOp, SplitOp, StackOp
+from fuse_dialect.dialect.ops.layout import (
     BatchFlattenOp,
     DepthToSpaceOp,
     LayoutTransformOp,
@@ -14,7 +15,6 @@ from fuse_dialect.dialect.layout import (
     SqueezeOp,
     TransposeOp,
 )
-from fuse_dialect.dialect.op import Cost
 
 
 def counted(*shape):

@@ -4,8 +4,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from fuse_dialect.dialect.matmul import BatchMatmulOp, DenseOp, MatmulOp
 from fuse_dialect.dialect.op import Cost
+from fuse_dialect.dialect.ops.matmul import BatchMatmulOp, DenseOp, MatmulOp
 
 
 @pytest.mark.parametrize("shape", [(5,), (3, 5), (2, 3, 5)])

@@ -4,7 +4,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from fuse_dialect.dialect.normalization import (
+from fuse_dialect.dialect.op import Cost
+from fuse_dialect.dialect.ops.normalization import (
     BatchNormOp,
     GroupNormOp,
     InstanceNormOp,
@@ -13,7 +14,6 @@ from fuse_dialect.dialect.normalization import (
     OneHotOp,
     SoftmaxOp,
 )
-from fuse_dialect.dialect.op import Cost
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from fuse_dialect.dialect.op import Cost
-from fuse_dialect.dialect.opaque import (
+from fuse_dialect.dialect.ops.opaque import (
     ArangeOp,
     ArgsortOp,
     ArgwhereOp,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fuse_dialect.dialect.op import Cost
-from fuse_dialect.dialect.pooling import (
+from fuse_dialect.dialect.ops.pooling import (
     AdaptiveAvgPool2dOp,
     AvgPool2dOp,
     GlobalAvgPool2dOp,

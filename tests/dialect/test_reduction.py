@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fuse_dialect.dialect.op import Cost
-from fuse_dialect.dialect.reduction import (
+from fuse_dialect.dialect.ops.reduction import (
     AllOp,
     AnyOp,
     ArgmaxOp,

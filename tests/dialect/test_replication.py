@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fuse_dialect.dialect.op import Cost
-from fuse_dialect.dialect.replication import BroadcastToOp, ExpandDimsOp, RepeatOp, TileOp
+from fuse_dialect.dialect.ops.replication import BroadcastToOp, ExpandDimsOp, RepeatOp, TileOp
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import numpy as np
 
 from fuse_dialect.dialect.op import Cost
-from fuse_dialect.dialect.tuples import GetTupleElementOp, TupleOp
+from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 
 
 def test_tuple_has_the_type_of_its_fields(build):

@@ -13,9 +13,9 @@ from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation
-from fuse_dialect.frontends.dense_literal import MAX_EXPANDED_SPLAT
-from fuse_dialect.frontends.lexer import FuseLexer
-from fuse_dialect.frontends.mlir import context, parse_mlir, read_mlir
+from fuse_dialect.frontends.mlir.dense_literal import MAX_EXPANDED_SPLAT
+from fuse_dialect.frontends.mlir.lexer import FuseLexer
+from fuse_dialect.frontends.mlir.reader import context, parse_mlir, read_mlir
 from fuse_dialect.targets.mlir import FusePrinter
 
 

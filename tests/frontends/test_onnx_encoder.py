@@ -8,7 +8,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.frontends.onnx import import_model
+from fuse_dialect.frontends.onnx.reader import import_model
 from fuse_dialect.interpreters.numpy import run_module
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.frontends.onnx import import_model, load_onnx_module
+from fuse_dialect.frontends.onnx.reader import import_model, load_onnx_module
 from fuse_dialect.interpreters.numpy import run_module
 
 _FLOAT = TensorProto.FLOAT

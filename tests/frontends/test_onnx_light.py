@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from fuse_dialect.frontends.onnx import load_onnx_module
+from fuse_dialect.frontends.onnx.reader import load_onnx_module
 from fuse_dialect.interpreters.numpy import run_module
 
 _FOLDER = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"

@@ -12,9 +12,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import InterpretationError
 
 from fuse_dialect.dialect.constants import constant
-from fuse_dialect.dialect.elementwise import ExpOp
 from fuse_dialect.dialect.op import Array, FuseOp
-from fuse_dialect.frontends.mlir import parse_mlir
+from fuse_dialect.dialect.ops.elementwise import ExpOp
+from fuse_dialect.frontends.mlir.reader import parse_mlir
 from fuse_dialect.interpreters.numpy import MAX_CALL_DEPTH, run_module
 from fuse_dialect.interpreters.numpy_functions import register_numpy
 from fuse_dialect.interpreters.values import EvaluationError, flatten

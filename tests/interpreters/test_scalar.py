@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import BFloat16Type, f16, f32, f64, i1, i8, i32, i64
 from xdsl.utils.exceptions import InterpretationError
 from xdsl.utils.test_value import create_ssa_value
 
-from fuse_dialect.dialect.broadcast import BiasAddOp
+from fuse_dialect.dialect.ops.broadcast import BiasAddOp
 from fuse_dialect.dialect.types import tensor
 from fuse_dialect.interpreters.scalar import evaluate_scalar, run_scalar_body
 

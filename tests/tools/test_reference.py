@@ -50,7 +50,7 @@ def test_facets_may_run_over_several_lines(generator: ModuleType):
 
 
 def test_field_docs_include_those_of_base_classes(generator: ModuleType):
-    from fuse_dialect.dialect.reduction import VarianceOp
+    from fuse_dialect.dialect.ops.reduction import VarianceOp
 
     docs = generator._field_docs(VarianceOp)
     assert {"axes", "keepdims", "unbiased"} <= docs.keys()

@@ -8,7 +8,7 @@ from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FunctionType, ModuleOp, TensorType, f32
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from fuse_dialect.dialect import (
+from fuse_dialect.dialect.ops import (
     activation,
     broadcast,
     comparison,

@@ -15,7 +15,9 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from fuse_dialect.dialect import (
+from fuse_dialect.dialect.constants import constant
+from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops import (
     activation,
     broadcast,
     concatenation,
@@ -31,8 +33,6 @@ from fuse_dialect.dialect import (
     replication,
     trigonometry,
 )
-from fuse_dialect.dialect.constants import constant
-from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.types import DYNAMIC, element_type_of, tensor
 
 Node: TypeAlias = dict[str, Any]

@@ -17,7 +17,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, SymbolRefAttr
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
-from fuse_dialect.frontends.mlir import context, parse_mlir
+from fuse_dialect.frontends.mlir.reader import context, parse_mlir
 from fuse_dialect.pattern_kind import PatternKind
 
 Case: TypeAlias = dict[str, Any]

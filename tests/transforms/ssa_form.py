@@ -12,8 +12,8 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
-from fuse_dialect.dialect.opaque import StopFusionOp
-from fuse_dialect.dialect.pattern_kinds import kind_of
+from fuse_dialect.dialect.ops.opaque import StopFusionOp
+from fuse_dialect.kinds.kind_of import kind_of
 
 
 def ssa_form(module: ModuleOp, *, locations: bool = False) -> str:

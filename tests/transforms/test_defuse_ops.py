@@ -12,7 +12,7 @@ from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
-from fuse_dialect.frontends.mlir import context, parse_mlir
+from fuse_dialect.frontends.mlir.reader import context, parse_mlir
 from fuse_dialect.transforms.defuse_ops import DefuseOpsPass
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 
@@ -52,7 +52,7 @@ def test_random_programs_come_back(program: ModuleOp, **options: object) -> None
 def test_light_models_come_back() -> None:
     import onnx
 
-    from fuse_dialect.frontends.onnx import load_onnx_module
+    from fuse_dialect.frontends.onnx.reader import load_onnx_module
 
     folder = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
     models = sorted(folder.glob("light_*.onnx"))

@@ -14,11 +14,11 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from fuse_dialect.analysis.fusion_rules import FUSION_RULES, FusionRule
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.dialect.op import FuseOp
-from fuse_dialect.dialect.tuples import GetTupleElementOp, TupleOp
-from fuse_dialect.frontends.mlir import context, parse_mlir
+from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
+from fuse_dialect.frontends.mlir.reader import context, parse_mlir
+from fuse_dialect.fusion.rules import FUSION_RULES, FusionRule
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 

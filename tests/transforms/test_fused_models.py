@@ -12,9 +12,9 @@ from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
-from fuse_dialect.dialect.hardware import HARDWARE_ATTRIBUTE
-from fuse_dialect.frontends.onnx import load_onnx_module
-from fuse_dialect.hardware.shipped import SHIPPED_TEMPLATES
+from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE
+from fuse_dialect.frontends.onnx.reader import load_onnx_module
+from fuse_dialect.hardware.templates.shipped import SHIPPED_TEMPLATES
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 from fuse_dialect.transforms.fuse_ops_hw import FuseOpsHwPass

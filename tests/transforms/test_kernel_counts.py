@@ -93,6 +93,6 @@ def test_networks_through_onnx_give_the_kernels_after_simplify_inference(name: s
     pytest.importorskip("onnx")
     from relay_onnx import onnx_model
 
-    from fuse_dialect.frontends.onnx import import_model
+    from fuse_dialect.frontends.onnx.reader import import_model
 
     assert kernels(import_model(onnx_model(cases()[name, RAW]))) == KERNELS[name][0]

@@ -17,12 +17,12 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
-from fuse_dialect.dialect.broadcast import AddOp
-from fuse_dialect.dialect.concatenation import ConcatenateOp
 from fuse_dialect.dialect.constants import constant
-from fuse_dialect.dialect.normalization import BatchNormOp, GroupNormOp, InstanceNormOp, LayerNormOp
 from fuse_dialect.dialect.op import FuseOp
-from fuse_dialect.dialect.opaque import DropoutOp
+from fuse_dialect.dialect.ops.broadcast import AddOp
+from fuse_dialect.dialect.ops.concatenation import ConcatenateOp
+from fuse_dialect.dialect.ops.normalization import BatchNormOp, GroupNormOp, InstanceNormOp, LayerNormOp
+from fuse_dialect.dialect.ops.opaque import DropoutOp
 from fuse_dialect.dialect.types import DYNAMIC, element_type_of, tensor
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass

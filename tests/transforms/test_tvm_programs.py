@@ -10,7 +10,7 @@ from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
-from fuse_dialect.analysis.build_graph import Role, build_graph
+from fuse_dialect.analysis.block_graph import Role, build_graph
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 
 FILES = ("relay_tests", "extra_cases", "handmade", "zoo", "limits", "fuzz_relay")

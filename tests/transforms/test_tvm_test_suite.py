@@ -14,9 +14,9 @@ from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
-from fuse_dialect.dialect.pattern_kinds import op_name
-from fuse_dialect.frontends.mlir import context, parse_mlir
+from fuse_dialect.frontends.mlir.reader import context, parse_mlir
 from fuse_dialect.interpreters.numpy import run_module
+from fuse_dialect.kinds.kind_of import op_name
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 
 LIMITED = [f"[{target}][{shapes}]" for target in ("opencl", "metal") for shapes in ("dynamic", "static")]

@@ -11,12 +11,12 @@ from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
-from fuse_dialect.dialect.activation import ReluOp
-from fuse_dialect.dialect.broadcast import BiasAddOp
-from fuse_dialect.dialect.concatenation import ConcatenateOp
 from fuse_dialect.dialect.constants import constant
-from fuse_dialect.dialect.convolution import Conv2dOp, Conv2dTransposeOp
-from fuse_dialect.dialect.pooling import MaxPool2dOp
+from fuse_dialect.dialect.ops.activation import ReluOp
+from fuse_dialect.dialect.ops.broadcast import BiasAddOp
+from fuse_dialect.dialect.ops.concatenation import ConcatenateOp
+from fuse_dialect.dialect.ops.convolution import Conv2dOp, Conv2dTransposeOp
+from fuse_dialect.dialect.ops.pooling import MaxPool2dOp
 from fuse_dialect.dialect.types import is_tensor, tensor
 
 

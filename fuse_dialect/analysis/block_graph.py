@@ -1,0 +1,463 @@
+"""From the ops of one block to the `ForwardGraph` that fusion is decided on.
+
+1. The block's arguments are the first nodes. Ops are numbered in depth-first post-order from the block's results,
+   operands in order; then from each unknown op that nothing else reached, in block order. The order of pure ops in the
+   block has no influence.
+2. An op is a node. Each *used* result of an op with several results is a node of its own, injective, and so is the
+   tuple that the operands of `concatenate` form: Relay has a `TupleGetItem` and a `Tuple` in these places.
+3. A value that other blocks, or the terminator, see *escapes*; so do values that come in from outside.
+4. A region is a graph of its own. To the graph around it, the op that holds it is one node, which also reads the
+   values that the region captures.
+
+Source: TVM `IndexedForwardGraph::Creator`, src/relay/transforms/fuse_ops.cc (v0.18).
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cache
+from typing import NamedTuple, TypeAlias, cast
+
+from xdsl.dialects.builtin import TensorType, TupleType, UnregisteredOp, f32, f64, i1, i32, i64
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+from xdsl.traits import IsTerminator
+
+from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops.opaque import StopFusionOp
+from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
+from fuse_dialect.dialect.types import DYNAMIC, is_tensor
+from fuse_dialect.fusion.forward_graph import ForwardGraph
+from fuse_dialect.kinds.foreign import CONSTANT_OPS, OPS_THAT_READ_A_TUPLE
+from fuse_dialect.kinds.kind_of import kind_of, op_name
+from fuse_dialect.pattern_kind import PatternKind
+
+
+class Role(Enum):
+    """What a node of the graph is in the IR."""
+
+    OPERATOR = auto()
+    """An op of known kind: its group becomes a primitive."""
+    CONSTANT = auto()
+    """An `arith.constant`: it moves into a primitive or becomes an argument."""
+    TUPLE_OP = auto()
+    """`fuse.tuple` or `fuse.get_tuple_element`: it moves into a primitive only with an operator of its group."""
+    IN_PLACE = auto()
+    """An op that stays where it is: its kind is unknown, or it is the barrier `fuse.stop_fusion`."""
+    RESULT = auto()
+    """One result of an op with several."""
+    OPERAND_TUPLE = auto()
+    """The tuple that the operands of an op form; it has no value of its own in the IR."""
+    INPUT = auto()
+    """A value from outside the block, or an argument of the block."""
+
+
+class Node(NamedTuple):
+    """A node of the graph as the IR knows it; one is made for every op, hence a tuple."""
+
+    role: Role
+    op: Operation | None
+    """The op, or the op that a result or an operand tuple belongs to; `None` for an input."""
+    value: SSAValue | None
+    """The value of a result node or an input."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockGraph:
+    """The forward graph of a block, and what its nodes are."""
+
+    block: Block
+    graph: ForwardGraph
+    nodes: Sequence[Node]
+    dead: Sequence[Operation]
+    """Pure ops whose results nothing needs, in block order. They take no part in the graph."""
+    ops: Sequence[Operation]
+    """The ops of the block."""
+    places: Mapping[int, int]
+    """Place of each op in `ops`, by identity: xDSL's ops have a slow hash."""
+
+
+def captured_values(op: Operation) -> list[SSAValue]:
+    """Values from outside that ops in the regions of `op` use, each once, in the order of their first use."""
+    inside = _ops_inside(op)
+    blocks = {inner.parent for inner in inside}
+    captured: dict[SSAValue, None] = {}
+    for inner in inside:
+        for operand in inner.operands:
+            owner = operand.owner
+            if (owner if isinstance(owner, Block) else owner.parent) not in blocks:
+                captured[operand] = None
+    return list(captured)
+
+
+def _ops_inside(op: Operation) -> list[Operation]:
+    """The ops in the regions of `op`, at any depth, each before those inside it; xDSL's `walk` takes depth for each."""
+    inside: list[Operation] = []
+    pending = [op]
+    while pending:
+        outer = pending.pop()
+        inside.append(outer)
+        if outer.regions:
+            nested = [inner for region in outer.regions for block in region.blocks for inner in block.ops]
+            pending.extend(reversed(nested))
+    return inside[1:]
+
+
+def read_values(op: Operation) -> Sequence[SSAValue]:
+    """Values that the op depends on: its operands, then what its regions capture."""
+    return (*op.operands, *captured_values(op)) if op.regions else op.operands
+
+
+def check_ssa_order(block: Block) -> None:
+    """Check that every op of the block reads only values that exist by then; xDSL's verifier does not.
+
+    Raises:
+        OpError: An op reads a value that it or a later op defines. Every cycle shows up as such an op.
+    """
+    defined: set[Operation] = set()
+    for op in block.ops:
+        for value in read_values(op):
+            if type(value) is OpResult and value.op not in defined and value.op.parent is block:
+                what = (
+                    "its own result" if value.op is op else f"a result of '{op_name(value.op)}', which stands below it"
+                )
+                raise OpError(op, f"'{op_name(op)}' op reads {what}", "put the ops in SSA order, without cycles")
+        defined.add(op)
+
+
+def is_constant(op: Operation) -> bool:
+    """Whether the op is a constant: `arith.constant`, or what stands for it in another dialect, of one result."""
+    return op_name(op) in CONSTANT_OPS and not op.operands and len(op.results) == 1
+
+
+_SCALAR_TYPES: Collection[Attribute] = (i1, i32, i64, f32, f64)
+
+
+def is_scalar_constant(op: Operation) -> bool:
+    """Whether a constant fuses as an elementwise op: one i1, i32, i64, f32 or f64, or a tensor without a value.
+
+    Source: TVM `IsSimpleScalar`, src/relay/transforms/fuse_ops.cc.
+    """
+    if op.name == "tensor.empty":
+        return True
+    type = op.results[0].type
+    if is_tensor(type):
+        return type.get_num_dims() == 0 and type.element_type in _SCALAR_TYPES
+    return type in _SCALAR_TYPES
+
+
+def edge_kind(kind: PatternKind, operand: SSAValue, result_type: Attribute) -> PatternKind:
+    """Kind of the edge into an op of kind `kind`: a broadcast between equal shapes is elementwise."""
+    if kind is not PatternKind.BROADCAST:
+        return kind
+    type = operand.type
+    if type is result_type:
+        return PatternKind.ELEMWISE
+    if isinstance(type, TensorType) and isinstance(result_type, TensorType) and type.shape == result_type.shape:
+        return PatternKind.ELEMWISE
+    return kind
+
+
+class _Form(Enum):
+    """What sets the instances of an op class apart in the graph."""
+
+    CONSTANT = auto()
+    TUPLE_OP = auto()
+    READS_TUPLE = auto()
+    BARRIER = auto()
+    UNREGISTERED = auto()
+    """Its name, not its class, says which of the others it has."""
+    PLAIN = auto()
+
+
+@cache
+def _form(op_class: type[Operation]) -> _Form:
+    """The form of an op class, decided once a class: `isinstance` on xDSL's classes is slow."""
+    if issubclass(op_class, UnregisteredOp):
+        return _Form.UNREGISTERED
+    if issubclass(op_class, TupleOp | GetTupleElementOp):
+        return _Form.TUPLE_OP
+    if issubclass(op_class, StopFusionOp):
+        return _Form.BARRIER
+    if issubclass(op_class, FuseOp) and op_class.OPERANDS_FORM_TUPLE:
+        return _Form.READS_TUPLE
+    return _form_of_name(op_class.name)
+
+
+def _form_of_name(name: str) -> _Form:
+    if name in CONSTANT_OPS:
+        return _Form.CONSTANT
+    return _Form.READS_TUPLE if name in OPS_THAT_READ_A_TUPLE else _Form.PLAIN
+
+
+_Key: TypeAlias = int
+"""What a node stands for. With n ops in the block: place p of an op, n + p for the tuple that its operands form, and
+from 2n on values: results of ops with several, and what comes in from outside.
+"""
+
+_Entry: TypeAlias = tuple[Node, PatternKind, Sequence[_Key], Sequence[PatternKind]]
+"""What a key is, its kind, the keys that it reads, and the kinds of these edges."""
+
+
+class _GraphBuilder:
+    """Numbers the nodes of one block."""
+
+    def __init__(self, block: Block):
+        self.block = block
+        self.ops = list(block.ops)
+        self.places = {id(op): place for place, op in enumerate(self.ops)}
+        """See `BlockGraph.places`."""
+        self.values: list[SSAValue] = []
+        """The values that have keys of their own."""
+        self.key_of_value: dict[SSAValue, _Key] = {}
+        self.entries: list[_Entry | None] = [None] * (2 * len(self.ops))
+        """For each key what is known about it; `None` before it is entered."""
+        self.index = [-1] * (2 * len(self.ops))
+        """Number of each finished key."""
+        self.entered: list[_Key] = []
+        """Keys in the order of entering, root first."""
+        self.finished: list[_Key] = []
+        """Keys in the order of their numbers."""
+        self.escaping: set[_Key] = set()
+
+    def key_of(self, value: SSAValue) -> _Key:
+        """The place of the op where it has this one result, else a key for the value itself."""
+        if type(value) is OpResult:
+            op = value.op
+            place = self.places.get(id(op))
+            if place is not None and len(op.results) == 1:
+                return place
+        return self.own_key(value)
+
+    def own_key(self, value: SSAValue) -> _Key:
+        """The key of a value that no place stands for."""
+        key = self.key_of_value.get(value)
+        if key is None:
+            key = self.key_of_value[value] = len(self.entries)
+            self.entries.append(None)
+            self.index.append(-1)
+            self.values.append(value)
+        return key
+
+    def visit(self, root: _Key) -> None:
+        """Number everything that `root` needs, then `root`."""
+        index, entries, entered, finished = self.index, self.entries, self.entered, self.finished
+        stack = [root]
+        while stack:
+            key = stack.pop()
+            if index[key] >= 0:
+                continue
+            if entries[key] is not None:
+                index[key] = len(finished)
+                finished.append(key)
+                continue
+            entries[key] = entry = self.enter(key)
+            entered.append(key)
+            stack.append(key)
+            for read in reversed(entry[2]):
+                if index[read] < 0:
+                    stack.append(read)
+
+    def enter(self, key: _Key) -> _Entry:
+        """What is known about a key.
+
+        Raises:
+            OpError: See `check_ssa_order`.
+        """
+        count = len(self.ops)
+        if key < count:
+            return self.enter_op(key)
+        if key < 2 * count:
+            return self.enter_operand_tuple(key - count)
+        value = self.values[key - 2 * count]
+        if type(value) is OpResult and (place := self.places.get(id(value.op))) is not None:
+            return Node(Role.RESULT, value.op, value), PatternKind.INJECTIVE, (place,), (PatternKind.INJECTIVE,)
+        self.escaping.add(key)
+        return Node(Role.INPUT, None, value), PatternKind.OPAQUE, (), ()
+
+    def enter_operand_tuple(self, place: int) -> _Entry:
+        """See `enter`."""
+        op = self.ops[place]
+        keys = self.read_keys(place, op.operands)
+        return Node(Role.OPERAND_TUPLE, op, None), PatternKind.TUPLE, keys, (PatternKind.INJECTIVE,) * len(keys)
+
+    def enter_op(self, place: int) -> _Entry:
+        """See `enter`."""
+        op = self.ops[place]
+        form = _form(type(op))
+        if form is _Form.UNREGISTERED:
+            form = _form_of_name(op_name(op))
+        if form is _Form.CONSTANT and is_constant(op):
+            kind = PatternKind.ELEMWISE if is_scalar_constant(op) else PatternKind.OPAQUE
+            return Node(Role.CONSTANT, op, None), kind, (), ()
+        kind = None if form is _Form.BARRIER else kind_of(op)
+        if kind is None:
+            keys = self.read_keys(place, read_values(op))
+            return Node(Role.IN_PLACE, op, None), PatternKind.OPAQUE, keys, (PatternKind.OPAQUE,) * len(keys)
+        if form is _Form.TUPLE_OP:
+            return self.enter_tuple_op(place, op)
+        if form is _Form.READS_TUPLE:
+            return Node(Role.OPERATOR, op, None), kind, (len(self.ops) + place,), (kind,)
+        values = read_values(op)
+        keys = self.read_keys(place, values)
+        if kind is PatternKind.BROADCAST and len(op.results) == 1:
+            type_ = op.results[0].type
+            edges = tuple([edge_kind(kind, value, type_) for value in values])
+        else:
+            edges = (kind,) * len(keys)
+        return Node(Role.OPERATOR, op, None), kind, keys, edges
+
+    def enter_tuple_op(self, place: int, op: Operation) -> _Entry:
+        """See `enter`; a tuple that holds anything but tensors is not fused through."""
+        if isinstance(op, TupleOp):
+            kind = PatternKind.TUPLE
+            through = [isinstance(value.type, TensorType) for value in op.operands]
+        else:
+            fields = cast(TupleType, op.operands[0].type).types
+            through = [all(isinstance(field, TensorType) for field in fields)]
+            kind = PatternKind.INJECTIVE if through[0] else PatternKind.OPAQUE
+        keys = self.read_keys(place, op.operands)
+        self.escaping.update(key for key, fuses in zip(keys, through, strict=True) if not fuses)
+        return Node(Role.TUPLE_OP, op, None), kind, keys, (PatternKind.INJECTIVE,) * len(keys)
+
+    def read_keys(self, place: int, values: Iterable[SSAValue]) -> list[_Key]:
+        """Keys of the values that the op at `place` reads.
+
+        Raises:
+            OpError: See `check_ssa_order`.
+        """
+        keys: list[_Key] = []
+        for value in values:
+            if type(value) is OpResult:
+                op = value.op
+                defined = self.places.get(id(op))
+                if defined is not None:
+                    if defined >= place:
+                        check_ssa_order(self.block)
+                    if len(op.results) == 1:
+                        keys.append(defined)
+                        continue
+            keys.append(self.own_key(value))
+        return keys
+
+    def check_order(self, place: int, op: Operation) -> None:
+        """Check an op that nothing has read so far.
+
+        Raises:
+            OpError: See `check_ssa_order`.
+        """
+        for value in read_values(op):
+            if type(value) is OpResult and self.places.get(id(value.op), -1) >= place:
+                check_ssa_order(self.block)
+
+    def finished_entries(self) -> list[_Entry]:
+        """What `entries` holds of the finished keys, in the order of their numbers."""
+        entries = self.entries
+        return [entry for key in self.finished if (entry := entries[key]) is not None]
+
+    def users(self) -> list[list[tuple[int, PatternKind]]]:
+        """For each node its users, in the order in which TVM pushes them: the consumer nearest to the root first."""
+        index, entries = self.index, self.entries
+        users: list[list[tuple[int, PatternKind]]] = [[] for _ in self.finished]
+        for key in self.entered:
+            entry = entries[key]
+            assert entry is not None, "what was entered has an entry"
+            user = index[key]
+            for read, kind in zip(entry[2], entry[3], strict=True):
+                users[index[read]].append((user, kind))
+        return users
+
+
+def build_graph(block: Block, *, with_values: bool = False, embeds_constants: bool = False) -> BlockGraph:
+    """The forward graph of a block.
+
+    Args:
+        block: Any block; values that it uses from outside are inputs.
+        with_values: Whether to fill in what `max-function-args` needs.
+        embeds_constants: Whether constants will be embedded in primitives, so that they cost no argument.
+
+    Raises:
+        OpError: The block is not in SSA order, or the attribute `fuse.pattern_kind` is wrong on an op.
+
+    Complexity: O(ops + operands), times the nesting depth for ops in regions.
+    """
+    builder = _GraphBuilder(block)
+    terminator = block.last_op if block.last_op is not None and block.last_op.has_trait(IsTerminator) else None
+    outputs: list[_Key] = []
+    if terminator is not None:
+        builder.check_order(len(builder.ops) - 1, terminator)
+        outputs.extend(builder.key_of(value) for value in read_values(terminator))
+    outputs.extend(builder.key_of(value) for value in _seen_by_other_blocks(block))
+    for key in (*map(builder.own_key, block.args), *outputs):
+        builder.visit(key)
+    builder.escaping.update(outputs)
+    unreached: list[int] = []
+    for place, op in enumerate(builder.ops):
+        if builder.index[place] < 0 and op is not terminator:
+            if kind_of(op) is not None or is_constant(op):
+                builder.check_order(place, op)
+                unreached.append(place)
+            else:
+                builder.visit(place)
+    dead = [builder.ops[place] for place in unreached if builder.index[place] < 0]
+    entries = builder.finished_entries()
+    nodes = [entry[0] for entry in entries]
+    reads, defines, weights = _values(nodes, embeds_constants) if with_values else ((), (), ())
+    escapes = [False] * len(nodes)
+    for key in builder.escaping:
+        escapes[builder.index[key]] = True
+    graph = ForwardGraph([entry[1] for entry in entries], builder.users(), escapes, reads, defines, weights)
+    return BlockGraph(block, graph, nodes, dead, builder.ops, builder.places)
+
+
+def _seen_by_other_blocks(block: Block) -> Iterable[SSAValue]:
+    """Results of the block's ops that later blocks of its region use."""
+    region = block.parent
+    if region is None or region.first_block is region.last_block:
+        return
+    for op in block.ops:
+        for result in op.results:
+            if any(not _is_in_block(use.operation, block) for use in result.uses):
+                yield result
+
+
+def _is_in_block(op: Operation | None, block: Block) -> bool:
+    while op is not None:
+        if op.parent is block:
+            return True
+        op = op.parent_op()
+    return False
+
+
+def _values(nodes: Sequence[Node], embeds_constants: bool) -> tuple[list[list[int]], list[list[int]], list[int]]:
+    """What each node reads and defines, by number of the value, and the arguments that passing each value costs."""
+    number: dict[SSAValue, int] = {}
+    weights: list[int] = []
+
+    def number_of(value: SSAValue) -> int:
+        if value not in number:
+            number[value] = len(weights)
+            is_embedded = embeds_constants and isinstance(value.owner, Operation) and is_constant(value.owner)
+            weights.append(0 if is_embedded else argument_weight(value.type))
+        return number[value]
+
+    reads: list[list[int]] = []
+    defines: list[list[int]] = []
+    for node in nodes:
+        if node.value is not None:
+            read, defined = (), (node.value,)
+        elif node.op is None or node.role is Role.OPERAND_TUPLE:
+            read, defined = (), ()
+        else:
+            read, defined = read_values(node.op), node.op.results
+        reads.append([number_of(value) for value in read])
+        defines.append([number_of(value) for value in defined])
+    return reads, defines, weights
+
+
+def argument_weight(type: Attribute) -> int:
+    """Arguments that a value of the type costs a kernel: itself, and one for each dynamic dimension.
+
+    Source: TVM `CountArgs_`, src/relay/analysis/graph_partitioner.cc.
+    """
+    return 1 + type.get_shape().count(DYNAMIC) if is_tensor(type) else 1

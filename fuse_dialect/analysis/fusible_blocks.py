@@ -1,0 +1,48 @@
+"""Where fusion looks: functions that are nobody else's, and the blocks in them."""
+
+from collections.abc import Iterable
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block
+
+from fuse_dialect.analysis.symbol_tables import may_be_symbol_table
+from fuse_dialect.kinds.kind_of import kind_of
+
+PRIMITIVE_ATTRIBUTE = "primitive"
+"""Name of the unit attribute that marks an outlined function."""
+
+COMPILER_ATTRIBUTE = "fuse.compiler"
+"""Name of the attribute that gives a function to another compiler: it is left alone."""
+
+
+def functions_to_fuse(module: ModuleOp) -> list[func.FuncOp]:
+    """Functions of symbol tables with a body that are not primitive already, and belong to no other compiler."""
+    return [
+        op
+        for op in module.walk()
+        if isinstance(op, func.FuncOp)
+        and not op.is_declaration
+        and may_be_symbol_table(op.parent_op())
+        and not {PRIMITIVE_ATTRIBUTE, COMPILER_ATTRIBUTE} & op.attributes.keys()
+    ]
+
+
+def fusible_blocks(function: func.FuncOp) -> Iterable[Block]:
+    """Blocks of the function, and those inside ops that are no operators themselves, outer blocks first.
+
+    An op that may be a symbol table is not looked into: no call in it could name a function outside. Nor is a function
+    inside the function.
+    """
+    pending = list(reversed(function.body.blocks))
+    while pending:
+        block = pending.pop()
+        yield block
+        inner = [
+            nested
+            for op in block.ops
+            if op.regions and kind_of(op) is None and not may_be_symbol_table(op) and not isinstance(op, func.FuncOp)
+            for region in op.regions
+            for nested in region.blocks
+        ]
+        pending.extend(reversed(inner))

@@ -1,0 +1,1 @@
+"""The ops of the `fuse` dialect, one file for each family."""

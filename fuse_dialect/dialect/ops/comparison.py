@@ -1,0 +1,316 @@
+"""Comparisons, logic on truth values, and operations on bits: kind `broadcast`."""
+
+from abc import ABC
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import i1
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import irdl_op_definition, traits_def
+
+from fuse_dialect.dialect import scalars
+from fuse_dialect.dialect.attributes import OpPatternKind
+from fuse_dialect.dialect.ops.broadcast import BinaryOp
+from fuse_dialect.dialect.shape_rules import require_booleans, require_integers
+from fuse_dialect.dialect.types import (
+    broadcast_shapes,
+    is_unsigned,
+    require_same_element,
+    tensor,
+)
+from fuse_dialect.pattern_kind import PatternKind
+
+
+class ComparisonOp(BinaryOp, ABC):
+    """A question about two elements of one type: result of i1."""
+
+    PREDICATE: ClassVar[str]
+    """The question, as `scalars.compare` names it."""
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """Truth values in the shape that the operands broadcast to."""
+        require_same_element((self.lhs.type, self.rhs.type))
+        return (tensor(broadcast_shapes(self.lhs.type.get_shape(), self.rhs.type.get_shape()), i1),)
+
+    def scalar_body(self, *elements: SSAValue) -> SSAValue:
+        """`arith.cmpf` or `arith.cmpi`."""
+        lhs, rhs = elements
+        return scalars.compare(self.PREDICATE, lhs, rhs, unsigned=is_unsigned(self.lhs.type))
+
+
+class LogicalOp(BinaryOp, ABC):
+    """An operation on two truth values."""
+
+    BITS: ClassVar[type[arith.SignlessIntegerBinaryOperation]]
+    """The same on integers of one bit."""
+
+    def check_elements(self) -> None:
+        """Reject everything but i1."""
+        require_booleans(self.lhs.type, "lhs")
+
+    def scalar_body(self, *elements: SSAValue) -> SSAValue:
+        """Apply `BITS`."""
+        lhs, rhs = elements
+        return self.BITS(lhs, rhs).result
+
+
+class BitwiseOp(BinaryOp, ABC):
+    """An operation on the bits of two integers."""
+
+    BITS: ClassVar[type[arith.SignlessIntegerBinaryOperation]]
+    """The same as scalar code."""
+
+    def check_elements(self) -> None:
+        """Reject floats and i1, which has the logical ops."""
+        require_integers(self.lhs.type, "lhs")
+
+    def scalar_body(self, *elements: SSAValue) -> SSAValue:
+        """Apply `BITS`."""
+        lhs, rhs = elements
+        return self.BITS(lhs, rhs).result
+
+
+@irdl_op_definition
+class EqualOp(ComparisonOp):
+    """Whether two elements are equal; nan equals nothing.
+
+    Shapes: broadcast.
+    Types: any, to i1; true is greater than false.
+    Kind: broadcast.
+    Cost: one operation an element.
+    Source: `numpy.equal`, ONNX Equal, Relay `equal`, StableHLO `compare` EQ.
+    """
+
+    name = "fuse.equal"
+    traits = traits_def(OpPatternKind(PatternKind.BROADCAST))
+    FUNCTION: ClassVar = np.equal
+    PREDICATE: ClassVar[str] = "equal"
+
+
+@irdl_op_definition
+class NotEqualOp(ComparisonOp):
+    """Whether two elements differ; nan differs from everything.
+
+    Shapes: broadcast.
+    Types: any, to i1; true is greater than false.
+    Kind: broadcast.
+    Cost: one operation an element.
+    Source: `numpy.not_equal`, Relay `not_equal`, StableHLO `compare` NE.
+    """
+
+    name = "fuse.not_equal"
+    traits = traits_def(OpPatternKind(PatternKind.BROADCAST))
+    FUNCTION: ClassVar = np.not_equal
+    PREDICATE: ClassVar[str] = "not_equal"
+
+
+@irdl_op_definition
+class LessOp(ComparisonOp):
+    """Whether two elements increase from `lhs` to `rhs`; never with nan.
+
+    Shapes: broadcast.
+    Types: any, to i1; true is greater than false.
+    Kind: broadcast.
+    Cost: one operation an element.
+    Source: `numpy.less`, ONNX Less, Relay `less`, StableHLO `compare` LT.
+    """
+
+    name = "fuse.less"
+    traits = traits_def(OpPatternKind(PatternKind.BROADCAST))
+    FUNCTION: ClassVar = np.less
+    PREDICATE: ClassVar[str] = "less"
+
+
+@irdl_op_definition
+class LessEqualOp(ComparisonOp):
+    """Whether two elements do not decrease from `lhs` to `rhs`; never with nan.
+
+    Shapes: broadcast.
+    Types: any, to i1; true is greater than false.
+    Kind: broadcast.
+    Cost: one operation an element.
+    Source: `numpy.less_equal`, ONNX LessOrEqual, Relay `less_equal`, StableHLO `compare` LE.
+    """
+
+    name = "fuse.less_equal"
+    traits = traits_def(OpPatternKind(PatternKind.BROADCAST))
+    FUNCTION: ClassVar = np.less_equal
+    PREDICATE: ClassVar[str] = "less_equal"
+
+
+@irdl_op_definition
+class GreaterOp(ComparisonOp):
+    """Whether two elements decrease from `lhs` to `rhs`; never with nan.
+
+    Shapes: broadcast.
+    Types: any, to i1; true is greater than false.
+    Kind: broadcast.
+    Cost: one operation an element.
+    Source: `numpy.greater`, ONNX Greater, Relay `greater`, StableHLO `compare` GT.
+    """
+
+    name = "fuse.greater"
+    traits = traits_def(OpPatternKind(PatternKind.BROADCAST))
+    FUNCTION: ClassVar = np.greater
+    PREDICATE: ClassVar[str] = "greater"
+
+
+@irdl_op_definition
+class GreaterEqualOp(ComparisonOp):
+    """Whether two elements do not increase from `lhs` to `rhs`; never with nan.
+
+    Shapes: broadcast.
+    Types: any, to i1; true is greater than false.
+    Kind: broadcast.
+    Cost: one operation an element.
+    Source: `numpy.greater_equal`, ONNX GreaterOrEqual, Relay `greater_equal`, StableHLO `compare` GE.
+    """
+
+    name = "fuse.greater_equal"
+    traits = traits_def(OpPatternKind(PatternKind.BROADCAST))
+    FUNCTION: ClassVar = np.greater_equal
+    PREDICATE: ClassVar[str] = "greater_equal"
+
+
+@irdl_op_definition
+class LogicalAndOp(LogicalOp):
+    """Whether both truth values hold.
+
+    Shapes: broadcast.
+    Types: i1.
+    Kind: broadcast.
+    Cost: one operation an element.
+    Source: `numpy.logical_and`, ONNX And, Relay `logical_and`, StableHLO `and`.
+    """
+
+    name = "fuse.logical_and"
+    traits = traits_def(OpPatternKind(PatternKind.BROADCAST))
+    FUNCTION: ClassVar = np.logical_and
+    BITS: ClassVar = arith.AndIOp
+
+
+@irdl_op_definition
+class LogicalOrOp(LogicalOp):
+    """Whether at least one truth value holds.
+
+    Shapes: broadcast.
+    Types: i1.
+    Kind: broadcast.
+    Cost: one operation an element.
+    Source: `numpy.logical_or`, ONNX Or, Relay `logical_or`, StableHLO `or`.
+    """
+
+    name = "fuse.logical_or"
+    traits = traits_def(OpPatternKind(PatternKind.BROADCAST))
+    FUNCTION: ClassVar = np.logical_or
+    BITS: ClassVar = arith.OrIOp
+
+
+@irdl_op_definition
+class LogicalXorOp(LogicalOp):
+    """Whether exactly one truth value holds.
+
+    Shapes: broadcast.
+    Types: i1.
+    Kind: broadcast.
+    Cost: one operation an element.
+    Source: `numpy.logical_xor`, ONNX Xor, Relay `logical_xor`, StableHLO `xor`.
+    """
+
+    name = "fuse.logical_xor"
+    traits = traits_def(OpPatternKind(PatternKind.BROADCAST))
+    FUNCTION: ClassVar = np.logical_xor
+    BITS: ClassVar = arith.XOrIOp
+
+
+@irdl_op_definition
+class BitwiseAndOp(BitwiseOp):
+    """The bits that are set in both integers.
+
+    Shapes: broadcast.
+    Types: integers but i1.
+    Kind: broadcast.
+    Cost: one operation an element.
+    Source: `numpy.bitwise_and`, ONNX BitwiseAnd, Relay `bitwise_and`, StableHLO `and`.
+    """
+
+    name = "fuse.bitwise_and"
+    traits = traits_def(OpPatternKind(PatternKind.BROADCAST))
+    FUNCTION: ClassVar = np.bitwise_and
+    BITS: ClassVar = arith.AndIOp
+
+
+@irdl_op_definition
+class BitwiseOrOp(BitwiseOp):
+    """The bits that are set in at least one of two integers.
+
+    Shapes: broadcast.
+    Types: integers but i1.
+    Kind: broadcast.
+    Cost: one operation an element.
+    Source: `numpy.bitwise_or`, ONNX BitwiseOr, Relay `bitwise_or`, StableHLO `or`.
+    """
+
+    name = "fuse.bitwise_or"
+    traits = traits_def(OpPatternKind(PatternKind.BROADCAST))
+    FUNCTION: ClassVar = np.bitwise_or
+    BITS: ClassVar = arith.OrIOp
+
+
+@irdl_op_definition
+class BitwiseXorOp(BitwiseOp):
+    """The bits that are set in exactly one of two integers.
+
+    Shapes: broadcast.
+    Types: integers but i1.
+    Kind: broadcast.
+    Cost: one operation an element.
+    Source: `numpy.bitwise_xor`, ONNX BitwiseXor, Relay `bitwise_xor`, StableHLO `xor`.
+    """
+
+    name = "fuse.bitwise_xor"
+    traits = traits_def(OpPatternKind(PatternKind.BROADCAST))
+    FUNCTION: ClassVar = np.bitwise_xor
+    BITS: ClassVar = arith.XOrIOp
+
+
+@irdl_op_definition
+class LeftShiftOp(BitwiseOp):
+    """The bits of `lhs` moved up by `rhs` places; undefined for a negative number of places or the width and more.
+
+    Shapes: broadcast.
+    Types: integers but i1.
+    Kind: broadcast.
+    Cost: one operation an element.
+    Source: `numpy.left_shift`, ONNX BitShift LEFT, Relay `left_shift`, StableHLO `shift_left`.
+    """
+
+    name = "fuse.left_shift"
+    traits = traits_def(OpPatternKind(PatternKind.BROADCAST))
+    FUNCTION: ClassVar = np.left_shift
+    BITS: ClassVar = arith.ShLIOp
+
+
+@irdl_op_definition
+class RightShiftOp(BitwiseOp):
+    """The bits of `lhs` moved down by `rhs` places, filled up with copies of the sign.
+
+    Undefined for a negative number of places or the width and more.
+
+    Shapes: broadcast.
+    Types: integers but i1.
+    Kind: broadcast.
+    Cost: one operation an element.
+    Source: `numpy.right_shift`, ONNX BitShift RIGHT, Relay `right_shift`, StableHLO `shift_right_arithmetic`.
+    """
+
+    name = "fuse.right_shift"
+    traits = traits_def(OpPatternKind(PatternKind.BROADCAST))
+    FUNCTION: ClassVar = np.right_shift
+
+    def scalar_body(self, *elements: SSAValue) -> SSAValue:
+        """`arith.shrsi` or `arith.shrui`."""
+        lhs, rhs = elements
+        return (arith.ShRUIOp if is_unsigned(self.lhs.type) else arith.ShRSIOp)(lhs, rhs).result

@@ -1,0 +1,1 @@
+"""MLIR text to a module, with the place of every op."""

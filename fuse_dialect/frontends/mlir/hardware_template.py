@@ -1,0 +1,134 @@
+"""Finding the hardware template that an option names: in the module, among those of the package, or in a file."""
+
+from difflib import get_close_matches
+from pathlib import Path
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import DiagnosticException, ParseError, PassFailedException
+
+from fuse_dialect.diagnostics import FuseError, SourceLocation
+from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.dialect.fuse import ALL_OPS
+from fuse_dialect.dialect.ops.hardware import HardwareOp, read_template, template_problem
+from fuse_dialect.hardware.template import HardwareTemplate
+from fuse_dialect.hardware.templates.shipped import SHIPPED_TEMPLATES
+
+
+def find_template(name: str, module: ModuleOp, ctx: Context) -> HardwareTemplate:
+    """The template called `name`; it is valid.
+
+    Args:
+        name: The symbol of a `fuse.hardware` op of the module, or the name of a shipped template, or the path of an
+            MLIR file with one `fuse.hardware` op; the first that exists.
+        module: The module that is compiled.
+        ctx: Dialects, for reading the file.
+
+    Raises:
+        FuseError: There is no such template, or the file is wrong, with its place.
+        OpError: The op of the module names an operator that the dialect does not have.
+    """
+    for op in module.ops:
+        if isinstance(op, HardwareOp) and op.sym_name.data == name:
+            return checked_template(op)
+    if name in SHIPPED_TEMPLATES:
+        return SHIPPED_TEMPLATES[name]
+    if not name.endswith(".mlir"):
+        known = ", ".join(SHIPPED_TEMPLATES)
+        close = get_close_matches(name.lower(), SHIPPED_TEMPLATES, n=1)
+        there_are = f"there are {known}, the fuse.hardware ops at the top of the module, and files that end in .mlir"
+        hint = f"did you mean '{close[0]}'?" if close else there_are
+        raise FuseError(f"no hardware template '{name}'", hint=hint)
+    return read_template_file(name, ctx)
+
+
+def checked_template(op: HardwareOp) -> HardwareTemplate:
+    """The template of an op.
+
+    Raises:
+        OpError: It is wrong, or names an operator of our dialect that does not exist.
+    """
+    problem = template_problem(op)
+    if problem is not None:
+        raise OpError(*problem)
+    template, parts = read_template(op)
+    known = {op.name for op in ALL_OPS}
+    for part in (*template.mappings, *template.virtual):
+        if part.operator.startswith("fuse.") and part.operator not in known:
+            close = get_close_matches(part.operator, known, n=1)
+            hint = f"did you mean '{close[0]}'?" if close else None
+            raise OpError(parts[id(part)], f"expects the name of an op, got '{part.operator}'", hint)
+    return template
+
+
+def read_template_file(path: str, ctx: Context) -> HardwareTemplate:
+    """The template of an MLIR file.
+
+    Raises:
+        FuseError: The file cannot be read, is not MLIR, or its template is wrong.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise FuseError(f"cannot read the hardware template: {reason.lower()}", SourceLocation(path)) from error
+    parser = _TemplateParser(ctx.clone(), text, path)
+    try:
+        module = parser.parse_module()
+    except ParseError as error:
+        raise FuseError(_sentence(error.msg), parser.place(error.span.start)) from error
+    except Exception as error:
+        # xDSL asserts some of its expectations of the input: the place is known even then.
+        message = (
+            str(error) if isinstance(error, DiagnosticException) else f"cannot parse this ({type(error).__name__})"
+        )
+        raise FuseError(_sentence(message), parser.place_here()) from error
+    found = [op for op in module.walk() if isinstance(op, HardwareOp)]
+    if len(found) != 1:
+        raise FuseError(f"expects one fuse.hardware op, got {len(found)}", SourceLocation(path))
+    failing: Operation = found[0]
+    try:
+        HardwareOp.get_irdl_definition().verify(failing)
+        for failing in found[0].body.walk():
+            failing.verify_()
+        return checked_template(found[0])
+    except OpError as error:
+        raise FuseError(f"'{error.op.name}' op {error}", parser.place_of(error.op), hint=error.hint) from error
+    except (DiagnosticException, PassFailedException) as error:
+        raise FuseError(f"'{failing.name}' op {_sentence(str(error))}", parser.place_of(failing)) from error
+
+
+def _sentence(message: str) -> str:
+    return message[:1].lower() + message[1:]
+
+
+class _TemplateParser(Parser):
+    """xDSL's parser, which also remembers where ops begin."""
+
+    def __init__(self, ctx: Context, text: str, name: str) -> None:
+        super().__init__(ctx, text, name)
+        self.file = name
+        self.text = text
+        self.begins: dict[Operation, int] = {}
+
+    def parse_operation(self) -> Operation:
+        """Parse an op and remember its place."""
+        begin = self._current_token.span.start
+        op = super().parse_operation()
+        self.begins[op] = begin
+        return op
+
+    def place_here(self) -> SourceLocation:
+        """Where the parser has come to."""
+        return self.place(self._current_token.span.start)
+
+    def place(self, offset: int) -> SourceLocation:
+        """Line and column of an offset."""
+        line_start = self.text.rfind("\n", 0, offset) + 1
+        return SourceLocation(self.file, self.text.count("\n", 0, offset) + 1, offset - line_start + 1)
+
+    def place_of(self, op: Operation) -> SourceLocation:
+        """Where the op begins."""
+        return self.place(self.begins[op])

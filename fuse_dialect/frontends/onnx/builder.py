@@ -1,0 +1,190 @@
+"""Building of the function's body: ops are appended, or computed at once when their operands are constants."""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, LocationAttr, TensorType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.dialect.constants import constant_attribute
+from fuse_dialect.dialect.fields import PropertyValue
+from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.types import (
+    DYNAMIC,
+    Tensor,
+    element_count,
+    element_dtype,
+    element_type_of,
+    is_tensor,
+    tensor,
+)
+from fuse_dialect.frontends.onnx.tensors import Array, compress_splat
+from fuse_dialect.frontends.onnx.values import Constant, Size, SizeVector, Value
+from fuse_dialect.pattern_kind import PatternKind
+
+STATIC_SHAPES_HINT = "give the model's inputs static shapes"
+"""What to do about an op that must know a dynamic dimension."""
+SMALL = 1 << 16
+"""Elements; ops on constants up to this size are always computed at import."""
+_FOLD_BUDGET = 1 << 30
+"""Bytes of greater constants (transposed weights, say) that one import may compute."""
+
+
+class BodyBuilder:
+    """Appends ops to a block; constants stay outside of it until an op needs them."""
+
+    def __init__(self, block: Block):
+        self.block = block
+        self.location: LocationAttr | None = None
+        """Given to the ops that are appended."""
+        self._constants: dict[Constant, SSAValue[Tensor]] = {}
+        self._sizes: dict[SSAValue, tuple[int | Size, ...]] = {}
+        self._fold_budget = _FOLD_BUDGET
+
+    def type_of(self, value: Value) -> Tensor:
+        """The tensor type of a value."""
+        match value:
+            case Constant():
+                return tensor(value.array.shape, element_type_of(value.array.dtype))
+            case SizeVector():
+                return tensor(value.elements.shape, element_type_of(np.dtype(np.int64)))
+            case SSAValue():
+                return value.type
+
+    def sizes_of(self, value: Value) -> tuple[int | Size, ...]:
+        """The shape of a value, with a name for each dynamic dimension."""
+        if isinstance(value, SSAValue) and value in self._sizes:
+            return self._sizes[value]
+        return tuple(self.type_of(value).get_shape())
+
+    def name_sizes(self, value: Value, sizes: Sequence[Size | None]) -> None:
+        """Give names to the dynamic dimensions of a value; the first names given stay."""
+        if not isinstance(value, SSAValue) or value in self._sizes or DYNAMIC not in value.type.get_shape():
+            return
+        prefix = len(self._sizes)
+        self._sizes[value] = tuple(
+            dim if dim != DYNAMIC else (named or Size(f"?{prefix}.{axis}"))
+            for axis, (dim, named) in enumerate(zip(value.type.get_shape(), sizes, strict=True))
+        )
+
+    def append(self, op: Operation) -> None:
+        """Add an op to the end of the body, with the current location."""
+        if self.location is not None:
+            op.location = self.location
+        self.block.add_op(op)
+
+    def materialize(self, value: Value) -> SSAValue[Tensor]:
+        """The value in the IR; a constant becomes an `arith.constant` where it is first used.
+
+        Raises:
+            FuseError: The value depends on a dynamic dimension; the IR has no op for that.
+        """
+        match value:
+            case SSAValue():
+                return value
+            case SizeVector():
+                raise FuseError(
+                    "computes with a dynamic dimension as data",
+                    hint=STATIC_SHAPES_HINT,
+                )
+            case Constant():
+                if (known := self._constants.get(value)) is None:
+                    op = arith.ConstantOp(_attribute(value.array))
+                    op.result.name_hint = hint_of(value.name)
+                    self.append(op)
+                    known = self._constants[value] = cast(SSAValue[Tensor], op.result)
+                return known
+
+    def emit(
+        self,
+        op_class: type[FuseOp],
+        *operands: Value,
+        properties: Mapping[str, PropertyValue],
+        result_types: Sequence[Attribute] | None = None,
+    ) -> tuple[Value, ...]:
+        """The results of an op.
+
+        Raises:
+            VerifyException: The operands or properties do not fit the op.
+            FuseError: An operand is no value of the IR.
+        """
+        if operands and all(isinstance(operand, Constant) for operand in operands):
+            stand_ins = Block(arg_types=[self.type_of(operand) for operand in operands])
+            op = _build(op_class, stand_ins.args, properties, result_types)
+            constants = [operand for operand in operands if isinstance(operand, Constant)]
+            if self._may_fold(op, constants):
+                return tuple(_evaluate(op, constants))
+            for argument, operand in zip(stand_ins.args, constants, strict=True):
+                argument.replace_all_uses_with(self.materialize(operand))
+        else:
+            values = [self.materialize(operand) for operand in operands]
+            op = _build(op_class, values, properties, result_types)
+        self.append(op)
+        return tuple(cast(SSAValue[Tensor], result) for result in op.results)
+
+    def _may_fold(self, op: FuseOp, operands: Sequence[Constant]) -> bool:
+        """Whether to compute an op now: cheap in time and, for untrusted models, in memory."""
+        if op.kind > PatternKind.COMM_REDUCE:
+            return False
+        counts = [element_count(result.type) for result in op.results]
+        if any(count is None for count in counts):
+            return False
+        results = sum(count for count in counts if count is not None)
+        largest = max(results, *(operand.array.size for operand in operands))
+        if largest <= SMALL:
+            return True
+        stored = sum(operand.array.nbytes for operand in operands if any(operand.array.strides))
+        cost = 2 * sum(operand.array.nbytes for operand in operands)
+        if op.kind is not PatternKind.INJECTIVE or not stored or results * 8 > 16 * stored or cost > self._fold_budget:
+            return False
+        self._fold_budget -= cost
+        return True
+
+
+def _build(
+    op_class: type[FuseOp],
+    operands: Sequence[SSAValue],
+    properties: Mapping[str, PropertyValue],
+    result_types: Sequence[Attribute] | None,
+) -> FuseOp:
+    """The op; its shape rule judges result types that were spelled out, others come from it."""
+    op = op_class(*operands, result_types=result_types, attributes=None, **properties)
+    if result_types is not None:
+        op.verify_()
+    return op
+
+
+def _evaluate(op: FuseOp, operands: Sequence[Constant]) -> Iterator[Constant]:
+    with np.errstate(all="ignore"):
+        arrays = op.evaluate(*(operand.array for operand in operands))
+    for result, array in zip(op.results, arrays, strict=True):
+        assert is_tensor(result.type)
+        yield Constant(compress_splat(np.asarray(array, element_dtype(result.type.element_type))))
+
+
+def _attribute(array: Array) -> DenseIntOrFPElementsAttr:
+    """The dense attribute; it shares the bytes that the model's tensor was read from, where it can."""
+    base: object = array
+    while isinstance(base, np.ndarray):
+        base = cast(object, base.base)
+    if (
+        isinstance(base, bytes)
+        and len(base) == array.nbytes
+        and array.flags.c_contiguous
+        and array.dtype != np.bool_
+        and sys.byteorder == "little"
+    ):
+        return DenseIntOrFPElementsAttr(TensorType(element_type_of(array.dtype), array.shape), BytesAttr(base))
+    return constant_attribute(array)
+
+
+def hint_of(name: str | None) -> str | None:
+    """A name for the printed IR from an ONNX name, or `None`: letters, digits and `_`, not starting with a digit."""
+    if not name:
+        return None
+    text = "".join(c if c.isascii() and c.isalnum() else "_" for c in name[:80]).strip("_")
+    return f"v{text}" if text[:1].isdigit() else text or None

@@ -1,0 +1,190 @@
+"""Import of a graph: node by node, in topological order, into the body of one function."""
+
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+import onnx_ir as ir
+from xdsl.dialects import func
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FunctionType,
+    ModuleOp,
+    NameLoc,
+    StringAttr,
+    UnknownLoc,
+)
+from xdsl.ir import Block, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.dialect.types import DYNAMIC, Tensor, element_type_of, tensor
+from fuse_dialect.frontends.onnx.builder import BodyBuilder, hint_of
+from fuse_dialect.frontends.onnx.node import NeedsConstantError, OnnxNode, UnsupportedFormError
+from fuse_dialect.frontends.onnx.opaque import import_opaque
+from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
+from fuse_dialect.frontends.onnx.operators.sizes import import_on_sizes
+from fuse_dialect.frontends.onnx.support import is_supported, node_name, opset_of
+from fuse_dialect.frontends.onnx.tensors import dtype_of, tensor_array
+from fuse_dialect.frontends.onnx.values import Constant, Size, Value
+
+_MAX_NESTING = 50
+"""Subgraphs within subgraphs."""
+
+
+def import_graph(model: ir.Model, *, allow_unsupported: bool) -> ModuleOp:
+    """The module of a model whose functions are inlined and whose nodes are sorted.
+
+    Raises:
+        FuseError: A node cannot be imported.
+    """
+    return _GraphImporter(model, allow_unsupported).run()
+
+
+class _GraphImporter:
+    """One import: the values of the model that are known so far, and the body that grows."""
+
+    def __init__(self, model: ir.Model, allow_unsupported: bool):
+        self._model = model
+        self._allow_unsupported = allow_unsupported
+        self._values: dict[ir.Value, Value] = {}
+        self._graph = model.graph
+        self._inputs = [value for value in self._graph.inputs if value.name not in self._graph.initializers]
+        self._block = Block(arg_types=[_input_type(value) for value in self._inputs])
+        self._builder = BodyBuilder(self._block)
+
+    def run(self) -> ModuleOp:
+        """Import the whole graph."""
+        for value, argument in zip(self._inputs, self._block.args, strict=True):
+            argument.name_hint = hint_of(value.name)
+            self._bind(value, cast(SSAValue[Tensor], argument))
+        self._bind_initializers(self._graph)
+        self._import_nodes(self._graph, 0)
+        self._builder.location = None
+        results = [self._builder.materialize(self._value_of(output, "the graph")) for output in self._graph.outputs]
+        self._block.add_op(func.ReturnOp(*results))
+        function = func.FuncOp(
+            "main",
+            FunctionType.from_lists(self._block.arg_types, [result.type for result in results]),
+            Region(self._block),
+            arg_attrs=_names_of(self._inputs),
+            res_attrs=_names_of(self._graph.outputs),
+        )
+        return ModuleOp([function])
+
+    def _bind(self, value: ir.Value, imported: Value) -> None:
+        self._values[value] = imported
+        if not isinstance(imported, SSAValue):
+            return
+        if imported.name_hint is None:
+            imported.name_hint = hint_of(value.name)
+        if DYNAMIC in imported.type.get_shape():
+            names: list[Size | None] = [None] * imported.type.get_num_dims()
+            if value.shape is not None and len(value.shape) == len(names):
+                names = [_size_of(dim) for dim in value.shape]
+            self._builder.name_sizes(imported, names)
+
+    def _bind_initializers(self, graph: ir.Graph) -> None:
+        for name, value in graph.initializers.items():
+            if value.const_value is None:
+                raise FuseError(f"the initializer '{name}' has no value")
+            # Read lazily in effect: an array that views the model's bytes costs nothing until an op needs it.
+            self._values[value] = Constant(tensor_array(value.const_value), name)
+
+    def _value_of(self, value: ir.Value, user: str) -> Value:
+        try:
+            return self._values[value]
+        except KeyError:
+            raise FuseError(f"{user} uses the value '{value.name}', which nothing defines") from None
+
+    def _import_nodes(self, graph: Iterable[ir.Node], depth: int) -> None:
+        for node in graph:
+            self._builder.location = NameLoc(StringAttr(node_name(node)), UnknownLoc())
+            results = self._import_node(node, depth)
+            for index, output in enumerate(node.outputs):
+                if index < len(results):
+                    self._bind(output, results[index])
+                elif output.uses() or output.is_graph_output():
+                    raise FuseError(f"{self._describe(node)}: result {index} is not supported")
+
+    def _import_node(self, node: ir.Node, depth: int) -> Sequence[Value]:
+        """The node's results; any failure names the node."""
+        try:
+            operands = tuple(None if value is None else self._value_of(value, "the node") for value in node.inputs)
+            view = OnnxNode(node, opset_of(self._model, node), operands, self._builder)
+            return self._dispatch(node, view, depth)
+        except NeedsConstantError as error:
+            raise NeedsConstantError(f"{self._describe(node)}: {error.message}", error.operand) from error
+        except FuseError as error:
+            raise FuseError(f"{self._describe(node)}: {error.message}", notes=error.notes, hint=error.hint) from error
+        except VerifyException as error:
+            raise FuseError(f"{self._describe(node)}: {_first_line(error)}") from error
+        except Exception as error:
+            # A node of an invalid model can break any expectation of its importer: too few operands, a rank of 0.
+            message = f"{self._describe(node)}: is not valid ({type(error).__name__}: {_first_line(error)})"
+            raise FuseError(message) from error
+
+    def _dispatch(self, node: ir.Node, view: OnnxNode, depth: int) -> Sequence[Value]:
+        if node.op_type == "If" and is_supported(node):
+            return self._import_conditional(view, depth)
+        if not is_supported(node):
+            return import_opaque(view)
+        if (answer := import_on_sizes(view)) is not None:
+            return (answer,)
+        try:
+            results = ONNX_OPERATORS[node.op_type](view)
+        except UnsupportedFormError:
+            if self._allow_unsupported:
+                return import_opaque(view)
+            raise
+        return results if isinstance(results, Sequence) else (results,)
+
+    def _import_conditional(self, view: OnnxNode, depth: int) -> Sequence[Value]:
+        """The results of the branch that a constant condition chooses."""
+        if depth > _MAX_NESTING:
+            raise FuseError(f"graphs are nested more than {_MAX_NESTING} deep")
+        branch = view.node.attributes["then_branch" if view.constant_scalar(0) else "else_branch"].as_graph()
+        unsupported = [inner for inner in branch if not is_supported(inner)]
+        if unsupported and not self._allow_unsupported:
+            raise FuseError(f"'{unsupported[0].op_type}' in a branch is not supported")
+        self._bind_initializers(branch)
+        self._import_nodes(branch, depth + 1)
+        return [self._value_of(output, "the branch") for output in branch.outputs]
+
+    def _describe(self, node: ir.Node) -> str:
+        domain = node.domain or "ai.onnx"
+        return f"'{node.op_type}' node '{node_name(node)}' (domain '{domain}', opset {opset_of(self._model, node)})"
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or ["no reason given"])[0][:500]
+
+
+def _size_of(dim: int | ir.SymbolicDim) -> Size | None:
+    """The size that the model names, or `None` when the dimension is static or has no name."""
+    return None if isinstance(dim, int) or dim.value is None else Size(str(dim.value))
+
+
+def _input_type(value: ir.Value) -> Tensor:
+    """The type of a model input.
+
+    Raises:
+        FuseError: It is no tensor of known rank and supported element type.
+    """
+    if not isinstance(value.type, ir.TensorType):
+        kind = type(value.type).__name__ if value.type is not None else "unknown"
+        raise FuseError(f"the input '{value.name}' is not a dense tensor (its type is {kind})")
+    if value.shape is None:
+        raise FuseError(f"the input '{value.name}' has no shape")
+    try:
+        element_type = element_type_of(dtype_of(value.dtype))
+    except FuseError as error:
+        raise FuseError(f"the input '{value.name}': {error.message}") from error
+    shape = [dim if isinstance(dim, int) else DYNAMIC for dim in value.shape]
+    if any(dim < 0 and dim != DYNAMIC for dim in shape):
+        raise FuseError(f"the input '{value.name}' has a negative size: {shape}")
+    return tensor(shape, element_type)
+
+
+def _names_of(values: Sequence[ir.Value]) -> ArrayAttr[DictionaryAttr]:
+    return ArrayAttr([DictionaryAttr({"onnx.name": StringAttr(value.name or "")}) for value in values])

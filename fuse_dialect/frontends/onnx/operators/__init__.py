@@ -1,0 +1,35 @@
+"""The table of ONNX operators: one entry each, in the file of its family."""
+
+from fuse_dialect.frontends.onnx.operators import (
+    activations,
+    arithmetic,
+    constants,
+    convolutions,
+    indexing,
+    layout,
+    linear,
+    normalizations,
+    pools,
+    quantization,
+    reductions,
+    resizing,
+)
+from fuse_dialect.frontends.onnx.operators.table import Importer, OperatorTable
+
+_FAMILIES: tuple[OperatorTable, ...] = (
+    activations.OPERATORS,
+    arithmetic.OPERATORS,
+    constants.OPERATORS,
+    convolutions.OPERATORS,
+    indexing.OPERATORS,
+    layout.OPERATORS,
+    linear.OPERATORS,
+    normalizations.OPERATORS,
+    pools.OPERATORS,
+    quantization.OPERATORS,
+    reductions.OPERATORS,
+    resizing.OPERATORS,
+)
+
+ONNX_OPERATORS: dict[str, Importer] = {name: importer for family in _FAMILIES for name, importer in family.items()}
+"""Importer by operator name, for the domain of ONNX itself."""

@@ -1,0 +1,242 @@
+"""ONNX operators that move elements without looking at them, between shapes that do not depend on them."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.dialect.ops.concatenation import ConcatenateOp, SplitOp
+from fuse_dialect.dialect.ops.layout import (
+    BatchFlattenOp,
+    DepthToSpaceOp,
+    ReshapeOp,
+    SpaceToDepthOp,
+    SqueezeOp,
+    TransposeOp,
+)
+from fuse_dialect.dialect.ops.replication import BroadcastToOp, ExpandDimsOp, TileOp
+from fuse_dialect.dialect.types import DYNAMIC, broadcast_shapes, normalize_axes, normalize_axis
+from fuse_dialect.frontends.onnx.node import DynamicShapeError, OnnxNode, UnsupportedFormError
+from fuse_dialect.frontends.onnx.operators.table import OperatorTable
+from fuse_dialect.frontends.onnx.tensors import Array
+from fuse_dialect.frontends.onnx.values import Constant, Size, Value
+
+OPERATORS = OperatorTable()
+
+
+def reshape(node: OnnxNode, value: Value, shape: Sequence[int]) -> Value:
+    """The elements in another shape; no op when the shape is the same, or when the value is a constant."""
+    if tuple(shape) == node.shape(value) and DYNAMIC not in shape:
+        return value
+    if isinstance(value, Constant) and value.array.size == math.prod(shape):
+        array = value.array
+        if array.size and not any(array.strides):
+            return Constant(_splat_of(array, shape), value.name)
+        return Constant(array.reshape(tuple(shape)), value.name)
+    return node.emit(ReshapeOp, value, type=node.typed(value, shape))
+
+
+def _splat_of(array: Array, shape: Sequence[int]) -> Array:
+    return np.broadcast_to(array[(0,) * array.ndim], tuple(shape))
+
+
+@OPERATORS.operator("Reshape")
+def import_reshape(node: OnnxNode) -> Value:
+    """`reshape`; 0 keeps a size and -1 is what remains."""
+    x, wanted = node.operand(0), node.elements(1).reshape(-1)
+    sizes = node.sizes(x)
+    shape: list[int | Size] = []
+    for axis, size in enumerate(wanted):
+        if size == 0 and not node.flag("allowzero"):
+            if axis >= len(sizes):
+                raise FuseError(f"keeps the size of axis {axis}, but the operand has rank {len(sizes)}")
+            size = sizes[axis]
+        shape.append(size)
+    if shape.count(-1) > 1 or any(isinstance(size, int) and size < -1 for size in shape):
+        raise FuseError(f"expects sizes and at most one -1, got {list(wanted)}")
+    return _emit_reshape(node, x, _resolve(sizes, shape))
+
+
+def _resolve(sizes: Sequence[int | Size], shape: list[int | Size]) -> list[int | Size]:
+    """The shape with -1 replaced by what remains, where that is known."""
+    if -1 not in shape:
+        return shape
+    rest = list(sizes)
+    others = [size for size in shape if size != -1]
+    for size in [size for size in others if isinstance(size, Size)]:
+        if size not in rest:
+            return shape
+        rest.remove(size)
+        others.remove(size)
+    left = [size for size in rest if isinstance(size, Size)]
+    count = math.prod(size for size in rest if isinstance(size, int))
+    known = math.prod(size for size in others if isinstance(size, int))
+    if len(left) > 1 or (left and count != known) or not known or count % known:
+        return shape
+    remaining: int | Size = left[0] if left else count // known
+    return [remaining if size == -1 else size for size in shape]
+
+
+def _emit_reshape(node: OnnxNode, x: Value, shape: Sequence[int | Size]) -> Value:
+    result = reshape(node, x, [size if isinstance(size, int) and size >= 0 else DYNAMIC for size in shape])
+    node.builder.name_sizes(result, [size if isinstance(size, Size) else None for size in shape])
+    return result
+
+
+@OPERATORS.operator("Flatten")
+def import_flatten(node: OnnxNode) -> Value:
+    """`batch_flatten` at axis 1, else `reshape`."""
+    x = node.operand(0)
+    shape = node.shape(x)
+    axis = node.integer("axis", 1)
+    if axis != len(shape):
+        axis = normalize_axis(axis, len(shape))
+    if axis == 1 and len(shape) > 1:
+        return node.emit(BatchFlattenOp, x)
+    static = node.static_shape(x)
+    return reshape(node, x, [math.prod(static[:axis]), math.prod(static[axis:])])
+
+
+@OPERATORS.operator("Transpose")
+def import_transpose(node: OnnxNode) -> Value:
+    """`transpose`; reverses the axes by default."""
+    x = node.operand(0)
+    order = node.integers("perm") if node.has("perm") else list(reversed(range(node.rank(x))))
+    return transpose(node, x, order)
+
+
+def transpose(node: OnnxNode, value: Value, order: Sequence[int]) -> Value:
+    """The value with its axes in another order; no op when the order is the same."""
+    if list(order) == list(range(node.rank(value))):
+        return value
+    return node.emit(TransposeOp, value, permutation=order)
+
+
+@OPERATORS.operator("Unsqueeze")
+def import_unsqueeze(node: OnnxNode) -> Value:
+    """`expand_dims`, one for each run of neighbouring axes."""
+    x = node.operand(0)
+    axes = node.axes(1, since=13)
+    if axes is None:
+        raise FuseError("expects attribute 'axes'")
+    axes = normalize_axes(axes, node.rank(x) + len(axes))
+    return expand_dims(node, x, axes)
+
+
+def expand_dims(node: OnnxNode, value: Value, axes: Sequence[int]) -> Value:
+    """The value with unit axes at these places of the result, which are counted from the front and ascend."""
+    if isinstance(value, Constant):
+        shape = list(value.array.shape)
+        for axis in axes:
+            shape.insert(axis, 1)
+        return reshape(node, value, shape)
+    start = 0
+    while start < len(axes):
+        stop = start + 1
+        while stop < len(axes) and axes[stop] == axes[stop - 1] + 1:
+            stop += 1
+        value = node.emit(ExpandDimsOp, value, axis=axes[start], num_newaxis=stop - start)
+        start = stop
+    return value
+
+
+@OPERATORS.operator("Squeeze")
+def import_squeeze(node: OnnxNode) -> Value:
+    """`squeeze`."""
+    x = node.operand(0)
+    shape = node.shape(x)
+    axes = node.axes(1, since=13)
+    if axes is None:
+        axes = [axis for axis, size in enumerate(node.static_shape(x)) if size == 1]
+    axes = list(normalize_axes(axes, len(shape)))
+    return squeeze(node, x, axes)
+
+
+def squeeze(node: OnnxNode, value: Value, axes: Sequence[int]) -> Value:
+    """The value without these unit axes, which are counted from the front."""
+    if not axes:
+        return value
+    shape = node.shape(value)
+    if isinstance(value, Constant) and all(shape[axis] == 1 for axis in axes):
+        return reshape(node, value, [size for axis, size in enumerate(shape) if axis not in axes])
+    return node.emit(SqueezeOp, value, axes=axes)
+
+
+@OPERATORS.operator("Concat")
+def import_concat(node: OnnxNode) -> Value:
+    """`concatenate`."""
+    operands = node.all_operands()
+    axis = node.integer("axis")
+    return operands[0] if len(operands) == 1 else node.emit(ConcatenateOp, *operands, axis=axis)
+
+
+@OPERATORS.operator("Split")
+def import_split(node: OnnxNode) -> Sequence[Value]:
+    """`split`."""
+    x = node.operand(0)
+    axis = normalize_axis(node.integer("axis", 0), node.rank(x))
+    extent = node.shape(x)[axis]
+    if node.has("split"):
+        sizes = node.integers("split")
+    elif node.optional(1) is not None:
+        sizes = node.constant_ints(1)
+    else:
+        parts = node.integer("num_outputs", len(node.node.outputs))
+        if extent == DYNAMIC or parts < 1:
+            raise DynamicShapeError(f"needs a static size along axis {axis}, got {node.type_of(x)}")
+        chunk = -(-extent // parts)
+        sizes = [max(0, min(chunk, extent - index * chunk)) for index in range(parts)]
+    return node.emit_all(SplitOp, x, axis=axis, sizes=sizes)
+
+
+@OPERATORS.operator("Expand")
+def import_expand(node: OnnxNode) -> Value:
+    """`broadcast_to` the shape that the operand's and the wanted shape broadcast to."""
+    x, wanted = node.operand(0), node.elements(1).reshape(-1)
+    sizes = node.sizes(x)
+    own = dict(zip(range(len(wanted) - len(sizes), len(wanted)), sizes, strict=True))
+    for axis, size in enumerate(wanted):
+        if isinstance(size, Size) and own.get(axis) != size:
+            raise DynamicShapeError(f"expands axis {axis} to the dynamic size '{size.name}'")
+    target = broadcast_shapes(
+        node.shape(x), [size if isinstance(size, int) and size >= 0 else DYNAMIC for size in wanted]
+    )
+    if target == node.shape(x):
+        return x
+    result = node.emit(BroadcastToOp, x, type=node.typed(x, target))
+    node.builder.name_sizes(result, _aligned_sizes(sizes, len(target)))
+    return result
+
+
+def _aligned_sizes(sizes: Sequence[int | Size], rank: int) -> list[Size | None]:
+    named = [size if isinstance(size, Size) else None for size in sizes]
+    return [*[None] * (rank - len(named)), *named]
+
+
+@OPERATORS.operator("Tile")
+def import_tile(node: OnnxNode) -> Value:
+    """`tile`."""
+    return node.emit(TileOp, node.operand(0), reps=node.constant_ints(1))
+
+
+@OPERATORS.operator("DepthToSpace")
+def import_depth_to_space(node: OnnxNode) -> Value:
+    """`depth_to_space`."""
+    mode, block = node.string("mode", "DCR"), node.integer("blocksize")
+    return node.emit(DepthToSpaceOp, node.operand(0), block_size=block, mode=mode)
+
+
+@OPERATORS.operator("SpaceToDepth")
+def import_space_to_depth(node: OnnxNode) -> Value:
+    """`space_to_depth`; with mode CRD its channels are then put in another order."""
+    x, block, mode = node.operand(0), node.integer("blocksize"), node.string("mode", "DCR")
+    result = node.emit(SpaceToDepthOp, x, block_size=block)
+    if mode == "DCR":
+        return result
+    if mode != "CRD":
+        raise UnsupportedFormError(f"the mode '{mode}' is not supported")
+    n, channels, height, width = node.static_shape(result)
+    inner = channels // (block * block)
+    parts = reshape(node, result, [n, block * block, inner, height, width])
+    return reshape(node, transpose(node, parts, [0, 2, 1, 3, 4]), [n, channels, height, width])

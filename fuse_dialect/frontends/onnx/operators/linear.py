@@ -1,0 +1,51 @@
+"""ONNX matrix products."""
+
+from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.dialect.ops.broadcast import AddOp, BiasAddOp, MultiplyOp
+from fuse_dialect.dialect.ops.matmul import BatchMatmulOp, DenseOp, MatmulOp
+from fuse_dialect.frontends.onnx.node import OnnxNode
+from fuse_dialect.frontends.onnx.operators.layout import expand_dims, squeeze, transpose
+from fuse_dialect.frontends.onnx.operators.table import OperatorTable
+from fuse_dialect.frontends.onnx.values import Value
+
+OPERATORS = OperatorTable()
+
+
+@OPERATORS.operator("Gemm")
+def import_gemm(node: OnnxNode) -> Value:
+    """`dense` and `bias_add`, as Relay has it: alpha * A * B + beta * C."""
+    a, b, c = node.operand(0), node.operand(1), node.optional(2)
+    if node.rank(a) != 2 or node.rank(b) != 2:
+        raise FuseError(f"expects matrices, got {node.type_of(a)} and {node.type_of(b)}")
+    if node.flag("transA"):
+        a = transpose(node, a, [1, 0])
+    if not node.flag("transB"):
+        b = transpose(node, b, [1, 0])
+    product = _scaled(node, node.emit(DenseOp, a, b), node.real("alpha", 1.0))
+    if c is None or node.real("beta", 1.0) == 0.0:
+        return product
+    c = _scaled(node, c, node.real("beta", 1.0))
+    if node.shape(c) == node.shape(product)[1:]:
+        return node.emit(BiasAddOp, product, c, axis=1)
+    return node.emit(AddOp, product, c)
+
+
+def _scaled(node: OnnxNode, value: Value, factor: float) -> Value:
+    return value if factor == 1.0 else node.emit(MultiplyOp, value, node.scalar(factor, value))
+
+
+@OPERATORS.operator("MatMul")
+def import_matmul(node: OnnxNode) -> Value:
+    """`matmul` of matrices, `batch_matmul` of greater ranks; a vector becomes a matrix and back."""
+    a, b = node.operand(0), node.operand(1)
+    ranks = node.rank(a), node.rank(b)
+    if 0 in ranks:
+        raise FuseError(f"expects operands of rank 1 or more, got {node.type_of(a)} and {node.type_of(b)}")
+    if ranks[0] == 1:
+        a = expand_dims(node, a, [0])
+    if ranks[1] == 1:
+        b = expand_dims(node, b, [1])
+    result = node.emit(MatmulOp if max(ranks) <= 2 else BatchMatmulOp, a, b)
+    rank = node.rank(result)
+    unit = [axis for axis, vector in ((rank - 2, ranks[0] == 1), (rank - 1, ranks[1] == 1)) if vector]
+    return squeeze(node, result, unit)

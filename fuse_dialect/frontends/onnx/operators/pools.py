@@ -1,0 +1,136 @@
+"""ONNX pooling.
+
+The dialect pools two axes. Windows are separable - a maximum or mean over a box is one over its sides in turn - so
+one axis becomes two with a unit axis, and three axes are pooled two at first and then the third.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops.broadcast import MultiplyOp, PowerOp
+from fuse_dialect.dialect.ops.elementwise import AbsOp
+from fuse_dialect.dialect.ops.pooling import AvgPool2dOp, GlobalAvgPool2dOp, GlobalMaxPool2dOp, MaxPool2dOp
+from fuse_dialect.dialect.ops.reduction import MaxOp, MeanOp
+from fuse_dialect.frontends.onnx.node import OnnxNode, UnsupportedFormError
+from fuse_dialect.frontends.onnx.operators.convolutions import padding, spatial_list
+from fuse_dialect.frontends.onnx.operators.layout import expand_dims, reshape, squeeze
+from fuse_dialect.frontends.onnx.operators.table import OperatorTable
+from fuse_dialect.frontends.onnx.values import Value
+
+OPERATORS = OperatorTable()
+
+
+@dataclass(frozen=True, slots=True)
+class _Windows:
+    """How windows move over the spatial axes."""
+
+    size: list[int]
+    strides: list[int]
+    pads: list[int]
+    """Before all axes, then after them."""
+    dilation: list[int]
+
+    def part(self, start: int, stop: int) -> "_Windows":
+        """The windows over some of the axes."""
+        count = len(self.size)
+        pads = [*self.pads[start:stop], *self.pads[count + start : count + stop]]
+        return _Windows(self.size[start:stop], self.strides[start:stop], pads, self.dilation[start:stop])
+
+    def before_unit(self) -> "_Windows":
+        """The windows over one axis and a unit axis before it."""
+        return _Windows([1, *self.size], [1, *self.strides], [0, self.pads[0], 0, self.pads[1]], [1, *self.dilation])
+
+
+def _windows(node: OnnxNode) -> _Windows:
+    x = node.operand(0)
+    size = node.integers("kernel_shape")
+    if node.rank(x) != len(size) + 2:
+        raise UnsupportedFormError(f"windows of {size} over {node.type_of(x)} are not supported")
+    strides = spatial_list(node, "strides", 1, len(size))
+    dilation = spatial_list(node, "dilations", 1, len(size))
+    return _Windows(size, strides, padding(node, x, size, strides, dilation), dilation)
+
+
+def _pool(node: OnnxNode, op: type[FuseOp], x: Value, windows: _Windows, *, ceil_mode: bool, **flags: bool) -> Value:
+    """Pool all spatial axes."""
+    spatial = len(windows.size)
+    if spatial == 1:
+        wide = _pool(node, op, expand_dims(node, x, [2]), windows.before_unit(), ceil_mode=ceil_mode, **flags)
+        return squeeze(node, wide, [2])
+    if spatial == 2:
+        return node.emit(
+            op,
+            x,
+            pool_size=windows.size,
+            strides=windows.strides,
+            padding=windows.pads,
+            dilation=windows.dilation,
+            ceil_mode=ceil_mode,
+            type=None,
+            **flags,
+        )
+    if spatial != 3:
+        raise UnsupportedFormError(f"pooling over {spatial} axes is not supported")
+    n, c, d, h, w = node.static_shape(x)
+    planes = _pool(node, op, reshape(node, x, [n, c * d, h, w]), windows.part(1, 3), ceil_mode=ceil_mode, **flags)
+    h, w = node.static_shape(planes)[2:]
+    columns = reshape(node, planes, [n * c, 1, d, h * w])
+    depth = windows.part(0, 1)
+    along = _Windows([*depth.size, 1], [*depth.strides, 1], [depth.pads[0], 0, depth.pads[1], 0], [*depth.dilation, 1])
+    pooled = _pool(node, op, columns, along, ceil_mode=ceil_mode, **flags)
+    return reshape(node, pooled, [n, c, node.static_shape(pooled)[2], h, w])
+
+
+@OPERATORS.operator("MaxPool")
+def import_max_pool(node: OnnxNode) -> Value:
+    """`max_pool2d`."""
+    node.reject_outputs(1, "the result 'Indices'")
+    return _pool(node, MaxPool2dOp, node.operand(0), _windows(node), ceil_mode=node.flag("ceil_mode"))
+
+
+@OPERATORS.operator("AveragePool")
+def import_average_pool(node: OnnxNode) -> Value:
+    """`avg_pool2d`."""
+    return _pool(
+        node,
+        AvgPool2dOp,
+        node.operand(0),
+        _windows(node),
+        ceil_mode=node.flag("ceil_mode"),
+        count_include_pad=node.flag("count_include_pad"),
+    )
+
+
+@OPERATORS.operator("LpPool")
+def import_lp_pool(node: OnnxNode) -> Value:
+    """The p-th root of the mean of |x|^p, times the number of elements of a window."""
+    x = node.operand(0)
+    if node.flag("ceil_mode"):
+        raise UnsupportedFormError("the attribute 'ceil_mode' is not supported")
+    windows, p = _windows(node), node.integer("p", 2)
+    powers = node.emit(PowerOp, node.emit(AbsOp, x), node.scalar(p, x))
+    mean = _pool(node, AvgPool2dOp, powers, windows, ceil_mode=False, count_include_pad=True)
+    total = node.emit(MultiplyOp, mean, node.scalar(math.prod(windows.size), x))
+    return node.emit(PowerOp, total, node.scalar(1 / p, x))
+
+
+@OPERATORS.operator("GlobalAveragePool")
+def import_global_average_pool(node: OnnxNode) -> Value:
+    """`global_avg_pool2d`, or a mean for other ranks."""
+    return _global_pool(node, GlobalAvgPool2dOp, MeanOp)
+
+
+@OPERATORS.operator("GlobalMaxPool")
+def import_global_max_pool(node: OnnxNode) -> Value:
+    """`global_max_pool2d`, or a maximum for other ranks."""
+    return _global_pool(node, GlobalMaxPool2dOp, MaxOp)
+
+
+def _global_pool(node: OnnxNode, pool: type[FuseOp], reduction: type[FuseOp]) -> Value:
+    x = node.operand(0)
+    if node.rank(x) == 4:
+        return node.emit(pool, x)
+    axes: Sequence[int] = range(2, node.rank(x))
+    return node.emit(reduction, x, axes=list(axes), keepdims=True)

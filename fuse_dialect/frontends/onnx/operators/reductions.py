@@ -1,0 +1,135 @@
+"""ONNX operators that reduce axes."""
+
+import math
+
+import numpy as np
+
+from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops.broadcast import AddOp, MultiplyOp, SubtractOp
+from fuse_dialect.dialect.ops.elementwise import AbsOp, ExpOp, LogOp, SqrtOp
+from fuse_dialect.dialect.ops.reduction import AllOp, AnyOp, ArgmaxOp, ArgminOp, MaxOp, MeanOp, MinOp, ProdOp, SumOp
+from fuse_dialect.dialect.types import normalize_axes
+from fuse_dialect.frontends.onnx.node import OnnxNode
+from fuse_dialect.frontends.onnx.operators.table import OperatorTable
+from fuse_dialect.frontends.onnx.values import Constant, Value
+
+OPERATORS = OperatorTable()
+
+_AXES_AS_OPERAND = 18
+"""Opset since which every reduction takes its axes as an operand; ReduceSum does since 13."""
+
+
+def _reduced_axes(node: OnnxNode) -> list[int] | None:
+    """The axes to reduce, counted from the front; `None` for a node that changes nothing but the elements."""
+    since = 13 if node.node.op_type == "ReduceSum" else _AXES_AS_OPERAND
+    axes = node.axes(1, since=since)
+    rank = node.rank(node.operand(0))
+    if not axes:
+        return None if node.flag("noop_with_empty_axes") else list(range(rank))
+    return list(normalize_axes(axes, rank))
+
+
+def _reduce(node: OnnxNode, op: type[FuseOp], x: Value) -> Value:
+    if (axes := _reduced_axes(node)) is None:
+        return x
+    return node.emit(op, x, axes=axes, keepdims=node.flag("keepdims", True))
+
+
+@OPERATORS.operator("ReduceSum")
+def import_sum(node: OnnxNode) -> Value:
+    """`sum`."""
+    return _reduce(node, SumOp, node.operand(0))
+
+
+@OPERATORS.operator("ReduceMean")
+def import_mean(node: OnnxNode) -> Value:
+    """`mean`."""
+    return _reduce(node, MeanOp, node.operand(0))
+
+
+@OPERATORS.operator("ReduceProd")
+def import_prod(node: OnnxNode) -> Value:
+    """`prod`."""
+    return _reduce(node, ProdOp, node.operand(0))
+
+
+@OPERATORS.operator("ReduceMax")
+def import_max(node: OnnxNode) -> Value:
+    """`max`; `any` for booleans."""
+    return _extremum(node, MaxOp, AnyOp, greatest=False)
+
+
+@OPERATORS.operator("ReduceMin")
+def import_min(node: OnnxNode) -> Value:
+    """`min`; `all` for booleans."""
+    return _extremum(node, MinOp, AllOp, greatest=True)
+
+
+def _extremum(node: OnnxNode, op: type[FuseOp], boolean: type[FuseOp], *, greatest: bool) -> Value:
+    """An extremum; over no elements it is the greatest or least number of the element type."""
+    x = node.operand(0)
+    dtype = node.dtype(x)
+    if dtype == np.bool_:
+        return _reduce(node, boolean, x)
+    if 0 not in (shape := node.shape(x)) or (axes := _reduced_axes(node)) is None:
+        return _reduce(node, op, x)
+    keep = node.flag("keepdims", True)
+    result = [1 if axis in axes else dim for axis, dim in enumerate(shape) if keep or axis not in axes]
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        neutral = limits.max if greatest else limits.min
+    else:
+        neutral = math.inf if greatest else -math.inf
+    return Constant(np.broadcast_to(np.array(neutral, dtype), result))
+
+
+@OPERATORS.operator("ReduceL1")
+def import_l1(node: OnnxNode) -> Value:
+    """The sum of absolute values."""
+    return _reduce(node, SumOp, node.emit(AbsOp, node.operand(0)))
+
+
+@OPERATORS.operator("ReduceL2")
+def import_l2(node: OnnxNode) -> Value:
+    """The square root of the sum of squares."""
+    x = node.operand(0)
+    return node.emit(SqrtOp, _reduce(node, SumOp, node.emit(MultiplyOp, x, x)))
+
+
+@OPERATORS.operator("ReduceSumSquare")
+def import_sum_square(node: OnnxNode) -> Value:
+    """The sum of squares."""
+    x = node.operand(0)
+    return _reduce(node, SumOp, node.emit(MultiplyOp, x, x))
+
+
+@OPERATORS.operator("ReduceLogSum")
+def import_log_sum(node: OnnxNode) -> Value:
+    """The logarithm of the sum."""
+    return node.emit(LogOp, _reduce(node, SumOp, node.operand(0)))
+
+
+@OPERATORS.operator("ReduceLogSumExp")
+def import_log_sum_exp(node: OnnxNode) -> Value:
+    """The logarithm of the sum of exponentials, the maximum taken out first so that none overflows."""
+    x = node.operand(0)
+    axes = _reduced_axes(node)
+    if axes is None or 0 in node.shape(x):
+        return node.emit(LogOp, _reduce(node, SumOp, node.emit(ExpOp, x)))
+    top = node.emit(MaxOp, x, axes=axes, keepdims=True)
+    total = _reduce(node, SumOp, node.emit(ExpOp, node.emit(SubtractOp, x, top)))
+    if not node.flag("keepdims", True):
+        top = node.emit(MaxOp, x, axes=axes, keepdims=False)
+    return node.emit(AddOp, node.emit(LogOp, total), top)
+
+
+@OPERATORS.operator("ArgMax", "ArgMin")
+def import_arg(node: OnnxNode) -> Value:
+    """`argmax` or `argmin`."""
+    return node.emit(
+        ArgmaxOp if node.node.op_type == "ArgMax" else ArgminOp,
+        node.operand(0),
+        axes=[node.integer("axis", 0)],
+        keepdims=node.flag("keepdims", True),
+        select_last_index=node.flag("select_last_index"),
+    )

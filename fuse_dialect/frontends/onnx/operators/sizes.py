@@ -1,0 +1,168 @@
+"""ONNX operators on integers that depend on dynamic dimensions: shape arithmetic, computed at import.
+
+`Shape` of `tensor<?x128x768xf32>` is known but for one element. These operators move or combine such elements; what
+they give is a constant again as soon as no unknown size is left in it.
+"""
+
+from collections.abc import Callable
+from typing import cast
+
+import numpy as np
+
+from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.frontends.onnx.node import OnnxNode
+from fuse_dialect.frontends.onnx.tensors import Array
+from fuse_dialect.frontends.onnx.values import (
+    ELEMENT_RULES,
+    Constant,
+    Element,
+    Size,
+    SizeVector,
+    Value,
+    elements_of,
+    settled,
+)
+
+_MAX_ELEMENTS = 1 << 12
+_INT64 = np.dtype(np.int64)
+
+
+def import_on_sizes(node: OnnxNode) -> Value | None:
+    """The result when an operand is a `SizeVector`; `None` for other nodes, or operators that use no elements.
+
+    Raises:
+        FuseError: The operator cannot be computed on sizes.
+    """
+    operands = [operand for operand in node.operands if operand is not None]
+    if not any(isinstance(operand, SizeVector) for operand in operands):
+        return None
+    known = all(isinstance(operand, Constant | SizeVector) for operand in operands)
+    rule = _RULES.get(node.node.op_type)
+    if rule is None or not known:
+        return None
+    if any(_size_of(operand) > _MAX_ELEMENTS for operand in operands):
+        raise FuseError(f"computes with more than {_MAX_ELEMENTS} sizes")
+    return rule(node)
+
+
+def _size_of(value: Value) -> int:
+    match value:
+        case Constant():
+            return value.array.size
+        case SizeVector():
+            return value.elements.size
+        case _:
+            return 0
+
+
+def _elements(node: OnnxNode, index: int) -> Array:
+    value = node.operand(index)
+    assert isinstance(value, Constant | SizeVector)
+    return elements_of(value)
+
+
+def _gather(node: OnnxNode) -> Value:
+    return settled(_objects(np.take(_elements(node, 0), node.constant(1), axis=node.integer("axis", 0))), _INT64)
+
+
+def _concat(node: OnnxNode) -> Value:
+    parts = [_elements(node, index) for index in range(node.operand_count)]
+    return settled(np.concatenate(parts, axis=node.integer("axis")), _INT64)
+
+
+def _slice(node: OnnxNode) -> Value:
+    x = _elements(node, 0)
+    if node.opset < 10:
+        starts, ends = node.integers("starts"), node.integers("ends")
+        axes = node.integers("axes") if node.has("axes") else list(range(len(starts)))
+        steps = [1] * len(starts)
+    else:
+        starts, ends = node.constant_ints(1), node.constant_ints(2)
+        axes = node.constant_ints(3) if node.optional(3) is not None else list(range(len(starts)))
+        steps = node.constant_ints(4) if node.optional(4) is not None else [1] * len(starts)
+    index = [slice(None)] * x.ndim
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        # An end of a backward slice that lies before the first element keeps it.
+        index[axis] = slice(start, None if step < 0 and end < -x.shape[axis] else end, step)
+    return settled(x[tuple(index)], _INT64)
+
+
+def _unsqueeze(node: OnnxNode) -> Value:
+    axes = node.axes(1, since=13)
+    if axes is None:
+        raise FuseError("expects attribute 'axes'")
+    return settled(np.expand_dims(_elements(node, 0), tuple(axes)), _INT64)
+
+
+def _squeeze(node: OnnxNode) -> Value:
+    axes = node.axes(1, since=13)
+    return settled(_objects(np.squeeze(_elements(node, 0), None if axes is None else tuple(axes))), _INT64)
+
+
+def _reshape(node: OnnxNode) -> Value:
+    return settled(_elements(node, 0).reshape(node.constant_ints(1)), _INT64)
+
+
+def _cast(node: OnnxNode) -> Value:
+    # To INT32 or INT64; another type has no place for sizes.
+    if node.integer("to") not in (6, 7):
+        raise FuseError("computes with a dynamic dimension as data")
+    return settled(_elements(node, 0), _INT64)
+
+
+def _same(node: OnnxNode) -> Value:
+    return node.operand(0)
+
+
+def _elementwise(node: OnnxNode) -> Value:
+    rule = ELEMENT_RULES[node.node.op_type]
+    boolean = node.node.op_type == "Equal"
+    lhs, rhs = np.broadcast_arrays(_elements(node, 0), _elements(node, 1))
+    result = np.empty(lhs.shape, object)
+    for position in np.ndindex(lhs.shape):
+        try:
+            result[position] = rule(cast(Element, lhs[position]), cast(Element, rhs[position]))
+        except (ValueError, ZeroDivisionError) as error:
+            raise FuseError(str(error)) from error
+    return settled(result, np.dtype(np.bool_) if boolean else _INT64)
+
+
+def _where(node: OnnxNode) -> Value:
+    condition, lhs, rhs = np.broadcast_arrays(node.constant(0), _elements(node, 1), _elements(node, 2))
+    return settled(_objects(np.where(condition, lhs, rhs)), _INT64)
+
+
+def _product(node: OnnxNode) -> Value:
+    result: int | Size = 1
+    for element in _elements(node, 0).flat:
+        product = ELEMENT_RULES["Mul"](result, element)
+        result = product
+    return settled(np.array(result if node.flag("keepdims", True) is False else [result], object), _INT64)
+
+
+def _objects(value: object) -> Array:
+    """An array of objects, also for the single object that NumPy gives for rank 0."""
+    if isinstance(value, np.ndarray):
+        return cast(Array, value)
+    array = np.empty((), object)
+    array[()] = value
+    return array
+
+
+_RULES: dict[str, Callable[[OnnxNode], Value]] = {
+    "Gather": _gather,
+    "Concat": _concat,
+    "Slice": _slice,
+    "Unsqueeze": _unsqueeze,
+    "Squeeze": _squeeze,
+    "Reshape": _reshape,
+    "Cast": _cast,
+    "Identity": _same,
+    "Add": _elementwise,
+    "Sub": _elementwise,
+    "Mul": _elementwise,
+    "Div": _elementwise,
+    "Equal": _elementwise,
+    "Where": _where,
+    "ReduceProd": _product,
+}

@@ -1,0 +1,192 @@
+"""ONNX models in: every node becomes ops of the dialect `fuse`, initializers become constants.
+
+1. Models are untrusted: whatever is wrong with one is a `FuseError` that names the file and the node.
+2. Functions are inlined and symbolic shapes inferred by the libraries `onnx` and `onnx_ir`; an operator that the table
+   lacks but ONNX defines by other operators is expanded into them.
+3. Operators come from the table `onnx_operators`; all that are missing are named in one error.
+4. Ops on constants and on static shapes are computed at import, see `onnx_builder`.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+import onnx
+import onnx.inliner
+import onnx_ir as ir
+from onnx_ir.passes.common import InlinePass, ShapeInferencePass
+from xdsl.dialects.builtin import ModuleOp
+
+from fuse_dialect.diagnostics import FuseError, SourceLocation
+from fuse_dialect.frontends.onnx.graph import import_graph
+from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
+from fuse_dialect.frontends.onnx.support import check_support, is_default_domain, needs_expansion
+from fuse_dialect.frontends.onnx.tensors import confine_external_data
+
+T = TypeVar("T")
+Model: TypeAlias = onnx.ModelProto | ir.Model
+
+OLDEST_OPSET = 7
+"""Oldest version of ONNX's operator set that is read; the newest is the installed library's."""
+
+_MAX_EXPANSIONS = 4
+"""Definitions of operators that use operators defined by others again."""
+
+# onnx_ir reports failures of shape inference as log records with tracebacks; without a handler they go to stderr.
+logging.getLogger("onnx_ir").addHandler(logging.NullHandler())
+
+
+def load_onnx_module(path: str | Path, *, allow_unsupported: bool = False) -> ModuleOp:
+    """The module of a model file, with the model's graph as `func.func @main`.
+
+    Args:
+        path: An `.onnx` file; its external data is read from files in the same folder or below.
+        allow_unsupported: Import operators that the table lacks as unregistered ops `"onnx.Name"`.
+
+    Raises:
+        FuseError: The file cannot be read, is no valid model, or holds what cannot be imported.
+    """
+    path = Path(path)
+    try:
+        data = path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = (getattr(error, "strerror", None) or "not a file name").lower()
+        raise FuseError(f"cannot read the file: {reason}", SourceLocation(str(path))) from error
+    proto = _parse(data, str(path))
+    del data
+    return import_model(proto, file_name=str(path), folder=path.parent, allow_unsupported=allow_unsupported)
+
+
+def _parse(data: bytes, file_name: str) -> onnx.ModelProto:
+    proto = onnx.ModelProto()
+    try:
+        proto.ParseFromString(data)
+    except Exception as error:
+        # protobuf raises its own DecodeError, or a warning as an error, depending on its implementation.
+        raise FuseError("the file is not an ONNX model", SourceLocation(file_name)) from error
+    if not proto.HasField("graph") or not proto.opset_import:
+        raise FuseError("the file is not an ONNX model: it has no graph or no opset", SourceLocation(file_name))
+    return proto
+
+
+def import_model(
+    model: Model, *, file_name: str = "<model>", folder: Path | None = None, allow_unsupported: bool = False
+) -> ModuleOp:
+    """The module of a model in memory, with the model's graph as `func.func @main`.
+
+    Args:
+        model: The model; an `onnx_ir.Model` is changed in place, and its operators are not expanded.
+        file_name: Name for error messages.
+        folder: Where external data may lie; without one there must not be any.
+        allow_unsupported: Import operators that the table lacks as unregistered ops `"onnx.Name"`.
+
+    Raises:
+        FuseError: The model is not valid, or holds what cannot be imported.
+    """
+    try:
+        prepared = _guarded(lambda: _prepare(model, folder), "reading of the model")
+        check_support(prepared, allow_unsupported=allow_unsupported)
+        if allow_unsupported or _has_dynamic_input(prepared):
+            _guarded(lambda: ShapeInferencePass(check_type=False, strict_mode=False)(prepared), "shape inference")
+        return _guarded(lambda: import_graph(prepared, allow_unsupported=allow_unsupported), "import of the graph")
+    except FuseError as error:
+        if error.location is None:
+            error.location = SourceLocation(file_name)
+        raise
+
+
+def _prepare(model: Model, folder: Path | None) -> ir.Model:
+    """The model in `onnx_ir`'s form, with functions inlined, in topological order."""
+    if isinstance(model, onnx.ModelProto):
+        _check_names(model.graph)
+        model = ir_model(_expanded(model))
+    _check_opset(model)
+    confine_external_data(model, folder)
+    if model.functions:
+        _guarded(lambda: InlinePass()(model), "inlining of functions")
+    try:
+        model.graph.sort()
+    except ValueError as error:
+        raise FuseError("the graph has a cycle: a node uses a value that depends on its own result") from error
+    return model
+
+
+def ir_model(proto: onnx.ModelProto) -> ir.Model:
+    """The model in `onnx_ir`'s form.
+
+    Raises:
+        FuseError: It is not valid.
+    """
+    return _guarded(lambda: ir.from_proto(proto), "reading of the graph")
+
+
+def _expanded(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with those operators expanded that the table lacks and ONNX defines by other operators."""
+    versions = {entry.domain: entry.version for entry in proto.opset_import}
+    version = versions.get("", versions.get("ai.onnx", 0))
+    for _ in range(_MAX_EXPANSIONS):
+        names = dict.fromkeys(node.op_type for node in proto.graph.node if is_default_domain(node.domain))
+        wanted = [("", name) for name in names if name not in ONNX_OPERATORS and needs_expansion(name, version)]
+        if not wanted:
+            break
+        try:
+            proto = onnx.inliner.inline_selected_functions(proto, wanted, inline_schema_functions=True)
+        except Exception:
+            # The library fails in many ways on invalid models. The operators stay, and are reported as unsupported.
+            break
+    return proto
+
+
+def _check_names(graph: onnx.GraphProto) -> None:
+    """Reject a graph in which a name stands for two values, or is no text."""
+    if not all(isinstance(word, str) for word in _words(graph)):
+        raise FuseError("a name in the graph is not UTF-8 text")
+    inputs = [value.name for value in graph.input]
+    initializers = [tensor.name for tensor in graph.initializer]
+    results = [name for node in graph.node for name in node.output if name]
+    for kind, names, others in (
+        ("input", inputs, set[str]()),
+        ("initializer", initializers, set[str]()),
+        ("result", results, {*inputs, *initializers}),
+    ):
+        seen = others
+        for name in names:
+            if name in seen:
+                raise FuseError(f"the graph defines the value '{name}' twice, the second time as {kind}")
+            seen.add(name)
+
+
+def _words(graph: onnx.GraphProto) -> Iterator[object]:
+    """The names in the nodes; protobuf gives bytes where a string field does not hold UTF-8."""
+    for node in graph.node:
+        yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
+
+
+def _check_opset(model: ir.Model) -> None:
+    version = model.opset_imports.get("", model.opset_imports.get("ai.onnx"))
+    newest = onnx.defs.onnx_opset_version()
+    if version is not None and not OLDEST_OPSET <= version <= newest:
+        raise FuseError(
+            f"the model uses opset {version}; opsets {OLDEST_OPSET} to {newest} are supported",
+            hint="onnx.version_converter.convert_version converts models between opsets",
+        )
+
+
+def _has_dynamic_input(model: ir.Model) -> bool:
+    return any(value.shape is None or not value.shape.is_static() for value in model.graph.inputs)
+
+
+def _guarded(work: Callable[[], T], what: str) -> T:
+    """The result of library code; whatever it raises on an invalid model becomes a diagnosed error."""
+    try:
+        return work()
+    except FuseError:
+        raise
+    except Exception as error:
+        # onnx and onnx_ir raise a dozen unrelated types on models that are not valid; the innermost says most.
+        cause: BaseException = error
+        while cause.__cause__ is not None:
+            cause = cause.__cause__
+        message = (str(cause).strip().splitlines() or [type(cause).__name__])[0].rstrip(".")
+        raise FuseError(f"the model is not valid: {what} failed", notes=(message[:500],)) from error

@@ -1,0 +1,70 @@
+"""Which nodes of a model can be imported: all that cannot are named at once, before anything is imported."""
+
+from typing import Any
+
+import onnx
+import onnx_ir as ir
+
+from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
+
+_CONDITIONAL = "If"
+"""Imported when its condition is known; not in the table, since it imports nodes itself."""
+
+
+def is_default_domain(domain: str) -> bool:
+    """Whether the domain is ONNX's own."""
+    return domain in ("", "ai.onnx")
+
+
+def is_supported(node: ir.Node) -> bool:
+    """Whether the table has the node's operator."""
+    return is_default_domain(node.domain) and (node.op_type in ONNX_OPERATORS or node.op_type == _CONDITIONAL)
+
+
+def needs_expansion(name: str, version: int) -> bool:
+    """Whether ONNX defines an operator by other operators, at this opset."""
+    try:
+        schema: Any = onnx.defs.get_schema(name, version, "")
+    except onnx.defs.SchemaError:
+        return False
+    return bool(schema.has_function or schema.has_context_dependent_function)
+
+
+def opset_of(model: ir.Model, node: ir.Node) -> int:
+    """Version of the operator set of the node's domain; 0 when the model does not say."""
+    if is_default_domain(node.domain):
+        return model.opset_imports.get("", model.opset_imports.get("ai.onnx", 0))
+    return model.opset_imports.get(node.domain, 0)
+
+
+def check_support(model: ir.Model, *, allow_unsupported: bool) -> None:
+    """Reject a model with operators that cannot be imported.
+
+    Raises:
+        FuseError: With one note for each operator: name, domain, opset, number of nodes, the first node's name.
+    """
+    if allow_unsupported:
+        return
+    missing: dict[tuple[str, str], list[ir.Node]] = {}
+    for node in model.graph:
+        if not is_supported(node):
+            missing.setdefault((node.domain, node.op_type), []).append(node)
+    if not missing:
+        return
+    notes = [
+        f"'{name}' (domain '{domain or 'ai.onnx'}', opset {opset_of(model, nodes[0])}): "
+        f"{len(nodes)} {'node' if len(nodes) == 1 else 'nodes'}, first '{node_name(nodes[0])}'"
+        for (domain, name), nodes in missing.items()
+    ]
+    names = ", ".join(f"'{name}'" for _, name in missing)
+    raise FuseError(
+        f"the model uses operators that are not supported: {names}",
+        notes=tuple(notes),
+        hint="--allow-unsupported-onnx imports them as opaque operations",
+    )
+
+
+def node_name(node: ir.Node) -> str:
+    """The node's name, or that of its first result when it has none."""
+    return node.name or next((output.name for output in node.outputs if output.name), "") or "unnamed"

@@ -1,0 +1,73 @@
+"""Groups of nodes while fusion is going on: disjoint sets that remember what a kernel is made of."""
+
+from collections.abc import Iterator, Sequence
+
+from fuse_dialect.fusion.rules import kind_with_anchor
+from fuse_dialect.pattern_kind import PatternKind
+
+
+class GroupForest:
+    """Disjoint sets of nodes; the root of a group is the node that post-dominates all its members.
+
+    Entries of `size` and `kind` stay as they were once their node has joined another group. TVM reads such stale sizes
+    when it tests the depth limit, and so does `fusion_limits`.
+
+    Complexity: `find` and `merge` take O(log V) amortised time by path halving; a merge keeps the sink's root, since
+        the root has a meaning, so there is no union by size. Members of a group form a ring, and exchanging one link
+        of two rings joins them in O(1).
+    Source: R. E. Tarjan, J. van Leeuwen, "Worst-case analysis of set union algorithms", Journal of the ACM 31(2), 1984,
+        https://doi.org/10.1145/62.2160.
+
+    Example:
+        >>> from fuse_dialect.pattern_kind import PatternKind as Kind
+        >>> groups = GroupForest([Kind.OUT_EWISE_FUSABLE, Kind.ELEMWISE])
+        >>> groups.merge(0, 1)
+        >>> groups.find(0), groups.size[1], groups.kind[1].name, groups.anchor[1]
+        (1, 2, 'OUT_EWISE_FUSABLE', 0)
+    """
+
+    def __init__(self, kinds: Sequence[PatternKind]):
+        self.parent = list(range(len(kinds)))
+        self.size = [1] * len(kinds)
+        self.kind = list(kinds)
+        self.anchor = [i if kind is PatternKind.OUT_EWISE_FUSABLE else None for i, kind in enumerate(kinds)]
+        self.total_size = len(kinds)
+        """Sum of `size`, stale entries included."""
+        self._next = list(range(len(kinds)))
+
+    def find(self, node: int) -> int:
+        """Root of the group of `node`."""
+        parent = self.parent
+        while (above := parent[node]) != node:
+            parent[node] = parent[above]
+            node = above
+        return node
+
+    def roots(self) -> list[int]:
+        """Root of the group of every node; nodes only ever join groups with a larger root."""
+        roots = self.parent.copy()
+        for node in range(len(roots) - 1, -1, -1):
+            roots[node] = roots[roots[node]]
+        return roots
+
+    def merge(self, child: int, root: int) -> None:
+        """Make the group with root `child` part of the group with root `root`."""
+        self.parent[child] = root
+        size = self.size[child]
+        self.size[root] += size
+        self.total_size += size
+        anchor = self.anchor[child]
+        if anchor is not None:
+            assert self.anchor[root] is None, "a group never holds two anchors"
+            self.anchor[root] = anchor
+            self.kind[root] = kind_with_anchor(self.kind[child], self.kind[root])
+        links = self._next
+        links[child], links[root] = links[root], links[child]
+
+    def members(self, node: int) -> Iterator[int]:
+        """All nodes of the group of `node`, which comes first, in no useful order."""
+        yield node
+        member = self._next[node]
+        while member != node:
+            yield member
+            member = self._next[member]

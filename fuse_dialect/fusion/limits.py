@@ -1,0 +1,152 @@
+"""Limits on the size of a group: how many nodes a merge may count, and how many arguments the kernel may take."""
+
+from heapq import heappop, heappush
+
+from fuse_dialect.fusion.forward_graph import ForwardGraph
+from fuse_dialect.fusion.group_forest import GroupForest
+from fuse_dialect.fusion.post_dominators import PostDominatorTree
+
+
+class DepthLimit:
+    """Keeps merges from counting more than `limit` nodes.
+
+    The count is the size of the sink's group plus the sizes recorded at the source and at every node between, each with
+    the size it had when it last was the root of a group. Nodes whose group the sink's group has absorbed are counted
+    again: that is TVM's definition.
+
+    No sum over a set of reachable nodes is known to be computable in near-linear time for all sources together, hence:
+
+    1. The sum over all nodes is an upper bound, known at no cost.
+    2. The nodes on a vertical path of the post-dominator tree from a user up to the sink are all between, and the
+       regions between each of them and its own ipdom are disjoint, since they are disjoint intervals of the order. So
+       the numbers of nodes that these regions have at least add up to a lower bound, found in one pass for all.
+    3. Between the two the nodes are counted, up to the limit.
+
+    Complexity: O(V + E) once, and then O(1) where the bounds decide or the sink is the only user; otherwise
+        O(min(`limit`, nodes between)) nodes are visited, since each counts at least 1.
+    Source: TVM `GraphPartitioner::CountFusedNodesWithNewChild`, src/relay/analysis/graph_partitioner.cc (v0.18).
+    """
+
+    def __init__(self, graph: ForwardGraph, tree: PostDominatorTree, groups: GroupForest, limit: int):
+        self.limit = limit
+        self._graph = graph
+        self._tree = tree
+        self._groups = groups
+        self._least_between: list[int] | None = None
+
+    def exceeded_by(self, source: int, sink: int, target: int) -> int | None:
+        """A lower bound of TVM's count that proves a merge to exceed the limit, or `None` if it keeps to the limit.
+
+        `target` is the root of the group of `sink`.
+        """
+        groups, limit = self._groups, self.limit
+        size, users = groups.size, self._graph.users
+        count = size[target] + size[source]
+        if len(users[source]) == 1 or groups.total_size <= limit:
+            return count if count > limit else None
+        if self._least_between is None:
+            self._least_between = _least_nodes_between(self._graph, self._tree)
+        if count + self._least_between[source] > limit:
+            return count + self._least_between[source]
+        seen = {source, sink}
+        pending = [source]
+        while pending:
+            for user, _ in users[pending.pop()]:
+                if user not in seen:
+                    seen.add(user)
+                    pending.append(user)
+                    count += size[user]
+                    if count > limit:
+                        return count
+        return None
+
+
+def _least_nodes_between(graph: ForwardGraph, tree: PostDominatorTree) -> list[int]:
+    """For each node a number of nodes that certainly stand between it and its ipdom."""
+    least = [0] * len(graph)
+    above = [0] * len(graph)
+    """For each node the sum of 1 + `least` over itself and its ancestors, the root of the tree excluded."""
+    for node in range(len(graph) - 1, -1, -1):
+        ipdom = tree.parent[node]
+        if ipdom is not None:
+            if len(graph.users[node]) > 1:
+                least[node] = max(above[user] for user, _ in graph.users[node]) - above[ipdom]
+            above[node] = above[ipdom] + 1 + least[node]
+    return least
+
+
+class ArgumentLimit:
+    """Keeps groups of several nodes from taking more than `limit` arguments.
+
+    The arguments of a group are the distinct values that its members read and none of them produces, and the values
+    that its root defines; each costs its weight. No other value of a group is ever used outside, because its root
+    post-dominates its members. The count of a merge is exact, whatever else is merged before or after, so
+    the limit holds for the final groups, and a limit that no merge exceeds changes nothing.
+
+    The groups between source and sink are visited from the first root to the last. Whoever produces a value that a
+    group reads has a smaller root, so it is known at once whether the value comes from inside, and a count stops at the
+    first value beyond the limit.
+
+    Differs from TVM: `max_function_args` there postpones merges, may change the result when it does not bind, and can
+    abort the compiler.
+
+    Complexity: O((A + K) log K) per merge or refusal, for K groups between source and sink that read A values; all
+        groups that a merge has formed read at most `limit` values.
+    """
+
+    def __init__(self, graph: ForwardGraph, groups: GroupForest, limit: int):
+        self.limit = limit
+        self._graph = graph
+        self._groups = groups
+        self._producer: dict[int, int] = {}
+        for node, values in enumerate(graph.defines):
+            for value in values:
+                self._producer.setdefault(value, node)
+        self._outside = [
+            [value for value in dict.fromkeys(values) if self._producer.get(value) != node]
+            for node, values in enumerate(graph.reads or [()] * len(graph))
+        ]
+        """For the root of each group the values that it takes from outside."""
+
+    def admit(self, source: int, target: int) -> int | None:
+        """Count the arguments after merging `source` and all before its sink into the sink's group, of root `target`.
+
+        Returns:
+            A count that exceeds the limit, or `None`; then the caller has to carry out the merge.
+        """
+        groups, users = self._groups, self._graph.users
+        weight = self._weight_of_results(target)
+        if weight > self.limit:
+            return weight
+        arguments: dict[int, None] = {}
+        inside: set[int] = set()
+        queued = {source, target}
+        pending = [source]
+        while pending or target not in inside:
+            root = heappop(pending) if pending else target
+            inside.add(root)
+            for value in self._outside[root]:
+                if value not in arguments and not self._is_inside(value, inside):
+                    arguments[value] = None
+                    weight += self._weight(value)
+                    if weight > self.limit:
+                        return weight
+            if root != target:
+                for user in {groups.find(user) for user, _ in users[root]} - queued:
+                    queued.add(user)
+                    heappush(pending, user)
+        self._outside[target] = list(arguments)
+        return None
+
+    def _is_inside(self, value: int, inside: set[int]) -> bool:
+        """Whether a group whose root is in `inside` produces `value`."""
+        producer = self._producer.get(value)
+        return producer is not None and self._groups.find(producer) in inside
+
+    def _weight_of_results(self, root: int) -> int:
+        """What returning the results of a group with this root costs."""
+        return sum(self._weight(value) for value in self._graph.defines[root]) if self._graph.defines else 0
+
+    def _weight(self, value: int) -> int:
+        """What passing `value` costs."""
+        return self._graph.value_weights[value] if self._graph.value_weights else 1

@@ -1,0 +1,1 @@
+"""Accelerators as data: one file for each, a table of units, links and mapped operators."""

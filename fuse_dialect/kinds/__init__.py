@@ -1,0 +1,1 @@
+"""The pattern kind of any op of any dialect."""

@@ -1,0 +1,86 @@
+"""The pattern kind of any op of any dialect.
+
+The first of these that speaks decides:
+
+1. the discardable attribute `fuse.pattern_kind` on the op;
+2. the trait of its class;
+3. the tables of `foreign`, keyed by the op's name, whether or not its dialect is registered.
+
+An op of which none speaks is *unknown*: opaque, and possibly with effects, so it stays where it is. The tables do not
+speak of ops that may have effects all the same: those on buffers, those that give nothing, and those whose regions hold
+an op that may have effects.
+"""
+
+from functools import cache
+from typing import cast
+
+from xdsl.dialects.builtin import MemRefType, UnrankedMemRefType, UnregisteredOp
+from xdsl.ir import Operation
+from xdsl.traits import IsTerminator, is_side_effect_free
+
+from fuse_dialect.dialect.attributes import PATTERN_KIND_ATTRIBUTE, OpPatternKind, PatternKindAttr
+from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.kinds.foreign import HARMLESS_DIALECTS, HARMLESS_OPS, KIND_OF_DIALECT, KIND_OF_OP
+from fuse_dialect.pattern_kind import PatternKind
+
+_trait_kinds: dict[type[Operation], PatternKind | None] = {}
+"""What the trait of a class says, found once a class: looking through its traits costs as much as all the rest."""
+
+
+@cache
+def _is_unregistered(op_class: type[Operation]) -> bool:
+    """Whether the class stands for an op of an unregistered dialect; `isinstance` on xDSL's classes is slow."""
+    return issubclass(op_class, UnregisteredOp)
+
+
+def op_name(op: Operation) -> str:
+    """Name of the op as written in the IR, also for an op of an unregistered dialect."""
+    return cast(UnregisteredOp, op).op_name.data if _is_unregistered(type(op)) else op.name
+
+
+def kind_of(op: Operation) -> PatternKind | None:
+    """Pattern kind of the op, or `None` when it is unknown.
+
+    Raises:
+        OpError: The attribute `fuse.pattern_kind` is there but names no kind.
+    """
+    if op.attributes and (attribute := op.attributes.get(PATTERN_KIND_ATTRIBUTE)) is not None:
+        if isinstance(attribute, PatternKindAttr):
+            return attribute.kind
+        hint = "write #fuse.pattern_kind<injective>"
+        raise OpError(op, f"'{op_name(op)}' op attribute 'fuse.pattern_kind' is no pattern kind: {attribute}", hint)
+    cls = type(op)
+    if cls in _trait_kinds:
+        kind = _trait_kinds[cls]
+    else:
+        trait = cls.get_trait(OpPatternKind)
+        kind = _trait_kinds[cls] = None if trait is None else trait.kind
+    if kind is not None:
+        return kind
+    name = op_name(op)
+    rule = KIND_OF_OP.get(name)
+    if rule is None:
+        rule = KIND_OF_DIALECT.get(name.split(".", 1)[0])
+    if rule is None or _may_have_effects(op):
+        return None
+    return rule if isinstance(rule, PatternKind) else rule(op)
+
+
+def _may_have_effects(op: Operation) -> bool:
+    """Whether an op of the tables is one of the forms that may have effects."""
+    if not op.results or any(isinstance(value.type, MemRefType | UnrankedMemRefType) for value in op.operands):
+        return True
+    return any(not _is_harmless(inner) for region in op.regions for inner in region.walk())
+
+
+def _is_harmless(op: Operation) -> bool:
+    """Whether an op inside an op of the tables is known to have no effects."""
+    if op.next_op is None and op.has_trait(IsTerminator):
+        return True
+    name = op_name(op)
+    return (
+        is_side_effect_free(op)
+        or name.split(".", 1)[0] in HARMLESS_DIALECTS
+        or name in HARMLESS_OPS
+        or kind_of(op) is not None
+    )

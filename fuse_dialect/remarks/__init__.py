@@ -1,0 +1,1 @@
+"""Why was this not fused? The decisions of a plan in words."""

@@ -1,0 +1,1 @@
+"""How groups of ops become primitive functions and calls."""

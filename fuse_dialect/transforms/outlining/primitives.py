@@ -1,0 +1,122 @@
+"""The primitive functions of a module: unique names, and one function for each structure."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from io import StringIO
+
+from xdsl.dialects.builtin import StringAttr, SymbolRefAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.printer import Printer
+
+from fuse_dialect.analysis.block_graph import is_constant
+from fuse_dialect.kinds.kind_of import op_name
+from fuse_dialect.transforms.outlining.group import Group
+
+LONGEST_NAME = 80
+"""Characters of a primitive's name before its number; TVM caps its names too (`kMaxFuncNameLength`)."""
+
+
+@dataclass(slots=True)
+class Primitives:
+    """The primitive functions of one module: what exists, under which name, and with which structure."""
+
+    symbols: Block
+    """The body of the module."""
+    dedup: bool = True
+    _names: set[str] = field(default_factory=set)
+    _next_suffix: dict[str, int] = field(default_factory=dict)
+    _by_structure: dict[object, SymbolRefAttr] = field(default_factory=dict)
+    _numbers: dict[Attribute, int] = field(default_factory=dict)
+    _numbers_by_identity: dict[int, tuple[Attribute, int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for op in self.symbols.ops:
+            symbol = op.properties.get("sym_name") or op.attributes.get("sym_name")
+            if isinstance(symbol, StringAttr):
+                self._names.add(symbol.data)
+
+    def unique_name(self, ops: Iterable[Operation]) -> str:
+        """A new symbol `fused_<op>_<op>`; constants are not named."""
+        words = [_symbol_word(op_name(op)) for op in ops if not is_constant(op)]
+        base = "_".join(["fused", *words])
+        if len(base) > LONGEST_NAME:
+            kept = base[:LONGEST_NAME].rsplit("_", 1)[0]
+            base = f"{kept}_etc{len(words)}"
+        name = base
+        while name in self._names:
+            suffix = self._next_suffix.get(base, 0)
+            self._next_suffix[base] = suffix + 1
+            name = f"{base}_{suffix}"
+        self._names.add(name)
+        return name
+
+    def structure(self, group: Group) -> object:
+        """A key that is equal for groups of the same structure."""
+        reference = {id(value): index for index, value in enumerate(group.arguments)}
+        """Number of each value, by identity: xDSL's values have a slow hash."""
+        parts: list[object] = [tuple([self._number(value.type) for value in group.arguments])]
+        for op in (*group.embedded, *group.ops):
+            parts.append(op_name(op))
+            parts.append(tuple([reference[id(value)] for value in op.operands]))
+            parts.append(self._dictionary(op.attributes) if op.attributes else ())
+            parts.append(self._dictionary(op.properties) if op.properties else ())
+            if op.regions:
+                parts.append(_region_text(op, reference))
+            for result in op.results:
+                parts.append(self._number(result.type))
+                reference[id(result)] = len(reference)
+        parts.append(tuple([reference[id(value)] for value in group.results]))
+        return tuple(parts)
+
+    def _dictionary(self, items: Mapping[str, Attribute]) -> tuple[tuple[str, int], ...]:
+        return tuple(sorted((name, self._number(value)) for name, value in items.items()))
+
+    def _number(self, attribute: Attribute) -> int:
+        """Equal attributes have equal numbers; hashing an attribute is slow, so identical objects are met first."""
+        known = self._numbers_by_identity.get(id(attribute))
+        if known is None:
+            number = self._numbers.setdefault(attribute, len(self._numbers))
+            self._numbers_by_identity[id(attribute)] = known = (attribute, number)
+        return known[1]
+
+    def find(self, structure: object) -> SymbolRefAttr | None:
+        """The function that already has this structure, unless functions are not shared."""
+        return self._by_structure.get(structure) if self.dedup else None
+
+    def add(self, structure: object, name: str) -> SymbolRefAttr:
+        """Remember that the function `name` has this structure."""
+        symbol = SymbolRefAttr(name)
+        if self.dedup:
+            self._by_structure[structure] = symbol
+        return symbol
+
+
+@cache
+def _symbol_word(op_name: str) -> str:
+    """An op's name without its dialect, as part of a symbol: `conv2d`, `nn_conv2d`."""
+    word = op_name.split(".", 1)[-1]
+    return "".join(char if char.isalnum() or char == "_" else "_" for char in word)
+
+
+class _StructurePrinter(Printer):
+    """Prints values as numbers in the order of their first appearance, whatever their name hints are."""
+
+    def __init__(self, stream: StringIO, numbers: dict[int, int]):
+        super().__init__(stream, print_generic_format=True)
+        self.numbers = numbers
+
+    def print_ssa_value(self, value: SSAValue) -> str:
+        """Print the number of the value."""
+        name = f"%{self.numbers.setdefault(id(value), len(self.numbers))}"
+        self.print_string(name)
+        return name
+
+
+def _region_text(op: Operation, reference: Mapping[int, int]) -> str:
+    """The op's regions as text that does not depend on names."""
+    stream = StringIO()
+    printer = _StructurePrinter(stream, dict(reference))
+    for region in op.regions:
+        printer.print_region(region)
+    return stream.getvalue()

@@ -1,0 +1,77 @@
+"""How a constant factor is laid out for a micro-kernel: columns in panels. Pure data, and the NumPy that does it.
+
+A panel holds `width` neighbouring columns: for each point of the reduced axes, in order, one element of each column.
+Panels follow each other, for each point of the outer axes; columns beyond the last are 0.
+"""
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fuse_dialect.dialect.accumulation import widened
+
+_ALIGNMENT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Strided:
+    """One axis of a view of the array: its size, and the distance of neighbours in elements."""
+
+    size: int
+    stride: int
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """The layout that a kernel expects in place of a dense row-major array."""
+
+    element: str
+    """Element type of the panels; f16 and bf16 may be packed as f32."""
+    start: int
+    """Position of the first element in the array."""
+    outer: tuple[Strided, ...]
+    columns: Strided
+    reduced: tuple[Strided, ...]
+    width: int
+
+    @property
+    def depth(self) -> int:
+        """Points of the reduced axes."""
+        return prod(axis.size for axis in self.reduced)
+
+    @property
+    def size(self) -> int:
+        """Elements of all panels."""
+        return prod(axis.size for axis in self.outer) * self.panels * self.width * self.depth
+
+    @property
+    def panels(self) -> int:
+        """Panels for one point of the outer axes."""
+        return -(-self.columns.size // self.width)
+
+    def apply(self, array: NDArray[np.generic]) -> NDArray[np.generic]:
+        """The panels of an array, one after the other; the first begins at a multiple of 64 bytes."""
+        array = np.ascontiguousarray(array)
+        axes = (*self.outer, self.columns, *self.reduced)
+        view = np.lib.stride_tricks.as_strided(
+            array.reshape(-1)[self.start :],
+            [axis.size for axis in axes],
+            [axis.stride * array.itemsize for axis in axes],
+            writeable=False,
+        )
+        matrices = view.reshape(prod(axis.size for axis in self.outer), self.columns.size, self.depth)
+        if self.element == "f32":
+            matrices = widened(matrices)
+        packed = _aligned((len(matrices), self.panels, self.depth, self.width), matrices.dtype)
+        for panel in range(self.panels):
+            columns = matrices[:, panel * self.width : (panel + 1) * self.width]
+            packed[:, panel, :, : columns.shape[1]] = columns.swapaxes(1, 2)
+        return packed.reshape(-1)
+
+
+def _aligned(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> NDArray[np.generic]:
+    room = np.zeros(prod(shape) * dtype.itemsize + _ALIGNMENT, np.uint8)
+    first = -room.ctypes.data % _ALIGNMENT
+    return room[first : first + prod(shape) * dtype.itemsize].view(dtype).reshape(shape)

@@ -171,4 +171,3 @@ class Floats:
 
     def _call(self, name: str, *operands: Value) -> Value:
         return self.f.intrinsic(name, self.type, operands)
-

@@ -10,8 +10,8 @@
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
 
 from fuse_dialect.backends.llvm import integers, trigonometry, vector_math
 from fuse_dialect.backends.llvm.builder import Function
@@ -19,35 +19,55 @@ from fuse_dialect.backends.llvm.elements import narrowed, register_type, widened
 from fuse_dialect.backends.llvm.floats import Floats
 from fuse_dialect.backends.llvm.host import Host
 from fuse_dialect.backends.llvm.values import Type, Value, constant
-from fuse_dialect.kernels.program import Apply, Body, Index, Literal, Position, Read
+from fuse_dialect.kernels.program import Apply, Body, Extent, Guard, Index, Inside, Instruction, Literal, Position, Read
 
 
 class NoNativeForm(Exception):
     """A program holds something that has no native code; it runs by its NumPy meaning instead."""
 
 
+class Surroundings(Protocol):
+    """How a body gets at what is outside of it."""
+
+    def read(self, read: Read, values: Sequence[Value]) -> Value:
+        """An element of a buffer, in registers; `values` are those of the body so far, for computed indices."""
+        ...
+
+    def position(self, index: Index) -> Value:
+        """The value of an index, as i64."""
+        ...
+
+    def extent(self, size: str) -> Value:
+        """The value of a symbolic size, as i64."""
+        ...
+
+    def inside(self, guards: Sequence[Guard]) -> Value:
+        """Whether guards hold, as i1."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Scalars:
-    """Where a body is written, and how it gets at what is outside."""
+    """Where code is written, and for how many elements at once."""
 
     f: Function
     host: Host
     lanes: int
     """Elements at once; 0 for code on scalars."""
-    read: Callable[[Read, Sequence[Value]], Value]
-    """The value of a read, given the values of the body so far, for indices that are computed."""
-    position: Callable[[Index], Value]
-    """The value of an index, as i64."""
     fast_math: bool = False
     """Whether nan and infinities may be ignored."""
-    literals: dict[Literal, Value] = field(default_factory=dict[Literal, Value])
+
+    def wide(self, value: Value) -> Value:
+        """The value in every lane."""
+        return value if value.type.lanes == self.lanes else self.f.splat(value, self.lanes)
 
 
-def emit_body(scalars: Scalars, body: Body, first: Sequence[Value] = ()) -> list[Value]:
+def emit_body(scalars: Scalars, around: Surroundings, body: Body, first: Sequence[Value] = ()) -> list[Value]:
     """The values of a body's instructions.
 
     Args:
         scalars: Where it is written.
+        around: What is outside of it.
         body: The instructions.
         first: Values at the places before the first instruction: the combined value, for a stage's `finish`.
 
@@ -58,22 +78,46 @@ def emit_body(scalars: Scalars, body: Body, first: Sequence[Value] = ()) -> list
         NoNativeForm: There is no native code for a function or an element type.
     """
     values = list(first)
-    known: dict[int, Literal] = {}
+    items: list[Instruction | None] = [None] * len(values)
     for instruction in body:
-        match instruction:
-            case Literal():
-                known[len(values)] = instruction
-                value = constant(_type(instruction.element, scalars.lanes), instruction.value)
-            case Read():
-                value = scalars.read(instruction, values)
-            case Position():
-                value = _resized(scalars.f, scalars.position(instruction.index), instruction.element)
-            case Apply():
-                literals = [known.get(place) for place in instruction.operands]
-                operands = [values[place] for place in instruction.operands]
-                value = apply(scalars, instruction.function, operands, instruction.element, literals)
-        values.append(value)
+        values.append(scalars.wide(emit_instruction(scalars, around, instruction, values, items)))
+        items.append(instruction)
     return values
+
+
+def emit_instruction(
+    scalars: Scalars,
+    around: Surroundings,
+    instruction: Instruction,
+    values: Sequence[Value],
+    body: Sequence[Instruction | None],
+) -> Value:
+    """The value of one instruction.
+
+    Args:
+        scalars: Where it is written.
+        around: What is outside of the body.
+        instruction: The instruction.
+        values: Values of the instruction's operands, by place.
+        body: The instructions by place; `None` for a combined value.
+    """
+    f = scalars.f
+    match instruction:
+        case Literal():
+            return constant(_type(instruction.element, scalars.lanes), instruction.value)
+        case Read():
+            return around.read(instruction, values)
+        case Position():
+            return _resized(f, around.position(instruction.index), instruction.element)
+        case Extent():
+            return _resized(f, around.extent(instruction.size), instruction.element)
+        case Inside():
+            return around.inside(instruction.guards)
+        case Apply():
+            sources = [body[place] for place in instruction.operands]
+            literals = [source if isinstance(source, Literal) else None for source in sources]
+            operands = [scalars.wide(values[place]) for place in instruction.operands]
+            return apply(scalars, instruction.function, operands, instruction.element, literals)
 
 
 def apply(
@@ -114,9 +158,7 @@ def apply(
     return narrowed(f, _FLOAT_FUNCTIONS[name](Floats(f, wide[0].type, scalars.host), *wide), result)
 
 
-def extreme(
-    scalars: Scalars, greater: bool, lhs: Value, rhs: Value, literals: Sequence[Literal | None] = ()
-) -> Value:
+def extreme(scalars: Scalars, greater: bool, lhs: Value, rhs: Value, literals: Sequence[Literal | None] = ()) -> Value:
     """The greater (or smaller) of two f32 or f64; nan when one is nan.
 
     One instruction of x86 does it if one operand is known not to be nan, and all of them if `fast_math`.
@@ -143,6 +185,8 @@ def _resized(f: Function, value: Value, element: str) -> Value:
     type = _type(element, value.type.lanes)
     if type.is_float:
         return narrowed(f, f.cast("sitofp", value, type.of("double")), type)
+    if type.bits == 1:
+        return f.compare("ne", value, constant(value.type, 0))
     return f.cast("trunc" if type.bits < 64 else "sext", value, type)
 
 
@@ -274,6 +318,14 @@ _FLOAT_FUNCTIONS: dict[str, Callable[..., Value]] = {
     "math.atan": trigonometry.atan,
 }
 FUNCTIONS = frozenset(
-    {*_INTEGER_FUNCTIONS, *_CONVERSIONS, *_FLOAT_FUNCTIONS, "arith.cmpi", "arith.cmpf", "arith.maximumf", "arith.minimumf"}
+    {
+        *_INTEGER_FUNCTIONS,
+        *_CONVERSIONS,
+        *_FLOAT_FUNCTIONS,
+        "arith.cmpi",
+        "arith.cmpf",
+        "arith.maximumf",
+        "arith.minimumf",
+    }
 )
 """Every function that has native code."""

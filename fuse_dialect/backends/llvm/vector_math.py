@@ -213,9 +213,7 @@ def tanh(m: Floats, x: Value) -> Value:
     limit = 7.90531110763549805
     clamped = m.at_least(m.at_most(x, limit), -limit)
     square = m.mul(clamped, clamped)
-    quotient = m.div(
-        m.mul(clamped, m.polynomial(square, _TANH_NUMERATOR)), m.polynomial(square, _TANH_DENOMINATOR)
-    )
+    quotient = m.div(m.mul(clamped, m.polynomial(square, _TANH_NUMERATOR)), m.polynomial(square, _TANH_DENOMINATOR))
     return m.choose(m.is_("olt", m.abs(x), 0.0004), x, quotient)
 
 

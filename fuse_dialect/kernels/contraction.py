@@ -128,12 +128,27 @@ def _recognised(program: LoopProgram, stage: Stage) -> Contraction | None:
         if not each.is_reduced:
             parts[axis in rows.axes, axis in columns.axes].append(axis)
     outer = sorted(parts[True, True] + parts[False, False])
-    reduced = tuple(axis for axis, each in enumerate(stage.axes) if each.is_reduced)
+    reduced = [axis for axis, each in enumerate(stage.axes) if each.is_reduced]
+    along = _main_place(program, rows, len(stage.axes)) or _main_place(program, columns, len(stage.axes))
+    if along is not None:  # products of neighbours in memory follow each other
+        reduced.sort(key=lambda axis: -_rank(along.strides[axis]))
 
     def by_stride(axes: list[int]) -> tuple[int, ...]:
         return tuple(sorted(axes, key=lambda axis: -_rank(place.strides[axis])))
 
-    return Contraction(stage, rows, columns, tuple(outer), by_stride(parts[True, False]), by_stride(parts[False, True]), reduced)
+    return Contraction(
+        stage, rows, columns, tuple(outer), by_stride(parts[True, False]), by_stride(parts[False, True]), tuple(reduced)
+    )
+
+
+def _main_place(program: LoopProgram, factor: Factor, rank: int) -> FlatPlace | None:
+    """The place of the read that depends on the most axes; `None` if it is not flat."""
+    shapes = shapes_of(program)
+    reads = [instruction for instruction in factor.body if isinstance(instruction, Read)]
+    if not reads:
+        return None
+    main = max(reads, key=lambda read: len({axis for index in indices_of((read,)) for axis in axes_of(index)}))
+    return flat_place(main.indices, shapes[main.buffer], rank)
 
 
 def _rank(stride: Count) -> int:

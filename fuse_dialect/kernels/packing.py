@@ -11,6 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fuse_dialect.dialect.accumulation import widened
+from fuse_dialect.kernels.access import flat_place
+from fuse_dialect.kernels.contraction import Contraction, shapes_of
+from fuse_dialect.kernels.program import LoopProgram
 
 _ALIGNMENT = 64
 
@@ -75,3 +78,42 @@ def _aligned(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> NDArray[np.
     room = np.zeros(prod(shape) * dtype.itemsize + _ALIGNMENT, np.uint8)
     first = -room.ctypes.data % _ALIGNMENT
     return room[first : first + prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
+
+
+def packing_of(program: LoopProgram, contraction: Contraction, constants: frozenset[str], width: int) -> Packing | None:
+    """The layout of the columns factor, if it is constant and can be packed.
+
+    Args:
+        program: What the contraction is from.
+        contraction: Its reduced axes are packed in their order.
+        constants: Names of buffers whose values are known.
+        width: Columns of a panel.
+    """
+    read = contraction.columns.constant_read
+    if read is None or read.buffer not in constants:
+        return None
+    stage = contraction.stage
+    place = flat_place(read.indices, shapes_of(program)[read.buffer], len(stage.axes))
+    if place is None or place.constant.number is None:
+        return None
+
+    def strided(axis: int) -> Strided:
+        return Strided(_known(stage.axes[axis].size), _known(place.strides[axis].number))
+
+    axes = (*contraction.outer, *contraction.column_axes, *contraction.reduced)
+    if any(isinstance(stage.axes[axis].size, str) for axis in axes if axis in contraction.columns.axes):
+        return None
+    outer = tuple(axis for axis in contraction.outer if axis in contraction.columns.axes)
+    return Packing(
+        contraction.element,
+        place.constant.number,
+        tuple(map(strided, outer)),
+        strided(contraction.column_axes[-1]),
+        tuple(map(strided, contraction.reduced)),
+        width,
+    )
+
+
+def _known(size: int | str | None) -> int:
+    assert isinstance(size, int), "constant arrays have known sizes"
+    return size

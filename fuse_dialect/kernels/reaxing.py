@@ -28,8 +28,8 @@ def with_axes(stage: Stage, axes: Sequence[Axis], values: Sequence[Index]) -> St
     return replace(
         stage,
         axes=tuple(axes),
-        body=tuple(_changed(instruction, changed) for instruction in stage.body),
-        finish=tuple(_changed(instruction, changed) for instruction in stage.finish),
+        body=tuple(with_indices(instruction, changed) for instruction in stage.body),
+        finish=tuple(with_indices(instruction, changed) for instruction in stage.finish),
         store=tuple(map(changed, store)),
     )
 
@@ -105,7 +105,8 @@ def _division(stage: Stage) -> tuple[int, int] | None:
     return None
 
 
-def _changed(instruction: Instruction, changed: Callable[[Index], Index]) -> Instruction:
+def with_indices(instruction: Instruction, changed: Callable[[Index], Index]) -> Instruction:
+    """The instruction with changed indices, those of its guards too."""
     match instruction:
         case Read(_, indices, _, guards):
             moved = tuple(changed(index) if isinstance(index, Index) else index for index in indices)

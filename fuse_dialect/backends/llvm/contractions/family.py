@@ -3,9 +3,12 @@
 from dataclasses import dataclass, field
 
 from fuse_dialect.backends.llvm.builder import Function, Module
-from fuse_dialect.backends.llvm.contractions.gemm import matrices_of, write_gemm
+from fuse_dialect.backends.llvm.contractions.convolution import ConvolutionPlan, convolution_plan, write_convolution
+from fuse_dialect.backends.llvm.contractions.gemm import Matrices, matrices_of, write_gemm
+from fuse_dialect.backends.llvm.contractions.operands import unit_axis
 from fuse_dialect.backends.llvm.host import Host
-from fuse_dialect.kernels.contraction import as_matrices, contraction_of
+from fuse_dialect.kernels.contraction import Contraction, as_matrices, contraction_of
+from fuse_dialect.kernels.convolution import Convolution, convolution_of
 from fuse_dialect.kernels.packing import Packing
 from fuse_dialect.kernels.program import LoopProgram, Role
 
@@ -41,12 +44,37 @@ def write_contraction(
         return None
     arguments = [buffer.name for buffer in program.buffers if buffer.role is Role.ARGUMENT]
     names = frozenset(arguments[position] for position in constants)
-    matrices = matrices_of(program, as_matrices(program, contraction), host, names)
-    if matrices is None:
+    plan = _plan(program, contraction, host, names)
+    if plan is None:
         return None
-    write_gemm(module, f.name, matrices, f)
-    read = matrices.contraction.columns.constant_read
-    packings = {}
-    if matrices.packing is not None and read is not None:
-        packings = {arguments.index(read.buffer): matrices.packing}
-    return Written(matrices.workspace_bytes, packings)
+    if isinstance(plan, ConvolutionPlan):
+        write_convolution(module, plan, f)
+    else:
+        write_gemm(module, plan, f)
+    read = plan.contraction.columns.constant_read
+    packings: dict[int, Packing] = {}
+    if plan.packing is not None and read is not None:
+        packings[arguments.index(read.buffer)] = plan.packing
+    return Written(plan.workspace_bytes, packings)
+
+
+def _plan(
+    program: LoopProgram, contraction: Contraction, host: Host, constants: frozenset[str]
+) -> Matrices | ConvolutionPlan | None:
+    """Matrices if rows merge and lie at equal distances, else a convolution if its channels lie side by side."""
+    matrices = matrices_of(program, as_matrices(program, contraction), host, constants)
+    if matrices is not None and matrices.is_plain:
+        return matrices
+    convolution = convolution_of(program, contraction)
+    if convolution is not None and _has_strips(program, convolution):
+        plan = convolution_plan(program, convolution, host, constants)
+        if plan is not None:
+            return plan
+    return matrices
+
+
+def _has_strips(program: LoopProgram, convolution: Convolution) -> bool:
+    """Whether rows of input positions lie side by side in memory, so that strips are copied fast."""
+    axis = convolution.innermost
+    axis = len(convolution.contraction.stage.axes) + 1 if axis is None else axis
+    return unit_axis(program, convolution.by_position, len(convolution.contraction.stage.axes) + 2) == axis

@@ -12,16 +12,15 @@ from math import prod
 
 from fuse_dialect.backends.llvm.builder import Function, Module
 from fuse_dialect.backends.llvm.contractions import schedule
-from fuse_dialect.backends.llvm.contractions.frame import Frame
-from fuse_dialect.backends.llvm.contractions.operands import Copies
+from fuse_dialect.backends.llvm.contractions.blocks import Blocks
 from fuse_dialect.backends.llvm.contractions.tile import Shape, TileCall, Tiles, Walk
-from fuse_dialect.backends.llvm.elements import element_bytes, memory_type, register_type
+from fuse_dialect.backends.llvm.elements import element_bytes, memory_type
 from fuse_dialect.backends.llvm.host import Host
 from fuse_dialect.backends.llvm.values import I1, Value, constant
 from fuse_dialect.kernels.access import FlatPlace, flat_place
 from fuse_dialect.kernels.contraction import Contraction, shapes_of, store_place
-from fuse_dialect.kernels.packing import Packing, Strided
-from fuse_dialect.kernels.program import LoopProgram
+from fuse_dialect.kernels.packing import Packing, packing_of
+from fuse_dialect.kernels.program import LoopProgram, Read
 
 _WORTH_COPYING = 96
 """Columns for which a row is copied rather than read where it collides with its neighbours."""
@@ -46,6 +45,11 @@ class Matrices:
     """Points of the last reduced axis in a block; `None` if all."""
 
     @property
+    def vectors(self) -> int:
+        """Vectors of a panel."""
+        return self.tile.vectors
+
+    @property
     def width(self) -> int:
         """Columns of a panel."""
         return self.tile.vectors * self.lanes
@@ -60,6 +64,15 @@ class Matrices:
     def columns(self) -> int | None:
         """Number of columns; `None` if it is not known."""
         return _known(self.contraction.stage.axes[self.contraction.column_axes[-1]].size)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether rows lie at equal distances: nothing is padded, and no two axes are merged that are apart."""
+        shapes, rank = shapes_of(self.program), len(self.contraction.stage.axes)
+        reads = [each for each in self.contraction.rows.body if isinstance(each, Read)]
+        return all(
+            not read.guards and flat_place(read.indices, shapes[read.buffer], rank) is not None for read in reads
+        )
 
     @property
     def bytes(self) -> int:
@@ -111,10 +124,6 @@ class Matrices:
             panels = min(panels, -(-self.columns // self.width))
         return (self.rows_room + panels * self.width * (self.depth or 4096)) * self.bytes
 
-    def packed_outer(self) -> tuple[int, ...]:
-        """The outer axes on which packed columns depend."""
-        return tuple(axis for axis in self.contraction.outer if axis in self.contraction.columns.axes)
-
     def walk(self) -> Walk:
         """How micro-kernels get at elements of the rows factor."""
         reduced = self.contraction.reduced
@@ -163,42 +172,12 @@ def matrices_of(
     block = depth
     if len(sizes) == 1 and kinds[stage.buffer] == contraction.element:
         block = schedule.depth_block(depth, width, element, tiles)
-    packing = _packing(program, contraction, constants, width)
+    packing = packing_of(program, contraction, constants, width)
     direct = _direct_place(program, contraction, tile.rows, columns)
-    return Matrices(
-        program, contraction, host, tile, lanes, direct, packing, depth, None if block == depth else block
-    )
+    return Matrices(program, contraction, host, tile, lanes, direct, packing, depth, None if block == depth else block)
 
 
-def _packing(
-    program: LoopProgram, contraction: Contraction, constants: frozenset[str], width: int
-) -> Packing | None:
-    """The layout of the columns factor, if it is constant and can be packed."""
-    read = contraction.columns.constant_read
-    if read is None or read.buffer not in constants:
-        return None
-    stage = contraction.stage
-    place = flat_place(read.indices, shapes_of(program)[read.buffer], len(stage.axes))
-    if place is None or place.constant.number is None:
-        return None
-
-    def strided(axis: int) -> Strided:
-        return Strided(_number(_known(stage.axes[axis].size)), _number(place.strides[axis].number))
-
-    outer = tuple(axis for axis in contraction.outer if axis in contraction.columns.axes)
-    return Packing(
-        contraction.element,
-        place.constant.number,
-        tuple(map(strided, outer)),
-        strided(contraction.column_axes[-1]),
-        tuple(map(strided, contraction.reduced)),
-        width,
-    )
-
-
-def _direct_place(
-    program: LoopProgram, contraction: Contraction, rows: int, columns: int | None
-) -> FlatPlace | None:
+def _direct_place(program: LoopProgram, contraction: Contraction, rows: int, columns: int | None) -> FlatPlace | None:
     """Where the rows factor lies, if micro-kernels should read it there."""
     read, stage = contraction.rows.read, contraction.stage
     if read is None or read.guards:
@@ -220,65 +199,37 @@ def _direct_place(
     return place
 
 
-class _Gemm:
+class _Gemm(Blocks):
     """Writes the kernel."""
 
-    def __init__(self, module: Module, name: str, matrices: Matrices, f: Function):
-        self.m, self.f = matrices, f
-        self.slots, self.part, self.parts = f.parameters
-        self.frame = Frame(f, matrices.program, self.slots, matrices.host)
+    def __init__(self, module: Module, matrices: Matrices, f: Function):
+        super().__init__(module, matrices, f)
+        self.m = matrices
         contraction, program = matrices.contraction, matrices.program
         store = store_place(program, contraction.stage)
         assert store is not None
-        self.copies = Copies(module, program, contraction, matrices.host, name, matrices.lanes)
         row = contraction.row_axes[-1] if contraction.row_axes else None
-        walk, in_blocks = matrices.walk(), matrices.block_depth is not None
+        in_blocks = matrices.block_depth is not None
         self.tiles = Tiles(
-            module, program, contraction, store, matrices.host, name, walk, (None, row), in_blocks=in_blocks
+            module, program, contraction, store, matrices.host, f.name, matrices.walk(), (None, row), in_blocks
         )
-        self.type = register_type(contraction.element)
-        self.row_tiles = self._ceiling(self._axis(row), matrices.tile.rows) if row is not None else f.i64(1)
-        self.panels = self._ceiling(self._axis(contraction.column_axes[-1]), matrices.width)
-        self.depth = f.i64(1)
-        for axis in contraction.reduced:
-            self.depth = f.multiply(self.depth, self._axis(axis))
-
-    def _axis(self, axis: int) -> Value:
-        return self.frame.size(self.m.contraction.stage.axes[axis].size)
-
-    def _ceiling(self, value: Value, by: int) -> Value:
-        return self.f.quotient(self.f.add(value, self.f.i64(by - 1)), by)
-
-    def _divided(self, value: Value, by: Value) -> tuple[Value, Value]:
-        """Quotient and remainder."""
-        f = self.f
-        if by.number is not None:
-            return f.quotient(value, by.number), f.remainder(value, by.number)
-        return f.binary("udiv", value, by), f.binary("urem", value, by)
-
-    def _covering(self, value: Value, by: Value) -> Value:
-        """How many pieces of a size cover a value."""
-        if by.number is not None:
-            return self._ceiling(value, by.number)
-        f = self.f
-        return f.binary("udiv", f.subtract(f.add(value, by), f.i64(1)), by)
-
-    def _larger(self, lhs: Value, rhs: Value) -> Value:
-        return self.f.intrinsic("smax", lhs.type, [lhs, rhs])
+        self.row_tiles = self.ceiling(self.axis(row), matrices.tile.rows) if row is not None else f.i64(1)
 
     def write(self) -> None:
         f = self.f
         outer = f.i64(1)
         for axis in self.m.contraction.outer:
-            outer = f.multiply(outer, self._axis(axis))
+            outer = f.multiply(outer, self.axis(axis))
         self._cut(outer)
         tasks = f.multiply(f.multiply(outer, self.groups), self.blocks)
-        low = f.binary("udiv", f.multiply(tasks, self.part), self.parts)
-        high = f.binary("udiv", f.multiply(tasks, f.add(self.part, f.i64(1))), self.parts)
+        low, high = self.share(tasks)
         with f.loop(low, high, carried=[f.i64(-1)], hints=["unroll.disable"]) as loop:
-            number, block = self._divided(loop.index, self.blocks)
-            point, group = self._outer_point(number)
-            base = self._columns(point, group, f.compare("ne", number, loop.carried[0]))
+            number, block = self.divided(loop.index, self.blocks)
+            rest, group = self.divided(number, self.groups)
+            point = self.point_of(rest, self.m.contraction.outer)
+            first = f.multiply(group, self.group)
+            count = f.least(self.group, f.subtract(self.panels, first))
+            base = self.columns(point, (first, count), f.compare("ne", number, loop.carried[0]))
             self._depth_blocks(point, group, block, base)
             loop.following = [number]
         f.ret()
@@ -290,52 +241,23 @@ class _Gemm:
         ways = self.parts if few else f.i64(1)
         if m.splits_columns:
             most = f.i64(max(1, m.most_panels))
-            self.group = f.least(self._larger(self._covering(self.panels, ways), f.i64(1)), most)
+            self.group = f.least(self.larger(self.covering(self.panels, ways), f.i64(1)), most)
             self.block = f.i64(m.most_tiles)
         else:
-            self.group = self._larger(self.panels, f.i64(1))
-            share = self._larger(self._covering(self.row_tiles, ways), f.i64(1))
-            self.block = self._covering(share, self._covering(share, f.i64(m.most_tiles)))
-        self.groups = self._covering(self.panels, self.group)
-        self.blocks = self._larger(self._covering(self.row_tiles, self.block), f.i64(1))
-
-    def _outer_point(self, number: Value) -> tuple[dict[int, Value], Value]:
-        """The values of the outer axes for a task without its block, and its group of columns."""
-        rest, group = self._divided(number, self.groups)
-        point: dict[int, Value] = {}
-        for axis in reversed(self.m.contraction.outer):
-            rest, point[axis] = self._divided(rest, self._axis(axis))
-        return point, group
-
-    def _columns(self, point: dict[int, Value], group: Value, is_new: Value) -> Value:
-        """Address of the first panel of a group."""
-        f, m = self.f, self.m
-        first = f.multiply(group, self.group)
-        panel = f.multiply(self.depth, f.i64(m.width))
-        if m.packing is None:
-            to = f.offset(self.frame.workspace, f.i64(m.rows_room), self.type)
-            with f.when(is_new):
-                count = f.least(self.group, f.subtract(self.panels, first))
-                self.copies.panels(
-                    f, self.slots, to, point, (f.multiply(first, f.i64(m.width)), count), m.tile.vectors
-                )
-            return to
-        read = m.contraction.columns.constant_read
-        assert read is not None
-        number = f.i64(0)
-        for axis in m.packed_outer():
-            number = f.add(f.multiply(number, self._axis(axis)), point[axis])
-        first = f.add(f.multiply(number, self.panels), first)
-        return f.offset(self.frame.address(read.buffer), f.multiply(first, panel), self.type)
+            self.group = self.larger(self.panels, f.i64(1))
+            share = self.larger(self.covering(self.row_tiles, ways), f.i64(1))
+            self.block = self.covering(share, self.covering(share, f.i64(m.most_tiles)))
+        self.groups = self.covering(self.panels, self.group)
+        self.blocks = self.larger(self.covering(self.row_tiles, self.block), f.i64(1))
 
     def _depth_blocks(self, point: dict[int, Value], group: Value, block: Value, base: Value) -> None:
         f, m = self.f, self.m
         yes = constant(I1, 1)
         if m.block_depth is None:
-            count = self._axis(m.contraction.reduced[-1]) if m.direct is not None else self.depth
+            count = self.axis(m.contraction.reduced[-1]) if m.direct is not None else self.depth
             self._block(point, group, block, base, (f.i64(0), count, yes, yes))
             return
-        stop = self._larger(self.depth, f.i64(1))  # without products, sums are 0, and finished all the same
+        stop = self.larger(self.depth, f.i64(1))  # without products, sums are 0, and finished all the same
         with f.loop(f.i64(0), stop, m.block_depth, hints=["unroll.disable"]) as loop:
             count = f.least(f.i64(m.block_depth), f.subtract(self.depth, loop.index))
             first = f.compare("eq", loop.index, f.i64(0))
@@ -358,12 +280,12 @@ class _Gemm:
         if m.direct is None:
             row = f.multiply(first, f.i64(m.tile.rows))
             count = f.multiply(f.subtract(stop, first), f.i64(m.tile.rows))
-            last = self._axis(m.contraction.reduced[-1])
+            last = self.axis(m.contraction.reduced[-1])
             taken = depth[1] if m.block_depth is not None else last
             self.copies.rows(f, self.slots, self.frame.workspace, point, (row, count, depth[0], taken), m.pitch)
         start = f.multiply(group, self.group)
         end = f.least(f.add(start, self.group), self.panels)
-        whole = self._axis(m.contraction.column_axes[-1])
+        whole = self.axis(m.contraction.column_axes[-1])
         whole = f.quotient(whole, m.width)
 
         def panel(number: Value, columns: int | None) -> None:
@@ -399,8 +321,8 @@ class _Gemm:
             row = f.multiply(number, f.i64(m.tile.rows))
             total = f.i64(1)
             if row_axis is not None:
-                at[row_axis], total = row, self._axis(row_axis)
-            left = f.subtract(self._axis(column), at[column])
+                at[row_axis], total = row, self.axis(row_axis)
+            left = f.subtract(self.axis(column), at[column])
             call = TileCall(
                 self._row_address(at, f.subtract(number, tiles[0]), depth[0]),
                 address,
@@ -414,11 +336,11 @@ class _Gemm:
             self.tiles.call(f, self.slots, shape, call)
 
         if m.rows is None or m.rows >= m.tile.rows:
-            whole = f.quotient(self._axis(row_axis), m.tile.rows) if row_axis is not None else f.i64(1)
+            whole = f.quotient(self.axis(row_axis), m.tile.rows) if row_axis is not None else f.i64(1)
             with f.loop(tiles[0], f.least(tiles[1], whole), hints=["unroll.disable"]) as loop:
                 tile(loop.index, m.tile.rows, False)
         if row_axis is not None and (m.rows is None or m.rows % m.tile.rows):
-            whole = f.quotient(self._axis(row_axis), m.tile.rows)
+            whole = f.quotient(self.axis(row_axis), m.tile.rows)
             with f.when(f.compare("slt", whole, tiles[1])):
                 tile(whole, m.tile.rows if m.rows is None else m.rows % m.tile.rows, m.rows is None)
 
@@ -433,6 +355,6 @@ class _Gemm:
         return f.offset(self.frame.address(read.buffer), place, memory_type(m.contraction.element))
 
 
-def write_gemm(module: Module, name: str, matrices: Matrices, f: Function) -> None:
+def write_gemm(module: Module, matrices: Matrices, f: Function) -> None:
     """Write the kernel into `f`, a function of `slots`, `part` and `parts`."""
-    _Gemm(module, name, matrices, f).write()
+    _Gemm(module, matrices, f).write()

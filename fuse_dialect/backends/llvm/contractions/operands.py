@@ -18,14 +18,14 @@ from fuse_dialect.backends.llvm.host import Host
 from fuse_dialect.backends.llvm.values import I64, PTR, VOID, Type, Value, poison
 from fuse_dialect.kernels.access import flat_place
 from fuse_dialect.kernels.contraction import Contraction, Factor, shapes_of
-from fuse_dialect.kernels.program import LoopProgram, Read
+from fuse_dialect.kernels.program import Body, LoopProgram, Read
 
 
-def unit_axis(program: LoopProgram, contraction: Contraction, factor: Factor) -> int | None:
-    """The axis along which the largest read of a factor is contiguous."""
-    shapes, rank = shapes_of(program), len(contraction.stage.axes)
+def unit_axis(program: LoopProgram, body: Body, rank: int) -> int | None:
+    """The axis, of `rank` axes, along which the largest read of a body is contiguous."""
+    shapes = shapes_of(program)
     best: tuple[int, int | None] = (-1, None)
-    for instruction in factor.body:
+    for instruction in body:
         if isinstance(instruction, Read):
             place = flat_place(instruction.indices, shapes[instruction.buffer], rank)
             if place is not None:
@@ -77,7 +77,9 @@ class Copies:
             _RowsCopy(self, inner, pitch).write()
         f.call(name, VOID, [slots, to, *(point[axis] for axis in self.outer), *block])
 
-    def panels(self, f: Function, slots: Value, to: Value, point: Point, block: tuple[Value, Value], vectors: int) -> None:
+    def panels(
+        self, f: Function, slots: Value, to: Value, point: Point, block: tuple[Value, Value], vectors: int
+    ) -> None:
         """Pack columns.
 
         Args:
@@ -185,7 +187,7 @@ class _PanelPack(_Copy):
     def write(self) -> None:
         f, column, panels = self.f, self.numbers[0], self.numbers[1]
         last = self.reduced[-1]
-        transposed = unit_axis(self.copies.program, self.copies.contraction, self.factor) == last
+        transposed = unit_axis(self.copies.program, self.factor.body, len(self.stage.axes)) == last
         depth = f.i64(1)
         for axis in self.reduced:
             depth = f.multiply(depth, self.size(axis))

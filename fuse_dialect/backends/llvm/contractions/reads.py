@@ -35,10 +35,9 @@ class Reader:
 
     def body(self, body: Body, first: Sequence[Value] = ()) -> Value:
         """The value of a body at the point; `first` as in `emit_body`."""
-        scalars = Scalars(self.frame.f, self.frame.host, self.lanes, self.read, self.position)
-        return emit_body(scalars, body, first)[-1]
+        return emit_body(Scalars(self.frame.f, self.frame.host, self.lanes), self, body, first)[-1]
 
-    def read(self, read: Read, values: Sequence[Value] = ()) -> Value:
+    def read(self, read: Read, values: Sequence[Value]) -> Value:
         """What a read gives.
 
         Raises:
@@ -68,6 +67,15 @@ class Reader:
     def position(self, index: Index) -> Value:
         """The value of an index; a vector if there are lanes."""
         return self._wide(self._index(index, wide=True))
+
+    def extent(self, size: str) -> Value:
+        """The value of a symbolic size."""
+        return self.frame.size(size)
+
+    def inside(self, guards: Sequence[Guard]) -> Value:
+        """Whether guards hold; a vector if that differs between lanes."""
+        holds = self._holds(guards)
+        return constant(I1, 1) if holds is None else holds
 
     def _wide(self, value: Value) -> Value:
         return self.frame.f.splat(value, self.lanes) if self.lanes and not value.type.lanes else value

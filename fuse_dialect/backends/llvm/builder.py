@@ -22,6 +22,8 @@ CONTRACT = "contract"
 SUM = "reassoc contract"
 """Additions of a reduction may also be in any order."""
 
+FAST = "fast"
+"""Anything that is true of real numbers; nan and infinities need not survive."""
 Branch: TypeAlias = Callable[[], Sequence[Value]]
 """Writes the code of one branch, and gives the values that it computes."""
 

@@ -89,7 +89,7 @@ class Diagnostic:
 
 @dataclass(eq=False)
 class FuseError(Exception):
-    """A mistake in the input, diagnosed; command-line tools print it and exit with code 1."""
+    """A mistake in the input, diagnosed; its text is what command-line tools print before they exit with code 1."""
 
     message: str
     location: SourceLocation | None = None
@@ -97,7 +97,7 @@ class FuseError(Exception):
     hint: str | None = None
 
     def __str__(self) -> str:
-        return self.message
+        return self.diagnostic.format()
 
     @property
     def diagnostic(self) -> Diagnostic:

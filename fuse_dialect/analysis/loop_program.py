@@ -139,6 +139,7 @@ class _Lowering:
         with ImplicitBuilder(block):
             value = op.decompose(*block.args)
         if value is not None:
+            value.name_hint = op.results[0].name_hint
             self.parts.append(block)
             self.values.update((arg, self.values[own]) for arg, own in zip(block.args, op.operands, strict=True))
             return [*((part, origin) for part in block.ops), (_Named(op.results[0], value), "")]

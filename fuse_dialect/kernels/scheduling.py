@@ -37,6 +37,19 @@ def schedule(program: LoopProgram, vector_bytes: int) -> Schedule:
     return Schedule(program, phases, is_parallel)
 
 
+def plain_schedule(program: LoopProgram) -> Schedule:
+    """How a program runs without any cleverness: stage by stage, on scalars."""
+    phases: list[Phase] = []
+    for old in program.stages:
+        stage = squeezed(old)
+        loops = tuple(LoopAxis((axis,), Count.of(item.size)) for axis, item in enumerate(stage.axes))
+        parallel = len(parallel_sizes(stage))
+        rows = min(parallel, 1)
+        nest = Nest((stage,), loops[rows:], None, parallel - rows, Direction.ALONG, 0, 1)
+        phases.append(Phase(loops[:rows], (nest,), splits_rows=rows > 0))
+    return Schedule(program, tuple(phases), is_parallel=len(phases) == 1)
+
+
 def places_of(stage: Stage, buffers: dict[str, Buffer]) -> list[Place]:
     """Places of a stage's reads, then that of its store."""
     rank = len(stage.axes)

@@ -96,6 +96,13 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--pass-pipeline", metavar="PIPELINE", help="the same, also as builtin.module(...)")
     _flag(group, "--list-passes", help="list all passes and leave")
     _flag(group, "--fusion-remarks", help="say on stderr what fuse-ops and fuse-ops-hw do not fuse, and why")
+    _flag(group, "--mlir-pass-statistics", help="say on stderr in one line what each fusing pass did, in numbers")
+    group.add_argument(
+        "--mlir-pass-statistics-display",
+        choices=("line", "json"),
+        default="line",
+        help="how to say it (default: %(default)s)",
+    )
     _flag(group, "--time-passes", "--mlir-timing", help="report on stderr how long each step took")
     _flag(group, "--print-between-passes", help="print the module between passes to stderr")
     _flag(group, "--mlir-print-ir-before-all", help="print the module before each pass to stderr")

@@ -30,6 +30,7 @@ def _run(arguments: list[str], options: list[str]) -> None:
         print(demo_text(), end="")
         return
 
+    from fuse_dialect.tools.collection import rare_collection
     from fuse_dialect.tools.opt_main import FuseOptMain
 
     tool = FuseOptMain(args=arguments)
@@ -38,7 +39,8 @@ def _run(arguments: list[str], options: list[str]) -> None:
 
         print(pass_list(tool.available_passes), end="")
         return
-    tool.run()
+    with rare_collection():
+        tool.run()
 
 
 def version_text() -> str:

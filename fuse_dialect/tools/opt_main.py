@@ -6,7 +6,7 @@ Timings and dumps go to stderr at once.
 
 import sys
 from argparse import ArgumentParser
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from io import StringIO
@@ -156,8 +156,11 @@ class FuseOptMain(xDSLOptMain):
             if self.args.fusion_remarks:
                 self._print_remarks(module, source_map, module_pass)
             note = f"while running pass '{name}'"
+            statistics = self._statistics(module, source_map, module_pass)
             with self._timed(name), located_errors(source_map, f" in pass '{name}'", note):
                 module_pass.apply(self.ctx, module)
+            if statistics is not None:
+                print(statistics(), file=sys.stderr)
             self._verify(module, source_map, f"after pass '{name}'")
             is_between = self.args.print_between_passes and index + 1 < len(self.passes)
             if is_between or self.args.mlir_print_ir_after_all:
@@ -200,6 +203,16 @@ class FuseOptMain(xDSLOptMain):
                 location = source_map.locate(remark.op)
                 note = (remark.explanation, *_name_note(remark.op, location))
                 print(Diagnostic(Severity.REMARK, remark.message, location, note).format(), file=sys.stderr)
+
+    def _statistics(self, module: ModuleOp, source_map: SourceMap, module_pass: ModulePass) -> Callable[[], str] | None:
+        """What gives the statistics of the pass once it has run, or `None` if nobody asked or it does not fuse."""
+        if not self.args.mlir_pass_statistics:
+            return None
+        from fuse_dialect.tools.statistics import observe
+
+        name = module_pass.name
+        with located_errors(source_map, f" in pass '{name}'", f"while running pass '{name}'"):
+            return observe(module_pass, module, self.ctx, as_json=self.args.mlir_pass_statistics_display == "json")
 
     def _dump(self, when: str, module: ModuleOp) -> None:
         print(f"// -----// IR Dump {when} //----- //", file=sys.stderr)

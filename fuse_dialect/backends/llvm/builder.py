@@ -74,6 +74,10 @@ class Module:
         self._functions.append(function)
         return function
 
+    def defines(self, name: str) -> bool:
+        """Whether a function of this name is written, or being written."""
+        return any(function.name == name for function in self._functions)
+
     def declare(self, symbol: str, result: Type, operands: Sequence[Type]) -> None:
         """Make a function that is defined elsewhere known."""
         if all(function.name != symbol for function in self._functions):

@@ -8,7 +8,7 @@
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from fuse_dialect.backends.llvm.builder import Function, Module, Parameter
 from fuse_dialect.backends.llvm.contractions.frame import Frame, Point
@@ -45,7 +45,6 @@ class Copies:
     host: Host
     prefix: str
     lanes: int
-    written: set[str] = field(default_factory=set[str])
 
     @property
     def outer(self) -> tuple[int, ...]:
@@ -71,8 +70,7 @@ class Copies:
             pitch: Distance of rows in elements.
         """
         name = f"{self.prefix}_rows"
-        if name not in self.written:
-            self.written.add(name)
+        if not self.module.defines(name):
             inner = self._function(name, ("row", "rows", "first", "count"))
             _RowsCopy(self, inner, pitch).write()
         f.call(name, VOID, [slots, to, *(point[axis] for axis in self.outer), *block])
@@ -91,8 +89,7 @@ class Copies:
             vectors: Width of a panel.
         """
         name = f"{self.prefix}_panels"
-        if name not in self.written:
-            self.written.add(name)
+        if not self.module.defines(name):
             inner = self._function(name, ("column", "panels"))
             _PanelPack(self, inner, vectors).write()
         f.call(name, VOID, [slots, to, *(point[axis] for axis in self.outer), *block])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from fuse_dialect.backends.llvm.contractions.frame import Frame, Point
 from fuse_dialect.backends.llvm.elements import from_memory, memory_type, register_type
-from fuse_dialect.backends.llvm.scalars import NoNativeForm, Scalars, emit_body
+from fuse_dialect.backends.llvm.scalars import NoNativeForm, Scalars, Values, emit_body
 from fuse_dialect.backends.llvm.values import I1, Value, constant
 from fuse_dialect.kernels.access import flat_place
 from fuse_dialect.kernels.counts import Count
@@ -37,7 +37,7 @@ class Reader:
         """The value of a body at the point; `first` as in `emit_body`."""
         return emit_body(Scalars(self.frame.f, self.frame.host, self.lanes), self, body, first)[-1]
 
-    def read(self, read: Read, values: Sequence[Value]) -> Value:
+    def read(self, read: Read, values: Values) -> Value:
         """What a read gives.
 
         Raises:

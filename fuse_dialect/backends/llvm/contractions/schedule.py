@@ -69,7 +69,7 @@ def depth_block(depth: int, width: int, bytes: int, tiles: int) -> int:
 
 
 def collides(distance: int, rows: int) -> bool:
-    """Whether rows at this distance in bytes fall into so few sets of a first-level cache that they drive each other out."""
+    """Whether rows at this distance in bytes fall into so few sets of a first-level cache that they collide."""
     if distance % 64:
         return False
     sets = 64

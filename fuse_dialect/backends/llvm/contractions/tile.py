@@ -10,7 +10,7 @@
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from fuse_dialect.backends.llvm.builder import Function, Module, Parameter
@@ -106,7 +106,6 @@ class Tiles:
     """The axes along which the grid has rows."""
     in_blocks: bool
     """Whether sums wait in the result until the last block of the reduced axes."""
-    written: set[str] = field(default_factory=set[str])
 
     @property
     def parallel(self) -> tuple[int, ...]:
@@ -121,8 +120,7 @@ class Tiles:
     def call(self, f: Function, slots: Value, shape: Shape, call: TileCall) -> None:
         """Call a micro-kernel, which is written at the first call."""
         name = f"{self.prefix}_tile_{shape.name}"
-        if name not in self.written:
-            self.written.add(name)
+        if not self.module.defines(name):
             self._write(name, shape)
         operands = [slots, call.rows, call.panel, *(call.point[axis] for axis in self.parallel)]
         operands += [call.depth, call.row_count, call.column_count, call.first, call.last]

@@ -48,7 +48,7 @@ def _written_windows(request: Request) -> Written | None:
     windowing = windowing_of(request.program, request.program.stages[0])
     if windowing is None:
         return None
-    write_windows(request, window_plan(request.program, windowing, request.host.vector_bytes))
+    write_windows(request, window_plan(request.program, windowing, request.host))
     return Written(0, True)
 
 

@@ -13,8 +13,10 @@ from fuse_dialect.backends.llvm.builder import Function, Parameter
 from fuse_dialect.backends.llvm.combining import accumulator_type, combine, neutral
 from fuse_dialect.backends.llvm.contractions.frame import Frame
 from fuse_dialect.backends.llvm.contractions.reads import Reader
+from fuse_dialect.backends.llvm.contractions.schedule import even_part
 from fuse_dialect.backends.llvm.elements import element_bytes, memory_type, to_memory
 from fuse_dialect.backends.llvm.family import Request
+from fuse_dialect.backends.llvm.host import Host
 from fuse_dialect.backends.llvm.scalars import Scalars
 from fuse_dialect.backends.llvm.values import I1, I64, PTR, VOID, Value, constant
 from fuse_dialect.kernels.access import FlatPlace
@@ -23,8 +25,8 @@ from fuse_dialect.kernels.program import Body, LoopProgram, Reduction
 from fuse_dialect.kernels.windowing import Windowing, without_guards
 
 _UNROLLED_TAPS = 12
-_TILE = 4
-"""Neighbours of a tile."""
+_REGISTERS_OF_NEIGHBOUR = 4
+"""Vector registers of the processor for each neighbour of a tile."""
 _VECTORS = 4
 """Vectors of a tile that has no neighbours."""
 
@@ -49,11 +51,11 @@ class WindowPlan:
         return self.windowing.stage.reduction
 
 
-def window_plan(program: LoopProgram, windowing: Windowing, vector_bytes: int) -> WindowPlan:
+def window_plan(program: LoopProgram, windowing: Windowing, host: Host) -> WindowPlan:
     """What to do about windows."""
     stage = windowing.stage
     assert stage.reduction is not None
-    lanes = vector_bytes // element_bytes(stage.reduction.start.element)
+    lanes = host.vector_bytes // element_bytes(stage.reduction.start.element)
     taps = list(windowing.taps)
     unrolled: list[int] = []
     while taps and prod(_size(windowing, axis) for axis in (*unrolled, taps[-1])) <= _UNROLLED_TAPS:
@@ -61,7 +63,8 @@ def window_plan(program: LoopProgram, windowing: Windowing, vector_bytes: int) -
     tile, vectors = 1, _VECTORS
     if windowing.tile_axis is not None:
         size = stage.axes[windowing.tile_axis].size
-        tile = min(_TILE, max(size, 1)) if isinstance(size, int) else _TILE
+        most = max(1, host.registers // _REGISTERS_OF_NEIGHBOUR - 1)
+        tile = even_part(size if isinstance(size, int) else None, most)
         vectors = 1
     if isinstance(size := stage.axes[windowing.lane_axis].size, int):
         vectors = max(1, min(vectors, size // lanes))

@@ -1,12 +1,15 @@
 """The arguments of `fuse-opt`, apart from passes (see `pass_flags`)."""
 
 import argparse
-import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from fuse_dialect.tools.exit_status import USAGE
+from fuse_dialect.tools.streams import tell, write_stdout
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 _EPILOG = """\
 Passes run in the order in which they are given, each of these spellings being good for any number of them:
@@ -29,13 +32,20 @@ class UsageParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the error and a hint, and leave with the exit code for wrong usage."""
-        print(f"error: {message}", file=sys.stderr)
+        tell(f"error: {message}")
         unknown = message.removeprefix(_UNRECOGNIZED).split() if message.startswith(_UNRECOGNIZED) else []
         known = [*self._option_string_actions, *(f"--{name}" for name in self.pass_names)]
         close = get_close_matches(unknown[0].partition("=")[0], known, n=1) if unknown else []
         hint = f"did you mean {close[0]}?" if close else f"{self.prog} --help shows all options"
-        print(f"hint: {hint}", file=sys.stderr)
+        tell(f"hint: {hint}")
         self.exit(USAGE)
+
+    def print_help(self, file: "SupportsWrite[str] | None" = None) -> None:
+        """Print the help, by default to stdout; argparse would not notice that it cannot."""
+        if file is None:
+            write_stdout(self.format_help())
+        else:
+            super().print_help(file)
 
     @property
     def long_options(self) -> frozenset[str]:

@@ -34,6 +34,7 @@ from fuse_dialect.tools.output_file import write_output
 from fuse_dialect.tools.pass_flags import split_pass_flags
 from fuse_dialect.tools.pipeline import build_passes
 from fuse_dialect.tools.source import SEPARATOR, Source, read_sources
+from fuse_dialect.tools.streams import tell
 from fuse_dialect.tools.verification import verify_module
 
 _DESCRIPTION = "Run passes over a module, MLIR or ONNX; operator fusion is `--fuse-ops`."
@@ -199,18 +200,19 @@ class FuseOptMain(xDSLOptMain):
             for remark in remarks_of(module_pass, module, self.ctx):
                 location = source_map.locate(remark.op)
                 note = (remark.explanation, *_name_note(remark.op, location))
-                print(Diagnostic(Severity.REMARK, remark.message, location, note).format(), file=sys.stderr)
+                tell(Diagnostic(Severity.REMARK, remark.message, location, note).format())
 
     def _dump(self, when: str, module: ModuleOp) -> None:
-        print(f"// -----// IR Dump {when} //----- //", file=sys.stderr)
-        self._mlir_target().emit(self.ctx, module, sys.stderr)
+        text = StringIO()
+        self._mlir_target().emit(self.ctx, module, text)
+        tell(f"// -----// IR Dump {when} //----- //\n{text.getvalue()}".rstrip("\n"))
 
     @contextmanager
     def _timed(self, step: str) -> Generator[None]:
         start = perf_counter()
         yield
         if self.args.time_passes:
-            print(f"{perf_counter() - start:10.4f} s  {step}", file=sys.stderr)
+            tell(f"{perf_counter() - start:10.4f} s  {step}")
 
     @contextmanager
     def _verification(self) -> Generator[None]:

@@ -29,6 +29,7 @@ from fuse_dialect.frontends.mlir.reader import context, read_mlir
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.targets.mlir import FuseMLIRTarget
 from fuse_dialect.tools.arguments import opt_argument_parser
+from fuse_dialect.tools.exit_status import print_error
 from fuse_dialect.tools.failure import located_errors
 from fuse_dialect.tools.output_file import write_output
 from fuse_dialect.tools.pass_flags import split_pass_flags
@@ -114,15 +115,27 @@ class FuseOptMain(xDSLOptMain):
         """
         sources = read_sources(self.args.input_file, self.args.frontend, split=self.args.split_input_file)
         with self._verification():
-            try:
-                text = self.process(sources)
-            except RecursionError:
-                text = call_with_deep_stack(lambda: self.process(sources), sources[0].name)
+            text = self.process(sources)
         write_output(self.args.output_file, text)
 
     def process(self, sources: Sequence[Source]) -> str:
-        """The results for all sources, in order."""
-        return SEPARATOR.join(self._process_or_diagnose(source) for source in sources)
+        """The results for all sources, in order.
+
+        Raises:
+            FuseError: The last source that failed; the errors of the others are on stderr.
+        """
+        results: list[str] = []
+        failed: FuseError | None = None
+        for source in sources:
+            try:
+                results.append(self._process_or_diagnose(source))
+            except FuseError as error:
+                if failed is not None:
+                    print_error(failed, self.args.debug)
+                failed = error
+        if failed is not None:
+            raise failed
+        return SEPARATOR.join(results)
 
     def process_one(self, source: Source) -> str:
         """The result for one source."""
@@ -230,7 +243,10 @@ class FuseOptMain(xDSLOptMain):
     def _process_or_diagnose(self, source: Source) -> str:
         """The result for a source, or the text of the error that a test expects."""
         try:
-            return self.process_one(source)
+            try:
+                return self.process_one(source)
+            except RecursionError:
+                return call_with_deep_stack(lambda: self.process_one(source), source.name)
         except FuseError as error:
             return self._expected_error(error, source)
 

@@ -219,3 +219,12 @@ def test_same_resource_keys_for_the_same_text(write: Write, capsys: pytest.Captu
     out = capsys.readouterr().out
     assert out[: len(out) // 2] == out[len(out) // 2 :]
     assert 'blob: "0x08"' in out
+
+
+def test_every_part_of_a_split_input_is_processed(write: Write, capsys: pytest.CaptureFixture[str]):
+    text = f"{INVALID}// -----\n{VALID}// -----\n%0 = arith.constant 1 :\n// -----\n{INVALID}"
+    assert main([write(text), "--split-input-file"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    errors = [line.partition("x.mlir:")[2] for line in captured.err.splitlines() if ": error: " in line]
+    assert [place.split(":")[0] for place in errors] == ["2", "11", "13"]

@@ -1,7 +1,7 @@
 """The arguments of `fuse-opt`, apart from passes (see `pass_flags`)."""
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NoReturn
 
@@ -29,14 +29,17 @@ class UsageParser(argparse.ArgumentParser):
     """An argument parser whose errors have the package's form, and suggest what may have been meant."""
 
     pass_names: Iterable[str] = ()
+    explain: Callable[[str], str | None] | None = None
+    """Gives a hint for an argument that the tool does not know."""
 
     def error(self, message: str) -> NoReturn:
         """Print the error and a hint, and leave with the exit code for wrong usage."""
         tell(f"error: {message}")
         unknown = message.removeprefix(_UNRECOGNIZED).split() if message.startswith(_UNRECOGNIZED) else []
         known = [*self._option_string_actions, *(f"--{name}" for name in self.pass_names)]
+        meant = self.explain(unknown[0]) if unknown and self.explain is not None else None
         close = get_close_matches(unknown[0].partition("=")[0], known, n=1) if unknown else []
-        hint = f"did you mean {close[0]}?" if close else f"{self.prog} --help shows all options"
+        hint = meant or (f"did you mean {close[0]}?" if close else f"{self.prog} --help shows all options")
         tell(f"hint: {hint}")
         self.exit(USAGE)
 

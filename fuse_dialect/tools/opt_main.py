@@ -31,6 +31,7 @@ from fuse_dialect.targets.mlir import FuseMLIRTarget
 from fuse_dialect.tools.arguments import opt_argument_parser
 from fuse_dialect.tools.exit_status import print_error
 from fuse_dialect.tools.failure import located_errors
+from fuse_dialect.tools.option_hints import attached_to_one_dash, option_hint
 from fuse_dialect.tools.output_file import write_output
 from fuse_dialect.tools.pass_flags import split_pass_flags
 from fuse_dialect.tools.pipeline import build_passes
@@ -74,6 +75,9 @@ class FuseOptMain(xDSLOptMain):
         self.register_all_arguments(parser)
         arguments = sys.argv[1:] if args is None else args
         split = split_pass_flags(arguments, self.available_passes, parser.long_options)
+        parser.explain = lambda word: option_hint(word, split.rest, split.passes, self.available_passes)
+        if (word := attached_to_one_dash(split.rest, self.available_passes)) is not None:
+            parser.error(f"unrecognized arguments: {word}")
         self.args = parser.parse_args(split.rest)
         try:
             self.target_spec = parse_spec(self.args.target)

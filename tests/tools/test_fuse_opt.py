@@ -228,3 +228,33 @@ def test_every_part_of_a_split_input_is_processed(write: Write, capsys: pytest.C
     assert captured.out == ""
     errors = [line.partition("x.mlir:")[2] for line in captured.err.splitlines() if ": error: " in line]
     assert [place.split(":")[0] for place in errors] == ["2", "11", "13"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        ("--fuse-ops{max-depth=3} IN", 'write --fuse-ops="max-depth=3", or -p "fuse-ops{max-depth=3}"'),
+        ("--fuse-ops --max-depth=3 IN", 'write --fuse-ops="max-depth=3"'),
+        ("IN --dedup=false", 'write --fuse-ops="dedup=false"'),
+        ("--fuse-ops --opt-level 0 IN", 'write --fuse-ops="opt-level=0"'),
+        ("IN --opt-level 0", 'write --fuse-ops="opt-level=0"'),
+        ("--fuse-ops-hw --template npu.mlir IN", 'write --fuse-ops-hw="template=npu.mlir"'),
+        ("--fuse-ops IN --max-dept=3", 'write --fuse-ops="max-depth=3"'),
+        ("--fuse-ops IN -opt-level=0", 'write --fuse-ops="opt-level=0"'),
+    ],
+)
+def test_option_of_a_pass_that_stands_alone_is_explained(
+    arguments: str, hint: str, write: Write, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(Path(write(VALID)).parent)
+    assert main(arguments.replace("IN", "x.mlir").split()) in (1, 2)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.endswith(f"\nhint: {hint}\n")
+    assert os.listdir() == ["x.mlir"]
+
+
+@pytest.mark.parametrize("options", ["max-depth=3 max-depth=4", "max-depth=3 max_depth=3", 'skip="a" skip="b c"'])
+def test_option_given_twice_is_an_error(options: str, write: Write, capsys: pytest.CaptureFixture[str]):
+    assert main([write(VALID), f"--fuse-ops={options}"]) == 1
+    assert "is given twice" in capsys.readouterr().err

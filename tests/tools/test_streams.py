@@ -104,9 +104,7 @@ def test_messages_do_not_go_to_stdout_without_a_stderr(program: Path):
     assert "remark" not in result.stdout
 
 
-@pytest.mark.parametrize(
-    "module", ["fuse_dialect.tools.exit_status", "argparse", "xdsl.ir"]
-)
+@pytest.mark.parametrize("module", ["fuse_dialect.tools.exit_status", "argparse", "xdsl.ir"])
 @pytest.mark.parametrize("tool", ["fuse_opt", "fuse_run"])
 def test_interrupt_while_starting_is_silent(tool: str, module: str, program: Path):
     code = f"""

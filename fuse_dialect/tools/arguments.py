@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _EPILOG = """\
 Passes run in the order in which they are given, each of these spellings being good for any number of them:
-  --fuse-ops                      a flag per pass; --list-passes shows them all
+  --fuse-ops                      a flag per pass; --list-passes shows them all, --help-pass=fuse-ops their options
   --fuse-ops="max-depth=8"        with options, separated by blanks
   -p 'fuse-ops{max-depth=8},cse'  as xdsl-opt takes them
   --pass-pipeline='builtin.module(fuse-ops,cse)'
@@ -108,6 +108,7 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-p", "--passes", metavar="PASSES", help="comma-separated passes, with options in braces")
     group.add_argument("--pass-pipeline", metavar="PIPELINE", help="the same, also as builtin.module(...)")
     _flag(group, "--list-passes", help="list all passes and leave")
+    group.add_argument("--help-pass", metavar="NAME", help="say what a pass and its options do, and leave")
     _flag(group, "--fusion-remarks", help="say on stderr what fuse-ops and fuse-ops-hw do not fuse, and why")
     _flag(group, "--time-passes", "--mlir-timing", help="report on stderr how long each step took")
     _flag(group, "--print-between-passes", help="print the module between passes to stderr")

@@ -41,6 +41,11 @@ def _run(arguments: list[str], options: list[str]) -> None:
 
         write_stdout(pass_list(tool.available_passes))
         return
+    if tool.args.help_pass is not None:
+        from fuse_dialect.tools.pass_help import pass_help
+
+        write_stdout(pass_help(tool.args.help_pass, tool.available_passes))
+        return
     tool.run()
 
 

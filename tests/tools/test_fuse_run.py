@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import sys
 import zipfile
 from collections.abc import Callable
@@ -159,6 +160,11 @@ def test_constants_without_elements_are_diagnosed(folder: Folder, key: str, blob
     result = folder.run(folder.file("m.mlir", RESOURCE % (key, blob)))
     assert result.code == 1
     assert result.err.startswith("m.mlir:2:8: error: 'arith.constant' op expects ")
+    assert ("--mlir-elide-elementsattrs-if-larger" in result.err) == (key == "__elided__")
+
+
+def test_version_names_both_packages(folder: Folder) -> None:
+    assert re.fullmatch(r"fuse-run \S+ on xDSL 0\.74\S*\n", folder.run("-v").out)
 
 
 def test_compare_prints_the_errors(folder: Folder, module: str) -> None:

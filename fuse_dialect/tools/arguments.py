@@ -56,8 +56,17 @@ class UsageParser(argparse.ArgumentParser):
         return frozenset(option for option in self._option_string_actions if option.startswith("--"))
 
 
-def opt_argument_parser(description: str, frontends: Iterable[str], targets: Iterable[str]) -> UsageParser:
-    """The parser of `fuse-opt`'s arguments."""
+def opt_argument_parser(
+    description: str, frontends: Iterable[str], targets: Iterable[str], foreign_targets: Iterable[str] = ()
+) -> UsageParser:
+    """The parser of `fuse-opt`'s arguments.
+
+    Args:
+        description: First line of the help.
+        frontends: Names of input formats.
+        targets: Names of the package's output formats.
+        foreign_targets: Names of xDSL's, which write what was lowered to dialects of theirs.
+    """
     parser = UsageParser(
         prog="fuse-opt",
         usage="fuse-opt [options] [--PASS[=OPTIONS] ...] [input]",
@@ -67,7 +76,7 @@ def opt_argument_parser(description: str, frontends: Iterable[str], targets: Ite
         allow_abbrev=False,
     )
     _add_input(parser, frontends)
-    _add_output(parser, targets)
+    _add_output(parser, targets, foreign_targets)
     _add_passes(parser)
     _add_testing(parser)
     return parser
@@ -84,11 +93,16 @@ def _add_input(parser: argparse.ArgumentParser, frontends: Iterable[str]) -> Non
     _flag(group, "--disable-verify", help="do not verify attributes and operations")
 
 
-def _add_output(parser: argparse.ArgumentParser, targets: Iterable[str]) -> None:
+def _add_output(parser: argparse.ArgumentParser, targets: Iterable[str], foreign_targets: Iterable[str]) -> None:
     group = parser.add_argument_group("output")
     group.add_argument("-o", "--output-file", metavar="FILE", help="where to write the result, - for stdout (default)")
+    theirs = ", ".join(foreign_targets)
     group.add_argument(
-        "-t", "--target", default="mlir", help=f"form of the result, default mlir: {', '.join(sorted(targets))}"
+        "-t",
+        "--target",
+        default="mlir",
+        help=f"form of the result, default mlir: {', '.join(targets)}"
+        + (f"; xDSL's, for modules lowered to dialects of its own: {theirs}" if theirs else ""),
     )
     _flag(group, "--print-op-generic", "--mlir-print-op-generic", help="print every operation in its generic form")
     _flag(group, "--print-no-properties", help="print properties as attributes, for old tools")
@@ -121,6 +135,7 @@ def _add_testing(parser: argparse.ArgumentParser) -> None:
     _flag(group, "--demo", help="show what fusion does on a small program, and why one pair was not fused")
     _flag(group, "--verify-diagnostics", help="print errors of verifiers and passes as results, and exit with 0")
     _flag(group, "--parsing-diagnostics", help="print errors of the parser as results, and exit with 0")
+    _flag(group, "--shrink", help="exit with 0 if a pass raises ShrinkException, with 1 otherwise")
     _flag(group, "--debug", help="show the traceback of an error")
     group.add_argument("-v", "--version", action="store_true", help="print the versions of fuse-opt and xDSL")
 

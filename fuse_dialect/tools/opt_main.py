@@ -19,7 +19,7 @@ from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.targets.mlir import MLIRTarget
 from xdsl.utils.arg_spec import ArgSpec, parse_spec
-from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError
+from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError, ShrinkException
 from xdsl.utils.target import Target
 from xdsl.xdsl_opt_main import xDSLOptMain
 
@@ -29,16 +29,20 @@ from fuse_dialect.frontends.mlir.reader import context, read_mlir
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.targets.mlir import FuseMLIRTarget
 from fuse_dialect.tools.arguments import opt_argument_parser
-from fuse_dialect.tools.exit_status import print_error
+from fuse_dialect.tools.exit_status import DIAGNOSED, print_error
 from fuse_dialect.tools.failure import located_errors
+from fuse_dialect.tools.foreign_target import foreign_text
 from fuse_dialect.tools.option_hints import attached_to_one_dash, option_hint
 from fuse_dialect.tools.output_file import write_output
 from fuse_dialect.tools.pass_flags import split_pass_flags
 from fuse_dialect.tools.pipeline import build_passes
 from fuse_dialect.tools.source import SEPARATOR, Source, read_sources
-from fuse_dialect.tools.streams import tell
+from fuse_dialect.tools.streams import tell, write_stdout
 from fuse_dialect.tools.verification import verify_module
+from fuse_dialect.universe import FUSE_UNIVERSE
 
+OWN_TARGETS = ("mlir", *FUSE_UNIVERSE.all_targets)
+"""Targets of this package."""
 _DESCRIPTION = "Run passes over a module, MLIR or ONNX; operator fusion is `--fuse-ops`."
 
 
@@ -70,7 +74,9 @@ class FuseOptMain(xDSLOptMain):
         self.register_all_frontends()
         self.register_all_passes()
         self.register_all_targets()
-        parser = opt_argument_parser(description, self.available_frontends, self.available_targets)
+        parser = opt_argument_parser(
+            description, self.available_frontends, OWN_TARGETS, sorted({*self.available_targets} - {*OWN_TARGETS})
+        )
         parser.pass_names = self.available_passes
         self.register_all_arguments(parser)
         arguments = sys.argv[1:] if args is None else args
@@ -118,9 +124,19 @@ class FuseOptMain(xDSLOptMain):
             FuseError: The input, a pass or the output failed.
         """
         sources = read_sources(self.args.input_file, self.args.frontend, split=self.args.split_input_file)
-        with self._verification():
-            text = self.process(sources)
+        try:
+            with self._verification():
+                text = self.process(sources)
+        except ShrinkException:
+            if not self.args.shrink:
+                raise FuseError("a pass says that the input can shrink", hint="--shrink is for that") from None
+            write_stdout("Success, can shrink\n")
+            return
         write_output(self.args.output_file, text)
+        if self.args.shrink:
+            # shrinkray and the like go by the exit code: not 0 says that there is nothing of interest any more.
+            write_stdout("Failure, can't shrink\n")
+            raise SystemExit(DIAGNOSED)
 
     def process(self, sources: Sequence[Source]) -> str:
         """The results for all sources, in order.
@@ -183,8 +199,10 @@ class FuseOptMain(xDSLOptMain):
 
     def output_resulting_program(self, prog: ModuleOp) -> str:
         """The module as the target spells it."""
+        target, name = self._target(), self.target_spec.name
+        if name not in OWN_TARGETS:
+            return foreign_text(target, name, self.ctx, prog)
         output = StringIO()
-        target = self._target()
         target.emit(self.ctx, prog, output)
         return output.getvalue()
 

@@ -3,14 +3,22 @@
 import io
 import os
 import sys
+from argparse import ArgumentParser
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import ShrinkException
+from xdsl.xdsl_opt_main import xDSLOptMain
 
 from fuse_dialect.tools import fuse_opt, onnx_source
+from fuse_dialect.tools.arguments import opt_argument_parser
 from fuse_dialect.tools.fuse_opt import main
+from fuse_dialect.tools.opt_main import FuseOptMain
 
 VALID = "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n  return %x : tensor<4xf32>\n}\n"
 INVALID = 'func.func @f(%x: f32) {\n  %y = "arith.addf"(%x) : (f32) -> f32\n  return\n}\n'
@@ -258,3 +266,46 @@ def test_option_of_a_pass_that_stands_alone_is_explained(
 def test_option_given_twice_is_an_error(options: str, write: Write, capsys: pytest.CaptureFixture[str]):
     assert main([write(VALID), f"--fuse-ops={options}"]) == 1
     assert "is given twice" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("target", ["arm-asm", "csl", "mps", "riscv-asm", "wat", "wgsl", "x86-asm"])
+def test_target_for_other_dialects_fails_cleanly(target: str, write: Write, capsys: pytest.CaptureFixture[str]):
+    assert main([write(VALID), "-t", target]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.splitlines()[0].endswith(f"error: target '{target}' cannot write this module")
+
+
+def test_every_option_of_xdsl_opt_is_there():
+    theirs = ArgumentParser()
+    tool = object.__new__(xDSLOptMain)
+    tool.available_frontends, tool.available_passes, tool.available_targets = {}, {}, {}
+    tool.register_all_arguments(theirs)
+    options = {option for option in theirs._option_string_actions if option.startswith("--")}
+    assert options <= opt_argument_parser("", ["mlir"], ["mlir"]).long_options
+
+
+class Shrink(ModulePass):
+    name = "shrink-it"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        raise ShrinkException
+
+
+@pytest.mark.parametrize(
+    ("passes", "status", "text"), [(["--shrink-it"], 0, "Success, can shrink"), ([], 1, "Failure, can't shrink")]
+)
+def test_shrink_says_whether_a_pass_asks_for_less(
+    passes: list[str],
+    status: int,
+    text: str,
+    write: Write,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    def register(tool: FuseOptMain) -> None:
+        tool.available_passes["shrink-it"] = lambda: Shrink
+
+    monkeypatch.setattr(FuseOptMain, "register_all_passes", register)
+    assert main([write(VALID), "--shrink", *passes]) == status
+    assert text in capsys.readouterr().out

@@ -161,6 +161,8 @@ class FuseOptMain(xDSLOptMain):
         """The result for one source."""
         with self._timed("parse"):
             module, source_map = self.parse_source(source)
+            if self.args.print_debuginfo:
+                source_map.write_locations()
         self.run_passes(module, source_map)
         with self._timed("print"), located_errors(source_map, f" in target '{self.target_spec.name}'"):
             return self.output_resulting_program(module)

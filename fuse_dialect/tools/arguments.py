@@ -126,8 +126,24 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
     _flag(group, "--fusion-remarks", help="say on stderr what fuse-ops and fuse-ops-hw do not fuse, and why")
     _flag(group, "--time-passes", "--mlir-timing", help="report on stderr how long each step took")
     _flag(group, "--print-between-passes", help="print the module between passes to stderr")
+    _flag(group, "--dump-pass-pipeline", help="print the pipeline with all options to stderr")
     _flag(group, "--mlir-print-ir-before-all", help="print the module before each pass to stderr")
     _flag(group, "--mlir-print-ir-after-all", help="print the module after each pass to stderr")
+    _flag(group, "--mlir-print-ir-after-change", help="print it after each pass that has changed it")
+    for when in ("before", "after"):
+        group.add_argument(
+            f"--mlir-print-ir-{when}",
+            type=lambda text: text.split(","),
+            action="extend",
+            default=[],
+            metavar="PASS,...",
+            help=f"print the module {when} these passes to stderr",
+        )
+    group.add_argument(
+        "--mlir-pass-pipeline-crash-reproducer",
+        metavar="FILE",
+        help="if a pass fails, write the module before all passes and the command that fails to this file",
+    )
 
 
 def _add_testing(parser: argparse.ArgumentParser) -> None:

@@ -28,10 +28,11 @@ from fuse_dialect.frontends.mlir.deep_stack import call_with_deep_stack
 from fuse_dialect.frontends.mlir.reader import context, read_mlir
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.targets.mlir import FuseMLIRTarget
-from fuse_dialect.tools.arguments import opt_argument_parser
+from fuse_dialect.tools.arguments import UsageParser, opt_argument_parser
 from fuse_dialect.tools.exit_status import DIAGNOSED, print_error
 from fuse_dialect.tools.failure import located_errors
 from fuse_dialect.tools.foreign_target import foreign_text
+from fuse_dialect.tools.ir_dumps import IRDumps, pipeline_text, write_reproducer
 from fuse_dialect.tools.option_hints import attached_to_one_dash, option_hint
 from fuse_dialect.tools.output_file import write_output
 from fuse_dialect.tools.pass_flags import split_pass_flags
@@ -94,7 +95,19 @@ class FuseOptMain(xDSLOptMain):
             parser.error(f"argument -t/--target: unknown target '{self.target_spec.name}', expected one of {known}")
         self.ctx.allow_unregistered = self.args.allow_unregistered_dialect
         self.passes = build_passes(split.passes, self.available_passes)
+        self._check_dumps(parser)
+        self._dumps = IRDumps(self.args, self._text_of)
         self.setup_pipeline()
+
+    def _check_dumps(self, parser: UsageParser) -> None:
+        """Refuse names of passes that do not exist."""
+        for flag, names in (
+            ("--mlir-print-ir-before", self.args.mlir_print_ir_before),
+            ("--mlir-print-ir-after", self.args.mlir_print_ir_after),
+        ):
+            for name in names:
+                if name not in self.available_passes:
+                    parser.error(f"argument {flag}: unknown pass '{name}'")
 
     def register_all_dialects(self) -> None:
         """Make every dialect known that xDSL and its plug-ins provide."""
@@ -123,6 +136,8 @@ class FuseOptMain(xDSLOptMain):
         Raises:
             FuseError: The input, a pass or the output failed.
         """
+        if self.args.dump_pass_pipeline:
+            tell(f"Pass Manager with {len(self.passes)} passes:\n{pipeline_text(self.passes)}")
         sources = read_sources(self.args.input_file, self.args.frontend, split=self.args.split_input_file)
         try:
             with self._verification():
@@ -185,19 +200,35 @@ class FuseOptMain(xDSLOptMain):
     def run_passes(self, module: ModuleOp, source_map: SourceMap) -> None:
         """Run all passes, and verify the module before the first and after each."""
         self._verify(module, source_map, None)
-        for index, module_pass in enumerate(self.passes):
-            name = module_pass.name
-            if self.args.mlir_print_ir_before_all:
-                self._dump(f"Before {name}", module)
-            if self.args.fusion_remarks:
-                self._print_remarks(module, source_map, module_pass)
-            note = f"while running pass '{name}'"
-            with self._timed(name), located_errors(source_map, f" in pass '{name}'", note):
-                module_pass.apply(self.ctx, module)
-            self._verify(module, source_map, f"after pass '{name}'")
-            is_between = self.args.print_between_passes and index + 1 < len(self.passes)
-            if is_between or self.args.mlir_print_ir_after_all:
-                self._dump(f"After {name}", module)
+        with self._reproducer(module):
+            for index, module_pass in enumerate(self.passes):
+                self._run_pass(module_pass, module, source_map, is_last=index + 1 == len(self.passes))
+
+    def _run_pass(self, module_pass: ModulePass, module: ModuleOp, source_map: SourceMap, *, is_last: bool) -> None:
+        name = module_pass.name
+        self._dumps.before(name, module)
+        if self.args.fusion_remarks:
+            self._print_remarks(module, source_map, module_pass)
+        note = f"while running pass '{name}'"
+        with self._timed(name), located_errors(source_map, f" in pass '{name}'", note):
+            module_pass.apply(self.ctx, module)
+        self._verify(module, source_map, f"after pass '{name}'")
+        self._dumps.after(name, module, is_last=is_last)
+
+    @contextmanager
+    def _reproducer(self, module: ModuleOp) -> Generator[None]:
+        """Write a file that reproduces the error of a pass, if that is asked for."""
+        path = self.args.mlir_pass_pipeline_crash_reproducer
+        if path is None:
+            yield
+            return
+        text = self._text_of(module)
+        try:
+            yield
+        except Exception:
+            flags = ["--allow-unregistered-dialect"] if self.args.allow_unregistered_dialect else []
+            write_reproducer(path, text, self.passes, flags)
+            raise
 
     def output_resulting_program(self, prog: ModuleOp) -> str:
         """The module as the target spells it."""
@@ -239,10 +270,10 @@ class FuseOptMain(xDSLOptMain):
                 note = (remark.explanation, *_name_note(remark.op, location))
                 tell(Diagnostic(Severity.REMARK, remark.message, location, note).format())
 
-    def _dump(self, when: str, module: ModuleOp) -> None:
+    def _text_of(self, module: ModuleOp) -> str:
         text = StringIO()
         self._mlir_target().emit(self.ctx, module, text)
-        tell(f"// -----// IR Dump {when} //----- //\n{text.getvalue()}".rstrip("\n"))
+        return text.getvalue()
 
     @contextmanager
     def _timed(self, step: str) -> Generator[None]:

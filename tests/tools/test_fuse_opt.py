@@ -2,6 +2,7 @@
 
 import io
 import os
+import shlex
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable
@@ -309,3 +310,22 @@ def test_shrink_says_whether_a_pass_asks_for_less(
     monkeypatch.setattr(FuseOptMain, "register_all_passes", register)
     assert main([write(VALID), "--shrink", *passes]) == status
     assert text in capsys.readouterr().out
+
+
+def test_reproducer_fails_again(write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    reproducer = str(tmp_path / "again.mlir")
+    flags = [f"--mlir-pass-pipeline-crash-reproducer={reproducer}", "--cse"]
+    assert main([write(VALID), *flags, "--insert-hardware", "--fuse-ops-hw=template=missing.mlir"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    comment = Path(reproducer).read_text().splitlines()[0]
+    tool, *arguments = shlex.split(comment.removeprefix("// "))
+    assert tool == "fuse-opt"
+    assert main(arguments) == 1
+    assert captured.err.endswith(capsys.readouterr().err)
+
+
+def test_reproducer_is_not_written_without_an_error(write: Write, tmp_path: Path):
+    reproducer = tmp_path / "again.mlir"
+    assert main([write(VALID), f"--mlir-pass-pipeline-crash-reproducer={reproducer}", "--cse", "-o", os.devnull]) == 0
+    assert not reproducer.exists()

@@ -43,7 +43,10 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Without --outputs, a summary of the outputs is printed.",
         allow_abbrev=False,
     )
-    parser.add_argument("module", metavar="MODULE", help="a .mlir or .onnx file, or - for MLIR on standard input")
+    parser.add_argument("module", metavar="MODULE", help="a .mlir or .onnx file, or - for standard input")
+    parser.add_argument(
+        "-f", "--frontend", choices=["mlir", "onnx"], help="format of MODULE, if not by its extension (- is MLIR)"
+    )
     parser.add_argument("--entry", default="main", metavar="NAME", help="the function to run (default: %(default)s)")
     inputs = parser.add_mutually_exclusive_group()
     inputs.add_argument("--inputs", metavar="FILE", help="an .npz file: arrays by argument name, or arg0, arg1, ...")
@@ -90,7 +93,7 @@ def _run_module(options: argparse.Namespace) -> None:
     from fuse_dialect.tools.module_file import read_module
 
     allow_unregistered = options.allow_unregistered_dialect
-    file = read_module(options.module, allow_unregistered=allow_unregistered)
+    file = read_module(options.module, options.frontend, allow_unregistered=allow_unregistered)
     path = options.compare_with
     other = None if path is None else read_module(path, allow_unregistered=allow_unregistered)
     inputs = _inputs(file, options)

@@ -18,17 +18,18 @@ class ModuleFile:
     source_map: SourceMap
 
 
-def read_module(path: str, *, allow_unregistered: bool = False) -> ModuleFile:
-    """The verified module in a file, or in the MLIR text on standard input when the path is `-`.
+def read_module(path: str, frontend: str | None = None, *, allow_unregistered: bool = False) -> ModuleFile:
+    """The verified module in a file, or on standard input when the path is `-`.
 
     Args:
         path: The file.
+        frontend: Its format, `mlir` or `onnx`; by default that of its extension.
         allow_unregistered: Whether ops of unknown dialects are read, in their generic form.
 
     Raises:
         FuseError: The file cannot be read, is malformed, or holds an invalid module.
     """
-    (source,) = read_sources(path, None, split=False)
+    (source,) = read_sources(path, frontend, split=False)
     file = _read_onnx(source) if source.frontend == "onnx" else _read_mlir(source, allow_unregistered)
     with located_errors(file.source_map, " in the verifier"):
         verify_module(file.module)
@@ -38,7 +39,7 @@ def read_module(path: str, *, allow_unregistered: bool = False) -> ModuleFile:
 def _read_onnx(source: Source) -> ModuleFile:
     from fuse_dialect.tools.onnx_source import read_onnx
 
-    return ModuleFile(read_onnx(source.name, allow_unsupported=False), SourceMap(source.name, ""))
+    return ModuleFile(read_onnx(source, allow_unsupported=False), SourceMap(source.name, ""))
 
 
 def _read_mlir(source: Source, allow_unregistered: bool) -> ModuleFile:

@@ -187,7 +187,7 @@ class FuseOptMain(xDSLOptMain):
         if source.frontend == "onnx":
             from fuse_dialect.tools.onnx_source import read_onnx
 
-            module = read_onnx(source.name, allow_unsupported=self.args.allow_unsupported_onnx)
+            module = read_onnx(source, allow_unsupported=self.args.allow_unsupported_onnx)
             return module, SourceMap(source.name, "")
         return read_mlir(
             source.data,

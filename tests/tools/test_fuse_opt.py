@@ -184,9 +184,15 @@ def test_onnx_extra_is_named_when_it_is_missing(monkeypatch: pytest.MonkeyPatch,
     )
 
 
-def test_onnx_cannot_come_from_stdin(capsys: pytest.CaptureFixture[str]):
-    assert main(["-f", "onnx"]) == 1
-    assert "needs a file" in capsys.readouterr().err
+def test_onnx_comes_from_stdin(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    pytest.importorskip("onnx_ir")
+    model = (Path(__file__).resolve().parents[2] / "docs" / "examples" / "tiny_cnn.onnx").read_bytes()
+    for text, status in ((model, 0), (b"no model", 1)):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+        assert main(["-f", "onnx", "-"]) == status
+    captured = capsys.readouterr()
+    assert "fuse.conv2d" in captured.out
+    assert captured.err == "<stdin>: error: the file is not an ONNX model\n"
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,14 @@ def test_mlir_is_read_from_stdin(folder: Folder, monkeypatch: pytest.MonkeyPatch
     assert folder.run("-", "--random-inputs", "0").code == 0
 
 
+def test_onnx_is_read_from_stdin(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("onnx_ir")
+    path = Path(__file__).resolve().parents[2] / "docs" / "examples" / "tiny_cnn.onnx"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
+    result = folder.run("-f", "onnx", "-", "--random-inputs", "0", "--compare-with", str(path))
+    assert (result.code, result.err) == (0, "")
+
+
 def test_onnx_is_read_by_its_extension(folder: Folder) -> None:
     onnx = pytest.importorskip("onnx")
     helper = onnx.helper

@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import ModuleOp
 from fuse_dialect.diagnostics import FuseError, SourceLocation
 from fuse_dialect.frontends.onnx.graph import import_graph
 from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
-from fuse_dialect.frontends.onnx.support import check_support, is_default_domain, needs_expansion
+from fuse_dialect.frontends.onnx.support import check_opaque_results, check_support, is_default_domain, needs_expansion
 from fuse_dialect.frontends.onnx.tensors import confine_external_data
 
 T = TypeVar("T")
@@ -106,6 +106,8 @@ def import_model(
         check_support(prepared, allow_unsupported=allow_unsupported)
         if allow_unsupported or _has_dynamic_input(prepared):
             _guarded(lambda: ShapeInferencePass(check_type=False, strict_mode=False)(prepared), "shape inference")
+        if allow_unsupported:
+            check_opaque_results(prepared)
         return _guarded(lambda: import_graph(prepared, allow_unsupported=allow_unsupported), "import of the graph")
     except FuseError as error:
         if error.location is None:

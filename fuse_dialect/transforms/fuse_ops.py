@@ -20,7 +20,8 @@ from xdsl.utils.exceptions import PassFailedException
 
 from fuse_dialect.analysis.block_graph import BlockGraph, build_graph
 from fuse_dialect.analysis.fusible_blocks import functions_to_fuse, fusible_blocks
-from fuse_dialect.fusion.partition import FusionPlan, partition
+from fuse_dialect.fusion.partition import partition
+from fuse_dialect.fusion.plan import FusionPlan
 from fuse_dialect.transforms.outlining.group import groups_of
 from fuse_dialect.transforms.outlining.outline import outline
 from fuse_dialect.transforms.outlining.primitives import Primitives

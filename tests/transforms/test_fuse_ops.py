@@ -18,7 +18,8 @@ from fuse_dialect.diagnostics import Reason
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir
-from fuse_dialect.fusion.rules import FUSION_RULES, FusionRule
+from fuse_dialect.fusion.rules import FusionRule
+from fuse_dialect.fusion.tvm_rules import TVM_RULES
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 
@@ -26,7 +27,7 @@ FILECHECK = Path(__file__).parents[1] / "filecheck" / "transforms" / "fuse-ops"
 TUPLE_OPS = (TupleOp, GetTupleElementOp)
 
 
-@pytest.mark.parametrize("rule", FUSION_RULES, ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", TVM_RULES.rows, ids=lambda rule: rule.name)
 @pytest.mark.parametrize("verdict", ["", "-refused"])
 def test_every_rule_has_its_filecheck_files(rule: FusionRule, verdict: str) -> None:
     text = (FILECHECK / f"{rule.name}{verdict}.mlir").read_text()

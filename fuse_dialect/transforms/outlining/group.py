@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from fuse_dialect.analysis.block_graph import BlockGraph, Role, is_constant, read_values
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
-from fuse_dialect.fusion.partition import FusionPlan
+from fuse_dialect.fusion.plan import FusionPlan
 from fuse_dialect.kinds.foreign import CONSTANT_OPS
 from fuse_dialect.kinds.kind_of import op_name
 from fuse_dialect.kinds.reshapes import RESHAPE_ONLY_ATTRIBUTE, only_reshapes

@@ -1,17 +1,17 @@
 """Partition a graph into groups of nodes, one kernel each: greedy fusion into immediate post-dominators."""
 
+from collections.abc import Sequence
+
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.fusion.blocked_paths import BlockedPaths
 from fuse_dialect.fusion.forward_graph import ForwardGraph
 from fuse_dialect.fusion.group_forest import GroupForest, merged_kind
-from fuse_dialect.fusion.limits import ArgumentLimit, DepthLimit
+from fuse_dialect.fusion.limits import ArgumentLimit, DepthLimit, Limit, LimitFactory
 from fuse_dialect.fusion.plan import FusionDecision, FusionGroup, FusionPlan
 from fuse_dialect.fusion.post_dominators import PostDominatorTree, post_dominator_tree
 from fuse_dialect.fusion.rules import PATH_LIMIT, FusionRule, RuleTable
 from fuse_dialect.fusion.tvm_rules import TVM_RULES
 from fuse_dialect.pattern_kind import PatternKind
-
-_LIMITS = (Reason.MAX_DEPTH, Reason.MAX_ARGS)
 
 
 def partition(
@@ -21,6 +21,7 @@ def partition(
     opt_level: int = 2,
     max_depth: int | None = 256,
     max_function_args: int = 0,
+    limits: Sequence[LimitFactory] = (),
 ) -> FusionPlan:
     """Fuse each node into its immediate post-dominator where the rules and the limits allow it.
 
@@ -34,9 +35,9 @@ def partition(
        tuple stands behind all sources whose paths pass it, so these have been tried before in the same phase, and
        before the next phase the paths are set up anew.
 
-    The depth limit is tested last, when all else allows the merge, and the argument limit after it: a refusal with
-    their codes says that the limit alone was in the way. That does not change the partition. No later phase covers such
-    a refusal with another.
+    Limits are tested last, when all else allows the merge: first the depth, then the arguments, then others. So a
+    refusal with their codes says that the limit alone was in the way, and no later phase covers it with another code.
+    The order does not change the partition.
 
     Args:
         graph: The graph; see `ForwardGraph.validate`.
@@ -46,6 +47,7 @@ def partition(
             numbers mean no limit.
         max_function_args: Greatest number of arguments, results included, of a group that a merge forms, see
             `ArgumentLimit`; 0 means no limit.
+        limits: Further limits.
 
     Raises:
         ValueError: A user does not have a larger index than its operand.
@@ -68,7 +70,14 @@ def partition(
         ['fused', 'edge-kind', 'value-escapes']
     """
     tree = post_dominator_tree(graph)
-    partitioner = _Partitioner(graph, tree, rules, max_depth, max_function_args)
+    groups = GroupForest(graph.kinds)
+    known: list[Limit] = []
+    if max_depth is not None and max_depth > 0:
+        known.append(DepthLimit(graph, tree, groups, max_depth))
+    if max_function_args > 0:
+        known.append(ArgumentLimit(graph, groups, max_function_args))
+    known.extend(factory(graph, tree, groups) for factory in limits)
+    partitioner = _Partitioner(graph, tree, groups, rules, known)
     if opt_level > 0:
         partitioner.run()
     return partitioner.finish()
@@ -81,19 +90,16 @@ class _Partitioner:
         self,
         graph: ForwardGraph,
         tree: PostDominatorTree,
+        groups: GroupForest,
         rules: RuleTable,
-        max_depth: int | None,
-        max_function_args: int,
+        limits: Sequence[Limit],
     ):
         self.graph = graph
-        self.rules = rules
         self.tree = tree
-        self.groups = GroupForest(graph.kinds)
+        self.groups = groups
+        self.rules = rules
+        self.limits = limits
         self.paths = BlockedPaths(graph, tree, graph.kinds)
-        self.depth = (
-            DepthLimit(graph, tree, self.groups, max_depth) if max_depth is not None and max_depth > 0 else None
-        )
-        self.arguments = ArgumentLimit(graph, self.groups, max_function_args) if max_function_args > 0 else None
         self.decisions: list[FusionDecision | None] = [None] * len(graph)
 
     def run(self) -> None:
@@ -113,24 +119,24 @@ class _Partitioner:
             tuples_have_joined |= PatternKind.TUPLE in row_of
             for source, sink in candidates:
                 if parent[source] == source and (rule := row_of.get(kind[source])) is not None:
-                    target = find(sink)
-                    decision = self._judge(rule, phase, source, sink, target)
+                    sink_root = find(sink)
+                    decision = self._judge(rule, phase, source, sink, sink_root)
                     before = self.decisions[source]
                     if decision.reason is Reason.FUSED:
                         self.decisions[source] = decision
-                        self._merge(decision, source, sink, target)
-                    elif before is None or before.reason not in _LIMITS or decision.reason in _LIMITS:
+                        self._merge(decision, source, sink, sink_root)
+                    elif before is None or before.limit is None or decision.limit is not None:
                         self.decisions[source] = decision
 
-    def _judge(self, rule: FusionRule, phase: int, source: int, sink: int, target: int) -> FusionDecision:
-        """Whether `rule` and the limits allow to fuse `source` into `sink`, whose group has the root `target`."""
+    def _judge(self, rule: FusionRule, phase: int, source: int, sink: int, sink_root: int) -> FusionDecision:
+        """Whether `rule` and the limits allow to fuse `source` into `sink`, whose group has the root `sink_root`."""
         groups = self.groups
         edge = self.tree.edge_kind[source]
-        sink_kind = groups.kind[target]
+        sink_kind = groups.kind[sink_root]
         blocker = self.paths.blocker[source]
         reason = rule.refusal(edge, sink_kind, blocker is not None)
         if reason is None:
-            return self._test_limits(rule, phase, source, sink, target)
+            return self._test_limits(rule, phase, source, sink, sink_root)
         if reason is Reason.EDGE_KIND:
             blocker, kind = self.tree.edge_end[source], edge
         elif reason is Reason.PATH_KIND and blocker is not None:
@@ -139,21 +145,23 @@ class _Partitioner:
             blocker, kind = sink, sink_kind
         return FusionDecision(reason, source, sink, rule, phase, blocker, kind)
 
-    def _test_limits(self, rule: FusionRule, phase: int, source: int, sink: int, target: int) -> FusionDecision:
+    def _test_limits(self, rule: FusionRule, phase: int, source: int, sink: int, sink_root: int) -> FusionDecision:
         """Whether the limits allow a merge that `rule` allows."""
-        if self.depth is not None and (count := self.depth.exceeded_by(source, sink, target)) is not None:
-            return FusionDecision(Reason.MAX_DEPTH, source, sink, rule, phase, counted=count, limit=self.depth.limit)
-        if self.arguments is not None and (count := self.arguments.admit(source, target)) is not None:
-            return FusionDecision(Reason.MAX_ARGS, source, sink, rule, phase, counted=count, limit=self.arguments.limit)
+        for limit in self.limits:
+            count = limit.exceeded_by(source, sink, sink_root)
+            if count is not None:
+                return FusionDecision(limit.reason, source, sink, rule, phase, counted=count, limit=limit.limit)
         return FusionDecision(Reason.FUSED, source, sink, rule, phase)
 
-    def _merge(self, decision: FusionDecision, source: int, sink: int, target: int) -> None:
+    def _merge(self, decision: FusionDecision, source: int, sink: int, sink_root: int) -> None:
         """Merge `source` and all groups between into the group of `sink`, and bar what gets too great a kind by it."""
         groups = self.groups
         kind, find, users = groups.kind, groups.find, self.graph.users
-        final_kind = merged_kind(kind[source], kind[target])
+        final_kind = merged_kind(kind[source], kind[sink_root])
         bars = self.paths.may_change and final_kind > PATH_LIMIT
-        barred = list(groups.members(target)) if bars and kind[target] <= PATH_LIMIT else []
+        barred = list(groups.members(sink_root)) if bars and kind[sink_root] <= PATH_LIMIT else []
+        for limit in self.limits:
+            limit.note_merge(sink_root)
         pending = [source]
         while pending:
             root = pending.pop()
@@ -161,10 +169,10 @@ class _Partitioner:
                 continue
             if bars and kind[root] <= PATH_LIMIT:
                 barred.extend(groups.members(root))
-            groups.merge(root, target)
+            groups.merge(root, sink_root)
             self.decisions[root] = decision
             for user, _ in users[root]:
-                if user != sink and (between := find(user)) != target:
+                if user != sink and (between := find(user)) != sink_root:
                     pending.append(between)
         if barred:
             self.paths.bar(barred)

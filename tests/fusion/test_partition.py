@@ -257,3 +257,37 @@ def test_a_long_path_needs_no_recursion():
     skips = [(node, size - 1 - node, Kind.ELEMWISE) for node in range(size // 2 - 1)]
     plan = partition(graph_of([Kind.ELEMWISE] * size, *edges, *skips), max_depth=None)
     assert set(plan.root_of) == {size - 1}
+
+
+class FewMerges:
+    """A limit from outside the package: at most `limit` merges in all."""
+
+    reason = Reason.MAX_DEPTH
+
+    def __init__(self, limit: int):
+        self.limit = limit
+        self.merges = 0
+
+    def exceeded_by(self, source: int, sink: int, sink_root: int) -> int | None:
+        return self.merges + 1 if self.merges >= self.limit else None
+
+    def note_merge(self, sink_root: int) -> None:
+        self.merges += 1
+
+
+@given(graphs, st.integers(0, 5), st.sampled_from((0, 4)))
+def test_another_limit_is_asked_and_told_of_every_merge(graph: ForwardGraph, merges: int, max_args: int):
+    limit = FewMerges(merges)
+    plan = partition(graph, max_function_args=max_args, limits=[lambda graph, tree, groups: limit])
+    sources = {decision.source for decision in plan.decisions if decision}
+    assert len(sources) == limit.merges <= merges
+    unlimited = partition(graph, max_function_args=max_args)
+    if plan != unlimited:
+        assert any(decision.counted == merges + 1 for decision in plan.decisions)
+
+
+@given(graphs)
+def test_limits_are_asked_in_their_order(graph: ForwardGraph):
+    plan = partition(graph, max_depth=1, max_function_args=1, limits=[lambda graph, tree, groups: FewMerges(0)])
+    counted = [decision for decision in plan.decisions if decision.limit is not None]
+    assert all((decision.reason, decision.limit) == (Reason.MAX_DEPTH, 1) for decision in counted)

@@ -7,9 +7,10 @@ from fuse_dialect.fusion.blocked_paths import BlockedPaths
 from fuse_dialect.fusion.forward_graph import ForwardGraph
 from fuse_dialect.fusion.group_forest import GroupForest, merged_kind
 from fuse_dialect.fusion.limits import ArgumentLimit, DepthLimit, Limit, LimitFactory
-from fuse_dialect.fusion.plan import FusionDecision, FusionGroup, FusionPlan
+from fuse_dialect.fusion.plan import FusionDecision, FusionGroup, FusionPlan, plan_of_roots
 from fuse_dialect.fusion.post_dominators import PostDominatorTree, post_dominator_tree
 from fuse_dialect.fusion.rules import PATH_LIMIT, FusionRule, RuleTable
+from fuse_dialect.fusion.strategy import FusionOptions
 from fuse_dialect.fusion.tvm_rules import TVM_RULES
 from fuse_dialect.pattern_kind import PatternKind
 
@@ -69,6 +70,8 @@ def partition(
         >>> [decision.reason.value for decision in plan.decisions]
         ['fused', 'edge-kind', 'value-escapes']
     """
+    if opt_level == 0:
+        return plan_of_roots(graph, range(len(graph)), Reason.FUSION_OFF)
     tree = post_dominator_tree(graph)
     groups = GroupForest(graph.kinds)
     known: list[Limit] = []
@@ -78,9 +81,13 @@ def partition(
         known.append(ArgumentLimit(graph, groups, max_function_args))
     known.extend(factory(graph, tree, groups) for factory in limits)
     partitioner = _Partitioner(graph, tree, groups, rules, known)
-    if opt_level > 0:
-        partitioner.run()
+    partitioner.run()
     return partitioner.finish()
+
+
+def tvm(graph: ForwardGraph, options: FusionOptions) -> FusionPlan:
+    """The strategy of TVM's FuseOps, with any table of rules."""
+    return partition(graph, options.rules, max_depth=options.max_depth, max_function_args=options.max_function_args)
 
 
 class _Partitioner:

@@ -4,6 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from fuse_dialect.pattern_kind import PatternKind
 
+_RAISING = (PatternKind.COMM_REDUCE, PatternKind.OUT_EWISE_FUSABLE)
+"""Kinds that a group keeps when it joins another."""
+
 
 class GroupForest:
     """Disjoint sets of nodes; the root of a group is the node that post-dominates all its members.
@@ -56,7 +59,7 @@ class GroupForest:
         self.size[root] += size
         self.total_size += size
         kind = self.kind[child]
-        if kind is PatternKind.OUT_EWISE_FUSABLE or kind is PatternKind.COMM_REDUCE:
+        if kind in _RAISING:
             self.kind[root] = merged_kind(kind, self.kind[root])
             if (anchor := self.anchor[child]) is not None:
                 assert self.anchor[root] is None, "condition 6 of rules: a group never holds two anchors"
@@ -79,6 +82,4 @@ def merged_kind(source: PatternKind, sink: PatternKind) -> PatternKind:
     So the kind of what a node belongs to never falls, except that a tuple takes on the kind of its sink. TVM raises
     kinds by anchors alone; its rules fuse no reduction into anything, so it has nothing to say about reductions.
     """
-    if source is PatternKind.OUT_EWISE_FUSABLE or source is PatternKind.COMM_REDUCE:
-        return max(source, sink)
-    return sink
+    return max(source, sink) if source in _RAISING else sink

@@ -1,7 +1,7 @@
 """Limits on the size of a group: how many nodes a merge may count, and how many arguments the kernel may take.
 
-A limit is an object that watches the groups grow. `partition` asks every limit about a merge that the rules allow,
-until one objects, and tells all of them when the merge is carried out.
+A limit is an object that sees the groups grow. `partition` asks the limits about each merge that the rules allow, until
+one objects, and carries the merge out at once if none does.
 """
 
 from collections.abc import Callable
@@ -33,10 +33,6 @@ class Limit(Protocol):
         Returns:
             A number that proves the merge to exceed the limit, or `None` if the merge keeps to it.
         """
-        ...
-
-    def note_merge(self, sink_root: int) -> None:
-        """Take note that the merge asked about last is about to be carried out."""
         ...
 
 
@@ -96,9 +92,6 @@ class DepthLimit:
                         return count
         return None
 
-    def note_merge(self, sink_root: int) -> None:
-        """Nothing to note: the groups keep their sizes."""
-
 
 def _least_nodes_between(graph: ForwardGraph, tree: PostDominatorTree) -> list[int]:
     """For each node a number of nodes that certainly stand between it and its ipdom."""
@@ -148,12 +141,16 @@ class ArgumentLimit:
             for node, values in enumerate(graph.reads or [()] * len(graph))
         ]
         """For the root of each group the values that it takes from outside."""
-        self._outside_merged: list[int] = []
-        """The same for the group that the merge asked about last would form."""
+        self._allowed: tuple[int, int, list[int]] | None = None
+        """Source and root of the merge that was allowed last, and what the merged group takes from outside."""
 
     def exceeded_by(self, source: int, sink: int, sink_root: int) -> int | None:
         """A count of arguments that exceeds the limit, or `None`; see `Limit`."""
         groups, users = self._groups, self._graph.users
+        if self._allowed is not None and groups.parent[self._allowed[0]] != self._allowed[0]:
+            # The source is no root any more, so no other limit was against the merge.
+            self._outside[self._allowed[1]] = self._allowed[2]
+        self._allowed = None
         weight = self._weight_of_results(sink_root)
         if weight > self.limit:
             return weight
@@ -174,12 +171,8 @@ class ArgumentLimit:
                 for user in {groups.find(user) for user, _ in users[root]} - queued:
                     queued.add(user)
                     heappush(pending, user)
-        self._outside_merged = list(arguments)
+        self._allowed = source, sink_root, list(arguments)
         return None
-
-    def note_merge(self, sink_root: int) -> None:
-        """Remember what the merged group takes from outside."""
-        self._outside[sink_root] = self._outside_merged
 
     def _is_inside(self, value: int, inside: set[int]) -> bool:
         """Whether a group whose root is in `inside` produces `value`."""

@@ -164,11 +164,8 @@ class _Partitioner:
         """Merge `source` and all groups between into the group of `sink`, and bar what gets too great a kind by it."""
         groups = self.groups
         kind, find, users = groups.kind, groups.find, self.graph.users
-        final_kind = merged_kind(kind[source], kind[sink_root])
-        bars = self.paths.may_change and final_kind > PATH_LIMIT
+        bars = self.paths.may_change and merged_kind(kind[source], kind[sink_root]) > PATH_LIMIT
         barred = list(groups.members(sink_root)) if bars and kind[sink_root] <= PATH_LIMIT else []
-        for limit in self.limits:
-            limit.note_merge(sink_root)
         pending = [source]
         while pending:
             root = pending.pop()

@@ -6,11 +6,12 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain_partition import PlainPartitioner
+from plain_partition import PlainPartitioner, nodes_between
 from random_graphs import random_graph
 
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.fusion.forward_graph import ForwardGraph
+from fuse_dialect.fusion.group_forest import GroupForest
 from fuse_dialect.fusion.partition import partition
 from fuse_dialect.fusion.plan import FusionPlan
 from fuse_dialect.pattern_kind import PatternKind as Kind
@@ -259,35 +260,42 @@ def test_a_long_path_needs_no_recursion():
     assert set(plan.root_of) == {size - 1}
 
 
-class FewMerges:
-    """A limit from outside the package: at most `limit` merges in all."""
+class SmallGroups:
+    """A limit from outside the package: at most `limit` nodes in a group that a merge forms, counted as they are."""
 
     reason = Reason.MAX_DEPTH
 
-    def __init__(self, limit: int):
+    def __init__(self, graph: ForwardGraph, groups: GroupForest, limit: int):
         self.limit = limit
-        self.merges = 0
+        self.graph = graph
+        self.groups = groups
 
     def exceeded_by(self, source: int, sink: int, sink_root: int) -> int | None:
-        return self.merges + 1 if self.merges >= self.limit else None
+        between = {self.groups.find(node) for node in nodes_between(self.graph, source, sink)}
+        count = sum(self.groups.size[root] for root in {source, *between, sink_root})
+        return count if count > self.limit else None
 
-    def note_merge(self, sink_root: int) -> None:
-        self.merges += 1
 
-
-@given(graphs, st.integers(0, 5), st.sampled_from((0, 4)))
-def test_another_limit_is_asked_and_told_of_every_merge(graph: ForwardGraph, merges: int, max_args: int):
-    limit = FewMerges(merges)
-    plan = partition(graph, max_function_args=max_args, limits=[lambda graph, tree, groups: limit])
-    sources = {decision.source for decision in plan.decisions if decision}
-    assert len(sources) == limit.merges <= merges
-    unlimited = partition(graph, max_function_args=max_args)
-    if plan != unlimited:
-        assert any(decision.counted == merges + 1 for decision in plan.decisions)
+@given(graphs, st.integers(1, 6), st.sampled_from((0, 4)))
+def test_another_limit_is_asked_about_every_merge(graph: ForwardGraph, limit: int, max_args: int):
+    plan = partition(
+        graph,
+        max_function_args=max_args,
+        limits=[lambda graph, tree, groups: SmallGroups(graph, groups, limit)],
+    )
+    assert all(group.num_nodes <= limit for group in plan.groups)
+    if max_args:
+        merged = [group for group in plan.groups if group.num_nodes > 1]
+        assert all(arguments_of(graph, group.members, group.root) <= max_args for group in merged)
+    blamed = [decision for decision in plan.decisions if decision.limit == limit and decision.counted is not None]
+    if plan != partition(graph, max_function_args=max_args):
+        assert blamed
 
 
 @given(graphs)
 def test_limits_are_asked_in_their_order(graph: ForwardGraph):
-    plan = partition(graph, max_depth=1, max_function_args=1, limits=[lambda graph, tree, groups: FewMerges(0)])
+    plan = partition(
+        graph, max_depth=1, max_function_args=1, limits=[lambda graph, tree, groups: SmallGroups(graph, groups, 1)]
+    )
     counted = [decision for decision in plan.decisions if decision.limit is not None]
     assert all((decision.reason, decision.limit) == (Reason.MAX_DEPTH, 1) for decision in counted)

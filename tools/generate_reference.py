@@ -29,7 +29,8 @@ from fuse_dialect.dialect import fields
 from fuse_dialect.dialect.fuse import FAMILIES, ops_of
 from fuse_dialect.dialect.op import FuseOp, MapOp
 from fuse_dialect.frontends.mlir.reader import parse_mlir
-from fuse_dialect.fusion.rules import FUSION_RULES, FusionRule
+from fuse_dialect.fusion.rules import FusionRule
+from fuse_dialect.fusion.tvm_rules import TVM_RULES
 from fuse_dialect.kinds.foreign import (
     CONSTANT_OPS,
     KIND_OF_DIALECT,
@@ -264,7 +265,7 @@ def _remarks() -> Lines:
     yield from ("", "## Rules", "")
     yield "| rule | phases | source | greatest edge | between, at most | sink |"
     yield "|---|---|---|---|---|---|"
-    for rule in FUSION_RULES:
+    for rule in TVM_RULES.rows:
         yield _rule(rule)
     yield from ("", "## Reasons", "", "Codes are stable; match them rather than any text.", "")
     yield from ("| code | meaning |", "|---|---|")

@@ -32,6 +32,7 @@ FUSE_UNIVERSE = Universe(
         "extract-primitives": _lazy("fuse_dialect.transforms.extract_primitives:ExtractPrimitivesPass"),
         "fuse-ops-hw": _lazy("fuse_dialect.transforms.fuse_ops_hw:FuseOpsHwPass"),
         "insert-hardware": _lazy("fuse_dialect.transforms.insert_hardware:InsertHardwarePass"),
+        "fold-constants": _lazy("fuse_dialect.transforms.fold_constants:FoldConstantsPass"),
         "simplify-inference": _lazy("fuse_dialect.transforms.simplify_inference:SimplifyInferencePass"),
     },
     all_targets={

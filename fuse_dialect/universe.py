@@ -33,6 +33,9 @@ FUSE_UNIVERSE = Universe(
         "fuse-ops-hw": _lazy("fuse_dialect.transforms.fuse_ops_hw:FuseOpsHwPass"),
         "insert-hardware": _lazy("fuse_dialect.transforms.insert_hardware:InsertHardwarePass"),
         "fold-constants": _lazy("fuse_dialect.transforms.fold_constants:FoldConstantsPass"),
+        "eliminate-common-subexpr": _lazy(
+            "fuse_dialect.transforms.eliminate_common_subexpr:EliminateCommonSubexprPass"
+        ),
         "simplify-inference": _lazy("fuse_dialect.transforms.simplify_inference:SimplifyInferencePass"),
     },
     all_targets={

@@ -27,7 +27,7 @@ from xdsl.passes import ModulePass
 from xdsl.traits import IsolatedFromAbove
 
 from fuse_dialect.dialect.op import FuseOp
-from fuse_dialect.transforms.rewiring import replace_operands
+from fuse_dialect.transforms.outlining.rewiring import replace_operands
 from fuse_dialect.transforms.unfinished import is_left_alone, walk_unfinished
 
 

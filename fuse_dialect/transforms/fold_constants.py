@@ -29,16 +29,16 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException, VerifyException
 
 from fuse_dialect.dialect.attributes import PATTERN_KIND_ATTRIBUTE
-from fuse_dialect.dialect.concatenation import SplitOp
 from fuse_dialect.dialect.constants import constant, constant_of
-from fuse_dialect.dialect.conversion import FullOp
-from fuse_dialect.dialect.indexing import StridedSliceOp
-from fuse_dialect.dialect.layout import MoveOp
 from fuse_dialect.dialect.op import Array, FuseOp, MapOp
-from fuse_dialect.dialect.opaque import DropoutOp, StopFusionOp
-from fuse_dialect.dialect.replication import BroadcastToOp, ExpandDimsOp, RepeatOp, TileOp
+from fuse_dialect.dialect.ops.concatenation import SplitOp
+from fuse_dialect.dialect.ops.conversion import FullOp
+from fuse_dialect.dialect.ops.indexing import StridedSliceOp
+from fuse_dialect.dialect.ops.layout import MoveOp
+from fuse_dialect.dialect.ops.opaque import DropoutOp, StopFusionOp
+from fuse_dialect.dialect.ops.replication import BroadcastToOp, ExpandDimsOp, RepeatOp, TileOp
 from fuse_dialect.dialect.types import byte_count, element_dtype, is_tensor
-from fuse_dialect.transforms.rewiring import replace_operands
+from fuse_dialect.transforms.outlining.rewiring import replace_operands
 from fuse_dialect.transforms.unfinished import walk_unfinished
 
 _WORK_PER_BYTE = 64

@@ -10,9 +10,9 @@ from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation
 
-from fuse_dialect.dialect.concatenation import ConcatenateOp
-from fuse_dialect.dialect.elementwise import ExpOp
 from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops.concatenation import ConcatenateOp
+from fuse_dialect.dialect.ops.elementwise import ExpOp
 from fuse_dialect.dialect.types import tensor
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.transforms.eliminate_common_subexpr import EliminateCommonSubexprPass

@@ -13,13 +13,13 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FileLineColLoc, IntA
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
-from fuse_dialect.dialect.broadcast import AddOp
-from fuse_dialect.dialect.concatenation import ConcatenateOp
 from fuse_dialect.dialect.constants import constant
-from fuse_dialect.dialect.elementwise import ExpOp, NegativeOp
 from fuse_dialect.dialect.fuse import ALL_OPS
-from fuse_dialect.dialect.layout import TransposeOp
 from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops.broadcast import AddOp
+from fuse_dialect.dialect.ops.concatenation import ConcatenateOp
+from fuse_dialect.dialect.ops.elementwise import ExpOp, NegativeOp
+from fuse_dialect.dialect.ops.layout import TransposeOp
 from fuse_dialect.dialect.types import tensor
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.transforms.fold_constants import _KEEP_ELEMENTS, FoldConstantsPass  # pyright: ignore[reportPrivateUsage]

@@ -37,6 +37,7 @@ FUSE_UNIVERSE = Universe(
             "fuse_dialect.transforms.eliminate_common_subexpr:EliminateCommonSubexprPass"
         ),
         "fold-scale-axis": _lazy("fuse_dialect.transforms.fold_scale_axis:FoldScaleAxisPass"),
+        "convert-layout": _lazy("fuse_dialect.transforms.convert_layout:ConvertLayoutPass"),
         "simplify-inference": _lazy("fuse_dialect.transforms.simplify_inference:SimplifyInferencePass"),
     },
     all_targets={

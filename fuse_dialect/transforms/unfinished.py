@@ -3,19 +3,18 @@
 from collections.abc import Iterator
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 LEFT_ALONE = ("primitive", "fuse.compiler")
 """Attributes of functions that are finished, or belong to another compiler."""
 
 
-def walk_unfinished(module: ModuleOp) -> Iterator[Operation]:
+def walk_unfinished(root: Operation) -> Iterator[Operation]:
     """All ops in the order of the text, without those inside functions that are left alone.
 
     Ops may be put before the one that is visited, and that one may go; regions are walked without recursion.
     """
-    pending: list[Operation] = [module]
+    pending = [root]
     while pending:
         op = pending.pop()
         if op.regions and not is_left_alone(op):

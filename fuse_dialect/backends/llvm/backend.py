@@ -90,21 +90,29 @@ class LLVMBackend:
         self.target = target or host()
         self.families = {name: FAMILIES[name] for name in families or FAMILIES}
 
-    def emit(self, request: KernelRequest) -> EmittedKernel | Refusal:
-        """The text of a kernel, or why there is none."""
+    def emit(self, request: KernelRequest, module: Module | None = None) -> EmittedKernel | Refusal:
+        """The text of a kernel, or why there is none.
+
+        Args:
+            request: The primitive.
+            module: Where the kernel is written, for a text of several; by default a new one.
+        """
         symbol = re.sub(r"\W", "_", request.program.name, flags=re.ASCII)
         for name, write in self.families.items():
-            module = Module(self.target.attributes)
-            entry = module.function(symbol, _SLOTS)
-            wanted = Request(request.program, self.target, module, entry, request.constants, self.fast_math)
+            target = Module(self.target.attributes) if module is None else module
+            before = target.mark()
+            entry = target.function(symbol, _SLOTS)
+            wanted = Request(request.program, self.target, target, entry, request.constants, self.fast_math)
             try:
                 written = write(wanted)
             except NoNativeForm as error:
+                target.forget(before)
                 return Refusal(str(error))
             if written is not None:
                 return EmittedKernel(
-                    module.text(), symbol, name, written.workspace_bytes, written.parallel, written.packings
+                    target.text(), symbol, name, written.workspace_bytes, written.parallel, written.packings
                 )
+            target.forget(before)
         return Refusal("no family of kernels accepts it")
 
     def compile(self, requests: Sequence[KernelRequest]) -> list[NativeKernel | Refusal]:

@@ -78,6 +78,14 @@ class Module:
         """Whether a function of this name is written, or being written."""
         return any(function.name == name for function in self._functions)
 
+    def mark(self) -> int:
+        """How many functions there are; for `forget`."""
+        return len(self._functions)
+
+    def forget(self, mark: int) -> None:
+        """Drop the functions that were made since; what they declared does no harm."""
+        del self._functions[mark:]
+
     def declare(self, symbol: str, result: Type, operands: Sequence[Type]) -> None:
         """Make a function that is defined elsewhere known."""
         if all(function.name != symbol for function in self._functions):
@@ -136,6 +144,10 @@ class Function:
         self._lines: list[str] = ["entry:"]
         self._block = "entry"
         self._count = 0
+
+    def heading(self, text: str) -> None:
+        """A line for people, before the function."""
+        self._head = f"; {text}\n{self._head}"
 
     def text(self) -> str:
         """The function as LLVM reads it."""

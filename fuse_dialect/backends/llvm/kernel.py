@@ -81,6 +81,7 @@ def write_kernel(request: Request, local_sizes: Mapping[str, int], write: Write)
     offsets, workspace = _workspace(program, local_sizes)
     symbols = symbols_of(program)
     outside = [buffer for buffer in program.buffers if buffer.role is not Role.LOCAL]
+    entry.heading(f"{program.name}({', '.join(f'{b.name}: {_shaped(b)}' for b in outside)})")
     slots, part, parts = entry.parameters
     addresses = [_address(entry, slots, slot) for slot in range(len(outside))]
     scratch = _address(entry, slots, len(outside)) if offsets else slots
@@ -107,6 +108,11 @@ def write_kernel(request: Request, local_sizes: Mapping[str, int], write: Write)
 
 
 _PARTS = (Parameter("part", I64), Parameter("parts", I64))
+
+
+def _shaped(buffer: Buffer) -> str:
+    """`4x8xf32`."""
+    return "x".join(map(str, (*buffer.shape, buffer.element)))
 
 
 def _check_elements(program: LoopProgram, host: Host) -> None:

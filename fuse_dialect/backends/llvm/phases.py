@@ -172,4 +172,3 @@ def _stays_in_phase(plan: Schedule, phase: Phase, stage: Stage) -> bool:
     """Whether the buffer is written and read within each row of one phase."""
     outside = [member for other in plan.phases if other is not phase for nest in other.nests for member in nest.stages]
     return is_whole(stage) and not any(read.buffer == stage.buffer for member in outside for read in reads_of(member))
-

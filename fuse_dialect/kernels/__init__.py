@@ -1,1 +1,1 @@
-"""A primitive as loops: pure data, made from the facets of its ops, and its schedule for a host."""
+"""A primitive as loops: pure data and algorithms on it, below the dialect, whose ops say how they become loops."""

@@ -13,18 +13,22 @@
 
 The families of kernels are shapes of stages: a map has no reduction, a contraction multiplies two reads and adds up, a
 row program has several stages that share their outer axes. A sequence of stages has the same meaning under every
-schedule; `reference` runs it on NumPy.
+schedule; `interpreters/loops.py` runs it on NumPy.
 
 Source: the tensor expressions of TVM (te.compute) and Halide, MLIR's linalg.generic.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
-Size: TypeAlias = int | str
-"""Number of elements along an axis; a string names a size that is known when the kernel is called."""
+from fuse_dialect.kernels.indices import Atom as Atom
+from fuse_dialect.kernels.indices import Guard as Guard
+from fuse_dialect.kernels.indices import Index as Index
+from fuse_dialect.kernels.indices import Loop as Loop
+from fuse_dialect.kernels.indices import Quotient as Quotient
+from fuse_dialect.kernels.indices import Remainder as Remainder
+from fuse_dialect.kernels.indices import Size as Size
 
 
 class Role(Enum):
@@ -56,49 +60,6 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
-    """The value of the stage's axis with this number."""
-
-    axis: int
-
-
-@dataclass(frozen=True, slots=True)
-class Quotient:
-    """`of` divided by a positive constant, rounded down."""
-
-    of: "Index"
-    by: int
-
-
-@dataclass(frozen=True, slots=True)
-class Remainder:
-    """What is left of `of` after dividing by a positive constant, not negative."""
-
-    of: "Index"
-    by: int
-
-
-Atom: TypeAlias = Loop | Quotient | Remainder
-
-
-@dataclass(frozen=True, slots=True)
-class Index:
-    """A sum of atoms with factors, plus a constant."""
-
-    terms: tuple[tuple[Atom, int], ...] = ()
-    """Atoms, each once, with factors other than 0."""
-    constant: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Guard:
-    """Holds where 0 <= `index` < `size`."""
-
-    index: Index
-    size: Size
-
-
-@dataclass(frozen=True, slots=True)
 class Value:
     """The value of the instruction at a place of the same body, as an index: a read at a computed position."""
 
@@ -110,6 +71,7 @@ class Literal:
     """A constant."""
 
     value: int | float | bool
+    """A float for floating-point types, else an int or bool; integers without a sign lie in the signed range."""
     element: str
 
 
@@ -121,9 +83,13 @@ class Read:
     indices: tuple[Index | Value, ...]
     """One for each axis of the buffer."""
     element: str
+    """The type that the body sees: that of the buffer, integers without a sign (`ui8` is `i8`)."""
     guards: tuple[Guard, ...] = ()
+    """The element is read where all of them hold; nothing may be read elsewhere."""
     otherwise: Literal | None = None
     """The value where a guard fails; given if there are guards."""
+    origin: str = field(default="", compare=False, repr=False)
+    """The op that it comes from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,17 +101,38 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
+class Extent:
+    """The value of a size that is known when the kernel is called, as an integer of the element type."""
+
+    size: str
+    element: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """Whether all guards hold: an i1."""
+
+    guards: tuple[Guard, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Apply:
-    """A scalar function: an op of `arith` or `math` by name."""
+    """A scalar function: an op of `arith` or `math` by name.
+
+    On f16 and bf16 it is computed in f32 and rounded once; a true i1 is -1 where it is read as signed, as in `arith`.
+    """
 
     function: str
     """`arith.addf`, `math.exp`, `arith.select`; comparisons with their predicate: `arith.cmpf olt`."""
     operands: tuple[int, ...]
     """Places in the body."""
     element: str
+    """Type of the value, integers without a sign."""
+    origin: str = field(default="", compare=False, repr=False)
+    """The op that it comes from."""
 
 
-Instruction: TypeAlias = Read | Literal | Position | Apply
+Instruction: TypeAlias = Read | Literal | Position | Extent | Inside | Apply
 Body: TypeAlias = tuple[Instruction, ...]
 
 
@@ -167,7 +154,7 @@ class Reduction:
 
     combiner: Combiner
     start: Literal
-    """What the combination starts with; its element type is the accumulator's."""
+    """What the combination starts with; its element type is the accumulator's, and keeps the sign: `ui8`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +171,12 @@ class Stage:
     """The value of its last instruction counts."""
     reduction: Reduction | None = None
     finish: Body = ()
-    """Runs on the combined value, which stands at place 0, over the parallel axes; empty if that is stored as it is."""
+    """Runs on the combined value, its place 0, and may read by parallel axes; empty if the value is stored as it is."""
     store: tuple[Index, ...] = ()
-    """Where in the buffer the value goes, by parallel axes; empty for the parallel axes themselves."""
+    """Where in the buffer the value goes, by parallel axes; empty for the parallel axes themselves.
+
+    A concatenation is several stages, each of which writes its piece of one buffer.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +184,17 @@ class LoopProgram:
     """What one primitive function computes."""
 
     name: str
-    buffers: Sequence[Buffer]
-    """Arguments in the function's order, then results in its order, then local ones."""
-    stages: Sequence[Stage]
+    buffers: tuple[Buffer, ...]
+    """Arguments in the function's order, then results in its order, then local ones.
+
+    Arrays whose sizes differ where a name of a size, or a known size, stands twice are not for this program.
+    """
+    stages: tuple[Stage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why there is no loop program, or no kernel; its NumPy meaning is run instead."""
+
+    reason: str
+    """Names the op first: `'fuse.sort' op has no loop form`."""

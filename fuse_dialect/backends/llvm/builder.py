@@ -10,7 +10,7 @@
 5. What a function calls is declared once for the module, whoever calls it first.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -380,7 +380,7 @@ class Function:
     @contextmanager
     def loop(
         self, start: Value, stop: Value, step: int = 1, carried: Sequence[Value] = (), hints: Sequence[str] = ()
-    ) -> Iterator[Loop]:
+    ) -> Generator[Loop]:
         """A loop over `start, start + step, ...` below `stop`; its body is what the `with` block writes.
 
         Args:
@@ -422,7 +422,7 @@ class Function:
         return f", !llvm.loop {loop}"
 
     @contextmanager
-    def when(self, condition: Value) -> Iterator[None]:
+    def when(self, condition: Value) -> Generator[None]:
         """What the `with` block writes runs only if the condition, an i1, holds."""
         yes, end = self.label("then"), self.label("end")
         self.branch(condition, yes, end)

@@ -7,6 +7,7 @@
 """
 
 import ctypes
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,15 +17,17 @@ from threading import Lock
 from typing import Any, cast
 
 import llvmlite
-import llvmlite.binding as llvm
+import llvmlite.binding
 
 from fuse_dialect.backends.llvm.host import Host
 
+llvm = cast(Any, llvmlite.binding)  # it has no types
 VERSION = f"llvmlite-{llvmlite.__version__}"
 """What object bytes depend on apart from the text and the host."""
 
 _names = count()
 _setup = Lock()
+_DECLARED = re.compile(r"^declare .*@(?!llvm\.)([\w.]+)\(", re.MULTILINE)
 _PLACE = re.compile(r"<string>:(\d+):(\d+)")
 
 
@@ -53,31 +56,25 @@ def compile_object(text: str, target: Host | None = None) -> bytes:
     """Relocatable object code of a module.
 
     Raises:
-        EngineError: LLVM rejects the text; the message quotes the line.
+        EngineError: LLVM rejects the text, then the message quotes the line; or a function that it declares is not in
+            this process.
     """
     machine = _machine(target or host())
-    module = _parse(text)
-    module.triple = machine.triple
-    module.data_layout = str(machine.target_data)
-    builder = llvm.create_pass_builder(machine, _tuning())
-    builder.getModulePassManager().run(module, builder)
-    return machine.emit_object(module)
+    for symbol in _DECLARED.findall(text):
+        if not _is_present(symbol):
+            raise EngineError(f"the generated code calls '{symbol}', which this process does not have")
+    return machine.emit_object(_optimised(text, machine))
 
 
 def optimised_text(text: str, target: Host | None = None) -> str:
     """The module after LLVM's passes, for people."""
-    machine = _machine(target or host())
-    module = _parse(text)
-    module.triple = machine.triple
-    module.data_layout = str(machine.target_data)
-    builder = llvm.create_pass_builder(machine, _tuning())
-    builder.getModulePassManager().run(module, builder)
-    return str(module)
+    return str(_optimised(text, _machine(target or host())))
 
 
 def assembly(text: str, target: Host | None = None) -> str:
     """Machine code of a module as text, for people."""
-    return _machine(target or host()).emit_assembly(_parse(optimised_text(text, target)))
+    machine = _machine(target or host())
+    return machine.emit_assembly(_optimised(text, machine))
 
 
 def load(code: bytes, symbols: Sequence[str]) -> Code:
@@ -100,6 +97,20 @@ def load(code: bytes, symbols: Sequence[str]) -> Code:
 def callable_of(address: int) -> Any:
     """A Python function `(slots, part, parts)` for a kernel at an address; for tests and small tools."""
     return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(address)
+
+
+def _is_present(symbol: str) -> bool:
+    """Whether the process has a function; where that cannot be asked, `load` still finds out."""
+    return os.name != "posix" or hasattr(ctypes.CDLL(None), symbol)
+
+
+def _optimised(text: str, machine: Any) -> Any:
+    module = _parse(text)
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    builder = llvm.create_pass_builder(machine, _tuning())
+    builder.getModulePassManager().run(module, builder)
+    return module
 
 
 def _parse(text: str) -> Any:
@@ -148,7 +159,7 @@ def _machine(target: Host) -> Any:
 def _session() -> Any:
     with _setup:
         _initialise()
-        return llvm.create_lljit_compiler(_machine_of_session())
+        return llvm.create_lljit_compiler(_machine_of_session(), suppress_errors=True)
 
 
 def _machine_of_session() -> Any:

@@ -7,7 +7,8 @@ An op is one class with its facets:
 3. *shape rule*: `infer_types`, used by the parser, the builder and the verifier;
 4. *meaning*: `evaluate`, on NumPy arrays;
 5. *cost*: `flops`, and the bytes of operands and results;
-6. *scalar body*, for ops that compute each element on its own: `MapOp.scalar_body`.
+6. *scalar body*, for ops that compute each element on its own: `MapOp.scalar_body`;
+7. *loops*, from which kernels are made: `loops`, which `MapOp` has already, or `decompose` for what is made of others.
 
 All ops are pure, and all have the assembly of `assembly`.
 """
@@ -29,7 +30,9 @@ from xdsl.utils.exceptions import VerifyException
 from fuse_dialect.dialect import assembly
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import PropertyValue, property_attribute, property_form
+from fuse_dialect.dialect.loops import LoopFormError, Nest, Piece
 from fuse_dialect.dialect.types import are_compatible, byte_count, check_tensors, element_count, is_tensor
+from fuse_dialect.kernels.indices import number
 from fuse_dialect.pattern_kind import PatternKind
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -161,6 +164,27 @@ class FuseOp(IRDLOperation, ABC):
             if not are_compatible(expected, result.type):
                 raise VerifyException(f"expects result {index} of type {expected}, got {result.type}")
 
+    def loops(self, nest: Nest) -> SSAValue:
+        """One element of the result, or of result `nest.result`, as code inside loops.
+
+        Called inside an `ImplicitBuilder`, as `MapOp.scalar_body`.
+
+        Raises:
+            LoopFormError: There is no such code, for this op or for its properties, element types or sizes.
+        """
+        raise LoopFormError("has no loop form")
+
+    def result_pieces(self) -> Sequence[Piece]:
+        """The parts of the only result that `loops` computes apart from each other; none for the result as a whole."""
+        return ()
+
+    def decompose(self, *operands: SSAValue) -> SSAValue | None:
+        """The only result, computed by other ops from values of the operands' types; `None` if `loops` says it all.
+
+        Called inside an `ImplicitBuilder`.
+        """
+        return None
+
     def flops(self) -> int | None:
         """Arithmetic operations of one execution, or `None` when a dimension is dynamic."""
         count = element_count(self.results[0].type)
@@ -201,3 +225,14 @@ class MapOp(FuseOp):
         Called inside an `ImplicitBuilder`: the `arith` and `math` ops it creates insert themselves. Unsigned
         integers arrive signless, as `arith` wants them; the op knows from its own operand types.
         """
+
+    def loops(self, nest: Nest) -> SSAValue:
+        """The scalar body on the elements that `operand_axes` aligns."""
+        elements: list[SSAValue] = []
+        for operand in range(len(self.operands)):
+            axes = self.operand_axes(operand)
+            indices = [
+                number(0) if size == 1 else nest.at[axis] for axis, size in zip(axes, nest.shape(operand), strict=True)
+            ]
+            elements.append(nest.read(operand, indices))
+        return self.scalar_body(*elements)

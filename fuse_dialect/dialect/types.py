@@ -27,7 +27,7 @@ from xdsl.dialects.builtin import (
     f64,
     i1,
 )
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import AttrConstraint, BaseAttr
 from xdsl.utils.exceptions import VerifyException
 
@@ -58,6 +58,12 @@ AnyTensor: AttrConstraint[Tensor] = BaseAttr(TensorType)
 def is_tensor(type: Attribute) -> TypeGuard[Tensor]:
     """Whether the type is a ranked tensor."""
     return isinstance(type, TensorType)
+
+
+def tensor_type(value: SSAValue) -> Tensor:
+    """The type of a value that is known to be a ranked tensor."""
+    assert is_tensor(value.type), "the value of an op on tensors"
+    return value.type
 
 
 def element_dtype(element_type: Attribute) -> np.dtype[np.generic]:

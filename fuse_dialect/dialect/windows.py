@@ -15,6 +15,7 @@ from fuse_dialect.dialect.fields import Integers
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.shape_rules import integer_list
 from fuse_dialect.dialect.types import DYNAMIC, Shape
+from fuse_dialect.kernels.indices import Guard, Index
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +129,16 @@ class Windows:
             slice(at * step, at * step + (count - 1) * stride + 1, stride)
             for at, step, stride, count in zip(offset, self.dilation, self.strides, counts, strict=True)
         )
+
+    def places(
+        self, at: Sequence[Index], taps: Sequence[Index], sizes: Sequence[int]
+    ) -> tuple[list[Index], list[Guard]]:
+        """Indices on spatial axes of `sizes` of the element that windows `at` meet at `taps`, and when there is one."""
+        indices = [
+            window * stride + tap * step - low
+            for window, tap, stride, step, low in zip(at, taps, self.strides, self.dilation, self.low, strict=True)
+        ]
+        return indices, [Guard(index, size) for index, size in zip(indices, sizes, strict=True)]
 
     def covered(self, sizes: Sequence[int], *, include_padding: bool) -> Array:
         """How many elements each window covers: of the axis alone, or also of its padding.

@@ -195,6 +195,20 @@ _FLOAT_PREDICATES: tuple[Function, ...] = (
 uno true. A comparison of NumPy is ordered, so an unordered one is the negation of its opposite."""
 
 
+_BY_NAME: dict[str, Function] = {
+    **{op.name: function for op, function in _FUNCTIONS.items()},
+    **{
+        f"arith.cmpi {predicate}": function
+        for predicate, function in zip(arith.CMPI_COMPARISON_OPERATIONS, _INTEGER_PREDICATES, strict=True)
+    },
+    **{
+        f"arith.cmpf {predicate}": _on_floats(function)
+        for predicate, function in zip(arith.CMPF_COMPARISON_OPERATIONS, _FLOAT_PREDICATES, strict=True)
+    },
+}
+"""Meaning of every scalar function, comparisons by op and predicate."""
+
+
 def evaluate_scalar(op: Operation, operands: Sequence[Array]) -> Array:
     """The values of the one result of an `arith` or `math` op, in the result's element type.
 
@@ -203,20 +217,33 @@ def evaluate_scalar(op: Operation, operands: Sequence[Array]) -> Array:
     """
     match op:
         case arith.ConstantOp():
-            return constant_array(op.value)
+            return np.asarray(constant_array(op.value)).astype(element_dtype(op.result.type), copy=False)
         case arith.CmpiOp():
-            result = _INTEGER_PREDICATES[op.predicate.value.data](*operands)
+            name = f"{op.name} {arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]}"
         case arith.CmpfOp():
-            result = _on_floats(_FLOAT_PREDICATES[op.predicate.value.data])(*operands)
-        case arith.FPToUIOp():
-            unsigned = np.dtype(f"u{element_dtype(op.result.type).itemsize}")
-            result = widened(operands[0]).astype(unsigned)
+            name = f"{op.name} {arith.CMPF_COMPARISON_OPERATIONS[op.predicate.value.data]}"
         case _:
-            function = _FUNCTIONS.get(type(op))
-            if function is None:
-                raise InterpretationError(f"'{op.name}' op has no meaning in a scalar body")
-            result = function(*operands)
-    return np.asarray(result).astype(element_dtype(op.results[0].type), copy=False)
+            name = op.name
+    return evaluate_function(name, operands, element_dtype(op.results[0].type))
+
+
+def evaluate_function(name: str, operands: Sequence[Array], dtype: "np.dtype[np.generic]") -> Array:
+    """The values of a scalar function, rounded to `dtype`.
+
+    Args:
+        name: An op of `arith` or `math`; comparisons with their predicate: `arith.cmpf olt`.
+        operands: Arrays that broadcast; integers are signed, as signless ones are read.
+        dtype: Of the result.
+
+    Raises:
+        InterpretationError: The function has no meaning here.
+    """
+    if name == arith.FPToUIOp.name:
+        return widened(operands[0]).astype(np.dtype(f"u{dtype.itemsize}")).astype(dtype, copy=False)
+    function = _BY_NAME.get(name)
+    if function is None:
+        raise InterpretationError(f"'{name}' op has no meaning in a scalar body")
+    return np.asarray(function(*operands)).astype(dtype, copy=False)
 
 
 def run_scalar_body(op: MapOp, *operands: Array) -> Array:

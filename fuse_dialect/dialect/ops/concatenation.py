@@ -1,10 +1,11 @@
 """Ops between one tensor and several: kind `injective`, no arithmetic."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import ClassVar
 
 import numpy as np
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.utils.exceptions import VerifyException
 
@@ -17,6 +18,7 @@ from fuse_dialect.dialect.fields import (
     tensor_result,
     tensor_results,
 )
+from fuse_dialect.dialect.loops import LoopFormError, Nest, Piece
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.shape_rules import total, unify_shapes
 from fuse_dialect.dialect.types import DYNAMIC, normalize_axis, require_same_element, with_shape
@@ -62,6 +64,18 @@ class ConcatenateOp(FuseOp):
         """`numpy.concatenate`."""
         return (np.concatenate(operands, self.axis.value.data),)
 
+    def result_pieces(self) -> Sequence[Piece]:
+        """One for each operand."""
+        axis = normalize_axis(self.axis.value.data, self.result.type.get_num_dims())
+        sizes = [operand.type.get_shape()[axis] for operand in self.inputs]
+        if DYNAMIC in sizes:
+            raise LoopFormError("needs static sizes")
+        return [Piece(axis, start, size) for start, size in zip(accumulate([0, *sizes[:-1]]), sizes, strict=True)]
+
+    def loops(self, nest: Nest) -> SSAValue:
+        """The operand of the piece."""
+        return nest.read(nest.piece, nest.at)
+
 
 @irdl_op_definition
 class StackOp(FuseOp):
@@ -101,6 +115,16 @@ class StackOp(FuseOp):
         """`numpy.stack`."""
         return (np.stack(operands, self.axis.value.data),)
 
+    def result_pieces(self) -> Sequence[Piece]:
+        """One for each operand."""
+        axis = normalize_axis(self.axis.value.data, self.result.type.get_num_dims())
+        return [Piece(axis, start, 1) for start in range(len(self.inputs))]
+
+    def loops(self, nest: Nest) -> SSAValue:
+        """The operand of the piece, which lacks the new axis."""
+        axis = normalize_axis(self.axis.value.data, len(nest.at))
+        return nest.read(nest.piece, (*nest.at[:axis], *nest.at[axis + 1 :]))
+
 
 @irdl_op_definition
 class SplitOp(FuseOp):
@@ -139,3 +163,9 @@ class SplitOp(FuseOp):
         """`numpy.split`."""
         ends = np.cumsum(self.sizes.get_values()[:-1])
         return tuple(np.split(operands[0], ends, self.axis.value.data))
+
+    def loops(self, nest: Nest) -> SSAValue:
+        """The elements behind those of the results before."""
+        axis = normalize_axis(self.axis.value.data, len(nest.at))
+        start = sum(self.sizes.get_values()[: nest.result])
+        return nest.read(0, (*nest.at[:axis], nest.at[axis] + start, *nest.at[axis + 1 :]))

@@ -5,23 +5,30 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.attributes import OpPatternKind
+from fuse_dialect.dialect.constants import constant
 from fuse_dialect.dialect.fields import tensor_operand, tensor_result
 from fuse_dialect.dialect.op import Array, MapOp
 from fuse_dialect.dialect.types import (
     DYNAMIC,
+    Tensor,
     are_compatible,
+    byte_count,
     element_dtype,
+    is_float,
     is_unsigned,
     require_rank,
     require_same_element,
     shape_text,
+    tensor_type,
     with_element,
+    with_shape,
 )
 from fuse_dialect.pattern_kind import PatternKind
 
@@ -165,3 +172,23 @@ class OnesLikeOp(ConstantLikeOp):
     name = "fuse.ones_like"
     traits = traits_def(OpPatternKind(PatternKind.ELEMWISE))
     NUMBER: ClassVar[int] = 1
+
+
+def cast_to(x: SSAValue | Operation, type: Tensor) -> SSAValue:
+    """The value in the element type of `type`: for ops that are made of others."""
+    value = SSAValue.get(x)
+    own = tensor_type(value)
+    if own.element_type == type.element_type:
+        return value
+    return CastOp(value, result_types=[with_element(own, type.element_type)]).result
+
+
+def widen(x: SSAValue) -> SSAValue:
+    """The value in the type in which formulas are computed: f16 and bf16 become f32, all others stay."""
+    own = tensor_type(x)
+    return cast_to(x, with_element(own, f32)) if byte_count(with_shape(own, [1])) == 2 and is_float(own) else x
+
+
+def scalar(number: float, like: SSAValue) -> SSAValue:
+    """A constant of rank 0 in the element type of `like`."""
+    return constant(np.array(number, element_dtype(tensor_type(like).element_type))).result

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.utils.exceptions import VerifyException
 
@@ -14,6 +14,7 @@ from fuse_dialect.dialect.accumulation import widened
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.axis_layout import permutation
 from fuse_dialect.dialect.fields import Integer, Integers, integer, integers, string, tensor_operand, tensor_result
+from fuse_dialect.dialect.loops import Nest, sum_of_products
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.shape_rules import (
     integer_list,
@@ -26,6 +27,7 @@ from fuse_dialect.dialect.shape_rules import (
 )
 from fuse_dialect.dialect.types import DYNAMIC, Shape, require_rank, require_same_element, with_shape
 from fuse_dialect.dialect.windows import Windows
+from fuse_dialect.kernels.indices import Guard, Index
 from fuse_dialect.pattern_kind import PatternKind
 
 
@@ -76,6 +78,22 @@ class WindowedProductOp(FuseOp, ABC):
         """A result shape in the order of the first layout, reordered to the op's layout."""
         return tuple(canonical[axis] for axis in permutation(self.DATA_LAYOUTS[0], self.data_layout.data))
 
+    def in_layout(self, canonical: Sequence[Index]) -> list[Index]:
+        """Indices in the order of the first layout, reordered to the op's layout."""
+        return [canonical[axis] for axis in permutation(self.DATA_LAYOUTS[0], self.data_layout.data)]
+
+    def loop_shapes(self, nest: Nest) -> tuple[tuple[int, ...], tuple[int, ...], list[Index]]:
+        """Sizes of the input but its batch, those of the kernel, and indices of the result, in the first layouts."""
+        data = permutation(self.data_layout.data, self.DATA_LAYOUTS[0])
+        kernel = permutation(self.kernel_layout.data, self.KERNEL_LAYOUTS[0])
+        x, w = nest.shape(0), nest.shape(1)
+        sizes = nest.static(*(x[axis] for axis in data[1:]))
+        return sizes, nest.static(*(w[axis] for axis in kernel)), [nest.at[axis] for axis in data]
+
+    def kernel_in_layout(self, canonical: Sequence[Index]) -> list[Index]:
+        """Indices of the kernel in the order of the first layout, reordered to the op's layout."""
+        return [canonical[axis] for axis in permutation(self.KERNEL_LAYOUTS[0], self.kernel_layout.data)]
+
     def windows(self, extent: Shape) -> Windows:
         """The windows of a kernel of spatial `extent`."""
         return Windows.of(extent, self.strides, self.padding, self.dilation)
@@ -108,6 +126,16 @@ class ConvOp(WindowedProductOp, ABC):
         return (
             y.transpose(permutation(self.DATA_LAYOUTS[0], self.data_layout.data)).astype(operands[0].dtype, copy=False),
         )
+
+    def loops(self, nest: Nest) -> SSAValue:
+        """Products over the input channels of the group and the places in the window."""
+        (_, *sizes), (outputs, inputs, *extent), (sample, output, *at) = self.loop_shapes(nest)
+        channel, taps = nest.reduced(inputs), [nest.reduced(size) for size in extent]
+        group = output // max(outputs // self.groups.value.data, 1)
+        places, guards = self.windows(tuple(extent)).places(at, taps, sizes)
+        x = nest.read(0, self.in_layout([sample, group * inputs + channel, *places]), guards)
+        w = nest.read(1, self.kernel_in_layout([output, channel, *taps]))
+        return sum_of_products(nest, x, w)
 
     def flops(self) -> int | None:
         """Two for each product of a result element with an element of its window in each input channel of its group."""
@@ -284,6 +312,22 @@ class Conv2dTransposeOp(WindowedProductOp):
         return (
             y.transpose(permutation(self.DATA_LAYOUTS[0], self.data_layout.data)).astype(operands[0].dtype, copy=False),
         )
+
+    def loops(self, nest: Nest) -> SSAValue:
+        """Products over the input channels of the group and the places whose windows meet the element."""
+        (channels, *sizes), (_, outputs, *extent), (sample, output, *at) = self.loop_shapes(nest)
+        windows, inputs = self.windows(tuple(extent)), channels // self.groups.value.data
+        channel = (output // max(outputs, 1)) * inputs + nest.reduced(inputs)
+        taps = [nest.reduced(size) for size in extent]
+        places: list[Index] = []
+        guards: list[Guard] = []
+        for axis, (index, tap, stride) in enumerate(zip(at, taps, windows.strides, strict=True)):
+            offset = index - tap * windows.dilation[axis] + windows.low[axis]
+            places.append(offset // stride)
+            guards += [Guard(offset % stride, 1), Guard(offset // stride, sizes[axis])]
+        x = nest.read(0, self.in_layout([sample, channel, *places]), guards)
+        w = nest.read(1, self.kernel_in_layout([channel, output % max(outputs, 1), *taps]))
+        return sum_of_products(nest, x, w)
 
     def flops(self) -> int | None:
         """Two for each product of an input element with an element of the kernel of its channel."""

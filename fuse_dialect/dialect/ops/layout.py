@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.utils.exceptions import VerifyException
 
@@ -20,6 +20,7 @@ from fuse_dialect.dialect.fields import (
     tensor_operand,
     tensor_result,
 )
+from fuse_dialect.dialect.loops import Nest, reshaped
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.shape_rules import (
     integer_list,
@@ -39,6 +40,7 @@ from fuse_dialect.dialect.types import (
     shape_text,
     with_shape,
 )
+from fuse_dialect.kernels.indices import Index
 from fuse_dialect.pattern_kind import PatternKind
 
 
@@ -54,6 +56,14 @@ class MoveOp(FuseOp, ABC):
     def shape(self) -> Shape:
         """Shape of the operand."""
         return tuple(self.input.type.get_shape())
+
+    def source(self, nest: Nest) -> Sequence[Index]:
+        """Indices of the operand's element that stands at `nest.at` in the result: the same row-major place."""
+        return reshaped(nest)
+
+    def loops(self, nest: Nest) -> SSAValue:
+        """The element at `source`."""
+        return nest.read(0, self.source(nest))
 
 
 @irdl_op_definition
@@ -152,6 +162,10 @@ class TransposeOp(MoveOp):
         """`numpy.transpose`."""
         return (operands[0].transpose(self.order),)
 
+    def source(self, nest: Nest) -> Sequence[Index]:
+        """Each index on the axis that it came from."""
+        return [nest.at[self.order.index(axis)] for axis in range(len(nest.at))]
+
 
 @irdl_op_definition
 class SqueezeOp(MoveOp):
@@ -224,6 +238,14 @@ class ReverseOp(MoveOp):
         """`numpy.flip`."""
         return (np.flip(operands[0], self.axes.get_values()),)
 
+    def source(self, nest: Nest) -> Sequence[Index]:
+        """Counted from the other end along the axes."""
+        reversed_axes = normalize_axes(self.axes.get_values(), len(self.shape))
+        return [
+            index * -1 + (nest.static(size)[0] - 1) if axis in reversed_axes else index
+            for axis, (index, size) in enumerate(zip(nest.at, nest.shape(0), strict=True))
+        ]
+
 
 @irdl_op_definition
 class BatchFlattenOp(MoveOp):
@@ -278,6 +300,17 @@ class BlockOp(MoveOp, ABC):
     def _moved(self, x: Array) -> Array:
         """The rearranged array, both in NCHW."""
 
+    def source(self, nest: Nest) -> Sequence[Index]:
+        """Found in NCHW."""
+        at = [nest.at[axis] for axis in permutation(self.layout.data, "NCHW")]
+        channels = nest.static(nest.shape(0)[self.layout.data.index("C")])[0]
+        found = self._source(at, channels)
+        return [found[axis] for axis in permutation("NCHW", self.layout.data)]
+
+    @abstractmethod
+    def _source(self, at: Sequence[Index], channels: int) -> Sequence[Index]:
+        """Indices in an operand of so many channels, both in NCHW."""
+
 
 @irdl_op_definition
 class DepthToSpaceOp(BlockOp):
@@ -315,6 +348,12 @@ class DepthToSpaceOp(BlockOp):
             blocks = x.reshape(n, c // (b * b), b, b, h, w).transpose(0, 1, 4, 2, 5, 3)
         return blocks.reshape(n, c // (b * b), h * b, w * b)
 
+    def _source(self, at: Sequence[Index], channels: int) -> Sequence[Index]:
+        (n, c, h, w), b = at, self.block_size.value.data
+        place = (h % b) * b + w % b
+        channel = place * (channels // (b * b)) + c if self.mode.data == "DCR" else c * (b * b) + place
+        return (n, channel, h // b, w // b)
+
 
 @irdl_op_definition
 class SpaceToDepthOp(BlockOp):
@@ -344,6 +383,11 @@ class SpaceToDepthOp(BlockOp):
         (n, c, h, w), b = x.shape, self.block_size.value.data
         blocks = x.reshape(n, c, h // b, b, w // b, b).transpose(0, 3, 5, 1, 2, 4)
         return blocks.reshape(n, c * b * b, h // b, w // b)
+
+    def _source(self, at: Sequence[Index], channels: int) -> Sequence[Index]:
+        (n, c, h, w), b = at, self.block_size.value.data
+        place = c // max(channels, 1)
+        return (n, c % max(channels, 1), h * b + place // b, w * b + place % b)
 
 
 @irdl_op_definition
@@ -387,3 +431,18 @@ class LayoutTransformOp(MoveOp):
         cut = dict(zip(target.axes, target.shape(sizes), strict=True))
         parts = plain.reshape([cut[letter] for letter in target.split_axes])
         return (parts.transpose([target.split_axes.index(letter) for letter in target.axes]),)
+
+    def source(self, nest: Nest) -> Sequence[Index]:
+        """Blocks joined as in the result, and cut as in the operand."""
+        source, target = self._layouts()
+        at = dict(zip(target.axes, nest.at, strict=True))
+        joined = {
+            letter: at[letter] * target.blocks[letter] + at[letter.lower()] if letter in target.blocks else at[letter]
+            for letter in target.primal
+        }
+        return [
+            joined[letter.upper()] % source.blocks[letter.upper()]
+            if letter.islower()
+            else joined[letter] // source.blocks.get(letter, 1)
+            for letter in source.axes
+        ]

@@ -4,13 +4,14 @@ from abc import ABC
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect.accumulation import widened
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import Integer, flag, tensor_operand, tensor_result
+from fuse_dialect.dialect.loops import Nest, sum_of_products
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.shape_rules import product, require_numbers, require_rank_at_least, unify
 from fuse_dialect.dialect.types import (
@@ -23,11 +24,18 @@ from fuse_dialect.dialect.types import (
     shape_text,
     with_shape,
 )
+from fuse_dialect.kernels.indices import Index, Size, number
 from fuse_dialect.pattern_kind import PatternKind
 
 
 def _swapped(shape: Shape, transpose: Integer) -> Shape:
     return (*shape[:-2], shape[-1], shape[-2]) if transpose.value.data else shape
+
+
+def _broadcast(at: Sequence[Index], sizes: Sequence[Size]) -> list[Index]:
+    """Indices in an operand of these sizes that broadcasts."""
+    own = at[len(at) - len(sizes) :]
+    return [number(0) if size == 1 else index for index, size in zip(own, sizes, strict=True)]
 
 
 def _product_cost(result: Tensor, inner: int) -> int | None:
@@ -67,6 +75,13 @@ class DenseOp(FuseOp):
         x, w = operands
         return ((widened(x) @ widened(w).T).astype(x.dtype, copy=False),)
 
+    def loops(self, nest: Nest) -> SSAValue:
+        """The inner product of a line and a row of the weight."""
+        *line, row = nest.at
+        nest.equal(nest.shape(0)[-1], nest.shape(1)[-1])
+        inner = nest.reduced(nest.shape(1)[-1])
+        return sum_of_products(nest, nest.read(0, [*line, inner]), nest.read(1, [row, inner]))
+
     def flops(self) -> int | None:
         """Two for each of the K products of a result element."""
         return _product_cost(
@@ -104,6 +119,22 @@ class TransposableProductOp(FuseOp, ABC):
         lhs = lhs.swapaxes(-1, -2) if self.transpose_a.value.data else lhs
         rhs = rhs.swapaxes(-1, -2) if self.transpose_b.value.data else rhs
         return ((lhs @ rhs).astype(operands[0].dtype, copy=False),)
+
+    def loops(self, nest: Nest) -> SSAValue:
+        """The inner product of a row and a column; batches as they broadcast."""
+        *batch, row, column = nest.at
+        transposed = self.transpose_a.value.data, self.transpose_b.value.data
+        lhs, rhs = nest.shape(0), nest.shape(1)
+        length = lhs[-2 if transposed[0] else -1]
+        nest.equal(length, rhs[-1 if transposed[1] else -2])
+        inner = nest.reduced(length)
+        left = [inner, row] if transposed[0] else [row, inner]
+        right = [column, inner] if transposed[1] else [inner, column]
+        return sum_of_products(
+            nest,
+            nest.read(0, [*_broadcast(batch, lhs[:-2]), *left]),
+            nest.read(1, [*_broadcast(batch, rhs[:-2]), *right]),
+        )
 
     def flops(self) -> int | None:
         """Two for each of the K products of a result element."""

@@ -7,14 +7,16 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from xdsl.dialects.builtin import i32, i64
-from xdsl.ir import Attribute
+from xdsl.dialects.builtin import f64, i32, i64
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.accumulation import widened
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import flag, integer, real, string, tensor_operand, tensor_result
+from fuse_dialect.dialect.loops import Nest
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.shape_rules import (
     one_of,
@@ -29,6 +31,7 @@ from fuse_dialect.dialect.types import (
     DYNAMIC,
     element_count,
     element_dtype,
+    is_unsigned,
     normalize_axis,
     require_rank,
     require_same_element,
@@ -36,6 +39,8 @@ from fuse_dialect.dialect.types import (
     with_element,
     with_shape,
 )
+from fuse_dialect.kernels.indices import Guard
+from fuse_dialect.kernels.program import Combiner
 from fuse_dialect.pattern_kind import PatternKind
 
 
@@ -282,6 +287,21 @@ class LrnOp(LineOp):
         y = x / (bias + alpha / x.dtype.type(size) * sums) ** beta
         return (np.moveaxis(y, -1, self.axis.value.data).astype(operands[0].dtype, copy=False),)
 
+    def loops(self, nest: Nest) -> SSAValue:
+        """The sum of squares over the window, then the formula."""
+        axis, size = self.line_axis(self.axis.value.data), self.size.value.data
+        places = list(nest.at)
+        places[axis] = places[axis] + nest.reduced(size) - (size - 1) // 2
+        near = scalars.widened(nest.read(0, places, [Guard(places[axis], *nest.static(nest.shape(0)[axis]))]))
+        total = nest.total(Combiner.ADD, scalars.multiply(near, near))
+        element = nest.read(0, nest.at)
+        bias, alpha, beta = (
+            scalars.constant(number.value.data, total.type) for number in (self.bias, self.alpha, self.beta)
+        )
+        share = scalars.divide(alpha, scalars.constant(size, total.type))
+        base = scalars.add(bias, scalars.multiply(share, total))
+        return scalars.rounded(scalars.divide(scalars.widened(element), scalars.power(base, beta)), element)
+
     def flops(self) -> int | None:
         """A square and an addition for each element of the window; scale, add, power, division."""
         count = element_count(self.result.type)
@@ -303,6 +323,10 @@ class IdentityOp(FuseOp, ABC):
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """The operand."""
         return (operands[0],)
+
+    def loops(self, nest: Nest) -> SSAValue:
+        """The operand's element."""
+        return nest.read(0, nest.at)
 
 
 @irdl_op_definition
@@ -446,6 +470,15 @@ class ArangeOp(FuseOp):
         """Multiples of the step, from the start on."""
         numbers = self.start.value.data + np.arange(self.length) * self.step.value.data
         return (numbers.astype(element_dtype(self.result.type.element_type)),)
+
+    def loops(self, nest: Nest) -> SSAValue:
+        """A multiple of the step, from the start on."""
+        nest.equal(nest.extents[0], self.length)
+        element, unsigned = self.result.type.element_type, is_unsigned(self.result.type)
+        place = scalars.convert(nest.position(nest.at[0]), f64, unsigned_source=False, unsigned_target=False)
+        distance = scalars.multiply(place, scalars.constant(self.step.value.data, f64))
+        number = scalars.add(scalars.constant(self.start.value.data, f64), distance)
+        return scalars.convert(number, scalars.signless(element), unsigned_source=False, unsigned_target=unsigned)
 
 
 @irdl_op_definition

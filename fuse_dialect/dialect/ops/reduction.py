@@ -9,25 +9,39 @@ from typing import ClassVar
 
 import numpy as np
 from xdsl.dialects.builtin import i32, i64
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.accumulation import widened
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import flag, optional_integers, tensor_operand, tensor_result
+from fuse_dialect.dialect.loops import Nest
 from fuse_dialect.dialect.op import Array, FuseOp
-from fuse_dialect.dialect.shape_rules import require_booleans, require_float, require_numbers
+from fuse_dialect.dialect.ops.broadcast import DivideOp, MultiplyOp, SubtractOp, WhereOp
+from fuse_dialect.dialect.ops.comparison import EqualOp, LogicalOrOp
+from fuse_dialect.dialect.ops.conversion import cast_to, scalar, widen
+from fuse_dialect.dialect.ops.elementwise import IsnanOp
+from fuse_dialect.dialect.ops.layout import ReshapeOp
+from fuse_dialect.dialect.ops.opaque import ArangeOp
+from fuse_dialect.dialect.shape_rules import product, require_booleans, require_float, require_numbers
 from fuse_dialect.dialect.special_functions import truncated_quotient
 from fuse_dialect.dialect.types import (
+    DYNAMIC,
     Shape,
     are_compatible,
     check_tensors,
     element_count,
+    is_float,
+    is_unsigned,
     normalize_axes,
     tensor,
+    with_element,
     with_shape,
 )
+from fuse_dialect.kernels.indices import Index
+from fuse_dialect.kernels.program import Combiner
 from fuse_dialect.pattern_kind import PatternKind
 
 
@@ -36,6 +50,8 @@ class ReductionOp(FuseOp, ABC):
 
     FLOPS_PER_OPERAND_ELEMENT: ClassVar[int] = 1
     """Arithmetic operations for one operand element."""
+    COMBINER: ClassVar[Combiner] = Combiner.ADD
+    """How loops combine the elements."""
 
     input = tensor_operand()
     result = tensor_result()
@@ -76,6 +92,24 @@ class ReductionOp(FuseOp, ABC):
         with np.errstate(all="ignore"):
             reduced = self.reduce(widened(x), self.reduced_axes(), self.keepdims.value.data != 0)
             return (np.asarray(reduced).astype(x.dtype, copy=False),)
+
+    def loops(self, nest: Nest) -> SSAValue:
+        """The elements along the reduced axes, combined in f32 where they are shorter floats."""
+        element = nest.read(0, self.source(nest))
+        total = nest.total(self.COMBINER, scalars.widened(element), unsigned=is_unsigned(self.input.type))
+        return scalars.rounded(total, element)
+
+    def source(self, nest: Nest) -> list[Index]:
+        """Indices of the operand's elements that belong to the element at `nest.at`."""
+        reduced, rest = self.reduced_axes(), iter(nest.at)
+        indices: list[Index] = []
+        for axis, size in enumerate(nest.shape(0)):
+            if axis in reduced:
+                indices.append(nest.reduced(size))
+            if axis not in reduced or self.keepdims.value.data:
+                index = next(rest)
+                indices += [index] if axis not in reduced else []
+        return indices
 
     def flops(self) -> int | None:
         """The number of operand elements times the operations for one."""
@@ -122,6 +156,20 @@ class MeanOp(ReductionOp):
         """Sum over count; `numpy.mean` warns where there is nothing to average."""
         return _mean(x, axes, keepdims=keepdims)
 
+    def loops(self, nest: Nest) -> SSAValue:
+        """Sum over count, both of integers in 64 bits."""
+        element = nest.read(0, self.source(nest))
+        unsigned = is_unsigned(self.input.type)
+        wide = element.type if is_float(self.input.type) else i64
+        widest = scalars.widened(scalars.convert(element, wide, unsigned_source=unsigned, unsigned_target=unsigned))
+        total = nest.total(Combiner.ADD, widest)
+        count = scalars.constant(1, i64)
+        for axis in self.reduced_axes():
+            count = scalars.multiply(count, nest.extent(nest.shape(0)[axis]))
+        count = scalars.convert(count, total.type, unsigned_source=False, unsigned_target=unsigned)
+        mean = scalars.divide(total, count, unsigned=unsigned)
+        return scalars.convert(mean, element.type, unsigned_source=unsigned, unsigned_target=unsigned)
+
 
 def _mean(x: Array, axes: tuple[int, ...], *, keepdims: bool, freedom: int = 0) -> Array:
     """The sum along the axes divided by the number of elements less `freedom`."""
@@ -166,6 +214,19 @@ class VarianceOp(ReductionOp):
         centered = x - _mean(x, axes, keepdims=True)
         return _mean(centered * centered, axes, keepdims=keepdims, freedom=int(self.unbiased.value.data != 0))
 
+    def decompose(self, *operands: SSAValue) -> SSAValue | None:
+        """A mean, and the mean of squares or, with fewer degrees of freedom, their sum over the smaller count."""
+        x = widen(operands[0])
+        centered = SubtractOp(x, MeanOp(x, axes=self.axes, keepdims=True))
+        squares = MultiplyOp(centered, centered)
+        if not self.unbiased.value.data:
+            return cast_to(MeanOp(squares, axes=self.axes, keepdims=self.keepdims), self.result.type)
+        count = product(self.input.type.get_shape()[axis] for axis in self.reduced_axes())
+        if count == DYNAMIC:
+            return None
+        total = SumOp(squares, axes=self.axes, keepdims=self.keepdims)
+        return cast_to(DivideOp(total, scalar(max(count - 1, 0), total.result)), self.result.type)
+
 
 @irdl_op_definition
 class MaxOp(ReductionOp):
@@ -180,6 +241,7 @@ class MaxOp(ReductionOp):
 
     name = "fuse.max"
     traits = traits_def(OpPatternKind(PatternKind.COMM_REDUCE))
+    COMBINER: ClassVar[Combiner] = Combiner.MAXIMUM
 
     def check_elements(self) -> None:
         """All element types are ordered."""
@@ -202,6 +264,7 @@ class MinOp(ReductionOp):
 
     name = "fuse.min"
     traits = traits_def(OpPatternKind(PatternKind.COMM_REDUCE))
+    COMBINER: ClassVar[Combiner] = Combiner.MINIMUM
 
     def check_elements(self) -> None:
         """All element types are ordered."""
@@ -236,6 +299,7 @@ class ProdOp(ReductionOp):
 
     name = "fuse.prod"
     traits = traits_def(OpPatternKind(PatternKind.COMM_REDUCE))
+    COMBINER: ClassVar[Combiner] = Combiner.MULTIPLY
 
     def reduce(self, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
         """`numpy.prod` in the type of `x`."""
@@ -255,6 +319,7 @@ class AnyOp(ReductionOp):
 
     name = "fuse.any"
     traits = traits_def(OpPatternKind(PatternKind.COMM_REDUCE))
+    COMBINER: ClassVar[Combiner] = Combiner.OR
 
     def check_elements(self) -> None:
         """Reject everything but i1."""
@@ -278,6 +343,7 @@ class AllOp(ReductionOp):
 
     name = "fuse.all"
     traits = traits_def(OpPatternKind(PatternKind.COMM_REDUCE))
+    COMBINER: ClassVar[Combiner] = Combiner.AND
 
     def check_elements(self) -> None:
         """Reject everything but i1."""
@@ -322,6 +388,31 @@ class ArgReductionOp(ReductionOp, ABC):
         index = self.reduce(np.flip(widened(x), axes) if from_end else widened(x), axes, self.keepdims.value.data != 0)
         return (np.asarray(_count(x, axes) - 1 - index if from_end else index),)
 
+    @abstractmethod
+    def best(self, x: SSAValue, axis: int) -> SSAValue:
+        """The extreme element of each line along the axis, which stays."""
+
+    def decompose(self, *operands: SSAValue) -> SSAValue | None:
+        """The first or last of the positions that hold the extreme element, or hold nan."""
+        (x,), axes, type = operands, self.reduced_axes(), self.input.type
+        if DYNAMIC in type.get_shape():
+            return None
+        if len(axes) != 1:
+            type = with_shape(type, [product(type.get_shape())])
+            x, axes = ReshapeOp(x, result_types=[type]).result, (0,)
+        length = type.get_shape()[axes[0]]
+        found = EqualOp(x, self.best(x, axes[0])).result
+        if is_float(type):
+            found = LogicalOrOp(found, IsnanOp(x)).result
+        line = tensor([length if axis == axes[0] else 1 for axis in range(type.get_num_dims())], i64)
+        numbers = ArangeOp(stop=float(length), result_types=[tensor([length], i64)])
+        places = ReshapeOp(numbers, result_types=[line]).result
+        last = bool(self.select_last_index.value.data)
+        chosen = WhereOp(found, places, scalar(-1 if last else length, places))
+        index = (MaxOp if last else MinOp)(chosen, axes=axes)
+        shaped = ReshapeOp(index, result_types=[with_element(self.result.type, i64)])
+        return cast_to(shaped.result, self.result.type)
+
 
 def _argument_axis(axes: tuple[int, ...]) -> int | None:
     """The axis as `numpy.argmax` wants it: several stand for the flattened operand."""
@@ -346,6 +437,10 @@ class ArgmaxOp(ArgReductionOp):
         """`numpy.argmax`."""
         return np.asarray(np.argmax(x, axis=_argument_axis(axes), keepdims=keepdims))
 
+    def best(self, x: SSAValue, axis: int) -> SSAValue:
+        """The greatest element, nan if there is one."""
+        return MaxOp(x, axes=[axis], keepdims=True).result
+
 
 @irdl_op_definition
 class ArgminOp(ArgReductionOp):
@@ -364,3 +459,7 @@ class ArgminOp(ArgReductionOp):
     def reduce(self, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
         """`numpy.argmin`."""
         return np.asarray(np.argmin(x, axis=_argument_axis(axes), keepdims=keepdims))
+
+    def best(self, x: SSAValue, axis: int) -> SSAValue:
+        """The smallest element, nan if there is one."""
+        return MinOp(x, axes=[axis], keepdims=True).result

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import integer, integers, tensor_operand, tensor_result
+from fuse_dialect.dialect.loops import Nest, reshaped
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.shape_rules import product, require_positive
 from fuse_dialect.dialect.types import (
@@ -21,6 +22,7 @@ from fuse_dialect.dialect.types import (
     shape_text,
     with_shape,
 )
+from fuse_dialect.kernels.indices import number
 from fuse_dialect.pattern_kind import PatternKind
 
 
@@ -75,6 +77,12 @@ class BroadcastToOp(FuseOp):
         (x,) = operands
         return (np.broadcast_to(x, self._target(x.shape)),)
 
+    def loops(self, nest: Nest) -> SSAValue:
+        """The only element along an axis of size 1."""
+        sizes = nest.shape(0)
+        at = nest.at[len(nest.at) - len(sizes) :]
+        return nest.read(0, [number(0) if size == 1 else index for index, size in zip(at, sizes, strict=True)])
+
 
 @irdl_op_definition
 class ExpandDimsOp(FuseOp):
@@ -115,6 +123,10 @@ class ExpandDimsOp(FuseOp):
         (x,) = operands
         return (x.reshape(self._expanded(x.shape)),)
 
+    def loops(self, nest: Nest) -> SSAValue:
+        """The element at the indices on the old axes."""
+        return nest.read(0, reshaped(nest))
+
 
 @irdl_op_definition
 class RepeatOp(FuseOp):
@@ -151,6 +163,12 @@ class RepeatOp(FuseOp):
         """`numpy.repeat`."""
         return (np.repeat(operands[0], self.repeats.value.data, self.axis.value.data),)
 
+    def loops(self, nest: Nest) -> SSAValue:
+        """The index divided by the number of repetitions."""
+        axis, indices = normalize_axis(self.axis.value.data, len(nest.at)), list(nest.at)
+        indices[axis] = indices[axis] // self.repeats.value.data
+        return nest.read(0, indices)
+
 
 @irdl_op_definition
 class TileOp(FuseOp):
@@ -186,3 +204,16 @@ class TileOp(FuseOp):
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """`numpy.tile`."""
         return (np.tile(operands[0], self.reps.get_values()),)
+
+    def loops(self, nest: Nest) -> SSAValue:
+        """What is left of the indices after whole operands."""
+        sizes, rank = nest.shape(0), len(nest.at)
+        counts = ((1,) * rank + tuple(self.reps.get_values()))[-len(sizes) :]
+        at = nest.at[rank - len(sizes) :]
+        return nest.read(
+            0,
+            [
+                index if count == 1 else index % max(nest.static(size)[0], 1)
+                for index, size, count in zip(at, sizes, counts, strict=True)
+            ],
+        )

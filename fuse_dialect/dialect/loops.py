@@ -1,0 +1,381 @@
+"""How an op becomes loops: the facet `FuseOp.loops` computes one element of a result, inside a `Nest`.
+
+    def loops(self, nest: Nest) -> SSAValue:              # a matrix product
+        row, column = nest.at
+        inner = nest.reduced(nest.shape(0)[1])
+        product = scalars.multiply(nest.read(0, [row, inner]), nest.read(1, [inner, column]))
+        return nest.total(Combiner.ADD, product)
+
+1. `nest.at` are the indices of the element; `nest.reduced` adds an axis along which `nest.total` combines.
+2. `nest.read` gives an element of an operand; everything else is scalar code (`scalars`), as in `MapOp.scalar_body`.
+3. What comes before `nest.total` is computed for every point, what comes after it once for each element.
+4. `LoopFormError` says why there are no loops; then the op's NumPy meaning is all there is.
+
+What comes out, `Nest.stage`, is plain data: a `Stage` that names operands by number.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    UnrealizedConversionCastOp,
+    i1,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from fuse_dialect.dialect import scalars
+from fuse_dialect.dialect.shape_rules import product
+from fuse_dialect.dialect.types import Tensor, element_dtype
+from fuse_dialect.kernels.indices import Guard, Index, Loop, Size, holds, loop, number, simplified
+from fuse_dialect.kernels.program import (
+    Apply,
+    Axis,
+    Body,
+    Combiner,
+    Extent,
+    Inside,
+    Instruction,
+    Literal,
+    Position,
+    Read,
+    Reduction,
+    Stage,
+    Value,
+)
+from fuse_dialect.kernels.sizes import Sizes
+
+RESULT = "result"
+"""Name of the buffer that a nest writes; operands are named by their number: `0`, `1`, ..."""
+
+Place: TypeAlias = Index | SSAValue
+"""An index of a read: known from the loops, or computed."""
+
+
+class LoopFormError(Exception):
+    """An op, or an op with these properties, element types or sizes, cannot be written as loops.
+
+    The message goes on after the op's name: `needs static sizes`.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a result, which is computed apart from the others."""
+
+    axis: int
+    start: int
+    """Where the piece begins on the axis."""
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoopOperand:
+    """What a nest knows of an operand."""
+
+    type: Tensor
+    shape: tuple[Size, ...]
+    constant: float | int | bool | None = None
+    """The value of all its elements, if that is known."""
+
+
+class Nest:
+    """The loops around one element of a result, and the code that they run."""
+
+    def __init__(
+        self,
+        operands: Sequence[LoopOperand],
+        shape: Sequence[Size],
+        sizes: Sizes,
+        *,
+        result: int = 0,
+        piece: int = 0,
+        origin: str = "",
+    ):
+        """Loops over `shape`, which is that of the result or of the piece of it."""
+        self.at = tuple(loop(axis) for axis in range(len(shape)))
+        """Indices of the element in the result, or in the piece."""
+        self.result = result
+        """Number of the result that is computed."""
+        self.piece = piece
+        """Number of the piece that is computed."""
+        self.block = Block()
+        """Where the scalar code goes: an `ImplicitBuilder` on it must be open."""
+        self._operands = operands
+        self._parallel = tuple(shape)
+        self._reduced: list[Size] = []
+        self._sizes = sizes
+        self._origin = origin
+        self._special: dict[Operation, Callable[[Sequence[int]], Instruction]] = {}
+        self._total: UnrealizedConversionCastOp | None = None
+        self._reduction: Reduction | None = None
+
+    @property
+    def extents(self) -> tuple[Size, ...]:
+        """Sizes of the axes so far."""
+        return tuple(self._sizes.resolve(size) for size in (*self._parallel, *self._reduced))
+
+    def resolve(self, size: Size) -> Size:
+        """The number or the one name that stands for a size."""
+        return self._sizes.resolve(size)
+
+    def shape(self, operand: int) -> tuple[Size, ...]:
+        """Sizes of an operand."""
+        return tuple(self._sizes.resolve(size) for size in self._operands[operand].shape)
+
+    def static(self, *sizes: Size) -> tuple[int, ...]:
+        """The sizes.
+
+        Raises:
+            LoopFormError: One of them is not known.
+        """
+        known = [size for size in map(self._sizes.resolve, sizes) if isinstance(size, int)]
+        if len(known) != len(sizes):
+            raise LoopFormError("needs static sizes")
+        return tuple(known)
+
+    def equal(self, one: Size, other: Size) -> None:
+        """Take two sizes for equal.
+
+        Raises:
+            LoopFormError: They are not.
+        """
+        if not self._sizes.unify(one, other):
+            raise LoopFormError(f"meets sizes {self._sizes.resolve(one)} and {self._sizes.resolve(other)}")
+
+    def reduced(self, size: Size) -> Index:
+        """A new axis, along which `total` combines."""
+        assert self._total is None, "reduced axes come before the total"
+        self._reduced.append(size)
+        return loop(len(self._parallel) + len(self._reduced) - 1)
+
+    def read(
+        self, operand: int, indices: Sequence[Place], guards: Sequence[Guard] = (), otherwise: float = 0
+    ) -> SSAValue:
+        """An element of an operand, or `otherwise` where a guard fails."""
+        source = self._operands[operand]
+        element = scalars.signless(source.type.element_type)
+        guards = [guard for guard in self._simplified(guards) if not holds(guard, self.extents)]
+        if source.constant is not None and not guards:
+            return scalars.constant(source.constant, element)
+        if source.constant is not None:
+            inside = self.inside(guards)
+            fill = scalars.constant(otherwise, element)
+            return scalars.select(inside, scalars.constant(source.constant, element), fill)
+        assert len(indices) == len(source.shape), "one index for each axis"
+        for index, size in zip(indices, source.shape, strict=True):
+            self._match(index, size)
+        computed = [index for index in indices if isinstance(index, SSAValue)]
+
+        def instruction(places: Sequence[int]) -> Read:
+            values = iter(places)
+            taken = tuple(
+                Value(next(values)) if isinstance(index, SSAValue) else simplified(index, self.extents)
+                for index in indices
+            )
+            fill = literal(otherwise, element) if guards else None
+            return Read(str(operand), taken, str(element), tuple(guards), fill, self._origin)
+
+        return self._instruction(computed, element, instruction)
+
+    def _match(self, index: Place, size: Size) -> None:
+        """An axis that an operand is read along has the operand's size, as far as one of the two is not known."""
+        match simplified(index, self.extents) if isinstance(index, Index) else index:
+            case Index(((Loop(axis), 1),), 0):
+                own, size = self.extents[axis], self._sizes.resolve(size)
+                if isinstance(own, str) or isinstance(size, str):
+                    self.equal(own, size)
+            case _:
+                pass
+
+    def _simplified(self, guards: Sequence[Guard]) -> list[Guard]:
+        return [Guard(simplified(guard.index, self.extents), self._sizes.resolve(guard.size)) for guard in guards]
+
+    def position(self, index: Index, type: Attribute = i64) -> SSAValue:
+        """The value of an index."""
+        return self._instruction([], type, lambda _: Position(simplified(index, self.extents), str(type)))
+
+    def extent(self, size: Size, type: Attribute = i64) -> SSAValue:
+        """A size as a number."""
+        size = self._sizes.resolve(size)
+        if isinstance(size, int):
+            return scalars.constant(size, type)
+        return self._instruction([], type, lambda _: Extent(size, str(type)))
+
+    def inside(self, guards: Sequence[Guard]) -> SSAValue:
+        """Whether all guards hold."""
+        left = tuple(guard for guard in self._simplified(guards) if not holds(guard, self.extents))
+        return self._instruction([], i1, lambda _: Inside(left)) if left else scalars.constant(1, i1)
+
+    def total(self, combiner: Combiner, value: SSAValue, *, unsigned: bool = False) -> SSAValue:
+        """The values at all points of the reduced axes, combined; of no values what changes nothing."""
+        assert self._total is None, "one total an op"
+        if value.type == i1:
+            combiner = {Combiner.MAXIMUM: Combiner.OR, Combiner.MINIMUM: Combiner.AND}.get(combiner, combiner)
+        self._reduction = Reduction(combiner, _neutral(combiner, value.type, unsigned=unsigned))
+        self._total = UnrealizedConversionCastOp.get([value], [value.type])
+        return self._total.results[0]
+
+    def _instruction(
+        self, operands: Sequence[SSAValue], type: Attribute, build: Callable[[Sequence[int]], Instruction]
+    ) -> SSAValue:
+        op = UnrealizedConversionCastOp.get(operands, [type])
+        self._special[op] = build
+        return op.results[0]
+
+    def stage(self, element: SSAValue, store: tuple[Index, ...] = ()) -> Stage:
+        """The loops that compute `element`, the value that the op's `loops` has returned."""
+        parallel = [Axis(size) for size in self._parallel]
+        reduced = [Axis(size, is_reduced=True) for size in self._reduced]
+        name = self._origin
+        if self._total is None:
+            return Stage(name, RESULT, tuple(parallel), self._body(element), store=store)
+        finish = () if element == self._total.results[0] else self._body(element)
+        body = self._body(self._total.inputs[0])
+        return Stage(name, RESULT, (*parallel, *reduced), body, self._reduction, finish, store)
+
+    def _body(self, result: SSAValue) -> Body:
+        """The instructions that a value needs; the total stands at place 0 if it is one of them."""
+        needed: set[SSAValue] = {result}
+        ops: list[Operation] = []
+        for op in reversed(list(self.block.ops)):
+            if needed.isdisjoint(op.results):
+                continue
+            if op is not self._total:
+                ops.append(op)
+                needed.update(op.operands)
+        body: list[Instruction] = []
+        places: dict[SSAValue, int] = {}
+        if self._total is not None and self._total.results[0] in needed:
+            places[self._total.results[0]] = 0
+        elif self._total is not None and result != self._total.inputs[0]:
+            raise AssertionError("what comes after the total uses it")
+        first = len(places)
+        for op in reversed(ops):
+            places[op.results[0]] = first + len(body)
+            operands = [places[operand] for operand in op.operands]
+            special = self._special.get(op)
+            body.append(self._applied(op, operands) if special is None else special(operands))
+        return tuple(body)
+
+    def _applied(self, op: Operation, operands: Sequence[int]) -> Instruction:
+        element = op.results[0].type
+        match op:
+            case arith.ConstantOp():
+                match op.value:
+                    case IntegerAttr() | FloatAttr():
+                        return literal(op.value.value.data, element)
+                    case _:
+                        raise LoopFormError("has a constant in its scalar code that is no number")
+            case arith.CmpfOp():
+                name = f"{op.name} {arith.CMPF_COMPARISON_OPERATIONS[op.predicate.value.data]}"
+            case arith.CmpiOp():
+                name = f"{op.name} {arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]}"
+            case _:
+                name = op.name
+        return Apply(name, tuple(operands), str(element), self._origin)
+
+
+def literal(value: float, element: Attribute) -> Literal:
+    """A number of a (float or signless integer) type; integers that do not fit wrap around."""
+    if isinstance(element, AnyFloat):
+        return Literal(float(value), str(element))
+    match element:
+        case IntegerType() if element.width.data == 1:
+            return Literal(bool(value), "i1")
+        case IntegerType():
+            width = element.width.data
+            wrapped = int(value) & (1 << width) - 1
+            return Literal(wrapped - (1 << width) if wrapped >> width - 1 else wrapped, str(element))
+        case _:
+            raise LoopFormError(f"has scalar code on elements of type {element}")
+
+
+def _neutral(combiner: Combiner, element: Attribute, *, unsigned: bool) -> Literal:
+    """What changes nothing when it is combined."""
+    name = f"u{element}" if unsigned and combiner in (Combiner.MAXIMUM, Combiner.MINIMUM) else str(element)
+    match combiner:
+        case Combiner.ADD | Combiner.OR:
+            return literal(0, element)
+        case Combiner.MULTIPLY | Combiner.AND:
+            return literal(1, element)
+        case _:
+            pass
+    least, greatest = limits(element, unsigned=unsigned)
+    return Literal(least if combiner is Combiner.MAXIMUM else greatest, name)
+
+
+def sum_of_products(nest: Nest, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+    """The products of two elements, added up in f32 where they are shorter floats, in the type of the elements."""
+    product = scalars.multiply(scalars.widened(lhs), scalars.widened(rhs))
+    return scalars.rounded(nest.total(Combiner.ADD, product), lhs)
+
+
+def limits(element: Attribute, *, unsigned: bool) -> tuple[float, float]:
+    """The least and the greatest number of a (float or signless integer) type."""
+    if isinstance(element, AnyFloat):
+        return -np.inf, np.inf
+    bits = element_dtype(element).itemsize * 8
+    return (0, (1 << bits) - 1) if unsigned else (-(1 << bits - 1), (1 << bits - 1) - 1)
+
+
+def reshaped(nest: Nest, operand: int = 0) -> tuple[Index, ...]:
+    """Indices in an operand of the element that has the place of `nest.at` in row-major order.
+
+    Equal sizes at the beginning and at the end of both shapes are taken over, which lets them be dynamic.
+
+    Raises:
+        LoopFormError: The sizes between these are not static.
+    """
+    target, source = list(nest.extents), list(nest.shape(operand))
+    at = list(nest.at)
+    front: list[Index] = []
+    while target and source and _same(nest, target[0], source[0]):
+        front.append(at.pop(0))
+        del target[0], source[0]
+    back: list[Index] = []
+    while target and source and _same(nest, target[-1], source[-1]):
+        back.insert(0, at.pop())
+        del target[-1], source[-1]
+    sizes = nest.static(*source)
+    _complete(nest, target, product(sizes))
+    if product(nest.static(*target)) != product(sizes):
+        raise LoopFormError("joins or cuts axes of dynamic size")
+    position = number(0)
+    for index, stride in zip(at, _strides(nest.static(*target)), strict=True):
+        position = position + index * stride
+    middle: list[Index] = []
+    for stride in _strides(sizes):
+        middle.append(simplified(position // max(stride, 1), nest.extents))
+        position = simplified(position % max(stride, 1), nest.extents)
+    return (*front, *middle, *back)
+
+
+def _complete(nest: Nest, shape: Sequence[Size], count: int) -> None:
+    """Find the one size that is not known yet from the number of elements."""
+    unknown = [size for size in map(nest.resolve, shape) if isinstance(size, str)]
+    known = product(size for size in map(nest.resolve, shape) if isinstance(size, int))
+    if len(unknown) == 1 and unknown[0].startswith("?") and known and count % known == 0:
+        nest.equal(unknown[0], count // known)
+
+
+def _same(nest: Nest, target: Size, source: Size) -> bool:
+    """Whether two sizes are equal, or can be: a size of the result that nobody knows yet is that of the operand."""
+    if isinstance(target, str) and target.startswith("?") and isinstance(source, str):
+        nest.equal(target, source)
+        return True
+    return target == source
+
+
+def _strides(shape: Sequence[int]) -> list[int]:
+    strides = [1] * len(shape)
+    for axis in range(len(shape) - 2, -1, -1):
+        strides[axis] = strides[axis + 1] * shape[axis + 1]
+    return strides

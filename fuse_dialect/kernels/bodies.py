@@ -1,0 +1,222 @@
+"""Bodies: built instruction by instruction, each once, with indices and guards simplified; and what they cost."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from fuse_dialect.kernels.indices import Guard, Index, Size, holds, simplified, substituted
+from fuse_dialect.kernels.program import (
+    Apply,
+    Body,
+    Extent,
+    Inside,
+    Instruction,
+    Literal,
+    Position,
+    Read,
+    Value,
+)
+
+_COSTS: Mapping[str, int] = {
+    "arith.select": 1,
+    "arith.divf": 4,
+    "arith.divsi": 4,
+    "arith.divui": 4,
+    "arith.floordivsi": 4,
+    "arith.remsi": 4,
+    "arith.remui": 4,
+    "arith.extf": 0,
+    "arith.truncf": 0,
+    "arith.extsi": 0,
+    "arith.extui": 0,
+    "arith.trunci": 0,
+    "math.absf": 1,
+    "math.absi": 1,
+    "math.ceil": 1,
+    "math.copysign": 1,
+    "math.floor": 1,
+    "math.fma": 1,
+    "math.roundeven": 1,
+    "math.sqrt": 4,
+    "math.trunc": 1,
+}
+"""What a scalar function costs, about, in additions; other functions of `arith` cost 1, of `math` 10."""
+
+
+def cost(body: Body) -> int:
+    """What a body costs, about, in additions; reads at known places cost nothing."""
+    total = 0
+    for instruction in body:
+        match instruction:
+            case Apply():
+                name = instruction.function
+                total += _COSTS.get(name, 10 if name.startswith("math.") else 1)
+            case Read():
+                total += len(instruction.guards) + sum(isinstance(index, Value) for index in instruction.indices)
+            case Inside():
+                total += len(instruction.guards)
+            case Literal() | Position() | Extent():
+                pass
+    return total
+
+
+@dataclass(eq=False, slots=True)
+class BodyBuilder:
+    """A body in the making, over axes of known extents. Equal instructions are one."""
+
+    extents: Sequence[Size]
+    first: int = 0
+    """Number of values that stand before the first instruction: 1 in `finish`."""
+    instructions: list[Instruction] = field(default_factory=list[Instruction])
+    _places: dict[str, int] = field(default_factory=dict[str, int])
+
+    def add(self, instruction: Instruction) -> int:
+        """The place of an instruction, a new one or that of its equal."""
+        simple = self._simplified(instruction)
+        if isinstance(simple, int):
+            return simple
+        key = repr(simple)  # unlike `==` it tells -0.0 from 0.0
+        place = self._places.get(key)
+        if place is None:
+            place = self._places[key] = self.first + len(self.instructions)
+            self.instructions.append(simple)
+        return place
+
+    def _simplified(self, instruction: Instruction) -> "Instruction | int":
+        match instruction:
+            case Read():
+                return self._read(instruction)
+            case Position():
+                return replace(instruction, index=simplified(instruction.index, self.extents))
+            case Inside():
+                guards, known = self._guards(instruction.guards)
+                return Inside(guards) if known is None else Literal(known, "i1")
+            case Apply("arith.select", (condition, one, other)):
+                match self._literal(condition):
+                    case Literal(True):
+                        return one
+                    case Literal(False):
+                        return other
+                    case _:
+                        return one if one == other else instruction
+            case Apply("arith.extf" | "arith.extsi", (operand,), element):
+                match self._literal(operand):
+                    case Literal(value, source) if source != "i1":
+                        return Literal(value, element)
+                    case _:
+                        return instruction
+            case _:
+                return instruction
+
+    def _literal(self, place: int) -> Literal | None:
+        instruction = self.instructions[place - self.first] if place >= self.first else None
+        return instruction if isinstance(instruction, Literal) else None
+
+    def _read(self, read: Read) -> Read | Literal:
+        guards, known = self._guards(read.guards)
+        if known is False:
+            assert read.otherwise is not None, "a read with guards says what it gives elsewhere"
+            return read.otherwise
+        indices = tuple(
+            index if isinstance(index, Value) else simplified(index, self.extents) for index in read.indices
+        )
+        return replace(read, indices=indices, guards=guards, otherwise=read.otherwise if guards else None)
+
+    def _guards(self, guards: Iterable[Guard]) -> tuple[tuple[Guard, ...], bool | None]:
+        """The guards that are not always true; and true if there is none, false if one never holds."""
+        left: dict[Guard, None] = {}
+        for guard in guards:
+            guard = Guard(simplified(guard.index, self.extents), guard.size)
+            held = holds(guard, self.extents)
+            if held is False:
+                return (), False
+            if held is None:
+                left[guard] = None
+        return tuple(left), None if left else True
+
+    def copy(self, body: Body, places: list[int]) -> int:
+        """Append a body over the same axes.
+
+        Args:
+            body: Its instructions.
+            places: Where the values before its first instruction stand here; it is filled up with those of the body.
+
+        Returns:
+            The place of its last value.
+        """
+        for instruction in body:
+            places.append(self.add(moved(instruction, places)))
+        return places[-1]
+
+    def finished(self, result: int) -> Body:
+        """The instructions that a value needs, which is the last one; none if it stands before the first."""
+        needed = {result}
+        for place in range(result, self.first - 1, -1):
+            if place in needed:
+                needed.update(operands(self.instructions[place - self.first]))
+        places = list(range(self.first))
+        body: list[Instruction] = []
+        for place in range(self.first, result + 1):
+            places.append(self.first + len(body))
+            if place in needed:
+                body.append(moved(self.instructions[place - self.first], places))
+        return tuple(body)
+
+
+def operands(instruction: Instruction) -> tuple[int, ...]:
+    """The places that an instruction reads."""
+    match instruction:
+        case Apply():
+            return instruction.operands
+        case Read():
+            return tuple(index.place for index in instruction.indices if isinstance(index, Value))
+        case _:
+            return ()
+
+
+def moved(instruction: Instruction, places: Sequence[int]) -> Instruction:
+    """The instruction with operands at other places."""
+    match instruction:
+        case Apply():
+            return replace(instruction, operands=tuple(places[place] for place in instruction.operands))
+        case Read() if any(isinstance(index, Value) for index in instruction.indices):
+            indices = tuple(
+                Value(places[index.place]) if isinstance(index, Value) else index for index in instruction.indices
+            )
+            return replace(instruction, indices=indices)
+        case _:
+            return instruction
+
+
+def over(instruction: Instruction, values: Sequence[Index], extents: Sequence[Size]) -> Instruction:
+    """The instruction with indices in place of the loop variables; these are over axes of `extents`."""
+
+    def guards(old: Iterable[Guard]) -> tuple[Guard, ...]:
+        return tuple(Guard(substituted(guard.index, values, extents), guard.size) for guard in old)
+
+    match instruction:
+        case Read():
+            indices = tuple(
+                index if isinstance(index, Value) else substituted(index, values, extents)
+                for index in instruction.indices
+            )
+            return replace(instruction, indices=indices, guards=guards(instruction.guards))
+        case Position():
+            return replace(instruction, index=substituted(instruction.index, values, extents))
+        case Inside():
+            return Inside(guards(instruction.guards))
+        case _:
+            return instruction
+
+
+def body_over(body: Body, values: Sequence[Index], extents: Sequence[Size]) -> Body:
+    """The body with indices in place of the loop variables."""
+    return tuple(over(instruction, values, extents) for instruction in body)
+
+
+def reads(body: Body, buffer: str | None = None) -> list[Read]:
+    """The reads of a body, all or those of one buffer."""
+    return [
+        instruction
+        for instruction in body
+        if isinstance(instruction, Read) and (buffer is None or instruction.buffer == buffer)
+    ]

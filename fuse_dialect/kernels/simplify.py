@@ -1,0 +1,435 @@
+"""Fewer stages for the same program: what a fused primitive should be is one pass over its results.
+
+1. *Clean*: indices and guards simplified, equal instructions merged, dead ones dropped, reduced axes of size 1 too.
+2. *Split*: a stage that runs along a concatenation becomes one stage for each piece.
+3. *Inline*: a map is computed where it is read, unless that repeats expensive work: it is then read in several places,
+   or more than once an element, and costs more than `CHEAP`. Later maps come first, so that a value whose readers
+   have become one stage is read there alone.
+4. *Finish*: a map that reads a reduction at its own index alone becomes the end of that reduction: the epilogue.
+
+A softmax thus has four stages (maximum, exponentials, sum, quotients), a convolution with its epilogue has one.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fuse_dialect.kernels.bodies import BodyBuilder, body_over, cost, moved, over, reads
+from fuse_dialect.kernels.indices import (
+    Guard,
+    Index,
+    Loop,
+    Size,
+    axes_of,
+    delinear,
+    holds,
+    linear,
+    loop,
+    number,
+    simplified,
+)
+from fuse_dialect.kernels.program import (
+    Apply,
+    Body,
+    Buffer,
+    Inside,
+    Instruction,
+    Literal,
+    LoopProgram,
+    Position,
+    Read,
+    Role,
+    Stage,
+    Value,
+)
+
+CHEAP = 4
+"""Additions an element: what costs no more is computed again rather than stored, in a few places."""
+_PLACES = 16
+"""Additions an element for all places together where a cheap map is computed."""
+_PIECES = 16
+"""Most pieces in which a stage is split."""
+_NAME = 64
+"""Letters of a stage's name."""
+
+
+def simplify(program: LoopProgram) -> LoopProgram:
+    """The program with fewer and simpler stages, in an order in which they can run.
+
+    Complexity: linear in the number of stages and their instructions, as long as few of them are read in many places.
+    """
+    work = _Work(program)
+    for number_ in list(work.stages):
+        work.split(number_)
+    for buffer in reversed(list(work.writers)):
+        work.inline(buffer)
+    for buffer in list(work.writers):
+        work.finish(buffer)
+    stages = tuple(work.stages[number_] for number_ in sorted(work.stages))
+    used = {stage.buffer for stage in stages}
+    buffers = tuple(buffer for buffer in program.buffers if buffer.role is not Role.LOCAL or buffer.name in used)
+    return LoopProgram(program.name, buffers, stages)
+
+
+class _Work:
+    """Stages by numbers in whose order they run, with their readers and writers."""
+
+    def __init__(self, program: LoopProgram):
+        self.buffers: dict[str, Buffer] = {buffer.name: buffer for buffer in program.buffers}
+        self.stages: dict[int, Stage] = {}
+        self.writers: dict[str, list[int]] = {}
+        self.readers: dict[str, dict[int, None]] = {buffer.name: {} for buffer in program.buffers}
+        for place, stage in enumerate(program.stages):
+            self.put(place * _PIECES, cleaned(stage))
+
+    def put(self, place: int, stage: Stage) -> None:
+        """Add a stage, or replace the one at this place."""
+        self.remove(place)
+        self.stages[place] = stage
+        self.writers.setdefault(stage.buffer, []).append(place)
+        for read in reads((*stage.body, *stage.finish)):
+            self.readers[read.buffer][place] = None
+
+    def remove(self, place: int) -> None:
+        """Take the stage at this place away."""
+        stage = self.stages.pop(place, None)
+        if stage is not None:
+            self.writers[stage.buffer].remove(place)
+            for read in reads((*stage.body, *stage.finish)):
+                self.readers[read.buffer].pop(place, None)
+
+    def split(self, place: int) -> None:
+        """Cut a stage where it runs along the pieces of a buffer that it reads (2)."""
+        stage = self.stages[place]
+        if stage.store:
+            return
+        for read in reads((*stage.body, *stage.finish)):
+            cut = self._pieces(read)
+            if cut is None or not 1 < len(cut[1]) <= _PIECES:
+                continue
+            axis, parts = cut
+            match read.indices[axis]:
+                case Index(((Loop(own), 1),), 0) if not stage.axes[own].is_reduced:
+                    self.remove(place)
+                    for offset, (start, size) in enumerate(parts):
+                        self.put(place + offset, cleaned(_piece(stage, own, start, size)))
+                    return
+                case _:
+                    pass
+
+    def _pieces(self, read: Read) -> tuple[int, list[tuple[int, int]]] | None:
+        """The axis along which the stages that write a buffer cut it, with start and size of each piece."""
+        stages = [self.stages[writer] for writer in self.writers.get(read.buffer, [])]
+        if len(stages) < 2 or self.buffers[read.buffer].role is not Role.LOCAL:
+            return None
+        for axis, size in enumerate(self.buffers[read.buffer].shape):
+            parts = [(stage.store[axis].constant, stage.axes[axis].size) for stage in stages if stage.store]
+            known = [(start, own) for start, own in parts if isinstance(own, int)]
+            if len(known) == len(stages) and any(own != size for _, own in known):
+                return axis, known
+        return None
+
+    def inline(self, buffer: str) -> None:
+        """Compute a local buffer where it is read (3)."""
+        producers = [self.stages[writer] for writer in self.writers[buffer]]
+        readers = [self.stages[reader] for reader in self.readers[buffer]]
+        is_local = self.buffers[buffer].role is Role.LOCAL
+        if not is_local or not readers or any(producer.reduction is not None for producer in producers):
+            return
+        if not self._is_worth(buffer, producers, readers):
+            return
+        inlined = [_inlined(reader, producers) for reader in readers]
+        if any(stage is None for stage in inlined):
+            return
+        for place, stage in zip(list(self.readers[buffer]), inlined, strict=True):
+            assert stage is not None
+            self.put(place, cleaned(stage))
+        for writer in list(self.writers[buffer]):
+            self.remove(writer)
+
+    def _is_worth(self, buffer: str, producers: list[Stage], readers: list[Stage]) -> bool:
+        """Whether it costs less to compute the buffer's elements where they are read than to store them."""
+        work = max(cost(producer.body) for producer in producers)
+        places = sum(len(reads((*reader.body, *reader.finish), buffer)) for reader in readers) / len(producers)
+        if work == 0 and places <= _PLACES:
+            return True
+        repeated = max(_repeats(reader, self.buffers[buffer]) for reader in readers)
+        if places <= 1 and repeated <= 1:
+            return True
+        return work <= CHEAP and work * places <= _PLACES
+
+    def finish(self, buffer: str) -> None:
+        """Make the only reader of a reduction its end (4); again while there is one."""
+        while len(self.writers[buffer]) == 1 and len(self.readers[buffer]) == 1:
+            (writer,), (reader,) = self.writers[buffer], self.readers[buffer]
+            if self.buffers[buffer].role is not Role.LOCAL:
+                return
+            merged = _finished(self.stages[writer], self.stages[reader], self.buffers[buffer])
+            if merged is None:
+                return
+            self.remove(writer)
+            self.put(reader, cleaned(merged))
+            buffer = merged.buffer
+
+
+def extents(stage: Stage) -> tuple[Size, ...]:
+    """Sizes of a stage's axes."""
+    return tuple(axis.size for axis in stage.axes)
+
+
+def cleaned(stage: Stage) -> Stage:
+    """The stage with simple indices, every instruction once and needed, and no reduced axis of size 1 (1)."""
+    kept = [axis for axis, own in enumerate(stage.axes) if not (own.is_reduced and own.size == 1)]
+    values = [loop(kept.index(axis)) if axis in kept else number(0) for axis in range(len(stage.axes))]
+    axes = tuple(stage.axes[axis] for axis in kept)
+    sizes = tuple(axis.size for axis in axes)
+    builder = BodyBuilder(sizes)
+    result = builder.copy(body_over(stage.body, values, sizes), [])
+    if stage.reduction is not None and not any(axis.is_reduced for axis in axes):
+        result = builder.copy(body_over(stage.finish, values, sizes), [result])
+        return replace(stage, axes=axes, body=builder.finished(result), reduction=None, finish=())
+    ending = BodyBuilder(sizes, first=1)
+    last = ending.copy(body_over(stage.finish, values, sizes), [0])
+    return replace(stage, axes=axes, body=builder.finished(result), finish=ending.finished(last))
+
+
+def _piece(stage: Stage, axis: int, start: int, size: int) -> Stage:
+    """The part of a stage that runs from `start` on along an axis."""
+    axes = tuple(replace(own, size=size) if place == axis else own for place, own in enumerate(stage.axes))
+    values = [loop(place) + (start if place == axis else 0) for place in range(len(axes))]
+    sizes = tuple(own.size for own in axes)
+    return replace(
+        stage,
+        axes=axes,
+        body=body_over(stage.body, values, sizes),
+        finish=body_over(stage.finish, values, sizes),
+        store=tuple(value for value, own in zip(values, axes, strict=True) if not own.is_reduced),
+    )
+
+
+def _repeats(reader: Stage, buffer: Buffer) -> float:
+    """How often a stage reads an element of a buffer, about."""
+    most = 0.0
+    sizes = extents(reader)
+    for read in reads((*reader.body, *reader.finish), buffer.name):
+        if any(isinstance(index, Value) for index in read.indices):
+            return math.inf
+        points, elements = _count(sizes), _count(buffer.shape)
+        if points is not None and elements:
+            most = max(most, points / elements)
+        else:
+            found = set[int]().union(*(axes_of(index) for index in read.indices if isinstance(index, Index)))
+            others = _count([size for axis, size in enumerate(sizes) if axis not in found])
+            most = max(most, math.inf if others is None else others)
+    return most
+
+
+def _count(sizes: Sequence[Size]) -> int | None:
+    known = [size for size in sizes if isinstance(size, int)]
+    return math.prod(known) if len(known) == len(sizes) else None
+
+
+def _inlined(reader: Stage, producers: list[Stage]) -> Stage | None:
+    """The reader with the producers' body in place of its reads of their buffer; `None` where that cannot be."""
+    body = _body_inlined(reader.body, 0, reader, producers)
+    finish = _body_inlined(reader.finish, 1, reader, producers) if reader.finish else ()
+    if body is None or finish is None:
+        return None
+    return replace(reader, name=_joined(producers[0].name, reader.name), body=body, finish=finish)
+
+
+def _body_inlined(body: Body, first: int, reader: Stage, producers: list[Stage]) -> Body | None:
+    builder = BodyBuilder(extents(reader), first)
+    places = list(range(first))
+    for instruction in body:
+        instruction = moved(instruction, places)
+        if isinstance(instruction, Read) and instruction.buffer == producers[0].buffer:
+            place = _computed(instruction, builder, producers)
+            if place is None:
+                return None
+            places.append(place)
+        else:
+            places.append(builder.add(instruction))
+    return builder.finished(places[-1])
+
+
+def _computed(read: Read, builder: BodyBuilder, producers: list[Stage]) -> int | None:
+    """The place of the value that a read gives, computed as the producer does."""
+    producer = _producer(read, builder.extents, producers)
+    if producer is None:
+        return None
+    if read.guards and len(producer.body) == 1:
+        match producer.body[0]:
+            case Read(guards=(), indices=own) as only if all(isinstance(index, Index) for index in own):
+                copy = _at(only, read, producer, builder.extents)
+                return None if copy is None else builder.add(copy)
+            case _:
+                pass
+    places: list[int] = []
+    for instruction in producer.body:
+        copy = _at(instruction, read, producer, builder.extents)
+        if copy is None:
+            return None
+        places.append(builder.add(moved_computed(copy, places, instruction)))
+    if not read.guards:
+        return places[-1]
+    assert read.otherwise is not None
+    inside = builder.add(Inside(read.guards))
+    fill = builder.add(read.otherwise)
+    return builder.add(Apply("arith.select", (inside, places[-1], fill), read.element, read.origin))
+
+
+def moved_computed(copy: Instruction, places: list[int], original: Instruction) -> Instruction:
+    """The copy of a producer's instruction with operands at their new places.
+
+    Indices that the original computes itself move along; those that come from the reader stand at their place already.
+    """
+    if not isinstance(copy, Read) or not isinstance(original, Read):
+        return moved(copy, places)
+    indices = tuple(
+        Value(places[old.place]) if isinstance(old, Value) else new
+        for new, old in zip(copy.indices, original.indices, strict=True)
+    )
+    return replace(copy, indices=indices)
+
+
+def _producer(read: Read, sizes: Sequence[Size], producers: list[Stage]) -> Stage | None:
+    """The stage that writes all the elements that a read gives."""
+    if len(producers) == 1 and not producers[0].store:
+        return producers[0]
+    indices = [index for index in read.indices if isinstance(index, Index)]
+    if read.guards or len(indices) != len(read.indices):
+        return None
+    for producer in producers:
+        offsets = [index - own.constant for index, own in zip(indices, producer.store, strict=True)]
+        if all(holds(Guard(offset, axis.size), sizes) for offset, axis in zip(offsets, producer.axes, strict=True)):
+            return producer
+    return None
+
+
+def _at(instruction: Instruction, read: Read, producer: Stage, sizes: Sequence[Size]) -> Instruction | None:
+    """A producer's instruction for the element that a read names; under its guards where it reads."""
+    values: list[Index] = []
+    computed: dict[int, Value] = {}
+    for axis, index in enumerate(read.indices):
+        if isinstance(index, Value):
+            computed[axis] = index
+            values.append(number(0))
+        else:
+            values.append(index - (producer.store[axis].constant if producer.store else 0))
+    if computed and not _takes_values(instruction, set(computed)):
+        return None
+    copy = over(instruction, values, sizes)
+    if not isinstance(copy, Read) or not isinstance(instruction, Read):
+        return copy
+    indices = tuple(_value(old, computed) or new for new, old in zip(copy.indices, instruction.indices, strict=True))
+    if not read.guards:
+        return replace(copy, indices=indices)
+    otherwise = copy.otherwise or (read.otherwise if len(producer.body) == 1 else _zero(copy.element))
+    return replace(copy, indices=indices, guards=(*copy.guards, *read.guards), otherwise=otherwise)
+
+
+def _value(index: "Index | Value", computed: dict[int, Value]) -> Value | None:
+    match index:
+        case Index(((Loop(axis), 1),), 0):
+            return computed.get(axis)
+        case _:
+            return None
+
+
+def _takes_values(instruction: Instruction, axes: set[int]) -> bool:
+    """Whether an instruction depends on these axes through whole indices of a read alone."""
+    match instruction:
+        case Read():
+            inner = [
+                index
+                for index in instruction.indices
+                if isinstance(index, Index) and _value(index, {axis: Value(0) for axis in axes}) is None
+            ]
+            inner += [guard.index for guard in instruction.guards]
+        case Position():
+            inner = [instruction.index]
+        case Inside():
+            inner = [guard.index for guard in instruction.guards]
+        case _:
+            inner = []
+    return all(axes.isdisjoint(axes_of(index)) for index in inner)
+
+
+def _zero(element: str) -> Literal:
+    if element == "i1":
+        return Literal(False, element)
+    return Literal(0.0 if element in ("f16", "bf16", "f32", "f64") else 0, element)
+
+
+def _finished(reduction: Stage, reader: Stage, buffer: Buffer) -> Stage | None:
+    """The reduction with the reader, a map, as its end; `None` where it reads elements other than its own."""
+    found = reads(reader.body, buffer.name)
+    if reduction.reduction is None or reduction.store or reader.reduction is not None or len(found) != 1:
+        return None
+    at = _inverse(found[0], reduction, reader)
+    if at is None:
+        return None
+    sizes = tuple(axis.size for axis in reduction.axes if not axis.is_reduced)
+    builder = BodyBuilder(sizes, first=1)
+    total = builder.copy(reduction.finish, [0]) if reduction.finish else 0
+    places: list[int] = []
+    for instruction in reader.body:
+        if instruction is found[0]:
+            places.append(total)
+        else:
+            places.append(builder.add(moved(over(instruction, at, sizes), places)))
+    store = [simplified(index, sizes) for index in at]
+    if reader.store:
+        store = [index + own.constant for index, own in zip(store, reader.store, strict=True)]
+    own = [simplified(loop(axis), sizes) for axis in range(len(sizes))]
+    return replace(
+        reduction,
+        name=_joined(reduction.name, reader.name),
+        buffer=reader.buffer,
+        finish=builder.finished(places[-1]),
+        store=() if store == own else tuple(store),
+    )
+
+
+def _inverse(read: Read, reduction: Stage, reader: Stage) -> list[Index] | None:
+    """For each axis of the reader its index by the reduction's parallel axes, if the read is one to one."""
+    parallel = [axis for axis in reduction.axes if not axis.is_reduced]
+    sizes = [axis.size for axis in parallel]
+    indices = [index for index in read.indices if isinstance(index, Index)]
+    if read.guards or len(indices) != len(read.indices):
+        return None
+    at: dict[int, Index] = {}
+    for axis, index in enumerate(indices):
+        match simplified(index, extents(reader)):
+            case Index(((Loop(own), 1),), 0) if own not in at and reader.axes[own].size == sizes[axis]:
+                at[own] = loop(axis)
+            case Index((), 0) if sizes[axis] == 1:
+                pass
+            case _:
+                return _same_place(indices, sizes, reader)
+    if any(axis.size != 1 for place, axis in enumerate(reader.axes) if place not in at):
+        return None
+    return [at.get(axis, number(0)) for axis in range(len(reader.axes))]
+
+
+def _same_place(indices: list[Index], sizes: list[Size], reader: Stage) -> list[Index] | None:
+    """The inverse of a read of all elements in row-major order: of a reshape."""
+    own = extents(reader)
+    if _count(own) is None or _count(own) != _count(sizes):
+        return None
+    position = linear(indices, sizes)
+    plain = linear([loop(axis) for axis in range(len(own))], own)
+    if position is None or plain is None or simplified(position, own) != simplified(plain, own):
+        return None
+    place = linear([loop(axis) for axis in range(len(sizes))], sizes)
+    found = None if place is None else delinear(place, own, sizes)
+    return None if found is None else list(found)
+
+
+def _joined(first: str, second: str) -> str:
+    """The name of two stages that have become one."""
+    name = f"{first}_{second}"
+    if len(name) <= _NAME:
+        return name
+    return f"{name[: _NAME // 2].rpartition('_')[0]}_etc_{name[-_NAME // 2 :].partition('_')[2]}"

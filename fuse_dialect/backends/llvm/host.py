@@ -40,6 +40,16 @@ class Host:
         return bool(self._set & {"+f16c", "+neon"})
 
     @property
+    def has_rounding(self) -> bool:
+        """Whether rounding to the nearest integer is one instruction."""
+        return bool(self._set & {"+sse4.1", "+avx", "+neon"})
+
+    @property
+    def has_scalef(self) -> bool:
+        """Whether multiplying 16 f32 by powers of two is one instruction."""
+        return "+avx512f" in self._set
+
+    @property
     def _set(self) -> frozenset[str]:
         return frozenset(self.features.split(","))
 

@@ -6,6 +6,7 @@ from typing import Any
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from fuse_dialect.analysis.loop_program import lower
 from fuse_dialect.backends.backend import Backend, KernelRequest
 from fuse_dialect.backends.numpy import NumPyBackend
 from fuse_dialect.backends.runtime.entry_graph import EntryGraph, Primitive, read_entry
@@ -13,6 +14,7 @@ from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.program import Program
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.kernels.program import LoopProgram, Refusal
+from fuse_dialect.kernels.simplify import simplify
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
 
@@ -100,4 +102,5 @@ def _compiled(graph: EntryGraph, engine: Backend) -> list[Compiled]:
 def _loops(primitive: Primitive) -> LoopProgram | Refusal:
     if primitive.is_view:
         return Refusal("it only reshapes")
-    return Refusal("no loop form")
+    program = lower(primitive.function)
+    return simplify(program) if isinstance(program, LoopProgram) else program

@@ -1,4 +1,4 @@
-"""Kernels that are Python functions behind the native interface, so that the runtime is tested without a code generator."""
+"""Kernels that are Python functions behind the native interface: the runtime is tested without a code generator."""
 
 import ctypes
 from collections.abc import Mapping, Sequence

@@ -3,15 +3,25 @@
 Source: ONNX Resize (opset 19), attributes `coordinate_transformation_mode` and `nearest_mode`.
 """
 
+from math import gcd
+
 import numpy as np
 import numpy.typing as npt
+from xdsl.dialects import math
+from xdsl.dialects.builtin import f64, i64
+from xdsl.ir import SSAValue
 
+from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.op import Array
 
 COORDINATE_MODES = ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel")
 """How a pixel of the result is mapped to the operand."""
 NEAREST_MODES = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 """How a coordinate between two pixels becomes one of them; the first two differ on halves alone."""
+
+
+_STEPS = 64
+"""Greatest denominator of steps that are looked for."""
 
 
 def coordinates(size: int, count: int, scale: float, mode: str) -> npt.NDArray[np.float64]:
@@ -36,8 +46,24 @@ def coordinates(size: int, count: int, scale: float, mode: str) -> npt.NDArray[n
             return (pixels + 0.5) / scale - 0.5
 
 
-def nearest(x: Array, axis: int, places: npt.NDArray[np.float64], mode: str) -> Array:
-    """The pixels of `x` along `axis` that are nearest to `places`; `mode` is one of `NEAREST_MODES`."""
+def coordinate_code(pixel: SSAValue, size: int, scale: float, mode: str) -> SSAValue:
+    """`coordinates` for one `pixel`, as scalar code on f64."""
+    length = size * scale
+    zero, half = scalars.constant(0, f64), scalars.constant(0.5, f64)
+    match mode:
+        case "align_corners":
+            way = scalars.multiply(pixel, scalars.constant(size - 1, f64))
+            return zero if length == 1 else scalars.divide(way, scalars.constant(length - 1, f64))
+        case "asymmetric":
+            return scalars.divide(pixel, scalars.constant(scale, f64))
+        case "pytorch_half_pixel" if length <= 1:
+            return zero
+        case _:
+            return scalars.subtract(scalars.divide(scalars.add(pixel, half), scalars.constant(scale, f64)), half)
+
+
+def nearest_places(places: npt.NDArray[np.float64], size: int, mode: str) -> npt.NDArray[np.int64]:
+    """The pixels among `size` that are nearest to `places`; `mode` is one of `NEAREST_MODES`."""
     match mode:
         case "round_prefer_floor":
             index = np.ceil(places - 0.5)
@@ -47,7 +73,46 @@ def nearest(x: Array, axis: int, places: npt.NDArray[np.float64], mode: str) -> 
             index = np.floor(places)
         case _:
             index = np.ceil(places)
-    return x.take(index.astype(np.int64), axis=axis, mode="clip")
+    return np.clip(index, 0, size - 1).astype(np.int64)
+
+
+def nearest_code(place: SSAValue, size: int, mode: str) -> SSAValue:
+    """`nearest_places` for one place, as scalar code."""
+    half = scalars.constant(0.5, f64)
+    match mode:
+        case "round_prefer_floor":
+            index = scalars.apply(math.CeilOp, scalars.subtract(place, half))
+        case "round_prefer_ceil":
+            index = scalars.apply(math.FloorOp, scalars.add(place, half))
+        case "floor":
+            index = scalars.apply(math.FloorOp, place)
+        case _:
+            index = scalars.apply(math.CeilOp, place)
+    return clipped(index, size)
+
+
+def clipped(place: SSAValue, size: int) -> SSAValue:
+    """A whole number in f64 as an index of one of `size` pixels, the nearest there is."""
+    index = scalars.convert(place, i64, unsigned_source=False, unsigned_target=False)
+    return scalars.minimum(scalars.maximum(index, scalars.constant(0, i64)), scalars.constant(size - 1, i64))
+
+
+def as_steps(places: npt.NDArray[np.int64], size: int) -> tuple[int, int, int] | None:
+    """Numbers `a`, `b` and `c` for which place `i` is `floor((a * i + b) / c)`, if there are small ones.
+
+    There are, for example, where the size of the result is a multiple of the operand's: each pixel is repeated.
+    """
+    common = gcd(size, len(places))
+    a, c = size // common, len(places) // common
+    pixels = np.arange(len(places))
+    fits = (b for b in range(-c, c + 1) if np.array_equal((a * pixels + b) // c, places))
+    b = next(fits, None) if c <= _STEPS else None
+    return None if b is None else (a, b, c)
+
+
+def nearest(x: Array, axis: int, places: npt.NDArray[np.float64], mode: str) -> Array:
+    """The pixels of `x` along `axis` that are nearest to `places`; `mode` is one of `NEAREST_MODES`."""
+    return x.take(nearest_places(places, x.shape[axis], mode), axis=axis)
 
 
 def linear(x: Array, axis: int, places: npt.NDArray[np.float64]) -> Array:

@@ -326,7 +326,8 @@ class Conv2dTransposeOp(WindowedProductOp):
             places.append(offset // stride)
             guards += [Guard(offset % stride, 1), Guard(offset // stride, sizes[axis])]
         x = nest.read(0, self.in_layout([sample, channel, *places]), guards)
-        w = nest.read(1, self.kernel_in_layout([channel, output % max(outputs, 1), *taps]))
+        # The kernel is guarded, too: zero times its infinities would be nan, where nothing is added.
+        w = nest.read(1, self.kernel_in_layout([channel, output % max(outputs, 1), *taps]), guards)
         return sum_of_products(nest, x, w)
 
     def flops(self) -> int | None:

@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import f32, f64, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.utils.exceptions import VerifyException
 
-from fuse_dialect.dialect import resampling
+from fuse_dialect.dialect import resampling, scalars
 from fuse_dialect.dialect.accumulation import widened
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.axis_layout import permutation
@@ -23,10 +25,12 @@ from fuse_dialect.dialect.fields import (
     tensor_operand,
     tensor_result,
 )
+from fuse_dialect.dialect.loops import LoopFormError, Nest, Place
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.shape_rules import (
     integer_list,
     one_of,
+    product,
     require_float,
     require_integers,
     require_rank_at_least,
@@ -37,12 +41,15 @@ from fuse_dialect.dialect.types import (
     Shape,
     Tensor,
     element_count,
+    element_dtype,
+    is_unsigned,
     normalize_axis,
     require_rank,
     require_same_element,
     shape_text,
     with_shape,
 )
+from fuse_dialect.kernels.indices import Guard, Index
 from fuse_dialect.pattern_kind import PatternKind
 
 
@@ -124,6 +131,17 @@ class StridedSliceOp(PickOp):
         """NumPy slices."""
         return (operands[0][self.slices],)
 
+    def loops(self, nest: Nest) -> SSAValue:
+        """From the first index on, in strides."""
+        indices: list[Index] = []
+        for index, cut, size in zip(nest.at, self.slices, nest.shape(0), strict=True):
+            if cut == slice(None):
+                indices.append(index)
+                continue
+            start, _, stride = cut.indices(*nest.static(size))
+            indices.append(index * stride + start)
+        return nest.read(0, indices)
+
 
 @irdl_op_definition
 class TakeOp(PickOp):
@@ -167,6 +185,33 @@ class TakeOp(PickOp):
         places = indices.astype(np.int64)
         places = np.where(places < 0, places + size, places)
         return (np.take(x, places, axis=axis, mode="wrap" if self.mode.data == "wrap" else "clip"),)
+
+    def loops(self, nest: Nest) -> SSAValue:
+        """Read the index, bring it into range, read there."""
+        sizes, rank = nest.shape(0), len(nest.shape(1))
+        axis = 0 if self.axis is None else normalize_axis(self.axis.value.data, len(sizes))
+        index = nest.read(1, nest.at[axis : axis + rank])
+        wanted = scalars.convert(index, i64, unsigned_source=is_unsigned(self.indices.type), unsigned_target=False)
+        if self.axis is not None:
+            place = self._in_range(wanted, *nest.static(sizes[axis]))
+            return nest.read(0, [*nest.at[:axis], place, *nest.at[axis + rank :]])
+        places: list[SSAValue] = []
+        place = self._in_range(wanted, product(nest.static(*sizes)))
+        for size in nest.static(*reversed(sizes)):
+            places.insert(0, arith.RemSIOp(place, scalars.constant(size, i64)).result)
+            place = arith.DivSIOp(place, scalars.constant(size, i64)).result
+        return nest.read(0, places)
+
+    def _in_range(self, wanted: SSAValue, size: int) -> SSAValue:
+        """The index counted from the front, and clipped or wrapped around."""
+        if not size:
+            raise LoopFormError("takes from nothing")
+        zero, count = scalars.constant(0, i64), scalars.constant(size, i64)
+        place = scalars.select(scalars.is_negative(wanted), scalars.add(wanted, count), wanted)
+        if self.mode.data == "wrap":
+            rest = arith.RemSIOp(place, count).result
+            return scalars.select(scalars.is_negative(rest), scalars.add(rest, count), rest)
+        return scalars.minimum(scalars.maximum(place, zero), scalars.constant(size - 1, i64))
 
 
 @irdl_op_definition
@@ -334,6 +379,38 @@ class PadOp(PickOp):
             case _:
                 return (np.pad(kept, added, mode="wrap"),)
 
+    def loops(self, nest: Nest) -> SSAValue:
+        """The operand's element, found by the mode, or the value."""
+        indices: list[Place] = []
+        guards: list[Guard] = []
+        for index, size, (low, high) in zip(nest.at, nest.shape(0), self.widths, strict=True):
+            if not low and not high:
+                indices.append(index)
+                continue
+            kept = nest.static(size)[0] + min(low, 0) + min(high, 0)
+            inner = index - max(low, 0)
+            if self.mode.data == "constant" or max(low, high) <= 0:
+                indices.append(inner + max(-low, 0))
+                guards.append(Guard(inner, kept))
+            else:
+                indices.append(self._repeated(nest, inner, kept, max(-low, 0)))
+        if not guards:
+            return nest.read(0, indices)
+        return scalars.select(nest.inside(guards), nest.read(0, indices, guards), nest.read(1, ()))
+
+    def _repeated(self, nest: Nest, index: Index, kept: int, start: int) -> Place:
+        """Which element modes other than `constant` repeat, of `kept` ones from `start` on."""
+        if self.mode.data == "wrap":
+            return index % kept + start
+        zero = scalars.constant(0, i64)
+        if self.mode.data == "edge":
+            place = scalars.minimum(scalars.maximum(nest.position(index), zero), scalars.constant(kept - 1, i64))
+        else:
+            period = max(2 * (kept - 1), 1)
+            around = nest.position(index % period)
+            place = scalars.minimum(around, scalars.subtract(scalars.constant(period, i64), around))
+        return scalars.add(place, scalars.constant(start, i64))
+
 
 @irdl_op_definition
 class Resize2dOp(FuseOp):
@@ -399,7 +476,66 @@ class Resize2dOp(FuseOp):
                 y = resampling.nearest(y, axis, places, self.nearest_mode.data)
         return (y.transpose(permutation("NCHW", self.layout.data)).astype(x.dtype, copy=False),)
 
+    def loops(self, nest: Nest) -> SSAValue:
+        """The nearest pixel, or the four around the place, by their distances along the height and the width."""
+        if self.method.data == "nearest":
+            return self._pixel(nest, [self._near(nest, axis) for axis in (0, 1)])
+        element = scalars.signless(self.input.type.element_type)
+        wide = f32 if element_dtype(element).itemsize == 2 else element
+        sides: list[tuple[SSAValue, SSAValue]] = []
+        weights: list[SSAValue] = []
+        for axis in (0, 1):
+            place = self._place(nest, axis)
+            first = scalars.apply(math.FloorOp, place)
+            second = scalars.add(first, scalars.constant(1, f64))
+            size = self._sizes(nest)[axis]
+            sides.append((resampling.clipped(first, size), resampling.clipped(second, size)))
+            distance = scalars.subtract(place, first)
+            weights.append(scalars.convert(distance, wide, unsigned_source=False, unsigned_target=False))
+        corners = [[self._pixel(nest, [row, column]) for row in sides[0]] for column in sides[1]]
+        left, right = (_between(scalars.widened(one), scalars.widened(other), weights[0]) for one, other in corners)
+        return scalars.rounded(_between(left, right, weights[1]), corners[0][0])
+
+    def _sizes(self, nest: Nest) -> tuple[int, ...]:
+        """Height and width of the operand."""
+        return nest.static(*(nest.shape(0)[self.layout.data.index(letter)] for letter in "HW"))
+
+    def _pixel(self, nest: Nest, places: Sequence[Place]) -> SSAValue:
+        """The operand's element of the same sample and channel at a height and a width."""
+        indices: list[Place] = list(nest.at)
+        for letter, place in zip("HW", places, strict=True):
+            indices[self.layout.data.index(letter)] = place
+        return nest.read(0, indices)
+
+    def _scale(self, nest: Nest, axis: int) -> float:
+        """Pixels of the result for one of the operand, along the height (0) or the width (1)."""
+        return self.scales.get_values()[axis] if self.scales else self.size.get_values()[axis] / self._sizes(nest)[axis]
+
+    def _place(self, nest: Nest, axis: int) -> SSAValue:
+        """Where the result's pixel lies in the operand, along the height or the width."""
+        index = nest.position(nest.at[self.layout.data.index("HW"[axis])])
+        pixel = scalars.convert(index, f64, unsigned_source=False, unsigned_target=False)
+        mode = self.coordinate_transformation_mode.data
+        return resampling.coordinate_code(pixel, self._sizes(nest)[axis], self._scale(nest, axis), mode)
+
+    def _near(self, nest: Nest, axis: int) -> Place:
+        """The nearest pixel along the height or the width: by a plain formula, if there is one."""
+        size, count, mode = self._sizes(nest)[axis], self.size.get_values()[axis], self.nearest_mode.data
+        transformation = self.coordinate_transformation_mode.data
+        places = resampling.coordinates(size, count, self._scale(nest, axis), transformation)
+        steps = resampling.as_steps(resampling.nearest_places(places, size, mode), size)
+        if steps is None:
+            return resampling.nearest_code(self._place(nest, axis), size, mode)
+        factor, offset, divisor = steps
+        return (nest.at[self.layout.data.index("HW"[axis])] * factor + offset) // divisor
+
     def flops(self) -> int | None:
         """Three linear interpolations an element, each a subtraction, a multiplication and an addition."""
         count = element_count(self.result.type)
         return None if count is None else count * (9 if self.method.data == "linear" else 0)
+
+
+def _between(one: SSAValue, other: SSAValue, weight: SSAValue) -> SSAValue:
+    """What lies on the line between two values."""
+    rest = scalars.subtract(scalars.constant(1, weight.type), weight)
+    return scalars.add(scalars.multiply(one, rest), scalars.multiply(other, weight))

@@ -9,13 +9,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from xdsl.ir import Attribute
+from xdsl.dialects.builtin import i64
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 
+from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.accumulation import widened
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import Integer, Real, integer, real, tensor_operand, tensor_result
+from fuse_dialect.dialect.loops import Nest
 from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.ops.broadcast import AddOp, BiasAddOp, DivideOp, MultiplyOp, SubtractOp
+from fuse_dialect.dialect.ops.conversion import cast_to, scalar, widen
+from fuse_dialect.dialect.ops.elementwise import ExpOp, LogOp, SqrtOp
+from fuse_dialect.dialect.ops.layout import ReshapeOp
+from fuse_dialect.dialect.ops.reduction import MaxOp, MeanOp, SumOp
 from fuse_dialect.dialect.shape_rules import (
     quotient,
     require_float,
@@ -23,7 +31,16 @@ from fuse_dialect.dialect.shape_rules import (
     require_positive,
     require_vector,
 )
-from fuse_dialect.dialect.types import Tensor, normalize_axis, require_rank, require_same_element, with_shape
+from fuse_dialect.dialect.types import (
+    DYNAMIC,
+    Tensor,
+    is_unsigned,
+    normalize_axis,
+    require_rank,
+    require_same_element,
+    tensor_type,
+    with_shape,
+)
 from fuse_dialect.pattern_kind import PatternKind
 
 
@@ -49,6 +66,10 @@ class AxisOp(FuseOp, ABC):
         x = widened(x)
         return x - x.max(axis=self.axis.value.data, keepdims=True, initial=-np.inf)
 
+    def shift(self, x: SSAValue) -> SSAValue:
+        """`shifted` as ops."""
+        return SubtractOp(x, MaxOp(x, axes=[self.axis.value.data], keepdims=True)).result
+
 
 @irdl_op_definition
 class SoftmaxOp(AxisOp):
@@ -68,6 +89,11 @@ class SoftmaxOp(AxisOp):
         """Exponentials of the shifted elements, normalized."""
         e = np.exp(self.shifted(operands[0]))
         return ((e / e.sum(axis=self.axis.value.data, keepdims=True)).astype(operands[0].dtype, copy=False),)
+
+    def decompose(self, *operands: SSAValue) -> SSAValue:
+        """Exponentials of the shifted elements, divided by their sum."""
+        e = ExpOp(self.shift(widen(operands[0]))).result
+        return cast_to(DivideOp(e, SumOp(e, axes=[self.axis.value.data], keepdims=True)), self.input.type)
 
 
 @irdl_op_definition
@@ -89,6 +115,12 @@ class LogSoftmaxOp(AxisOp):
         x = self.shifted(operands[0])
         y = x - np.log(np.exp(x).sum(axis=self.axis.value.data, keepdims=True))
         return (y.astype(operands[0].dtype, copy=False),)
+
+    def decompose(self, *operands: SSAValue) -> SSAValue:
+        """The shifted elements less the logarithm of the sum of their exponentials."""
+        x = self.shift(widen(operands[0]))
+        total = SumOp(ExpOp(x), axes=[self.axis.value.data], keepdims=True)
+        return cast_to(SubtractOp(x, LogOp(total)), self.input.type)
 
 
 class ChannelOp(FuseOp, ABC):
@@ -134,6 +166,26 @@ class ChannelOp(FuseOp, ABC):
         """`x * gamma + beta`, channel by channel."""
         return x * self.along_axis(gamma, x.ndim) + self.along_axis(beta, x.ndim)
 
+    def standardize(self, x: SSAValue, axes: Sequence[int]) -> SSAValue:
+        """`standardized` as ops, of a value in the type of sums."""
+        centered = SubtractOp(x, MeanOp(x, axes=axes, keepdims=True)).result
+        variance = MeanOp(MultiplyOp(centered, centered), axes=axes, keepdims=True)
+        deviation = SqrtOp(AddOp(variance, scalar(self.epsilon.value.data, x)))
+        return DivideOp(centered, deviation).result
+
+    def scale(self, x: SSAValue, gamma: SSAValue, beta: SSAValue) -> SSAValue:
+        """`scaled` as ops, in the type of the op's result."""
+        axis = normalize_axis(self.axis.value.data, self.input.type.get_num_dims())
+        return cast_to(BiasAddOp(_times(x, widen(gamma), axis), widen(beta), axis=axis), self.input.type)
+
+
+def _times(x: SSAValue, vector: SSAValue, axis: int) -> SSAValue:
+    """`x` times one number for each element of `axis`."""
+    size = tensor_type(vector).get_shape()[0]
+    rank = tensor_type(x).get_num_dims()
+    type = with_shape(tensor_type(vector), [size, *(1,) * (rank - 1 - axis)])
+    return MultiplyOp(x, ReshapeOp(vector, result_types=[type]), result_types=[x.type]).result
+
 
 @irdl_op_definition
 class BatchNormOp(ChannelOp):
@@ -173,6 +225,13 @@ class BatchNormOp(ChannelOp):
         scale = gamma / np.sqrt(variance + variance.dtype.type(self.epsilon.value.data))
         return (self.scaled(widened(x), scale, beta - mean * scale).astype(x.dtype, copy=False),)
 
+    def decompose(self, *operands: SSAValue) -> SSAValue:
+        """Scale and shift of each channel, then these on the elements."""
+        x, gamma, beta, mean, variance = map(widen, operands)
+        deviation = SqrtOp(AddOp(variance, scalar(self.epsilon.value.data, variance)))
+        scale = DivideOp(gamma, deviation).result
+        return self.scale(x, scale, SubtractOp(beta, MultiplyOp(mean, scale)).result)
+
 
 @irdl_op_definition
 class LayerNormOp(ChannelOp):
@@ -199,6 +258,11 @@ class LayerNormOp(ChannelOp):
         x, gamma, beta = operands
         axis = normalize_axis(self.axis.value.data, x.ndim)
         return (self.scaled(self.standardized(x, (axis,)), gamma, beta).astype(x.dtype, copy=False),)
+
+    def decompose(self, *operands: SSAValue) -> SSAValue:
+        """Statistics over `axis` alone."""
+        x, gamma, beta = operands
+        return self.scale(self.standardize(widen(x), [self.axis.value.data]), gamma, beta)
 
 
 @irdl_op_definition
@@ -227,6 +291,12 @@ class InstanceNormOp(ChannelOp):
         axis = normalize_axis(self.axis.value.data, x.ndim)
         others = tuple(i for i in range(1, x.ndim) if i != axis)
         return (self.scaled(self.standardized(x, others), gamma, beta).astype(x.dtype, copy=False),)
+
+    def decompose(self, *operands: SSAValue) -> SSAValue:
+        """Statistics over all axes but the batch and `axis`."""
+        (x, gamma, beta), rank = operands, self.input.type.get_num_dims()
+        axis = normalize_axis(self.axis.value.data, rank)
+        return self.scale(self.standardize(widen(x), [i for i in range(1, rank) if i != axis]), gamma, beta)
 
 
 @irdl_op_definition
@@ -268,6 +338,20 @@ class GroupNormOp(ChannelOp):
         others = tuple(i for i in range(1, grouped.ndim) if i != axis)
         y = self.standardized(grouped, others).reshape(x.shape)
         return (self.scaled(y, gamma, beta).astype(x.dtype, copy=False),)
+
+    def decompose(self, *operands: SSAValue) -> SSAValue | None:
+        """A reshape to groups, statistics over the members of a group, and a reshape back."""
+        (x, gamma, beta), shape = operands, list(self.input.type.get_shape())
+        if shape.count(DYNAMIC) > 1:
+            return None
+        axis, groups = normalize_axis(self.axis.value.data, len(shape)), self.num_groups.value.data
+        split = [groups, quotient(shape[axis], groups, "channels")]
+        wide = widen(x)
+        type = with_shape(tensor_type(wide), [*shape[:axis], *split, *shape[axis + 1 :]])
+        grouped = ReshapeOp(wide, result_types=[type]).result
+        standard = self.standardize(grouped, [i for i in range(1, len(shape) + 1) if i != axis])
+        joined = ReshapeOp(standard, result_types=[with_shape(type, shape)]).result
+        return self.scale(joined, gamma, beta)
 
 
 @irdl_op_definition
@@ -314,3 +398,13 @@ class OneHotOp(FuseOp):
         wanted = np.expand_dims(indices.astype(np.int64), axis)
         places = np.arange(depth).reshape([-1 if i == axis else 1 for i in range(rank)])
         return (np.where(np.where(wanted < 0, wanted + depth, wanted) == places, on, off),)
+
+    def loops(self, nest: Nest) -> SSAValue:
+        """The index compared with the place on the new axis."""
+        axis = normalize_axis(self.axis.value.data, len(nest.at))
+        index = nest.read(0, (*nest.at[:axis], *nest.at[axis + 1 :]))
+        wanted = scalars.convert(index, i64, unsigned_source=is_unsigned(self.indices.type), unsigned_target=False)
+        counted = scalars.add(wanted, scalars.constant(self.depth.value.data, i64))
+        place = scalars.select(scalars.is_negative(wanted), counted, wanted)
+        hit = scalars.compare("equal", place, nest.position(nest.at[axis]))
+        return scalars.select(hit, nest.read(1, ()), nest.read(2, ()))

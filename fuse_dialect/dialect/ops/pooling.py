@@ -5,18 +5,22 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Attribute
+from xdsl.dialects.builtin import StringAttr, i64
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 
+from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.accumulation import widened
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.axis_layout import permutation
 from fuse_dialect.dialect.fields import Integer, Integers, flag, integers, string, tensor_operand, tensor_result
+from fuse_dialect.dialect.loops import Nest, limits
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.shape_rules import integer_list, one_of, product, require_float, require_numbers
-from fuse_dialect.dialect.types import DYNAMIC, Shape, element_count, require_rank, with_shape
+from fuse_dialect.dialect.types import DYNAMIC, Shape, element_count, is_unsigned, require_rank, with_shape
 from fuse_dialect.dialect.windows import Windows
+from fuse_dialect.kernels.indices import Guard, Index, range_of
+from fuse_dialect.kernels.program import Combiner
 from fuse_dialect.pattern_kind import PatternKind
 
 _NCHW = "NCHW"
@@ -47,6 +51,21 @@ class SpatialOp(FuseOp, ABC):
             require_float(self.input.type)
         shape = require_rank(self.input.type, 4, "input")
         return tuple(shape[axis] for axis in permutation(layout, _NCHW))
+
+    def spatial_sizes(self, nest: Nest) -> tuple[int, ...]:
+        """Height and width of the operand."""
+        return nest.static(*(nest.shape(0)[self.layout.data.index(letter)] for letter in "HW"))
+
+    def spatial_indices(self, nest: Nest) -> list[Index]:
+        """Height and width of the element."""
+        return [nest.at[self.layout.data.index(letter)] for letter in "HW"]
+
+    def with_spatial(self, nest: Nest, places: Sequence[Index]) -> list[Index]:
+        """Indices of the operand's element of the same sample and channel at a height and a width."""
+        indices = list(nest.at)
+        for letter, place in zip("HW", places, strict=True):
+            indices[self.layout.data.index(letter)] = place
+        return indices
 
     @abstractmethod
     def pooled_sizes(self, sizes: Shape) -> Shape:
@@ -94,6 +113,13 @@ class WindowPoolOp(SpatialOp, ABC):
         """One element for each window."""
         return self.windows.counts(sizes)
 
+    def window_element(self, nest: Nest, otherwise: float) -> SSAValue:
+        """The operand's element at a place of the window, or `otherwise` beside the operand."""
+        windows = self.windows
+        taps = [nest.reduced(size) for size in windows.extent]
+        places, guards = windows.places(self.spatial_indices(nest), taps, self.spatial_sizes(nest))
+        return nest.read(0, self.with_spatial(nest, places), guards, otherwise)
+
     def flops(self) -> int | None:
         """One operation for each element of each window."""
         count = element_count(self.result.type)
@@ -140,6 +166,12 @@ class MaxPool2dOp(WindowPoolOp):
             np.maximum(y, tap, out=y)
         return y
 
+    def loops(self, nest: Nest) -> SSAValue:
+        """The maximum over the places in the window."""
+        unsigned = is_unsigned(self.input.type)
+        least, _ = limits(scalars.signless(self.input.type.element_type), unsigned=unsigned)
+        return nest.total(Combiner.MAXIMUM, self.window_element(nest, least), unsigned=unsigned)
+
 
 @irdl_op_definition
 class AvgPool2dOp(WindowPoolOp):
@@ -181,6 +213,34 @@ class AvgPool2dOp(WindowPoolOp):
         counted = windows.covered(sizes, include_padding=bool(self.count_include_pad.value.data))
         return y / np.maximum(counted, 1).astype(y.dtype)
 
+    def loops(self, nest: Nest) -> SSAValue:
+        """The sum over the places in the window, divided by the number of elements that count."""
+        element = self.window_element(nest, 0)
+        total = nest.total(Combiner.ADD, scalars.widened(element))
+        counted = scalars.constant(1, i64)
+        for axis, (at, size) in enumerate(zip(self.spatial_indices(nest), self.spatial_sizes(nest), strict=True)):
+            counted = scalars.multiply(counted, self._counted(nest, at, axis, size))
+        counted = scalars.maximum(counted, scalars.constant(1, i64))
+        divisor = scalars.convert(counted, total.type, unsigned_source=False, unsigned_target=False)
+        return scalars.rounded(scalars.divide(total, divisor), element)
+
+    def _counted(self, nest: Nest, at: Index, axis: int, size: int) -> SSAValue:
+        """How many elements along an axis of `size` a window covers, or of the axis with its padding."""
+        windows, padded = self.windows, bool(self.count_include_pad.value.data)
+        step, start = windows.dilation[axis], at * windows.strides[axis] - windows.low[axis]
+        low, end = (-windows.low[axis], size + windows.high[axis]) if padded else (0, size)
+        first, last = range_of(start, nest.extents)
+        if first is not None and last is not None and first >= low and last + windows.reach(axis) <= end:
+            return scalars.constant(windows.extent[axis], i64)
+
+        def taps_below(bound: int) -> SSAValue:
+            """Places of the window in front of an index: from 0 to its extent."""
+            before = nest.position((start * -1 + (bound + step - 1)) // step)
+            most = scalars.constant(windows.extent[axis], i64)
+            return scalars.minimum(scalars.maximum(before, scalars.constant(0, i64)), most)
+
+        return scalars.subtract(taps_below(end), taps_below(low))
+
 
 class GlobalPoolOp(SpatialOp, ABC):
     """Pooling over all of height and width, which stay as axes of size 1."""
@@ -188,6 +248,11 @@ class GlobalPoolOp(SpatialOp, ABC):
     def pooled_sizes(self, sizes: Shape) -> Shape:
         """1 and 1."""
         return (1, 1)
+
+    def channel_element(self, nest: Nest) -> SSAValue:
+        """The operand's element at any height and width."""
+        spatial = [nest.reduced(nest.shape(0)[self.layout.data.index(letter)]) for letter in "HW"]
+        return nest.read(0, self.with_spatial(nest, spatial))
 
     def flops(self) -> int | None:
         """One operation for each element of the operand."""
@@ -216,6 +281,11 @@ class GlobalMaxPool2dOp(GlobalPoolOp):
         """The maximum over both axes."""
         return x.max(axis=(2, 3), keepdims=True)
 
+    def loops(self, nest: Nest) -> SSAValue:
+        """The maximum over both axes."""
+        unsigned = is_unsigned(self.input.type)
+        return nest.total(Combiner.MAXIMUM, self.channel_element(nest), unsigned=unsigned)
+
 
 @irdl_op_definition
 class GlobalAvgPool2dOp(GlobalPoolOp):
@@ -237,6 +307,14 @@ class GlobalAvgPool2dOp(GlobalPoolOp):
     def pool(self, x: Array) -> Array:
         """The mean over both axes."""
         return widened(x).mean(axis=(2, 3), keepdims=True)
+
+    def loops(self, nest: Nest) -> SSAValue:
+        """The sum over both axes, divided by the number of elements."""
+        element = self.channel_element(nest)
+        total = nest.total(Combiner.ADD, scalars.widened(element))
+        sizes = [nest.extent(nest.shape(0)[self.layout.data.index(letter)]) for letter in "HW"]
+        count = scalars.convert(scalars.multiply(*sizes), total.type, unsigned_source=False, unsigned_target=False)
+        return scalars.rounded(scalars.divide(total, count), element)
 
 
 @irdl_op_definition
@@ -277,6 +355,24 @@ class AdaptiveAvgPool2dOp(SpatialOp):
                 [y[(slice(None),) * (2 + axis) + (place,)].mean(axis=2 + axis) for place in places], axis=2 + axis
             )
         return y
+
+    def loops(self, nest: Nest) -> SSAValue:
+        """The sum over a window as long as the longest, divided by the number of elements of this one."""
+        sizes, counts = self.spatial_sizes(nest), self.output_size.get_values()
+        places: list[Index] = []
+        guards: list[Guard] = []
+        covered = scalars.constant(1, i64)
+        for axis, (at, size, count) in enumerate(zip(self.spatial_indices(nest), sizes, counts, strict=True)):
+            first, end = at * size // count, (at * size + (size + count - 1)) // count
+            longest = max(end - first for first, end in self._bounds(size, axis))
+            tap = nest.reduced(longest)
+            places.append(first + tap)
+            guards.append(Guard(end - first - tap - 1, longest))
+            covered = scalars.multiply(covered, nest.position(end - first))
+        element = nest.read(0, self.with_spatial(nest, places), guards)
+        total = nest.total(Combiner.ADD, scalars.widened(element))
+        count = scalars.convert(covered, total.type, unsigned_source=False, unsigned_target=False)
+        return scalars.rounded(scalars.divide(total, count), element)
 
     def flops(self) -> int | None:
         """One operation for each element of each window."""

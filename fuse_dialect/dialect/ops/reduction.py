@@ -17,7 +17,7 @@ from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.accumulation import widened
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import flag, optional_integers, tensor_operand, tensor_result
-from fuse_dialect.dialect.loops import Nest
+from fuse_dialect.dialect.loops import LoopFormError, Nest
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.broadcast import DivideOp, MultiplyOp, SubtractOp, WhereOp
 from fuse_dialect.dialect.ops.comparison import EqualOp, LogicalOrOp
@@ -214,6 +214,10 @@ class VarianceOp(ReductionOp):
         centered = x - _mean(x, axes, keepdims=True)
         return _mean(centered * centered, axes, keepdims=keepdims, freedom=int(self.unbiased.value.data != 0))
 
+    def loops(self, nest: Nest) -> SSAValue:
+        """None of its own."""
+        raise LoopFormError("needs static sizes")
+
     def decompose(self, *operands: SSAValue) -> SSAValue | None:
         """A mean, and the mean of squares or, with fewer degrees of freedom, their sum over the smaller count."""
         x = widen(operands[0])
@@ -391,6 +395,10 @@ class ArgReductionOp(ReductionOp, ABC):
     @abstractmethod
     def best(self, x: SSAValue, axis: int) -> SSAValue:
         """The extreme element of each line along the axis, which stays."""
+
+    def loops(self, nest: Nest) -> SSAValue:
+        """None of its own."""
+        raise LoopFormError("needs static sizes")
 
     def decompose(self, *operands: SSAValue) -> SSAValue | None:
         """The first or last of the positions that hold the extreme element, or hold nan."""

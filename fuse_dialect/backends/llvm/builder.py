@@ -310,6 +310,13 @@ class Function:
         addresses = f"{pointers.type} align {self._align(type, 0)} {pointers.text}"
         return self.emit(type, f"call {type} @{name}({addresses}, {mask}, {otherwise})")
 
+    def scatter(self, value: Value, pointers: Value, mask: Value) -> None:
+        """Write one element to each address where the mask holds."""
+        name = f"llvm.masked.scatter.{value.type.mangled}.{pointers.type.mangled}"
+        self.module.declare(name, VOID, [value.type, pointers.type, mask.type])
+        addresses = f"{pointers.type} align {self._align(value.type, 0)} {pointers.text}"
+        self.do(f"call void @{name}({value}, {addresses}, {mask})")
+
     def scratch(self, element: Type, count: int) -> Value:
         """A small array on the stack, 64-byte aligned; must be written at the start of the function."""
         return self.emit(PTR, f"alloca {element}, i64 {count}, align 64", "stack")

@@ -9,7 +9,7 @@
 `interpreters/scalar.py` says what every function means.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -26,10 +26,14 @@ class NoNativeForm(Exception):
     """A program holds something that has no native code; it runs by its NumPy meaning instead."""
 
 
+Values: TypeAlias = Mapping[int, Value]
+"""Values of a body's instructions, by place."""
+
+
 class Surroundings(Protocol):
     """How a body gets at what is outside of it."""
 
-    def read(self, read: Read, values: Sequence[Value]) -> Value:
+    def read(self, read: Read, values: Values) -> Value:
         """An element of a buffer, in registers; `values` are those of the body so far, for computed indices."""
         ...
 
@@ -77,19 +81,19 @@ def emit_body(scalars: Scalars, around: Surroundings, body: Body, first: Sequenc
     Raises:
         NoNativeForm: There is no native code for a function or an element type.
     """
-    values = list(first)
+    values = dict(enumerate(first))
     items: list[Instruction | None] = [None] * len(values)
     for instruction in body:
-        values.append(scalars.wide(emit_instruction(scalars, around, instruction, values, items)))
+        values[len(items)] = scalars.wide(emit_instruction(scalars, around, instruction, values, items))
         items.append(instruction)
-    return values
+    return list(values.values())
 
 
 def emit_instruction(
     scalars: Scalars,
     around: Surroundings,
     instruction: Instruction,
-    values: Sequence[Value],
+    values: Values,
     body: Sequence[Instruction | None],
 ) -> Value:
     """The value of one instruction.
@@ -104,7 +108,7 @@ def emit_instruction(
     f = scalars.f
     match instruction:
         case Literal():
-            return constant(_type(instruction.element, scalars.lanes), instruction.value)
+            return _literal(scalars, instruction)
         case Read():
             return around.read(instruction, values)
         case Position():
@@ -116,7 +120,10 @@ def emit_instruction(
         case Apply():
             sources = [body[place] for place in instruction.operands]
             literals = [source if isinstance(source, Literal) else None for source in sources]
-            operands = [scalars.wide(values[place]) for place in instruction.operands]
+            operands = [
+                scalars.wide(values[place]) if literal is None else _literal(scalars, literal)
+                for place, literal in zip(instruction.operands, literals, strict=True)
+            ]
             return apply(scalars, instruction.function, operands, instruction.element, literals)
 
 
@@ -172,6 +179,10 @@ def extreme(scalars: Scalars, greater: bool, lhs: Value, rhs: Value, literals: S
     if any(plain) or scalars.fast_math:
         return chosen
     return f.select(f.compare("uno", lhs, lhs), lhs, chosen)
+
+
+def _literal(scalars: Scalars, literal: Literal) -> Value:
+    return constant(_type(literal.element, scalars.lanes), literal.value)
 
 
 def _type(element: str, lanes: int) -> Type:

@@ -1,1 +1,54 @@
-"""Operator fusion for any xDSL or MLIR dialect: exactly TVM's partitions, explained."""
+"""Operator fusion for any xDSL or MLIR dialect: exactly TVM's partitions, explained.
+
+    import fuse_dialect as fd
+
+    module = fd.read("model.onnx")      # or fd.parse(text)
+    print(fd.plan_fusion(module))       # what would be fused, and why the rest would not
+    fd.fuse_ops(module)                 # fuse in place
+    outputs = fd.run(module, x)         # on NumPy
+
+Everything is imported when it is first used, so that `import fuse_dialect` costs nothing to a tool that needs a part.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fuse_dialect.api import fuse_ops as fuse_ops
+    from fuse_dialect.api import parse as parse
+    from fuse_dialect.api import plan_fusion as plan_fusion
+    from fuse_dialect.api import read as read
+    from fuse_dialect.api import run as run
+    from fuse_dialect.diagnostics import FuseError as FuseError
+    from fuse_dialect.diagnostics import Reason as Reason
+    from fuse_dialect.remarks.module_plan import Decision as Decision
+    from fuse_dialect.remarks.module_plan import ModulePlan as ModulePlan
+    from fuse_dialect.remarks.module_plan import PlannedGroup as PlannedGroup
+    from fuse_dialect.remarks.statistics import FusionStatistics as FusionStatistics
+
+    __version__: str
+
+_PLACES = {
+    "fuse_dialect.api": ("fuse_ops", "parse", "plan_fusion", "read", "run"),
+    "fuse_dialect.diagnostics": ("FuseError", "Reason"),
+    "fuse_dialect.remarks.module_plan": ("Decision", "ModulePlan", "PlannedGroup"),
+    "fuse_dialect.remarks.statistics": ("FusionStatistics",),
+}
+_PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
+
+__all__ = ["__version__", *sorted(_PLACE_OF)]  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("fuse_dialect")
+    place = _PLACE_OF.get(name)
+    if place is None:
+        raise AttributeError(f"module 'fuse_dialect' has no attribute '{name}'")
+    return getattr(import_module(place), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

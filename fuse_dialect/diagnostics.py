@@ -38,6 +38,10 @@ class Reason(StrEnum):
     """The merged group would count more nodes than `max-depth`."""
     MAX_ARGS = "max-args"
     """The merged primitive would take more arguments than `max-function-args`."""
+    FUSION_OFF = "fusion-off"
+    """Fusion is switched off: `opt-level=0`, or the strategy `separate`."""
+    NOT_CHOSEN = "not-chosen"
+    """The strategy keeps the node apart from its consumers, and gives no reason."""
     UNIT_BUSY = "unit-busy"
     """Every unit of the hardware that could run the operator, from where the group's data is, already runs another."""
     NOT_REACHABLE = "not-reachable"
@@ -89,7 +93,7 @@ class Diagnostic:
 
 @dataclass(eq=False)
 class FuseError(Exception):
-    """A mistake in the input, diagnosed; command-line tools print it and exit with code 1."""
+    """A mistake in the input, diagnosed; its text is what command-line tools print before they exit with code 1."""
 
     message: str
     location: SourceLocation | None = None
@@ -97,7 +101,7 @@ class FuseError(Exception):
     hint: str | None = None
 
     def __str__(self) -> str:
-        return self.message
+        return self.diagnostic.format()
 
     @property
     def diagnostic(self) -> Diagnostic:

@@ -5,6 +5,8 @@
 1. Analysis and outlining of chains and residual blocks, in CPU microseconds an op.
 2. Start-up: wall time of `fuse-opt` and of stock `xdsl-opt` on an empty module.
 3. `fuse-opt --fuse-ops` on a file of 10,000 ops, against stock `xdsl-opt` that parses, verifies and prints it.
+4. What `--fuse-ops=dedup=false` adds to reading, verifying and printing a file in generic form: thousands of functions
+   are made, verified and printed. At two sizes, with the exponent of growth.
 
 The best of `--repeat` runs counts; both tools of a comparison take turns, so that other load meets both.
 """
@@ -15,15 +17,19 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from importlib.metadata import version
+from math import log
 from pathlib import Path
 from time import perf_counter
 
 from bench_scaling import lines
 from graph_families import FAMILIES, program
+from xdsl.printer import Printer
 
 SCRIPTS = Path(sys.executable).parent
 FILE_SIZE = 10_000
 """Ops of the file that both tools read."""
+WHOLE_SIZES = (3_000, 12_000)
+"""Ops of the files for the cost of the whole process."""
 
 
 def wall_seconds(command: Sequence[str]) -> float:
@@ -41,6 +47,29 @@ def compare(what: str, ours: Sequence[str], theirs: Sequence[str], repeat: int) 
     return (
         f"{what:<34} fuse-opt {our_best:6.3f} s, {peer} {their_best:6.3f} s,"
         f" difference {our_best - their_best:+.3f} s, ratio {our_best / their_best:.2f}"
+    )
+
+
+def whole_process(family: str, folder: Path, repeat: int) -> str:
+    """A line with what fusing without sharing adds to reading and printing, at both sizes, and how the total grows."""
+    fuse_opt = str(SCRIPTS / "fuse-opt")
+    ratios: list[float] = []
+    totals: list[float] = []
+    for size in WHOLE_SIZES:
+        module, _ = program(FAMILIES[family](size))
+        file = folder / f"{family}-{size}.mlir"
+        with file.open("w") as stream:
+            Printer(stream=stream, print_generic_format=True).print_op(module)
+        alone, fused = [fuse_opt, str(file)], [fuse_opt, str(file), "--fuse-ops=dedup=false"]
+        pairs = [(wall_seconds(alone), wall_seconds(fused)) for _ in range(repeat)]
+        without, total = (min(times) for times in zip(*pairs, strict=True))
+        ratios.append((total - without) / without)
+        totals.append(total)
+    exponent = log(totals[1] / totals[0]) / log(WHOLE_SIZES[1] / WHOLE_SIZES[0])
+    small, large = WHOLE_SIZES
+    return (
+        f"{family:<18} fusing adds {ratios[0]:.2f} at {small} ops and {ratios[1]:.2f} at {large} ops of reading and"
+        f" printing; {totals[1]:.2f} s, exponent {exponent:.2f}"
     )
 
 
@@ -65,6 +94,8 @@ def main() -> int:
             file.write_text(str(module) + "\n")
             commands = [fuse_opt, str(file), "--fuse-ops"], [xdsl_opt, str(file)]
             print(compare(f"{family}, {ops} ops, fuse and print", *commands, options.repeat), flush=True)
+        for family in ("chain", "residual_blocks", "nested_skips"):
+            print(whole_process(family, Path(folder), options.repeat), flush=True)
     return 0
 
 

@@ -14,12 +14,14 @@ All ops are pure, and all have the assembly of `assembly`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy.typing as npt
-from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, ErasedSSAValue, Operation, OpResult, SSAValue
 from xdsl.ir.core import SSAValues
 from xdsl.irdl import IRDLOperation, OptionalDef, VariadicDef, traits_def
 from xdsl.parser import Parser
@@ -47,6 +49,25 @@ class Cost:
     """Arithmetic operations on elements; a multiply-add counts as two."""
     bytes: int
     """Bytes of operands read and results written, each once."""
+
+
+_MOST_SIGNATURES = 4096
+"""Signatures that one run remembers. Programs have fewer; the bound keeps properties whose hashes collide harmless."""
+
+_passed_signatures: ContextVar[set[object] | None] = ContextVar("passed signatures", default=None)
+
+
+@contextmanager
+def verified_once() -> Generator[None]:
+    """Within it, ops of one class with identical types and properties are verified once.
+
+    The IR must not change meanwhile: types are told apart by identity, because hashing them is slow.
+    """
+    token = _passed_signatures.set(set())
+    try:
+        yield
+    finally:
+        _passed_signatures.reset(token)
 
 
 class FuseOp(IRDLOperation, ABC):
@@ -149,6 +170,28 @@ class FuseOp(IRDLOperation, ABC):
     @abstractmethod
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """The op's meaning: results for NumPy operands. The caller casts to the element type of the result."""
+
+    def verify(self, verify_nested_ops: bool = True) -> None:
+        """Verify the op, unless one of the same signature passed in this run; see `verified_once`.
+
+        What `verify_` checks follows from the class, the types and the properties alone. Everything else that
+        `Operation.verify` checks concerns terminators, regions and erased operands.
+        """
+        passed = _passed_signatures.get()
+        if passed is None or self.next_op is None or self.attributes or self.regions:
+            super().verify(verify_nested_ops)
+            return
+        operands = self.operands
+        signature = (
+            type(self),
+            tuple([id(operand.type) for operand in operands]),
+            tuple([id(result.type) for result in self.results]),
+            tuple(self.properties.items()),
+        )
+        if signature not in passed or any(isinstance(operand, ErasedSSAValue) for operand in operands):
+            super().verify(verify_nested_ops)
+            if len(passed) < _MOST_SIGNATURES:
+                passed.add(signature)
 
     def verify_(self) -> None:
         """Check element types, then result types against the shape rule."""

@@ -90,6 +90,7 @@ def measure(program: "Program", inputs: Sequence["Array"], options: argparse.Nam
         FuseError: The file cannot be written; or sizes are known only while the program runs.
     """
     from fuse_dialect.tools.output_file import write_output
+    from fuse_dialect.tools.streams import write_stdout
 
     report: dict[str, Any] = {
         "module": options.module,
@@ -100,7 +101,7 @@ def measure(program: "Program", inputs: Sequence["Array"], options: argparse.Nam
     }
     if options.benchmark:
         profile = program.profile(*inputs, repeat=options.benchmark)
-        print(profile)
+        write_stdout(f"{profile}\n")
         report |= profile.as_json()
     else:
         report["kernels"] = [asdict(kernel) for kernel in program.kernels]

@@ -1,12 +1,15 @@
 """Reading a module from a file, by the file's extension: `.onnx` is an ONNX model, anything else is MLIR text."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Dialect
 
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.tools.failure import located_errors
-from fuse_dialect.tools.source import Source, read_sources
+from fuse_dialect.tools.source import read_sources
 from fuse_dialect.tools.verification import verify_module
 
 
@@ -18,39 +21,65 @@ class ModuleFile:
     source_map: SourceMap
 
 
-def read_module(path: str, *, allow_unregistered: bool = False) -> ModuleFile:
-    """The verified module in a file, or in the MLIR text on standard input when the path is `-`.
+def read_module(
+    path: str,
+    frontend: str | None = None,
+    *,
+    dialects: Sequence[Dialect] = (),
+    allow_unregistered: bool = False,
+    allow_unsupported_onnx: bool = False,
+) -> ModuleFile:
+    """The verified module in a file, or on standard input when the path is `-`.
 
     Args:
         path: The file.
+        frontend: Its format, `mlir` or `onnx`; by default that of its extension.
+        dialects: Known besides those that xDSL and its plug-ins provide.
         allow_unregistered: Whether ops of unknown dialects are read, in their generic form.
+        allow_unsupported_onnx: Whether ONNX operators that are not supported are kept as opaque ops.
 
     Raises:
         FuseError: The file cannot be read, is malformed, or holds an invalid module.
     """
-    (source,) = read_sources(path, None, split=False)
-    file = _read_onnx(source) if source.frontend == "onnx" else _read_mlir(source, allow_unregistered)
-    with located_errors(file.source_map, " in the verifier"):
-        verify_module(file.module)
-    return file
+    (source,) = read_sources(path, frontend, split=False)
+    if source.frontend != "onnx":
+        return module_of_text(source.data, source.name, dialects=dialects, allow_unregistered=allow_unregistered)
 
-
-def _read_onnx(source: Source) -> ModuleFile:
     from fuse_dialect.tools.onnx_source import read_onnx
 
-    return ModuleFile(read_onnx(source.name, allow_unsupported=False), SourceMap(source.name, ""))
+    module = read_onnx(source, allow_unsupported=allow_unsupported_onnx)
+    return _verified(ModuleFile(module, SourceMap(source.name, "")))
 
 
-def _read_mlir(source: Source, allow_unregistered: bool) -> ModuleFile:
+def module_of_text(
+    text: str | bytes, name: str, *, dialects: Sequence[Dialect] = (), allow_unregistered: bool = False
+) -> ModuleFile:
+    """The verified module that MLIR text spells.
+
+    Raises:
+        FuseError: The text is malformed, or the module is invalid.
+    """
     from fuse_dialect.frontends.mlir.deep_stack import call_with_deep_stack
     from fuse_dialect.frontends.mlir.dense_resources import embed_resources
     from fuse_dialect.frontends.mlir.reader import context, read_mlir
 
-    ctx = context(allow_unregistered=allow_unregistered)
-    try:
-        file = ModuleFile(*read_mlir(source.data, source.name, ctx))
-    except RecursionError:
+    def fresh_context() -> Context:
         ctx = context(allow_unregistered=allow_unregistered)
-        file = ModuleFile(*call_with_deep_stack(lambda: read_mlir(source.data, source.name, ctx)))
+        for dialect in dialects:
+            ctx.load_dialect(dialect)
+        return ctx
+
+    ctx = fresh_context()
+    try:
+        file = ModuleFile(*read_mlir(text, name, ctx))
+    except RecursionError:
+        ctx = fresh_context()
+        file = ModuleFile(*call_with_deep_stack(lambda: read_mlir(text, name, ctx)))
     embed_resources(file.module, ctx)
+    return _verified(file)
+
+
+def _verified(file: ModuleFile) -> ModuleFile:
+    with located_errors(file.source_map, " in the verifier"):
+        verify_module(file.module)
     return file

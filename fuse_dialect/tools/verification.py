@@ -12,6 +12,8 @@ from xdsl.ir import Operation
 from xdsl.traits import SymbolOpInterface, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.dialect.op import verified_once
+
 
 def verify_module(module: ModuleOp) -> None:
     """Verify the module.
@@ -19,7 +21,7 @@ def verify_module(module: ModuleOp) -> None:
     Raises:
         VerifyException: The module is invalid.
     """
-    with indexed_symbols():
+    with indexed_symbols(), verified_once():
         module.verify()
 
 

@@ -15,7 +15,7 @@ Source: TVM `FuseMutator`, src/relay/transforms/fuse_ops.cc (v0.18).
 from collections.abc import Sequence
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import FunctionType, StringAttr, UnitAttr
+from xdsl.dialects.builtin import StringAttr, SymbolRefAttr, UnitAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from fuse_dialect.analysis.fusible_blocks import PRIMITIVE_ATTRIBUTE
@@ -23,6 +23,8 @@ from fuse_dialect.dialect.ops.opaque import StopFusionOp
 from fuse_dialect.transforms.outlining.group import Group
 from fuse_dialect.transforms.outlining.primitives import Primitives
 from fuse_dialect.transforms.outlining.rewiring import replace_operands, resolve
+
+_PRIVATE, _UNIT = StringAttr("private"), UnitAttr()
 
 
 def outline(
@@ -46,9 +48,8 @@ def outline(
         structure = primitives.structure(group) if primitives.dedup else None
         callee = primitives.find(structure)
         if callee is None:
-            name = primitives.unique_name(group.ops)
-            callee = primitives.add(structure, name)
-            created.append(_move_into_function(name, group))
+            callee = primitives.add(structure, primitives.unique_name(group.ops))
+            created.append(_move_into_function(callee, group, primitives))
         else:
             for op in group.ops:
                 op.detach()
@@ -86,7 +87,7 @@ def _call_of(group: Group, replacement: dict[SSAValue, SSAValue]) -> func.CallOp
     return call
 
 
-def _move_into_function(name: str, group: Group) -> func.FuncOp:
+def _move_into_function(callee: SymbolRefAttr, group: Group, primitives: Primitives) -> func.FuncOp:
     body = Block(arg_types=[value.type for value in group.arguments])
     inner: dict[SSAValue, SSAValue] = {}
     for value, argument in zip(group.arguments, body.args, strict=True):
@@ -105,13 +106,13 @@ def _move_into_function(name: str, group: Group) -> func.FuncOp:
     body.add_op(func.ReturnOp.create(operands=group.results))
     return func.FuncOp.create(
         properties={
-            "sym_name": StringAttr(name),
-            "function_type": FunctionType.from_lists(
+            "sym_name": callee.root_reference,
+            "function_type": primitives.function_type(
                 [value.type for value in group.arguments], [value.type for value in group.results]
             ),
-            "sym_visibility": StringAttr("private"),
+            "sym_visibility": _PRIVATE,
         },
-        attributes={PRIMITIVE_ATTRIBUTE: UnitAttr(), **group.function_attributes},
+        attributes={PRIMITIVE_ATTRIBUTE: _UNIT, **group.function_attributes},
         regions=[Region(body)],
         location=group.root.location,
     )

@@ -1,11 +1,11 @@
 """The primitive functions of a module: unique names, and one function for each structure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from io import StringIO
 
-from xdsl.dialects.builtin import StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import FunctionType, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.printer import Printer
 
@@ -27,6 +27,7 @@ class Primitives:
     _names: set[str] = field(default_factory=set)
     _next_suffix: dict[str, int] = field(default_factory=dict)
     _by_structure: dict[object, SymbolRefAttr] = field(default_factory=dict)
+    _function_types: dict[object, FunctionType] = field(default_factory=dict)
     _numbers: dict[Attribute, int] = field(default_factory=dict)
     _numbers_by_identity: dict[int, tuple[Attribute, int]] = field(default_factory=dict)
 
@@ -83,6 +84,14 @@ class Primitives:
     def find(self, structure: object) -> SymbolRefAttr | None:
         """The function that already has this structure, unless functions are not shared."""
         return self._by_structure.get(structure) if self.dedup else None
+
+    def function_type(self, arguments: Sequence[Attribute], results: Sequence[Attribute]) -> FunctionType:
+        """The type of a function; functions of the same types share one."""
+        key = (tuple([self._number(type) for type in arguments]), tuple([self._number(type) for type in results]))
+        known = self._function_types.get(key)
+        if known is None:
+            known = self._function_types[key] = FunctionType.from_lists(arguments, results)
+        return known
 
     def add(self, structure: object, name: str) -> SymbolRefAttr:
         """Remember that the function `name` has this structure."""

@@ -1,0 +1,201 @@
+"""The package as a library: read, fuse, ask why, run.
+
+Every mistake in the input is a `FuseError`, whose text is what the command-line tools print.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Dialect
+
+from fuse_dialect.frontends.mlir.source_map import SourceMap
+from fuse_dialect.tools.failure import located_errors
+from fuse_dialect.tools.verification import verify_module
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from fuse_dialect.dialect.op import Array
+    from fuse_dialect.remarks.module_plan import ModulePlan
+    from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+
+
+class FuseOptions(TypedDict, total=False):
+    """Options of the pass `fuse-ops`, with its defaults."""
+
+    opt_level: int
+    """0 makes every operator a kernel of its own; any other level fuses. Default 2."""
+    max_depth: int
+    """Most nodes that a kernel may count, in TVM's way of counting; 0 or less is no limit. Default 256."""
+    max_function_args: int
+    """Most arguments and results of a kernel; 0 is no limit. Default 0."""
+    link_params: bool
+    """Copy constants into the kernels that use them, instead of passing them as arguments. Default false."""
+    dedup: bool
+    """Let groups of the same structure share one function. Default true."""
+
+
+def parse(
+    text: str | bytes,
+    name: str = "<string>",
+    *,
+    dialects: Sequence[Dialect] = (),
+    allow_unregistered: bool = False,
+) -> ModuleOp:
+    """The verified module that MLIR text spells.
+
+    Args:
+        text: MLIR text; bytes are UTF-8.
+        name: Name of the text in errors.
+        dialects: Dialects of your own, besides those that xDSL and its plug-ins provide.
+        allow_unregistered: Whether ops of unknown dialects are read, in their generic form.
+
+    Raises:
+        FuseError: The text is not MLIR, or the module is invalid, with its place.
+
+    Example:
+        >>> import fuse_dialect as fd
+        >>> module = fd.parse('''
+        ... func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+        ...   %y = fuse.exp %x : tensor<4xf32>
+        ...   %z = fuse.relu %y : tensor<4xf32>
+        ...   return %z : tensor<4xf32>
+        ... }''')
+        >>> fd.plan_fusion(module)
+        @main: 1 group
+          exp + relu -> %z
+        'fuse.relu' not fused: value-escapes
+    """
+    from fuse_dialect.tools.module_file import module_of_text
+
+    return module_of_text(text, name, dialects=dialects, allow_unregistered=allow_unregistered).module
+
+
+def read(
+    path: str | PathLike[str],
+    *,
+    dialects: Sequence[Dialect] = (),
+    allow_unregistered: bool = False,
+    allow_unsupported_onnx: bool = False,
+) -> ModuleOp:
+    """The verified module in a file.
+
+    Args:
+        path: An ONNX model if it ends in `.onnx`, else MLIR text. Models need the extra `onnx`.
+        dialects: Dialects of your own, besides those that xDSL and its plug-ins provide.
+        allow_unregistered: Whether ops of unknown dialects are read, in their generic form.
+        allow_unsupported_onnx: Whether ONNX operators that are not supported are kept as opaque ops.
+
+    Raises:
+        FuseError: The file cannot be read, is malformed, or holds an invalid module, with its place.
+    """
+    from fuse_dialect.tools.module_file import read_module
+
+    return read_module(
+        fspath(path),
+        dialects=dialects,
+        allow_unregistered=allow_unregistered,
+        allow_unsupported_onnx=allow_unsupported_onnx,
+    ).module
+
+
+def fuse_ops(module: ModuleOp, **options: Unpack[FuseOptions]) -> ModuleOp:
+    """Group operators into primitive functions, exactly as TVM's `FuseOps` does, in place.
+
+    Args:
+        module: A valid module; it is changed.
+        options: See `FuseOptions`.
+
+    Returns:
+        The same module.
+
+    Raises:
+        FuseError: An option or an attribute of fusion is wrong, or the module is not in SSA order.
+
+    Example:
+        >>> import fuse_dialect as fd
+        >>> module = fd.fuse_ops(fd.parse('''
+        ... func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+        ...   %y = fuse.exp %x : tensor<4xf32>
+        ...   return %y : tensor<4xf32>
+        ... }'''))
+        >>> [op.sym_name.data for op in module.ops]
+        ['main', 'fused_exp']
+    """
+    with _errors_of(module, " in pass 'fuse-ops'"):
+        _fuse_ops_pass(options).apply(Context(), module)
+    return module
+
+
+def plan_fusion(module: ModuleOp, **options: Unpack[FuseOptions]) -> "ModulePlan":
+    """What `fuse_ops` would do, and why the rest would not fuse; nothing is changed.
+
+    Args:
+        module: A valid module.
+        options: See `FuseOptions`.
+
+    Returns:
+        A plan that prints briefly, with `.groups`, `.decisions` and `.summary()`.
+
+    Raises:
+        FuseError: An option or an attribute of fusion is wrong, or the module is not in SSA order.
+    """
+    from fuse_dialect.remarks.module_plan import plan_module
+
+    with _errors_of(module, " while fusion is planned"):
+        return plan_module(module, _fuse_ops_pass(options))
+
+
+def run(module: ModuleOp, *inputs: "npt.ArrayLike | Mapping[str, npt.ArrayLike]", entry: str = "main") -> "list[Array]":
+    """Run a function of a module on NumPy: the definition of what a program means.
+
+    Args:
+        module: The module; it is verified.
+        inputs: Arrays in the order of the function's arguments, or one mapping from argument names to arrays. Each
+            has exactly the element type and a shape of its argument.
+        entry: Name of the function.
+
+    Returns:
+        The results in order; a tuple gives its fields.
+
+    Raises:
+        FuseError: The module is invalid, an input is missing or of another type, or an op cannot be run.
+
+    Example:
+        >>> import numpy as np
+        >>> import fuse_dialect as fd
+        >>> module = fd.parse('''
+        ... func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+        ...   %y = fuse.relu %x : tensor<3xf32>
+        ...   return %y : tensor<3xf32>
+        ... }''')
+        >>> fd.run(module, np.array([-1, 0, 2], np.float32))
+        [array([0., 0., 2.], dtype=float32)]
+    """
+    import numpy as np
+
+    from fuse_dialect.interpreters.numpy import run_module
+
+    with _errors_of(module, " in the interpreter"):
+        verify_module(module)
+        if len(inputs) == 1 and isinstance(inputs[0], Mapping):
+            named = inputs[0]
+            return run_module(module, {name: np.asarray(array) for name, array in named.items()}, entry)
+        return run_module(module, [np.asarray(cast("npt.ArrayLike", array)) for array in inputs], entry)
+
+
+def _fuse_ops_pass(options: FuseOptions) -> "FuseOpsPass":
+    from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+
+    return FuseOpsPass(**cast(dict[str, Any], options))
+
+
+@contextmanager
+def _errors_of(module: ModuleOp, where: str) -> Generator[None]:
+    """Turn errors about ops of the module into `FuseError`s; ops with a location say where they stand."""
+    with located_errors(SourceMap("<module>", ""), where):
+        yield

@@ -1,0 +1,129 @@
+"""What fusion would do to a module, as objects that name ops: for Python code, notebooks and the prompt."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from fuse_dialect.analysis.block_graph import Role
+from fuse_dialect.analysis.fusible_blocks import functions_to_fuse, fusible_blocks
+from fuse_dialect.diagnostics import Reason
+from fuse_dialect.kinds.kind_of import op_name
+from fuse_dialect.remarks.fusion import explain
+from fuse_dialect.remarks.statistics import FusionStatistics, primitives_of, statistics_of
+from fuse_dialect.transforms.fuse_ops import BlockFusion, FuseOpsPass
+from fuse_dialect.transforms.outlining.group import groups_of
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedGroup:
+    """Ops that would become one kernel."""
+
+    function: func.FuncOp
+    """The function that holds them."""
+    ops: tuple[Operation, ...]
+    """In block order, constants and tuple ops that move along included."""
+    root: Operation
+    """The op whose results are the kernel's."""
+
+    def __repr__(self) -> str:
+        names = " + ".join(op_name(op).split(".", 1)[-1] for op in self.ops)
+        return f"{names} -> {_results(self.root)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether an operator is fused into what follows it; true if it is."""
+
+    op: Operation
+    reason: Reason
+    """`fused`, or the stable code of what keeps the operator where it is."""
+    into: Operation | None
+    """Its immediate post-dominator, the first operator that all paths from it lead to, if there is one."""
+    rule: str | None
+    """The rule that fused it, or the last one that was tried."""
+    explanation: str
+    """The reason in a sentence; empty for an operator that is fused."""
+
+    def __bool__(self) -> bool:
+        return self.reason is Reason.FUSED
+
+    def __repr__(self) -> str:
+        into = "" if self.into is None else f" into '{op_name(self.into)}'"
+        if self:
+            return f"'{op_name(self.op)}' fused{into} by {self.rule}"
+        return f"'{op_name(self.op)}' not fused{into}: {self.reason.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class ModulePlan:
+    """What `fuse_ops` would do to a module as it is now."""
+
+    module: ModuleOp = field(repr=False)
+    fuse_ops: FuseOpsPass
+    groups: tuple[PlannedGroup, ...]
+    """Kernels to be, function by function, in block order of their roots."""
+    decisions: tuple[Decision, ...]
+    """One for each operator, function by function, producers before consumers."""
+
+    def summary(self) -> FusionStatistics:
+        """The plan in numbers, as `fuse-opt --mlir-pass-statistics` prints them; found by fusing a copy."""
+        copy = self.module.clone()
+        self.fuse_ops.apply(Context(), copy)
+        return statistics_of(self.fuse_ops.name, copy, frozenset(primitives_of(self.module)), self.refusals())
+
+    def refusals(self) -> list[str]:
+        """The reason codes of the operators that are not fused."""
+        return [decision.reason.value for decision in self.decisions if not decision]
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    __repr__ = __str__
+
+    def _lines(self) -> Iterator[str]:
+        """A line for each function, then one for each of its groups, then one for each refusal."""
+        functions = dict.fromkeys([*functions_to_fuse(self.module), *(group.function for group in self.groups)])
+        for function in functions:
+            groups = [group for group in self.groups if group.function is function]
+            yield f"@{function.sym_name.data}: {len(groups)} {'group' if len(groups) == 1 else 'groups'}"
+            yield from (f"  {group!r}" for group in groups)
+        yield from (f"{decision!r}" for decision in self.decisions if not decision)
+
+
+def plan_module(module: ModuleOp, fuse_ops: FuseOpsPass) -> ModulePlan:
+    """What the pass would do to the module; nothing is changed.
+
+    Raises:
+        OpError: A block is not in SSA order, or an attribute of fusion is wrong on an op.
+        PassFailedException: An option has no meaning.
+    """
+    groups: list[PlannedGroup] = []
+    decisions: list[Decision] = []
+    for function in functions_to_fuse(module):
+        for block in fusible_blocks(function):
+            fusion = fuse_ops.plan_block(block)
+            for group in groups_of(fusion.block_graph, fusion.plan, link_params=fuse_ops.link_params):
+                groups.append(PlannedGroup(function, tuple(group.ops), group.root))
+            decisions.extend(_decisions(fusion))
+    return ModulePlan(module, fuse_ops, tuple(groups), tuple(decisions))
+
+
+def _decisions(fusion: BlockFusion) -> Iterator[Decision]:
+    """What the plan decides about each operator of a block."""
+    nodes = fusion.block_graph.nodes
+    for node, decision in zip(nodes, fusion.plan.decisions, strict=True):
+        if node.role is not Role.OPERATOR or node.op is None:
+            continue
+        into = None if decision.sink is None else nodes[decision.sink].op
+        explanation = "" if decision else explain(fusion, decision)
+        yield Decision(node.op, decision.reason, into, decision.rule, explanation)
+
+
+def _results(op: Operation) -> str:
+    """The names of the op's results as the IR has them; its type where it has no name."""
+    names = [f"%{result.name_hint}" if result.name_hint else str(result.type) for result in op.results]
+    return ", ".join(names)

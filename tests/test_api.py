@@ -1,0 +1,126 @@
+"""The package as a library: what `import fuse_dialect` offers."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fuse_dialect as fd
+from fuse_dialect.diagnostics import Reason
+
+EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
+CHAIN = """
+func.func @main(%x: tensor<2x8xf32>) -> tensor<2xf32> {
+  %y = fuse.exp %x : tensor<2x8xf32>
+  %z = fuse.sum %y, axes = [1] : (tensor<2x8xf32>) -> tensor<2xf32>
+  %r = fuse.relu %z : tensor<2xf32>
+  return %r : tensor<2xf32>
+}"""
+
+
+def test_import_alone_imports_neither_xdsl_nor_numpy() -> None:
+    code = "import sys, fuse_dialect; print(sorted({'xdsl', 'numpy', 'onnx'} & set(sys.modules)))"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert printed.stdout == "[]\n"
+
+
+def test_all_names_are_there_and_version_is_a_version() -> None:
+    assert {name for name in fd.__all__ if hasattr(fd, name)} == set(fd.__all__)
+    assert fd.__version__[0].isdigit()
+    with pytest.raises(AttributeError, match="no attribute 'fuse_op'"):
+        _ = fd.fuse_op
+
+
+def test_fused_module_runs_as_before() -> None:
+    module = fd.parse(CHAIN)
+    x = np.linspace(-1, 1, 16, dtype=np.float32).reshape(2, 8)
+    (before,) = fd.run(module, x)
+    assert fd.fuse_ops(module) is module
+    (after,) = fd.run(module, {"x": x})
+    np.testing.assert_array_equal(before, after)
+    np.testing.assert_allclose(before, np.exp(x).sum(1), rtol=1e-6)
+
+
+def test_plan_names_ops_and_changes_nothing() -> None:
+    module = fd.parse(CHAIN)
+    before = str(module)
+    plan = fd.plan_fusion(module)
+    assert str(module) == before
+    assert [repr(group) for group in plan.groups] == ["exp + sum -> %z", "relu -> %r"]
+    assert [decision.reason for decision in plan.decisions] == [Reason.FUSED, Reason.NO_RULE, Reason.VALUE_ESCAPES]
+    assert bool(plan.decisions[0])
+    assert not plan.decisions[1]
+    assert repr(plan.decisions[1]) == "'fuse.sum' not fused into 'fuse.relu': no-rule"
+    assert "comm_reduce" in plan.decisions[1].explanation
+    assert str(plan).splitlines()[:3] == ["@main: 2 groups", "  exp + sum -> %z", "  relu -> %r"]
+
+
+def test_summary_counts_what_the_pass_does() -> None:
+    module = fd.parse(CHAIN)
+    summary = fd.plan_fusion(module).summary()
+    assert (summary.ops, summary.groups, summary.primitives) == (3, 2, 2)
+    assert summary.bytes_before == (64 + 64) + (64 + 8) + (8 + 8)
+    assert summary.bytes_after == (64 + 8) + (8 + 8)
+    assert summary.refusals == {"no-rule": 1, "value-escapes": 1}
+    assert str(summary).startswith("fuse-ops: ops=3 groups=2 primitives=2 bytes-before=216 bytes-after=88; refusals: ")
+    assert json.loads(json.dumps(summary.as_json()))["bytes-after"] == 88
+
+
+def test_groups_of_one_structure_are_one_primitive_in_the_summary() -> None:
+    module = fd.read(EXAMPLES / "two_convolutions.mlir")
+    shared, single = fd.plan_fusion(module).summary(), fd.plan_fusion(module, dedup=False).summary()
+    assert shared.groups == single.groups == single.primitives
+    assert shared.primitives <= single.primitives
+
+
+def test_options_reach_the_pass() -> None:
+    assert len(fd.plan_fusion(fd.parse(CHAIN), opt_level=0).groups) == 3
+    with pytest.raises(fd.FuseError, match="option 'opt-level' expects 0 or more, got -1"):
+        fd.plan_fusion(fd.parse(CHAIN), opt_level=-1)
+
+
+def test_text_of_an_error_is_what_the_tools_print() -> None:
+    with pytest.raises(fd.FuseError) as error:
+        fd.parse("func.func @main() {\n  %x = fuse.nope\n}", "some.mlir")
+    assert str(error.value).startswith("some.mlir:2:8: error: ")
+
+
+def test_invalid_module_is_an_error_with_a_place() -> None:
+    text = "func.func @f(%x: tensor<2xf32>) -> tensor<3xf32> {\n  return %x : tensor<2xf32>\n}"
+    with pytest.raises(fd.FuseError) as error:
+        fd.parse(text, "f.mlir")
+    assert str(error.value).startswith("f.mlir:2:3: error: 'func.return' op ")
+
+
+def test_missing_file_is_an_error() -> None:
+    with pytest.raises(fd.FuseError, match="cannot read the input"):
+        fd.read("no/such/file.mlir")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ((), "'main' expects 1 inputs, got 0"),
+        ((np.zeros((2, 7), np.float32),), "input 'x' expects a value of type tensor<2x8xf32>"),
+        (({"y": np.zeros((2, 8), np.float32)},), "no input 'x' among 'y'"),
+    ],
+)
+def test_wrong_inputs_are_errors(inputs: tuple[object, ...], message: str) -> None:
+    with pytest.raises(fd.FuseError, match=message):
+        fd.run(fd.parse(CHAIN), *inputs)  # pyright: ignore[reportArgumentType]
+
+
+FOREIGN = """
+func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %y = "my.op"(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  return %y : tensor<2xf32>
+}"""
+
+
+def test_foreign_ops_need_permission() -> None:
+    with pytest.raises(fd.FuseError, match=r"my\.op"):
+        fd.parse(FOREIGN)
+    assert len(fd.plan_fusion(fd.parse(FOREIGN, allow_unregistered=True)).groups) == 0

@@ -35,6 +35,7 @@ FUSE_UNIVERSE = Universe(
         "simplify-inference": _lazy("fuse_dialect.transforms.simplify_inference:SimplifyInferencePass"),
     },
     all_targets={
+        "loops": _lazy("fuse_dialect.targets.loops:LoopsTarget"),
         "hardware-dot": _lazy("fuse_dialect.targets.hardware_dot:HardwareDotTarget"),
     },
 )

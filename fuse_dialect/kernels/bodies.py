@@ -1,6 +1,7 @@
 """Bodies: built instruction by instruction, each once, with indices and guards simplified; and what they cost."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fuse_dialect.kernels.indices import Guard, Index, Size, holds, simplified, substituted
@@ -18,12 +19,12 @@ from fuse_dialect.kernels.program import (
 
 _COSTS: Mapping[str, int] = {
     "arith.select": 1,
-    "arith.divf": 4,
-    "arith.divsi": 4,
-    "arith.divui": 4,
-    "arith.floordivsi": 4,
-    "arith.remsi": 4,
-    "arith.remui": 4,
+    "arith.divf": 8,
+    "arith.divsi": 8,
+    "arith.divui": 8,
+    "arith.floordivsi": 8,
+    "arith.remsi": 8,
+    "arith.remui": 8,
     "arith.extf": 0,
     "arith.truncf": 0,
     "arith.extsi": 0,
@@ -36,7 +37,7 @@ _COSTS: Mapping[str, int] = {
     "math.floor": 1,
     "math.fma": 1,
     "math.roundeven": 1,
-    "math.sqrt": 4,
+    "math.sqrt": 8,
     "math.trunc": 1,
 }
 """What a scalar function costs, about, in additions; other functions of `arith` cost 1, of `math` 10."""
@@ -104,6 +105,10 @@ class BodyBuilder:
                         return Literal(value, element)
                     case _:
                         return instruction
+            case Apply():
+                known = [self._literal(place) for place in instruction.operands]
+                folded = _folded(instruction, [literal.value for literal in known if literal is not None])
+                return folded if folded is not None and None not in known else instruction
             case _:
                 return instruction
 
@@ -160,6 +165,28 @@ class BodyBuilder:
             if place in needed:
                 body.append(moved(self.instructions[place - self.first], places))
         return tuple(body)
+
+
+_FOLDED: Mapping[str, Callable[[int, int], int]] = {
+    "arith.addi": operator.add,
+    "arith.subi": operator.sub,
+    "arith.muli": operator.mul,
+    "arith.maxsi": max,
+    "arith.minsi": min,
+}
+"""Functions on i64 that are computed here: counts and positions are made of them."""
+
+
+def _folded(instruction: Apply, values: Sequence[float]) -> Literal | None:
+    """The value of a function of known numbers, where that is exact."""
+    match instruction.function, values:
+        case "arith.sitofp", [int(value)] if abs(value) < 1 << 24 and instruction.element in ("f32", "f64"):
+            return Literal(float(value), instruction.element)
+        case name, [int(one), int(other)] if name in _FOLDED and instruction.element == "i64":
+            value = _FOLDED[name](one, other)
+            return Literal(value, "i64") if abs(value) < 1 << 63 else None
+        case _:
+            return None
 
 
 def operands(instruction: Instruction) -> tuple[int, ...]:

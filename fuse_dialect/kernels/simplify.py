@@ -1,10 +1,12 @@
 """Fewer stages for the same program: what a fused primitive should be is one pass over its results.
 
-1. *Clean*: indices and guards simplified, equal instructions merged, dead ones dropped, reduced axes of size 1 too.
-2. *Split*: a stage that runs along a concatenation becomes one stage for each piece.
+1. *Clean*: indices and guards simplified, equal instructions merged, what nobody needs dropped, and reduced axes of
+   size 1.
+2. *Split*: a stage that runs along a concatenation becomes one stage for each piece, if that lets the next step go on.
 3. *Inline*: a map is computed where it is read, unless that repeats expensive work: it is then read in several places,
    or more than once an element, and costs more than `CHEAP`. Later maps come first, so that a value whose readers
-   have become one stage is read there alone.
+   have become one stage is read there alone; and what repeats nothing comes first, so that a chain of cheap ops is
+   judged as a whole.
 4. *Finish*: a map that reads a reduction at its own index alone becomes the end of that reduction: the epilogue.
 
 A softmax thus has four stages (maximum, exponentials, sum, quotients), a convolution with its epilogue has one.
@@ -13,6 +15,8 @@ A softmax thus has four stages (maximum, exponentials, sum, quotients), a convol
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
+from typing import TypeAlias
 
 from fuse_dialect.kernels.bodies import BodyBuilder, body_over, cost, moved, over, reads
 from fuse_dialect.kernels.indices import (
@@ -27,6 +31,7 @@ from fuse_dialect.kernels.indices import (
     loop,
     number,
     simplified,
+    substituted,
 )
 from fuse_dialect.kernels.program import (
     Apply,
@@ -59,30 +64,35 @@ def simplify(program: LoopProgram) -> LoopProgram:
     Complexity: linear in the number of stages and their instructions, as long as few of them are read in many places.
     """
     work = _Work(program)
-    for number_ in list(work.stages):
-        work.split(number_)
-    for buffer in reversed(list(work.writers)):
-        work.inline(buffer)
-    for buffer in list(work.writers):
-        work.finish(buffer)
-    stages = tuple(work.stages[number_] for number_ in sorted(work.stages))
+    count = len(work.stages) + 1
+    while len(work.stages) < count:
+        count = len(work.stages)
+        work.inline_all(is_free=True)
+        for buffer in list(work.writers):
+            work.finish(buffer)
+        work.inline_all(is_free=False)
+    stages = tuple(work.stages[place] for place in sorted(work.stages))
     used = {stage.buffer for stage in stages}
     buffers = tuple(buffer for buffer in program.buffers if buffer.role is not Role.LOCAL or buffer.name in used)
     return LoopProgram(program.name, buffers, stages)
 
 
+_Place: TypeAlias = tuple[int, ...]
+"""When a stage runs: places are ordered as words are."""
+
+
 class _Work:
-    """Stages by numbers in whose order they run, with their readers and writers."""
+    """Stages by their places, with their readers and writers."""
 
     def __init__(self, program: LoopProgram):
         self.buffers: dict[str, Buffer] = {buffer.name: buffer for buffer in program.buffers}
-        self.stages: dict[int, Stage] = {}
-        self.writers: dict[str, list[int]] = {}
-        self.readers: dict[str, dict[int, None]] = {buffer.name: {} for buffer in program.buffers}
-        for place, stage in enumerate(program.stages):
-            self.put(place * _PIECES, cleaned(stage))
+        self.stages: dict[_Place, Stage] = {}
+        self.writers: dict[str, list[_Place]] = {}
+        self.readers: dict[str, dict[_Place, None]] = {buffer.name: {} for buffer in program.buffers}
+        for number_, stage in enumerate(program.stages):
+            self.put((number_,), cleaned(stage))
 
-    def put(self, place: int, stage: Stage) -> None:
+    def put(self, place: _Place, stage: Stage) -> None:
         """Add a stage, or replace the one at this place."""
         self.remove(place)
         self.stages[place] = stage
@@ -90,7 +100,7 @@ class _Work:
         for read in reads((*stage.body, *stage.finish)):
             self.readers[read.buffer][place] = None
 
-    def remove(self, place: int) -> None:
+    def remove(self, place: _Place) -> None:
         """Take the stage at this place away."""
         stage = self.stages.pop(place, None)
         if stage is not None:
@@ -98,65 +108,49 @@ class _Work:
             for read in reads((*stage.body, *stage.finish)):
                 self.readers[read.buffer].pop(place, None)
 
-    def split(self, place: int) -> None:
-        """Cut a stage where it runs along the pieces of a buffer that it reads (2)."""
-        stage = self.stages[place]
-        if stage.store:
-            return
-        for read in reads((*stage.body, *stage.finish)):
-            cut = self._pieces(read)
-            if cut is None or not 1 < len(cut[1]) <= _PIECES:
-                continue
-            axis, parts = cut
-            match read.indices[axis]:
-                case Index(((Loop(own), 1),), 0) if not stage.axes[own].is_reduced:
-                    self.remove(place)
-                    for offset, (start, size) in enumerate(parts):
-                        self.put(place + offset, cleaned(_piece(stage, own, start, size)))
-                    return
-                case _:
-                    pass
+    def drop_unread(self, buffer: str) -> None:
+        """Take the writers of a local buffer away if nobody reads it (1)."""
+        if self.buffers[buffer].role is Role.LOCAL and not self.readers[buffer]:
+            for writer in list(self.writers[buffer]):
+                self.remove(writer)
 
-    def _pieces(self, read: Read) -> tuple[int, list[tuple[int, int]]] | None:
-        """The axis along which the stages that write a buffer cut it, with start and size of each piece."""
-        stages = [self.stages[writer] for writer in self.writers.get(read.buffer, [])]
-        if len(stages) < 2 or self.buffers[read.buffer].role is not Role.LOCAL:
-            return None
-        for axis, size in enumerate(self.buffers[read.buffer].shape):
-            parts = [(stage.store[axis].constant, stage.axes[axis].size) for stage in stages if stage.store]
-            known = [(start, own) for start, own in parts if isinstance(own, int)]
-            if len(known) == len(stages) and any(own != size for _, own in known):
-                return axis, known
-        return None
+    def inline_all(self, *, is_free: bool) -> None:
+        """Compute local buffers where they are read, later ones first."""
+        for buffer in reversed(list(self.writers)):
+            self.drop_unread(buffer)
+            self.inline(buffer, is_free=is_free)
 
-    def inline(self, buffer: str) -> None:
-        """Compute a local buffer where it is read (3)."""
+    def inline(self, buffer: str, *, is_free: bool) -> None:
+        """Compute a local buffer where it is read (3), by readers that are cut in pieces if need be (2)."""
         producers = [self.stages[writer] for writer in self.writers[buffer]]
         readers = [self.stages[reader] for reader in self.readers[buffer]]
         is_local = self.buffers[buffer].role is Role.LOCAL
         if not is_local or not readers or any(producer.reduction is not None for producer in producers):
             return
-        if not self._is_worth(buffer, producers, readers):
+        if not self._is_worth(buffer, producers, readers, is_free=is_free):
             return
-        inlined = [_inlined(reader, producers) for reader in readers]
-        if any(stage is None for stage in inlined):
+        inlined = [_pieces_inlined(reader, producers) for reader in readers]
+        if not all(inlined):
             return
-        for place, stage in zip(list(self.readers[buffer]), inlined, strict=True):
-            assert stage is not None
-            self.put(place, cleaned(stage))
+        for place, pieces in zip(list(self.readers[buffer]), inlined, strict=True):
+            self.remove(place)
+            for number_, stage in enumerate(pieces):
+                self.put((*place, number_) if len(pieces) > 1 else place, cleaned(stage))
         for writer in list(self.writers[buffer]):
             self.remove(writer)
 
-    def _is_worth(self, buffer: str, producers: list[Stage], readers: list[Stage]) -> bool:
-        """Whether it costs less to compute the buffer's elements where they are read than to store them."""
+    def _is_worth(self, buffer: str, producers: list[Stage], readers: list[Stage], *, is_free: bool) -> bool:
+        """Whether it costs less to compute the buffer's elements where they are read than to store them.
+
+        Free is what moves elements, and what computes each element once and in one place.
+        """
         work = max(cost(producer.body) for producer in producers)
         places = sum(len(reads((*reader.body, *reader.finish), buffer)) for reader in readers) / len(producers)
         if work == 0 and places <= _PLACES:
             return True
-        repeated = max(_repeats(reader, self.buffers[buffer]) for reader in readers)
-        if places <= 1 and repeated <= 1:
+        if places <= 1 and max(_repeats(reader, self.buffers[buffer]) for reader in readers) <= 1:
             return True
-        return work <= CHEAP and work * places <= _PLACES
+        return not is_free and work <= CHEAP and work * places <= _PLACES
 
     def finish(self, buffer: str) -> None:
         """Make the only reader of a reduction its end (4); again while there is one."""
@@ -198,35 +192,81 @@ def _piece(stage: Stage, axis: int, start: int, size: int) -> Stage:
     axes = tuple(replace(own, size=size) if place == axis else own for place, own in enumerate(stage.axes))
     values = [loop(place) + (start if place == axis else 0) for place in range(len(axes))]
     sizes = tuple(own.size for own in axes)
+    store = stage.store or [loop(place) for place, own in enumerate(axes) if not own.is_reduced]
     return replace(
         stage,
         axes=axes,
         body=body_over(stage.body, values, sizes),
         finish=body_over(stage.finish, values, sizes),
-        store=tuple(value for value, own in zip(values, axes, strict=True) if not own.is_reduced),
+        store=tuple(substituted(index, values, ()) for index in store),
     )
 
 
 def _repeats(reader: Stage, buffer: Buffer) -> float:
     """How often a stage reads an element of a buffer, about."""
-    most = 0.0
+    return max(_repeats_of(read, reader, buffer) for read in reads((*reader.body, *reader.finish), buffer.name))
+
+
+def _repeats_of(read: Read, reader: Stage, buffer: Buffer) -> float:
+    indices = [index for index in read.indices if isinstance(index, Index)]
+    if len(indices) != len(read.indices):
+        return math.inf
     sizes = extents(reader)
-    for read in reads((*reader.body, *reader.finish), buffer.name):
-        if any(isinstance(index, Value) for index in read.indices):
-            return math.inf
-        points, elements = _count(sizes), _count(buffer.shape)
-        if points is not None and elements:
-            most = max(most, points / elements)
-        else:
-            found = set[int]().union(*(axes_of(index) for index in read.indices if isinstance(index, Index)))
-            others = _count([size for axis, size in enumerate(sizes) if axis not in found])
-            most = max(most, math.inf if others is None else others)
-    return most
+    others = {axis for axis, size in enumerate(sizes) if size != 1}
+    alone = [index.terms[0][0] for index in indices if len(index.terms) == 1]
+    if others <= {atom.axis for atom in alone if isinstance(atom, Loop)}:
+        return 1  # every axis has an index of its own, so that two points never read one element
+    points, elements = _count(sizes), _count(buffer.shape)
+    if points is not None and elements:
+        return points / elements
+    found = set[int]().union(*(axes_of(index) for index in indices))
+    missing = _count([size for axis, size in enumerate(sizes) if axis not in found])
+    return math.inf if missing is None else missing
 
 
 def _count(sizes: Sequence[Size]) -> int | None:
     known = [size for size in sizes if isinstance(size, int)]
     return math.prod(known) if len(known) == len(sizes) else None
+
+
+def _pieces_inlined(reader: Stage, producers: list[Stage]) -> list[Stage]:
+    """The reader with the producers' bodies in place of its reads, or its pieces; none where that cannot be."""
+    whole = _inlined(reader, producers)
+    if whole is not None:
+        return [whole]
+    if not 1 < len(producers) <= _PIECES:
+        return []
+    for read in reads((*reader.body, *reader.finish), producers[0].buffer):
+        for axis, index in enumerate(read.indices):
+            match index:
+                case Index(((Loop(own), 1),), 0) if not reader.axes[own].is_reduced and _is_cut(producers, axis):
+                    pieces = [
+                        _inlined(cleaned(_piece(reader, own, start, size)), producers)
+                        for start, size in _parts(reader.axes[own].size, producers, axis)
+                    ]
+                    return [piece for piece in pieces if piece is not None] if None not in pieces else []
+                case _:
+                    pass
+    return []
+
+
+def _parts(size: Size, producers: list[Stage], axis: int) -> list[tuple[int, int]]:
+    """Start and size of the parts of an axis that lie in the producers' pieces; it may end before they do."""
+    parts: list[tuple[int, int]] = []
+    for producer in producers:
+        start, own = producer.store[axis].constant, producer.axes[axis].size
+        assert isinstance(own, int), "the pieces have been looked at"
+        end = min(size, start + own) if isinstance(size, int) else start + own
+        parts += [(start, end - start)] if end > start else []
+    return parts
+
+
+def _is_cut(producers: list[Stage], axis: int) -> bool:
+    """Whether the producers write pieces one behind the other along an axis, and whole other axes."""
+    starts = [producer.store[axis].constant for producer in producers]
+    sizes = [producer.axes[axis].size for producer in producers]
+    known = [size for size in sizes if isinstance(size, int)]
+    return len(known) == len(sizes) and starts == [0, *accumulate(known[:-1])] and any(starts)
 
 
 def _inlined(reader: Stage, producers: list[Stage]) -> Stage | None:

@@ -1,0 +1,92 @@
+"""Primitives of random programs as loops, before and after simplification, mean what NumPy says."""
+
+from collections.abc import Callable
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from random_moves import random_moves
+from random_programs import random_programs
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp, i1, i64
+from xdsl.ir import Attribute
+
+from fuse_dialect.analysis.loop_program import lower
+from fuse_dialect.dialect.op import Array
+from fuse_dialect.dialect.ops.opaque import SortOp
+from fuse_dialect.dialect.types import is_tensor
+from fuse_dialect.interpreters.loops import run_loops
+from fuse_dialect.interpreters.numpy import run_module
+from fuse_dialect.kernels.program import Refusal
+from fuse_dialect.kernels.simplify import simplify
+from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+
+
+def _floats(numbers: Array) -> Array:
+    return numbers.astype(np.float32)
+
+
+_OF_TYPE: dict[Attribute, Callable[[Array], Array]] = {
+    i1: lambda numbers: numbers > 0,
+    i64: lambda numbers: (2 * numbers).astype(np.int64),
+}
+
+
+def check(module: ModuleOp, function: func.FuncOp) -> None:
+    program = lower(function)
+    if isinstance(program, Refusal):
+        holds_sort = any(isinstance(op, SortOp) for op in function.walk())
+        assert holds_sort or "arith.constant" in program.reason, program.reason
+        return
+    generator = np.random.default_rng(0)
+    inputs: list[Array] = []
+    for argument in function.body.block.args:
+        assert is_tensor(argument.type)
+        numbers = generator.standard_normal(argument.type.get_shape())
+        inputs.append(_OF_TYPE.get(argument.type.element_type, _floats)(numbers))
+    expected = run_module(module, inputs, entry=function.sym_name.data)
+    simple = simplify(program)
+    assert len(simple.stages) <= 2 * len(program.stages)  # pieces of a concatenation may cut others
+    assert simplify(program) == simple
+    for form in (program, simple):
+        for one, other in zip(run_loops(form, inputs), expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5 * _greatest(other))
+
+
+def _greatest(array: Array) -> float:
+    """The greatest magnitude of a finite number: sums in another order differ by a part of it."""
+    finite = np.abs(array[np.isfinite(array)])
+    return float(finite.max(initial=1.0))
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(program=random_programs(), opt_level=st.sampled_from([0, 2]), max_depth=st.sampled_from([2, 256]))
+def test_primitives_of_random_programs_keep_their_meaning_as_loops(
+    program: ModuleOp, opt_level: int, max_depth: int
+) -> None:
+    FuseOpsPass(opt_level=opt_level, max_depth=max_depth).apply(Context(), program)
+    for function in program.ops:
+        assert isinstance(function, func.FuncOp)
+        if "primitive" in function.attributes:
+            check(program, function)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(program=random_programs())
+def test_random_programs_as_a_whole_keep_their_meaning_as_loops(program: ModuleOp) -> None:
+    (main,) = program.ops
+    assert isinstance(main, func.FuncOp)
+    check(program, main)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(program=random_moves(), fused=st.booleans())
+def test_random_moves_keep_their_meaning_as_loops(program: ModuleOp, fused: bool) -> None:
+    program.verify()
+    if fused:
+        FuseOpsPass().apply(Context(), program)
+    for function in program.ops:
+        assert isinstance(function, func.FuncOp)
+        if not fused or "primitive" in function.attributes:
+            check(program, function)

@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from math import prod
 
-from fuse_dialect.kernels.access import linear_factors
-from fuse_dialect.kernels.counts import Count, product
+from fuse_dialect.kernels.counts import Count
 from fuse_dialect.kernels.grouping import cut_in_nests, cut_in_phases, parallel_sizes, reads_of
-from fuse_dialect.kernels.indices import Index, Loop, Size
 from fuse_dialect.kernels.places import Place, guard_axes, index_place, place_of
 from fuse_dialect.kernels.program import Apply, Buffer, Inside, LoopProgram, Position, Stage
 from fuse_dialect.kernels.schedule import Direction, LoopAxis, Nest, Phase, Schedule
@@ -14,6 +12,8 @@ from fuse_dialect.kernels.squeezing import squeezed
 
 BLOCK = 16
 """Elements of a transposed axis that run together: a cache line of f32."""
+SHORT = 4
+"""An axis with fewer elements is not worth a vector."""
 _BYTES = {"f64": 8, "i64": 8, "ui64": 8, "f32": 4, "i32": 4, "ui32": 4, "f16": 4, "bf16": 4, "i16": 2, "ui16": 2}
 """Bytes that elements take in vector registers; others take one."""
 _HEAVY = frozenset({"math.exp", "math.tanh", "math.erf", "math.log", "math.sin", "math.cos", "math.powf"})
@@ -35,6 +35,19 @@ def schedule(program: LoopProgram, vector_bytes: int) -> Schedule:
         for earlier in written[:position]
     )
     return Schedule(program, phases, is_parallel)
+
+
+def plain_schedule(program: LoopProgram) -> Schedule:
+    """How a program runs without any cleverness: stage by stage, on scalars."""
+    phases: list[Phase] = []
+    for old in program.stages:
+        stage = squeezed(old)
+        loops = tuple(LoopAxis((axis,), Count.of(item.size)) for axis, item in enumerate(stage.axes))
+        parallel = len(parallel_sizes(stage))
+        rows = min(parallel, 1)
+        nest = Nest((stage,), loops[rows:], None, parallel - rows, Direction.ALONG, 0, 1)
+        phases.append(Phase(loops[:rows], (nest,), splits_rows=rows > 0))
+    return Schedule(program, tuple(phases), is_parallel=len(phases) == 1)
 
 
 def places_of(stage: Stage, buffers: dict[str, Buffer]) -> list[Place]:
@@ -120,18 +133,21 @@ def _wants_along(stages: list[Stage], rows: int, buffers: dict[str, Buffer], vec
 
 
 def _is_along(stage: Stage, axis: int, buffers: dict[str, Buffer], vector_bytes: int) -> bool:
-    reads = places_of(stage, buffers)[:-1]
-    last = len(stage.axes) - 1
-    reduced = product(item.size for item in stage.axes if item.is_reduced).number
-    if last < axis + 1:
+    """Whether lanes along a parallel axis are better than lanes along the last reduced one."""
+    parallel = len(parallel_sizes(stage))
+    runs = _merged(range(parallel, len(stage.axes)), [stage], buffers)
+    if not runs:
         return True
-    along = sum(place.stride(axis) == 1 for place in reads)
-    across = sum(place.stride(last) == 1 for place in reads)
     size = stage.axes[axis].size
-    is_long = not isinstance(size, int) or size >= 4
-    if reduced is not None and reduced < _lanes([stage], vector_bytes):
-        return is_long
-    return along > across and is_long
+    if isinstance(size, int) and size < SHORT:
+        return False
+    reads = places_of(stage, buffers)[:-1]
+    along = [place.stride(axis) for place in reads]
+    across = [place.stride(runs[-1].axes[-1]) for place in reads]
+    run = runs[-1].size.number
+    if run is not None and run < _lanes([stage], vector_bytes):
+        return run <= SHORT or all(stride in (0, 1) for stride in along)
+    return along.count(1) > across.count(1)
 
 
 def _nest(stages: list[Stage], rows: int, buffers: dict[str, Buffer], vector_bytes: int) -> Nest:

@@ -22,6 +22,8 @@ CONTRACT = "contract"
 SUM = "reassoc contract"
 """Additions of a reduction may also be in any order."""
 
+FAST = "fast"
+"""Anything that is true of real numbers; nan and infinities need not survive."""
 Branch: TypeAlias = Callable[[], Sequence[Value]]
 """Writes the code of one branch, and gives the values that it computes."""
 
@@ -71,6 +73,14 @@ class Module:
         function = Function(self, name, tuple(parameters), linkage, attributes, result)
         self._functions.append(function)
         return function
+
+    def mark(self) -> int:
+        """How many functions there are; for `forget`."""
+        return len(self._functions)
+
+    def forget(self, mark: int) -> None:
+        """Drop the functions that were made since; what they declared does no harm."""
+        del self._functions[mark:]
 
     def declare(self, symbol: str, result: Type, operands: Sequence[Type]) -> None:
         """Make a function that is defined elsewhere known."""
@@ -130,6 +140,10 @@ class Function:
         self._lines: list[str] = ["entry:"]
         self._block = "entry"
         self._count = 0
+
+    def heading(self, text: str) -> None:
+        """A line for people, before the function."""
+        self._head = f"; {text}\n{self._head}"
 
     def text(self) -> str:
         """The function as LLVM reads it."""

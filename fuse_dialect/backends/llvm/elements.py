@@ -83,12 +83,29 @@ def narrowed(f: Function, value: Value, type: Type) -> Value:
     """The float in another float type, rounded to the nearest, the even one of two."""
     if value.type == type:
         return value
+    if type.bits == 16 and value.type.bits == 64:
+        value = _rounded_to_odd(f, value)
     if type.element == "bfloat":
         return _as_bfloat(f, narrowed(f, value, type.of("float")))
     value = widened(f, value)
     if value.type == type:
         return value
     return f.cast("fpext" if value.type.bits < type.bits else "fptrunc", value, type)
+
+
+def _rounded_to_odd(f: Function, value: Value) -> Value:
+    """The f64 as an f32 whose last bit tells that it is not exact: then a second rounding does not round twice.
+
+    Source: S. Boldo and G. Melquiond, Emulation of FMA and correctly rounded sums, IEEE Trans. Computers 57 (2008).
+    """
+    near = f.cast("fptrunc", value, value.type.of("float"))
+    back = f.cast("fpext", near, value.type)
+    bits = f.cast("bitcast", near, value.type.of("i32"))
+    one = constant(bits.type, 1)
+    magnitude, exact = (f.intrinsic("fabs", value.type, [number]) for number in (back, value))
+    toward_zero = f.select(f.compare("ogt", magnitude, exact), f.binary("sub", bits, one), bits)
+    odd = f.select(f.compare("one", back, value), f.binary("or", toward_zero, one), bits)
+    return f.cast("bitcast", odd, near.type)
 
 
 def _as_bfloat(f: Function, value: Value) -> Value:

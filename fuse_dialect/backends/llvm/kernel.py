@@ -8,26 +8,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from fuse_dialect.backends.llvm.builder import Function, Module, Parameter
+from fuse_dialect.backends.backend import symbols_of
+from fuse_dialect.backends.llvm.builder import FAST, Function, Parameter
 from fuse_dialect.backends.llvm.elements import ELEMENTS, element_bytes
+from fuse_dialect.backends.llvm.family import Request, Written
 from fuse_dialect.backends.llvm.host import Host
 from fuse_dialect.backends.llvm.scalars import NoNativeForm
-from fuse_dialect.backends.llvm.values import I8, I64, PTR, Value
+from fuse_dialect.backends.llvm.values import I8, I64, PTR, VOID, Value
 from fuse_dialect.kernels.counts import Count
 from fuse_dialect.kernels.program import Buffer, LoopProgram, Role
 
 ALIGNMENT = 64
 """Of the workspace, and of every buffer in it."""
-
-
-@dataclass(frozen=True, slots=True)
-class KernelText:
-    """A kernel as text of LLVM IR."""
-
-    text: str
-    symbol: str
-    workspace_bytes: int
-    parallel: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,56 +65,54 @@ Write: TypeAlias = Callable[[Frame], bool]
 """Writes the body of a kernel; gives whether parts may share its work."""
 
 
-def write_kernel(
-    program: LoopProgram, host: Host, local_sizes: Mapping[str, int], write: Write, *, fast_math: bool = False
-) -> KernelText:
-    """The text of a kernel.
+def write_kernel(request: Request, local_sizes: Mapping[str, int], write: Write) -> Written:
+    """Fill in the function of a kernel.
 
     Args:
-        program: What it computes.
-        host: Where it runs.
+        request: What is wanted; its function is written.
         local_sizes: Number of elements in memory of each local buffer that needs memory.
         write: Writes the body.
-        fast_math: Whether nan and infinities may be ignored.
 
     Raises:
         NoNativeForm: An element type, or something in the program, has no native code.
     """
-    _check_elements(program, host)
-    module = Module(host.attributes)
+    program, entry = request.program, request.entry
+    _check_elements(program, request.host)
     offsets, workspace = _workspace(program, local_sizes)
-    symbols = symbols_in(program)
+    symbols = symbols_of(program)
     outside = [buffer for buffer in program.buffers if buffer.role is not Role.LOCAL]
-    entry = module.function(program.name, [Parameter("slots", PTR), Parameter("part", I64), Parameter("parts", I64)])
+    entry.heading(f"{program.name}({', '.join(f'{b.name}: {_shaped(b)}' for b in outside)})")
     slots, part, parts = entry.parameters
     addresses = [_address(entry, slots, slot) for slot in range(len(outside))]
-    scratch = _address(entry, slots, len(outside))
+    scratch = _address(entry, slots, len(outside)) if offsets else slots
     addresses += [entry.offset(scratch, entry.i64(offset), I8) for offset in offsets.values()]
     sizes = [entry.load(I64, entry.offset(slots, entry.i64(len(outside) + 1 + n), I64)) for n in range(len(symbols))]
     names = [buffer.name for buffer in outside] + list(offsets)
-    body = module.function(
-        f"{program.name}.body",
+    body = request.module.function(
+        f"{entry.name}.body",
         [*(_parameter(n, program, name) for n, name in enumerate(names)), *_integers("size", symbols), *_PARTS],
         linkage="internal",
     )
-    arguments = ", ".join(map(str, [*addresses, *sizes, part, parts]))
-    entry.do(f"call void @{body.name}({arguments})")
+    if request.fast_math:
+        body.flags = FAST
+    entry.call(body.name, VOID, [*addresses, *sizes, part, parts])
     entry.ret()
     values = body.parameters
     pointers = dict(zip(names, values[: len(names)], strict=True))
     known = dict(zip(symbols, values[len(names) : -2], strict=True))
     buffers = {buffer.name: buffer for buffer in program.buffers}
-    parallel = write(Frame(body, host, buffers, pointers, known, values[-2], values[-1], fast_math))
+    frame = Frame(body, request.host, buffers, pointers, known, values[-2], values[-1], request.fast_math)
+    parallel = write(frame)
     body.ret()
-    return KernelText(module.text(), program.name, workspace, parallel)
+    return Written(workspace, parallel)
 
 
 _PARTS = (Parameter("part", I64), Parameter("parts", I64))
 
 
-def symbols_in(program: LoopProgram) -> tuple[str, ...]:
-    """The symbolic sizes, in the order in which the buffers' shapes first name them."""
-    return tuple(dict.fromkeys(size for buffer in program.buffers for size in buffer.shape if isinstance(size, str)))
+def _shaped(buffer: Buffer) -> str:
+    """`4x8xf32`."""
+    return "x".join(map(str, (*buffer.shape, buffer.element)))
 
 
 def _check_elements(program: LoopProgram, host: Host) -> None:

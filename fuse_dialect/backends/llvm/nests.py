@@ -181,7 +181,7 @@ def _plain_loop(writer: _Writer, depth: int, carried: tuple[Value, ...]) -> tupl
 
 def _with_axes(env: Mapping[int, Value], loop: LoopAxis, index: Value, zero: Value) -> dict[int, Value]:
     """Merged axes: the last one runs over all elements, the others stand still."""
-    return {**env, **{axis: zero for axis in loop.axes[:-1]}, loop.axes[-1]: index}
+    return {**env, **dict.fromkeys(loop.axes[:-1], zero), loop.axes[-1]: index}
 
 
 def _vector_loop(writer: _Writer, depth: int, carried: tuple[Value, ...]) -> tuple[Value, ...]:
@@ -401,4 +401,3 @@ def _store_total(writer: _Writer, stage: Stage, copy: int, value: Value) -> None
         writer.row.values[stage.buffer] = result
     if stage.buffer in writer.row.frame.pointers:
         around.memory.store(result, stage.buffer, around.place(stage.buffer, stage.store))
-

@@ -8,16 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fuse_dialect.backends.llvm.builder import Function
-from fuse_dialect.backends.llvm.host import Host
-from fuse_dialect.backends.llvm.kernel import Frame, KernelText, write_kernel
+from fuse_dialect.backends.llvm.family import Request, Written
+from fuse_dialect.backends.llvm.kernel import Frame, write_kernel
 from fuse_dialect.backends.llvm.nests import Row, write_nest
 from fuse_dialect.backends.llvm.scalars import NoNativeForm
 from fuse_dialect.backends.llvm.values import Value
 from fuse_dialect.kernels.counts import product
 from fuse_dialect.kernels.grouping import is_whole, parallel_sizes, reads_of
-from fuse_dialect.kernels.program import LoopProgram, Role, Stage
+from fuse_dialect.kernels.program import Role, Stage
 from fuse_dialect.kernels.schedule import LoopAxis, Nest, Phase, Schedule
-from fuse_dialect.kernels.scheduling import schedule
 
 SHARE = 64
 """Parts share a vector loop in units of as many elements, so that no two write to one cache line."""
@@ -33,27 +32,25 @@ class _Locals:
     """Buffers of which only one row is in memory."""
 
 
-def write_program(program: LoopProgram, host: Host, *, fast_math: bool = False) -> KernelText:
-    """The text of a kernel with vectors.
+def write_schedule(request: Request, plan: Schedule) -> Written:
+    """Write a kernel that runs as scheduled.
 
     Raises:
         NoNativeForm: Something in the program has no native code.
     """
-    plan = schedule(program, host.vector_bytes)
     places = _place_locals(plan)
 
     def write(frame: Frame) -> bool:
-        with_bounds = [phase for phase in plan.phases if _can_split(phase)]
         if plan.is_parallel:
             for phase in plan.phases:
                 _write_phase(frame, phase, places, shared=True)
-            return bool(with_bounds)
+            return any(map(_can_split, plan.phases))
         with frame.f.when(frame.in_first_part()):
             for phase in plan.phases:
                 _write_phase(frame, phase, places, shared=False)
         return False
 
-    return write_kernel(program, host, places.sizes, write, fast_math=fast_math)
+    return write_kernel(request, places.sizes, write)
 
 
 def _can_split(phase: Phase) -> bool:
@@ -175,4 +172,3 @@ def _stays_in_phase(plan: Schedule, phase: Phase, stage: Stage) -> bool:
     """Whether the buffer is written and read within each row of one phase."""
     outside = [member for other in plan.phases if other is not phase for nest in other.nests for member in nest.stages]
     return is_whole(stage) and not any(read.buffer == stage.buffer for member in outside for read in reads_of(member))
-

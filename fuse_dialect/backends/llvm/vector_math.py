@@ -87,7 +87,7 @@ _SINH_F32 = (2.03721912945e-4, 8.33028376239e-3, 1.66667160211e-1)
 
 
 def exp(m: Floats, x: Value) -> Value:
-    """e to the power of x."""
+    """E to the power of x."""
     if m.type.bits == 32:
         clamped = m.at_least(m.at_most(x, 89.0), -104.0)
     else:
@@ -296,7 +296,7 @@ def rsqrt(m: Floats, x: Value) -> Value:
 
 
 def pow(m: Floats, x: Value, y: Value) -> Value:
-    """x to the power of y, as in C: a negative x with a y that is no integer gives nan.
+    """X to the power of y, as in C: a negative x with a y that is no integer gives nan.
 
     f32 is computed in f64, where `exp(y log(x))` loses nothing that matters.
     """

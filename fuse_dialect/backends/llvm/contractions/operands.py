@@ -145,7 +145,7 @@ class _RowsCopy(_Copy):
         super().__init__(copies, f)
         self.pitch = pitch
         self.factor = copies.contraction.rows
-        self.axis = copies.contraction.row_axes[-1]
+        self.axis = copies.contraction.row_axes[-1] if copies.contraction.row_axes else None
 
     def write(self) -> None:
         f, lanes = self.f, self.copies.lanes
@@ -153,8 +153,9 @@ class _RowsCopy(_Copy):
         last = self.reduced[-1]
         with f.loop(f.i64(0), rows, hints=["unroll.disable"]) as loop:
             # rows beyond the last one are read by tiles, and not stored: any row will do
-            bound = f.subtract(self.size(self.axis), f.i64(1))
-            self.point[self.axis] = f.least(f.add(loop.index, row), bound)
+            if self.axis is not None:
+                bound = f.subtract(self.size(self.axis), f.i64(1))
+                self.point[self.axis] = f.least(f.add(loop.index, row), bound)
             base = f.offset(self.to, f.multiply(loop.index, f.i64(self.pitch)), self.copies.element)
 
             def along(number: Value) -> None:

@@ -23,7 +23,8 @@ from fuse_dialect.kernels.access import FlatPlace
 from fuse_dialect.kernels.contraction import Contraction
 from fuse_dialect.kernels.program import Apply, LoopProgram
 
-_UNROLL = 4
+_PRODUCTS = 28
+"""Products of vectors in the innermost loop, at least about so many: enough to hide the loop's own instructions."""
 _LONG = 240
 """Instructions from which on `finish` is not repeated for every vector of the tile."""
 
@@ -197,9 +198,9 @@ class _Tile:
     def _inner(self, a: Value, b: Value, depth: Value, sums: tuple[Value, ...]) -> tuple[Value, ...]:
         """The innermost loop, several steps at a time."""
         f = self.f
-        unroll = _UNROLL if self.shape.rows * self.shape.vectors > 4 else 2 * _UNROLL
+        unroll = max(1, _PRODUCTS // (self.shape.rows * self.shape.vectors))
         if depth.number is not None:
-            unroll = next(steps for steps in (unroll, 4, 3, 2, 1) if depth.number % steps == 0 or steps == 1)
+            unroll = next(steps for steps in range(unroll, 0, -1) if depth.number % steps == 0)
         rest = f.remainder(depth, unroll)
         whole = f.subtract(depth, rest)
         with f.loop(f.i64(0), whole, unroll, sums, ["unroll.disable"]) as loop:

@@ -103,6 +103,8 @@ def write_kernel(request: Request, local_sizes: Mapping[str, int], write: Write)
     buffers = {buffer.name: buffer for buffer in program.buffers}
     frame = Frame(body, request.host, buffers, pointers, known, values[-2], values[-1], request.fast_math)
     parallel = write(frame)
+    if body.streams:
+        body.call("llvm.x86.sse.sfence", VOID, [])  # else another thread might not see what this one has written
     body.ret()
     return Written(workspace, parallel)
 

@@ -13,17 +13,22 @@ from dataclasses import dataclass, field, replace
 
 from fuse_dialect.backends.llvm.addresses import Addresses
 from fuse_dialect.backends.llvm.combining import accumulator_type, across, combine, neutral
+from fuse_dialect.backends.llvm.elements import element_bytes
 from fuse_dialect.backends.llvm.kernel import Frame
 from fuse_dialect.backends.llvm.memory import Memory
 from fuse_dialect.backends.llvm.scalars import Scalars, Values, emit_body, emit_instruction
-from fuse_dialect.backends.llvm.values import Value, constant
-from fuse_dialect.kernels.counts import Count
+from fuse_dialect.backends.llvm.values import I64, Type, Value, constant
+from fuse_dialect.kernels.counts import Count, product
 from fuse_dialect.kernels.indices import Guard, Index, axes_of
 from fuse_dialect.kernels.places import Place, guard_axes, place_of
-from fuse_dialect.kernels.program import Apply, Inside, Instruction, Position, Read, Stage
+from fuse_dialect.kernels.program import Apply, Inside, Instruction, Literal, Position, Read, Stage
 from fuse_dialect.kernels.program import Value as Computed
 from fuse_dialect.kernels.schedule import Direction, LoopAxis, Nest
 
+STREAMED_BYTES = 1 << 25
+"""Results of this size or more are written past the caches: nothing of them would be left there for who reads them."""
+LONG = 64
+"""Fewer elements are not worth a second form of their loop."""
 Cell = tuple[int, int]
 """A stage of the nest, and a place in its body."""
 
@@ -54,6 +59,15 @@ class _Segment:
     mask: Value | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """Indices from `start` to before `last`; masks leave out what is not before `end`."""
+
+    start: Value
+    last: Value
+    end: Value
+
+
 @dataclass(eq=False, slots=True)
 class _Writer:
     nest: Nest
@@ -67,6 +81,9 @@ class _Writer:
     env: dict[int, Value] = field(default_factory=dict[int, Value])
     segment: _Segment = _Segment(0, 1)
     reciprocals: dict[Cell, Value] = field(default_factory=dict[Cell, Value])
+    """Quotients that are products with these."""
+    streams: bool = False
+    """Whether results go past the caches."""
 
     @property
     def vector_axis(self) -> int | None:
@@ -155,7 +172,7 @@ def _descend(writer: _Writer, depth: int, carried: tuple[Value, ...]) -> tuple[V
     if depth == len(nest.loops):
         carried = _at_point(writer, carried)
     elif depth == nest.vector:
-        carried = _vector_loop(writer, depth, carried)
+        carried = _best_vector_loop(writer, depth, carried)
     else:
         carried = _plain_loop(writer, depth, carried)
     if begins:
@@ -184,24 +201,153 @@ def _with_axes(env: Mapping[int, Value], loop: LoopAxis, index: Value, zero: Val
     return {**env, **dict.fromkeys(loop.axes[:-1], zero), loop.axes[-1]: index}
 
 
-def _vector_loop(writer: _Writer, depth: int, carried: tuple[Value, ...]) -> tuple[Value, ...]:
-    nest, frame = writer.nest, writer.row.frame
+def _best_vector_loop(writer: _Writer, depth: int, carried: tuple[Value, ...]) -> tuple[Value, ...]:
+    """The vector loop; for maps it may be there several times, and what is known of a row says which one runs."""
+    f = writer.row.frame.f
+    if any(stage.reduction is not None for stage in writer.nest.stages):
+        return _vector_loop(writer, depth, carried)
+    divisors = _divisors(writer, depth)
+    if divisors and not writer.reciprocals:
+        reciprocals, is_safe = _reciprocals(writer, divisors)
+
+        def fast() -> Sequence[Value]:
+            writer.reciprocals = reciprocals
+            _best_vector_loop(writer, depth, carried)
+            return ()
+
+        def exact() -> Sequence[Value]:
+            writer.reciprocals = {}
+            _vector_loop(writer, depth, carried)
+            return ()
+
+        return f.either(is_safe, fast, exact)
+    if _may_stream(writer, depth):
+        return _streaming_loop(writer, depth)
+    return _vector_loop(writer, depth, carried)
+
+
+def _streaming_loop(writer: _Writer, depth: int) -> tuple[Value, ...]:
+    """The vector loop of a map with large results: it begins with as many elements as make the stores aligned."""
+    frame = writer.row.frame
     f = frame.f
-    start, stop = writer.row.bounds or (f.i64(0), frame.count(nest.loops[depth].size))
-    for lanes, unroll, is_masked in _segments(writer):
+    start, stop = writer.row.bounds or (f.i64(0), frame.count(writer.nest.loops[depth].size))
+    addresses = _result_addresses(writer, start)
+    element = frame.host.vector_bytes // writer.nest.lanes
+    off = f.binary("and", addresses[0], f.i64(frame.host.vector_bytes - 1))
+    missing = f.binary("and", f.subtract(f.i64(frame.host.vector_bytes), off), f.i64(frame.host.vector_bytes - 1))
+    first = f.least(f.add(start, f.quotient(missing, element)), stop)
+    apart = f.i64(0)
+    for address in addresses[1:]:
+        apart = f.binary("or", apart, f.binary("xor", address, addresses[0]))
+    differ = f.binary("and", apart, f.i64(frame.host.vector_bytes - 1))
+    may = f.binary("or", differ, f.remainder(missing, element))
+
+    def streaming() -> Sequence[Value]:
+        lanes = writer.nest.lanes if frame.host.has_masks else 0
+        _segment_loop(writer, depth, (), _Range(start, first, first), (lanes, 1, bool(lanes)))
+        writer.streams = True
+        _vector_loop(writer, depth, (), first)
+        writer.streams = False
+        return ()
+
+    return f.either(f.compare("eq", may, f.i64(0)), streaming, lambda: _vector_loop(writer, depth, ()))
+
+
+def _divisors(writer: _Writer, depth: int) -> dict[Cell, Cell]:
+    """Quotients of vectors by what is the same in the whole vector loop, with the cells of the divisors."""
+    size = writer.nest.loops[depth].size.number
+    if size is not None and size < LONG:
+        return {}
+    found: dict[Cell, Cell] = {}
+    for number, stage in enumerate(writer.nest.stages):
+        for place, inner in enumerate(stage.body):
+            if isinstance(inner, Apply) and inner.function == "arith.divf" and inner.element in ("f32", "f64"):
+                divisor = (number, inner.operands[1])
+                is_known = writer.depths[divisor] <= depth and divisor not in writer.vectors
+                if is_known and (number, place) in writer.vectors and not isinstance(stage.body[divisor[1]], Literal):
+                    found[number, place] = divisor
+    return found
+
+
+def _reciprocals(writer: _Writer, divisors: Mapping[Cell, Cell]) -> tuple[dict[Cell, Value], Value]:
+    """The reciprocals, and whether products with them are as good as quotients: divisors are neither huge nor tiny."""
+    f = writer.row.frame.f
+    reciprocals: dict[Cell, Value] = {}
+    is_safe = constant(Type("i1"), 1)
+    for cell, divisor in divisors.items():
+        (value,) = writer.cells[divisor]
+        reciprocals[cell] = f.fdiv(constant(value.type, 1), value, "")
+        magnitude = f.intrinsic("fabs", value.type, [value])
+        is_large = f.compare("oge", magnitude, constant(value.type, 2.0**-100))
+        is_small = f.compare("ole", magnitude, constant(value.type, 2.0**100))
+        is_safe = f.binary("and", is_safe, f.binary("and", is_large, is_small))
+    return reciprocals, is_safe
+
+
+def _may_stream(writer: _Writer, depth: int) -> bool:
+    """Whether results are so large that they would only push other things out of the caches."""
+    nest, frame = writer.nest, writer.row.frame
+    if depth != len(nest.loops) - 1 or not frame.host.has_streams:
+        return False
+    for stage in nest.stages:
+        buffer = frame.buffers[stage.buffer]
+        elements = product(buffer.shape).number
+        is_large = elements is not None and elements * element_bytes(buffer.element) >= STREAMED_BYTES
+        whole = nest.lanes * element_bytes(buffer.element) == frame.host.vector_bytes
+        if stage.buffer in frame.pointers and not (is_large and whole):
+            return False
+    return True
+
+
+def _result_addresses(writer: _Writer, start: Value) -> list[Value]:
+    """Where the results of the vector loop begin, as i64."""
+    f = writer.row.frame.f
+    axis = writer.vector_axis
+    assert axis is not None
+    saved = writer.env
+    writer.env = _with_axes(saved, writer.nest.loops[-1], start, f.i64(0))
+    found: list[Value] = []
+    for stage in writer.nest.stages:
+        if stage.buffer in writer.row.frame.pointers:
+            around = _around(writer, stage, 0, 0)
+            address = around.memory.address(stage.buffer, around.place(stage.buffer, stage.store))
+            found.append(f.cast("ptrtoint", address, I64))
+    writer.env = saved
+    return found
+
+
+def _vector_loop(
+    writer: _Writer, depth: int, carried: tuple[Value, ...], start: Value | None = None
+) -> tuple[Value, ...]:
+    frame = writer.row.frame
+    f = frame.f
+    first, stop = writer.row.bounds or (f.i64(0), frame.count(writer.nest.loops[depth].size))
+    start = first if start is None else start
+    for form in _segments(writer):
+        lanes, unroll, is_masked = form
         step = max(lanes, 1) * unroll
         last = stop if is_masked or step == 1 else f.subtract(stop, f.remainder(f.subtract(stop, start), step))
         if start.number is not None and start.number == last.number:
             continue
-        with f.loop(start, last, step, carried=carried) as code:
-            saved, segment = writer.env, writer.segment
-            writer.env = _with_axes(saved, nest.loops[depth], code.index, f.i64(0))
-            mask = f.first_lanes(f.subtract(stop, code.index), lanes) if is_masked else None
-            writer.segment = _Segment(lanes, unroll, mask)
-            code.following = _descend(writer, depth + 1, code.carried)
-            writer.env, writer.segment = saved, segment
-        carried, start = code.carried, last
+        carried = _segment_loop(writer, depth, carried, _Range(start, last, stop), form)
+        start = last
     return carried
+
+
+def _segment_loop(
+    writer: _Writer, depth: int, carried: tuple[Value, ...], over: _Range, form: tuple[int, int, bool]
+) -> tuple[Value, ...]:
+    """One of the loops that the vector loop consists of."""
+    f = writer.row.frame.f
+    lanes, unroll, is_masked = form
+    with f.loop(over.start, over.last, max(lanes, 1) * unroll, carried=carried) as code:
+        saved, segment = writer.env, writer.segment
+        writer.env = _with_axes(saved, writer.nest.loops[depth], code.index, f.i64(0))
+        mask = f.first_lanes(f.subtract(over.end, code.index), lanes) if is_masked else None
+        writer.segment = _Segment(lanes, unroll, mask)
+        code.following = _descend(writer, depth + 1, code.carried)
+        writer.env, writer.segment = saved, segment
+    return code.carried
 
 
 def _segments(writer: _Writer) -> list[tuple[int, int, bool]]:
@@ -227,10 +373,20 @@ def _cell(writer: _Writer, number: int, place: int, inner: Instruction) -> list[
         source = _writer_in_nest(writer, number, inner)
         if source is not None:
             return writer.cells[source, len(writer.nest.stages[source].body) - 1]
+    if (number, place) in writer.reciprocals:
+        return [_product(writer, number, place, inner, copy) for copy in range(writer.segment.unroll)]
     is_vector = (number, place) in writer.vectors
     copies = writer.segment.unroll if is_vector else 1
     lanes = writer.segment.lanes if is_vector else 0
     return [_instruction(writer, number, inner, copy, lanes) for copy in range(copies)]
+
+
+def _product(writer: _Writer, number: int, place: int, inner: Instruction, copy: int) -> Value:
+    """A quotient as a product with the reciprocal."""
+    assert isinstance(inner, Apply)
+    f = writer.row.frame.f
+    dividend = _copy_of(writer, (number, inner.operands[0]), copy)
+    return f.fmul(dividend, f.splat(writer.reciprocals[number, place], dividend.type.lanes))
 
 
 def _instruction(writer: _Writer, number: int, inner: Instruction, copy: int, lanes: int) -> Value:
@@ -318,7 +474,7 @@ def _store_map(writer: _Writer, number: int, stage: Stage) -> None:
     for copy in range(writer.segment.unroll):
         around = _around(writer, stage, copy, writer.segment.lanes)
         value = around.scalars.wide(_result_of(writer, number, copy))
-        around.memory.store(value, stage.buffer, around.place(stage.buffer, stage.store))
+        around.memory.store(value, stage.buffer, around.place(stage.buffer, stage.store), streams=writer.streams)
 
 
 def _accumulators(writer: _Writer) -> int:

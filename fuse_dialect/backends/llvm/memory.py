@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from fuse_dialect.backends.llvm.addresses import Addresses
 from fuse_dialect.backends.llvm.elements import from_memory, memory_type, register_type, to_memory
-from fuse_dialect.backends.llvm.scalars import NoNativeForm
+from fuse_dialect.backends.llvm.scalars import NoNativeFormError
 from fuse_dialect.backends.llvm.values import I64, Type, Value, constant
 from fuse_dialect.kernels.places import Place
 from fuse_dialect.kernels.program import Literal, Read
@@ -59,7 +59,7 @@ class Memory:
         stored = to_memory(f, value)
         element = at.frame.buffers[buffer].element
         if stored.type.scalar != memory_type(element):
-            raise NoNativeForm(f"elements of type {value.type.element} do not go into an array of {element}")
+            raise NoNativeFormError(f"elements of type {value.type.element} do not go into an array of {element}")
         base, offsets = at.position(place, _nothing_computed)
         pointer = f.offset(at.frame.pointers[buffer], base, stored.type.scalar)
         if not at.lanes:

@@ -192,9 +192,8 @@ def _unroll(stages: Sequence[Stage], loop: LoopAxis, lanes: int, direction: Dire
 
 def _lanes(stages: Sequence[Stage], vector_bytes: int) -> int:
     """Elements of the widest type that a vector holds."""
-    elements = [
-        inner.element for stage in stages for inner in (*stage.body, *stage.finish) if hasattr(inner, "element")
-    ]
+    body = [inner for stage in stages for inner in (*stage.body, *stage.finish)]
+    elements = [inner.element for inner in body if not isinstance(inner, Inside)]
     widest = max((_BYTES.get(element, 1) for element in elements), default=4)
     return vector_bytes // widest
 

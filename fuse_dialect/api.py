@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from fuse_dialect.dialect.op import Array
+    from fuse_dialect.fusion.rules import RuleTable
+    from fuse_dialect.fusion.strategy import Strategy
     from fuse_dialect.remarks.module_plan import ModulePlan
     from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 
@@ -37,6 +39,10 @@ class FuseOptions(TypedDict, total=False):
     """Copy constants into the kernels that use them, instead of passing them as arguments. Default false."""
     dedup: bool
     """Let groups of the same structure share one function. Default true."""
+    strategy: "str | Strategy"
+    """How groups are found: a name, or a function from a graph to a plan. Default `tvm`."""
+    rules: "RuleTable"
+    """What the strategy `tvm` may fuse into what. Default TVM's rules."""
 
 
 def parse(
@@ -191,7 +197,10 @@ def run(module: ModuleOp, *inputs: "npt.ArrayLike | Mapping[str, npt.ArrayLike]"
 def _fuse_ops_pass(options: FuseOptions) -> "FuseOpsPass":
     from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 
-    return FuseOpsPass(**cast(dict[str, Any], options))
+    values = cast(dict[str, Any], dict(options))
+    rules = values.pop("rules", None)
+    strategy = None if isinstance(values.get("strategy"), str) else values.pop("strategy", None)
+    return FuseOpsPass(**values).using(rules=rules, strategy=strategy)
 
 
 @contextmanager

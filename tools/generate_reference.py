@@ -7,7 +7,6 @@ codes. An example of each op is the first one in `tests/filecheck/dialect/`.
 """
 
 import argparse
-import ast
 import dataclasses
 import inspect
 import os
@@ -30,7 +29,8 @@ from fuse_dialect.dialect import fields
 from fuse_dialect.dialect.fuse import FAMILIES, ops_of
 from fuse_dialect.dialect.op import FuseOp, MapOp
 from fuse_dialect.frontends.mlir.reader import parse_mlir
-from fuse_dialect.fusion.rules import FUSION_RULES, FusionRule
+from fuse_dialect.fusion.rules import FusionRule
+from fuse_dialect.fusion.tvm_rules import TVM_RULES
 from fuse_dialect.kinds.foreign import (
     CONSTANT_OPS,
     KIND_OF_DIALECT,
@@ -40,6 +40,7 @@ from fuse_dialect.kinds.foreign import (
 )
 from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.tools import fuse_opt, fuse_run
+from fuse_dialect.tools.field_docs import field_docs
 from fuse_dialect.tools.pipeline import option_fields, option_name, type_words
 from fuse_dialect.universe import FUSE_UNIVERSE
 
@@ -153,7 +154,7 @@ def _properties(op: type[FuseOp]) -> Lines:
     declared = op.get_irdl_definition().properties
     if not declared:
         return
-    docs = _field_docs(op)
+    docs = field_docs(op)
     yield "- Properties:"
     for name, definition in declared.items():
         form = _FORMS.get(id(definition.constr), "attribute")
@@ -242,7 +243,7 @@ def _pass(name: str, cls: type[ModulePass]) -> Lines:
     options = option_fields(cls)
     if not options:
         return
-    docs, hints = _field_docs(cls), inspect.get_annotations(cls, eval_str=True)
+    docs, hints = field_docs(cls), inspect.get_annotations(cls, eval_str=True)
     yield from ("", "| option | type | default | meaning |", "|---|---|---|---|")
     for option in options:
         meaning = _one_line(docs.get(option.name, ""))
@@ -258,17 +259,17 @@ def _shown(option: dataclasses.Field[Any]) -> str:
 def _remarks() -> Lines:
     """Kinds, rules, and the codes of verdicts."""
     yield from ("## Pattern kinds", "", "| kind | value | meaning |", "|---|---|---|")
-    docs = _field_docs(PatternKind)
+    docs = field_docs(PatternKind)
     for kind in PatternKind:
         yield f"| `{kind.keyword}` | {kind.value} | {_one_line(docs[kind.name])} |"
     yield from ("", "## Rules", "")
     yield "| rule | phases | source | greatest edge | between, at most | sink |"
     yield "|---|---|---|---|---|---|"
-    for rule in FUSION_RULES:
+    for rule in TVM_RULES.rows:
         yield _rule(rule)
     yield from ("", "## Reasons", "", "Codes are stable; match them rather than any text.", "")
     yield from ("| code | meaning |", "|---|---|")
-    docs = _field_docs(Reason)
+    docs = field_docs(Reason)
     for reason in Reason:
         yield f"| `{reason.value}` | {_one_line(docs[reason.name])} |"
 
@@ -307,38 +308,6 @@ def _help(main: Callable[[Sequence[str]], int]) -> str:
         else:
             os.environ["COLUMNS"] = columns
     return output.getvalue()
-
-
-def _field_docs(cls: type) -> dict[str, str]:
-    """Docstrings below the fields of a class and of its bases: Python keeps them in the source alone."""
-    docs: dict[str, str] = {}
-    for base in reversed(cls.__mro__):
-        if base.__module__.startswith("fuse_dialect"):
-            docs.update(_docs_in_source(base))
-    return docs
-
-
-@cache
-def _docs_in_source(cls: type) -> Mapping[str, str]:
-    definition = _classes(inspect.getmodule(cls))[cls.__name__]
-    docs: dict[str, str] = {}
-    for statement, following in zip(definition.body, definition.body[1:], strict=False):
-        match statement:
-            case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]):
-                if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
-                    docs[name] = str(following.value.value)
-            case _:
-                pass
-    return docs
-
-
-@cache
-def _classes(module: object) -> Mapping[str, ast.ClassDef]:
-    """The classes of a module, as syntax. `inspect.getsource` does not find classes that decorators rebuild."""
-    path = getattr(module, "__file__", None)
-    assert isinstance(path, str), "the modules of the package are files"
-    tree = ast.parse(Path(path).read_text(encoding="utf-8"))
-    return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
 def _one_line(text: str) -> str:

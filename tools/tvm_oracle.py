@@ -30,7 +30,7 @@ from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.fusion.forward_graph import ForwardGraph
 from fuse_dialect.fusion.partition import partition
 from fuse_dialect.fusion.post_dominators import PostDominatorTree, post_dominator_tree
-from fuse_dialect.fusion.rules import FUSION_RULES
+from fuse_dialect.fusion.tvm_rules import TVM_RULES
 from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.tools.module_file import read_module
 
@@ -127,7 +127,7 @@ def _check_edges(
         if parent is None:
             continue
         sources = {kinds[node], PatternKind.OUT_EWISE_FUSABLE} if anchored[node] else {kinds[node]}
-        for rule in FUSION_RULES:
+        for rule in TVM_RULES.rows:
             differs = (exact.edge_kind[node] in rule.edges) != (relaxed.edge_kind[node] in rule.edges)
             if differs and sources & rule.sources:
                 raise InexactError(f"node {node} has edges to {parent} of kinds that Relax cannot have together")

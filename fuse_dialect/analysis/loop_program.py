@@ -227,9 +227,9 @@ def _constant(op: arith.ConstantOp) -> _Array:
         raise LoopFormError(f"'arith.constant' op {error}") from error
     if not is_tensor(type):
         raise LoopFormError(f"'arith.constant' op gives a value of type {type}")
-    if array.size == 0 or (array.size > 1 and any(array.strides)):
-        raise LoopFormError(
-            f"'arith.constant' op holds {array.size} numbers: constants are arguments unless link-params=true"
-        )
+    data = array.tobytes()
+    if not array.size or data != data[: array.itemsize] * array.size:
+        held = f"holds {array.size} numbers"
+        raise LoopFormError(f"'arith.constant' op {held}: constants are arguments unless link-params=true")
     value = array.reshape(-1)[:1].item()
     return _Array(type, tuple(type.get_shape()), "", value)

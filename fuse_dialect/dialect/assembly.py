@@ -35,6 +35,9 @@ def parse_op(cls: "type[OpT]", parser: Parser) -> "OpT":
     operands, properties = _parse_arguments(cls, parser)
     attributes = parser.parse_optional_attr_dict()
     operand_types, result_types = _parse_types(parser, len(operands))
+    if operands and not operand_types:
+        types = "a type" if len(operands) == 1 else "types"
+        parser.raise_error(f"'{cls.name}' op expects ':' and {types} after its operands", start, operands[-1].span.end)
     values = parser.resolve_operands(operands, operand_types, start)
     try:
         return cls(*values, result_types=result_types, attributes=attributes, **properties)

@@ -3,6 +3,8 @@
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import PassFailedException
 
+from fuse_dialect.diagnostics import FuseError
+
 
 class OpError(PassFailedException):
     """A pass cannot go on because of one op; a mistake in the input, never in the pass."""
@@ -13,3 +15,13 @@ class OpError(PassFailedException):
         """Where the mistake shows."""
         self.hint = hint
         """What to do about it."""
+
+
+class TemplateError(FuseError, PassFailedException):
+    """A hardware template cannot be had: there is none of that name, or its file is wrong.
+
+    It is xDSL's error of a pass too, so that `xdsl-opt --verify-diagnostics` prints it instead of a traceback.
+    """
+
+    def __str__(self) -> str:
+        return self.diagnostic.format()

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 
-from fuse_dialect.fusion.rules import kind_with_anchor
 from fuse_dialect.pattern_kind import PatternKind
+
+_RAISING = (PatternKind.COMM_REDUCE, PatternKind.OUT_EWISE_FUSABLE)
+"""Kinds that a group keeps when it joins another."""
 
 
 class GroupForest:
     """Disjoint sets of nodes; the root of a group is the node that post-dominates all its members.
 
     Entries of `size` and `kind` stay as they were once their node has joined another group. TVM reads such stale sizes
-    when it tests the depth limit, and so does `fusion_limits`.
+    when it tests the depth limit, and so does `DepthLimit`.
 
     Complexity: `find` and `merge` take O(log V) amortised time by path halving; a merge keeps the sink's root, since
         the root has a meaning, so there is no union by size. Members of a group form a ring, and exchanging one link
@@ -56,11 +58,12 @@ class GroupForest:
         size = self.size[child]
         self.size[root] += size
         self.total_size += size
-        anchor = self.anchor[child]
-        if anchor is not None:
-            assert self.anchor[root] is None, "a group never holds two anchors"
-            self.anchor[root] = anchor
-            self.kind[root] = kind_with_anchor(self.kind[child], self.kind[root])
+        kind = self.kind[child]
+        if kind in _RAISING:
+            self.kind[root] = merged_kind(kind, self.kind[root])
+            if (anchor := self.anchor[child]) is not None:
+                assert self.anchor[root] is None, "condition 6 of rules: a group never holds two anchors"
+                self.anchor[root] = anchor
         links = self._next
         links[child], links[root] = links[root], links[child]
 
@@ -71,3 +74,12 @@ class GroupForest:
         while member != node:
             yield member
             member = self._next[member]
+
+
+def merged_kind(source: PatternKind, sink: PatternKind) -> PatternKind:
+    """Kind of the sink's group once the source's group has joined: only anchors and reductions raise it.
+
+    So the kind of what a node belongs to never falls, except that a tuple takes on the kind of its sink. TVM raises
+    kinds by anchors alone; its rules fuse no reduction into anything, so it has nothing to say about reductions.
+    """
+    return max(source, sink) if source in _RAISING else sink

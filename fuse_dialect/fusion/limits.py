@@ -1,10 +1,43 @@
-"""Limits on the size of a group: how many nodes a merge may count, and how many arguments the kernel may take."""
+"""Limits on the size of a group: how many nodes a merge may count, and how many arguments the kernel may take.
 
+A limit is an object that sees the groups grow. `partition` asks the limits about each merge that the rules allow, until
+one objects, and carries the merge out at once if none does.
+"""
+
+from collections.abc import Callable
 from heapq import heappop, heappush
+from typing import Protocol, TypeAlias
 
+from fuse_dialect.diagnostics import Reason
 from fuse_dialect.fusion.forward_graph import ForwardGraph
 from fuse_dialect.fusion.group_forest import GroupForest
 from fuse_dialect.fusion.post_dominators import PostDominatorTree
+
+
+class Limit(Protocol):
+    """What a group may not exceed."""
+
+    reason: Reason
+    """Code of a refusal."""
+    limit: int
+    """The greatest number that is allowed."""
+
+    def exceeded_by(self, source: int, sink: int, sink_root: int) -> int | None:
+        """Count what merging `source`, and all before `sink`, into the sink's group would lead to.
+
+        Args:
+            source: Root of a group.
+            sink: Immediate post-dominator of `source`.
+            sink_root: Root of the group of `sink`, another one.
+
+        Returns:
+            A number that proves the merge to exceed the limit, or `None` if the merge keeps to it.
+        """
+        ...
+
+
+LimitFactory: TypeAlias = Callable[[ForwardGraph, PostDominatorTree, GroupForest], Limit]
+"""Makes a limit for one run over a graph; the groups are those that will grow."""
 
 
 class DepthLimit:
@@ -27,6 +60,8 @@ class DepthLimit:
     Source: TVM `GraphPartitioner::CountFusedNodesWithNewChild`, src/relay/analysis/graph_partitioner.cc (v0.18).
     """
 
+    reason = Reason.MAX_DEPTH
+
     def __init__(self, graph: ForwardGraph, tree: PostDominatorTree, groups: GroupForest, limit: int):
         self.limit = limit
         self._graph = graph
@@ -34,14 +69,11 @@ class DepthLimit:
         self._groups = groups
         self._least_between: list[int] | None = None
 
-    def exceeded_by(self, source: int, sink: int, target: int) -> int | None:
-        """A lower bound of TVM's count that proves a merge to exceed the limit, or `None` if it keeps to the limit.
-
-        `target` is the root of the group of `sink`.
-        """
+    def exceeded_by(self, source: int, sink: int, sink_root: int) -> int | None:
+        """A lower bound of TVM's count that exceeds the limit, or `None`; see `Limit`."""
         groups, limit = self._groups, self.limit
         size, users = groups.size, self._graph.users
-        count = size[target] + size[source]
+        count = size[sink_root] + size[source]
         if len(users[source]) == 1 or groups.total_size <= limit:
             return count if count > limit else None
         if self._least_between is None:
@@ -94,6 +126,8 @@ class ArgumentLimit:
         groups that a merge has formed read at most `limit` values.
     """
 
+    reason = Reason.MAX_ARGS
+
     def __init__(self, graph: ForwardGraph, groups: GroupForest, limit: int):
         self.limit = limit
         self._graph = graph
@@ -107,23 +141,25 @@ class ArgumentLimit:
             for node, values in enumerate(graph.reads or [()] * len(graph))
         ]
         """For the root of each group the values that it takes from outside."""
+        self._allowed: tuple[int, int, list[int]] | None = None
+        """Source and root of the merge that was allowed last, and what the merged group takes from outside."""
 
-    def admit(self, source: int, target: int) -> int | None:
-        """Count the arguments after merging `source` and all before its sink into the sink's group, of root `target`.
-
-        Returns:
-            A count that exceeds the limit, or `None`; then the caller has to carry out the merge.
-        """
+    def exceeded_by(self, source: int, sink: int, sink_root: int) -> int | None:
+        """A count of arguments that exceeds the limit, or `None`; see `Limit`."""
         groups, users = self._groups, self._graph.users
-        weight = self._weight_of_results(target)
+        if self._allowed is not None and groups.parent[self._allowed[0]] != self._allowed[0]:
+            # The source is no root any more, so no other limit was against the merge.
+            self._outside[self._allowed[1]] = self._allowed[2]
+        self._allowed = None
+        weight = self._weight_of_results(sink_root)
         if weight > self.limit:
             return weight
         arguments: dict[int, None] = {}
         inside: set[int] = set()
-        queued = {source, target}
+        queued = {source, sink_root}
         pending = [source]
-        while pending or target not in inside:
-            root = heappop(pending) if pending else target
+        while pending or sink_root not in inside:
+            root = heappop(pending) if pending else sink_root
             inside.add(root)
             for value in self._outside[root]:
                 if value not in arguments and not self._is_inside(value, inside):
@@ -131,11 +167,11 @@ class ArgumentLimit:
                     weight += self._weight(value)
                     if weight > self.limit:
                         return weight
-            if root != target:
+            if root != sink_root:
                 for user in {groups.find(user) for user, _ in users[root]} - queued:
                     queued.add(user)
                     heappush(pending, user)
-        self._outside[target] = list(arguments)
+        self._allowed = source, sink_root, list(arguments)
         return None
 
     def _is_inside(self, value: int, inside: set[int]) -> bool:

@@ -1,60 +1,28 @@
 """Partition a graph into groups of nodes, one kernel each: greedy fusion into immediate post-dominators."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.fusion.blocked_paths import BlockedPaths
 from fuse_dialect.fusion.forward_graph import ForwardGraph
-from fuse_dialect.fusion.group_forest import GroupForest
-from fuse_dialect.fusion.limits import ArgumentLimit, DepthLimit
+from fuse_dialect.fusion.group_forest import GroupForest, merged_kind
+from fuse_dialect.fusion.limits import ArgumentLimit, DepthLimit, Limit, LimitFactory
+from fuse_dialect.fusion.plan import FusionDecision, FusionGroup, FusionPlan, plan_of_roots
 from fuse_dialect.fusion.post_dominators import PostDominatorTree, post_dominator_tree
-from fuse_dialect.fusion.rules import (
-    PATH_LIMIT,
-    RULES_BY_PHASE,
-    FusionDecision,
-    FusionRule,
-    guard,
-    kind_with_anchor,
-)
+from fuse_dialect.fusion.rules import PATH_LIMIT, FusionRule, RuleTable
+from fuse_dialect.fusion.strategy import FusionOptions
+from fuse_dialect.fusion.tvm_rules import TVM_RULES
 from fuse_dialect.pattern_kind import PatternKind
-
-_LIMITS = (Reason.MAX_DEPTH, Reason.MAX_ARGS)
-
-
-@dataclass(frozen=True, slots=True)
-class FusionGroup:
-    """Nodes that become one kernel."""
-
-    root: int
-    """The member that post-dominates all others; only its value is used outside."""
-    anchor: int | None
-    """The complex operator that the kernel is built around, if it holds one."""
-    kind: PatternKind
-    members: tuple[int, ...]
-    """All nodes of the group in ascending order."""
-
-    @property
-    def num_nodes(self) -> int:
-        """Number of members."""
-        return len(self.members)
-
-
-@dataclass(frozen=True, slots=True)
-class FusionPlan:
-    """Which nodes become one kernel, and why the others do not."""
-
-    root_of: Sequence[int]
-    """For each node the root of its group."""
-    groups: Sequence[FusionGroup]
-    """All groups, single nodes too, in the order of their roots."""
-    decisions: Sequence[FusionDecision]
-    """For each node how it was fused into a later one or why it was not: a limit, or what the last rule tried says."""
-    tree: PostDominatorTree
 
 
 def partition(
-    graph: ForwardGraph, *, opt_level: int = 2, max_depth: int | None = 256, max_function_args: int = 0
+    graph: ForwardGraph,
+    rules: RuleTable = TVM_RULES,
+    *,
+    opt_level: int = 2,
+    max_depth: int | None = 256,
+    max_function_args: int = 0,
+    limits: Sequence[LimitFactory] = (),
 ) -> FusionPlan:
     """Fuse each node into its immediate post-dominator where the rules and the limits allow it.
 
@@ -63,23 +31,24 @@ def partition(
     1. Every group is a connected part of the post-dominator tree whose topmost node is the root. So a source is
        undecided exactly as long as it is a root, and a search from it that jumps to the root of each group it meets
        sees each group between once; the groups are then merged, so all searches together take O((V + E) log V).
-    2. `BlockedPaths` answers what stands between source and sink without a search. It relies on kinds that only rise
-       above the limit, which tuples seem to break: they leave it when they join an injective group. But no tuple is a
-       sink before the phases of tuples, or is passed while it is single. So when a source is tried earlier, all tuples
-       between, which come after it, are single; and in the phases of tuples, for which paths are set up anew, a
-       merge joins nothing above the limit.
+    2. `BlockedPaths` answers what stands between source and sink without a search. It relies on kinds that never fall
+       below the limit again (`merged_kind`). Only tuples do, when they join a group, and that is noticed in time: a
+       tuple stands behind all sources whose paths pass it, so these have been tried before in the same phase, and
+       before the next phase the paths are set up anew.
 
-    The depth limit is tested last, when all else allows the merge, and the argument limit after it: a refusal with
-    their codes says that the limit alone was in the way. That does not change the partition. No later phase covers such
-    a refusal with another.
+    Limits are tested last, when all else allows the merge: first the depth, then the arguments, then others. So a
+    refusal with their codes says that the limit alone was in the way, and no later phase covers it with another code.
+    The order does not change the partition.
 
     Args:
         graph: The graph; see `ForwardGraph.validate`.
+        rules: What may fuse into what.
         opt_level: 0 leaves every node alone; all other levels are equal.
         max_depth: Greatest number of nodes that a merge may count, see `DepthLimit`; `None`, 0 and negative
             numbers mean no limit.
         max_function_args: Greatest number of arguments, results included, of a group that a merge forms, see
             `ArgumentLimit`; 0 means no limit.
+        limits: Further limits.
 
     Raises:
         ValueError: A user does not have a larger index than its operand.
@@ -101,25 +70,43 @@ def partition(
         >>> [decision.reason.value for decision in plan.decisions]
         ['fused', 'edge-kind', 'value-escapes']
     """
+    if opt_level == 0:
+        return plan_of_roots(graph, range(len(graph)), Reason.FUSION_OFF)
     tree = post_dominator_tree(graph)
-    partitioner = _Partitioner(graph, tree, max_depth, max_function_args)
-    if opt_level > 0:
-        partitioner.run()
+    groups = GroupForest(graph.kinds)
+    known: list[Limit] = []
+    if max_depth is not None and max_depth > 0:
+        known.append(DepthLimit(graph, tree, groups, max_depth))
+    if max_function_args > 0:
+        known.append(ArgumentLimit(graph, groups, max_function_args))
+    known.extend(factory(graph, tree, groups) for factory in limits)
+    partitioner = _Partitioner(graph, tree, groups, rules, known)
+    partitioner.run()
     return partitioner.finish()
+
+
+def tvm(graph: ForwardGraph, options: FusionOptions) -> FusionPlan:
+    """The strategy of TVM's FuseOps, with any table of rules."""
+    return partition(graph, options.rules, max_depth=options.max_depth, max_function_args=options.max_function_args)
 
 
 class _Partitioner:
     """The state of one run: the groups so far and the latest verdict on each node."""
 
-    def __init__(self, graph: ForwardGraph, tree: PostDominatorTree, max_depth: int | None, max_function_args: int):
+    def __init__(
+        self,
+        graph: ForwardGraph,
+        tree: PostDominatorTree,
+        groups: GroupForest,
+        rules: RuleTable,
+        limits: Sequence[Limit],
+    ):
         self.graph = graph
         self.tree = tree
-        self.groups = GroupForest(graph.kinds)
+        self.groups = groups
+        self.rules = rules
+        self.limits = limits
         self.paths = BlockedPaths(graph, tree, graph.kinds)
-        self.depth = (
-            DepthLimit(graph, tree, self.groups, max_depth) if max_depth is not None and max_depth > 0 else None
-        )
-        self.arguments = ArgumentLimit(graph, self.groups, max_function_args) if max_function_args > 0 else None
         self.decisions: list[FusionDecision | None] = [None] * len(graph)
 
     def run(self) -> None:
@@ -130,58 +117,55 @@ class _Partitioner:
         for source, sink in enumerate(self.tree.parent):
             if sink is not None and kinds[source] is not PatternKind.OPAQUE:
                 (into_tuple if kinds[sink] is PatternKind.TUPLE else into_operator).append((source, sink))
-        for phase, rules in enumerate(RULES_BY_PHASE):
-            rules_into_tuple = any(rule.into_tuple for rule in rules.values())
-            candidates = into_tuple if rules_into_tuple else into_operator
-            if rules_into_tuple and candidates:
+        tuples_have_joined = False
+        for phase, is_into_tuple, row_of in self.rules.phases:
+            candidates = into_tuple if is_into_tuple else into_operator
+            if tuples_have_joined and candidates:
                 self.paths = BlockedPaths(self.graph, self.tree, [kind[root] for root in self.groups.roots()])
+                tuples_have_joined = False
+            tuples_have_joined |= PatternKind.TUPLE in row_of
             for source, sink in candidates:
-                if parent[source] == source and (rule := rules.get(kind[source])) is not None:
-                    target = find(sink)
-                    decision = self._judge(rule, phase, source, sink, target)
+                if parent[source] == source and (rule := row_of.get(kind[source])) is not None:
+                    sink_root = find(sink)
+                    decision = self._judge(rule, phase, source, sink, sink_root)
                     before = self.decisions[source]
                     if decision.reason is Reason.FUSED:
                         self.decisions[source] = decision
-                        self._merge(decision, source, sink, target)
-                    elif before is None or before.reason not in _LIMITS or decision.reason in _LIMITS:
+                        self._merge(decision, source, sink, sink_root)
+                    elif before is None or before.limit is None or decision.limit is not None:
                         self.decisions[source] = decision
 
-    def _judge(self, rule: FusionRule, phase: int, source: int, sink: int, target: int) -> FusionDecision:
-        """Whether `rule` and the limits allow to fuse `source` into `sink`, whose group has the root `target`."""
+    def _judge(self, rule: FusionRule, phase: int, source: int, sink: int, sink_root: int) -> FusionDecision:
+        """Whether `rule` and the limits allow to fuse `source` into `sink`, whose group has the root `sink_root`."""
         groups = self.groups
         edge = self.tree.edge_kind[source]
-        sink_kind = groups.kind[target]
+        sink_kind = groups.kind[sink_root]
         blocker = self.paths.blocker[source]
         reason = rule.refusal(edge, sink_kind, blocker is not None)
         if reason is None:
-            return self._test_limits(rule, phase, source, sink, target)
+            return self._test_limits(rule, phase, source, sink, sink_root)
         if reason is Reason.EDGE_KIND:
             blocker, kind = self.tree.edge_end[source], edge
         elif reason is Reason.PATH_KIND and blocker is not None:
             kind = groups.kind[groups.find(blocker)]
         else:
             blocker, kind = sink, sink_kind
-        return FusionDecision(reason, source, sink, rule.name, phase, blocker, kind)
+        return FusionDecision(reason, source, sink, rule, phase, blocker, kind)
 
-    def _test_limits(self, rule: FusionRule, phase: int, source: int, sink: int, target: int) -> FusionDecision:
+    def _test_limits(self, rule: FusionRule, phase: int, source: int, sink: int, sink_root: int) -> FusionDecision:
         """Whether the limits allow a merge that `rule` allows."""
-        if self.depth is not None and (count := self.depth.exceeded_by(source, sink, target)) is not None:
-            return FusionDecision(
-                Reason.MAX_DEPTH, source, sink, rule.name, phase, counted=count, limit=self.depth.limit
-            )
-        if self.arguments is not None and (count := self.arguments.admit(source, target)) is not None:
-            return FusionDecision(
-                Reason.MAX_ARGS, source, sink, rule.name, phase, counted=count, limit=self.arguments.limit
-            )
-        return FusionDecision(Reason.FUSED, source, sink, rule.name, phase)
+        for limit in self.limits:
+            count = limit.exceeded_by(source, sink, sink_root)
+            if count is not None:
+                return FusionDecision(limit.reason, source, sink, rule, phase, counted=count, limit=limit.limit)
+        return FusionDecision(Reason.FUSED, source, sink, rule, phase)
 
-    def _merge(self, decision: FusionDecision, source: int, sink: int, target: int) -> None:
+    def _merge(self, decision: FusionDecision, source: int, sink: int, sink_root: int) -> None:
         """Merge `source` and all groups between into the group of `sink`, and bar what gets too great a kind by it."""
         groups = self.groups
         kind, find, users = groups.kind, groups.find, self.graph.users
-        final_kind = kind[target] if groups.anchor[source] is None else kind_with_anchor(kind[source], kind[target])
-        bars = self.paths.may_change and final_kind > PATH_LIMIT
-        barred = list(groups.members(target)) if bars and kind[target] <= PATH_LIMIT else []
+        bars = self.paths.may_change and merged_kind(kind[source], kind[sink_root]) > PATH_LIMIT
+        barred = list(groups.members(sink_root)) if bars and kind[sink_root] <= PATH_LIMIT else []
         pending = [source]
         while pending:
             root = pending.pop()
@@ -189,10 +173,10 @@ class _Partitioner:
                 continue
             if bars and kind[root] <= PATH_LIMIT:
                 barred.extend(groups.members(root))
-            groups.merge(root, target)
+            groups.merge(root, sink_root)
             self.decisions[root] = decision
             for user, _ in users[root]:
-                if user != sink and (between := find(user)) != target:
+                if user != sink and (between := find(user)) != sink_root:
                     pending.append(between)
         if barred:
             self.paths.bar(barred)
@@ -221,4 +205,4 @@ class _Partitioner:
         """The verdict on a node that no rule was tried on."""
         sink = self.tree.parent[node]
         sink_kind = None if sink is None else self.graph.kinds[sink]
-        return FusionDecision(guard(self.graph.kinds[node], sink_kind), node, sink)
+        return FusionDecision(self.rules.guard(self.graph.kinds[node], sink_kind), node, sink)

@@ -12,13 +12,14 @@ from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects import arith, func
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect.constants import constant_array
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.types import element_dtype, is_tensor
+from fuse_dialect.frontends.mlir.reader import ELIDED_RESOURCE
 from fuse_dialect.interpreters.entry import bind_inputs, check_has_body, function_named, functions_of
 from fuse_dialect.interpreters.values import EvaluationError, Value, flatten, mismatch
 
@@ -86,7 +87,17 @@ def evaluate_constant(op: arith.ConstantOp) -> Array:
     try:
         return constant_array(op.value)
     except VerifyException as error:
-        raise EvaluationError(op, str(error)) from error
+        raise EvaluationError(op, str(error), _ELIDED_HINT if _is_elided(op.value) else None) from error
+
+
+_ELIDED_HINT = (
+    "whoever printed the module left the elements out: print it without "
+    "--mlir-elide-elementsattrs-if-larger, or read the original"
+)
+
+
+def _is_elided(value: Attribute) -> bool:
+    return isinstance(value, DenseResourceAttr) and value.resource_handle.data == ELIDED_RESOURCE
 
 
 @dataclass(frozen=True, slots=True)

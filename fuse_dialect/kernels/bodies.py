@@ -19,12 +19,12 @@ from fuse_dialect.kernels.program import (
 
 _COSTS: Mapping[str, int] = {
     "arith.select": 1,
-    "arith.divf": 4,
-    "arith.divsi": 4,
-    "arith.divui": 4,
-    "arith.floordivsi": 4,
-    "arith.remsi": 4,
-    "arith.remui": 4,
+    "arith.divf": 8,
+    "arith.divsi": 8,
+    "arith.divui": 8,
+    "arith.floordivsi": 8,
+    "arith.remsi": 8,
+    "arith.remui": 8,
     "arith.extf": 0,
     "arith.truncf": 0,
     "arith.extsi": 0,
@@ -37,7 +37,7 @@ _COSTS: Mapping[str, int] = {
     "math.floor": 1,
     "math.fma": 1,
     "math.roundeven": 1,
-    "math.sqrt": 4,
+    "math.sqrt": 8,
     "math.trunc": 1,
 }
 """What a scalar function costs, about, in additions; other functions of `arith` cost 1, of `math` 10."""

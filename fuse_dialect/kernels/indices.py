@@ -207,7 +207,8 @@ def quotient(index: Index, by: int, sizes: Sequence[Size]) -> Index:
     low, high = range_of(rest, sizes)
     if low is not None and high is not None and low // by == high // by:
         return whole + low // by
-    return whole + _quotient(rest, by)
+    step, coarse, _ = _stepped(rest, by, sizes)
+    return whole + (_quotient(rest, by) if step == 1 else quotient(coarse, by // step, sizes))
 
 
 def remainder(index: Index, by: int, sizes: Sequence[Size]) -> Index:
@@ -216,7 +217,21 @@ def remainder(index: Index, by: int, sizes: Sequence[Size]) -> Index:
     low, high = range_of(rest, sizes)
     if low is not None and high is not None and low // by == high // by:
         return rest - low // by * by
-    return _remainder(rest, by)
+    step, coarse, fine = _stepped(rest, by, sizes)
+    return _remainder(rest, by) if step == 1 else remainder(coarse, by // step, sizes) * step + fine
+
+
+def _stepped(index: Index, by: int, sizes: Sequence[Size]) -> tuple[int, Index, Index]:
+    """A divisor of `by` with `index == step * coarse + fine` and 0 <= fine < step, coarse and fine; 1 if there is none.
+
+    Then `index // by == coarse // (by // step)`, and `index % by == step * (coarse % (by // step)) + fine`.
+    """
+    for step in sorted({gcd(factor, by) for _, factor in index.terms} - {1}, reverse=True):
+        coarse, fine = _divided(index, step)
+        low, high = range_of(fine, sizes)
+        if low is not None and low >= 0 and high is not None and high < step:
+            return step, coarse, fine
+    return 1, index, number(0)
 
 
 def holds(guard: Guard, sizes: Sequence[Size]) -> bool | None:

@@ -113,14 +113,19 @@ def index_text(index: Index, names: Sequence[str]) -> str:
             case Loop(axis):
                 part = names[axis]
             case Quotient(of, by):
-                part = f"({index_text(of, names)}) // {by}"
-                part = f"({part})" if abs(factor) != 1 or len(index.terms) > 1 or index.constant else part
+                part = f"{_operand(of, names)} // {by}"
             case _:
-                part = f"({index_text(atom.of, names)}) % {atom.by}"
-                part = f"({part})" if abs(factor) != 1 or len(index.terms) > 1 or index.constant else part
-        part = part if abs(factor) == 1 else f"{abs(factor)}*{part}"
+                part = f"{_operand(atom.of, names)} % {atom.by}"
+        if abs(factor) != 1:
+            part = f"{abs(factor)}*{part if isinstance(atom, Loop) else f'({part})'}"
         sign = "-" if factor < 0 else "+"
         text += f" {sign} {part}" if text else f"-{part}" if factor < 0 else part
     if not text:
         return str(index.constant)
     return text + (f" {'-' if index.constant < 0 else '+'} {abs(index.constant)}" if index.constant else "")
+
+
+def _operand(index: Index, names: Sequence[str]) -> str:
+    """An index that is divided: only a loop variable stands without parentheses."""
+    text = index_text(index, names)
+    return text if text in names else f"({text})"

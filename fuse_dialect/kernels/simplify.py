@@ -5,7 +5,8 @@
 2. *Split*: a stage that runs along a concatenation becomes one stage for each piece, if that lets the next step go on.
 3. *Inline*: a map is computed where it is read, unless that repeats expensive work: it is then read in several places,
    or more than once an element, and costs more than `CHEAP`. Later maps come first, so that a value whose readers
-   have become one stage is read there alone.
+   have become one stage is read there alone; and what repeats nothing comes first, so that a chain of cheap ops is
+   judged as a whole.
 4. *Finish*: a map that reads a reduction at its own index alone becomes the end of that reduction: the epilogue.
 
 A softmax thus has four stages (maximum, exponentials, sum, quotients), a convolution with its epilogue has one.
@@ -63,11 +64,13 @@ def simplify(program: LoopProgram) -> LoopProgram:
     Complexity: linear in the number of stages and their instructions, as long as few of them are read in many places.
     """
     work = _Work(program)
-    for buffer in reversed(list(work.writers)):
-        work.drop_unread(buffer)
-        work.inline(buffer)
-    for buffer in list(work.writers):
-        work.finish(buffer)
+    count = len(work.stages) + 1
+    while len(work.stages) < count:
+        count = len(work.stages)
+        work.inline_all(is_free=True)
+        for buffer in list(work.writers):
+            work.finish(buffer)
+        work.inline_all(is_free=False)
     stages = tuple(work.stages[place] for place in sorted(work.stages))
     used = {stage.buffer for stage in stages}
     buffers = tuple(buffer for buffer in program.buffers if buffer.role is not Role.LOCAL or buffer.name in used)
@@ -111,14 +114,20 @@ class _Work:
             for writer in list(self.writers[buffer]):
                 self.remove(writer)
 
-    def inline(self, buffer: str) -> None:
+    def inline_all(self, *, is_free: bool) -> None:
+        """Compute local buffers where they are read, later ones first."""
+        for buffer in reversed(list(self.writers)):
+            self.drop_unread(buffer)
+            self.inline(buffer, is_free=is_free)
+
+    def inline(self, buffer: str, *, is_free: bool) -> None:
         """Compute a local buffer where it is read (3), by readers that are cut in pieces if need be (2)."""
         producers = [self.stages[writer] for writer in self.writers[buffer]]
         readers = [self.stages[reader] for reader in self.readers[buffer]]
         is_local = self.buffers[buffer].role is Role.LOCAL
         if not is_local or not readers or any(producer.reduction is not None for producer in producers):
             return
-        if not self._is_worth(buffer, producers, readers):
+        if not self._is_worth(buffer, producers, readers, is_free=is_free):
             return
         inlined = [_pieces_inlined(reader, producers) for reader in readers]
         if not all(inlined):
@@ -130,16 +139,18 @@ class _Work:
         for writer in list(self.writers[buffer]):
             self.remove(writer)
 
-    def _is_worth(self, buffer: str, producers: list[Stage], readers: list[Stage]) -> bool:
-        """Whether it costs less to compute the buffer's elements where they are read than to store them."""
+    def _is_worth(self, buffer: str, producers: list[Stage], readers: list[Stage], *, is_free: bool) -> bool:
+        """Whether it costs less to compute the buffer's elements where they are read than to store them.
+
+        Free is what moves elements, and what computes each element once and in one place.
+        """
         work = max(cost(producer.body) for producer in producers)
         places = sum(len(reads((*reader.body, *reader.finish), buffer)) for reader in readers) / len(producers)
         if work == 0 and places <= _PLACES:
             return True
-        repeated = max(_repeats(reader, self.buffers[buffer]) for reader in readers)
-        if places <= 1 and repeated <= 1:
+        if places <= 1 and max(_repeats(reader, self.buffers[buffer]) for reader in readers) <= 1:
             return True
-        return work <= CHEAP and work * places <= _PLACES
+        return not is_free and work <= CHEAP and work * places <= _PLACES
 
     def finish(self, buffer: str) -> None:
         """Make the only reader of a reduction its end (4); again while there is one."""
@@ -193,19 +204,24 @@ def _piece(stage: Stage, axis: int, start: int, size: int) -> Stage:
 
 def _repeats(reader: Stage, buffer: Buffer) -> float:
     """How often a stage reads an element of a buffer, about."""
-    most = 0.0
+    return max(_repeats_of(read, reader, buffer) for read in reads((*reader.body, *reader.finish), buffer.name))
+
+
+def _repeats_of(read: Read, reader: Stage, buffer: Buffer) -> float:
+    indices = [index for index in read.indices if isinstance(index, Index)]
+    if len(indices) != len(read.indices):
+        return math.inf
     sizes = extents(reader)
-    for read in reads((*reader.body, *reader.finish), buffer.name):
-        if any(isinstance(index, Value) for index in read.indices):
-            return math.inf
-        points, elements = _count(sizes), _count(buffer.shape)
-        if points is not None and elements:
-            most = max(most, points / elements)
-        else:
-            found = set[int]().union(*(axes_of(index) for index in read.indices if isinstance(index, Index)))
-            others = _count([size for axis, size in enumerate(sizes) if axis not in found])
-            most = max(most, math.inf if others is None else others)
-    return most
+    others = {axis for axis, size in enumerate(sizes) if size != 1}
+    alone = [index.terms[0][0] for index in indices if len(index.terms) == 1]
+    if others <= {atom.axis for atom in alone if isinstance(atom, Loop)}:
+        return 1  # every axis has an index of its own, so that two points never read one element
+    points, elements = _count(sizes), _count(buffer.shape)
+    if points is not None and elements:
+        return points / elements
+    found = set[int]().union(*(axes_of(index) for index in indices))
+    missing = _count([size for axis, size in enumerate(sizes) if axis not in found])
+    return math.inf if missing is None else missing
 
 
 def _count(sizes: Sequence[Size]) -> int | None:
@@ -224,16 +240,25 @@ def _pieces_inlined(reader: Stage, producers: list[Stage]) -> list[Stage]:
         for axis, index in enumerate(read.indices):
             match index:
                 case Index(((Loop(own), 1),), 0) if not reader.axes[own].is_reduced and _is_cut(producers, axis):
-                    starts = [(producer.store[axis].constant, producer.axes[axis].size) for producer in producers]
                     pieces = [
                         _inlined(cleaned(_piece(reader, own, start, size)), producers)
-                        for start, size in starts
-                        if isinstance(size, int)
+                        for start, size in _parts(reader.axes[own].size, producers, axis)
                     ]
                     return [piece for piece in pieces if piece is not None] if None not in pieces else []
                 case _:
                     pass
     return []
+
+
+def _parts(size: Size, producers: list[Stage], axis: int) -> list[tuple[int, int]]:
+    """Start and size of the parts of an axis that lie in the producers' pieces; it may end before they do."""
+    parts: list[tuple[int, int]] = []
+    for producer in producers:
+        start, own = producer.store[axis].constant, producer.axes[axis].size
+        assert isinstance(own, int), "the pieces have been looked at"
+        end = min(size, start + own) if isinstance(size, int) else start + own
+        parts += [(start, end - start)] if end > start else []
+    return parts
 
 
 def _is_cut(producers: list[Stage], axis: int) -> bool:

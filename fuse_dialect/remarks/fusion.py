@@ -13,12 +13,10 @@ from xdsl.ir import Operation
 from fuse_dialect.analysis.block_graph import Role
 from fuse_dialect.analysis.fusible_blocks import functions_to_fuse, fusible_blocks
 from fuse_dialect.diagnostics import Reason
-from fuse_dialect.fusion.rules import FUSION_RULES, FusionDecision
+from fuse_dialect.fusion.plan import FusionDecision
 from fuse_dialect.kinds.kind_of import op_name
 from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.transforms.fuse_ops import BlockFusion, FuseOpsPass
-
-_RULES = {rule.name: rule for rule in FUSION_RULES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +57,7 @@ def block_remarks(fusion: BlockFusion) -> Iterator[FusionRemark]:
 
 def explain(fusion: BlockFusion, decision: FusionDecision) -> str:
     """A sentence that says what the rule allows and what stands in the way."""
-    rule = _RULES.get(decision.rule or "")
+    rule = decision.rule
     blocker = "the value" if decision.blocker is None else _name(fusion, decision.blocker)
     kind = "unknown" if decision.kind is None else decision.kind.keyword
     match decision.reason:

@@ -45,6 +45,8 @@ class Decision:
     """Its immediate post-dominator, the first operator that all paths from it lead to, if there is one."""
     rule: str | None
     """The rule that fused it, or the last one that was tried."""
+    blocker: Operation | None
+    """The op in the way, if the rule names one."""
     explanation: str
     """The reason in a sentence; empty for an operator that is fused."""
 
@@ -106,7 +108,7 @@ def plan_module(module: ModuleOp, fuse_ops: FuseOpsPass) -> ModulePlan:
     for function in functions_to_fuse(module):
         for block in fusible_blocks(function):
             fusion = fuse_ops.plan_block(block)
-            for group in groups_of(fusion.block_graph, fusion.plan, link_params=fuse_ops.link_params):
+            for group in groups_of(fusion.block_graph, fusion.plan.root_of, link_params=fuse_ops.link_params):
                 groups.append(PlannedGroup(function, tuple(group.ops), group.root))
             decisions.extend(_decisions(fusion))
     return ModulePlan(module, fuse_ops, tuple(groups), tuple(decisions))
@@ -120,7 +122,9 @@ def _decisions(fusion: BlockFusion) -> Iterator[Decision]:
             continue
         into = None if decision.sink is None else nodes[decision.sink].op
         explanation = "" if decision else explain(fusion, decision)
-        yield Decision(node.op, decision.reason, into, decision.rule, explanation)
+        rule = None if decision.rule is None else decision.rule.name
+        blocker = None if decision.blocker is None else nodes[decision.blocker].op
+        yield Decision(node.op, decision.reason, into, rule, blocker, explanation)
 
 
 def _results(op: Operation) -> str:

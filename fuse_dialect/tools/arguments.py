@@ -1,16 +1,19 @@
 """The arguments of `fuse-opt`, apart from passes (see `pass_flags`)."""
 
 import argparse
-import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from fuse_dialect.tools.exit_status import USAGE
+from fuse_dialect.tools.streams import tell, write_stdout
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 _EPILOG = """\
 Passes run in the order in which they are given, each of these spellings being good for any number of them:
-  --fuse-ops                      a flag per pass; --list-passes shows them all
+  --fuse-ops                      a flag per pass; --list-passes shows them all, --help-pass=fuse-ops their options
   --fuse-ops="max-depth=8"        with options, separated by blanks
   -p 'fuse-ops{max-depth=8},cse'  as xdsl-opt takes them
   --pass-pipeline='builtin.module(fuse-ops,cse)'
@@ -26,16 +29,26 @@ class UsageParser(argparse.ArgumentParser):
     """An argument parser whose errors have the package's form, and suggest what may have been meant."""
 
     pass_names: Iterable[str] = ()
+    explain: Callable[[str], str | None] | None = None
+    """Gives a hint for an argument that the tool does not know."""
 
     def error(self, message: str) -> NoReturn:
         """Print the error and a hint, and leave with the exit code for wrong usage."""
-        print(f"error: {message}", file=sys.stderr)
+        tell(f"error: {message}")
         unknown = message.removeprefix(_UNRECOGNIZED).split() if message.startswith(_UNRECOGNIZED) else []
         known = [*self._option_string_actions, *(f"--{name}" for name in self.pass_names)]
+        meant = self.explain(unknown[0]) if unknown and self.explain is not None else None
         close = get_close_matches(unknown[0].partition("=")[0], known, n=1) if unknown else []
-        hint = f"did you mean {close[0]}?" if close else f"{self.prog} --help shows all options"
-        print(f"hint: {hint}", file=sys.stderr)
+        hint = meant or (f"did you mean {close[0]}?" if close else f"{self.prog} --help shows all options")
+        tell(f"hint: {hint}")
         self.exit(USAGE)
+
+    def print_help(self, file: "SupportsWrite[str] | None" = None) -> None:
+        """Print the help, by default to stdout; argparse would not notice that it cannot."""
+        if file is None:
+            write_stdout(self.format_help())
+        else:
+            super().print_help(file)
 
     @property
     def long_options(self) -> frozenset[str]:
@@ -43,8 +56,17 @@ class UsageParser(argparse.ArgumentParser):
         return frozenset(option for option in self._option_string_actions if option.startswith("--"))
 
 
-def opt_argument_parser(description: str, frontends: Iterable[str], targets: Iterable[str]) -> UsageParser:
-    """The parser of `fuse-opt`'s arguments."""
+def opt_argument_parser(
+    description: str, frontends: Iterable[str], targets: Iterable[str], foreign_targets: Iterable[str] = ()
+) -> UsageParser:
+    """The parser of `fuse-opt`'s arguments.
+
+    Args:
+        description: First line of the help.
+        frontends: Names of input formats.
+        targets: Names of the package's output formats.
+        foreign_targets: Names of xDSL's, which write what was lowered to dialects of theirs.
+    """
     parser = UsageParser(
         prog="fuse-opt",
         usage="fuse-opt [options] [--PASS[=OPTIONS] ...] [input]",
@@ -54,7 +76,7 @@ def opt_argument_parser(description: str, frontends: Iterable[str], targets: Ite
         allow_abbrev=False,
     )
     _add_input(parser, frontends)
-    _add_output(parser, targets)
+    _add_output(parser, targets, foreign_targets)
     _add_passes(parser)
     _add_testing(parser)
     return parser
@@ -71,11 +93,16 @@ def _add_input(parser: argparse.ArgumentParser, frontends: Iterable[str]) -> Non
     _flag(group, "--disable-verify", help="do not verify attributes and operations")
 
 
-def _add_output(parser: argparse.ArgumentParser, targets: Iterable[str]) -> None:
+def _add_output(parser: argparse.ArgumentParser, targets: Iterable[str], foreign_targets: Iterable[str]) -> None:
     group = parser.add_argument_group("output")
     group.add_argument("-o", "--output-file", metavar="FILE", help="where to write the result, - for stdout (default)")
+    theirs = ", ".join(foreign_targets)
     group.add_argument(
-        "-t", "--target", default="mlir", help=f"form of the result, default mlir: {', '.join(sorted(targets))}"
+        "-t",
+        "--target",
+        default="mlir",
+        help=f"form of the result, default mlir: {', '.join(targets)}"
+        + (f"; xDSL's, for modules lowered to dialects of its own: {theirs}" if theirs else ""),
     )
     _flag(group, "--print-op-generic", "--mlir-print-op-generic", help="print every operation in its generic form")
     _flag(group, "--print-no-properties", help="print properties as attributes, for old tools")
@@ -95,6 +122,7 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-p", "--passes", metavar="PASSES", help="comma-separated passes, with options in braces")
     group.add_argument("--pass-pipeline", metavar="PIPELINE", help="the same, also as builtin.module(...)")
     _flag(group, "--list-passes", help="list all passes and leave")
+    group.add_argument("--help-pass", metavar="NAME", help="say what a pass and its options do, and leave")
     _flag(group, "--fusion-remarks", help="say on stderr what fuse-ops and fuse-ops-hw do not fuse, and why")
     _flag(group, "--mlir-pass-statistics", help="say on stderr in one line what each fusing pass did, in numbers")
     group.add_argument(
@@ -105,8 +133,24 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
     )
     _flag(group, "--time-passes", "--mlir-timing", help="report on stderr how long each step took")
     _flag(group, "--print-between-passes", help="print the module between passes to stderr")
+    _flag(group, "--dump-pass-pipeline", help="print the pipeline with all options to stderr")
     _flag(group, "--mlir-print-ir-before-all", help="print the module before each pass to stderr")
     _flag(group, "--mlir-print-ir-after-all", help="print the module after each pass to stderr")
+    _flag(group, "--mlir-print-ir-after-change", help="print it after each pass that has changed it")
+    for when in ("before", "after"):
+        group.add_argument(
+            f"--mlir-print-ir-{when}",
+            type=lambda text: text.split(","),
+            action="extend",
+            default=[],
+            metavar="PASS,...",
+            help=f"print the module {when} these passes to stderr",
+        )
+    group.add_argument(
+        "--mlir-pass-pipeline-crash-reproducer",
+        metavar="FILE",
+        help="if a pass fails, write the module before all passes and the command that fails to this file",
+    )
 
 
 def _add_testing(parser: argparse.ArgumentParser) -> None:
@@ -114,6 +158,7 @@ def _add_testing(parser: argparse.ArgumentParser) -> None:
     _flag(group, "--demo", help="show what fusion does on a small program, and why one pair was not fused")
     _flag(group, "--verify-diagnostics", help="print errors of verifiers and passes as results, and exit with 0")
     _flag(group, "--parsing-diagnostics", help="print errors of the parser as results, and exit with 0")
+    _flag(group, "--shrink", help="exit with 0 if a pass raises ShrinkException, with 1 otherwise")
     _flag(group, "--debug", help="show the traceback of an error")
     group.add_argument("-v", "--version", action="store_true", help="print the versions of fuse-opt and xDSL")
 

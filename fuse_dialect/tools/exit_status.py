@@ -1,11 +1,11 @@
 """The outermost frame of every command-line tool: no exception leaves it, each becomes a message and an exit code."""
 
 import os
-import sys
 from collections.abc import Callable
 from traceback import format_exception
 
 from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.tools.streams import tell
 
 OK = 0
 DIAGNOSED = 1
@@ -30,20 +30,19 @@ def exit_status(tool: Callable[[], None], debug: bool = False) -> int:
         tool()
         return OK
     except FuseError as error:
-        _print_error(error, error, debug)
+        print_error(error, debug)
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else OK if error.code is None else USAGE
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        _silence_stdout()
         return BROKEN_PIPE
     except MemoryError as error:
-        _print_error(FuseError("out of memory"), error, debug)
+        print_error(FuseError("out of memory"), debug, error)
     except RecursionError as error:
-        _print_error(FuseError("input is nested too deeply"), error, debug)
+        print_error(FuseError("input is nested too deeply"), debug, error)
     except Exception as error:
-        _print_error(internal_error(error), error, debug)
+        print_error(internal_error(error), debug, error)
     return DIAGNOSED
 
 
@@ -59,15 +58,14 @@ def internal_error(error: Exception, where: str = "") -> FuseError:
     return FuseError(f"internal error{where}: {detail}", hint=REPORT_HINT)
 
 
-def _print_error(error: FuseError, cause: BaseException, debug: bool) -> None:
+def print_error(error: FuseError, debug: bool, cause: BaseException | None = None) -> None:
+    """Print an error to stderr.
+
+    Args:
+        error: What to say.
+        debug: Print the traceback too.
+        cause: Whose traceback, if not the error's own.
+    """
     if debug or os.environ.get(DEBUG_VARIABLE):
-        print("".join(format_exception(cause)), file=sys.stderr, end="")
-    print(error.diagnostic.format(), file=sys.stderr)
-
-
-def _silence_stdout() -> None:
-    """Let the interpreter flush stdout at exit without a second error."""
-    try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):
-        return
+        tell("".join(format_exception(cause or error)).rstrip("\n"))
+    tell(error.diagnostic.format())

@@ -6,7 +6,7 @@ from types import TracebackType
 
 from xdsl.dialects.builtin import UnregisteredOp
 from xdsl.ir import Attribute, Operation
-from xdsl.utils.exceptions import DiagnosticException
+from xdsl.utils.exceptions import DiagnosticException, ShrinkException
 
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.mlir.parse_error import sentence
@@ -44,7 +44,7 @@ def located_errors(source_map: SourceMap, where: str, note: str | None = None) -
         place = source_map.locate(op) if op is not None else source_map.file_alone()
         hint = getattr(error, "hint", None)
         raise FuseError(message, place, (*rest, *notes), hint if isinstance(hint, str) else None) from error
-    except (RecursionError, MemoryError):
+    except (RecursionError, MemoryError, ShrinkException):
         raise
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in _OWN_PACKAGES:

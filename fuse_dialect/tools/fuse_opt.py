@@ -4,6 +4,7 @@ import sys
 from collections.abc import Sequence
 
 from fuse_dialect.tools.exit_status import exit_status
+from fuse_dialect.tools.streams import write_stdout
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -22,12 +23,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(arguments: list[str], options: list[str]) -> None:
     if not {"-v", "--version", "-version"}.isdisjoint(options):
-        print(version_text())
+        from fuse_dialect.tools.version import version_text
+
+        write_stdout(version_text("fuse-opt"))
         return
     if "--demo" in options:
         from fuse_dialect.tools.demo import demo_text
 
-        print(demo_text(), end="")
+        write_stdout(demo_text())
         return
 
     from fuse_dialect.tools.collection import rare_collection
@@ -37,23 +40,15 @@ def _run(arguments: list[str], options: list[str]) -> None:
     if tool.args.list_passes:
         from fuse_dialect.tools.list_passes import pass_list
 
-        print(pass_list(tool.available_passes), end="")
+        write_stdout(pass_list(tool.available_passes))
+        return
+    if tool.args.help_pass is not None:
+        from fuse_dialect.tools.pass_help import pass_help
+
+        write_stdout(pass_help(tool.args.help_pass, tool.available_passes))
         return
     with rare_collection():
         tool.run()
-
-
-def version_text() -> str:
-    """Versions of the package and of xDSL, on one line."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    def version_of(package: str) -> str:
-        try:
-            return version(package)
-        except PackageNotFoundError:
-            return "(not installed)"
-
-    return f"fuse-opt {version_of('fuse_dialect')} on xDSL {version_of('xdsl')}"
 
 
 if __name__ == "__main__":

@@ -7,12 +7,13 @@ Exit codes: 0 ok, 1 a diagnosed error or a difference beyond the tolerances, 2 u
 import argparse
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation
 from fuse_dialect.tools.arguments import UsageParser
 from fuse_dialect.tools.exit_status import exit_status
+from fuse_dialect.tools.streams import write_stdout
+from fuse_dialect.tools.version import version_text
 
 if TYPE_CHECKING:
     from fuse_dialect.dialect.op import Array
@@ -24,8 +25,15 @@ MAX_PRINTED_ELEMENTS = 16
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the tool; returns the exit code."""
-    options = _parser().parse_args(args)
-    return exit_status(lambda: _run(options), options.debug)
+    arguments = list(sys.argv[1:] if args is None else args)
+    return exit_status(lambda: _run(arguments), debug="--debug" in arguments)
+
+
+def _run(arguments: list[str]) -> None:
+    if not {"-v", "--version"}.isdisjoint(arguments):
+        write_stdout(version_text("fuse-run"))
+        return
+    _run_module(_parser().parse_args(arguments))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -35,7 +43,10 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Without --outputs, a summary of the outputs is printed.",
         allow_abbrev=False,
     )
-    parser.add_argument("module", metavar="MODULE", help="a .mlir or .onnx file, or - for MLIR on standard input")
+    parser.add_argument("module", metavar="MODULE", help="a .mlir or .onnx file, or - for standard input")
+    parser.add_argument(
+        "-f", "--frontend", choices=["mlir", "onnx"], help="format of MODULE, if not by its extension (- is MLIR)"
+    )
     parser.add_argument("--entry", default="main", metavar="NAME", help="the function to run (default: %(default)s)")
     inputs = parser.add_mutually_exclusive_group()
     inputs.add_argument("--inputs", metavar="FILE", help="an .npz file: arrays by argument name, or arg0, arg1, ...")
@@ -53,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
         help="read operations of unknown dialects in their generic form; running them fails",
     )
     parser.add_argument("--debug", action="store_true", help="print the traceback of an error too")
-    parser.add_argument("-v", "--version", action="version", version=f"fuse-run {version('fuse_dialect')}")
+    parser.add_argument("-v", "--version", action="store_true", help="print the versions of fuse-run and xDSL")
     return parser
 
 
@@ -77,12 +88,12 @@ def _tolerance(text: str) -> float:
 _tolerance.__name__ = "number"
 
 
-def _run(options: argparse.Namespace) -> None:
+def _run_module(options: argparse.Namespace) -> None:
     from fuse_dialect.tools.array_files import write_arrays
     from fuse_dialect.tools.module_file import read_module
 
     allow_unregistered = options.allow_unregistered_dialect
-    file = read_module(options.module, allow_unregistered=allow_unregistered)
+    file = read_module(options.module, options.frontend, allow_unregistered=allow_unregistered)
     path = options.compare_with
     other = None if path is None else read_module(path, allow_unregistered=allow_unregistered)
     inputs = _inputs(file, options)
@@ -90,8 +101,7 @@ def _run(options: argparse.Namespace) -> None:
     if options.outputs is not None:
         write_arrays(options.outputs, {f"result{index}": array for index, array in enumerate(outputs)})
     elif other is None:
-        for index, array in enumerate(outputs):
-            print(f"result{index}: {_summary(array)}")
+        write_stdout("".join(f"result{index}: {_summary(array)}\n" for index, array in enumerate(outputs)))
     if other is not None:
         _compare(outputs, _outputs(other, inputs, options.entry), options)
 
@@ -140,7 +150,7 @@ def _compare(outputs: Sequence["Array"], references: Sequence["Array"], options:
     place = SourceLocation(options.compare_with)
     if len(outputs) != len(references):
         raise FuseError(f"expected {len(outputs)} outputs as from '{options.module}', got {len(references)}", place)
-    beyond = 0
+    beyond, lines = 0, list[str]()
     for index, (output, reference) in enumerate(zip(outputs, references, strict=True)):
         if (mismatch := layout_mismatch(output, reference)) is not None:
             raise FuseError(f"result{index} cannot be compared: {mismatch}", place)
@@ -150,12 +160,14 @@ def _compare(outputs: Sequence["Array"], references: Sequence["Array"], options:
             if found.is_within
             else f"{found.beyond} of {output.size} elements differ, worst at {list(found.worst)}"
         )
-        print(f"result{index}: max absolute error {found.absolute:.3g}, relative {found.relative:.3g}: {verdict}")
+        lines.append(
+            f"result{index}: max absolute error {found.absolute:.3g}, relative {found.relative:.3g}: {verdict}"
+        )
         if is_uniform(output):
-            print(f"note: all {output.size} elements of result{index} are {output.flat[0]}: this shows little")
+            lines.append(f"note: all {output.size} elements of result{index} are {output.flat[0]}: this shows little")
         beyond += not found.is_within
+    write_stdout("".join(f"{line}\n" for line in lines))
     if beyond:
-        sys.stdout.flush()
         text = f"{beyond} of {len(outputs)} outputs differ beyond atol {options.atol:g} and rtol {options.rtol:g}"
         raise FuseError(text, place)
 

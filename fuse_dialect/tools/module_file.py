@@ -23,15 +23,17 @@ class ModuleFile:
 
 def read_module(
     path: str,
+    frontend: str | None = None,
     *,
     dialects: Sequence[Dialect] = (),
     allow_unregistered: bool = False,
     allow_unsupported_onnx: bool = False,
 ) -> ModuleFile:
-    """The verified module in a file, or in the MLIR text on standard input when the path is `-`.
+    """The verified module in a file, or on standard input when the path is `-`.
 
     Args:
         path: The file.
+        frontend: Its format, `mlir` or `onnx`; by default that of its extension.
         dialects: Known besides those that xDSL and its plug-ins provide.
         allow_unregistered: Whether ops of unknown dialects are read, in their generic form.
         allow_unsupported_onnx: Whether ONNX operators that are not supported are kept as opaque ops.
@@ -39,13 +41,13 @@ def read_module(
     Raises:
         FuseError: The file cannot be read, is malformed, or holds an invalid module.
     """
-    (source,) = read_sources(path, None, split=False)
+    (source,) = read_sources(path, frontend, split=False)
     if source.frontend != "onnx":
         return module_of_text(source.data, source.name, dialects=dialects, allow_unregistered=allow_unregistered)
 
     from fuse_dialect.tools.onnx_source import read_onnx
 
-    module = read_onnx(source.name, allow_unsupported=allow_unsupported_onnx)
+    module = read_onnx(source, allow_unsupported=allow_unsupported_onnx)
     return _verified(ModuleFile(module, SourceMap(source.name, "")))
 
 

@@ -5,16 +5,17 @@ from importlib import import_module
 from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation
+from fuse_dialect.tools.source import Source
 
 _EXTRA = ("onnx", "onnx_ir", "ml_dtypes")
 """Modules that the `onnx` extra installs."""
 
 
-def read_onnx(path: str, *, allow_unsupported: bool) -> ModuleOp:
+def read_onnx(source: Source, *, allow_unsupported: bool) -> ModuleOp:
     """The module of an ONNX model.
 
     Args:
-        path: An `.onnx` file.
+        source: An `.onnx` file, or the bytes of one that came from stdin.
         allow_unsupported: Keep operators that are not supported as opaque operations.
 
     Raises:
@@ -22,15 +23,17 @@ def read_onnx(path: str, *, allow_unsupported: bool) -> ModuleOp:
     """
     try:
         reader = import_module("fuse_dialect.frontends.onnx.reader")
-        return reader.load_onnx_module(path, allow_unsupported=allow_unsupported)
+        if source.is_stdin:
+            return reader.read_onnx_module(source.data, source.name, allow_unsupported=allow_unsupported)
+        return reader.load_onnx_module(source.name, allow_unsupported=allow_unsupported)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _EXTRA:
             raise
         raise FuseError(
             "reading ONNX needs the 'onnx' extra",
-            SourceLocation(path),
+            SourceLocation(source.name),
             hint='pip install "fuse_dialect[onnx]"',
         ) from error
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise FuseError(f"cannot read the input: {reason}", SourceLocation(path)) from error
+        raise FuseError(f"cannot read the input: {reason}", SourceLocation(source.name)) from error

@@ -19,7 +19,7 @@ from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.targets.mlir import MLIRTarget
 from xdsl.utils.arg_spec import ArgSpec, parse_spec
-from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError
+from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError, ShrinkException
 from xdsl.utils.target import Target
 from xdsl.xdsl_opt_main import xDSLOptMain
 
@@ -28,14 +28,22 @@ from fuse_dialect.frontends.mlir.deep_stack import call_with_deep_stack
 from fuse_dialect.frontends.mlir.reader import context, read_mlir
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.targets.mlir import FuseMLIRTarget
-from fuse_dialect.tools.arguments import opt_argument_parser
+from fuse_dialect.tools.arguments import UsageParser, opt_argument_parser
+from fuse_dialect.tools.exit_status import DIAGNOSED, print_error
 from fuse_dialect.tools.failure import located_errors
+from fuse_dialect.tools.foreign_target import foreign_text
+from fuse_dialect.tools.ir_dumps import IRDumps, pipeline_text, write_reproducer
+from fuse_dialect.tools.option_hints import attached_to_one_dash, option_hint
 from fuse_dialect.tools.output_file import write_output
 from fuse_dialect.tools.pass_flags import split_pass_flags
 from fuse_dialect.tools.pipeline import build_passes
 from fuse_dialect.tools.source import SEPARATOR, Source, read_sources
+from fuse_dialect.tools.streams import tell, write_stdout
 from fuse_dialect.tools.verification import verify_module
+from fuse_dialect.universe import FUSE_UNIVERSE
 
+OWN_TARGETS = ("mlir", *FUSE_UNIVERSE.all_targets)
+"""Targets of this package."""
 _DESCRIPTION = "Run passes over a module, MLIR or ONNX; operator fusion is `--fuse-ops`."
 
 
@@ -73,11 +81,16 @@ class FuseOptMain(xDSLOptMain):
         self.register_all_frontends()
         self.register_all_passes()
         self.register_all_targets()
-        parser = opt_argument_parser(description, self.available_frontends, self.available_targets)
+        parser = opt_argument_parser(
+            description, self.available_frontends, OWN_TARGETS, sorted({*self.available_targets} - {*OWN_TARGETS})
+        )
         parser.pass_names = self.available_passes
         self.register_all_arguments(parser)
         arguments = sys.argv[1:] if args is None else args
         split = split_pass_flags(arguments, self.available_passes, parser.long_options)
+        parser.explain = lambda word: option_hint(word, split.rest, split.passes, self.available_passes)
+        if (word := attached_to_one_dash(split.rest, self.available_passes)) is not None:
+            parser.error(f"unrecognized arguments: {word}")
         self.args = parser.parse_args(split.rest)
         try:
             self.target_spec = parse_spec(self.args.target)
@@ -88,7 +101,19 @@ class FuseOptMain(xDSLOptMain):
             parser.error(f"argument -t/--target: unknown target '{self.target_spec.name}', expected one of {known}")
         self.ctx.allow_unregistered = self.args.allow_unregistered_dialect
         self.passes = build_passes(split.passes, self.available_passes)
+        self._check_dumps(parser)
+        self._dumps = IRDumps(self.args, self._text_of)
         self.setup_pipeline()
+
+    def _check_dumps(self, parser: UsageParser) -> None:
+        """Refuse names of passes that do not exist."""
+        for flag, names in (
+            ("--mlir-print-ir-before", self.args.mlir_print_ir_before),
+            ("--mlir-print-ir-after", self.args.mlir_print_ir_after),
+        ):
+            for name in names:
+                if name not in self.available_passes:
+                    parser.error(f"argument {flag}: unknown pass '{name}'")
 
     def register_all_dialects(self) -> None:
         """Make every dialect known that xDSL and its plug-ins provide."""
@@ -118,22 +143,48 @@ class FuseOptMain(xDSLOptMain):
         Raises:
             FuseError: The input, a pass or the output failed.
         """
+        if self.args.dump_pass_pipeline:
+            tell(f"Pass Manager with {len(self.passes)} passes:\n{pipeline_text(self.passes)}")
         sources = read_sources(self.args.input_file, self.args.frontend, split=self.args.split_input_file)
-        with self._verification():
-            try:
+        try:
+            with self._verification():
                 text = self.process(sources)
-            except RecursionError:
-                text = call_with_deep_stack(lambda: self.process(sources), sources[0].name)
+        except ShrinkException:
+            if not self.args.shrink:
+                raise FuseError("a pass says that the input can shrink", hint="--shrink is for that") from None
+            write_stdout("Success, can shrink\n")
+            return
         write_output(self.args.output_file, text)
+        if self.args.shrink:
+            # shrinkray and the like go by the exit code: not 0 says that there is nothing of interest any more.
+            write_stdout("Failure, can't shrink\n")
+            raise SystemExit(DIAGNOSED)
 
     def process(self, sources: Sequence[Source]) -> str:
-        """The results for all sources, in order."""
-        return SEPARATOR.join(self._process_or_diagnose(source) for source in sources)
+        """The results for all sources, in order.
+
+        Raises:
+            FuseError: The last source that failed; the errors of the others are on stderr.
+        """
+        results: list[str] = []
+        failed: FuseError | None = None
+        for source in sources:
+            try:
+                results.append(self._process_or_diagnose(source))
+            except FuseError as error:
+                if failed is not None:
+                    print_error(failed, self.args.debug)
+                failed = error
+        if failed is not None:
+            raise failed
+        return SEPARATOR.join(results)
 
     def process_one(self, source: Source) -> str:
         """The result for one source."""
         with self._timed("parse"):
             module, source_map = self.parse_source(source)
+            if self.args.print_debuginfo:
+                source_map.write_locations()
         self.run_passes(module, source_map)
         with self._timed("print"), located_errors(source_map, f" in target '{self.target_spec.name}'"):
             return self.output_resulting_program(module)
@@ -143,7 +194,7 @@ class FuseOptMain(xDSLOptMain):
         if source.frontend == "onnx":
             from fuse_dialect.tools.onnx_source import read_onnx
 
-            module = read_onnx(source.name, allow_unsupported=self.args.allow_unsupported_onnx)
+            module = read_onnx(source, allow_unsupported=self.args.allow_unsupported_onnx)
             return module, SourceMap(source.name, "")
         return read_mlir(
             source.data,
@@ -156,27 +207,45 @@ class FuseOptMain(xDSLOptMain):
     def run_passes(self, module: ModuleOp, source_map: SourceMap) -> None:
         """Run all passes, and verify the module before the first and after each."""
         self._verify(module, source_map, None)
-        for index, module_pass in enumerate(self.passes):
-            name = module_pass.name
-            if self.args.mlir_print_ir_before_all:
-                self._dump(f"Before {name}", module)
-            if self.args.fusion_remarks:
-                self._print_remarks(module, source_map, module_pass)
-            note = f"while running pass '{name}'"
-            statistics = self._statistics(module, source_map, module_pass)
-            with self._timed(name), located_errors(source_map, f" in pass '{name}'", note):
-                module_pass.apply(self.ctx, module)
-            if statistics is not None:
-                print(statistics(), file=sys.stderr)
-            self._verify(module, source_map, f"after pass '{name}'")
-            is_between = self.args.print_between_passes and index + 1 < len(self.passes)
-            if is_between or self.args.mlir_print_ir_after_all:
-                self._dump(f"After {name}", module)
+        with self._reproducer(module):
+            for index, module_pass in enumerate(self.passes):
+                self._run_pass(module_pass, module, source_map, is_last=index + 1 == len(self.passes))
+
+    def _run_pass(self, module_pass: ModulePass, module: ModuleOp, source_map: SourceMap, *, is_last: bool) -> None:
+        name = module_pass.name
+        self._dumps.before(name, module)
+        if self.args.fusion_remarks:
+            self._print_remarks(module, source_map, module_pass)
+        note = f"while running pass '{name}'"
+        statistics = self._statistics(module, source_map, module_pass)
+        with self._timed(name), located_errors(source_map, f" in pass '{name}'", note):
+            module_pass.apply(self.ctx, module)
+        if statistics is not None:
+            tell(statistics())
+        self._verify(module, source_map, f"after pass '{name}'")
+        self._dumps.after(name, module, is_last=is_last)
+
+    @contextmanager
+    def _reproducer(self, module: ModuleOp) -> Generator[None]:
+        """Write a file that reproduces the error of a pass, if that is asked for."""
+        path = self.args.mlir_pass_pipeline_crash_reproducer
+        if path is None:
+            yield
+            return
+        text = self._text_of(module)
+        try:
+            yield
+        except Exception:
+            flags = ["--allow-unregistered-dialect"] if self.args.allow_unregistered_dialect else []
+            write_reproducer(path, text, self.passes, flags)
+            raise
 
     def output_resulting_program(self, prog: ModuleOp) -> str:
         """The module as the target spells it."""
+        target, name = self._target(), self.target_spec.name
+        if name not in OWN_TARGETS:
+            return foreign_text(target, name, self.ctx, prog)
         output = StringIO()
-        target = self._target()
         target.emit(self.ctx, prog, output)
         return output.getvalue()
 
@@ -209,7 +278,7 @@ class FuseOptMain(xDSLOptMain):
             for remark in remarks_of(module_pass, module, self.ctx):
                 location = source_map.locate(remark.op)
                 note = (remark.explanation, *_name_note(remark.op, location))
-                print(Diagnostic(Severity.REMARK, remark.message, location, note).format(), file=sys.stderr)
+                tell(Diagnostic(Severity.REMARK, remark.message, location, note).format())
 
     def _statistics(self, module: ModuleOp, source_map: SourceMap, module_pass: ModulePass) -> Callable[[], str] | None:
         """What gives the statistics of the pass once it has run, or `None` if nobody asked or it does not fuse."""
@@ -221,16 +290,17 @@ class FuseOptMain(xDSLOptMain):
         with located_errors(source_map, f" in pass '{name}'", f"while running pass '{name}'"):
             return observe(module_pass, module, self.ctx, as_json=self.args.mlir_pass_statistics_display == "json")
 
-    def _dump(self, when: str, module: ModuleOp) -> None:
-        print(f"// -----// IR Dump {when} //----- //", file=sys.stderr)
-        self._mlir_target().emit(self.ctx, module, sys.stderr)
+    def _text_of(self, module: ModuleOp) -> str:
+        text = StringIO()
+        self._mlir_target().emit(self.ctx, module, text)
+        return text.getvalue()
 
     @contextmanager
     def _timed(self, step: str) -> Generator[None]:
         start = perf_counter()
         yield
         if self.args.time_passes:
-            print(f"{perf_counter() - start:10.4f} s  {step}", file=sys.stderr)
+            tell(f"{perf_counter() - start:10.4f} s  {step}")
 
     @contextmanager
     def _verification(self) -> Generator[None]:
@@ -248,7 +318,10 @@ class FuseOptMain(xDSLOptMain):
     def _process_or_diagnose(self, source: Source) -> str:
         """The result for a source, or the text of the error that a test expects."""
         try:
-            return self.process_one(source)
+            try:
+                return self.process_one(source)
+            except RecursionError:
+                return call_with_deep_stack(lambda: self.process_one(source), source.name)
         except FuseError as error:
             return self._expected_error(error, source)
 

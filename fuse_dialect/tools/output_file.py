@@ -2,12 +2,11 @@
 
 import os
 import stat
-import sys
 from collections.abc import Callable
-from io import TextIOWrapper
 from typing import BinaryIO
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation
+from fuse_dialect.tools.streams import write_stdout
 
 
 def write_output(path: str | None, text: str) -> None:
@@ -19,14 +18,11 @@ def write_output(path: str | None, text: str) -> None:
         FuseError: The file cannot be written.
     """
     if path is None or path == "-":
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        write_stdout(text)
         return
 
     def write(stream: BinaryIO) -> None:
-        encoder = TextIOWrapper(stream, encoding="utf-8", newline="\n")
-        encoder.write(text)
-        encoder.detach()
+        stream.write(text.encode("utf-8", "backslashreplace"))
 
     write_file(path, write)
 

@@ -13,6 +13,8 @@ from fuse_dialect.diagnostics import FuseError
 _PIPELINE_FLAGS = ("-p", "--passes", "--pass-pipeline")
 _MODULE_ANCHOR = re.compile(r"\s*(?:builtin\.module|any)\s*\((.*)\)\s*", re.DOTALL)
 _NESTED_ANCHOR = re.compile(r"\s*([\w.]+)\s*\(")
+_BRACED_FLAG = re.compile(r"--([\w-]+)\{(.*?)\}?", re.DOTALL)
+"""A pass spelled half as a flag and half as in a pipeline: `--fuse-ops{max-depth=8}`."""
 _LONE_OPTION = re.compile(r"[a-z][a-z-]*=\w*")
 """An argument that looks like `max-depth=8`."""
 _BARE_PATH = re.compile(r"(?<==)(?![-+]?[\d.]+(?:[eE][-+]?\d+)?(?:[\s,}]|$))[\w./~\\:@+-]*[./~\\][\w./~\\:@+-]*")
@@ -41,7 +43,7 @@ def split_pass_flags(
         long_options: Options such as `--print-op-generic`, which may also be spelled with one dash, as in LLVM's tools.
 
     Raises:
-        FuseError: A pipeline is malformed, or lacks.
+        FuseError: A pipeline is malformed, `-p` has none, or options are not written behind a pass as they must be.
     """
     passes: list[str] = []
     rest: list[str] = []
@@ -52,6 +54,9 @@ def split_pass_flags(
             rest.extend((argument, *reversed(pending)))
             break
         argument = _two_dashes(argument, pass_names, long_options)
+        if (braced := _BRACED_FLAG.fullmatch(argument)) is not None and braced[1] in pass_names:
+            hint = f'write --{braced[1]}="{braced[2]}", or -p "{braced[1]}{{{braced[2]}}}"'
+            raise FuseError(f"braces belong into a pipeline: '{argument}'", hint=hint)
         flag, equals, value = argument.partition("=")
         if flag in _PIPELINE_FLAGS:
             if not equals and not pending:
@@ -89,11 +94,13 @@ def split_pipeline(pipeline: str) -> list[str]:
     """The passes of a comma-separated pipeline; a `builtin.module(...)` around it is taken off.
 
     Raises:
-        FuseError: A bracket or quote stays open, or the pipeline is nested.
+        FuseError: A bracket or quote stays open, the pipeline is nested, or there is nothing between two commas.
     """
     if (wrapped := _MODULE_ANCHOR.fullmatch(pipeline)) is not None:
         return split_pipeline(wrapped[1])
     passes: list[str] = []
+    if not pipeline.strip():
+        return passes
     for element in _split_at_commas(pipeline):
         if (anchor := _NESTED_ANCHOR.match(element)) is not None:
             raise FuseError(
@@ -106,6 +113,8 @@ def split_pipeline(pipeline: str) -> list[str]:
             passes.append(f"{name.strip()}{{{options}}}" if options else name.strip())
         elif name or brace:
             passes.append(element.strip())
+        else:
+            raise FuseError(f"the pass pipeline '{pipeline}' has a comma without a pass before or after it")
     return passes
 
 

@@ -80,6 +80,8 @@ _OPTION_WITHOUT_VALUE = re.compile(r"[{ ]([\w-]+)=(?=[ }]|$)")
 def _parse(spelling: str) -> ArgSpec:
     if lacking := _OPTION_WITHOUT_VALUE.search(spelling):
         raise FuseError(f"cannot read pass '{spelling}': option '{lacking[1]}' has no value", hint=_SYNTAX_HINT)
+    if twice := _given_twice(spelling):
+        raise FuseError(f"cannot read pass '{spelling}': option '{twice}' is given twice")
     try:
         return parse_spec(spelling)
     except ArgSpecParseError as error:
@@ -88,6 +90,19 @@ def _parse(spelling: str) -> ArgSpec:
         expected = next((line for line in reversed(lines) if line and set(line) != {"^"}), "syntax error")
         message = expected[:1].lower() + expected[1:]
         raise FuseError(f"cannot read pass '{spelling}': {message}", hint=_SYNTAX_HINT) from error
+
+
+def _given_twice(spelling: str) -> str | None:
+    """The first option that a pass has twice; xDSL would take the last one without a word."""
+    # What stands in quotes is a value, and its words are no options.
+    options = re.sub(r'"[^"]*"', "", spelling).partition("{")[2].rstrip("} ")
+    seen: set[str] = set()
+    for word in options.split():
+        name = word.partition("=")[0]
+        if option_name(name) in seen:
+            return name
+        seen.add(option_name(name))
+    return None
 
 
 _SYNTAX_HINT = "options are written name{option=value other-option=a,b}, other values in double quotes"

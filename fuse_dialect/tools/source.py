@@ -22,9 +22,11 @@ class Source:
     frontend: str
     """Format: `mlir` or `onnx`."""
     data: bytes
-    """The text; empty for a format that is read from its path."""
+    """The content; empty for a format that is read from its path."""
     line_offset: int = 0
     """Lines that stand before this part in the file."""
+    is_stdin: bool = False
+    """Whether the name is none of a file."""
 
 
 def read_sources(path: str | None, frontend: str | None, *, split: bool) -> list[Source]:
@@ -43,17 +45,16 @@ def read_sources(path: str | None, frontend: str | None, *, split: bool) -> list
     if frontend is None:
         frontend = "onnx" if os.path.splitext(name)[1].lower() == ".onnx" else "mlir"
     if frontend == "onnx":
-        if is_stdin:
-            raise FuseError("reading ONNX needs a file, not stdin")
         if split:
             raise FuseError("an ONNX model cannot be split", SourceLocation(name))
-        return [Source(name, frontend, b"")]
+        if not is_stdin:
+            return [Source(name, frontend, b"")]
     try:
         data = _read_stdin() if is_stdin else _read_file(name)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise FuseError(f"cannot read the input: {reason.lower()}", SourceLocation(name)) from error
-    return list(_parts(name, data)) if split else [Source(name, frontend, data)]
+    return list(_parts(name, data)) if split else [Source(name, frontend, data, is_stdin=is_stdin)]
 
 
 def _read_stdin() -> bytes:

@@ -3,13 +3,15 @@
 For every function that is not primitive itself, and for every block in it, also those of ops that are no operators:
 
 1. build the forward graph of the block (`analysis/block_graph.py`);
-2. find the immediate post-dominators, and merge nodes into groups by rule (`fusion/partition.py`);
+2. group its nodes by a strategy (`fusion/strategy.py`); TVM's merges them by rule (`fusion/partition.py`);
 3. outline the groups (`transforms/outlining/outline.py`).
 
 Source: TVM `FuseOps`, src/relay/transforms/fuse_ops.cc (v0.18).
 """
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Self
 
 from xdsl.context import Context
 from xdsl.dialects import func
@@ -20,7 +22,10 @@ from xdsl.utils.exceptions import PassFailedException
 
 from fuse_dialect.analysis.block_graph import BlockGraph, build_graph
 from fuse_dialect.analysis.fusible_blocks import functions_to_fuse, fusible_blocks
-from fuse_dialect.fusion.partition import FusionPlan, partition
+from fuse_dialect.fusion.plan import FusionPlan
+from fuse_dialect.fusion.rules import RuleTable
+from fuse_dialect.fusion.strategy import FusionOptions, Strategy, find_strategy
+from fuse_dialect.fusion.tvm_rules import TVM_RULES
 from fuse_dialect.transforms.outlining.group import groups_of
 from fuse_dialect.transforms.outlining.outline import outline
 from fuse_dialect.transforms.outlining.primitives import Primitives
@@ -50,6 +55,23 @@ class FuseOpsPass(ModulePass):
     """Copy constants into the primitives that use them, instead of passing them as arguments."""
     dedup: bool = True
     """Let groups of the same structure share one primitive."""
+    strategy: str = "tvm"
+    """How groups are found: `tvm`, or `separate`, which leaves every operator alone."""
+
+    rules: RuleTable = field(default=TVM_RULES, init=False)
+    """What may fuse into what; Python code alone can set it, with `using` or in a subclass."""
+    own_strategy: Strategy | None = field(default=None, init=False)
+    """A strategy from outside the package, in place of the one that is named; see `rules`."""
+
+    def using(self, *, rules: RuleTable | None = None, strategy: Strategy | None = None) -> Self:
+        """The same pass with other rules, or with a strategy from outside the package."""
+        other = copy(self)
+        # Frozen: the copy is nobody else's yet.
+        if rules is not None:
+            object.__setattr__(other, "rules", rules)
+        if strategy is not None:
+            object.__setattr__(other, "own_strategy", strategy)
+        return other
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Fuse the operators of all functions of the module."""
@@ -71,7 +93,7 @@ class FuseOpsPass(ModulePass):
         groups = [
             group
             for fusion in fusions
-            for group in groups_of(fusion.block_graph, fusion.plan, link_params=self.link_params)
+            for group in groups_of(fusion.block_graph, fusion.plan.root_of, link_params=self.link_params)
         ]
         outline(function, groups, primitives)
 
@@ -80,15 +102,14 @@ class FuseOpsPass(ModulePass):
 
         Raises:
             PassFailedException: The block is not in SSA order, or an option has no meaning.
+            FuseError: There is no such strategy.
         """
         for name, value in (("opt-level", self.opt_level), ("max-function-args", self.max_function_args)):
             if value < 0:
                 raise PassFailedException(f"option '{name}' expects 0 or more, got {value}")
         block_graph = build_graph(block, with_values=self.max_function_args > 0, embeds_constants=self.link_params)
-        plan = partition(
-            block_graph.graph,
-            opt_level=self.opt_level,
-            max_depth=self.max_depth if self.max_depth > 0 else None,
-            max_function_args=self.max_function_args,
-        )
+        options = FusionOptions(self.max_depth if self.max_depth > 0 else None, self.max_function_args, self.rules)
+        name = self.strategy if self.opt_level > 0 else "separate"
+        strategy = find_strategy(name) if self.own_strategy is None or self.opt_level == 0 else self.own_strategy
+        plan = strategy(block_graph.graph, options)
         return BlockFusion(block_graph, plan)

@@ -5,6 +5,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -269,10 +270,29 @@ def test_unsupported_operators_are_imported_as_opaque_ops_when_allowed():
     assert "-> tensor<3xf32>" in text
 
 
-def test_unsupported_operator_without_a_known_result_type_is_refused_even_when_allowed():
-    node = helper.make_node("Foo", ["x"], ["y"], domain="my.domain")
-    model = _model([node], [_value("x", [2])], [_value("y", None)], extra_opsets=[helper.make_opsetid("my.domain", 1)])
-    assert "type of its result 'y' is not known" in _error(model, allow_unsupported=True).message
+def _with_a_custom_operator(*value_info: onnx.ValueInfoProto) -> onnx.ModelProto:
+    """`Relu(Foo(x))`, where nothing but `value_info` says what `Foo` gives."""
+    nodes = [
+        helper.make_node("Foo", ["x"], ["y", "unread"], domain="my.domain", name="foo"),
+        helper.make_node("Relu", ["y"], ["z"]),
+    ]
+    opsets = [helper.make_opsetid("my.domain", 1)]
+    model = _model(nodes, [_value("x", [2])], [_value("z", None)], extra_opsets=opsets)
+    model.graph.value_info.extend(value_info)
+    return model
+
+
+def test_unsupported_operator_without_a_known_result_type_says_what_to_add():
+    error = _error(_with_a_custom_operator(), allow_unsupported=True)
+    assert error.message == "the model does not say the types of 1 result of operators that are not supported"
+    assert error.notes == ("result 'y' of 'Foo' node 'foo'",)
+    assert error.hint is not None
+    # What the hint says is Python, and helps.
+    statement = error.hint.partition("model.graph.value_info.append(")[2].partition("), with")[0]
+    module = import_model(_with_a_custom_operator(eval(statement, {"onnx": onnx})), allow_unsupported=True)
+    module.verify()
+    assert '"onnx.my.domain.Foo"(%x) : (tensor<2xf32>) -> (tensor<?x3xf32>, none)' in str(module)
+    assert "fuse.relu" in str(module)
 
 
 def _conditional(condition, inputs):

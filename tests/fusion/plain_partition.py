@@ -2,10 +2,12 @@
 
 It follows the description of `GraphPartitioner` (TVM v0.18): post-dominators by climbing, a search of all paths for
 each source, stale sizes, and three phases that are spelled out with conditions instead of the table of rules.
+`PlainTablePartitioner` takes other rules, as plain data.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from fuse_dialect.fusion.forward_graph import ForwardGraph
 from fuse_dialect.pattern_kind import PatternKind as Kind
@@ -71,6 +73,8 @@ def nodes_between(graph: ForwardGraph, source: int, sink: int) -> Iterator[int]:
 class PlainPartitioner:
     """TVM's greedy loop over phases and nodes."""
 
+    phases: Sequence[int] = (0, 1, 2)
+
     def __init__(self, graph: ForwardGraph, max_depth: int | None):
         self.graph = graph
         self.max_depth = max_depth
@@ -82,7 +86,7 @@ class PlainPartitioner:
 
     def run(self) -> list[PlainGroup]:
         """Group object of each node after all phases."""
-        for phase in range(3):
+        for phase in self.phases:
             for node in range(len(self.graph)):
                 sink = self.ipdom[node]
                 if self.groups[node].kind is not Kind.OPAQUE and sink is not None and not self.is_too_deep(node, sink):
@@ -132,3 +136,41 @@ class PlainPartitioner:
             assert parent.anchor is None
             parent.anchor = child.anchor
             parent.kind = max(parent.kind, child.kind)
+
+
+class PlainRule(NamedTuple):
+    """A way to fuse, in the words of TVM's loop."""
+
+    phase: int
+    sources: frozenset[Kind]
+    edges: frozenset[Kind]
+    on_path: Kind
+    sinks: frozenset[Kind]
+    into_tuple: bool
+
+
+class PlainTablePartitioner(PlainPartitioner):
+    """The same loop with rules from outside, which may also fuse reductions: a group that holds one is a reduction."""
+
+    def __init__(self, graph: ForwardGraph, max_depth: int | None, rules: Sequence[PlainRule]):
+        super().__init__(graph, max_depth)
+        self.rules = rules
+        self.phases = sorted({rule.phase for rule in rules})
+
+    def visit(self, phase: int, node: int, sink: int) -> None:
+        """Fuse `node` into `sink` if a rule of the phase says so."""
+        group, sink_group = self.groups[node], self.groups[sink]
+        if group.root() is sink_group.root():
+            return
+        into_tuple = sink_group.kind is Kind.TUPLE
+        for rule in self.rules:
+            if (rule.phase, rule.into_tuple) == (phase, into_tuple) and group.kind in rule.sources:
+                if self.edge_kind[node] in rule.edges:
+                    self.fuse_if(node, sink, rule.on_path.__ge__, rule.sinks.__contains__)
+                return
+
+    def merge(self, child: PlainGroup, parent: PlainGroup) -> None:
+        """Make the group `child` part of `parent`; an anchor and a reduction raise the kind."""
+        if child is not parent and child.anchor is None and child.kind is Kind.COMM_REDUCE:
+            parent.kind = max(parent.kind, child.kind)
+        super().merge(child, parent)

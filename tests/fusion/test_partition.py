@@ -6,12 +6,14 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain_partition import PlainPartitioner
+from plain_partition import PlainPartitioner, nodes_between
 from random_graphs import random_graph
 
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.fusion.forward_graph import ForwardGraph
-from fuse_dialect.fusion.partition import FusionPlan, partition
+from fuse_dialect.fusion.group_forest import GroupForest
+from fuse_dialect.fusion.partition import partition
+from fuse_dialect.fusion.plan import FusionPlan
 from fuse_dialect.pattern_kind import PatternKind as Kind
 
 MORE_GRAPHS = int(os.environ.get("FUSE_FUZZ_GRAPHS", "1000"))
@@ -237,7 +239,7 @@ def test_fields_join_a_tuple_that_has_joined_a_concatenation():
     )
     plan = partition(graph)
     assert plan.root_of == [3, 3, 3, 3]
-    assert [decision.rule for decision in plan.decisions] == [
+    assert [decision.rule and decision.rule.name for decision in plan.decisions] == [
         "injective-into-tuple",
         "injective-into-tuple",
         "injective-into-consumer",
@@ -256,3 +258,44 @@ def test_a_long_path_needs_no_recursion():
     skips = [(node, size - 1 - node, Kind.ELEMWISE) for node in range(size // 2 - 1)]
     plan = partition(graph_of([Kind.ELEMWISE] * size, *edges, *skips), max_depth=None)
     assert set(plan.root_of) == {size - 1}
+
+
+class SmallGroups:
+    """A limit from outside the package: at most `limit` nodes in a group that a merge forms, counted as they are."""
+
+    reason = Reason.MAX_DEPTH
+
+    def __init__(self, graph: ForwardGraph, groups: GroupForest, limit: int):
+        self.limit = limit
+        self.graph = graph
+        self.groups = groups
+
+    def exceeded_by(self, source: int, sink: int, sink_root: int) -> int | None:
+        between = {self.groups.find(node) for node in nodes_between(self.graph, source, sink)}
+        count = sum(self.groups.size[root] for root in {source, *between, sink_root})
+        return count if count > self.limit else None
+
+
+@given(graphs, st.integers(1, 6), st.sampled_from((0, 4)))
+def test_another_limit_is_asked_about_every_merge(graph: ForwardGraph, limit: int, max_args: int):
+    plan = partition(
+        graph,
+        max_function_args=max_args,
+        limits=[lambda graph, tree, groups: SmallGroups(graph, groups, limit)],
+    )
+    assert all(group.num_nodes <= limit for group in plan.groups)
+    if max_args:
+        merged = [group for group in plan.groups if group.num_nodes > 1]
+        assert all(arguments_of(graph, group.members, group.root) <= max_args for group in merged)
+    blamed = [decision for decision in plan.decisions if decision.limit == limit and decision.counted is not None]
+    if plan != partition(graph, max_function_args=max_args):
+        assert blamed
+
+
+@given(graphs)
+def test_limits_are_asked_in_their_order(graph: ForwardGraph):
+    plan = partition(
+        graph, max_depth=1, max_function_args=1, limits=[lambda graph, tree, groups: SmallGroups(graph, groups, 1)]
+    )
+    counted = [decision for decision in plan.decisions if decision.limit is not None]
+    assert all((decision.reason, decision.limit) == (Reason.MAX_DEPTH, 1) for decision in counted)

@@ -2,15 +2,24 @@
 
 import io
 import os
+import shlex
 import sys
+from argparse import ArgumentParser
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import ShrinkException
+from xdsl.xdsl_opt_main import xDSLOptMain
 
 from fuse_dialect.tools import fuse_opt, onnx_source
+from fuse_dialect.tools.arguments import opt_argument_parser
 from fuse_dialect.tools.fuse_opt import main
+from fuse_dialect.tools.opt_main import FuseOptMain
 
 VALID = "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n  return %x : tensor<4xf32>\n}\n"
 INVALID = 'func.func @f(%x: f32) {\n  %y = "arith.addf"(%x) : (f32) -> f32\n  return\n}\n'
@@ -175,9 +184,15 @@ def test_onnx_extra_is_named_when_it_is_missing(monkeypatch: pytest.MonkeyPatch,
     )
 
 
-def test_onnx_cannot_come_from_stdin(capsys: pytest.CaptureFixture[str]):
-    assert main(["-f", "onnx"]) == 1
-    assert "needs a file" in capsys.readouterr().err
+def test_onnx_comes_from_stdin(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    pytest.importorskip("onnx_ir")
+    model = (Path(__file__).resolve().parents[2] / "docs" / "examples" / "tiny_cnn.onnx").read_bytes()
+    for text, status in ((model, 0), (b"no model", 1)):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+        assert main(["-f", "onnx", "-"]) == status
+    captured = capsys.readouterr()
+    assert "fuse.conv2d" in captured.out
+    assert captured.err == "<stdin>: error: the file is not an ONNX model\n"
 
 
 @pytest.mark.parametrize(
@@ -219,3 +234,104 @@ def test_same_resource_keys_for_the_same_text(write: Write, capsys: pytest.Captu
     out = capsys.readouterr().out
     assert out[: len(out) // 2] == out[len(out) // 2 :]
     assert 'blob: "0x08"' in out
+
+
+def test_every_part_of_a_split_input_is_processed(write: Write, capsys: pytest.CaptureFixture[str]):
+    text = f"{INVALID}// -----\n{VALID}// -----\n%0 = arith.constant 1 :\n// -----\n{INVALID}"
+    assert main([write(text), "--split-input-file"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    errors = [line.partition("x.mlir:")[2] for line in captured.err.splitlines() if ": error: " in line]
+    assert [place.split(":")[0] for place in errors] == ["2", "11", "13"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        ("--fuse-ops{max-depth=3} IN", 'write --fuse-ops="max-depth=3", or -p "fuse-ops{max-depth=3}"'),
+        ("--fuse-ops --max-depth=3 IN", 'write --fuse-ops="max-depth=3"'),
+        ("IN --dedup=false", 'write --fuse-ops="dedup=false"'),
+        ("--fuse-ops --opt-level 0 IN", 'write --fuse-ops="opt-level=0"'),
+        ("IN --opt-level 0", 'write --fuse-ops="opt-level=0"'),
+        ("--fuse-ops-hw --template npu.mlir IN", 'write --fuse-ops-hw="template=npu.mlir"'),
+        ("--fuse-ops IN --max-dept=3", 'write --fuse-ops="max-depth=3"'),
+        ("--fuse-ops IN -opt-level=0", 'write --fuse-ops="opt-level=0"'),
+    ],
+)
+def test_option_of_a_pass_that_stands_alone_is_explained(
+    arguments: str, hint: str, write: Write, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(Path(write(VALID)).parent)
+    assert main(arguments.replace("IN", "x.mlir").split()) in (1, 2)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.endswith(f"\nhint: {hint}\n")
+    assert os.listdir() == ["x.mlir"]
+
+
+@pytest.mark.parametrize("options", ["max-depth=3 max-depth=4", "max-depth=3 max_depth=3", 'skip="a" skip="b c"'])
+def test_option_given_twice_is_an_error(options: str, write: Write, capsys: pytest.CaptureFixture[str]):
+    assert main([write(VALID), f"--fuse-ops={options}"]) == 1
+    assert "is given twice" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("target", ["arm-asm", "csl", "mps", "riscv-asm", "wat", "wgsl", "x86-asm"])
+def test_target_for_other_dialects_fails_cleanly(target: str, write: Write, capsys: pytest.CaptureFixture[str]):
+    assert main([write(VALID), "-t", target]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.splitlines()[0].endswith(f"error: target '{target}' cannot write this module")
+
+
+def test_every_option_of_xdsl_opt_is_there():
+    theirs = ArgumentParser()
+    tool = object.__new__(xDSLOptMain)
+    tool.available_frontends, tool.available_passes, tool.available_targets = {}, {}, {}
+    tool.register_all_arguments(theirs)
+    options = {option for option in theirs._option_string_actions if option.startswith("--")}
+    assert options <= opt_argument_parser("", ["mlir"], ["mlir"]).long_options
+
+
+class Shrink(ModulePass):
+    name = "shrink-it"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        raise ShrinkException
+
+
+@pytest.mark.parametrize(
+    ("passes", "status", "text"), [(["--shrink-it"], 0, "Success, can shrink"), ([], 1, "Failure, can't shrink")]
+)
+def test_shrink_says_whether_a_pass_asks_for_less(
+    passes: list[str],
+    status: int,
+    text: str,
+    write: Write,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    def register(tool: FuseOptMain) -> None:
+        tool.available_passes["shrink-it"] = lambda: Shrink
+
+    monkeypatch.setattr(FuseOptMain, "register_all_passes", register)
+    assert main([write(VALID), "--shrink", *passes]) == status
+    assert text in capsys.readouterr().out
+
+
+def test_reproducer_fails_again(write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    reproducer = str(tmp_path / "again.mlir")
+    flags = [f"--mlir-pass-pipeline-crash-reproducer={reproducer}", "--cse"]
+    assert main([write(VALID), *flags, "--insert-hardware", "--fuse-ops-hw=template=missing.mlir"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    comment = Path(reproducer).read_text().splitlines()[0]
+    tool, *arguments = shlex.split(comment.removeprefix("// "))
+    assert tool == "fuse-opt"
+    assert main(arguments) == 1
+    assert captured.err.endswith(capsys.readouterr().err)
+
+
+def test_reproducer_is_not_written_without_an_error(write: Write, tmp_path: Path):
+    reproducer = tmp_path / "again.mlir"
+    assert main([write(VALID), f"--mlir-pass-pipeline-crash-reproducer={reproducer}", "--cse", "-o", os.devnull]) == 0
+    assert not reproducer.exists()

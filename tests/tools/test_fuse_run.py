@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import sys
 import zipfile
 from collections.abc import Callable
@@ -123,6 +124,14 @@ def test_mlir_is_read_from_stdin(folder: Folder, monkeypatch: pytest.MonkeyPatch
     assert folder.run("-", "--random-inputs", "0").code == 0
 
 
+def test_onnx_is_read_from_stdin(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("onnx_ir")
+    path = Path(__file__).resolve().parents[2] / "docs" / "examples" / "tiny_cnn.onnx"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
+    result = folder.run("-f", "onnx", "-", "--random-inputs", "0", "--compare-with", str(path))
+    assert (result.code, result.err) == (0, "")
+
+
 def test_onnx_is_read_by_its_extension(folder: Folder) -> None:
     onnx = pytest.importorskip("onnx")
     helper = onnx.helper
@@ -159,6 +168,11 @@ def test_constants_without_elements_are_diagnosed(folder: Folder, key: str, blob
     result = folder.run(folder.file("m.mlir", RESOURCE % (key, blob)))
     assert result.code == 1
     assert result.err.startswith("m.mlir:2:8: error: 'arith.constant' op expects ")
+    assert ("--mlir-elide-elementsattrs-if-larger" in result.err) == (key == "__elided__")
+
+
+def test_version_names_both_packages(folder: Folder) -> None:
+    assert re.fullmatch(r"fuse-run \S+ on xDSL 0\.74\S*\n", folder.run("-v").out)
 
 
 def test_compare_prints_the_errors(folder: Folder, module: str) -> None:

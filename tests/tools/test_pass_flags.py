@@ -48,7 +48,10 @@ def test_pipeline_is_split_at_outer_commas(pipeline: str, passes: list[str]):
     assert split_pipeline(pipeline) == passes
 
 
-@pytest.mark.parametrize("pipeline", ["cse{", 'p{s="', "builtin.module(cse", "func.func(cse)"])
+@pytest.mark.parametrize(
+    "pipeline",
+    ["cse{", 'p{s="', "builtin.module(cse", "func.func(cse)", "cse,,dce", ",cse", "cse,", ",", "builtin.module(cse,)"],
+)
 def test_malformed_pipeline_is_diagnosed(pipeline: str):
     with pytest.raises(FuseError):
         split_pipeline(pipeline)

@@ -1,11 +1,18 @@
 """The pages of `docs/reference/` say what the code says."""
 
+import re
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from fuse_dialect.dialect.ops.reduction import VarianceOp
+from fuse_dialect.tools.field_docs import field_docs
+from fuse_dialect.tools.pass_help import pass_help
+from fuse_dialect.tools.pipeline import option_fields
+from fuse_dialect.universe import FUSE_UNIVERSE
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -49,8 +56,13 @@ def test_facets_may_run_over_several_lines(generator: ModuleType):
     assert facets[0] == "Shapes: any, unchanged."
 
 
-def test_field_docs_include_those_of_base_classes(generator: ModuleType):
-    from fuse_dialect.dialect.ops.reduction import VarianceOp
+def test_field_docs_include_those_of_base_classes():
+    assert {"axes", "keepdims", "unbiased"} <= field_docs(VarianceOp).keys()
 
-    docs = generator._field_docs(VarianceOp)
-    assert {"axes", "keepdims", "unbiased"} <= docs.keys()
+
+def test_help_of_every_pass_explains_every_option():
+    for name in FUSE_UNIVERSE.all_passes:
+        lines = pass_help(name, FUSE_UNIVERSE.all_passes).splitlines()
+        spelled = [index for index, line in enumerate(lines) if re.match(r"  [\w-]+=\S*  \(", line)]
+        assert len(spelled) == len(option_fields(FUSE_UNIVERSE.all_passes[name]()))
+        assert all(lines[index + 1].startswith("      ") for index in spelled)

@@ -1,6 +1,7 @@
 """`fuse-ops` as a whole: what holds for every program."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from own_strategies import OWN_STRATEGIES
 from random_programs import SHAPE, random_programs
+from random_rules import random_rules
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
@@ -18,15 +21,18 @@ from fuse_dialect.diagnostics import Reason
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir
-from fuse_dialect.fusion.rules import FUSION_RULES, FusionRule
+from fuse_dialect.fusion.rules import PATH_LIMIT, FusionRule, RuleTable
+from fuse_dialect.fusion.tvm_rules import TVM_RULES
 from fuse_dialect.interpreters.numpy import run_module
+from fuse_dialect.pattern_kind import PatternKind
+from fuse_dialect.tools.pipeline import option_fields, option_name
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 
 FILECHECK = Path(__file__).parents[1] / "filecheck" / "transforms" / "fuse-ops"
 TUPLE_OPS = (TupleOp, GetTupleElementOp)
 
 
-@pytest.mark.parametrize("rule", FUSION_RULES, ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", TVM_RULES.rows, ids=lambda rule: rule.name)
 @pytest.mark.parametrize("verdict", ["", "-refused"])
 def test_every_rule_has_its_filecheck_files(rule: FusionRule, verdict: str) -> None:
     text = (FILECHECK / f"{rule.name}{verdict}.mlir").read_text()
@@ -98,6 +104,76 @@ def test_random_programs_mean_the_same_after_fusion(program: ModuleOp, **options
     assert all("primitive" in primitive.attributes for primitive in primitives)
     assert not any(isinstance(op, FuseOp) and not isinstance(op, TUPLE_OPS) for op in main.body.block.ops)
     check_argument_limit(primitives, options["max_function_args"])
+
+
+@pytest.mark.parametrize("name", [*OWN_STRATEGIES, "separate"])
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(program=random_programs(), link_params=st.booleans())
+def test_random_programs_mean_the_same_after_any_strategy(name: str, program: ModuleOp, link_params: bool) -> None:
+    fuse_ops = FuseOpsPass(link_params=link_params)
+    fuse_ops = (
+        fuse_ops.using(strategy=OWN_STRATEGIES[name]) if name in OWN_STRATEGIES else replace(fuse_ops, strategy=name)
+    )
+    assert_same_meaning(program, fuse_ops)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(program=random_programs(), table=st.builds(random_rules, st.randoms(use_true_random=False)))
+def test_random_programs_mean_the_same_after_any_rules(program: ModuleOp, table: RuleTable) -> None:
+    assert_same_meaning(program, FuseOpsPass().using(rules=table))
+
+
+def assert_same_meaning(program: ModuleOp, fuse_ops: FuseOpsPass) -> None:
+    inputs = [np.random.default_rng(0).standard_normal(SHAPE).astype(np.float32) for _ in range(2)]
+    before = run_module(program, inputs)
+    fuse_ops.apply(Context(), program)
+    program.verify()
+    for one, other in zip(before, run_module(program, inputs), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+LOG_OF_SUM = """
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4x1xf32> {
+  %exp = fuse.exp %x : tensor<4x8xf32>
+  %sum = fuse.sum %exp, axes = [1], keepdims = true : (tensor<4x8xf32>) -> tensor<4x1xf32>
+  %log = fuse.log %sum : tensor<4x1xf32>
+  func.return %log : tensor<4x1xf32>
+}
+"""
+
+
+def kernels(fuse_ops: FuseOpsPass) -> list[str]:
+    """Names of the primitives that the pass makes of `LOG_OF_SUM`."""
+    module = parse_mlir(LOG_OF_SUM, "test.mlir", context())
+    fuse_ops.apply(Context(), module)
+    return [op.sym_name.data for op in module.ops if isinstance(op, func.FuncOp) and "primitive" in op.attributes]
+
+
+def test_rules_from_outside_reach_the_pass_and_a_subclass_may_have_its_own() -> None:
+    epilogue = FusionRule(
+        name="reduction-epilogue",
+        phases=(0,),
+        sources=frozenset({PatternKind.COMM_REDUCE}),
+        edges=frozenset({PatternKind.ELEMWISE}),
+        path_limit=PATH_LIMIT,
+        sinks=frozenset({PatternKind.ELEMWISE}),
+    )
+    table = RuleTable((*TVM_RULES.rows, epilogue))
+
+    class MyFuseOpsPass(FuseOpsPass):
+        name = "my-fuse-ops"
+        rules = table
+
+    assert kernels(FuseOpsPass()) == ["fused_exp_sum", "fused_log"]
+    assert kernels(FuseOpsPass().using(rules=table)) == ["fused_exp_sum_log"]
+    assert kernels(MyFuseOpsPass()) == ["fused_exp_sum_log"]
+    assert kernels(FuseOpsPass(opt_level=0).using(rules=table)) == ["fused_exp", "fused_sum", "fused_log"]
+
+
+def test_rules_and_own_strategies_are_no_textual_options() -> None:
+    options = FuseOpsPass().using(rules=RuleTable(TVM_RULES.rows[:1]), strategy=OWN_STRATEGIES["alone"])
+    assert str(options.pipeline_pass_spec()) == "fuse-ops"
+    assert {"rules", "own-strategy"}.isdisjoint(map(option_name, (each.name for each in option_fields(FuseOpsPass))))
 
 
 def check_argument_limit(primitives: Sequence[Operation], limit: int) -> None:

@@ -9,8 +9,8 @@ from xdsl.ir import Operation
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import DiagnosticException, ParseError, PassFailedException
 
-from fuse_dialect.diagnostics import FuseError, SourceLocation
-from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.diagnostics import SourceLocation
+from fuse_dialect.dialect.errors import OpError, TemplateError
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.ops.hardware import HardwareOp, read_template, template_problem
 from fuse_dialect.hardware.template import HardwareTemplate
@@ -27,7 +27,7 @@ def find_template(name: str, module: ModuleOp, ctx: Context) -> HardwareTemplate
         ctx: Dialects, for reading the file.
 
     Raises:
-        FuseError: There is no such template, or the file is wrong, with its place.
+        TemplateError: There is no such template, or the file is wrong, with its place.
         OpError: The op of the module names an operator that the dialect does not have.
     """
     for op in module.ops:
@@ -40,7 +40,7 @@ def find_template(name: str, module: ModuleOp, ctx: Context) -> HardwareTemplate
         close = get_close_matches(name.lower(), SHIPPED_TEMPLATES, n=1)
         there_are = f"there are {known}, the fuse.hardware ops at the top of the module, and files that end in .mlir"
         hint = f"did you mean '{close[0]}'?" if close else there_are
-        raise FuseError(f"no hardware template '{name}'", hint=hint)
+        raise TemplateError(f"no hardware template '{name}'", hint=hint)
     return read_template_file(name, ctx)
 
 
@@ -67,27 +67,27 @@ def read_template_file(path: str, ctx: Context) -> HardwareTemplate:
     """The template of an MLIR file.
 
     Raises:
-        FuseError: The file cannot be read, is not MLIR, or its template is wrong.
+        TemplateError: The file cannot be read, is not MLIR, or its template is wrong.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise FuseError(f"cannot read the hardware template: {reason.lower()}", SourceLocation(path)) from error
+        raise TemplateError(f"cannot read the hardware template: {reason.lower()}", SourceLocation(path)) from error
     parser = _TemplateParser(ctx.clone(), text, path)
     try:
         module = parser.parse_module()
     except ParseError as error:
-        raise FuseError(_sentence(error.msg), parser.place(error.span.start)) from error
+        raise TemplateError(_sentence(error.msg), parser.place(error.span.start)) from error
     except Exception as error:
         # xDSL asserts some of its expectations of the input: the place is known even then.
         message = (
             str(error) if isinstance(error, DiagnosticException) else f"cannot parse this ({type(error).__name__})"
         )
-        raise FuseError(_sentence(message), parser.place_here()) from error
+        raise TemplateError(_sentence(message), parser.place_here()) from error
     found = [op for op in module.walk() if isinstance(op, HardwareOp)]
     if len(found) != 1:
-        raise FuseError(f"expects one fuse.hardware op, got {len(found)}", SourceLocation(path))
+        raise TemplateError(f"expects one fuse.hardware op, got {len(found)}", SourceLocation(path))
     failing: Operation = found[0]
     try:
         HardwareOp.get_irdl_definition().verify(failing)
@@ -95,9 +95,9 @@ def read_template_file(path: str, ctx: Context) -> HardwareTemplate:
             failing.verify_()
         return checked_template(found[0])
     except OpError as error:
-        raise FuseError(f"'{error.op.name}' op {error}", parser.place_of(error.op), hint=error.hint) from error
+        raise TemplateError(f"'{error.op.name}' op {error}", parser.place_of(error.op), hint=error.hint) from error
     except (DiagnosticException, PassFailedException) as error:
-        raise FuseError(f"'{failing.name}' op {_sentence(str(error))}", parser.place_of(failing)) from error
+        raise TemplateError(f"'{failing.name}' op {_sentence(str(error))}", parser.place_of(failing)) from error
 
 
 def _sentence(message: str) -> str:

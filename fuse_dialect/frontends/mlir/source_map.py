@@ -1,14 +1,23 @@
 """Where the operations of a parsed module stand in the text, for errors that say `file:line:col`.
 
-MLIR stores a location on every operation. xDSL stores only what `loc(...)` spells, and inventing one would change what
-is printed; so positions are kept beside the module, as offsets, and become lines when an error asks.
+MLIR stores a location on every operation, xDSL only what `loc(...)` spells. Positions are kept beside the module, as
+offsets, which costs next to nothing; they become lines when an error asks, and locations when they are to be printed.
 """
 
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    CallSiteLoc,
+    FileLineColLoc,
+    FusedLoc,
+    IntAttr,
+    NameLoc,
+    StringAttr,
+    UnknownLoc,
+)
 from xdsl.ir import Attribute, Operation
 
 from fuse_dialect.diagnostics import SourceLocation
@@ -50,6 +59,13 @@ class SourceMap:
                 return self.place(offset)
             current = current.parent_op()
         return self.file_alone()
+
+    def write_locations(self) -> None:
+        """Give every operation without an explicit location the place where it stands, as MLIR's parser does."""
+        for op, offset in self.offsets.items():
+            if isinstance(op.location, UnknownLoc):
+                place = self.place(offset)
+                op.location = FileLineColLoc(StringAttr(place.file), IntAttr(place.line), IntAttr(place.column))
 
     def file_alone(self) -> SourceLocation:
         """The place of an error that is about the whole module."""

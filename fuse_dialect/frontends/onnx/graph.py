@@ -18,7 +18,7 @@ from xdsl.ir import Block, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.dialect.types import DYNAMIC, Tensor, element_type_of, tensor
+from fuse_dialect.dialect.types import DYNAMIC, Tensor, element_type_of, is_tensor, tensor
 from fuse_dialect.frontends.onnx.builder import BodyBuilder, hint_of
 from fuse_dialect.frontends.onnx.node import NeedsConstantError, OnnxNode, UnsupportedFormError
 from fuse_dialect.frontends.onnx.opaque import import_opaque
@@ -74,7 +74,7 @@ class _GraphImporter:
 
     def _bind(self, value: ir.Value, imported: Value) -> None:
         self._values[value] = imported
-        if not isinstance(imported, SSAValue):
+        if not isinstance(imported, SSAValue) or not is_tensor(imported.type):
             return
         if imported.name_hint is None:
             imported.name_hint = hint_of(value.name)

@@ -3,14 +3,14 @@
 from typing import cast
 
 import onnx_ir as ir
-from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntegerAttr, StringAttr, UnregisteredOp, f32, i1, i64
+from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntegerAttr, NoneType, StringAttr, UnregisteredOp, f32, i1, i64
 from xdsl.ir import Attribute, SSAValue
 
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.constants import constant_attribute
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, element_type_of, tensor
 from fuse_dialect.frontends.onnx.node import OnnxNode
-from fuse_dialect.frontends.onnx.support import is_default_domain
+from fuse_dialect.frontends.onnx.support import has_known_type, is_default_domain, is_read, type_hint
 from fuse_dialect.frontends.onnx.tensors import dtype_of, tensor_array
 from fuse_dialect.frontends.onnx.values import Value
 
@@ -35,9 +35,14 @@ def import_opaque(node: OnnxNode) -> list[Value]:
     return [cast(SSAValue[Tensor], result) for result in op.results]
 
 
-def _result_type(value: ir.Value) -> Tensor:
+def _result_type(value: ir.Value) -> Tensor | NoneType:
+    if not is_read(value) and not has_known_type(value):
+        # An optional result that is left out.
+        return NoneType()
     if not isinstance(value.type, ir.TensorType) or value.shape is None:
-        raise FuseError(f"is not supported, and the type of its result '{value.name}' is not known")
+        raise FuseError(
+            f"is not supported, and the type of its result '{value.name}' is not known", hint=type_hint(value)
+        )
     shape = [dim if isinstance(dim, int) and dim >= 0 else DYNAMIC for dim in value.shape]
     return tensor(shape, element_type_of(dtype_of(value.dtype)))
 

@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import ModuleOp
 from fuse_dialect.diagnostics import FuseError, SourceLocation
 from fuse_dialect.frontends.onnx.graph import import_graph
 from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
-from fuse_dialect.frontends.onnx.support import check_support, is_default_domain, needs_expansion
+from fuse_dialect.frontends.onnx.support import check_opaque_results, check_support, is_default_domain, needs_expansion
 from fuse_dialect.frontends.onnx.tensors import confine_external_data
 
 T = TypeVar("T")
@@ -53,9 +53,26 @@ def load_onnx_module(path: str | Path, *, allow_unsupported: bool = False) -> Mo
     except (OSError, ValueError) as error:
         reason = (getattr(error, "strerror", None) or "not a file name").lower()
         raise FuseError(f"cannot read the file: {reason}", SourceLocation(str(path))) from error
-    proto = _parse(data, str(path))
+    return read_onnx_module(data, str(path), folder=path.parent, allow_unsupported=allow_unsupported)
+
+
+def read_onnx_module(
+    data: bytes, file_name: str, *, folder: Path | None = None, allow_unsupported: bool = False
+) -> ModuleOp:
+    """The module of a model's bytes, with the model's graph as `func.func @main`.
+
+    Args:
+        data: What an `.onnx` file holds.
+        file_name: Name for error messages.
+        folder: Where external data may lie; without one there must not be any.
+        allow_unsupported: Import operators that the table lacks as unregistered ops `"onnx.Name"`.
+
+    Raises:
+        FuseError: The bytes are no valid model, or hold what cannot be imported.
+    """
+    proto = _parse(data, file_name)
     del data
-    return import_model(proto, file_name=str(path), folder=path.parent, allow_unsupported=allow_unsupported)
+    return import_model(proto, file_name=file_name, folder=folder, allow_unsupported=allow_unsupported)
 
 
 def _parse(data: bytes, file_name: str) -> onnx.ModelProto:
@@ -89,6 +106,8 @@ def import_model(
         check_support(prepared, allow_unsupported=allow_unsupported)
         if allow_unsupported or _has_dynamic_input(prepared):
             _guarded(lambda: ShapeInferencePass(check_type=False, strict_mode=False)(prepared), "shape inference")
+        if allow_unsupported:
+            check_opaque_results(prepared)
         return _guarded(lambda: import_graph(prepared, allow_unsupported=allow_unsupported), "import of the graph")
     except FuseError as error:
         if error.location is None:

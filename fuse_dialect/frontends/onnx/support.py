@@ -65,6 +65,48 @@ def check_support(model: ir.Model, *, allow_unsupported: bool) -> None:
     )
 
 
+def check_opaque_results(model: ir.Model) -> None:
+    """Reject a model in which an operator is to be kept as it is, and nothing says what type its results have.
+
+    Raises:
+        FuseError: With one note for each such result.
+    """
+    unknown = [
+        (node, output)
+        for node in model.graph
+        if not is_supported(node)
+        for output in node.outputs
+        if is_read(output) and not has_known_type(output)
+    ]
+    if not unknown:
+        return
+    notes = tuple(f"result '{output.name}' of '{node.op_type}' node '{node_name(node)}'" for node, output in unknown)
+    count = "result" if len(unknown) == 1 else "results"
+    raise FuseError(
+        f"the model does not say the types of {len(unknown)} {count} of operators that are not supported",
+        notes=notes,
+        hint=type_hint(unknown[0][1]),
+    )
+
+
+def is_read(value: ir.Value) -> bool:
+    """Whether a node or the caller of the model reads a value."""
+    return bool(value.uses()) or value.is_graph_output()
+
+
+def has_known_type(value: ir.Value) -> bool:
+    """Whether element type and rank of a value are known."""
+    return isinstance(value.type, ir.TensorType) and value.shape is not None
+
+
+def type_hint(value: ir.Value) -> str:
+    """How to say in the model what type a value has."""
+    return (
+        f"for each, add what it is: model.graph.value_info.append(onnx.helper.make_tensor_value_info("
+        f"{value.name!r}, onnx.TensorProto.FLOAT, ['N', 3])), with its own type and sizes; then onnx.save(model)"
+    )
+
+
 def node_name(node: ir.Node) -> str:
     """The node's name, or that of its first result when it has none."""
     return node.name or next((output.name for output in node.outputs if output.name), "") or "unnamed"

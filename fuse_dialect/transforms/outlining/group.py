@@ -1,4 +1,4 @@
-"""The groups of a fusion plan as ops: what moves, what it reads and what it gives."""
+"""Groups of nodes as ops: what moves, what it reads and what it gives."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,6 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from fuse_dialect.analysis.block_graph import BlockGraph, Role, is_constant, read_values
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
-from fuse_dialect.fusion.partition import FusionPlan
 from fuse_dialect.kinds.foreign import CONSTANT_OPS
 from fuse_dialect.kinds.kind_of import op_name
 from fuse_dialect.kinds.reshapes import RESHAPE_ONLY_ATTRIBUTE, only_reshapes
@@ -17,7 +16,7 @@ from fuse_dialect.kinds.reshapes import RESHAPE_ONLY_ATTRIBUTE, only_reshapes
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group of a fusion plan, as ops."""
+    """A group as ops."""
 
     ops: Sequence[Operation]
     """Ops to move, in block order."""
@@ -46,16 +45,16 @@ class _Draft:
     holds_operator: bool = False
 
 
-def groups_of(block_graph: BlockGraph, plan: FusionPlan, *, link_params: bool = False) -> list[Group]:
+def groups_of(block_graph: BlockGraph, root_of: Sequence[int], *, link_params: bool = False) -> list[Group]:
     """The groups of a block that will be outlined, in block order of their roots.
 
     Args:
-        block_graph: The graph that the plan was made for.
-        plan: Groups by number of the node.
+        block_graph: What the nodes are.
+        root_of: For each node the root of its group; see `check_roots` for what any strategy has to keep to.
         link_params: Whether constants are embedded, and so are no arguments.
     """
     groups: list[tuple[int, Group]] = []
-    for number, draft in _drafts(block_graph, plan).items():
+    for number, draft in _drafts(block_graph, root_of).items():
         if draft.holds_operator:
             root = block_graph.nodes[number]
             assert root.op is not None, "the root of a group that holds an operator is an op or one of its results"
@@ -74,13 +73,13 @@ def groups_of(block_graph: BlockGraph, plan: FusionPlan, *, link_params: bool = 
 _MOVED = (Role.OPERATOR, Role.CONSTANT, Role.TUPLE_OP)
 
 
-def _drafts(block_graph: BlockGraph, plan: FusionPlan) -> dict[int, _Draft]:
+def _drafts(block_graph: BlockGraph, root_of: Sequence[int]) -> dict[int, _Draft]:
     """Members and reads of each group, by number of its root. Producers have smaller numbers than their users."""
     drafts: dict[int, _Draft] = {}
     places = block_graph.places
     root_at: list[int | None] = [None] * len(places)
     """For each place the root of the group that the op there moves with."""
-    for node, root in zip(block_graph.nodes, plan.root_of, strict=True):
+    for node, root in zip(block_graph.nodes, root_of, strict=True):
         role, op, value = node
         if op is None or role is Role.IN_PLACE:
             continue

@@ -69,3 +69,11 @@ func.func @unknown_property(%x: tensor<2xf32>) {
   %y = fuse.exp %x, alpha = 1.0 : tensor<2xf32>
   return
 }
+
+// -----
+
+// CHECK: 'fuse.exp' op expects ':' and a type after its operands
+func.func @type_is_missing(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = fuse.exp %x
+  return %y : tensor<4xf32>
+}

@@ -1,0 +1,61 @@
+// RUN: fuse-opt --fuse-ops -t loops %s | filecheck %s
+// RUN: fuse-opt --fuse-ops -t 'loops{simplified=false function="fused_dense_bias_add_relu"}' %s | filecheck %s --check-prefix=PLAIN
+
+// A convolution with its epilogue is one stage: the epilogue runs on the total.
+// CHECK-LABEL: program @fused_conv2d_bias_add_relu
+// CHECK-NEXT:    argument image : 1x3x8x8xf32
+// CHECK-NEXT:    argument kernel : 4x3x3x3xf32
+// CHECK-NEXT:    argument bias : 4xf32
+// CHECK-NEXT:    result active : 1x4x8x8xf32
+// CHECK-NEXT:    stage conv2d_bias_add_relu writes active
+// CHECK-NEXT:      for i0 < 1, i1 < 4, i2 < 8, i3 < 8
+// CHECK-NEXT:        add from 0.0 : f32 over r4 < 3, r5 < 3, r6 < 3
+// CHECK-NEXT:          %0 = image[0, r4, i2 + r5 - 1, i3 + r6 - 1] where 0 <= i2 + r5 - 1 < 8 and 0 <= i3 + r6 - 1 < 8 else 0.0 : f32  // conv2d
+// CHECK-NEXT:          %1 = kernel[i1, r4, r5, r6] : f32  // conv2d
+// CHECK-NEXT:          %2 = arith.mulf %0, %1 : f32  // conv2d
+// CHECK-NEXT:        then, %0 being the total
+// CHECK-NEXT:          %1 = bias[i1] : f32  // bias_add
+// CHECK-NEXT:          %2 = arith.addf %0, %1 : f32  // bias_add
+// CHECK-NEXT:          %3 = 0.0 : f32
+// CHECK-NEXT:          %4 = arith.maximumf %2, %3 : f32  // relu
+// CHECK-NEXT:        store active[i0, i1, i2, i3]
+func.func @conv(%image: tensor<1x3x8x8xf32>, %kernel: tensor<4x3x3x3xf32>, %bias: tensor<4xf32>) -> tensor<1x4x8x8xf32> {
+  %conv = fuse.conv2d %image, %kernel, padding = [1, 1, 1, 1] : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>)
+  %biased = fuse.bias_add %conv, %bias : (tensor<1x4x8x8xf32>, tensor<4xf32>)
+  %active = fuse.relu %biased : tensor<1x4x8x8xf32>
+  return %active : tensor<1x4x8x8xf32>
+}
+
+// Without simplification every operator is a stage.
+// PLAIN:      program @fused_dense_bias_add_relu
+// PLAIN:        stage dense writes product
+// PLAIN:        stage bias_add writes biased
+// PLAIN:        stage relu writes active
+// PLAIN-NOT:  program
+
+// Moves are indices: a reshape is a division, a transpose an order, a slice an offset.
+// CHECK-LABEL: program @fused_dense_bias_add_relu
+// CHECK:         stage dense_bias_add_relu writes active
+// CHECK-LABEL: program @fused_transpose_strided_slice_reshape
+// CHECK:           for i0 < 4, i1 < 6
+// CHECK-NEXT:        %0 = x[i1 % 2 + 1, i0, i1 // 2] : f32  // transpose
+func.func @dense_and_moves(%a: tensor<2x8xf32>, %w: tensor<4x8xf32>, %b: tensor<4xf32>, %x: tensor<3x4x3xf32>) -> (tensor<2x4xf32>, tensor<4x6xf32>) {
+  %product = fuse.dense %a, %w : (tensor<2x8xf32>, tensor<4x8xf32>)
+  %biased = fuse.bias_add %product, %b : (tensor<2x4xf32>, tensor<4xf32>)
+  %active = fuse.relu %biased : tensor<2x4xf32>
+  %moved = fuse.transpose %x, permutation = [1, 2, 0] : (tensor<3x4x3xf32>)
+  %cut = fuse.strided_slice %moved, begin = [1], end = [3], axes = [2] : (tensor<4x3x3xf32>)
+  %joined = fuse.reshape %cut : (tensor<4x3x2xf32>) -> tensor<4x6xf32>
+  return %active, %joined : tensor<2x4xf32>, tensor<4x6xf32>
+}
+
+// Sizes that are not known have names, and what has no loops says why.
+// CHECK-LABEL: program @fused_exp
+// CHECK-NEXT:    argument x : n0x8xf32
+// CHECK:           for i0 < n0, i1 < 8
+// CHECK-LABEL: // @fused_sort has no loops: 'fuse.sort' op has no loop form
+func.func @unknown(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %e = fuse.exp %x : tensor<?x8xf32>
+  %sorted = fuse.sort %e : tensor<?x8xf32>
+  return %sorted : tensor<?x8xf32>
+}

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy.typing as npt
 
 from fuse_dialect.kernels.program import LoopProgram
+from fuse_dialect.kernels.program import Refusal as Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +63,6 @@ class Kernel(Protocol):
     def parallel(self) -> bool:
         """Whether more than one part is of use; otherwise the function is called with part 0 of 1."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """The primitive has no native form here: it runs by its NumPy meaning, and reports say so."""
-
-    reason: str
-    """Why, as the end of a sentence: `no kernel for sorting`."""
 
 
 class Backend(Protocol):

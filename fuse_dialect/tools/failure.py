@@ -8,7 +8,8 @@ from xdsl.dialects.builtin import UnregisteredOp
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import DiagnosticException, ShrinkException
 
-from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.analysis.dominance import DominanceError
+from fuse_dialect.diagnostics import FuseError, SourceLocation
 from fuse_dialect.frontends.mlir.parse_error import sentence
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.tools.exit_status import internal_error
@@ -39,6 +40,8 @@ def located_errors(source_map: SourceMap, where: str, note: str | None = None) -
         if op is not None and (pair := _same_symbol(op, message)) is not None:
             first, op = pair
             rest.append(f"{source_map.locate(first)}: first defined here")
+        if isinstance(error, DominanceError) and (place := _definition(error, source_map)) is not None:
+            rest.append(f"{place}: operand defined here")
         if op is not None and not message.startswith("'"):
             message = f"'{_name(op)}' op {sentence(message)}"
         place = source_map.locate(op) if op is not None else source_map.file_alone()
@@ -87,6 +90,13 @@ def _same_symbol(table: Operation, message: str) -> tuple[Operation, Operation] 
         if name is not None:
             seen[name] = op
     return None
+
+
+def _definition(error: DominanceError, source_map: SourceMap) -> SourceLocation | None:
+    """Where the value is defined that is used too early."""
+    owner = error.definition
+    op = owner if isinstance(owner, Operation) else owner.parent_op()
+    return source_map.locate(op) if op is not None else None
 
 
 def _name(op: Operation) -> str:

@@ -23,7 +23,7 @@ from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseE
 from xdsl.utils.target import Target
 from xdsl.xdsl_opt_main import xDSLOptMain
 
-from fuse_dialect.diagnostics import Diagnostic, FuseError, Severity, SourceLocation
+from fuse_dialect.diagnostics import Diagnostic, FuseError, Severity, SourceLocation, printable
 from fuse_dialect.frontends.mlir.deep_stack import call_with_deep_stack
 from fuse_dialect.frontends.mlir.reader import context, read_mlir
 from fuse_dialect.frontends.mlir.source_map import SourceMap
@@ -315,10 +315,11 @@ class FuseOptMain(xDSLOptMain):
         if isinstance(cause, ParseError):
             if self.args.parsing_diagnostics:
                 cause.span = replace(cause.span, line_offset=source.line_offset)
-                return f"{cause}\n"
+                return "".join(f"{printable(line)}\n" for line in str(cause).split("\n"))
         elif self.args.verify_diagnostics:
             if isinstance(cause, DiagnosticException):
-                return "".join(f"{part}\n" for part in (cause, *getattr(cause, "__notes__", ())))
+                parts = (cause, *getattr(cause, "__notes__", ()))
+                return "".join(f"{printable(line)}\n" for part in parts for line in str(part).split("\n"))
             return f"{error.diagnostic.format()}\n"
         raise error
 

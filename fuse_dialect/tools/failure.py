@@ -20,13 +20,16 @@ _OWN_PACKAGES = ("fuse_dialect", "xdsl")
 
 
 @contextmanager
-def located_errors(source_map: SourceMap, where: str, note: str | None = None) -> Generator[None]:
+def located_errors(
+    source_map: SourceMap, where: str, note: str | None = None, *, is_verified: bool = True
+) -> Generator[None]:
     """Turn what the body raises into `FuseError`s with a place.
 
     Args:
         source_map: Knows where operations stand.
         where: End of a sentence for internal errors, as in ` in pass 'cse'`.
         note: Added to the notes of the error.
+        is_verified: Whether the module is known to be valid; on any other, whatever happens is no bug.
     """
     notes = () if note is None else (note,)
     try:
@@ -54,10 +57,17 @@ def located_errors(source_map: SourceMap, where: str, note: str | None = None) -
             raise internal_error(error, where) from error
         raise FuseError(f"package '{error.name}' is not installed, and needed{where}") from error
     except Exception as error:
-        failed = internal_error(error, where)
+        failed = internal_error(error, where) if is_verified else _unverified(error, where)
         op = failing_operation(error)
         failed.location = source_map.locate(op) if op is not None else source_map.file_alone()
         raise failed from error
+
+
+def _unverified(error: Exception, where: str) -> FuseError:
+    return FuseError(
+        f"the module is not valid, as it seems: {type(error).__name__}{where}",
+        hint="without --disable-verify the verifier says what is wrong",
+    )
 
 
 def failing_operation(error: BaseException) -> Operation | None:

@@ -179,7 +179,8 @@ class FuseOptMain(xDSLOptMain):
             if self.args.print_debuginfo:
                 source_map.write_locations()
         self.run_passes(module, source_map)
-        with self._timed("print"), located_errors(source_map, f" in target '{self.target_spec.name}'"):
+        where, verified = f" in target '{self.target_spec.name}'", not self.args.disable_verify
+        with self._timed("print"), located_errors(source_map, where, is_verified=verified):
             return self.output_resulting_program(module)
 
     def parse_source(self, source: Source) -> tuple[ModuleOp, SourceMap]:
@@ -209,8 +210,8 @@ class FuseOptMain(xDSLOptMain):
         self._dumps.before(name, module)
         if self.args.fusion_remarks:
             self._print_remarks(module, source_map, module_pass)
-        note = f"while running pass '{name}'"
-        with self._timed(name), located_errors(source_map, f" in pass '{name}'", note):
+        note, verified = f"while running pass '{name}'", not self.args.disable_verify
+        with self._timed(name), located_errors(source_map, f" in pass '{name}'", note, is_verified=verified):
             module_pass.apply(self.ctx, module)
         self._verify(module, source_map, f"after pass '{name}'")
         self._dumps.after(name, module, is_last=is_last)
@@ -264,11 +265,12 @@ class FuseOptMain(xDSLOptMain):
         from fuse_dialect.tools.remarks import remarks_of
 
         name = module_pass.name
-        with located_errors(source_map, f" in pass '{name}'", f"while running pass '{name}'"):
+        note, verified = f"while running pass '{name}'", not self.args.disable_verify
+        with located_errors(source_map, f" in pass '{name}'", note, is_verified=verified):
             for remark in remarks_of(module_pass, module, self.ctx):
                 location = source_map.locate(remark.op)
-                note = (remark.explanation, *_name_note(remark.op, location))
-                tell(Diagnostic(Severity.REMARK, remark.message, location, note).format())
+                notes = (remark.explanation, *_name_note(remark.op, location))
+                tell(Diagnostic(Severity.REMARK, remark.message, location, notes).format())
 
     def _text_of(self, module: ModuleOp) -> str:
         text = StringIO()

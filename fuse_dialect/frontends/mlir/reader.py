@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 from xdsl.context import Context
 from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue, TypeAttribute
 from xdsl.parser import AttrParser, ForwardDeclaredValue, ParserState, UnresolvedOperand
 from xdsl.universe import Universe
@@ -17,7 +17,7 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
-from fuse_dialect.diagnostics import FuseError, SourceLocation
+from fuse_dialect.diagnostics import FuseError, SourceLocation, printable
 from fuse_dialect.frontends.mlir.deep_stack import call_with_deep_stack
 from fuse_dialect.frontends.mlir.dense_literal import DenseLiteralParser
 from fuse_dialect.frontends.mlir.lexer import FuseLexer
@@ -28,6 +28,7 @@ ELIDED_RESOURCE = "__elided__"
 """Key that stands for the value of a constant that was left out: `dense_resource<__elided__>`."""
 _MAX_INTEGER_WIDTH = (1 << 24) - 1
 """MLIR's `IntegerType::kMaxWidth`; xDSL computes with numbers of that many bits."""
+_NAME_RULE = ": it holds a quote, a backslash or a control character"
 _BYTECODE_MAGIC = b"ML\xefR"
 
 
@@ -122,6 +123,11 @@ def _decode(data: bytes, file_name: str, line_offset: int) -> str:
         raise FuseError(f"byte 0x{data[error.start]:02X} is not UTF-8 text", place) from error
 
 
+def is_printable_op_name(name: str) -> bool:
+    """Whether the printer, which knows no escapes there, prints a name between quotes so that it is read back."""
+    return name.isprintable() and '"' not in name and "\\" not in name
+
+
 class FuseParser(DenseLiteralParser):
     """xDSL's parser of MLIR, with the differences that the modules of this package describe."""
 
@@ -176,12 +182,21 @@ class FuseParser(DenseLiteralParser):
 
     def _get_op_by_name(self, name: str) -> type[Operation]:
         if (op_type := self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)) is not None:
+            if issubclass(op_type, UnregisteredOp) and not is_printable_op_name(name):
+                raise ParseError(
+                    self._name_span(name), f"the operation name '{printable(name)}' cannot be printed{_NAME_RULE}"
+                )
             return op_type
-        start = self._op_name_offsets[-1]
-        span = Span(start, self.source_map.text.find(name, start) + len(name), self._current_token.span.input)
         close = get_close_matches(name, [op.name for op in self.ctx.loaded_ops], n=1)
         suggestion = f", did you mean '{close[0]}'?" if close else ""
-        raise ParseError(span, f"operation '{name}' is not registered{suggestion}")
+        raise ParseError(self._name_span(name), f"operation '{printable(name)}' is not registered{suggestion}")
+
+    def _name_span(self, name: str) -> Span:
+        """Where the name of the current op stands; the opening quote alone if the name is spelled with escapes."""
+        start, text = self._op_name_offsets[-1], self.source_map.text
+        quotes = int(text.startswith('"', start))
+        length = len(name) + 2 * quotes if text.startswith(name, start + quotes) else 1
+        return Span(start, start + length, self._current_token.span.input)
 
     def resolve_operand(self, operand: UnresolvedOperand, type: Attribute) -> SSAValue:
         """The operand's value; a name that is not defined yet is remembered for the error message."""

@@ -70,12 +70,21 @@ def parse_mlir(
         FuseError: The text is not MLIR, with its place.
     """
     ctx = context() if ctx is None else ctx
+    return read_mlir_of_any_depth(text, file_name, ctx, implicit_module=implicit_module)[0]
+
+
+def read_mlir_of_any_depth(
+    text: str | bytes, file_name: str, ctx: Context, *, implicit_module: bool = True
+) -> tuple[ModuleOp, SourceMap]:
+    """The module spelled by `text`, and where its operations stand; on a larger stack if this thread's is too small.
+
+    Raises:
+        FuseError: The text is not MLIR.
+    """
     try:
-        return read_mlir(text, file_name, ctx, implicit_module=implicit_module)[0]
+        return read_mlir(text, file_name, ctx, implicit_module=implicit_module)
     except RecursionError:
-        return call_with_deep_stack(
-            lambda: read_mlir(text, file_name, ctx, implicit_module=implicit_module)[0], file_name
-        )
+        return call_with_deep_stack(lambda: read_mlir(text, file_name, ctx, implicit_module=implicit_module), file_name)
 
 
 def read_mlir(
@@ -104,6 +113,9 @@ def read_mlir(
         raise diagnose_parse_error(error, line_offset) from error
     except (FuseError, RecursionError, MemoryError):
         raise
+    except UnicodeDecodeError as error:
+        message = f"byte 0x{error.object[error.start]:02X} of a string is not UTF-8 text"
+        raise diagnose_parse_error(parser.error_here(message), line_offset) from error
     except (DiagnosticException, ValueError, OverflowError, NotImplementedError) as error:
         raise diagnose_parse_error(parser.error_here(str(error) or "not supported"), line_offset) from error
     except Exception as error:
@@ -164,8 +176,21 @@ class FuseParser(DenseLiteralParser):
             raise
 
     def error_here(self, message: str) -> ParseError:
-        """An error at the token that comes next."""
-        return ParseError(self._current_token.span, message)
+        """An error where the parser is: at the next token, or at the end of the last one if the next begins a line.
+
+        What makes xDSL raise errors without a place is what it has just read, a number that is too large for one.
+        """
+        span, text = self._current_token.span, self.source_map.text
+        line_start = text.rfind("\n", 0, span.start) + 1
+        if text[line_start : span.start].strip():
+            return ParseError(span, message)
+        while line_start > 0:
+            line_end, line_start = line_start - 1, text.rfind("\n", 0, line_start - 1) + 1
+            line = text[line_start:line_end].partition("//")[0].rstrip()
+            if line:
+                end = line_start + len(line)
+                return ParseError(Span(end - 1, end, span.input), message)
+        return ParseError(span, message)
 
     def parse_operation(self) -> Operation:
         """Parse an operation and remember where its name stands."""

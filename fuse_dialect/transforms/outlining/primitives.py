@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ArrayAttr, FunctionType, StringAttr, SymbolRef
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.printer import Printer
 
-from fuse_dialect.analysis.block_graph import is_constant
+from fuse_dialect.analysis.constants import is_constant
 from fuse_dialect.kinds.kind_of import op_name
 from fuse_dialect.transforms.outlining.group import Group
 

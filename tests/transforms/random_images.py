@@ -148,7 +148,7 @@ def _with_constant(p: ImageProgram, x: SSAValue) -> None:
     shape = shape_of(x)
     kept = p.number(0, len(shape))
     own = [size if p.number(0, 1) else 1 for size in shape[kept:]]
-    p.add(broadcast.AddOp(x, p.constant(*own)))
+    p.add(p.one_of([broadcast.AddOp, broadcast.MultiplyOp])(x, p.constant(*own)))
 
 
 def _channels(p: ImageProgram, x: SSAValue) -> None:

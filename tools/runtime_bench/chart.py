@@ -1,0 +1,1 @@
+def chart(r,s): return ''

@@ -1,0 +1,2 @@
+def memory_report(*a): return ''
+def startup_report(*a): return ''

@@ -89,10 +89,11 @@ def aligned_empty(shape: tuple[int, ...]) -> Array:
 
 
 def _kept(compute: Callable[[], Any], to_numpy: Callable[[Any], Array] = np.asarray) -> Prepared:
-    """An engine whose calls return their output."""
+    """An engine whose calls return their output. The memory of the last one is there for the next."""
     last: list[Any] = [None]
 
     def call() -> None:
+        last[0] = None
         last[0] = compute()
 
     return Prepared(call, lambda: to_numpy(last[0]))
@@ -309,3 +310,15 @@ ENGINES: tuple[Engine, ...] = (
     Engine("tvm", ("apache-tvm",), "its ONNX importer, relax, default pipeline, not tuned", _tvm, default=False),
 )
 """All engines, in the order of the columns."""
+
+
+def engine_named(name: str) -> Engine:
+    """The engine of a name.
+
+    Raises:
+        ValueError: There is none.
+    """
+    for engine in ENGINES:
+        if engine.name == name:
+            return engine
+    raise ValueError(f"no engine '{name}'")

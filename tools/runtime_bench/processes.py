@@ -16,11 +16,11 @@ TIMEOUT = 900.0
 """Seconds after which a worker is given up."""
 
 
-def environment(threads: int, extra: dict[str, str] | None = None) -> dict[str, str]:
+def environment(threads: int, extra: dict[str, str]) -> dict[str, str]:
     """Environment of a process that runs an engine."""
     counts = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
     path = os.pathsep.join(filter(None, (str(TOOLS), os.environ.get("PYTHONPATH"))))
-    return {**os.environ, **MALLOC, **counts, "PYTHONPATH": path, "JAX_PLATFORMS": "cpu", **(extra or {})}
+    return {**os.environ, **counts, "PYTHONPATH": path, "JAX_PLATFORMS": "cpu", **extra}
 
 
 class WorkerProcess:
@@ -34,7 +34,7 @@ class WorkerProcess:
             stdout=subprocess.PIPE,
             stderr=self._log,
             text=True,
-            env=environment(threads),
+            env=environment(threads, MALLOC),
         )
 
     @property

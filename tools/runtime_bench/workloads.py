@@ -185,3 +185,15 @@ WORKLOADS: tuple[Workload, ...] = (
     Workload("tiny", "10 ops on 10 elements: the overhead of a call", _tiny, Bar(("onnxruntime",), 1.0)),
 )
 """All workloads, with the bars that the native backend is held to."""
+
+
+def workload_named(name: str) -> Workload:
+    """The workload of a name.
+
+    Raises:
+        ValueError: There is none.
+    """
+    for workload in WORKLOADS:
+        if workload.name == name:
+            return workload
+    raise ValueError(f"no workload '{name}'")

@@ -6,6 +6,7 @@ imported by the worker process that runs the engine, so that whoever has some of
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -198,14 +199,24 @@ def _torch_arguments(job: Job) -> tuple[Any, Callable[..., Any], list[Any], list
 
     torch.set_num_threads(job.threads)
     function = translate(onnx.load(job.model), Library.TORCH)
-    weights = [torch.from_numpy(array.copy()) for array in function.weights.values()]
-    return torch, function.call, [torch.from_numpy(array) for array in job.inputs.values()], weights
+    with torch.inference_mode(False):
+        weights = [torch.from_numpy(array.copy()) for array in function.weights.values()]
+        inputs = [torch.from_numpy(array) for array in job.inputs.values()]
+    return torch, function.call, inputs, weights
+
+
+@cache
+def _enter_inference_mode() -> object:
+    """Leave autograd out for as long as the worker lives: the mode ends with the object that is returned."""
+    mode = import_module("torch").inference_mode()
+    mode.__enter__()
+    return mode
 
 
 def _torch(job: Job) -> Prepared:
     torch, function, inputs, weights = _torch_arguments(job)
     arguments = inputs + weights
-    torch.inference_mode().__enter__()  # for as long as the worker lives
+    _enter_inference_mode()
     return _kept(lambda: function(*arguments))
 
 
@@ -221,10 +232,12 @@ def _torch_compile(job: Job) -> Prepared:
         def forward(self, *inputs: Any) -> Any:
             return function(*inputs, *self.weights)
 
-    torch.inference_mode().__enter__()
     torch._dynamo.reset()
     import_module("torch._inductor.config").freezing = True
-    compiled = torch.compile(Net().eval())
+    with torch.inference_mode(False):  # parameters that are made in this mode do not become constants
+        net = Net().eval()
+    _enter_inference_mode()
+    compiled = torch.compile(net)
     return _kept(lambda: compiled(*inputs))
 
 

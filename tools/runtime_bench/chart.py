@@ -17,7 +17,9 @@ from .workloads import workload_named
 LOW, HIGH = 0.25, 16.0
 """Ends of the scale."""
 TICKS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
-LEFT, PLOT, RIGHT, ROW, TOP, LEGEND = 140, 560, 190, 26, 64, 112
+LEFT, PLOT, RIGHT, ROW = 130, 560, 210, 26
+KEY, KEY_ENTRY, HEADER = 24, 98, 44
+"""Heights of the key and of a panel's header, width of an entry of the key."""
 COLOURS = {
     "ours": "#1b7837",
     "ours-unfused": "#a6dba0",
@@ -36,19 +38,18 @@ _OTHER_COLOUR, _MISS_COLOUR = "#333333", "#b35806"
 def chart(results: Results, statistic: Statistic) -> str:
     """The SVG document: one panel for each number of threads."""
     panels: list[str] = []
-    top = 0.0
+    top = KEY
     for run in results.runs:
-        height = TOP + ROW * len(run.workloads) + 30
         panels.append(f'<g transform="translate(0 {top:g})">')
         panels += _panel(run, statistic)
         panels.append("</g>")
-        top += height
+        top += HEADER + ROW * len(run.workloads)
     names = [
         engine.name
         for engine in ENGINES
         if any(engine.name in each.timings for run in results.runs for each in run.workloads)
     ]
-    width, height = LEFT + PLOT + RIGHT, top + 24
+    width, height = max(LEFT + PLOT + RIGHT, 15 + KEY_ENTRY * len(names)), top + 30
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height:g}" width="{width}"'
@@ -66,23 +67,26 @@ def chart(results: Results, statistic: Statistic) -> str:
 
 def _legend(names: list[str]) -> Iterator[str]:
     for index, name in enumerate(names):
-        x, y = 14 + index * LEGEND % (LEGEND * 8), 14 + index // 8 * 16
-        yield f'<circle cx="{x}" cy="{y}" r="5" fill="{COLOURS.get(name, _OTHER_COLOUR)}"/>'
-        yield f'<text x="{x + 9}" y="{y + 4}">{escape(name)}</text>'
+        x, colour = 15 + index * KEY_ENTRY, COLOURS.get(name, _OTHER_COLOUR)
+        if name == OURS:
+            yield f'<rect x="{x - 6}" y="9" width="12" height="12" fill="{colour}"/>'
+        else:
+            yield f'<circle cx="{x}" cy="15" r="5" fill="{colour}"/>'
+        yield f'<text x="{x + 9}" y="19">{escape(name)}</text>'
 
 
 def _panel(run: ThreadsResult, statistic: Statistic) -> Iterator[str]:
-    bottom = TOP + ROW * len(run.workloads)
+    bottom = HEADER + ROW * len(run.workloads)
     title = "1 thread" if run.threads == 1 else f"{run.threads} threads"
-    yield f'<text x="10" y="{TOP - 10}" font-weight="bold">{title}</text>'
-    yield f'<text x="{LEFT + PLOT + 14}" y="{TOP - 10}" fill="#666">{OURS}, and its bar</text>'
+    yield f'<text x="10" y="{HEADER - 8}" font-weight="bold">{title}</text>'
+    yield f'<text x="{LEFT + PLOT + 20}" y="{HEADER - 8}" fill="#666">ours, to the fastest peer, bar</text>'
     for tick in TICKS:
         x, width = _x(tick), 2 if tick == 1 else 0.5
-        yield f'<line x1="{x:.1f}" y1="{TOP}" x2="{x:.1f}" y2="{bottom}" stroke="#999" stroke-width="{width}"/>'
+        yield f'<line x1="{x:.1f}" y1="{HEADER}" x2="{x:.1f}" y2="{bottom}" stroke="#999" stroke-width="{width}"/>'
         label = "fastest peer" if tick == 1 else f"{tick:g}x"
-        yield f'<text x="{x:.1f}" y="{TOP - 10}" text-anchor="middle" fill="#666">{label}</text>'
+        yield f'<text x="{x:.1f}" y="{HEADER - 8}" text-anchor="middle" fill="#666">{label}</text>'
     for index, result in enumerate(run.workloads):
-        yield from _row(result, run, statistic, TOP + ROW * index + ROW // 2)
+        yield from _row(result, run, statistic, HEADER + ROW * index + ROW // 2)
 
 
 def _row(result: WorkloadResult, run: ThreadsResult, statistic: Statistic, y: int) -> Iterator[str]:
@@ -96,10 +100,11 @@ def _row(result: WorkloadResult, run: ThreadsResult, statistic: Statistic, y: in
     verdict = judge(workload_named(result.name).bar, result, run.limits, statistic)
     if ours is not None:
         colour = _MISS_COLOUR if verdict.word == "MISS" else COLOURS[OURS]
-        ends = sorted((_x(1.0), _x(statistic.of(ours) / unit)))
-        yield f'<rect x="{ends[0]:.1f}" y="{y - 8}" width="{max(ends[1] - ends[0], 2):.1f}" height="16" fill="{colour}"/>'
+        start, end = sorted((_x(1.0), _x(statistic.of(ours) / unit)))
+        size = f'width="{max(end - start, 2):.1f}" height="16"'
+        yield f'<rect x="{start:.1f}" y="{y - 8}" {size} fill="{colour}"/>'
         text = f"{duration(statistic.of(ours))}  {statistic.of(ours) / unit:.2f}x  {verdict.word}"
-        yield f'<text x="{LEFT + PLOT + 14}" y="{y + 4}" fill="{colour}">{escape(text)}</text>'
+        yield f'<text x="{LEFT + PLOT + 20}" y="{y + 4}" fill="{colour}">{escape(text)}</text>'
     for name, timing in result.timings.items():
         if name != OURS:
             ratio = statistic.of(timing) / unit

@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-import onnx
+from onnx.onnx_ml_pb2 import ModelProto
 
 from .engines import ENGINES, Engine, NotAvailableError
 from .processes import MALLOC, WorkerProcess
@@ -37,11 +37,11 @@ class Plan:
     """Of one engine's turn in a round."""
 
 
-def write_job(workload: Workload, folder: Path) -> onnx.ModelProto:
+def write_job(workload: Workload, folder: Path) -> ModelProto:
     """Write model, inputs and reference output for the workers to read; returns the model."""
     folder.mkdir(parents=True, exist_ok=True)
     model = workload.build()
-    onnx.save(model, folder / "model.onnx")
+    (folder / "model.onnx").write_bytes(model.SerializeToString())
     inputs = workload.inputs(model)
     for name, array in inputs.items():
         np.save(folder / f"{name}.npy", array)
@@ -121,9 +121,7 @@ class _Team:
             worker.close()
 
 
-def _measure(
-    team: _Team, workload: Workload, model: onnx.ModelProto, folder: Path, plan: Plan, log: Log
-) -> WorkloadResult:
+def _measure(team: _Team, workload: Workload, model: ModelProto, folder: Path, plan: Plan, log: Log) -> WorkloadResult:
     cost = cost_of(model)
     failures: dict[str, str] = {}
     ready: dict[str, dict[str, Any]] = {}
@@ -183,7 +181,7 @@ def _processor() -> str:
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     if not names:
         return platform.processor() or platform.machine()
-    flags = next((line.partition(":")[2].split() for line in lines if line.startswith("flags")), [])
+    flags = next((line for line in lines if line.startswith("flags")), "").split()
     widest = next((name for name in ("avx512f", "avx2", "avx") if name in flags), "no AVX")
     return f"{len(names)} x {names[0]} ({widest})"
 

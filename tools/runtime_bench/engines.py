@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-import onnx
 from numpy.typing import NDArray
+from onnx.onnx_ml_pb2 import ModelProto
 
 Array: TypeAlias = NDArray[np.float32]
 
@@ -73,6 +73,11 @@ class Engine:
             return ", ".join(f"{name} {version(name)}" for name in self.packages)
         except PackageNotFoundError as error:
             raise NotAvailableError(f"'{error.name}' is not installed") from error
+
+
+def read_model(path: Path) -> ModelProto:
+    """The ONNX model in a file."""
+    return ModelProto.FromString(path.read_bytes())
 
 
 def aligned_copy(array: Array) -> Array:
@@ -135,7 +140,7 @@ def _interpreter(job: Job) -> Prepared:
 def _numpy(job: Job) -> Prepared:
     from .translate import Library, translate
 
-    function = translate(onnx.load(job.model), Library.NUMPY)
+    function = translate(read_model(job.model), Library.NUMPY)
     arguments = [*job.inputs.values(), *function.weights.values()]
     return _kept(lambda: function.call(*arguments))
 
@@ -176,7 +181,7 @@ def _jax(job: Job) -> Prepared:
     jax = import_module("jax")
     from .translate import Library, translate
 
-    function = translate(onnx.load(job.model), Library.JAX)
+    function = translate(read_model(job.model), Library.JAX)
     arguments = [jax.device_put(array) for array in (*job.inputs.values(), *function.weights.values())]
 
     def program(_old: Any, *arguments: Any) -> Any:
@@ -194,11 +199,11 @@ def _jax(job: Job) -> Prepared:
 
 def _torch_arguments(job: Job) -> tuple[Any, Callable[..., Any], list[Any], list[Any]]:
     """The library, the model as a function, its inputs and its weights."""
-    torch = import_module("torch")
+    torch: Any = import_module("torch")
     from .translate import Library, translate
 
     torch.set_num_threads(job.threads)
-    function = translate(onnx.load(job.model), Library.TORCH)
+    function = translate(read_model(job.model), Library.TORCH)
     with torch.inference_mode(False):
         weights = [torch.from_numpy(array.copy()) for array in function.weights.values()]
         inputs = [torch.from_numpy(array) for array in job.inputs.values()]
@@ -214,7 +219,7 @@ def _enter_inference_mode() -> object:
 
 
 def _torch(job: Job) -> Prepared:
-    torch, function, inputs, weights = _torch_arguments(job)
+    _, function, inputs, weights = _torch_arguments(job)
     arguments = inputs + weights
     _enter_inference_mode()
     return _kept(lambda: function(*arguments))
@@ -226,14 +231,15 @@ def _torch_compile(job: Job) -> Prepared:
 
     class Net(torch.nn.Module):
         def __init__(self) -> None:
-            super().__init__()
+            super().__init__()  # pyright: ignore[reportUnknownMemberType]
             self.weights = torch.nn.ParameterList(torch.nn.Parameter(each, requires_grad=False) for each in weights)
 
         def forward(self, *inputs: Any) -> Any:
             return function(*inputs, *self.weights)
 
     torch._dynamo.reset()
-    import_module("torch._inductor.config").freezing = True
+    settings: Any = import_module("torch._inductor.config")
+    settings.freezing = True
     with torch.inference_mode(False):  # parameters that are made in this mode do not become constants
         net = Net().eval()
     _enter_inference_mode()
@@ -254,7 +260,7 @@ def _iree(job: Job) -> Prepared:
     device = runtime.get_device("local-sync" if job.threads == 1 else "local-task")
     context = runtime.SystemContext(config=runtime.Config(device=device))
     context.add_vm_module(runtime.VmModule.copy_buffer(context.instance, blob))
-    function = context.modules["module"][onnx.load(job.model).graph.name]
+    function = context.modules["module"][read_model(job.model).graph.name]
     inputs = [runtime.asdevicearray(device, array) for array in job.inputs.values()]
     return _kept(lambda: function(*inputs))
 
@@ -270,7 +276,7 @@ _IREE_FLAGS = (
 def _tvm(job: Job) -> Prepared:
     tvm, relax = import_module("tvm"), import_module("tvm.relax")
     frontend = import_module("tvm.relax.frontend.onnx")
-    module = frontend.from_onnx(onnx.load(job.model), keep_params_in_input=False)
+    module = frontend.from_onnx(read_model(job.model), keep_params_in_input=False)
     executable = tvm.compile(module, tvm.target.Target({"kind": "llvm", "mcpu": _tvm_cpu(tvm)}))
     machine = relax.VirtualMachine(executable, tvm.cpu())
     inputs = [tvm.runtime.tensor(array) for array in job.inputs.values()]

@@ -1,10 +1,11 @@
 """Layers for JAX that are more than one call; imported by whoever has JAX. Images are NCHW."""
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
-import jax
-import jax.numpy as jnp
+jax: Any = import_module("jax")
+jnp = jax.numpy
 
 
 def batch_norm(x: Any, scale: Any, shift: Any, mean: Any, variance: Any, epsilon: float) -> Any:

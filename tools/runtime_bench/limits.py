@@ -8,6 +8,7 @@ import ctypes
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from importlib import import_module
 from time import perf_counter
 from typing import Any
 
@@ -91,8 +92,7 @@ def _kernels() -> tuple[Any, Any, int, Any]:
     Raises:
         ImportError: llvmlite is not installed.
     """
-    import llvmlite.binding as llvm
-
+    llvm = import_module("llvmlite.binding")
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     features = llvm.get_host_cpu_features()

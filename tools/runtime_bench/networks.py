@@ -109,6 +109,4 @@ def bert_layer(tokens: int = 128, hidden: int = 768, heads: int = 12, inner: int
     mixed = net.node("Reshape", [net.node("Transpose", [mixed], perm=[0, 2, 1, 3]), together])
     x = net.layer_norm(net.node("Add", [net.linear(mixed, hidden, hidden), "x"]), hidden)
     wide = net.node("Gelu", [net.linear(x, hidden, inner)], approximate="none")
-    return net.model(
-        net.layer_norm(net.node("Add", [net.linear(wide, inner, hidden), x]), hidden), (1, tokens, hidden)
-    )
+    return net.model(net.layer_norm(net.node("Add", [net.linear(wide, inner, hidden), x]), hidden), (1, tokens, hidden))

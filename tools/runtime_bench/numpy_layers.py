@@ -59,7 +59,7 @@ _ERFC = (
 
 
 def conv(operands: Sequence[Array], strides: Sequence[int], pads: Sequence[int], group: int) -> Array:
-    """A convolution as one matrix product for each group, or, where each channel is a group, as a sum over the window."""
+    """A convolution as a matrix product for each group, or as a sum over the window if each channel is one."""
     x, kernel, *bias = operands
     outer, inner, height, width = kernel.shape
     windows = _windows(x, (height, width), strides, pads, 0.0)

@@ -88,6 +88,10 @@ def duration(seconds: float) -> str:
 
 
 def _failures(run: ThreadsResult) -> Iterator[str]:
+    places: dict[tuple[str, str], list[str]] = {}
     for result in run.workloads:
-        for engine, reason in result.failures.items():
-            yield f"- {result.name} on {engine}: {reason}"
+        for failure in result.failures.items():
+            places.setdefault(failure, []).append(result.name)
+    for (engine, reason), names in places.items():
+        everywhere = len(names) == len(run.workloads)
+        yield f"- {engine} on {'all workloads' if everywhere else ', '.join(names)}: {reason}"

@@ -84,23 +84,21 @@ class Results:
             ValueError: The text is not such JSON.
         """
         try:
-            data = json.loads(text)
-            return cls(**{**data, "runs": tuple(_threads_result(run) for run in data["runs"])})
+            data: dict[str, Any] = json.loads(text)
+            data["runs"] = tuple(_threads_result(run) for run in data["runs"])
+            return cls(**data)
         except (KeyError, TypeError) as error:
             raise ValueError(f"not the results of a run: {error}") from error
 
 
 def _threads_result(data: dict[str, Any]) -> ThreadsResult:
-    workloads = tuple(
-        WorkloadResult(
-            **{
-                **each,
-                "timings": {
-                    engine: Timing(**{**timing, "rounds": tuple(timing["rounds"])})
-                    for engine, timing in each["timings"].items()
-                },
-            }
-        )
-        for each in data["workloads"]
-    )
+    workloads = tuple(_workload_result(each) for each in data["workloads"])
     return ThreadsResult(data["threads"], Limits(**data["limits"]), workloads)
+
+
+def _workload_result(data: dict[str, Any]) -> WorkloadResult:
+    timings: dict[str, Timing] = {}
+    for engine, timing in data.pop("timings").items():
+        timing["rounds"] = tuple(timing["rounds"])
+        timings[engine] = Timing(**timing)
+    return WorkloadResult(timings=timings, **data)

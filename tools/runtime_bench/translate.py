@@ -1,14 +1,15 @@
 """ONNX models as straight-line Python functions of NumPy, JAX or torch: what one would write by hand.
 
 1. A function takes the model's inputs, then its weights, and returns the output. There is one line for each node.
-2. An operator is one row of `_OPERATORS`: an expression for each library, where `{0}` is the first operand, `{args}` all
-   of them, and `{name}` an attribute. Libraries share an expression where it means the same in each.
+2. An operator is one row of `_OPERATORS`: an expression for each library, where `{0}` is the first operand, `{args}`
+   all of them, and `{name}` an attribute. Libraries share an expression where it means the same in each.
 3. Scalars, shapes and the like, which the libraries want as Python numbers, are written into the text.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -74,9 +75,7 @@ _OPERATORS = {
     "Relu": Expressions("np.maximum({0}, 0)", "jnp.maximum({0}, 0)", "torch.relu({0})"),
     "Reshape": Expressions("{0}.reshape({1})"),
     "Sigmoid": Expressions("1 / (1 + np.exp(-{0}))", "jax.nn.sigmoid({0})", "torch.sigmoid({0})"),
-    "Softmax": Expressions(
-        "layers.softmax({0}, {axis})", "jax.nn.softmax({0}, {axis})", "torch.softmax({0}, {axis})"
-    ),
+    "Softmax": Expressions("layers.softmax({0}, {axis})", "jax.nn.softmax({0}, {axis})", "torch.softmax({0}, {axis})"),
     "Sub": Expressions("{0} - {1}"),
     "Tanh": Expressions("np.tanh({0})", "jnp.tanh({0})", "torch.tanh({0})"),
     "Transpose": Expressions("{0}.transpose({perm})", torch="{0}.permute({perm})"),
@@ -129,13 +128,10 @@ def _namespace(library: Library) -> dict[str, Any]:
     if library is Library.NUMPY:
         return {"np": np, "layers": numpy_layers}
     if library is Library.JAX:
-        import jax
-
         from . import jax_layers
 
-        return {"jax": jax, "jnp": jax.numpy, "layers": jax_layers}
-    import torch
-
+        return {"jax": jax_layers.jax, "jnp": jax_layers.jnp, "layers": jax_layers}
+    torch = import_module("torch")
     return {"torch": torch, "F": torch.nn.functional}
 
 

@@ -9,7 +9,7 @@ Commands: `prepare` a workload from its folder and compare the output with the r
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -20,6 +20,7 @@ import numpy as np
 
 from .engines import Job, NotAvailableError, Prepared, aligned_copy, engine_named
 from .heap import make_room
+from .limits import measure_limits
 
 CHUNK_SECONDS = 5e-5
 """Shorter calls are timed several at once, because reading the clock takes time, too."""
@@ -70,7 +71,7 @@ class Worker:
         self._prepared = self._engine.prepare(job)
         self._prepared.call()
         seconds = perf_counter() - start
-        make_room(self._reference.size * np.dtype(np.float32).itemsize)
+        make_room(4 * int(np.prod(job.shape)))
         self._prepared.call()
         return {"seconds": seconds, "error": self._error()}
 
@@ -113,7 +114,7 @@ def time_calls(call: Callable[[], object], seconds: float) -> dict[str, Any]:
 
 
 @contextmanager
-def answers_only() -> Iterator[TextIO]:
+def answers_only() -> Generator[TextIO]:
     """The stream for answers: what libraries print goes to stderr instead."""
     with os.fdopen(os.dup(1), "w", buffering=1) as stream:
         os.dup2(2, 1)
@@ -131,15 +132,10 @@ def main() -> int:
     name, threads = sys.argv[1], int(sys.argv[2])
     pin(threads)
     with answers_only() as stream:
-        if name == "limits":
-            from .limits import measure_limits
-
-            def answer(_command: dict[str, Any]) -> dict[str, Any]:
-                return measure_limits(threads)
-        else:
-            answer = Worker(name, threads).answer
+        worker = None if name == "limits" else Worker(name, threads)
         for line in sys.stdin:
-            print(json.dumps(answer(json.loads(line))), file=stream)
+            answer = measure_limits(threads) if worker is None else worker.answer(json.loads(line))
+            print(json.dumps(answer), file=stream)
     return 0
 
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper, shape_inference
-from onnx.onnx_ml_pb2 import ModelProto, ValueInfoProto
+from onnx.onnx_ml_pb2 import ModelProto, NodeProto, ValueInfoProto
 
 from .network import Network
 from .networks import bert_layer, mobilenet_block, mobilenet_v2, resnet, resnet_block
@@ -87,7 +87,7 @@ def weights_of(model: ModelProto) -> dict[str, NDArray[np.generic]]:
     return {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
 
 
-def attributes_of(node: helper.NodeProto) -> dict[str, object]:
+def attributes_of(node: NodeProto) -> dict[str, object]:
     """The attributes of a node as Python values, text as `str`."""
     values = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
     return {name: value.decode() if isinstance(value, bytes) else value for name, value in values.items()}

@@ -1,6 +1,7 @@
 """Runs workloads on engines: all are set up and checked, then they take turns, round after round."""
 
 import json
+import os
 import platform
 import sys
 from collections.abc import Callable, Sequence
@@ -62,6 +63,7 @@ def run(plan: Plan, folder: Path, log: Log) -> Results:
             missing[engine.name] = str(error)
     for name, reason in missing.items():
         log(f"{name}: not available: {reason}")
+    load = os.getloadavg()[0]
     models = {workload.name: write_job(workload, folder / workload.name) for workload in plan.workloads}
     runs: list[ThreadsResult] = []
     for threads in plan.threads:
@@ -77,7 +79,7 @@ def run(plan: Plan, folder: Path, log: Log) -> Results:
     settings = (
         f"{plan.rounds} rounds of {plan.seconds} s an engine, pinned to as many cores as threads; "
         + ", ".join(f"{name}={value}" for name, value in MALLOC.items())
-        + f"; transparent huge pages: {_huge_pages()}"
+        + f"; transparent huge pages: {_huge_pages()}; load of the machine before: {load:.1f}"
     )
     date = datetime.now().astimezone().strftime("%Y-%m-%d")
     return Results(date, machine(), settings, versions, missing, tuple(runs))

@@ -127,11 +127,10 @@ def _ours(job: Job, *, unfused: bool = False, allocate: bool = False) -> Prepare
 
 
 def _interpreter(job: Job) -> Prepared:
-    from fuse_dialect.frontends.onnx import load_onnx_module
-    from fuse_dialect.interpreters.numpy import run_module
+    import fuse_dialect
 
-    module, inputs = load_onnx_module(job.model), list(job.inputs.values())
-    return _kept(lambda: run_module(module, inputs), lambda outputs: np.asarray(outputs[0]))
+    module, inputs = fuse_dialect.read(str(job.model)), list(job.inputs.values())
+    return _kept(lambda: fuse_dialect.run(module, *inputs), lambda outputs: np.asarray(outputs[0]))
 
 
 # Peers.

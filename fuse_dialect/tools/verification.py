@@ -14,6 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.analysis.dominance import verify_dominance
 from fuse_dialect.dialect.op import verified_once
+from fuse_dialect.tools.definitions import definitions_checked_once
 
 
 def verify_module(module: ModuleOp) -> None:
@@ -22,7 +23,7 @@ def verify_module(module: ModuleOp) -> None:
     Raises:
         VerifyException: The module is invalid.
     """
-    with indexed_symbols(), verified_once():
+    with indexed_symbols(), verified_once(), definitions_checked_once():
         module.verify()
     verify_dominance(module)
 

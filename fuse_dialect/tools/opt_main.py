@@ -47,6 +47,12 @@ OWN_TARGETS = ("mlir", *FUSE_UNIVERSE.all_targets)
 _DESCRIPTION = "Run passes over a module, MLIR or ONNX; operator fusion is `--fuse-ops`."
 
 
+def _kernel_target() -> type[Target]:
+    from fuse_dialect.targets.llvm import KernelTarget
+
+    return KernelTarget
+
+
 def _name_note(op: Operation, location: SourceLocation | None) -> tuple[str, ...]:
     """What the op gives, if no line says which op it is, as for a model that is no text."""
     names = [f"%{result.name_hint}" for result in op.results if result.name_hint is not None]
@@ -119,8 +125,9 @@ class FuseOptMain(xDSLOptMain):
             self.available_frontends[name] = lambda stream: parse_only(self, stream.read())
 
     def register_all_targets(self) -> None:
-        """Make every target known; `mlir` is ours."""
+        """Make every target known; `mlir` and `llvm` are ours."""
         self.available_targets["mlir"] = lambda: FuseMLIRTarget
+        self.available_targets["llvm"] = _kernel_target
         super().register_all_targets()
 
     def register_all_arguments(self, arg_parser: ArgumentParser) -> None:

@@ -1,0 +1,1 @@
+"""Loop programs to things that run: one folder for each engine."""

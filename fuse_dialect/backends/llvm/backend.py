@@ -1,0 +1,124 @@
+"""The backend: families of kernels in a table, text of LLVM IR from the first that accepts, machine code from that."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fuse_dialect.backends.backend import KernelRequest, Packing
+from fuse_dialect.backends.llvm.builder import Module, Parameter
+from fuse_dialect.backends.llvm.engine import Code, compile_object, host, load
+from fuse_dialect.backends.llvm.family import Family, Request
+from fuse_dialect.backends.llvm.generic import write_generic
+from fuse_dialect.backends.llvm.host import Host
+from fuse_dialect.backends.llvm.maps import write_map
+from fuse_dialect.backends.llvm.rows import write_rows
+from fuse_dialect.backends.llvm.scalars import NoNativeForm
+from fuse_dialect.backends.llvm.values import I64, PTR
+from fuse_dialect.kernels.program import Refusal
+
+FAMILIES: Mapping[str, Family] = {
+    "map": write_map,
+    "rows": write_rows,
+    "generic": write_generic,
+}
+"""Families by the names that reports use; the first that accepts a program writes its kernel."""
+_SLOTS = (Parameter("slots", PTR, "noalias readonly"), Parameter("part", I64), Parameter("parts", I64))
+
+
+@dataclass(frozen=True, slots=True)
+class EmittedKernel:
+    """A kernel as text."""
+
+    ir_text: str
+    symbol: str
+    """Name of the function in the text."""
+    family: str
+    workspace_bytes: int
+    parallel: bool
+    packings: Mapping[int, Packing] = field(default_factory=dict[int, Packing])
+
+
+@dataclass(frozen=True, slots=True)
+class NativeKernel:
+    """A kernel as machine code; see `backends.backend.Kernel`."""
+
+    emitted: EmittedKernel
+    code: Code
+
+    @property
+    def address(self) -> int:
+        """Where the function is."""
+        return self.code.addresses[self.emitted.symbol]
+
+    @property
+    def family(self) -> str:
+        """Which family wrote it."""
+        return self.emitted.family
+
+    @property
+    def workspace_bytes(self) -> int:
+        """Scratch memory that each part needs."""
+        return self.emitted.workspace_bytes
+
+    @property
+    def packings(self) -> Mapping[int, Packing]:
+        """Arguments that are passed packed."""
+        return self.emitted.packings
+
+    @property
+    def parallel(self) -> bool:
+        """Whether more than one part is of use."""
+        return self.emitted.parallel
+
+
+class LLVMBackend:
+    """Machine code for the processor of this process, or for another one as text."""
+
+    name = "llvm"
+
+    def __init__(self, *, fast_math: bool = False, target: Host | None = None, families: Sequence[str] = ()):
+        """A backend.
+
+        Args:
+            fast_math: Whether kernels may ignore nan and infinities.
+            target: The processor; by default that of this process.
+            families: Names of the families that may write kernels; by default all.
+        """
+        self.fast_math = fast_math
+        self.target = target or host()
+        self.families = {name: FAMILIES[name] for name in families or FAMILIES}
+
+    def emit(self, request: KernelRequest, module: Module | None = None) -> EmittedKernel | Refusal:
+        """The text of a kernel, or why there is none.
+
+        Args:
+            request: The primitive.
+            module: Where the kernel is written, for a text of several; by default a new one.
+        """
+        symbol = re.sub(r"\W", "_", request.program.name, flags=re.ASCII)
+        for name, write in self.families.items():
+            target = Module(self.target.attributes) if module is None else module
+            before = target.mark()
+            entry = target.function(symbol, _SLOTS)
+            wanted = Request(request.program, self.target, target, entry, request.constants, self.fast_math)
+            try:
+                written = write(wanted)
+            except NoNativeForm as error:
+                target.forget(before)
+                return Refusal(str(error))
+            if written is not None:
+                return EmittedKernel(
+                    target.text(), symbol, name, written.workspace_bytes, written.parallel, written.packings
+                )
+            target.forget(before)
+        return Refusal("no family of kernels accepts it")
+
+    def compile(self, requests: Sequence[KernelRequest]) -> list[NativeKernel | Refusal]:
+        """A kernel for each request, or why there is none."""
+        return [self._compiled(self.emit(request)) for request in requests]
+
+    def _compiled(self, emitted: EmittedKernel | Refusal) -> NativeKernel | Refusal:
+        if isinstance(emitted, Refusal):
+            return emitted
+        code = load(compile_object(emitted.ir_text, self.target), [emitted.symbol])
+        return NativeKernel(emitted, code)

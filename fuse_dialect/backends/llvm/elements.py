@@ -1,0 +1,122 @@
+"""Element types of programs: how they lie in memory, and what registers hold.
+
+1. i1 lies in memory as a byte, 0 or 1; any other byte than 0 counts as true.
+2. bf16 lies in memory as an i16, and is the upper half of an f32.
+3. Integers are signless; `ui8` is an i8.
+"""
+
+from fuse_dialect.backends.llvm.builder import Function
+from fuse_dialect.backends.llvm.values import BF16, F16, F32, F64, I1, I8, I16, I32, I64, Type, Value, constant
+
+_REGISTERS = {
+    "f16": F16,
+    "bf16": BF16,
+    "f32": F32,
+    "f64": F64,
+    "i1": I1,
+    "i8": I8,
+    "ui8": I8,
+    "i16": I16,
+    "ui16": I16,
+    "i32": I32,
+    "ui32": I32,
+    "i64": I64,
+    "ui64": I64,
+    "index": I64,
+}
+ELEMENTS = frozenset(_REGISTERS)
+"""Every element type that has native code."""
+
+
+def register_type(element: str, lanes: int = 0) -> Type:
+    """What a register holds for elements of a type.
+
+    Raises:
+        KeyError: There is no native code for the type, see `ELEMENTS`.
+    """
+    return _REGISTERS[element].wide(lanes)
+
+
+def memory_type(element: str, lanes: int = 0) -> Type:
+    """How elements lie in memory."""
+    type = register_type(element, lanes)
+    return {"i1": type.of("i8"), "bfloat": type.of("i16")}.get(type.element, type)
+
+
+def element_bytes(element: str) -> int:
+    """Bytes of an element in memory."""
+    return memory_type(element).bits // 8
+
+
+def from_memory(f: Function, value: Value, element: str) -> Value:
+    """What was read, as a register holds it."""
+    type = register_type(element, value.type.lanes)
+    if element == "i1":
+        return f.compare("ne", value, constant(value.type, 0))
+    return f.cast("bitcast", value, type)
+
+
+def to_memory(f: Function, value: Value) -> Value:
+    """A register's value, as it lies in memory."""
+    match value.type.element:
+        case "i1":
+            return f.cast("zext", value, value.type.of("i8"))
+        case "bfloat":
+            return f.cast("bitcast", value, value.type.of("i16"))
+        case _:
+            return value
+
+
+def widened(f: Function, value: Value) -> Value:
+    """The float in the type in which formulas are computed: f16 and bf16 become f32."""
+    match value.type.element:
+        case "half":
+            return f.cast("fpext", value, value.type.of("float"))
+        case "bfloat":
+            bits = f.cast("zext", f.cast("bitcast", value, value.type.of("i16")), value.type.of("i32"))
+            return f.cast("bitcast", f.binary("shl", bits, constant(bits.type, 16)), value.type.of("float"))
+        case _:
+            return value
+
+
+def narrowed(f: Function, value: Value, type: Type) -> Value:
+    """The float in another float type, rounded to the nearest, the even one of two."""
+    if value.type == type:
+        return value
+    if type.bits == 16 and value.type.bits == 64:
+        value = _rounded_to_odd(f, value)
+    if type.element == "bfloat":
+        return _as_bfloat(f, narrowed(f, value, type.of("float")))
+    value = widened(f, value)
+    if value.type == type:
+        return value
+    return f.cast("fpext" if value.type.bits < type.bits else "fptrunc", value, type)
+
+
+def _rounded_to_odd(f: Function, value: Value) -> Value:
+    """The f64 as an f32 whose last bit tells that it is not exact: then a second rounding does not round twice.
+
+    Source: S. Boldo and G. Melquiond, Emulation of FMA and correctly rounded sums, IEEE Trans. Computers 57 (2008).
+    """
+    near = f.cast("fptrunc", value, value.type.of("float"))
+    back = f.cast("fpext", near, value.type)
+    bits = f.cast("bitcast", near, value.type.of("i32"))
+    one = constant(bits.type, 1)
+    magnitude, exact = (f.intrinsic("fabs", value.type, [number]) for number in (back, value))
+    toward_zero = f.select(f.compare("ogt", magnitude, exact), f.binary("sub", bits, one), bits)
+    odd = f.select(f.compare("one", back, value), f.binary("or", toward_zero, one), bits)
+    return f.cast("bitcast", odd, near.type)
+
+
+def _as_bfloat(f: Function, value: Value) -> Value:
+    """The upper half of an f32, rounded; done on integers, because few processors do it and none of the others."""
+    bits = f.cast("bitcast", value, value.type.of("i32"))
+
+    def whole(number: int) -> Value:
+        return constant(bits.type, number)
+
+    last = f.binary("and", f.binary("lshr", bits, whole(16)), whole(1))
+    rounded = f.binary("lshr", f.binary("add", bits, f.binary("add", last, whole(0x7FFF))), whole(16))
+    quiet = f.binary("or", f.binary("lshr", bits, whole(16)), whole(0x40))
+    upper = f.select(f.compare("uno", value, value), quiet, rounded)
+    return f.cast("bitcast", f.cast("trunc", upper, upper.type.of("i16")), value.type.of("bfloat"))

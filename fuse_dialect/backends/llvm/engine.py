@@ -1,0 +1,167 @@
+"""LLVM IR text to machine code: parse, optimise, object bytes, address. The only module that imports llvmlite.
+
+1. `compile_object` gives relocatable object bytes, which a cache may keep; `load` makes them callable.
+2. `load` looks up every symbol that the object needs before it gives an address, so a call never jumps into nothing.
+3. What was loaded stays loaded as long as the `Code` that owns it.
+4. llvmlite serialises all calls into LLVM by a lock of its own; every function here may be called from any thread.
+"""
+
+import ctypes
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import count
+from threading import Lock
+from typing import Any, cast
+
+import llvmlite
+import llvmlite.binding
+
+from fuse_dialect.backends.llvm.host import Host
+
+llvm = cast(Any, llvmlite.binding)  # it has no types
+VERSION = f"llvmlite-{llvmlite.__version__}"
+"""What object bytes depend on apart from the text and the host."""
+
+_names = count()
+_setup = Lock()
+_DECLARED = re.compile(r"^declare .*@(?!llvm\.)([\w.]+)\(", re.MULTILINE)
+_PLACE = re.compile(r"<string>:(\d+):(\d+)")
+
+
+class EngineError(Exception):
+    """LLVM rejects the text, or a symbol is missing: a mistake of the code generator, never of a user."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Code:
+    """Machine code in memory; it goes when nothing holds this any more."""
+
+    addresses: dict[str, int]
+    """Of the functions that were asked for."""
+    _owner: Any
+
+
+@cache
+def host() -> Host:
+    """The processor that this process runs on."""
+    features = llvm.get_host_cpu_features()
+    named = sorted(("+" if on else "-") + name for name, on in cast(dict[str, bool], features).items())
+    return Host(llvm.get_host_cpu_name(), ",".join(named))
+
+
+def compile_object(text: str, target: Host | None = None) -> bytes:
+    """Relocatable object code of a module.
+
+    Raises:
+        EngineError: LLVM rejects the text, then the message quotes the line; or a function that it declares is not in
+            this process.
+    """
+    machine = _machine(target or host())
+    for symbol in _DECLARED.findall(text):
+        if not _is_present(symbol):
+            raise EngineError(f"the generated code calls '{symbol}', which this process does not have")
+    return machine.emit_object(_optimised(text, machine))
+
+
+def optimised_text(text: str, target: Host | None = None) -> str:
+    """The module after LLVM's passes, for people."""
+    return str(_optimised(text, _machine(target or host())))
+
+
+def assembly(text: str, target: Host | None = None) -> str:
+    """Machine code of a module as text, for people."""
+    machine = _machine(target or host())
+    return machine.emit_assembly(_optimised(text, machine))
+
+
+def load(code: bytes, symbols: Sequence[str]) -> Code:
+    """Make the functions of an object callable.
+
+    Raises:
+        EngineError: The bytes are no object for this machine, or a symbol is missing.
+    """
+    session = _session()
+    library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+    for symbol in symbols:
+        library = library.export_symbol(symbol)
+    try:
+        tracker = library.link(session, f"fuse{next(_names)}")
+        return Code({symbol: int(tracker[symbol]) for symbol in symbols}, tracker)
+    except (RuntimeError, KeyError) as error:
+        raise EngineError(f"machine code cannot be loaded: {error}") from error
+
+
+def callable_of(address: int) -> Any:
+    """A Python function `(slots, part, parts)` for a kernel at an address; for tests and small tools."""
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(address)
+
+
+def _is_present(symbol: str) -> bool:
+    """Whether the process has a function; where that cannot be asked, `load` still finds out."""
+    return os.name != "posix" or hasattr(ctypes.CDLL(None), symbol)
+
+
+def _optimised(text: str, machine: Any) -> Any:
+    module = _parse(text)
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    builder = llvm.create_pass_builder(machine, _tuning())
+    builder.getModulePassManager().run(module, builder)
+    return module
+
+
+def _parse(text: str) -> Any:
+    try:
+        module = llvm.parse_assembly(text)
+        module.verify()
+    except RuntimeError as error:
+        raise EngineError(f"LLVM rejects the generated code: {error}{_quoted(text, str(error))}") from error
+    return module
+
+
+def _quoted(text: str, message: str) -> str:
+    place = _PLACE.search(message)
+    if place is None:
+        return ""
+    number = int(place.group(1))
+    return f"\nline {number}: {text.splitlines()[number - 1]}"
+
+
+def _tuning() -> Any:
+    tuning = llvm.create_pipeline_tuning_options(speed_level=3)
+    tuning.loop_vectorization = False  # loops are written with vectors where that pays
+    tuning.slp_vectorization = False
+    tuning.loop_unrolling = True
+    tuning.loop_interleaving = False
+    return tuning
+
+
+@cache
+def _initialise() -> None:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+
+
+@cache
+def _machine(target: Host) -> Any:
+    with _setup:
+        _initialise()
+        triple = llvm.Target.from_triple(llvm.get_process_triple())
+        return triple.create_target_machine(
+            cpu=target.cpu, features=target.features, opt=3, jit=True, reloc="pic", codemodel="jitdefault"
+        )
+
+
+@cache
+def _session() -> Any:
+    with _setup:
+        _initialise()
+        return llvm.create_lljit_compiler(_machine_of_session(), suppress_errors=True)
+
+
+def _machine_of_session() -> Any:
+    triple = llvm.Target.from_triple(llvm.get_process_triple())
+    return triple.create_target_machine(opt=0, jit=True, reloc="pic", codemodel="jitdefault")

@@ -1,0 +1,44 @@
+"""What a family of kernels is: a function that writes the code of programs of one shape, or declines."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from fuse_dialect.backends.backend import Packing
+from fuse_dialect.backends.llvm.builder import Function, Module
+from fuse_dialect.backends.llvm.host import Host
+from fuse_dialect.kernels.program import LoopProgram
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A kernel that is wanted."""
+
+    program: LoopProgram
+    host: Host
+    module: Module
+    """Gets whatever functions the kernel needs."""
+    entry: Function
+    """The function of `slots`, `part` and `parts`, without code."""
+    constants: frozenset[int] = frozenset()
+    """Positions of arguments that may be packed once."""
+    fast_math: bool = False
+    """Whether nan and infinities may be ignored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What the caller of a kernel must know about it."""
+
+    workspace_bytes: int
+    parallel: bool
+    """Whether parts share the work."""
+    packings: Mapping[int, Packing] = field(default_factory=dict[int, Packing])
+    """Arguments, by position, that must be passed packed."""
+
+
+Family: TypeAlias = Callable[[Request], Written | None]
+"""Writes a kernel; `None`, with nothing written, if the program is not of the family's shape.
+
+Raises `NoNativeForm` if nobody could write it.
+"""

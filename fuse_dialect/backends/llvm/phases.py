@@ -1,0 +1,174 @@
+"""A scheduled program as code: phases one after the other, each row by row; and which buffers need memory.
+
+Parts share the rows of each phase, or the vector loop if there is one row; a program whose phases need each other's
+results runs in part 0.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fuse_dialect.backends.llvm.builder import Function
+from fuse_dialect.backends.llvm.family import Request, Written
+from fuse_dialect.backends.llvm.kernel import Frame, write_kernel
+from fuse_dialect.backends.llvm.nests import Row, write_nest
+from fuse_dialect.backends.llvm.scalars import NoNativeForm
+from fuse_dialect.backends.llvm.values import Value
+from fuse_dialect.kernels.counts import product
+from fuse_dialect.kernels.grouping import is_whole, parallel_sizes, reads_of
+from fuse_dialect.kernels.program import Role, Stage
+from fuse_dialect.kernels.schedule import LoopAxis, Nest, Phase, Schedule
+
+SHARE = 64
+"""Parts share a vector loop in units of as many elements, so that no two write to one cache line."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Locals:
+    """Where local buffers live."""
+
+    sizes: dict[str, int]
+    """Elements in memory; buffers whose elements stay in registers are missing."""
+    of_a_row: frozenset[str]
+    """Buffers of which only one row is in memory."""
+
+
+def write_schedule(request: Request, plan: Schedule) -> Written:
+    """Write a kernel that runs as scheduled.
+
+    Raises:
+        NoNativeForm: Something in the program has no native code.
+    """
+    places = _place_locals(plan)
+
+    def write(frame: Frame) -> bool:
+        if plan.is_parallel:
+            for phase in plan.phases:
+                _write_phase(frame, phase, places, shared=True)
+            return any(map(_can_split, plan.phases))
+        with frame.f.when(frame.in_first_part()):
+            for phase in plan.phases:
+                _write_phase(frame, phase, places, shared=False)
+        return False
+
+    return write_kernel(request, places.sizes, write)
+
+
+def _can_split(phase: Phase) -> bool:
+    """Whether parts may share a phase."""
+    return phase.splits_rows or _vector_split(phase) is not None
+
+
+def _vector_split(phase: Phase) -> Nest | None:
+    """The nest whose vector loop parts share."""
+    if phase.splits_rows or len(phase.nests) != 1:
+        return None
+    nest = phase.nests[0]
+    return nest if nest.vector == 0 and nest.reduced >= 1 else None
+
+
+def _write_phase(frame: Frame, phase: Phase, places: _Locals, *, shared: bool) -> None:
+    f = frame.f
+    total = _row_count(frame, phase.rows)
+    if not shared:
+        _write_rows(frame, phase, places, f.i64(0), total, None)
+    elif phase.splits_rows:
+        _write_rows(frame, phase, places, *frame.share(total), None)
+    elif (nest := _vector_split(phase)) is not None:
+        bounds = frame.share(frame.count(nest.loops[0].size), SHARE)
+        _write_rows(frame, phase, places, f.i64(0), total, bounds)
+    else:
+        with f.when(frame.in_first_part()):
+            _write_rows(frame, phase, places, f.i64(0), total, None)
+
+
+def _row_count(frame: Frame, rows: Sequence[LoopAxis]) -> Value:
+    f = frame.f
+    total = f.i64(1)
+    for loop in rows:
+        total = f.multiply(total, _steps(frame, loop))
+    return total
+
+
+def _steps(frame: Frame, loop: LoopAxis) -> Value:
+    f = frame.f
+    size = frame.count(loop.size)
+    return f.quotient(f.add(size, f.i64(loop.block - 1)), loop.block) if loop.block else size
+
+
+def _write_rows(
+    frame: Frame, phase: Phase, places: _Locals, start: Value, stop: Value, bounds: tuple[Value, Value] | None
+) -> None:
+    if not phase.rows:
+        _write_row(frame, phase, places, {}, bounds)
+        return
+    with frame.f.loop(start, stop, hints=["unroll.disable"]) as loop:
+        _write_row(frame, phase, places, _row_env(frame, phase.rows, loop.index), bounds)
+
+
+def _row_env(frame: Frame, rows: Sequence[LoopAxis], row: Value) -> dict[int, Value]:
+    """Values of the row's axes, from its number."""
+    f: Function = frame.f
+    env: dict[int, Value] = {}
+    for position, loop in reversed(list(enumerate(rows))):
+        value = row
+        if position:
+            size = _steps(frame, loop)
+            quotient = f.binary("udiv", row, size)
+            value = f.subtract(row, f.multiply(quotient, size))
+            row = quotient
+        env |= {axis: f.i64(0) for axis in loop.axes[:-1]}
+        env[loop.axes[-1]] = f.multiply(value, f.i64(loop.block or 1))
+    return env
+
+
+def _write_row(
+    frame: Frame, phase: Phase, places: _Locals, env: dict[int, Value], bounds: tuple[Value, Value] | None
+) -> None:
+    row = Row(frame, env, phase.row_axes, places.of_a_row, {}, bounds)
+    for nest in phase.nests:
+        write_nest(nest, row)
+
+
+def _place_locals(plan: Schedule) -> _Locals:
+    buffers = {buffer.name: buffer for buffer in plan.program.buffers}
+    sizes: dict[str, int] = {}
+    of_a_row: set[str] = set()
+    for phase in plan.phases:
+        for nest in phase.nests:
+            for stage in nest.stages:
+                if buffers[stage.buffer].role is not Role.LOCAL:
+                    continue
+                if _stays_in_registers(plan, phase, nest, stage):
+                    continue
+                shape = buffers[stage.buffer].shape
+                if _stays_in_phase(plan, phase, stage):
+                    of_a_row.add(stage.buffer)
+                    rows = phase.row_axes
+                    shape = tuple(size for axis, size in enumerate(parallel_sizes(stage)) if axis not in rows)
+                elements = product(shape).number
+                if elements is None:
+                    raise NoNativeForm(f"the size of an array between the loops of '{plan.program.name}' is not known")
+                sizes[stage.buffer] = elements
+    return _Locals(sizes, frozenset(of_a_row))
+
+
+def _stays_in_registers(plan: Schedule, phase: Phase, nest: Nest, stage: Stage) -> bool:
+    """Whether all readers are in the nest, or get the row's one value."""
+    around = nest.loops if stage.reduction is None else nest.loops[: nest.reduced]
+    has_one_value = not around and _stays_in_phase(plan, phase, stage)
+    inside = {id(member) for member in nest.stages}
+    for other_phase in plan.phases:
+        for other in other_phase.nests:
+            for member in other.stages:
+                reads = [read for read in reads_of(member) if read.buffer == stage.buffer]
+                if has_one_value and all(not read.guards for read in reads):
+                    continue
+                if reads and id(member) not in inside:
+                    return False
+    return True
+
+
+def _stays_in_phase(plan: Schedule, phase: Phase, stage: Stage) -> bool:
+    """Whether the buffer is written and read within each row of one phase."""
+    outside = [member for other in plan.phases if other is not phase for nest in other.nests for member in nest.stages]
+    return is_whole(stage) and not any(read.buffer == stage.buffer for member in outside for read in reads_of(member))

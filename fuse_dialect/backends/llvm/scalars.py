@@ -1,0 +1,342 @@
+"""Scalar bodies of programs as code, for one element or for a vector of them: `emit_body`.
+
+1. A value has the register type of its element, see `elements`; f16 and bf16 are computed in f32 and rounded after
+   every function, as the interpreter does.
+2. Nothing here is undefined for any operand: integer functions are guarded, conversions of floats to integers
+   saturate and give 0 for nan.
+3. nan and infinities are as in NumPy. Multiplications and additions may fuse.
+
+`interpreters/scalar.py` says what every function means.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from fuse_dialect.backends.llvm import integers, trigonometry, vector_math
+from fuse_dialect.backends.llvm.builder import Function
+from fuse_dialect.backends.llvm.elements import narrowed, register_type, widened
+from fuse_dialect.backends.llvm.floats import Floats
+from fuse_dialect.backends.llvm.host import Host
+from fuse_dialect.backends.llvm.values import Type, Value, constant
+from fuse_dialect.kernels.program import Apply, Body, Extent, Guard, Index, Inside, Instruction, Literal, Position, Read
+
+
+class NoNativeForm(Exception):
+    """A program holds something that has no native code; it runs by its NumPy meaning instead."""
+
+
+Values: TypeAlias = Mapping[int, Value]
+"""Values of a body's instructions, by place."""
+
+
+class Surroundings(Protocol):
+    """How a body gets at what is outside of it."""
+
+    def read(self, read: Read, values: Values) -> Value:
+        """An element of a buffer, in registers; `values` are those of the body so far, for computed indices."""
+        ...
+
+    def position(self, index: Index) -> Value:
+        """The value of an index, as i64."""
+        ...
+
+    def extent(self, size: str) -> Value:
+        """The value of a symbolic size, as i64."""
+        ...
+
+    def inside(self, guards: Sequence[Guard]) -> Value:
+        """Whether guards hold, as i1."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Scalars:
+    """Where code is written, and for how many elements at once."""
+
+    f: Function
+    host: Host
+    lanes: int
+    """Elements at once; 0 for code on scalars."""
+    fast_math: bool = False
+    """Whether nan and infinities may be ignored."""
+
+    def wide(self, value: Value) -> Value:
+        """The value in every lane."""
+        return value if value.type.lanes == self.lanes else self.f.splat(value, self.lanes)
+
+
+def emit_body(scalars: Scalars, around: Surroundings, body: Body, first: Sequence[Value] = ()) -> list[Value]:
+    """The values of a body's instructions.
+
+    Args:
+        scalars: Where it is written.
+        around: What is outside of it.
+        body: The instructions.
+        first: Values at the places before the first instruction: the combined value, for a stage's `finish`.
+
+    Returns:
+        A value for each place; the last one counts.
+
+    Raises:
+        NoNativeForm: There is no native code for a function or an element type.
+    """
+    values = dict(enumerate(first))
+    items: list[Instruction | None] = [None] * len(values)
+    for instruction in body:
+        values[len(items)] = scalars.wide(emit_instruction(scalars, around, instruction, values, items))
+        items.append(instruction)
+    return list(values.values())
+
+
+def emit_instruction(
+    scalars: Scalars,
+    around: Surroundings,
+    instruction: Instruction,
+    values: Values,
+    body: Sequence[Instruction | None],
+) -> Value:
+    """The value of one instruction.
+
+    Args:
+        scalars: Where it is written.
+        around: What is outside of the body.
+        instruction: The instruction.
+        values: Values of the instruction's operands, by place.
+        body: The instructions by place; `None` for a combined value.
+    """
+    f = scalars.f
+    match instruction:
+        case Literal():
+            return _literal(scalars, instruction)
+        case Read():
+            return around.read(instruction, values)
+        case Position():
+            return _resized(f, around.position(instruction.index), instruction.element)
+        case Extent():
+            return _resized(f, around.extent(instruction.size), instruction.element)
+        case Inside():
+            return around.inside(instruction.guards)
+        case Apply():
+            sources = [body[place] for place in instruction.operands]
+            literals = [source if isinstance(source, Literal) else None for source in sources]
+            operands = [
+                scalars.wide(values[place]) if literal is None else _literal(scalars, literal)
+                for place, literal in zip(instruction.operands, literals, strict=True)
+            ]
+            return apply(scalars, instruction.function, operands, instruction.element, literals)
+
+
+def apply(
+    scalars: Scalars, function: str, operands: Sequence[Value], element: str, literals: Sequence[Literal | None] = ()
+) -> Value:
+    """The value of a function of `arith` or `math`.
+
+    Args:
+        scalars: Where it is written.
+        function: `arith.addf`, `arith.cmpf olt`, `math.exp`.
+        operands: Its operands, all of as many lanes.
+        element: Element type of the result.
+        literals: Which operands are constants.
+
+    Raises:
+        NoNativeForm: The function is not known.
+    """
+    name, _, predicate = function.partition(" ")
+    f = scalars.f
+    result = _type(element, scalars.lanes)
+    if name == "arith.cmpi":
+        return f.compare(predicate, *operands)
+    if name == "arith.cmpf":
+        return f.compare(predicate, *(widened(f, operand) for operand in operands))
+    if name in _INTEGER_FUNCTIONS:
+        return _INTEGER_FUNCTIONS[name](f, operands, result)
+    if name in _CONVERSIONS:
+        return _CONVERSIONS[name](f, operands[0], result)
+    wide = [widened(f, operand) for operand in operands]
+    if name in ("arith.maximumf", "arith.minimumf"):
+        return narrowed(f, extreme(scalars, name == "arith.maximumf", wide[0], wide[1], literals), result)
+    if name not in _FLOAT_FUNCTIONS:
+        raise NoNativeForm(f"'{function}' has no native code")
+    if name == "math.powf" and len(literals) == 2 and literals[1] is not None:
+        simple = _SIMPLE_POWERS.get(float(literals[1].value))
+        if simple is not None:
+            return narrowed(f, simple(Floats(f, wide[0].type, scalars.host), wide[0]), result)
+    return narrowed(f, _FLOAT_FUNCTIONS[name](Floats(f, wide[0].type, scalars.host), *wide), result)
+
+
+def extreme(scalars: Scalars, greater: bool, lhs: Value, rhs: Value, literals: Sequence[Literal | None] = ()) -> Value:
+    """The greater (or smaller) of two f32 or f64; nan when one is nan.
+
+    One instruction of x86 does it if one operand is known not to be nan, and all of them if `fast_math`.
+    """
+    f = scalars.f
+    predicate = "ogt" if greater else "olt"
+    plain = [literal is not None and literal.value == literal.value for literal in literals]
+    if len(plain) == 2 and plain[1]:
+        lhs, rhs = rhs, lhs
+    chosen = f.select(f.compare(predicate, lhs, rhs), lhs, rhs)  # gives rhs if one of them is nan
+    if any(plain) or scalars.fast_math:
+        return chosen
+    return f.select(f.compare("uno", lhs, lhs), lhs, chosen)
+
+
+def _literal(scalars: Scalars, literal: Literal) -> Value:
+    return constant(_type(literal.element, scalars.lanes), literal.value)
+
+
+def _type(element: str, lanes: int) -> Type:
+    try:
+        return register_type(element, lanes)
+    except KeyError:
+        raise NoNativeForm(f"no native code for elements of type {element}") from None
+
+
+def _resized(f: Function, value: Value, element: str) -> Value:
+    type = _type(element, value.type.lanes)
+    if type.is_float:
+        return narrowed(f, f.cast("sitofp", value, type.of("double")), type)
+    if type.bits == 1:
+        return f.compare("ne", value, constant(value.type, 0))
+    return f.cast("trunc" if type.bits < 64 else "sext", value, type)
+
+
+_IntegerFunction: TypeAlias = Callable[[Function, Sequence[Value], Type], Value]
+_Conversion: TypeAlias = Callable[[Function, Value, Type], Value]
+
+
+def _plain(operation: str) -> _IntegerFunction:
+    return lambda f, operands, result: f.binary(operation, *operands)
+
+
+def _intrinsic(name: str) -> _IntegerFunction:
+    return lambda f, operands, result: f.intrinsic(name, result, operands)
+
+
+def _shift(operation: str) -> _IntegerFunction:
+    return lambda f, operands, result: integers.shift(f, operation, *operands)
+
+
+_INTEGER_FUNCTIONS: dict[str, _IntegerFunction] = {
+    "arith.addi": _plain("add"),
+    "arith.subi": _plain("sub"),
+    "arith.muli": _plain("mul"),
+    "arith.andi": _plain("and"),
+    "arith.ori": _plain("or"),
+    "arith.xori": _plain("xor"),
+    "arith.divsi": lambda f, operands, result: integers.divide(f, *operands, unsigned=False),
+    "arith.divui": lambda f, operands, result: integers.divide(f, *operands, unsigned=True),
+    "arith.remsi": lambda f, operands, result: integers.remainder(f, *operands, unsigned=False),
+    "arith.remui": lambda f, operands, result: integers.remainder(f, *operands, unsigned=True),
+    "arith.floordivsi": lambda f, operands, result: integers.floor_divide(f, *operands),
+    "arith.maxsi": _intrinsic("smax"),
+    "arith.maxui": _intrinsic("umax"),
+    "arith.minsi": _intrinsic("smin"),
+    "arith.minui": _intrinsic("umin"),
+    "arith.shli": _shift("shl"),
+    "arith.shrsi": _shift("ashr"),
+    "arith.shrui": _shift("lshr"),
+    "arith.select": lambda f, operands, result: f.select(*operands),
+    "math.absi": lambda f, operands, result: f.call(
+        f"llvm.abs.{result.mangled}", result, [*operands, constant(Type("i1"), 0)]
+    ),
+    "math.ipowi": lambda f, operands, result: integers.power(f, *operands),
+}
+
+
+def _saturating(operation: str) -> _Conversion:
+    def convert(f: Function, x: Value, result: Type) -> Value:
+        wide = widened(f, x)
+        return f.intrinsic(operation, result, [wide], over=[result, wide.type])
+
+    return convert
+
+
+def _from_integer(operation: str) -> _Conversion:
+    def convert(f: Function, x: Value, result: Type) -> Value:
+        if result.bits == 16:
+            return narrowed(f, f.cast(operation, x, result.of("float")), result)
+        return f.cast(operation, x, result)
+
+    return convert
+
+
+_CONVERSIONS: dict[str, _Conversion] = {
+    "arith.extf": narrowed,
+    "arith.truncf": narrowed,
+    "arith.extsi": lambda f, x, result: f.cast("sext", x, result),
+    "arith.extui": lambda f, x, result: f.cast("zext", x, result),
+    "arith.trunci": lambda f, x, result: f.cast("trunc", x, result),
+    "arith.bitcast": lambda f, x, result: f.cast("bitcast", x, result),
+    "arith.fptosi": _saturating("fptosi.sat"),
+    "arith.fptoui": _saturating("fptoui.sat"),
+    "arith.sitofp": _from_integer("sitofp"),
+    "arith.uitofp": _from_integer("uitofp"),
+}
+
+
+def _float_binary(operation: str) -> Callable[..., Value]:
+    return lambda m, lhs, rhs: m.f.float_binary(operation, lhs, rhs)
+
+
+def _float_intrinsic(name: str) -> Callable[..., Value]:
+    return lambda m, *operands: m.f.intrinsic(name, m.type, operands)
+
+
+_SIMPLE_POWERS: dict[float, Callable[[Floats, Value], Value]] = {
+    2.0: lambda m, x: m.mul(x, x),
+    3.0: lambda m, x: m.mul(m.mul(x, x), x),
+    1.0: lambda m, x: x,
+    -1.0: lambda m, x: m.div(1.0, x),
+}
+"""Powers that are a product or a quotient, nan and infinities included."""
+
+_FLOAT_FUNCTIONS: dict[str, Callable[..., Value]] = {
+    "arith.addf": _float_binary("fadd"),
+    "arith.subf": _float_binary("fsub"),
+    "arith.mulf": _float_binary("fmul"),
+    "arith.divf": _float_binary("fdiv"),
+    "arith.remf": lambda m, x, y: m.each("fmod", x, y),
+    "arith.negf": lambda m, x: m.neg(x),
+    "math.absf": lambda m, x: m.abs(x),
+    "math.ceil": _float_intrinsic("ceil"),
+    "math.floor": _float_intrinsic("floor"),
+    "math.trunc": _float_intrinsic("trunc"),
+    "math.roundeven": _float_intrinsic("roundeven"),
+    "math.copysign": _float_intrinsic("copysign"),
+    "math.fma": _float_intrinsic("fma"),
+    "math.sqrt": _float_intrinsic("sqrt"),
+    "math.rsqrt": vector_math.rsqrt,
+    "math.exp": vector_math.exp,
+    "math.exp2": vector_math.exp2,
+    "math.expm1": vector_math.expm1,
+    "math.log": vector_math.log,
+    "math.log2": vector_math.log2,
+    "math.log1p": vector_math.log1p,
+    "math.tanh": vector_math.tanh,
+    "math.erf": vector_math.erf,
+    "math.sinh": vector_math.sinh,
+    "math.cosh": vector_math.cosh,
+    "math.asinh": vector_math.asinh,
+    "math.acosh": vector_math.acosh,
+    "math.atanh": vector_math.atanh,
+    "math.powf": vector_math.pow,
+    "math.sin": trigonometry.sin,
+    "math.cos": trigonometry.cos,
+    "math.tan": trigonometry.tan,
+    "math.asin": trigonometry.asin,
+    "math.acos": trigonometry.acos,
+    "math.atan": trigonometry.atan,
+}
+FUNCTIONS = frozenset(
+    {
+        *_INTEGER_FUNCTIONS,
+        *_CONVERSIONS,
+        *_FLOAT_FUNCTIONS,
+        "arith.cmpi",
+        "arith.cmpf",
+        "arith.maximumf",
+        "arith.minimumf",
+    }
+)
+"""Every function that has native code."""

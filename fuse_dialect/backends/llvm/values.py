@@ -1,0 +1,141 @@
+"""Types and values of LLVM IR, as text with a type. Pure data."""
+
+import struct
+from dataclasses import dataclass
+
+_FLOAT_BITS = {"half": 16, "bfloat": 16, "float": 32, "double": 64}
+_MANGLED = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64", "ptr": "p0"}
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A scalar type of LLVM, or a vector of it."""
+
+    element: str
+    """As LLVM writes it: `float`, `i64`, `ptr`."""
+    lanes: int = 0
+    """Number of elements of a vector; 0 for a scalar."""
+
+    def __str__(self) -> str:
+        return f"<{self.lanes} x {self.element}>" if self.lanes else self.element
+
+    @property
+    def is_float(self) -> bool:
+        """Whether elements are floats."""
+        return self.element in _FLOAT_BITS
+
+    @property
+    def bits(self) -> int:
+        """Bits of an element."""
+        if self.element == "ptr":
+            return 64
+        return _FLOAT_BITS[self.element] if self.is_float else int(self.element[1:])
+
+    @property
+    def scalar(self) -> "Type":
+        """The type of an element."""
+        return Type(self.element)
+
+    @property
+    def mangled(self) -> str:
+        """As names of intrinsics spell it: `v16f32`."""
+        element = _MANGLED.get(self.element, self.element)
+        return f"v{self.lanes}{element}" if self.lanes else element
+
+    def of(self, element: str) -> "Type":
+        """As many lanes of another element type."""
+        return Type(element, self.lanes)
+
+    def wide(self, lanes: int) -> "Type":
+        """The element type, with as many lanes."""
+        return Type(self.element, lanes)
+
+
+I1, I8, I16, I32, I64 = Type("i1"), Type("i8"), Type("i16"), Type("i32"), Type("i64")
+F16, BF16, F32, F64 = Type("half"), Type("bfloat"), Type("float"), Type("double")
+PTR, VOID = Type("ptr"), Type("void")
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An operand: a name or a constant, with its type."""
+
+    text: str
+    type: Type
+    number: int | None = None
+    """What an integer constant is, so that index arithmetic on constants leaves no code."""
+
+    def __str__(self) -> str:
+        """`float %x`, as operands of calls, stores and the like are written."""
+        return f"{self.type} {self.text}"
+
+
+def constant(type: Type, number: float) -> Value:
+    """A number of the type, in every lane. Integers wrap around; floats are rounded to nearest."""
+    if type.is_float:
+        return _splat(type, _float_text(type, number), None)
+    wrapped = int(number) & ((1 << type.bits) - 1)
+    if type.bits > 1 and wrapped >> (type.bits - 1):
+        wrapped -= 1 << type.bits
+    text = ("false", "true")[wrapped] if type.bits == 1 else str(wrapped)
+    return _splat(type, text, wrapped)
+
+
+def float_bits(type: Type, bits: int) -> Value:
+    """The float that has these bits: for nan with a payload, and for constants that must be exact."""
+    layout = {16: "<e", 32: "<f", 64: "<d"}[type.bits]
+    if type.element == "bfloat":
+        return _splat(type, f"0xR{bits:04X}", None)
+    return constant(type, struct.unpack(layout, bits.to_bytes(type.bits // 8, "little"))[0])
+
+
+def lanes(type: Type, numbers: list[int]) -> Value:
+    """A vector of integer constants, one for each lane."""
+    return Value("<" + ", ".join(f"{type.element} {number}" for number in numbers) + ">", type)
+
+
+def poison(type: Type) -> Value:
+    """No value: what a vector holds before its elements are inserted."""
+    return Value("poison", type)
+
+
+def _splat(type: Type, text: str, number: int | None) -> Value:
+    return Value(f"splat ({type.element} {text})" if type.lanes else text, type, number)
+
+
+def _float_text(type: Type, number: float) -> str:
+    """LLVM writes f32 as the f64 of the same value, and 16-bit floats by their own bits."""
+    match type.element:
+        case "double":
+            return f"0x{_bits('>d', number):016X}"
+        case "float":
+            return f"0x{_bits('>d', _as_float32(number)):016X}"
+        case "half":
+            return f"0xH{_half_bits(number):04X}"
+        case _:
+            return f"0xR{_bfloat_bits(number):04X}"
+
+
+def _bits(layout: str, number: float) -> int:
+    return int.from_bytes(struct.pack(layout, number), "big")
+
+
+def _as_float32(number: float) -> float:
+    try:
+        return struct.unpack("f", struct.pack("f", number))[0]
+    except OverflowError:
+        return float("inf") if number > 0 else float("-inf")
+
+
+def _half_bits(number: float) -> int:
+    try:
+        return _bits(">e", number)
+    except OverflowError:
+        return 0x7C00 if number > 0 else 0xFC00
+
+
+def _bfloat_bits(number: float) -> int:
+    bits = _bits(">f", _as_float32(number))
+    if number != number:
+        return (bits >> 16) | 0x40
+    return (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16

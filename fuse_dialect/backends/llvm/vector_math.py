@@ -1,0 +1,319 @@
+"""exp, log and what follows from them, as code on vectors: LLVM itself would call the C library lane by lane.
+
+1. f32 and f64 are computed in their own precision. Right at nan, infinities, zeros, denormals and at the edges of
+   overflow. Greatest errors in units in the last place, which `tests/backends/llvm/test_vector_math.py` measures:
+
+       f32: exp 1, exp2 1, expm1 1, log 1, log2 1, log1p 2, tanh 3, erf 2, sigmoid 2, pow 1, sinh 3, cosh 2
+       f64: exp 1, log 1; the others call the C library lane by lane, which costs less than it is used.
+
+2. Every function takes `Floats`, which knows type and host, and one value of that type.
+
+Sources: S. L. Moshier, Cephes (expf, logf, sinhf); K. C. Ng, fdlibm (log, expm1); N. Shibata, SLEEF; Eigen (tanh);
+W. Kahan's log1p. Coefficients of erf: N. Juffa (public, 2-clause BSD).
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from fuse_dialect.backends.llvm.floats import Floats
+from fuse_dialect.backends.llvm.values import Value
+
+Function: TypeAlias = Callable[[Floats, Value], Value]
+
+_LOG2_E = 1.4426950408889634
+_LN_2 = 0.6931471805599453
+_INVERSE_FACTORIALS = tuple(
+    1.0 / factorial
+    for factorial in (
+        6227020800,
+        479001600,
+        39916800,
+        3628800,
+        362880,
+        40320,
+        5040,
+        720,
+        120,
+        24,
+        6,
+        2,
+    )
+)
+"""1/13! to 1/2!: on half an octave, the series of exp is exact to f64 after 13 terms."""
+_EXP_F32 = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
+"""Cephes expf: (exp(r) - 1 - r) / r**2 for |r| <= ln(2)/2."""
+_LOG_F32 = (
+    7.0376836292e-2,
+    -1.1514610310e-1,
+    1.1676998740e-1,
+    -1.2420140846e-1,
+    1.4249322787e-1,
+    -1.6668057665e-1,
+    2.0000714765e-1,
+    -2.4999993993e-1,
+    3.3333331174e-1,
+)
+"""Cephes logf: (log(1 + f) - f + f**2/2) / f**3 for sqrt(1/2) <= 1 + f <= sqrt(2)."""
+_LOG_F64 = (
+    1.479819860511658591e-01,
+    1.531383769920937332e-01,
+    1.818357216161805012e-01,
+    2.222219843214978396e-01,
+    2.857142874366239149e-01,
+    3.999999999940941908e-01,
+    6.666666666666735130e-01,
+)
+"""fdlibm __ieee754_log: Lg7 to Lg1."""
+_TANH_NUMERATOR = (
+    -2.76076847742355e-16,
+    2.00018790482477e-13,
+    -8.60467152213735e-11,
+    5.12229709037114e-08,
+    1.48572235717979e-05,
+    6.37261928875436e-04,
+    4.89352455891786e-03,
+)
+_TANH_DENOMINATOR = (1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03)
+_ERF_NEAR = (
+    -5.96761703e-4,
+    4.99119423e-3,
+    -2.67681349e-2,
+    1.12819925e-1,
+    -3.76125336e-1,
+    1.28379166e-1,
+)
+_SINH_F32 = (2.03721912945e-4, 8.33028376239e-3, 1.66667160211e-1)
+"""Cephes sinhf: (sinh(x) - x) / x**3 for |x| <= 1."""
+
+
+def exp(m: Floats, x: Value) -> Value:
+    """E to the power of x."""
+    if m.type.bits == 32:
+        clamped = m.at_least(m.at_most(x, 89.0), -104.0)
+    else:
+        clamped = m.at_least(m.at_most(x, 710.0), -746.0)
+    n = m.nearest(m.mul(clamped, _LOG2_E))
+    return m.scaled(m.add(_expm1_reduced(m, _reduced(m, clamped, n)), 1.0), n)
+
+
+def _reduced(m: Floats, x: Value, n: Value) -> Value:
+    """`x - n ln(2)`, with ln(2) in two parts of which the first times n is exact."""
+    if m.type.bits == 32:
+        return m.mad(n, 2.12194440e-4, m.mad(n, -0.693359375, x))
+    return m.mad(n, -1.90821492927058770002e-10, m.mad(n, -6.93147180369123816490e-01, x))
+
+
+def _expm1_reduced(m: Floats, r: Value) -> Value:
+    """`exp(r) - 1` for |r| <= ln(2)/2."""
+    series = m.polynomial(r, _EXP_F32 if m.type.bits == 32 else _INVERSE_FACTORIALS)
+    return m.mad(series, m.mul(r, r), r)
+
+
+def exp2(m: Floats, x: Value) -> Value:
+    """2 to the power of x."""
+    if m.type.bits == 64:
+        return m.each("exp2", x)
+    clamped = m.at_least(m.at_most(x, 129.0), -151.0)
+    n = m.nearest(clamped)
+    r = m.mul(m.sub(clamped, n), _LN_2)
+    return m.scaled(m.add(_expm1_reduced(m, r), 1.0), n)
+
+
+def expm1(m: Floats, x: Value) -> Value:
+    """`exp(x) - 1` without cancellation near 0."""
+    if m.type.bits == 64:
+        return m.each("expm1", x)
+    clamped = m.at_least(m.at_most(x, 89.0), -18.0)
+    n = m.nearest(m.mul(clamped, _LOG2_E))
+    p = _expm1_reduced(m, _reduced(m, clamped, n))
+    # 2**n is beyond f32 for the greatest x: half of it is used, and doubled at the end.
+    half = m.power_of_two(m.to_integer(m.sub(n, 1.0)))
+    big = m.mad(half, p, m.sub(half, 0.5))
+    result = m.add(big, big)
+    return m.choose(m.is_("oeq", n, 0.0), m.choose(m.is_("oeq", x, 0.0), x, p), result)
+
+
+def sigmoid(m: Floats, x: Value) -> Value:
+    """`1 / (1 + exp(-x))`."""
+    return m.div(1.0, m.add(1.0, exp(m, m.neg(x))))
+
+
+def log(m: Floats, x: Value) -> Value:
+    """The natural logarithm."""
+    f, e = _split(m, x)
+    if m.type.bits == 32:
+        square = m.mul(f, f)
+        tail = m.mul(m.mul(m.polynomial(f, _LOG_F32), f), square)
+        tail = m.mad(e, -2.12194440e-4, tail)
+        tail = m.mad(square, -0.5, tail)
+        result = m.mad(e, 0.693359375, m.add(f, tail))
+    else:
+        s = m.div(f, m.add(f, 2.0))
+        z = m.mul(s, s)
+        rest = m.mul(z, m.polynomial(z, _LOG_F64))
+        half = m.mul(m.mul(f, f), 0.5)
+        tail = m.mad(e, 1.90821492927058770002e-10, m.mul(s, m.add(half, rest)))
+        result = m.sub(m.mul(e, 6.93147180369123816490e-01), m.sub(m.sub(half, tail), f))
+    return _log_edges(m, x, result)
+
+
+def log2(m: Floats, x: Value) -> Value:
+    """The logarithm to base 2."""
+    if m.type.bits == 64:
+        return m.each("log2", x)
+    f, e = _split(m, x)
+    square = m.mul(f, f)
+    tail = m.mad(m.mul(m.polynomial(f, _LOG_F32), f), square, m.mul(square, -0.5))
+    # log2(e) = 1 + 0.4427: the ones are added last, as they are the greatest.
+    low = m.mad(f, 0.44269504088896340736, m.mul(tail, 0.44269504088896340736))
+    result = m.add(m.add(m.add(low, tail), f), e)
+    return _log_edges(m, x, result)
+
+
+def _split(m: Floats, x: Value) -> tuple[Value, Value]:
+    """`f` and `e` with x = (1 + f) * 2**e and sqrt(1/2) <= 1 + f < sqrt(2), for x > 0."""
+    tiny = m.is_("olt", x, 1.17549435e-38 if m.type.bits == 32 else 2.2250738585072014e-308)
+    scale = float(2 ** (m.mantissa_bits + 2))
+    bits = m.bits(m.choose(tiny, m.mul(x, scale), x))
+    # The bits of sqrt(1/2) are subtracted, so that the exponent steps where the mantissa passes sqrt(2).
+    root = 0x3F3504F3 if m.type.bits == 32 else 0x3FE6A09E667F3BCD
+    above = m.f.binary("sub", bits, m.whole(root))
+    exponent = m.f.binary("ashr", above, m.whole(m.mantissa_bits))
+    fraction = m.f.binary("and", above, m.whole((1 << m.mantissa_bits) - 1))
+    mantissa = m.from_bits(m.f.binary("add", fraction, m.whole(root)))
+    e = m.to_float(exponent)
+    return m.sub(mantissa, 1.0), m.choose(tiny, m.sub(e, float(m.mantissa_bits + 2)), e)
+
+
+def _log_edges(m: Floats, x: Value, result: Value) -> Value:
+    """Infinite at 0 and at infinity, nan below and at nan."""
+    result = m.choose(m.is_("olt", x, float("inf")), result, x)
+    result = m.choose(m.is_("oeq", x, 0.0), float("-inf"), result)
+    return m.choose(m.is_("olt", x, 0.0), float("nan"), result)
+
+
+def log1p(m: Floats, x: Value) -> Value:
+    """`log(1 + x)` without cancellation near 0; the logarithm of u = 1 + x, corrected for what u lost."""
+    if m.type.bits == 64:
+        return m.each("log1p", x)
+    u = m.add(x, 1.0)
+    lost = m.sub(x, m.sub(u, 1.0))
+    result = m.add(log(m, u), m.div(lost, u))
+    # Where u is 1 there is nothing but what was lost; an infinite u has no correction, and 0 keeps its sign.
+    result = m.choose(m.is_("olt", m.abs(x), 5.9604644775390625e-8), x, result)
+    is_finite = m.is_("olt", m.abs(u), float("inf"))
+    is_positive = m.is_("ogt", m.abs(u), 0.0)
+    return m.choose(m.f.binary("and", is_finite, is_positive), result, log(m, u))
+
+
+def tanh(m: Floats, x: Value) -> Value:
+    """The hyperbolic tangent, as a quotient of polynomials."""
+    if m.type.bits == 64:
+        return m.each("tanh", x)
+    limit = 7.90531110763549805
+    clamped = m.at_least(m.at_most(x, limit), -limit)
+    square = m.mul(clamped, clamped)
+    quotient = m.div(m.mul(clamped, m.polynomial(square, _TANH_NUMERATOR)), m.polynomial(square, _TANH_DENOMINATOR))
+    return m.choose(m.is_("olt", m.abs(x), 0.0004), x, quotient)
+
+
+def erf(m: Floats, x: Value) -> Value:
+    """The error function: a polynomial near 0, else `1 - exp(polynomial)`."""
+    if m.type.bits == 64:
+        return m.each("erf", x)
+    a = m.abs(x)
+    s = m.mul(x, x)
+    near = m.mad(m.polynomial(s, _ERF_NEAR), x, x)
+    t = m.at_most(a, 4.0)
+    r = m.mad(-1.72853470e-5, t, 3.83197126e-4)
+    u = m.mad(-3.88396438e-3, t, 2.42546219e-2)
+    r = m.mad(r, m.mul(t, t), u)
+    for coefficient in (-1.06777877e-1, -6.34846687e-1, -1.28717512e-1):
+        r = m.mad(r, t, coefficient)
+    r = m.mad(r, t, m.neg(t))
+    far = m.signed(m.sub(1.0, exp(m, r)), x)
+    return m.choose(m.is_("ogt", a, 0.921875), far, near)
+
+
+def sinh(m: Floats, x: Value) -> Value:
+    """The hyperbolic sine."""
+    if m.type.bits == 64:
+        return m.each("sinh", x)
+    a = m.abs(x)
+    square = m.mul(x, x)
+    near = m.mad(m.mul(m.polynomial(square, _SINH_F32), square), x, x)
+    big = _half_exp(m, a)
+    far = m.signed(m.sub(big, m.div(0.25, big)), x)
+    return m.choose(m.is_("olt", a, 1.0), near, far)
+
+
+def cosh(m: Floats, x: Value) -> Value:
+    """The hyperbolic cosine."""
+    if m.type.bits == 64:
+        return m.each("cosh", x)
+    big = _half_exp(m, m.abs(x))
+    return m.add(big, m.div(0.25, big))
+
+
+def _half_exp(m: Floats, x: Value) -> Value:
+    """`exp(x) / 2` also where `exp(x)` is beyond the type."""
+    root = exp(m, m.mul(x, 0.5))
+    return m.mul(m.mul(root, 0.5), root)
+
+
+def asinh(m: Floats, x: Value) -> Value:
+    """The inverse of the hyperbolic sine."""
+    if m.type.bits == 64:
+        return m.each("asinh", x)
+    a = m.abs(x)
+    square = m.mul(a, a)
+    near = log1p(m, m.add(a, m.div(square, m.add(1.0, m.sqrt(m.add(square, 1.0))))))
+    far = m.add(log(m, a), _LN_2)
+    return m.signed(m.choose(m.is_("olt", a, 1e9), near, far), x)
+
+
+def acosh(m: Floats, x: Value) -> Value:
+    """The inverse of the hyperbolic cosine; nan below 1."""
+    if m.type.bits == 64:
+        return m.each("acosh", x)
+    t = m.sub(x, 1.0)
+    near = log1p(m, m.add(t, m.sqrt(m.mad(t, t, m.add(t, t)))))
+    far = m.add(log(m, x), _LN_2)
+    return m.choose(m.is_("ogt", x, 1e9), far, near)
+
+
+def atanh(m: Floats, x: Value) -> Value:
+    """The inverse of the hyperbolic tangent; infinite at 1 and -1, nan beyond."""
+    if m.type.bits == 64:
+        return m.each("atanh", x)
+    a = m.abs(x)
+    return m.signed(m.mul(log1p(m, m.div(m.add(a, a), m.sub(1.0, a))), 0.5), x)
+
+
+def rsqrt(m: Floats, x: Value) -> Value:
+    """`1 / sqrt(x)`, two roundings."""
+    return m.div(1.0, m.sqrt(x))
+
+
+def pow(m: Floats, x: Value, y: Value) -> Value:
+    """X to the power of y, as in C: a negative x with a y that is no integer gives nan.
+
+    f32 is computed in f64, where `exp(y log(x))` loses nothing that matters.
+    """
+    if m.type.bits == 64:
+        return m.each("pow", x, y)
+    d = m.doubles()
+    a = m.f.cast("fpext", m.abs(x), d.type)
+    wide = exp(d, d.mul(m.f.cast("fpext", y, d.type), log(d, a)))
+    result = m.f.cast("fptrunc", wide, m.type)
+    is_whole = m.is_("oeq", m.nearest(y), y)
+    half = m.mul(y, 0.5)
+    is_odd = m.f.binary("and", is_whole, m.is_("une", m.nearest(half), half))
+    result = m.choose(is_odd, m.signed(result, x), result)
+    is_negative = m.f.binary("and", m.is_("olt", x, 0.0), m.is_("ogt", x, float("-inf")))
+    outside = m.f.binary("and", is_negative, m.is_("une", m.nearest(y), y))
+    result = m.choose(outside, float("nan"), result)
+    # 1 to any power, any number to the power of 0, and -1 to an infinite power, are 1 even with nan.
+    is_one = m.f.binary("or", m.is_("oeq", x, 1.0), m.is_("oeq", y, 0.0))
+    ends = m.f.binary("and", m.is_("oeq", x, -1.0), m.is_("oeq", m.abs(y), float("inf")))
+    return m.choose(m.f.binary("or", is_one, ends), 1.0, result)

@@ -1,0 +1,255 @@
+"""The entry function of a module as data: numbered tensors, and calls of primitives in order.
+
+1. Tuples vanish: a tuple value is a Python tuple of tensors here, and calls take and give tensors only.
+2. Calls of functions that are no primitives are expanded.
+3. An operator outside a primitive becomes a primitive of its own.
+4. Two calls of one function share a kernel if the same arguments of theirs are constants.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias, Union, cast
+
+import numpy as np
+from xdsl.dialects import arith, func
+from xdsl.dialects.builtin import ModuleOp, TupleType, UnitAttr
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from fuse_dialect.analysis.fusible_blocks import PRIMITIVE_ATTRIBUTE
+from fuse_dialect.dialect.constants import constant_array
+from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
+from fuse_dialect.dialect.types import DYNAMIC, element_dtype, is_tensor
+from fuse_dialect.interpreters.entry import argument_names, check_has_body, function_named, functions_of
+from fuse_dialect.interpreters.numpy import MAX_CALL_DEPTH
+from fuse_dialect.interpreters.values import EvaluationError
+from fuse_dialect.kinds.reshapes import RESHAPE_ONLY_ATTRIBUTE, only_reshapes
+
+Shape: TypeAlias = tuple[int, ...]
+_Value: TypeAlias = Union[int, "tuple[_Value, ...]"]
+"""Number of a tensor, or a tuple."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """What is known of a tensor before the first call."""
+
+    shape: Shape
+    """Sizes; `DYNAMIC` for one that is known when the tensor is."""
+    dtype: "np.dtype[np.generic]"
+
+    @property
+    def is_static(self) -> bool:
+        """Whether all sizes are known."""
+        return DYNAMIC not in self.shape
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """A function to run, and what is known of its arguments."""
+
+    function: func.FuncOp
+    constants: frozenset[int] = frozenset()
+    """Positions of arguments that are constants in every call."""
+
+    @property
+    def is_view(self) -> bool:
+        """Whether the result holds the elements of the only argument in the same order."""
+        inputs, outputs = self.function.function_type.inputs.data, self.function.function_type.outputs.data
+        if RESHAPE_ONLY_ATTRIBUTE not in self.function.attributes or len(inputs) != 1 or len(outputs) != 1:
+            return False
+        source, result = inputs[0], outputs[0]
+        return is_tensor(source) and is_tensor(result) and source.element_type == result.element_type
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a primitive."""
+
+    kernel: int
+    """Number of the primitive."""
+    arguments: tuple[int, ...]
+    """Numbers of tensors, those of tuples in order."""
+    results: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EntryGraph:
+    """What a function does."""
+
+    name: str
+    tensors: Sequence[TensorType]
+    inputs: Sequence[int]
+    """Numbers of the arguments."""
+    input_names: Sequence[str]
+    constants: Mapping[int, Array]
+    """Elements by number of the tensor; read-only, maybe broadcast."""
+    primitives: Sequence[Primitive]
+    calls: Sequence[Call]
+    outputs: Sequence[int]
+    """Numbers of the results, those of tuples in order."""
+
+
+def read_entry(module: ModuleOp, entry: str = "main") -> EntryGraph:
+    """The steps of a function.
+
+    Args:
+        module: A verified module, fused.
+        entry: Name of the function.
+
+    Raises:
+        InterpretationError: There is no such function, or it holds something that has no meaning; then the error is an
+            `EvaluationError`, which knows the op.
+    """
+    function = function_named(module, entry)
+    return _Reader(functions_of(module)).read(function)
+
+
+@dataclass(slots=True)
+class _Activation:
+    """A function that is being expanded."""
+
+    ops: Iterator[Operation]
+    values: dict[SSAValue, _Value]
+    call: func.CallOp | None = None
+
+
+@dataclass(slots=True)
+class _Reader:
+    functions: Mapping[str, func.FuncOp]
+    tensors: list[TensorType] = field(default_factory=list[TensorType])
+    constants: dict[int, Array] = field(default_factory=dict[int, Array])
+    primitives: dict[tuple[func.FuncOp, frozenset[int]], int] = field(
+        default_factory=dict[tuple[func.FuncOp, frozenset[int]], int]
+    )
+    calls: list[Call] = field(default_factory=list[Call])
+
+    def read(self, function: func.FuncOp) -> EntryGraph:
+        arguments = [self._new(type, function) for type in function.function_type.inputs]
+        for name, argument in zip(argument_names(function), arguments, strict=True):
+            if isinstance(argument, tuple):
+                raise EvaluationError(function, f"input '{name}' is a tuple, which cannot be passed to a program")
+        outputs = self._expand(function, arguments)
+        return EntryGraph(
+            name=function.sym_name.data,
+            tensors=self.tensors,
+            inputs=_flat(arguments),
+            input_names=argument_names(function),
+            constants=self.constants,
+            primitives=[Primitive(function, constants) for function, constants in self.primitives],
+            calls=self.calls,
+            outputs=_flat(outputs),
+        )
+
+    def _expand(self, function: func.FuncOp, arguments: Sequence[_Value]) -> list[_Value]:
+        """The results of a function; functions within functions wait on a list, not on Python's stack."""
+        stack = [self._activate(function, arguments, None)]
+        while True:
+            top = stack[-1]
+            op = next(top.ops, None)
+            if op is None:
+                raise EvaluationError(function, "ends without 'func.return'")
+            operands = [top.values[operand] for operand in op.operands]
+            if isinstance(op, func.ReturnOp):
+                stack.pop()
+                if top.call is None:
+                    return operands
+                stack[-1].values.update(zip(top.call.results, operands, strict=True))
+                continue
+            callee = self._callee(op)
+            if callee is None or PRIMITIVE_ATTRIBUTE in callee.attributes:
+                top.values.update(zip(op.results, self._results(op, callee, operands), strict=True))
+                continue
+            if len(stack) > MAX_CALL_DEPTH:
+                raise EvaluationError(op, f"exceeds {MAX_CALL_DEPTH} calls within calls")
+            assert isinstance(op, func.CallOp), "only calls have a callee"
+            stack.append(self._activate(callee, operands, op))
+
+    def _activate(self, function: func.FuncOp, arguments: Sequence[_Value], call: func.CallOp | None) -> _Activation:
+        check_has_body(function)
+        block = function.body.block
+        return _Activation(iter(list(block.ops)), dict(zip(block.args, arguments, strict=True)), call)
+
+    def _callee(self, op: Operation) -> func.FuncOp | None:
+        if not isinstance(op, func.CallOp):
+            return None
+        name = op.callee.string_value()
+        if name not in self.functions:
+            raise EvaluationError(op, f"calls '@{name}', which is not in the module")
+        check_has_body(self.functions[name])
+        return self.functions[name]
+
+    def _results(self, op: Operation, callee: func.FuncOp | None, operands: list[_Value]) -> list[_Value]:
+        match op:
+            case TupleOp():
+                return [tuple(operands)]
+            case GetTupleElementOp():
+                return [cast("tuple[_Value, ...]", operands[0])[op.index.value.data]]
+            case arith.ConstantOp():
+                return [self._constant(op)]
+            case func.CallOp():
+                assert callee is not None, "a call has a callee"
+                return self._call(op, callee, operands)
+            case FuseOp():
+                return self._call(op, _function_of(op), operands)
+            case _:
+                raise EvaluationError(op, "has no meaning that a backend could run")
+
+    def _constant(self, op: arith.ConstantOp) -> _Value:
+        try:
+            array = constant_array(op.value)
+        except VerifyException as error:
+            raise EvaluationError(op, str(error)) from error
+        number = self._new(op.result.type, op)
+        assert isinstance(number, int), "no constant is a tuple"
+        self.constants[number] = array
+        return number
+
+    def _call(self, op: Operation, function: func.FuncOp, operands: list[_Value]) -> list[_Value]:
+        arguments = _flat(operands)
+        constants = frozenset(place for place, number in enumerate(arguments) if number in self.constants)
+        kernel = self.primitives.setdefault((function, constants), len(self.primitives))
+        results = [self._new(result.type, op) for result in op.results]
+        self.calls.append(Call(kernel, arguments, _flat(results)))
+        return results
+
+    def _new(self, type: Attribute, op: Operation) -> _Value:
+        """A new tensor, or a tuple of new ones."""
+        if isinstance(type, TupleType):
+            return tuple(self._new(field, op) for field in type.types)
+        if not is_tensor(type):
+            raise EvaluationError(op, f"has a value of type {type}, which a backend does not know")
+        try:
+            self.tensors.append(TensorType(tuple(type.get_shape()), element_dtype(type.element_type)))
+        except VerifyException as error:
+            raise EvaluationError(op, str(error)) from error
+        return len(self.tensors) - 1
+
+
+def _flat(values: Sequence[_Value]) -> tuple[int, ...]:
+    """The tensors in the values, in order."""
+    numbers: list[int] = []
+    stack = list(values)[::-1]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, tuple):
+            stack.extend(reversed(value))
+        else:
+            numbers.append(value)
+    return tuple(numbers)
+
+
+def _function_of(op: FuseOp) -> func.FuncOp:
+    """A primitive that holds a copy of the op alone."""
+    body = Block(arg_types=op.operand_types)
+    copy = op.clone(dict(zip(op.operands, body.args, strict=False)))
+    for place, argument in enumerate(body.args):
+        copy.operands[place] = argument
+    body.add_ops((copy, func.ReturnOp(*copy.results)))
+    name = op.name.partition(".")[2]
+    function = func.FuncOp(name, (list(op.operand_types), list(op.result_types)), Region(body), "private")
+    function.attributes[PRIMITIVE_ATTRIBUTE] = UnitAttr()
+    if only_reshapes(op):
+        function.attributes[RESHAPE_ONLY_ATTRIBUTE] = UnitAttr()
+    return function

@@ -1,0 +1,241 @@
+"""The schedule of a program for vectors of a width: rules 3 to 5 of `schedule`."""
+
+from collections.abc import Sequence
+from math import prod
+
+from fuse_dialect.kernels.counts import Count
+from fuse_dialect.kernels.grouping import cut_in_nests, cut_in_phases, parallel_sizes, reads_of
+from fuse_dialect.kernels.places import Place, guard_axes, index_place, place_of
+from fuse_dialect.kernels.program import Apply, Buffer, Inside, LoopProgram, Position, Stage
+from fuse_dialect.kernels.schedule import Direction, LoopAxis, Nest, Phase, Schedule
+from fuse_dialect.kernels.squeezing import squeezed
+
+BLOCK = 16
+"""Elements of a transposed axis that run together: a cache line of f32."""
+SHORT = 4
+"""An axis with fewer elements is not worth a vector."""
+_BYTES = {"f64": 8, "i64": 8, "ui64": 8, "f32": 4, "i32": 4, "ui32": 4, "f16": 4, "bf16": 4, "i16": 2, "ui16": 2}
+"""Bytes that elements take in vector registers; others take one."""
+_HEAVY = frozenset({"math.exp", "math.tanh", "math.erf", "math.log", "math.sin", "math.cos", "math.powf"})
+"""Functions with so many instructions that more than one vector at a time gains nothing."""
+
+
+def schedule(program: LoopProgram, vector_bytes: int) -> Schedule:
+    """How a program runs on a processor whose vectors have so many bytes."""
+    shapes = {buffer.name: buffer for buffer in program.buffers}
+    stages = [squeezed(stage) for stage in program.stages]
+    cut = cut_in_phases(stages)
+    phases = tuple(_phase(members, rows, shapes, vector_bytes) for members, rows in cut)
+    written = [{stage.buffer for stage in members} for members, _ in cut]
+    is_parallel = not any(
+        read.buffer in earlier
+        for position, (members, _) in enumerate(cut)
+        for stage in members
+        for read in reads_of(stage)
+        for earlier in written[:position]
+    )
+    return Schedule(program, phases, is_parallel)
+
+
+def plain_schedule(program: LoopProgram) -> Schedule:
+    """How a program runs without any cleverness: stage by stage, on scalars."""
+    phases: list[Phase] = []
+    for old in program.stages:
+        stage = squeezed(old)
+        loops = tuple(LoopAxis((axis,), Count.of(item.size)) for axis, item in enumerate(stage.axes))
+        parallel = len(parallel_sizes(stage))
+        rows = min(parallel, 1)
+        nest = Nest((stage,), loops[rows:], None, parallel - rows, Direction.ALONG, 0, 1)
+        phases.append(Phase(loops[:rows], (nest,), splits_rows=rows > 0))
+    return Schedule(program, tuple(phases), is_parallel=len(phases) == 1)
+
+
+def places_of(stage: Stage, buffers: dict[str, Buffer]) -> list[Place]:
+    """Places of a stage's reads, then that of its store."""
+    rank = len(stage.axes)
+    reads = [place_of(read.indices, buffers[read.buffer].shape, rank) for read in reads_of(stage)]
+    return [*reads, place_of(stage.store, buffers[stage.buffer].shape, rank)]
+
+
+def _phase(stages: list[Stage], rows: int, buffers: dict[str, Buffer], vector_bytes: int) -> Phase:
+    only_maps = all(stage.reduction is None for stage in stages)
+    if rows and (only_maps or _wants_along(stages, rows, buffers, vector_bytes)):
+        rows -= 1  # the last of the shared axes is the vector loop
+        if only_maps and len(cut_in_nests(stages, rows)) == 1:
+            return _map_phase(stages, buffers, vector_bytes)
+    nests = cut_in_nests(stages, rows)
+    return Phase(
+        _merged(range(rows), stages, buffers),
+        tuple(_nest(members, rows, buffers, vector_bytes) for members in nests),
+        splits_rows=rows > 0,
+    )
+
+
+def _map_phase(stages: list[Stage], buffers: dict[str, Buffer], vector_bytes: int) -> Phase:
+    """Stages without reductions over one space: all loops but the vector loop are rows."""
+    stage = stages[0]
+    places = [place for member in stages for place in places_of(member, buffers)]
+    order = _store_order(stages, buffers)
+    lanes = _lanes(stages, vector_bytes)
+    last = order[-1]
+    stores = [places_of(member, buffers)[-1] for member in stages]
+    has_vectors = all(store.stride(last) == 1 for store in stores) and lanes > 1
+    across = _transposed_axis(places, order, stage) if has_vectors else None
+    if across is not None:
+        loops = [*_merged([axis for axis in order if axis not in (across, last)], stages, buffers)]
+        size = Count.of(stage.axes[across].size)
+        rows = (*loops, LoopAxis((across,), size, BLOCK))
+        vector = LoopAxis((last,), Count.of(stage.axes[last].size))
+        inner = (vector, LoopAxis((across,), size, BLOCK, is_inside=True))
+        return Phase(rows, (Nest(tuple(stages), inner, 0, 2, Direction.ALONG, lanes, 1),), splits_rows=True)
+    loops = _merged(order, stages, buffers)
+    nest = Nest(tuple(stages), loops[-1:], 0 if has_vectors else None, 1, Direction.ALONG, lanes, 1)
+    return Phase(loops[:-1], (nest,), splits_rows=_has_enough_rows(loops))
+
+
+def _has_enough_rows(loops: Sequence[LoopAxis]) -> bool:
+    """Whether threads should share the rows instead of each row's elements."""
+    counts = [loop.size.number for loop in loops[:-1]]
+    rows = prod(count for count in counts if count is not None)
+    return bool(counts) and (None in counts or rows >= 8 or rows >= (loops[-1].size.number or 0))
+
+
+def _store_order(stages: list[Stage], buffers: dict[str, Buffer]) -> list[int]:
+    """The axes, with the one along which results lie side by side last."""
+    order = list(range(len(stages[0].axes)))
+    store = places_of(stages[0], buffers)[-1]
+    unit = [axis for axis in order if store.stride(axis) == 1]
+    return [axis for axis in order if axis != unit[-1]] + unit[-1:] if unit else order
+
+
+def _transposed_axis(places: Sequence[Place], order: Sequence[int], stage: Stage) -> int | None:
+    """The axis along which a read runs that jumps along the vector axis; `None` if there is none worth a block."""
+    last = order[-1]
+    for place in places[:-1]:
+        if place.stride(last) in (0, 1) or place.computed:
+            continue
+        for axis in order[:-1]:
+            size = stage.axes[axis].size
+            if place.stride(axis) == 1 and axis not in place.odd_axes and not (isinstance(size, int) and size < 4):
+                return axis
+    return None
+
+
+def _wants_along(stages: list[Stage], rows: int, buffers: dict[str, Buffer], vector_bytes: int) -> bool:
+    """Whether the last shared parallel axis should be the vector loop of the phase's reductions.
+
+    It should if reads run along it and not along the last reduced axis, or if there is little to reduce.
+    """
+    reductions = [stage for stage in stages if stage.reduction is not None]
+    if any(len(parallel_sizes(stage)) != rows for stage in reductions):
+        return False
+    return all(_is_along(stage, rows - 1, buffers, vector_bytes) for stage in reductions)
+
+
+def _is_along(stage: Stage, axis: int, buffers: dict[str, Buffer], vector_bytes: int) -> bool:
+    """Whether lanes along a parallel axis are better than lanes along the last reduced one."""
+    parallel = len(parallel_sizes(stage))
+    runs = _merged(range(parallel, len(stage.axes)), [stage], buffers)
+    if not runs:
+        return True
+    size = stage.axes[axis].size
+    if isinstance(size, int) and size < SHORT:
+        return False
+    reads = places_of(stage, buffers)[:-1]
+    along = [place.stride(axis) for place in reads]
+    across = [place.stride(runs[-1].axes[-1]) for place in reads]
+    run = runs[-1].size.number
+    if run is not None and run < _lanes([stage], vector_bytes):
+        return run <= SHORT or all(stride in (0, 1) for stride in along)
+    return along.count(1) > across.count(1)
+
+
+def _nest(stages: list[Stage], rows: int, buffers: dict[str, Buffer], vector_bytes: int) -> Nest:
+    first = stages[0]
+    lanes = _lanes(stages, vector_bytes)
+    parallel = len(parallel_sizes(first))
+    inner = range(rows, parallel)
+    has_reduction = any(stage.reduction is not None for stage in stages)
+    if not has_reduction:
+        loops = _merged(inner, stages, buffers)
+        stores = [places_of(stage, buffers)[-1] for stage in stages]
+        is_vector = bool(loops) and lanes > 1 and all(store.stride(loops[-1].axes[-1]) == 1 for store in stores)
+        vector = len(loops) - 1 if is_vector else None
+        return Nest(tuple(stages), loops, vector, len(loops), Direction.ALONG, lanes, 1)
+    spaces = _merged(inner, stages, buffers) if parallel == len(first.axes) or len(stages) == 1 else ()
+    reduced = _merged(range(parallel, len(first.axes)), stages, buffers)
+    if len(stages) > 1:  # the maps of the nest run along the axes that its reductions reduce
+        spaces, reduced = (), _merged(range(rows, len(first.axes)), stages, buffers)
+    loops = (*spaces, *reduced)
+    if spaces and _is_along(first, spaces[-1].axes[-1], buffers, vector_bytes) and lanes > 1:
+        unroll = _unroll(stages, spaces[-1], lanes)
+        return Nest(tuple(stages), loops, len(spaces) - 1, len(spaces), Direction.ALONG, lanes, unroll)
+    if not reduced or lanes <= 1:
+        return Nest(tuple(stages), loops, None, len(spaces), Direction.ACROSS, lanes, 1)
+    return Nest(
+        tuple(stages), loops, len(loops) - 1, len(spaces), Direction.ACROSS, lanes, _unroll(stages, reduced[-1], lanes)
+    )
+
+
+def _unroll(stages: list[Stage], loop: LoopAxis, lanes: int) -> int:
+    """Vectors at once: enough to hide the latency of a combination, and no more than there are."""
+    functions = [inner.function for stage in stages for inner in stage.body if isinstance(inner, Apply)]
+    wanted = 2 if _HEAVY & set(functions) else 4
+    size = loop.size.number
+    return wanted if size is None else max(1, min(wanted, size // lanes))
+
+
+def _lanes(stages: Sequence[Stage], vector_bytes: int) -> int:
+    """Elements of the widest type that a vector holds."""
+    elements = [
+        inner.element for stage in stages for inner in (*stage.body, *stage.finish) if hasattr(inner, "element")
+    ]
+    widest = max((_BYTES.get(element, 1) for element in elements), default=4)
+    return vector_bytes // widest
+
+
+def _merged(axes: Sequence[int], stages: Sequence[Stage], buffers: dict[str, Buffer]) -> tuple[LoopAxis, ...]:
+    """Loops over axes in this order; neighbours that every place runs through without a gap are one loop."""
+    sizes = [axis.size for axis in stages[0].axes]
+    places = [place for stage in stages for place in places_of(stage, buffers)]
+    apart = frozenset(axis for stage in stages for axis in _single_axes(stage)).union(
+        *(place.odd_axes for place in places)
+    )
+    loops: list[LoopAxis] = []
+    for axis in axes:
+        own = Count.of(sizes[axis])
+        if (
+            loops
+            and axis not in apart
+            and not apart & set(loops[-1].axes)
+            and _is_gapless(places, loops[-1], axis, own)
+        ):
+            loops[-1] = LoopAxis((*loops[-1].axes, axis), loops[-1].size * own)
+        else:
+            loops.append(LoopAxis((axis,), own))
+    return tuple(loops)
+
+
+def _is_gapless(places: Sequence[Place], outer: LoopAxis, axis: int, size: Count) -> bool:
+    rank = max(outer.axes[-1], axis)
+    return all(
+        place.strides[outer.axes[-1]] == place.strides[axis] * size for place in places if len(place.strides) > rank
+    )
+
+
+def _single_axes(stage: Stage) -> set[int]:
+    """Axes that stand in guards and positions, which need their values one by one."""
+    found: set[int] = set()
+    for inner in (*stage.body, *stage.finish):
+        match inner:
+            case Inside():
+                found |= guard_axes(inner.guards)
+            case Position():
+                found |= {
+                    axis
+                    for axis in range(len(stage.axes))
+                    if index_place(inner.index, len(stage.axes)).depends_on(axis)
+                }
+            case _:
+                found |= guard_axes(getattr(inner, "guards", ()))
+    return found

@@ -1,0 +1,68 @@
+"""`-t llvm`: the LLVM IR of every primitive function's kernel, as the native backend compiles it.
+
+Each loop nest begins with a comment that names the ops it comes from. A function without a kernel is a comment that
+says why. A module without any `func.func` goes to xDSL's target of the same name, which prints the `llvm` dialect.
+"""
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import IO
+
+from xdsl.backend.llvm.convert import LLVMTarget
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import PassFailedException
+from xdsl.utils.target import Target
+
+from fuse_dialect.analysis.loop_program import lower
+from fuse_dialect.backends.backend import KernelRequest
+from fuse_dialect.kernels.program import Refusal
+from fuse_dialect.kernels.simplify import simplify
+
+
+@dataclass(frozen=True)
+class KernelTarget(Target):
+    """LLVM IR of kernels, one module for all."""
+
+    name = "llvm"
+
+    function: str = ""
+    """Name of the only function to print; empty for all."""
+    fast_math: bool = False
+    """Whether kernels may ignore nan and infinities."""
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        """Write the kernels.
+
+        Raises:
+            PassFailedException: The module has no function of the name that is asked for, or llvmlite is missing.
+        """
+        functions = [op for op in module.walk() if isinstance(op, func.FuncOp) and op.body.blocks]
+        if not functions:
+            LLVMTarget().emit(ctx, module, output)
+            return
+        if self.function:
+            functions = [function for function in functions if function.sym_name.data == self.function]
+            if not functions:
+                raise PassFailedException(f"the module has no function '@{self.function}' with a body")
+        else:
+            functions = [function for function in functions if "primitive" in function.attributes] or functions
+        if find_spec("llvmlite") is None:
+            raise PassFailedException("-t llvm needs the 'native' extra: pip install \"fuse_dialect[native]\"")
+        output.write(_text(functions, self.fast_math))
+
+
+def _text(functions: list[func.FuncOp], fast_math: bool) -> str:
+    from fuse_dialect.backends.llvm.backend import LLVMBackend
+    from fuse_dialect.backends.llvm.builder import Module
+
+    backend = LLVMBackend(fast_math=fast_math)
+    module = Module(backend.target.attributes)
+    refusals: list[str] = []
+    for function in functions:
+        program = lower(function)
+        kernel = program if isinstance(program, Refusal) else backend.emit(KernelRequest(simplify(program)), module)
+        if isinstance(kernel, Refusal):
+            refusals.append(f"; @{function.sym_name.data} has no kernel: {kernel.reason}\n")
+    return "".join(refusals) + module.text()

@@ -44,7 +44,7 @@ def run_module(module: ModuleOp, inputs: Sequence[Array] | Mapping[str, Array], 
             `EvaluationError`, which knows the op.
     """
     function = function_named(module, entry)
-    return flatten(_Runner(module).call(function, bind_inputs(function, inputs)))
+    return flatten(Runner(module).call(function, bind_inputs(function, inputs)))
 
 
 def evaluate(op: FuseOp, operands: Sequence[Value]) -> tuple[Value, ...]:
@@ -119,8 +119,8 @@ def _steps(function: func.FuncOp) -> list[_Step]:
     return steps[::-1]
 
 
-class _Runner:
-    """One run of a module: its functions, planned when first called."""
+class Runner:
+    """The functions of a module, planned when first called; several threads may call them."""
 
     def __init__(self, module: ModuleOp):
         self._functions = functions_of(module)

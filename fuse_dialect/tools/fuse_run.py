@@ -1,4 +1,4 @@
-"""`fuse-run`: run a module on NumPy arrays, or compare two modules.
+"""`fuse-run`: run a module on NumPy arrays, compare two modules, or measure one.
 
 Standard output carries the result alone: a summary of each output, or of each difference; nothing with `--outputs`.
 Exit codes: 0 ok, 1 a diagnosed error or a difference beyond the tolerances, 2 usage.
@@ -11,11 +11,19 @@ from typing import TYPE_CHECKING
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation
 from fuse_dialect.tools.arguments import UsageParser
+from fuse_dialect.tools.backends import (
+    add_backend_arguments,
+    compile_file,
+    measure,
+    note_numpy_kernels,
+    run_program,
+)
 from fuse_dialect.tools.exit_status import exit_status
 from fuse_dialect.tools.streams import write_stdout
 from fuse_dialect.tools.version import version_text
 
 if TYPE_CHECKING:
+    from fuse_dialect.backends.runtime.program import Program
     from fuse_dialect.dialect.op import Array
     from fuse_dialect.tools.module_file import ModuleFile
 
@@ -39,7 +47,7 @@ def _run(arguments: list[str]) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = UsageParser(
         prog="fuse-run",
-        description="Run a module (.mlir or .onnx) with the NumPy interpreter.",
+        description="Run a module (.mlir or .onnx) with the NumPy interpreter, or compile and run it.",
         epilog="Without --outputs, a summary of the outputs is printed.",
         allow_abbrev=False,
     )
@@ -63,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="read operations of unknown dialects in their generic form; running them fails",
     )
+    add_backend_arguments(parser, _natural)
     parser.add_argument("--debug", action="store_true", help="print the traceback of an error too")
     parser.add_argument("-v", "--version", action="store_true", help="print the versions of fuse-run and xDSL")
     return parser
@@ -97,13 +106,16 @@ def _run_module(options: argparse.Namespace) -> None:
     path = options.compare_with
     other = None if path is None else read_module(path, allow_unregistered=allow_unregistered)
     inputs = _inputs(file, options)
-    outputs = _outputs(file, inputs, options.entry)
+    program = _program(file, options)
+    outputs = _outputs(file, inputs, options.entry, program)
     if options.outputs is not None:
         write_arrays(options.outputs, {f"result{index}": array for index, array in enumerate(outputs)})
-    elif other is None:
+    elif other is None and not options.benchmark:
         write_stdout("".join(f"result{index}: {_summary(array)}\n" for index, array in enumerate(outputs)))
     if other is not None:
-        _compare(outputs, _outputs(other, inputs, options.entry), options)
+        _compare(outputs, _other_outputs(other, inputs, options), options)
+    if program is not None and (options.benchmark or options.json is not None):
+        measure(program, inputs, options)
 
 
 def _inputs(file: "ModuleFile", options: argparse.Namespace) -> list["Array"]:
@@ -131,10 +143,28 @@ def _inputs(file: "ModuleFile", options: argparse.Namespace) -> list["Array"]:
     )
 
 
-def _outputs(file: "ModuleFile", inputs: Sequence["Array"], entry: str) -> list["Array"]:
+def _program(file: "ModuleFile", options: argparse.Namespace) -> "Program | None":
+    """The compiled module, or `None` if it is interpreted as it stands."""
+    if options.backend == "numpy" and not options.benchmark and options.json is None:
+        return None
+    program = compile_file(file, options.backend, options)
+    note_numpy_kernels(program)
+    return program
+
+
+def _other_outputs(file: "ModuleFile", inputs: Sequence["Array"], options: argparse.Namespace) -> list["Array"]:
+    """The outputs of the module to compare with."""
+    backend = options.compare_backend
+    program = None if backend == "numpy" else compile_file(file, backend, options)
+    return _outputs(file, inputs, options.entry, program)
+
+
+def _outputs(file: "ModuleFile", inputs: Sequence["Array"], entry: str, program: "Program | None") -> list["Array"]:
     from fuse_dialect.interpreters.numpy import run_module
     from fuse_dialect.tools.failure import located_errors
 
+    if program is not None:
+        return run_program(program, file, inputs)
     with located_errors(file.source_map, " while running"):
         return run_module(file.module, inputs, entry)
 

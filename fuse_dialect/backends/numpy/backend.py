@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fuse_dialect.backends.backend import KernelRequest, Refusal
+from fuse_dialect.backends.backend import KernelRequest
+from fuse_dialect.kernels.program import Refusal
 
 
 @dataclass(frozen=True, slots=True)

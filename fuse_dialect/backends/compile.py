@@ -1,0 +1,108 @@
+"""A module to a `Program`: prefix, fusion, loops, kernels, plan."""
+
+from importlib.util import find_spec
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from fuse_dialect.analysis.loop_program import lower
+from fuse_dialect.backends.backend import Backend, KernelRequest
+from fuse_dialect.backends.numpy import NumPyBackend
+from fuse_dialect.backends.runtime.entry_graph import EntryGraph, Primitive, read_entry
+from fuse_dialect.backends.runtime.primitives import Compiled
+from fuse_dialect.backends.runtime.program import Program
+from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.kernels.program import LoopProgram, Refusal
+from fuse_dialect.kernels.simplify import simplify
+from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
+
+BACKENDS = ("llvm", "numpy")
+"""Names that `compile_program` takes."""
+MAX_THREADS = 256
+
+
+def compile_program(
+    module: ModuleOp,
+    backend: str | Backend = "llvm",
+    threads: int = 1,
+    entry: str = "main",
+    *,
+    cache: bool = True,
+    in_place: bool = False,
+    **fuse_options: Any,
+) -> Program:
+    """Compile one function of a module and what it calls.
+
+    Args:
+        module: A verified module; functions that are primitive already stay as they are.
+        backend: `llvm` for machine code, `numpy` for the meaning alone, or any other backend.
+        threads: Most threads that a call uses.
+        entry: Name of the function.
+        cache: Keep machine code on disk, and use what is there.
+        in_place: Change the module instead of a copy of it: less memory, and errors know the ops of the source.
+        **fuse_options: Options of `fuse-ops`: `opt_level`, `max_depth`, `max_function_args`, `link_params`, `dedup`.
+
+    Raises:
+        FuseError: The backend is unknown or not installed, or an option has no meaning.
+        PassFailedException: The module cannot be fused.
+        InterpretationError: The entry is missing, or an op has no meaning; then the error knows the op.
+    """
+    if not 1 <= threads <= MAX_THREADS:
+        raise FuseError(f"expected 1 to {MAX_THREADS} threads, got {threads}")
+    engine = _backend(backend, cache) if isinstance(backend, str) else backend
+    source = module if in_place else module.clone()
+    context = Context()
+    SimplifyInferencePass().apply(context, source)
+    try:
+        fuse = FuseOpsPass(**fuse_options)
+    except TypeError as error:
+        raise FuseError(f"unknown option of fuse-ops: {', '.join(fuse_options)}") from error
+    fuse.apply(context, source)
+    graph = read_entry(source, entry)
+    for function in {primitive.function: None for primitive in graph.primitives}:
+        if function.parent is not None:
+            function.detach()  # a function left in the module would keep the module's constants in memory
+    return Program(graph, _compiled(graph, engine), engine.name, threads)
+
+
+def _backend(name: str, cache: bool) -> Backend:
+    if name not in BACKENDS:
+        raise FuseError(f"unknown backend '{name}', expected one of {', '.join(BACKENDS)}")
+    if name == "numpy":
+        return NumPyBackend()
+    if find_spec("llvmlite") is None:
+        raise FuseError("backend 'llvm' needs the 'native' extra", hint='pip install "fuse_dialect[native]"')
+    from fuse_dialect.backends.llvm.backend import LLVMBackend
+
+    return LLVMBackend()
+
+
+def _compiled(graph: EntryGraph, engine: Backend) -> list[Compiled]:
+    """What runs each primitive."""
+    loops = [_loops(primitive) for primitive in graph.primitives]
+    requests = [
+        KernelRequest(program, primitive.constants)
+        for primitive, program in zip(graph.primitives, loops, strict=True)
+        if isinstance(program, LoopProgram)
+    ]
+    kernels = iter(engine.compile(requests))
+    compiled: list[Compiled] = []
+    for primitive, program in zip(graph.primitives, loops, strict=True):
+        if isinstance(program, Refusal):
+            compiled.append(Compiled(primitive, None, None, program.reason))
+            continue
+        kernel = next(kernels)
+        if isinstance(kernel, Refusal):
+            compiled.append(Compiled(primitive, program, None, kernel.reason))
+        else:
+            compiled.append(Compiled(primitive, program, kernel))
+    return compiled
+
+
+def _loops(primitive: Primitive) -> LoopProgram | Refusal:
+    if primitive.is_view:
+        return Refusal("it only reshapes")
+    program = lower(primitive.function)
+    return simplify(program) if isinstance(program, LoopProgram) else program

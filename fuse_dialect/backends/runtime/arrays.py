@@ -1,0 +1,147 @@
+"""Arrays at the border: what a caller gives becomes what a kernel may read, or a diagnosed error.
+
+Kernels read dense row-major arrays, aligned to their element, in the machine's byte order. Whatever is strided,
+reversed, misaligned or in the other byte order is copied; another dtype or shape is an error, because a silent
+conversion would hide a mistake.
+"""
+
+from collections.abc import Callable, Sequence
+from ctypes import addressof, c_char
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from fuse_dialect.backends.runtime.entry_graph import Shape, TensorType
+from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.dialect.op import Array
+from fuse_dialect.dialect.types import DYNAMIC, element_type_of, shape_text, tensor
+
+_DENSE = 0x0001 | 0x0100
+"""NumPy's flags for row-major and aligned: NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_ALIGNED."""
+_from_buffer = cast("Callable[[Array], c_char]", c_char.from_buffer)
+_ADDRESS_OF_NOTHING = 64
+"""Address of an array without elements; nobody reads it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An argument or a result of a program."""
+
+    label: str
+    """For messages: `input 'x'`, `output 0`."""
+    type: TensorType
+
+    def fits(self, shape: Shape) -> bool:
+        """Whether an array of this shape is one of the type."""
+        expected = self.type.shape
+        return shape == expected or (
+            len(shape) == len(expected)
+            and all(dim in (size, DYNAMIC) for dim, size in zip(expected, shape, strict=True))
+        )
+
+    def mismatch(self, got: str, hint: str | None = None) -> FuseError:
+        """The error for a value that is none of the type."""
+        expected = tensor(self.type.shape, element_type_of(self.type.dtype))
+        return FuseError(f"{self.label} expects a value of type {expected}, got {got}", hint=hint)
+
+
+def is_dense(array: Array) -> bool:
+    """Whether a kernel may read the array where it is, apart from its dtype."""
+    return array.flags.num & _DENSE == _DENSE
+
+
+def address_of(array: Array) -> int:
+    """Where the first element is."""
+    try:
+        return addressof(_from_buffer(array))
+    except (TypeError, ValueError, BufferError):  # read-only, empty, or of a dtype that has no buffer
+        return cast(int, array.__array_interface__["data"][0]) or _ADDRESS_OF_NOTHING
+
+
+def aligned_bytes(size: int, alignment: int = 64) -> Array:
+    """Memory without content whose first byte is aligned."""
+    memory = np.empty(size + alignment, np.uint8)
+    start = -address_of(memory) % alignment
+    return memory[start : start + size]
+
+
+def as_input(port: Port, value: Any) -> Array:
+    """The value as an array that a kernel may read; the caller's own memory where that serves.
+
+    Raises:
+        FuseError: The value is no array, or one of another dtype or shape.
+    """
+    array = _as_array(port, value)
+    expected = port.type.dtype
+    if array.dtype != expected:
+        if array.dtype.newbyteorder("=") != expected:
+            hint = f"convert it: value.astype('{expected}')"
+            raise port.mismatch(f"{array.dtype} of shape {shape_text(array.shape)}", hint)
+        array = array.astype(expected)
+    if not port.fits(array.shape):
+        raise port.mismatch(f"{array.dtype} of shape {shape_text(array.shape)}")
+    return array if is_dense(array) else np.array(array, order="C", copy=True)
+
+
+def _as_array(port: Port, value: Any) -> Array:
+    if isinstance(value, np.ma.MaskedArray):
+        raise port.mismatch("a masked array", "fill it: value.filled(0)")
+    if isinstance(value, np.ndarray | np.generic):
+        return np.asarray(cast(Array, value))
+    if hasattr(value, "__dlpack__"):
+        try:
+            return np.from_dlpack(value)
+        except (BufferError, TypeError, ValueError, RuntimeError, AttributeError, NotImplementedError) as error:
+            if not hasattr(value, "__array__"):
+                raise port.mismatch(_kind(value), f"from_dlpack says: {_first_line(error)}") from error
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        raise port.mismatch(_kind(value), f"numpy says: {_first_line(error)}") from error
+    if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
+        raise port.mismatch(_kind(value))
+    has_dtype = hasattr(value, "dtype") or hasattr(value, "__array_interface__")
+    if has_dtype or array.dtype == port.type.dtype or not _may_become(value, array, port):
+        return array
+    return array.astype(port.type.dtype)
+
+
+def _may_become(value: Any, array: Array, port: Port) -> bool:
+    """Whether numbers in lists, which have no dtype of their own, keep their values in the port's dtype."""
+    with np.errstate(all="ignore"):
+        if not np.can_cast(array.dtype, port.type.dtype, "same_kind") and array.dtype.kind not in "iu":
+            return False
+        if port.type.dtype.kind in "iub":
+            return bool((array.astype(port.type.dtype) == array).all())
+    return True
+
+
+def _kind(value: object) -> str:
+    return f"a {type(value).__name__}"
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def check_output(port: Port, array: Any, shape: Shape) -> Array:
+    """The array, if a result of the shape can be written to it.
+
+    Raises:
+        FuseError: It cannot.
+    """
+    if not isinstance(array, np.ndarray):
+        raise port.mismatch(_kind(array), "results are written to NumPy arrays")
+    found = cast(Array, array)
+    if found.dtype != port.type.dtype or found.shape != shape:
+        expected = f"{port.type.dtype} of shape {shape_text(shape)}"
+        raise FuseError(f"{port.label} expects {expected}, got {found.dtype} of shape {shape_text(found.shape)}")
+    if not found.flags.writeable:
+        raise FuseError(f"{port.label} is read-only")
+    return found
+
+
+def shares_memory(array: Array, others: Sequence[Array]) -> bool:
+    """Whether the array may have bytes in common with one of the others."""
+    return any(np.may_share_memory(array, other) for other in others)

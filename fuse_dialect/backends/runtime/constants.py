@@ -1,0 +1,58 @@
+"""The constants of a function: each kept once, as a dense array or as a kernel wants it packed."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from fuse_dialect.backends.backend import Packing
+from fuse_dialect.backends.runtime.arrays import is_dense
+from fuse_dialect.dialect.op import Array
+
+
+class Constants:
+    """Elements by tensor; what only packed forms were read of can be dropped."""
+
+    def __init__(self, elements: Mapping[int, Array]):
+        self._elements = dict(elements)
+        self._dense: dict[int, Array] = {}
+        self._packed: dict[tuple[int, Packing], Array] = {}
+        self._wanted: set[int] = set()
+
+    def elements(self, tensor: int) -> Array:
+        """The elements for NumPy, maybe one that is broadcast; read-only."""
+        return self._elements[tensor]
+
+    def want(self, tensor: int) -> None:
+        """Keep the elements for `elements`."""
+        self._wanted.add(tensor)
+
+    def dense(self, tensor: int) -> Array:
+        """The elements row by row; read-only."""
+        if tensor not in self._dense:
+            array = self._elements[tensor]
+            dense = array if is_dense(array) else np.array(array, order="C", copy=True)
+            dense.flags.writeable = False
+            self._dense[tensor] = dense
+        return self._dense[tensor]
+
+    def packed(self, tensor: int, packing: Packing) -> Array:
+        """The elements as a kernel reads them."""
+        key = (tensor, packing)
+        if key not in self._packed:
+            self._packed[key] = np.ascontiguousarray(packing.apply(self._elements[tensor]))
+        return self._packed[key]
+
+    def seal(self) -> None:
+        """Drop what nobody wants: nothing new will be asked for."""
+        self._elements = {tensor: array for tensor, array in self._elements.items() if tensor in self._wanted}
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all that is kept."""
+        kept = [*self._dense.values(), *self._packed.values(), *self._elements.values()]
+        return sum({id(array): _bytes(array) for array in kept}.values())
+
+
+def _bytes(array: Array) -> int:
+    """Bytes that the array takes; one that repeats a single element takes that element's."""
+    return array.nbytes if is_dense(array) else array.itemsize

@@ -1,0 +1,82 @@
+"""A primitive that is ready to run: its kernel or the reason why it has none, and its NumPy meaning in any case."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from xdsl.dialects.builtin import ModuleOp, TupleType
+from xdsl.ir import Attribute
+from xdsl.utils.exceptions import InterpretationError
+
+from fuse_dialect.backends.backend import Kernel
+from fuse_dialect.backends.runtime.entry_graph import Primitive
+from fuse_dialect.backends.runtime.plan import How
+from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.interpreters.numpy import Runner
+from fuse_dialect.interpreters.values import Value, flatten
+from fuse_dialect.kernels.program import LoopProgram
+
+
+@dataclass(eq=False, slots=True)
+class Compiled:
+    """A primitive and what runs it."""
+
+    primitive: Primitive
+    program: LoopProgram | None
+    """Its loops; `None` if it has no loop form."""
+    kernel: Kernel | None
+    """Native code; `None` if NumPy runs it."""
+    reason: str = ""
+    """Why there is no native code."""
+    _runner: Runner = field(default_factory=lambda: Runner(ModuleOp([])))
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self.primitive.function.sym_name.data
+
+    @property
+    def how(self) -> How:
+        """How it is run."""
+        if self.primitive.is_view:
+            return How.VIEW
+        return How.NUMPY if self.kernel is None else How.NATIVE
+
+    @property
+    def ops(self) -> tuple[str, ...]:
+        """The operators in it, without constants, `fuse.` left out."""
+        ops = (op.name for op in self.primitive.function.body.block.ops if isinstance(op, FuseOp))
+        return tuple(name.removeprefix("fuse.") for name in ops)
+
+    @property
+    def flops(self) -> int | None:
+        """Arithmetic operations of one call, if all sizes are known."""
+        counts = [op.flops() for op in self.primitive.function.body.block.ops if isinstance(op, FuseOp)]
+        return None if None in counts else sum(cast("list[int]", counts))
+
+    def evaluate(self, arguments: Sequence[Array]) -> list[Array]:
+        """The results, by NumPy; they may show memory of the arguments.
+
+        Raises:
+            FuseError: NumPy rejects the values, an index out of range for example.
+        """
+        function = self.primitive.function
+        values = _nested(function.function_type.inputs.data, arguments)
+        try:
+            return flatten(self._runner.call(function, values))
+        except InterpretationError as error:
+            hint = getattr(error, "hint", None)
+            raise FuseError(str(error), hint=hint if isinstance(hint, str) else None) from error
+
+
+def _nested(types: Sequence[Attribute], arrays: Sequence[Array]) -> list[Value]:
+    """The arrays as values of the types: those of a tuple become a tuple."""
+    remaining = iter(arrays)
+
+    def value(type: Attribute) -> Value:
+        if isinstance(type, TupleType):
+            return tuple(value(field) for field in type.types)
+        return next(remaining)
+
+    return [value(type) for type in types]

@@ -1,0 +1,111 @@
+"""Measuring the kernels of a program one by one."""
+
+from collections.abc import Sequence
+from math import prod
+from time import perf_counter
+from typing import Any
+
+from fuse_dialect.backends.runtime.entry_graph import EntryGraph, Shape
+from fuse_dialect.backends.runtime.executable import Executable, Frame
+from fuse_dialect.backends.runtime.plan import Home, How
+from fuse_dialect.backends.runtime.primitives import Compiled
+from fuse_dialect.backends.runtime.report import KernelReport, KernelTiming, Profile
+from fuse_dialect.backends.runtime.roofline import Limits, machine_limits
+from fuse_dialect.dialect.op import Array
+from fuse_dialect.dialect.types import DYNAMIC
+
+
+def kernel_reports(
+    graph: EntryGraph, primitives: Sequence[Compiled], shapes: Sequence[Shape]
+) -> tuple[KernelReport, ...]:
+    """What runs each primitive, in order of the first call.
+
+    Args:
+        graph: The function.
+        primitives: What runs its primitives.
+        shapes: Sizes of each tensor, as far as they are known.
+    """
+    counts: dict[int, int] = {}
+    moved: dict[int, int | None] = {}
+    for call in graph.calls:
+        counts[call.kernel] = counts.get(call.kernel, 0) + 1
+        if call.kernel not in moved:
+            moved[call.kernel] = _bytes(graph, (*call.arguments, *call.results), shapes)
+    return tuple(_report(primitives[number], count, moved[number]) for number, count in counts.items())
+
+
+def _bytes(graph: EntryGraph, tensors: Sequence[int], shapes: Sequence[Shape]) -> int | None:
+    if any(DYNAMIC in shapes[tensor] for tensor in tensors):
+        return None
+    return sum(prod(shapes[tensor]) * graph.tensors[tensor].dtype.itemsize for tensor in tensors)
+
+
+def _report(compiled: Compiled, calls: int, moved: int | None) -> KernelReport:
+    match compiled.how:
+        case How.VIEW:
+            return KernelReport(compiled.name, compiled.ops, "view", "", calls, 0, 0)
+        case How.NUMPY:
+            return KernelReport(compiled.name, compiled.ops, "numpy", compiled.reason, calls, moved, compiled.flops)
+        case How.NATIVE:
+            assert compiled.kernel is not None, "a native primitive has a kernel"
+            family = compiled.kernel.family
+            return KernelReport(compiled.name, compiled.ops, family, "", calls, moved, compiled.flops)
+
+
+def profile_of(
+    executable: Executable, frame: Frame, inputs: Sequence[Array], outputs: Sequence[Any], repeat: int
+) -> Profile:
+    """Times of whole runs, and of every kernel in as many other runs; the first of each is left out.
+
+    Args:
+        executable: What is run.
+        frame: Memory that no other call uses.
+        inputs: Dense arrays.
+        outputs: Dense arrays for what kernels write, `None` for other outputs.
+        repeat: How many runs are measured.
+    """
+    whole: list[float] = []
+    times: dict[int, list[float]] = {}
+    for _ in range(repeat + 1):
+        start = perf_counter()
+        executable.run(frame, inputs, outputs)
+        whole.append(perf_counter() - start)
+        for kernel, seconds in _run_timed(executable, frame, inputs, outputs).items():
+            times.setdefault(kernel, []).append(seconds)
+    limits = machine_limits(executable.threads)
+    reports = kernel_reports(executable.graph, executable.primitives, executable.plan.shapes)
+    order = dict.fromkeys(call.kernel for call in executable.graph.calls)
+    timings = [
+        KernelTiming(report, tuple(times[kernel][1:]), _roofline(report, limits))
+        for kernel, report in zip(order, reports, strict=True)
+        if kernel in times
+    ]
+    return Profile(tuple(timings), tuple(whole[1:]), executable.threads)
+
+
+def _run_timed(
+    executable: Executable, frame: Frame, inputs: Sequence[Array], outputs: Sequence[Any]
+) -> dict[int, float]:
+    """Seconds of all calls of each primitive in one run."""
+    executable.bind(frame, Home.INPUT, inputs)
+    executable.bind(frame, Home.OUTPUT, outputs)
+    held: dict[int, Array] = {}
+    seconds: dict[int, float] = {}
+    for segment in executable.segments:
+        threads = executable.threads if segment.is_shared else 1
+        for offset in range(segment.rows or 1):
+            start = perf_counter()
+            if segment.rows:
+                executable.run_rows(frame, segment.row + offset, 1, threads)
+            else:
+                executable.run_numpy(frame, segment.first, inputs, outputs, held)
+            taken = perf_counter() - start
+            kernel = executable.plan.calls[segment.first + offset].kernel
+            seconds[kernel] = seconds.get(kernel, 0.0) + taken
+    return seconds
+
+
+def _roofline(report: KernelReport, limits: Limits) -> float | None:
+    if report.bytes is None or report.flops is None:
+        return None
+    return report.calls * max(report.bytes / limits.bytes_per_second, report.flops / limits.flops_per_second)

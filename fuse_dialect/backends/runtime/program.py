@@ -1,0 +1,237 @@
+"""`Program`: a compiled function as something to call with arrays."""
+
+from collections.abc import Sequence
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from fuse_dialect.backends.runtime.arrays import Port, as_input, check_output, is_dense, shares_memory
+from fuse_dialect.backends.runtime.constants import Constants
+from fuse_dialect.backends.runtime.entry_graph import EntryGraph, Shape
+from fuse_dialect.backends.runtime.executable import Executable, Frame
+from fuse_dialect.backends.runtime.plan import Home, make_plan
+from fuse_dialect.backends.runtime.primitives import Compiled
+from fuse_dialect.backends.runtime.profiling import kernel_reports, profile_of
+from fuse_dialect.backends.runtime.report import KernelReport, Profile
+from fuse_dialect.backends.runtime.shapes import resolve_shapes
+from fuse_dialect.backends.runtime.stepwise import run_stepwise
+from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.dialect.op import Array
+
+MAX_PLANS = 32
+"""Most sets of sizes that a program with dynamic sizes keeps a plan for."""
+MAX_SPARE_FRAMES = 4
+"""Most frames that are kept for later calls; more are made when more threads call at once."""
+
+
+class Program:
+    """A compiled function. Any number of threads may call it at once.
+
+    Calling it with arrays gives a tuple of fresh arrays. `fuse_dialect.compile` makes programs.
+    """
+
+    def __init__(self, graph: EntryGraph, primitives: Sequence[Compiled], backend: str, threads: int = 1):
+        """Plan the function; used by `compile_program`.
+
+        Args:
+            graph: The function's steps.
+            primitives: What runs each of the graph's primitives.
+            backend: Name of the backend, for reports.
+            threads: Most threads that a call uses.
+        """
+        self.backend = backend
+        self.threads = threads
+        self._graph = graph
+        self._primitives = primitives
+        self._constants = Constants(graph.constants)
+        self._inputs = [
+            Port(f"input '{name}'", graph.tensors[tensor])
+            for name, tensor in zip(graph.input_names, graph.inputs, strict=True)
+        ]
+        self._outputs = [Port(f"output {place}", graph.tensors[tensor]) for place, tensor in enumerate(graph.outputs)]
+        self._plans: dict[tuple[Shape, ...], Executable | None] = {}
+        self._lock = Lock()
+        self._static: Executable | None = None
+        if all(port.type.is_static for port in self._inputs):
+            self._static = self._executable([port.type.shape for port in self._inputs])
+            if self._static is not None:
+                self._constants.seal()
+
+    def __call__(self, *inputs: Any) -> tuple[Array, ...]:
+        """Run the function.
+
+        Args:
+            inputs: One for each argument: NumPy arrays, objects with `__dlpack__`, or what `numpy.asarray` takes.
+                Arrays that are strided, reversed, misaligned or in another byte order are copied.
+
+        Returns:
+            One fresh array for each result; a result that is a tuple gives its fields, in order.
+
+        Raises:
+            FuseError: An input has another dtype or shape, or an operator rejects its values.
+        """
+        arrays = self._arrays(inputs)
+        executable = self._static or self._executable([array.shape for array in arrays])
+        if executable is None:
+            return tuple(run_stepwise(self._graph, self._primitives, self._constants, arrays))
+        return tuple(self._run(executable, arrays, self._fresh(executable)))
+
+    def run_into(self, inputs: Sequence[Any], outputs: Sequence[Array]) -> None:
+        """Run the function, and write its results to given arrays.
+
+        Args:
+            inputs: As for a call.
+            outputs: Writable arrays of the results' dtypes and shapes; they may overlap inputs, but not each other.
+
+        Raises:
+            FuseError: As for a call; or an output does not fit. Then no output has been written.
+        """
+        arrays = self._arrays(inputs)
+        if len(outputs) != len(self._outputs):
+            raise FuseError(f"'{self._graph.name}' gives {len(self._outputs)} outputs, got {len(outputs)}")
+        executable = self._static or self._executable([array.shape for array in arrays])
+        if executable is None:
+            results: Sequence[Array] = run_stepwise(self._graph, self._primitives, self._constants, arrays)
+            self._check_outputs(outputs, [result.shape for result in results])
+        else:
+            self._check_outputs(outputs, [executable.plan.shapes[tensor] for tensor in self._graph.outputs])
+            targets = self._fresh(executable)
+            for place, output in enumerate(outputs):
+                if targets[place] is not None and is_dense(output) and not shares_memory(output, arrays):
+                    targets[place] = output
+            results = self._run(executable, arrays, targets)
+        for result, output in zip(results, outputs, strict=True):
+            if result is not output:
+                np.copyto(output, result)
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the arguments."""
+        return tuple(self._graph.input_names)
+
+    @property
+    def kernels(self) -> tuple[KernelReport, ...]:
+        """What runs each primitive, in order of the first call."""
+        shapes = [type.shape for type in self._graph.tensors] if self._static is None else self._static.plan.shapes
+        return kernel_reports(self._graph, self._primitives, shapes)
+
+    @property
+    def peak_bytes(self) -> int | None:
+        """Bytes of memory for intermediate values and workspaces while a call runs, inputs and outputs left out.
+
+        `None` if they depend on sizes that are not known before the first call.
+        """
+        return None if self._static is None else self._static.memory_bytes + self._static.plan.held_bytes
+
+    @property
+    def constant_bytes(self) -> int:
+        """Bytes of the constants that the program keeps."""
+        return self._constants.bytes
+
+    def profile(self, *inputs: Any, repeat: int = 20) -> Profile:
+        """Run the function several times, and measure every kernel.
+
+        Args:
+            inputs: As for a call.
+            repeat: How many runs are measured, at least 1, after one that is not.
+
+        Raises:
+            FuseError: As for a call; or sizes are known only while the function runs.
+        """
+        arrays = self._arrays(inputs)
+        executable = self._static or self._executable([array.shape for array in arrays])
+        if executable is None:
+            raise FuseError(
+                f"'{self._graph.name}' cannot be profiled: sizes of its tensors are known only while it runs"
+            )
+        frame = _taken(executable)
+        return profile_of(executable, frame, arrays, self._fresh(executable), max(1, repeat))
+
+    def _arrays(self, inputs: Sequence[Any]) -> list[Array]:
+        if len(inputs) != len(self._inputs):
+            names = ", ".join(self._graph.input_names) or "none"
+            raise FuseError(f"'{self._graph.name}' expects {len(self._inputs)} inputs ({names}), got {len(inputs)}")
+        return [
+            value
+            if type(value) is np.ndarray
+            and value.dtype == port.type.dtype
+            and value.shape == port.type.shape
+            and is_dense(value)
+            else as_input(port, value)
+            for port, value in zip(self._inputs, inputs, strict=True)
+        ]
+
+    def _executable(self, shapes: Sequence[Shape]) -> Executable | None:
+        """How the function runs on inputs of these shapes; `None` for step by step."""
+        key = tuple(shapes)
+        with self._lock:
+            if key in self._plans:
+                return self._plans[key]
+            how = [compiled.how for compiled in self._primitives]
+            programs = [compiled.program for compiled in self._primitives]
+            found = resolve_shapes(self._graph, how, programs, key)
+            executable = None
+            if found is not None:
+                plan = make_plan(self._graph, found, how)
+                executable = Executable(self._graph, plan, self._primitives, self._constants, self.threads)
+            if len(self._plans) >= MAX_PLANS:
+                del self._plans[next(iter(self._plans))]
+            self._plans[key] = executable
+            return executable
+
+    def _fresh(self, executable: Executable) -> list[Any]:
+        """An array for each output that a kernel writes, `None` for the others."""
+        plan = executable.plan
+        return [
+            np.empty(plan.shapes[tensor], port.type.dtype) if written else None
+            for tensor, port, written in zip(self._graph.outputs, self._outputs, plan.written, strict=True)
+        ]
+
+    def _run(self, executable: Executable, arrays: Sequence[Array], targets: Sequence[Any]) -> list[Array]:
+        """The outputs: the targets where kernels write them, own arrays elsewhere."""
+        frame = _taken(executable)
+        try:
+            held = executable.run(frame, arrays, targets)
+            if len(held) == 0 and all(executable.plan.written):
+                return list(targets)
+            return self._delivered(executable, frame, arrays, targets, held)
+        finally:
+            if len(executable.spare) < MAX_SPARE_FRAMES:
+                executable.spare.append(frame)
+
+    def _delivered(
+        self,
+        executable: Executable,
+        frame: Frame,
+        arrays: Sequence[Array],
+        targets: Sequence[Any],
+        held: dict[int, Array],
+    ) -> list[Array]:
+        plan = executable.plan
+        results: list[Array] = []
+        handed: set[int] = set()
+        for tensor, target, written in zip(self._graph.outputs, targets, plan.written, strict=True):
+            place = plan.places[tensor]
+            array = target if written else executable.array(frame, tensor, arrays, targets, held)
+            if not written and (place.home is not Home.HELD or place.at in handed):
+                array = np.array(array, order="C", copy=True)
+            handed.add(place.at if place.home is Home.HELD else -1)
+            results.append(array)
+        return results
+
+    def _check_outputs(self, outputs: Sequence[Array], shapes: Sequence[Shape]) -> None:
+        checked: list[Array] = []
+        for port, output, shape in zip(self._outputs, outputs, shapes, strict=True):
+            array = check_output(port, output, shape)
+            if shares_memory(array, checked):
+                raise FuseError(f"{port.label} overlaps another output")
+            checked.append(array)
+
+
+def _taken(executable: Executable) -> Frame:
+    """A frame that nobody else uses."""
+    try:
+        return executable.spare.pop()
+    except IndexError:
+        return executable.new_frame()

@@ -1,0 +1,158 @@
+"""What a program is made of, and where its time goes: data, and a table for people."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class KernelReport:
+    """One primitive of a program."""
+
+    name: str
+    """The function's name."""
+    ops: tuple[str, ...]
+    """Its operators in order, without `fuse.`."""
+    family: str
+    """The generator of its code, `numpy`, or `view` where nothing is run."""
+    reason: str
+    """Why NumPy runs it; empty otherwise."""
+    calls: int
+    """How often a run of the program calls it."""
+    bytes: int | None
+    """Bytes of arguments and results of one call; `None` if sizes are not known before."""
+    flops: int | None
+    """Arithmetic operations of one call on elements, a multiply-add being two."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelTiming:
+    """Where time went: all calls of one primitive in a run."""
+
+    kernel: KernelReport
+    seconds: tuple[float, ...]
+    """One number for each run."""
+    roofline: float | None
+    """Seconds that the machine's limits allow at best for the same bytes and operations."""
+
+    @property
+    def median(self) -> float:
+        """Seconds of a run."""
+        return median(self.seconds)
+
+    @property
+    def minimum(self) -> float:
+        """Seconds of the best run."""
+        return min(self.seconds)
+
+    @property
+    def gigabytes_per_second(self) -> float | None:
+        """Rate at which the median run moves arguments and results."""
+        return _rate(self.kernel.bytes, self.kernel.calls, self.median)
+
+    @property
+    def gigaflops_per_second(self) -> float | None:
+        """Rate of the median run's arithmetic."""
+        return _rate(self.kernel.flops, self.kernel.calls, self.median)
+
+    @property
+    def share(self) -> float | None:
+        """Part of the roofline that the median run reaches; above 1 where data stays in a cache."""
+        return None if self.roofline is None or not self.median else self.roofline / self.median
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Times of a program, kernel by kernel, and as a whole."""
+
+    kernels: tuple[KernelTiming, ...]
+    """In order of their first call."""
+    seconds: tuple[float, ...]
+    """Of whole runs without any measuring inside."""
+    threads: int
+
+    @property
+    def median(self) -> float:
+        """Seconds of a whole run."""
+        return median(self.seconds)
+
+    @property
+    def minimum(self) -> float:
+        """Seconds of the best whole run."""
+        return min(self.seconds)
+
+    def as_json(self) -> dict[str, Any]:
+        """Numbers for a file."""
+        return {
+            "threads": self.threads,
+            "median_seconds": self.median,
+            "minimum_seconds": self.minimum,
+            "kernels": [
+                asdict(row.kernel)
+                | {
+                    "median_seconds": row.median,
+                    "minimum_seconds": row.minimum,
+                    "gigabytes_per_second": row.gigabytes_per_second,
+                    "gigaflops_per_second": row.gigaflops_per_second,
+                    "share_of_roofline": row.share,
+                }
+                for row in self.kernels
+            ],
+        }
+
+    def __str__(self) -> str:
+        """A table."""
+        lines = [
+            f"median {_time(self.median)}, minimum {_time(self.minimum)} of {len(self.seconds)} runs, "
+            f"{self.threads} thread{'s' if self.threads > 1 else ''}"
+        ]
+        head = ("kernel", "calls", "median", "minimum", "part", "MB", "MFLOP", "GB/s", "GFLOP/s", "roofline", "by")
+        total = sum(row.median for row in self.kernels) or 1.0
+        rows = [_cells(row, total) for row in self.kernels]
+        widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+        for cells in (head, *rows):
+            first, *numbers, last = cells
+            middle = "  ".join(cell.rjust(width) for cell, width in zip(numbers, widths[1:-1], strict=True))
+            lines.append(f"{first.ljust(widths[0])}  {middle}  {last}".rstrip())
+        return "\n".join(lines)
+
+
+def _cells(row: KernelTiming, total: float) -> tuple[str, ...]:
+    kernel = row.kernel
+    by = f"{kernel.family}: {kernel.reason}" if kernel.reason else kernel.family
+    return (
+        kernel.name,
+        str(kernel.calls),
+        _time(row.median),
+        _time(row.minimum),
+        f"{row.median / total:.0%}",
+        _number(kernel.bytes, kernel.calls / 1e6),
+        _number(kernel.flops, kernel.calls / 1e6),
+        _number(row.gigabytes_per_second),
+        _number(row.gigaflops_per_second),
+        "-" if row.share is None else f"{row.share:.0%}",
+        by,
+    )
+
+
+def _rate(amount: int | None, calls: int, seconds: float) -> float | None:
+    return None if amount is None or not seconds else amount * calls / seconds / 1e9
+
+
+def _number(value: float | None, factor: float = 1.0) -> str:
+    return "-" if value is None else f"{value * factor:.3g}" if abs(value * factor) < 1000 else f"{value * factor:.0f}"
+
+
+def _time(seconds: float) -> str:
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.2f} us"
+    return f"{seconds * 1e3:.3f} ms" if seconds < 1 else f"{seconds:.3f} s"
+
+
+def table_of_kernels(kernels: Sequence[KernelReport]) -> str:
+    """What runs, without times."""
+    return "\n".join(
+        f"{kernel.name}: {kernel.family}{f' ({kernel.reason})' if kernel.reason else ''}, {kernel.calls} calls"
+        for kernel in kernels
+    )

@@ -1,0 +1,141 @@
+"""What the machine can do at best: bytes from memory and multiply-adds in registers, measured once per process.
+
+A kernel's *roofline* is the time that its bytes or its arithmetic take at these rates, whichever is longer. Data that
+stays in a cache moves faster than memory allows, so that a share of more than 100 % is no mistake.
+
+Source: McCalpin, STREAM (the scale kernel); Williams, Waterman and Patterson, Roofline (doi:10.1145/1498765.1498785).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from fuse_dialect.backends.runtime.arrays import address_of, aligned_bytes
+from fuse_dialect.backends.runtime.driver import PARALLEL, WAIT
+from fuse_dialect.backends.runtime.team import team
+
+STREAM_BYTES = 1 << 26
+"""Bytes of each of the two arrays: more than the caches hold."""
+LANES = 16
+CHAINS = 12
+"""Independent sums, enough to hide the latency of a multiply-add; each is a vector of `LANES` f32."""
+ROUNDS = 1 << 18
+REPEATS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Rates that no kernel exceeds while its data comes from memory."""
+
+    bytes_per_second: float
+    flops_per_second: float
+    """For f32, a multiply-add being two."""
+
+
+@cache
+def machine_limits(threads: int = 1) -> Limits:
+    """The limits of so many processors; a fraction of a second when first asked for.
+
+    Without llvmlite NumPy measures, on one thread.
+    """
+    if find_spec("llvmlite") is None:
+        return _measured_by_numpy()
+    from fuse_dialect.backends.llvm.engine import compile_object, load
+
+    code = load(compile_object(_text()), ("fuse_stream", "fuse_multiply_add"))
+    memory = aligned_bytes(2 * STREAM_BYTES)
+    memory[:] = 0
+    stream = _best(lambda: _run(code.addresses["fuse_stream"], memory, threads))
+    arithmetic = _best(lambda: _run(code.addresses["fuse_multiply_add"], memory, threads))
+    flops = 2 * LANES * CHAINS * ROUNDS * threads
+    return Limits(2 * STREAM_BYTES / stream, flops / arithmetic)
+
+
+def _run(kernel: int, memory: Any, threads: int) -> None:
+    start = address_of(memory)
+    slots = np.array([start, start + STREAM_BYTES], np.int64)
+    table = np.array([[kernel, address_of(slots), PARALLEL | WAIT]] * threads, np.int64)
+    team().run(address_of(table), table.strides[0], 1, threads)
+
+
+def _best(run: Callable[[], object]) -> float:
+    seconds: list[float] = []
+    for _ in range(REPEATS):
+        start = perf_counter()
+        run()
+        seconds.append(perf_counter() - start)
+    return min(seconds)
+
+
+def _measured_by_numpy() -> Limits:
+    source, target = np.ones(STREAM_BYTES // 4, np.float32), np.ones(STREAM_BYTES // 4, np.float32)
+    square = np.ones((1024, 1024), np.float32)
+    stream = _best(lambda: np.multiply(source, np.float32(3), out=target))
+    product = _best(lambda: square @ square)
+    return Limits(2 * STREAM_BYTES / stream, 2 * 1024**3 / product)
+
+
+def _text() -> str:
+    """Two kernels: scale an array, and multiply-adds on registers alone. Every part does the same arithmetic."""
+    vector = f"<{LANES} x float>"
+    sums = range(CHAINS)
+    phis = "\n".join(f"  %s{i} = phi {vector} [ %x, %entry ], [ %t{i}, %again ]" for i in sums)
+    steps = "\n".join(
+        f"  %t{i} = call {vector} @llvm.fma.v{LANES}f32({vector} %s{i}, {vector} %x, {vector} %x)" for i in sums
+    )
+    adds = "\n".join(f"  %a{i} = fadd {vector} %{'t0' if i == 1 else f'a{i - 1}'}, %t{i}" for i in range(1, CHAINS))
+    count = STREAM_BYTES // (4 * LANES)
+    return f"""
+declare {vector} @llvm.fma.v{LANES}f32({vector}, {vector}, {vector})
+
+define void @fuse_stream(ptr %slots, i64 %part, i64 %parts) {{
+entry:
+  %source = load ptr, ptr %slots
+  %target_at = getelementptr i64, ptr %slots, i64 1
+  %target = load ptr, ptr %target_at
+  %low = mul i64 %part, {count}
+  %first = sdiv i64 %low, %parts
+  %next_part = add i64 %part, 1
+  %high = mul i64 %next_part, {count}
+  %last = sdiv i64 %high, %parts
+  br label %again
+again:
+  %i = phi i64 [ %first, %entry ], [ %next, %again ]
+  %from = getelementptr {vector}, ptr %source, i64 %i
+  %to = getelementptr {vector}, ptr %target, i64 %i
+  %x = load {vector}, ptr %from, align 64
+  %y = fmul {vector} %x, splat (float 3.0)
+  store {vector} %y, ptr %to, align 64
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, %last
+  br i1 %more, label %again, label %done
+done:
+  ret void
+}}
+
+define void @fuse_multiply_add(ptr %slots, i64 %part, i64 %parts) {{
+entry:
+  %source = load ptr, ptr %slots
+  %target_at = getelementptr i64, ptr %slots, i64 1
+  %target = load ptr, ptr %target_at
+  %place = getelementptr [{LANES} x float], ptr %target, i64 %part
+  %x = load {vector}, ptr %source, align 64
+  br label %again
+again:
+  %i = phi i64 [ 0, %entry ], [ %next, %again ]
+{phis}
+{steps}
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, {ROUNDS}
+  br i1 %more, label %again, label %done
+done:
+{adds}
+  store {vector} %a{CHAINS - 1}, ptr %place, align 64
+  ret void
+}}
+"""

@@ -1,0 +1,80 @@
+"""Running a function step by step, each result in memory of its own: for sizes that are known only while it runs."""
+
+from collections.abc import Mapping, Sequence
+from ctypes import addressof, c_int64
+
+import numpy as np
+
+from fuse_dialect.backends.backend import symbols_of
+from fuse_dialect.backends.runtime.arrays import address_of, aligned_bytes
+from fuse_dialect.backends.runtime.constants import Constants
+from fuse_dialect.backends.runtime.driver import ROW, native_driver
+from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph
+from fuse_dialect.backends.runtime.executable import own_array
+from fuse_dialect.backends.runtime.plan import How
+from fuse_dialect.backends.runtime.primitives import Compiled
+from fuse_dialect.backends.runtime.shapes import bind_sizes, result_shapes
+from fuse_dialect.dialect.op import Array
+
+
+def run_stepwise(
+    graph: EntryGraph, primitives: Sequence[Compiled], constants: Constants, inputs: Sequence[Array]
+) -> list[Array]:
+    """The outputs: arrays of their own, on one thread.
+
+    A kernel that is not for the sizes that its arguments turn out to have is replaced by its NumPy meaning.
+
+    Raises:
+        FuseError: NumPy rejects the values.
+    """
+    values = dict(zip(graph.inputs, inputs, strict=True))
+    values.update((tensor, constants.dense(tensor)) for tensor in graph.constants)
+    last = {tensor: step for step, call in enumerate(graph.calls) for tensor in call.arguments}
+    kept = {*graph.outputs}
+    for step, call in enumerate(graph.calls):
+        results = _results(graph, call, primitives[call.kernel], constants, values)
+        values.update(zip(call.results, results, strict=True))
+        for tensor in dict.fromkeys(call.arguments):
+            if last[tensor] == step and tensor not in kept:
+                values.pop(tensor, None)
+    given = [*inputs, *(values[tensor] for tensor in graph.constants if tensor in values)]
+    outputs: list[Array] = []
+    for tensor in graph.outputs:
+        outputs.append(own_array(values[tensor], [*given, *outputs]))
+    return outputs
+
+
+def _results(
+    graph: EntryGraph, call: Call, compiled: Compiled, constants: Constants, values: Mapping[int, Array]
+) -> list[Array]:
+    """The results of a call as dense arrays; that of a view shows its operand's memory."""
+    arguments = [values[tensor] for tensor in call.arguments]
+    if compiled.how is How.NATIVE:
+        results = _run_native(graph, call, compiled, constants, arguments)
+        if results is not None:
+            return results
+    results = compiled.evaluate(arguments)
+    return results if compiled.how is How.VIEW else [own_array(result, arguments) for result in results]
+
+
+def _run_native(
+    graph: EntryGraph, call: Call, compiled: Compiled, constants: Constants, arguments: Sequence[Array]
+) -> list[Array] | None:
+    """What the kernel gives, or `None` if it is not for arguments of these sizes."""
+    kernel, program = compiled.kernel, compiled.program
+    assert kernel is not None, "a native primitive has a kernel"
+    assert program is not None, "a native primitive has loops"
+    sizes = bind_sizes(program, [array.shape for array in arguments])
+    if sizes is None:
+        return None
+    read = list(arguments)
+    for position, packing in kernel.packings.items():
+        read[position] = constants.packed(call.arguments[position], packing)
+    dtypes = [graph.tensors[tensor].dtype for tensor in call.results]
+    results = [np.empty(shape, dtype) for shape, dtype in zip(result_shapes(program, sizes), dtypes, strict=True)]
+    workspace = aligned_bytes(kernel.workspace_bytes)
+    addresses = [address_of(array) for array in (*read, *results, workspace)]
+    slots = (c_int64 * (len(addresses) + len(sizes)))(*addresses, *(sizes[symbol] for symbol in symbols_of(program)))
+    row = (c_int64 * ROW)(kernel.address, addressof(slots), 0)
+    native_driver().drive(addressof(row), 1, 0, 1, 0)
+    return results

@@ -1,0 +1,110 @@
+"""Options of `fuse-run` that choose how a module is run, and what they do."""
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from fuse_dialect.diagnostics import Diagnostic, FuseError, Severity
+
+if TYPE_CHECKING:
+    from fuse_dialect.backends.runtime.program import Program
+    from fuse_dialect.dialect.op import Array
+    from fuse_dialect.tools.module_file import ModuleFile
+
+BACKENDS = ("numpy", "llvm")
+
+
+def add_backend_arguments(parser: argparse.ArgumentParser, natural: Callable[[str], int]) -> None:
+    """Options for backends, threads and measuring.
+
+    Args:
+        parser: It gets a group of arguments.
+        natural: Reads a number that is not negative.
+    """
+    group = parser.add_argument_group("backends")
+    group.add_argument(
+        "--backend", choices=BACKENDS, default="numpy", help="numpy interprets (default), llvm compiles to machine code"
+    )
+    group.add_argument("--threads", type=natural, default=1, metavar="N", help="threads of --backend llvm (default: 1)")
+    group.add_argument(
+        "--compare-backend",
+        choices=BACKENDS,
+        default="numpy",
+        help="what runs the module of --compare-with (default: numpy)",
+    )
+    group.add_argument(
+        "--benchmark", type=natural, metavar="N", help="run N times, and print a table of kernels instead of outputs"
+    )
+    group.add_argument("--json", metavar="FILE", help="write kernels, memory and the times of --benchmark to a file")
+    group.add_argument("--no-cache", action="store_true", help="neither read nor write machine code on disk")
+
+
+def compile_file(file: "ModuleFile", backend: str, options: argparse.Namespace) -> "Program":
+    """The module in a file, compiled; the module is changed.
+
+    Raises:
+        FuseError: It cannot be compiled; the place is that of the op.
+    """
+    from fuse_dialect.backends.compile import compile_program
+    from fuse_dialect.tools.failure import located_errors
+
+    with located_errors(file.source_map, " while compiling"):
+        return compile_program(
+            file.module, backend, options.threads, options.entry, cache=not options.no_cache, in_place=True
+        )
+
+
+def run_program(program: "Program", file: "ModuleFile", inputs: Sequence["Array"]) -> list["Array"]:
+    """The outputs of a compiled file.
+
+    Raises:
+        FuseError: An operator rejects its values; the place is that of the op.
+    """
+    from fuse_dialect.tools.failure import failing_operation
+
+    try:
+        return list(program(*inputs))
+    except FuseError as error:
+        op = None if error.__cause__ is None else failing_operation(error.__cause__)
+        if error.location is None and op is not None:
+            error.location = file.source_map.locate(op)
+        raise
+
+
+def note_numpy_kernels(program: "Program") -> None:
+    """Say on stderr which kernels of a native program NumPy runs."""
+    from fuse_dialect.tools.streams import tell
+
+    slow = [kernel for kernel in program.kernels if kernel.family == "numpy"]
+    if slow and program.backend != "numpy":
+        notes = tuple(f"{kernel.name}: {kernel.reason}" for kernel in slow)
+        text = f"{len(slow)} of {len(program.kernels)} kernels run on NumPy"
+        tell(Diagnostic(Severity.WARNING, text, notes=notes).format())
+
+
+def measure(program: "Program", inputs: Sequence["Array"], options: argparse.Namespace) -> None:
+    """Do what `--benchmark` and `--json` ask for.
+
+    Raises:
+        FuseError: The file cannot be written; or sizes are known only while the program runs.
+    """
+    from fuse_dialect.tools.output_file import write_output
+    from fuse_dialect.tools.streams import write_stdout
+
+    report: dict[str, Any] = {
+        "module": options.module,
+        "backend": program.backend,
+        "threads": program.threads,
+        "peak_bytes": program.peak_bytes,
+        "constant_bytes": program.constant_bytes,
+    }
+    if options.benchmark:
+        profile = program.profile(*inputs, repeat=options.benchmark)
+        write_stdout(f"{profile}\n")
+        report |= profile.as_json()
+    else:
+        report["kernels"] = [asdict(kernel) for kernel in program.kernels]
+    if options.json is not None:
+        write_output(options.json, json.dumps(report, indent=1) + "\n")

@@ -1,0 +1,124 @@
+"""The cache of object code: what was stored comes back, and nothing else does."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from fuse_dialect.backends.runtime.cache import Entry, ObjectCache, default_directory, key_of, open_cache
+
+ENTRY = Entry({"symbol": "k", "workspace": 64}, bytes(range(256)) * 10)
+KEY = key_of("text", "host")
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> ObjectCache:
+    cache = open_cache(tmp_path / "deep" / "cache")
+    assert isinstance(cache, ObjectCache)
+    return cache
+
+
+def only_file(cache: ObjectCache) -> Path:
+    (path,) = cache.directory.iterdir()
+    return path
+
+
+def test_an_entry_comes_back(cache: ObjectCache) -> None:
+    assert cache.load(KEY) is None
+    cache.store(KEY, ENTRY)
+    assert cache.load(KEY) == ENTRY
+    assert only_file(cache).stat().st_mode & 0o777 == 0o600
+    assert cache.directory.stat().st_mode & 0o777 == 0o700
+
+
+def test_keys_of_parts_that_join_to_the_same_text_differ() -> None:
+    assert key_of("ab", "c") != key_of("a", "bc") != key_of("abc")
+
+
+def test_every_damaged_byte_is_noticed_and_the_entry_is_removed(cache: ObjectCache) -> None:
+    cache.store(KEY, Entry({"a": 1}, b"code"))
+    path = only_file(cache)
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        assert cache.load(KEY) is None
+        assert not path.exists()
+        cache.store(KEY, Entry({"a": 1}, b"code"))
+    assert cache.load(KEY) is not None
+
+
+@pytest.mark.parametrize(
+    "change", [lambda data: data[:-1], lambda data: data + b"x", lambda data: b"", lambda data: bytes(500)]
+)
+def test_entries_of_another_length_are_noticed(cache: ObjectCache, change) -> None:
+    cache.store(KEY, ENTRY)
+    path = only_file(cache)
+    path.write_bytes(change(path.read_bytes()))
+    assert cache.load(KEY) is None
+
+
+def test_an_entry_under_another_key_is_foreign(cache: ObjectCache) -> None:
+    cache.store(KEY, ENTRY)
+    other = key_of("another")
+    only_file(cache).rename(cache.directory / f"{other}.fuse")
+    assert cache.load(other) is None
+
+
+def test_a_file_that_others_may_write_is_not_trusted(cache: ObjectCache) -> None:
+    cache.store(KEY, ENTRY)
+    only_file(cache).chmod(0o620)
+    assert cache.load(KEY) is None
+
+
+def test_a_link_is_not_followed(cache: ObjectCache, tmp_path: Path) -> None:
+    cache.store(KEY, ENTRY)
+    path = only_file(cache)
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    assert cache.load(KEY) is None
+
+
+def test_a_directory_that_others_may_write_is_not_used(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    assert "may be written by other users" in str(open_cache(tmp_path))
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may give a directory away")
+def test_a_directory_of_another_user_is_not_used(tmp_path: Path) -> None:
+    os.chown(tmp_path, 12345, 12345)
+    assert "belongs to another user" in str(open_cache(tmp_path))
+
+
+def test_a_file_in_place_of_the_directory_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert "there is no cache directory" in str(open_cache(tmp_path / "file"))
+
+
+def test_what_was_unused_for_the_longest_time_goes_first(cache: ObjectCache) -> None:
+    cache.max_bytes = 3 * 1500
+    keys = [key_of(str(number)) for number in range(4)]
+    for age, key in enumerate(keys[:3]):
+        cache.store(key, Entry({}, bytes(1400)))
+        os.utime(cache.directory / f"{key}.fuse", (100 + age, 100 + age))
+    assert cache.load(keys[0]) is not None
+    cache.store(keys[3], Entry({}, bytes(1400)))
+    assert [cache.load(key) is not None for key in keys] == [True, False, True, True]
+
+
+def test_no_temporary_file_is_left(cache: ObjectCache) -> None:
+    for number in range(5):
+        cache.store(key_of(str(number)), ENTRY)
+    assert all(path.name.endswith(".fuse") for path in cache.directory.iterdir())
+
+
+def test_a_directory_that_vanished_is_no_error(cache: ObjectCache) -> None:
+    cache.directory.rmdir()
+    cache.store(KEY, ENTRY)
+    assert cache.load(KEY) is None
+
+
+def test_the_environment_names_the_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("FUSE_CACHE_DIR", str(tmp_path / "mine"))
+    assert default_directory() == tmp_path / "mine"
+    monkeypatch.delenv("FUSE_CACHE_DIR")
+    assert default_directory().name in {"fuse_dialect", "cache"}

@@ -1,0 +1,204 @@
+"""Programs on kernels that are Python functions: what the runtime does around kernels, whatever makes them."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from callback_backend import program_of
+from hypothesis import given, settings
+from random_programs import random_programs
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from fuse_dialect.backends.runtime.program import Program
+from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.frontends.mlir.reader import parse_mlir
+from fuse_dialect.interpreters.numpy import run_module
+from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+
+CHAIN = """
+func.func @main(%x: tensor<3x4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<12xf32>) {
+  %w = arith.constant dense<[[1.0], [2.0], [3.0]]> : tensor<3x1xf32>
+  %a = fuse.exp %x : tensor<3x4xf32>
+  %b = fuse.sum %a, axes = [0] : (tensor<3x4xf32>)
+  %c = fuse.multiply %b, %y : tensor<4xf32>
+  %d = fuse.sum %c, axes = [0], keepdims = true : (tensor<4xf32>)
+  %e = fuse.add %d, %y : (tensor<1xf32>, tensor<4xf32>)
+  %f = fuse.multiply %a, %w : (tensor<3x4xf32>, tensor<3x1xf32>)
+  %g = fuse.reshape %f : (tensor<3x4xf32>) -> tensor<12xf32>
+  return %e, %g : tensor<4xf32>, tensor<12xf32>
+}
+"""
+DYNAMIC_CHAIN = """
+func.func @main(%x: tensor<?x4xf32>, %y: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %a = fuse.add %x, %y : tensor<?x4xf32>
+  %b = fuse.sum %a, axes = [0], keepdims = true : (tensor<?x4xf32>)
+  %c = fuse.multiply %a, %b : (tensor<?x4xf32>, tensor<1x4xf32>)
+  return %c : tensor<?x4xf32>
+}
+"""
+
+
+def fused(text: str, **options: int) -> ModuleOp:
+    module = parse_mlir(text)
+    FuseOpsPass(**options).apply(Context(), module)
+    return module
+
+
+def chain_inputs() -> list[np.ndarray]:
+    return [np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4), np.arange(4, dtype=np.float32)]
+
+
+def primitive_names(program: Program) -> list[str]:
+    return [kernel.name for kernel in program.kernels]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("opt_level", [0, 2])
+@pytest.mark.parametrize("packs", [False, True])
+def test_native_and_numpy_steps_mix(threads: int, opt_level: int, packs: bool) -> None:
+    module, inputs = fused(CHAIN, opt_level=opt_level), chain_inputs()
+    expected = run_module(module, inputs)
+    names = primitive_names(program_of(module))
+    for hidden in ((), names[:1], names[1:2], names[-1:], names[::2], names):
+        program = program_of(module, threads=threads, numpy=hidden, packs=packs)
+        for _ in range(2):
+            for got, want in zip(program(*inputs), expected, strict=True):
+                np.testing.assert_array_equal(got, want)
+
+
+@settings(max_examples=60)
+@given(random_programs())
+def test_random_programs_give_what_the_interpreter_gives(module: ModuleOp) -> None:
+    FuseOpsPass().apply(Context(), module)
+    generator = np.random.default_rng(0)
+    (function,) = [op for op in module.ops if op.sym_name.data == "main"]
+    inputs = [generator.standard_normal(type.get_shape(), np.float32) for type in function.function_type.inputs]
+    expected = run_module(module, inputs)
+    names = primitive_names(program_of(module))
+    program = program_of(module, numpy=names[::3])
+    for got, want in zip(program(*inputs), expected, strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_outputs_are_fresh_arrays() -> None:
+    program, inputs = program_of(fused(CHAIN)), chain_inputs()
+    first, second = program(*inputs), program(*inputs)
+    for one, other in zip(first, second, strict=True):
+        assert not np.shares_memory(one, other)
+    first[0][:] = 7
+    np.testing.assert_array_equal(second[0], program(*inputs)[0])
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_an_input_or_a_constant_that_is_an_output_is_copied(native: bool) -> None:
+    text = """
+    func.func @main(%x: tensor<4xf32>)
+        -> (tensor<4xf32>, tensor<2x2xf32>, tensor<2xf32>, tensor<4xf32>, tensor<4xf32>) {
+      %k = arith.constant dense<[1.0, 2.0]> : tensor<2xf32>
+      %r = fuse.reshape %x : (tensor<4xf32>) -> tensor<2x2xf32>
+      %e = fuse.exp %x : tensor<4xf32>
+      return %x, %r, %k, %e, %e : tensor<4xf32>, tensor<2x2xf32>, tensor<2xf32>, tensor<4xf32>, tensor<4xf32>
+    }"""
+    module = fused(text)
+    program = program_of(module, numpy=() if native else ["fused_exp"])
+    x = np.arange(4, dtype=np.float32)
+    results = program(x)
+    for got, want in zip(results, run_module(module, [x]), strict=True):
+        np.testing.assert_array_equal(got, want)
+        got[...] = -1
+    np.testing.assert_array_equal(x, np.arange(4))
+    np.testing.assert_array_equal(program(x)[2], [1, 2])
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_every_part_runs_or_one_part_runs_alone(threads: int) -> None:
+    program = program_of(fused(WIDE), threads=threads)
+    (kernel,) = [compiled.kernel for compiled in program._primitives]
+    x = np.ones((512, 512), np.float32)
+    for _ in range(20):
+        kernel.calls.clear()
+        np.testing.assert_array_equal(program(x)[0], x + x)
+        (parts,) = {parts for _, parts in kernel.calls}
+        assert sorted(part for part, _ in kernel.calls) == list(range(parts))
+        assert 1 <= parts <= threads
+
+
+def test_a_kernel_that_cannot_be_split_is_called_once() -> None:
+    program = program_of(fused(WIDE), threads=3, parallel=False)
+    (kernel,) = [compiled.kernel for compiled in program._primitives]
+    program(np.ones((512, 512), np.float32))
+    assert kernel.calls == [(0, 1)]
+
+
+WIDE = """
+func.func @main(%x: tensor<512x512xf32>) -> tensor<512x512xf32> {
+  %y = fuse.add %x, %x : tensor<512x512xf32>
+  return %y : tensor<512x512xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_several_threads_may_call_at_once(threads: int) -> None:
+    module = fused(CHAIN, opt_level=0)
+    program = program_of(module, threads=threads, numpy=primitive_names(program_of(module))[::4])
+    generator = np.random.default_rng(0)
+    inputs = [[generator.random((3, 4), np.float32), generator.random(4, np.float32)] for _ in range(40)]
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda pair: program(*pair), inputs))
+    for pair, got in zip(inputs, results, strict=True):
+        for one, other in zip(got, run_module(module, pair), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 5])
+@pytest.mark.parametrize("hidden", [(), ("fused_sum",), ("fused_add",)])
+def test_dynamic_sizes(rows: int, hidden: tuple[str, ...]) -> None:
+    module = fused(DYNAMIC_CHAIN, opt_level=0)
+    program = program_of(module, numpy=hidden)
+    assert program.peak_bytes is None
+    x = np.arange(rows * 4, dtype=np.float32).reshape(rows, 4)
+    for _ in range(2):
+        np.testing.assert_array_equal(program(x, x)[0], run_module(module, [x, x])[0])
+
+
+def test_sizes_that_broadcast_where_a_kernel_cannot_are_left_to_numpy() -> None:
+    module = fused(DYNAMIC_CHAIN, opt_level=0)
+    program = program_of(module)
+    x, row = np.arange(12, dtype=np.float32).reshape(3, 4), np.ones((1, 4), np.float32)
+    np.testing.assert_array_equal(program(x, row)[0], run_module(module, [x, row])[0])
+    np.testing.assert_array_equal(program(x, x)[0], run_module(module, [x, x])[0])
+
+
+def test_more_sets_of_sizes_than_plans_are_kept() -> None:
+    program = program_of(fused(DYNAMIC_CHAIN))
+    for rows in [*range(1, 80), 1, 2]:
+        x = np.ones((rows, 4), np.float32)
+        np.testing.assert_array_equal(program(x, x)[0], np.full((rows, 4), 4 * rows, np.float32))
+
+
+def test_tensors_without_elements() -> None:
+    text = """
+    func.func @main(%x: tensor<0x4xf32>) -> (tensor<0x4xf32>, tensor<4xf32>) {
+      %a = fuse.exp %x : tensor<0x4xf32>
+      %b = fuse.sum %a, axes = [0] : (tensor<0x4xf32>)
+      return %a, %b : tensor<0x4xf32>, tensor<4xf32>
+    }"""
+    results = program_of(fused(text))(np.empty((0, 4), np.float32))
+    assert results[0].shape == (0, 4)
+    np.testing.assert_array_equal(results[1], np.zeros(4))
+
+
+def test_an_error_of_numpy_names_the_op_and_the_program_goes_on() -> None:
+    text = """
+    func.func @main(%x: tensor<4xf32>, %i: tensor<2xi64>) -> tensor<2xf32> {
+      %a = fuse.gather %x, %i, axis = 0 : (tensor<4xf32>, tensor<2xi64>)
+      return %a : tensor<2xf32>
+    }"""
+    program = program_of(fused(text), numpy=["fused_gather"])
+    x = np.arange(4, dtype=np.float32)
+    for _ in range(2):
+        with pytest.raises(FuseError, match=r"^'fuse.gather' op cannot be run: index 9"):
+            program(x, np.array([1, 9]))
+        np.testing.assert_array_equal(program(x, np.array([1, 3]))[0], [1, 3])

@@ -39,10 +39,10 @@ class FuseOptions(TypedDict, total=False):
     """Copy constants into the kernels that use them, instead of passing them as arguments. Default false."""
     dedup: bool
     """Let groups of the same structure share one function. Default true."""
-    strategy: "str | Strategy"
-    """How groups are found: a name, or a function from a graph to a plan. Default `tvm`."""
     rules: "RuleTable"
-    """What the strategy `tvm` may fuse into what. Default TVM's rules."""
+    """What may fuse into what. Default `fuse_dialect.fusion.tvm_rules.TVM_RULES`."""
+    strategy: "str | Strategy"
+    """How groups are found: a name from `fuse_dialect.fusion.strategy`, or a function of your own. Default "tvm"."""
 
 
 def parse(
@@ -197,10 +197,11 @@ def run(module: ModuleOp, *inputs: "npt.ArrayLike | Mapping[str, npt.ArrayLike]"
 def _fuse_ops_pass(options: FuseOptions) -> "FuseOpsPass":
     from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 
-    values = cast(dict[str, Any], dict(options))
-    rules = values.pop("rules", None)
-    strategy = None if isinstance(values.get("strategy"), str) else values.pop("strategy", None)
-    return FuseOpsPass(**values).using(rules=rules, strategy=strategy)
+    strategy = options.get("strategy")
+    values = {name: value for name, value in options.items() if name not in ("rules", "strategy")}
+    if isinstance(strategy, str):
+        values["strategy"], strategy = strategy, None
+    return FuseOpsPass(**cast(dict[str, Any], values)).using(rules=options.get("rules"), strategy=strategy)
 
 
 @contextmanager

@@ -74,7 +74,9 @@ def _backend(name: str, cache: bool) -> Backend:
         return NumPyBackend()
     if find_spec("llvmlite") is None:
         raise FuseError("backend 'llvm' needs the 'native' extra", hint='pip install "fuse_dialect[native]"')
-    raise FuseError("backend 'llvm' is not built yet")
+    from fuse_dialect.backends.llvm.backend import LLVMBackend
+
+    return LLVMBackend()
 
 
 def _compiled(graph: EntryGraph, engine: Backend) -> list[Compiled]:

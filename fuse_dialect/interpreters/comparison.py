@@ -62,7 +62,7 @@ def difference(value: Array, reference: Array, *, atol: float, rtol: float) -> D
 
 def _distance(value: Array, reference: Array) -> npt.NDArray[np.float64]:
     """Absolute differences; never nan."""
-    distance = np.abs(np.asarray(value.astype(np.float64) - reference.astype(np.float64)))
+    distance = np.asarray(np.abs(value.astype(np.float64) - reference.astype(np.float64)))
     distance[np.isnan(distance)] = np.inf
     if value.dtype.kind in "iub":
         distance[(value != reference) & (distance < 1)] = 1.0

@@ -44,7 +44,7 @@ class Decision:
     into: Operation | None
     """Its immediate post-dominator, the first operator that all paths from it lead to, if there is one."""
     rule: str | None
-    """The rule that fused it, or the last one that was tried."""
+    """Name of the rule that fused it, or of the last one that was tried; `None` if the strategy has no rules."""
     blocker: Operation | None
     """The op in the way, if the rule names one."""
     explanation: str
@@ -56,7 +56,8 @@ class Decision:
     def __repr__(self) -> str:
         into = "" if self.into is None else f" into '{op_name(self.into)}'"
         if self:
-            return f"'{op_name(self.op)}' fused{into} by {self.rule}"
+            by = "" if self.rule is None else f" by {self.rule}"
+            return f"'{op_name(self.op)}' fused{into}{by}"
         return f"'{op_name(self.op)}' not fused{into}: {self.reason.value}"
 
 
@@ -121,8 +122,8 @@ def _decisions(fusion: BlockFusion) -> Iterator[Decision]:
         if node.role is not Role.OPERATOR or node.op is None:
             continue
         into = None if decision.sink is None else nodes[decision.sink].op
-        explanation = "" if decision else explain(fusion, decision)
         rule = None if decision.rule is None else decision.rule.name
+        explanation = "" if decision else explain(fusion, decision)
         blocker = None if decision.blocker is None else nodes[decision.blocker].op
         yield Decision(node.op, decision.reason, into, rule, blocker, explanation)
 

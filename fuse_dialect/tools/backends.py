@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -76,11 +75,13 @@ def run_program(program: "Program", file: "ModuleFile", inputs: Sequence["Array"
 
 def note_numpy_kernels(program: "Program") -> None:
     """Say on stderr which kernels of a native program NumPy runs."""
+    from fuse_dialect.tools.streams import tell
+
     slow = [kernel for kernel in program.kernels if kernel.family == "numpy"]
     if slow and program.backend != "numpy":
         notes = tuple(f"{kernel.name}: {kernel.reason}" for kernel in slow)
         text = f"{len(slow)} of {len(program.kernels)} kernels run on NumPy"
-        print(Diagnostic(Severity.WARNING, text, notes=notes).format(), file=sys.stderr)
+        tell(Diagnostic(Severity.WARNING, text, notes=notes).format())
 
 
 def measure(program: "Program", inputs: Sequence["Array"], options: argparse.Namespace) -> None:

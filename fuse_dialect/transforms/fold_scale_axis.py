@@ -5,14 +5,15 @@ into its weight, the shift into a `bias_add`.
 
 1. *Backward.* A multiplication by, or division by, a constant goes when what it scales comes from a product (a
    convolution of any kind, `dense`, `matmul`, `batch_matmul`) of a constant weight; the weight is multiplied instead.
-2. *Forward.* What is left of them goes when the scaled value is the data of such a product.
+2. *Forward.* What is left of them goes when all that reads the scaled value are such products, which take it as data.
 3. On the way, constants that are added take the scale (backward) or its reciprocal (forward); `relu`, `leaky_relu`,
    `prelu` and max pools let positive scales pass, average pools all.
 4. *Biases.* Constants of one number a channel that are added right behind a product become one `bias_add`.
 
-A scale is f32 or f64, and runs along the channels or is one number. Every value on the way has one use, and no op on
-it changes its type. Scales beyond 2^64 in all, or not finite, stay; so do those that are zero where a term would be
-divided by them. A weight becomes the `fuse.multiply` of two constants, which `fold-constants` computes.
+A scale is f32 or f64, and runs along the channels or is one number. A value on the way back has one use, one on the way
+forth is read by ops on the way alone, and no op on it changes its type. Scales beyond 2^64 in all, or not finite, stay;
+so do those that are zero where a term would be divided by them. A weight becomes the `fuse.multiply` of two constants,
+which `fold-constants` computes.
 
 Functions with `primitive` or `fuse.compiler` are left alone.
 

@@ -74,3 +74,7 @@ def test_difference_agrees_with_numpy_isclose(array: Array, atol: float, rtol: f
     found = difference(array, other, atol=atol, rtol=rtol)
     close = np.isclose(array.astype("f8"), other.astype("f8"), rtol=rtol, atol=atol)
     assert found.beyond == np.count_nonzero(~close)
+
+
+def test_difference_of_a_scalar() -> None:
+    assert compare(1.5, 1.0) == Difference(absolute=0.5, relative=0.5, beyond=1, worst=())

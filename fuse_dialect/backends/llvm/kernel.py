@@ -13,7 +13,7 @@ from fuse_dialect.backends.llvm.builder import FAST, Function, Parameter
 from fuse_dialect.backends.llvm.elements import ELEMENTS, element_bytes
 from fuse_dialect.backends.llvm.family import Request, Written
 from fuse_dialect.backends.llvm.host import Host
-from fuse_dialect.backends.llvm.scalars import NoNativeForm
+from fuse_dialect.backends.llvm.scalars import NoNativeFormError
 from fuse_dialect.backends.llvm.values import I8, I64, PTR, VOID, Value
 from fuse_dialect.kernels.counts import Count
 from fuse_dialect.kernels.program import Buffer, LoopProgram, Role
@@ -65,16 +65,19 @@ Write: TypeAlias = Callable[[Frame], bool]
 """Writes the body of a kernel; gives whether parts may share its work."""
 
 
-def write_kernel(request: Request, local_sizes: Mapping[str, int], write: Write) -> Written:
+def write_kernel(
+    request: Request, local_sizes: Mapping[str, int], write: Write, shared: Mapping[str, str] | None = None
+) -> Written:
     """Fill in the function of a kernel.
 
     Args:
         request: What is wanted; its function is written.
         local_sizes: Number of elements in memory of each local buffer that needs memory.
         write: Writes the body.
+        shared: Local buffers that lie in the memory of a result.
 
     Raises:
-        NoNativeForm: An element type, or something in the program, has no native code.
+        NoNativeFormError: An element type, or something in the program, has no native code.
     """
     program, entry = request.program, request.entry
     _check_elements(program, request.host)
@@ -99,10 +102,13 @@ def write_kernel(request: Request, local_sizes: Mapping[str, int], write: Write)
     entry.ret()
     values = body.parameters
     pointers = dict(zip(names, values[: len(names)], strict=True))
+    pointers |= {local: pointers[result] for local, result in (shared or {}).items()}
     known = dict(zip(symbols, values[len(names) : -2], strict=True))
     buffers = {buffer.name: buffer for buffer in program.buffers}
     frame = Frame(body, request.host, buffers, pointers, known, values[-2], values[-1], request.fast_math)
     parallel = write(frame)
+    if body.streams:
+        body.call("llvm.x86.sse.sfence", VOID, [])  # else another thread might not see what this one has written
     body.ret()
     return Written(workspace, parallel)
 
@@ -118,9 +124,9 @@ def _shaped(buffer: Buffer) -> str:
 def _check_elements(program: LoopProgram, host: Host) -> None:
     for buffer in program.buffers:
         if buffer.element not in ELEMENTS:
-            raise NoNativeForm(f"no native code for elements of type {buffer.element}")
+            raise NoNativeFormError(f"no native code for elements of type {buffer.element}")
         if buffer.element == "f16" and not host.has_half:
-            raise NoNativeForm("no native code for elements of type f16 on this processor")
+            raise NoNativeFormError("no native code for elements of type f16 on this processor")
 
 
 def _address(f: Function, slots: Value, slot: int) -> Value:

@@ -15,13 +15,14 @@ from fuse_dialect.dialect.fields import PropertyValue, property_attribute
 from fuse_dialect.dialect.op import FuseOp, MapOp
 from fuse_dialect.dialect.ops.concatenation import ConcatenateOp, SplitOp
 from fuse_dialect.dialect.ops.convolution import WindowedProductOp
-from fuse_dialect.dialect.ops.indexing import PadOp, Resize2dOp, StridedSliceOp
+from fuse_dialect.dialect.ops.indexing import PadOp, StridedSliceOp
 from fuse_dialect.dialect.ops.layout import BatchFlattenOp, BlockOp, ReshapeOp, ReverseOp, SqueezeOp
 from fuse_dialect.dialect.ops.normalization import AxisOp, BatchNormOp, GroupNormOp, InstanceNormOp, LayerNormOp
 from fuse_dialect.dialect.ops.opaque import IdentityOp, LineOp
 from fuse_dialect.dialect.ops.pooling import SpatialOp
 from fuse_dialect.dialect.ops.reduction import ArgReductionOp, ReductionOp
 from fuse_dialect.dialect.ops.replication import BroadcastToOp, RepeatOp, TileOp
+from fuse_dialect.dialect.ops.resizing import Resize2dOp
 from fuse_dialect.dialect.types import DYNAMIC, element_count, is_tensor, normalize_axis
 from fuse_dialect.transforms.layouts.axis_groups import AxisGroup, axis_groups
 from fuse_dialect.transforms.layouts.permutations import Permutation, between, keeps_elements_in_order, permuted_shape

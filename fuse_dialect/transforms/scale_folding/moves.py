@@ -1,10 +1,11 @@
 """Moving scales along the ops of a module: a pure plan of what can be folded, and its application.
 
 A scale moves from value to value through ops that let it pass (`Passing`), and through additions of a constant
-(`Shifting`), which is scaled as well, until a product takes it into its weight. Every value on the way has one use, so
-that nobody else sees it change, and all ops stand in one block.
+(`Shifting`), which is scaled as well, until a product takes it into its weight. Nobody else sees a value on the way
+change: backward it has one use, forward all its users go the way. All ops on it stand in one block.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
@@ -66,6 +67,17 @@ class Way:
             admitted = role.admits(op, self.axis)
             return replace(self, only_positive=self.only_positive or role.only_positive) if admitted else None
         return replace(self, only_nonzero=self.only_nonzero or divides) if role.admits(self.axis) else None
+
+    def beside(self, other: "Way") -> "Way | None":
+        """The way to the weights of both, or `None` when no scale can go both."""
+        if self.axis != other.axis:
+            return None
+        return Way(
+            self.axis,
+            self.only_positive or other.only_positive,
+            self.only_nonzero or other.only_nonzero,
+            max(self.spread, other.spread),
+        )
 
 
 @dataclass(eq=False, slots=True)
@@ -215,7 +227,7 @@ def fold_forward(module: Module) -> None:
         role = module.role(op)
         if role is None:
             continue
-        scale = pending.pop(data_of(op, role), NO_SCALE)
+        scale = pending.get(data_of(op, role), NO_SCALE)
         if op in folded and isinstance(role, Scaling):
             pending[op.results[0]] = role.scale.times(scale)
             module.drop(op, role.data)
@@ -229,26 +241,31 @@ def fold_forward(module: Module) -> None:
 
 
 def _plan_forward(module: Module) -> set[Operation]:
-    """The multiplications that a weight below can take."""
-    ways: dict[SSAValue, Way] = {}
+    """The multiplications that weights below can take."""
+    unread = Counter(value for op in module.ops for value in op.operands)
+    ways: dict[SSAValue, Way | None] = {}
     folded: set[Operation] = set()
     for op in reversed(module.ops):
         role = module.role(op)
         if role is None:
             continue
-        if isinstance(role, Product):
-            further = Way(role.input_axis)
-        else:
-            way = ways.get(op.results[0])
-            if way is None:
-                continue
-            if isinstance(role, Scaling):
-                further = way.with_scale(role.scale)
-                if further is not None:
-                    folded.add(op)
-            else:
-                further = way.through(op, role, divides=True)
+        # A value that is read by anything else keeps reads that no way accounts for.
+        way = None if unread[op.results[0]] else ways.get(op.results[0])
+        further = _further(op, role, way)
+        if isinstance(role, Scaling) and further is not None:
+            folded.add(op)
         data = data_of(op, role)
-        if further is not None and is_own(data, op):
-            ways[data] = further
+        if further is not None and isinstance(data.owner, Operation) and data.owner.parent is op.parent:
+            unread[data] -= 1
+            before = ways.get(data, further)
+            ways[data] = None if before is None else before.beside(further)
     return folded
+
+
+def _further(op: Operation, role: Role, way: Way | None) -> Way | None:
+    """The way from an op's data on, for the way from its result on."""
+    if isinstance(role, Product):
+        return Way(role.input_axis)
+    if way is None:
+        return None
+    return way.with_scale(role.scale) if isinstance(role, Scaling) else way.through(op, role, divides=True)

@@ -167,7 +167,7 @@ def test_several_callers_at_once(backend: Backend, threads: int) -> None:
             assert_equal(actual, array)
 
 
-@pytest.mark.parametrize("index", [0, -1, 3, 4, -5, 2**40, -(2**63)])
+@pytest.mark.parametrize("index", [0, -1, 3, 4, -5, 2**20, -(2**20)])
 @pytest.mark.parametrize("mode", ["clip", "wrap"])
 def test_take_of_indices_out_of_range(backend: Backend, mode: str, index: int) -> None:
     module = parse_mlir(f"""

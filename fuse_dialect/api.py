@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from fuse_dialect.dialect.op import Array
+    from fuse_dialect.fusion.rules import RuleTable
+    from fuse_dialect.fusion.strategy import Strategy
     from fuse_dialect.remarks.module_plan import ModulePlan
     from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 
@@ -37,6 +39,10 @@ class FuseOptions(TypedDict, total=False):
     """Copy constants into the kernels that use them, instead of passing them as arguments. Default false."""
     dedup: bool
     """Let groups of the same structure share one function. Default true."""
+    rules: "RuleTable"
+    """What may fuse into what. Default `fuse_dialect.fusion.tvm_rules.TVM_RULES`."""
+    strategy: "str | Strategy"
+    """How groups are found: a name from `fuse_dialect.fusion.strategy`, or a function of your own. Default "tvm"."""
 
 
 def parse(
@@ -191,7 +197,11 @@ def run(module: ModuleOp, *inputs: "npt.ArrayLike | Mapping[str, npt.ArrayLike]"
 def _fuse_ops_pass(options: FuseOptions) -> "FuseOpsPass":
     from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 
-    return FuseOpsPass(**cast(dict[str, Any], options))
+    strategy = options.get("strategy")
+    values = {name: value for name, value in options.items() if name not in ("rules", "strategy")}
+    if isinstance(strategy, str):
+        values["strategy"], strategy = strategy, None
+    return FuseOpsPass(**cast(dict[str, Any], values)).using(rules=options.get("rules"), strategy=strategy)
 
 
 @contextmanager

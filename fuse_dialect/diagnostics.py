@@ -88,7 +88,20 @@ class Diagnostic:
         lines.extend(f"note: {note}" for note in self.notes)
         if self.hint is not None:
             lines.append(f"hint: {self.hint}")
-        return "\n".join(lines)
+        return "\n".join(map(printable, lines))
+
+
+def printable(line: str) -> str:
+    """A line whose control characters are spelled as escapes.
+
+    Messages quote names from files of strangers. A line break in one could forge a second message, an escape sequence
+    could command the terminal, and a mark of direction could reorder what a person reads.
+    """
+    if line.isprintable():
+        return line
+    return "".join(
+        char if char.isprintable() or char == "\t" else char.encode("unicode_escape").decode("ascii") for char in line
+    )
 
 
 @dataclass(eq=False)

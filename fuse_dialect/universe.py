@@ -33,6 +33,13 @@ FUSE_UNIVERSE = Universe(
         "fuse-ops-hw": _lazy("fuse_dialect.transforms.fuse_ops_hw:FuseOpsHwPass"),
         "insert-hardware": _lazy("fuse_dialect.transforms.insert_hardware:InsertHardwarePass"),
         "simplify-inference": _lazy("fuse_dialect.transforms.simplify_inference:SimplifyInferencePass"),
+        "fold-constants": _lazy("fuse_dialect.transforms.fold_constants:FoldConstantsPass"),
+        "fold-scale-axis": _lazy("fuse_dialect.transforms.fold_scale_axis:FoldScaleAxisPass"),
+        "eliminate-common-subexpr": _lazy(
+            "fuse_dialect.transforms.eliminate_common_subexpr:EliminateCommonSubexprPass"
+        ),
+        "convert-layout": _lazy("fuse_dialect.transforms.convert_layout:ConvertLayoutPass"),
+        "compile-prefix": _lazy("fuse_dialect.transforms.compile_prefix:CompilePrefixPass"),
     },
     all_targets={
         "loops": _lazy("fuse_dialect.targets.loops:LoopsTarget"),

@@ -10,6 +10,10 @@ import pytest
 
 import fuse_dialect as fd
 from fuse_dialect.diagnostics import Reason
+from fuse_dialect.fusion.plan import plan_of_roots
+from fuse_dialect.fusion.rules import PATH_LIMIT, FusionRule, RuleTable
+from fuse_dialect.fusion.tvm_rules import TVM_RULES
+from fuse_dialect.pattern_kind import PatternKind
 
 EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
 CHAIN = """
@@ -124,3 +128,26 @@ def test_foreign_ops_need_permission() -> None:
     with pytest.raises(fd.FuseError, match=r"my\.op"):
         fd.parse(FOREIGN)
     assert len(fd.plan_fusion(fd.parse(FOREIGN, allow_unregistered=True)).groups) == 0
+
+
+def test_rules_and_strategies_from_outside_reach_fusion() -> None:
+    epilogue = FusionRule(
+        name="reduction-epilogue",
+        phases=(0,),
+        sources=frozenset({PatternKind.COMM_REDUCE}),
+        edges=frozenset({PatternKind.ELEMWISE}),
+        path_limit=PATH_LIMIT,
+        sinks=frozenset({PatternKind.ELEMWISE}),
+    )
+    plan = fd.plan_fusion(fd.parse(CHAIN), rules=RuleTable((*TVM_RULES.rows, epilogue)))
+    assert repr(plan.decisions[1]) == "'fuse.sum' fused into 'fuse.relu' by reduction-epilogue"
+    assert [repr(group) for group in plan.groups] == ["exp + sum + relu -> %r"]
+    plan = fd.plan_fusion(fd.parse(CHAIN), strategy=lambda graph, options: plan_of_roots(graph, [0, 2, 2, 3]))
+    assert [repr(group) for group in plan.groups] == ["exp + sum -> %z", "relu -> %r"]
+    assert [repr(decision) for decision in plan.decisions] == [
+        "'fuse.exp' fused into 'fuse.sum'",
+        "'fuse.sum' not fused into 'fuse.relu': not-chosen",
+        "'fuse.relu' not fused: value-escapes",
+    ]
+    plan = fd.plan_fusion(fd.parse(CHAIN), strategy="separate")
+    assert [decision.reason for decision in plan.decisions][:2] == [Reason.FUSION_OFF] * 2

@@ -12,21 +12,22 @@
 Source: TVM `IndexedForwardGraph::Creator`, src/relay/transforms/fuse_ops.cc (v0.18).
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cache
 from typing import NamedTuple, TypeAlias, cast
 
-from xdsl.dialects.builtin import TensorType, TupleType, UnregisteredOp, f32, f64, i1, i32, i64
-from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+from xdsl.dialects.builtin import TensorType, TupleType, UnregisteredOp
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator
 
-from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.analysis.constants import is_constant, is_scalar_constant
+from fuse_dialect.analysis.edges import argument_weight, edge_kind
+from fuse_dialect.analysis.ssa import check_ssa_order, read_values, seen_by_other_blocks
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.opaque import StopFusionOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
-from fuse_dialect.dialect.types import DYNAMIC, is_tensor
 from fuse_dialect.fusion.forward_graph import ForwardGraph
 from fuse_dialect.kinds.foreign import CONSTANT_OPS, OPS_THAT_READ_A_TUPLE
 from fuse_dialect.kinds.kind_of import kind_of, op_name
@@ -77,87 +78,6 @@ class BlockGraph:
     """Place of each op in `ops`, by identity: xDSL's ops have a slow hash."""
 
 
-def captured_values(op: Operation) -> list[SSAValue]:
-    """Values from outside that ops in the regions of `op` use, each once, in the order of their first use."""
-    inside = _ops_inside(op)
-    blocks = {inner.parent for inner in inside}
-    captured: dict[SSAValue, None] = {}
-    for inner in inside:
-        for operand in inner.operands:
-            owner = operand.owner
-            if (owner if isinstance(owner, Block) else owner.parent) not in blocks:
-                captured[operand] = None
-    return list(captured)
-
-
-def _ops_inside(op: Operation) -> list[Operation]:
-    """The ops in the regions of `op`, at any depth, each before those inside it; xDSL's `walk` takes depth for each."""
-    inside: list[Operation] = []
-    pending = [op]
-    while pending:
-        outer = pending.pop()
-        inside.append(outer)
-        if outer.regions:
-            nested = [inner for region in outer.regions for block in region.blocks for inner in block.ops]
-            pending.extend(reversed(nested))
-    return inside[1:]
-
-
-def read_values(op: Operation) -> Sequence[SSAValue]:
-    """Values that the op depends on: its operands, then what its regions capture."""
-    return (*op.operands, *captured_values(op)) if op.regions else op.operands
-
-
-def check_ssa_order(block: Block) -> None:
-    """Check that every op of the block reads only values that exist by then; xDSL's verifier does not.
-
-    Raises:
-        OpError: An op reads a value that it or a later op defines. Every cycle shows up as such an op.
-    """
-    defined: set[Operation] = set()
-    for op in block.ops:
-        for value in read_values(op):
-            if type(value) is OpResult and value.op not in defined and value.op.parent is block:
-                what = (
-                    "its own result" if value.op is op else f"a result of '{op_name(value.op)}', which stands below it"
-                )
-                raise OpError(op, f"'{op_name(op)}' op reads {what}", "put the ops in SSA order, without cycles")
-        defined.add(op)
-
-
-def is_constant(op: Operation) -> bool:
-    """Whether the op is a constant: `arith.constant`, or what stands for it in another dialect, of one result."""
-    return op_name(op) in CONSTANT_OPS and not op.operands and len(op.results) == 1
-
-
-_SCALAR_TYPES: Collection[Attribute] = (i1, i32, i64, f32, f64)
-
-
-def is_scalar_constant(op: Operation) -> bool:
-    """Whether a constant fuses as an elementwise op: one i1, i32, i64, f32 or f64, or a tensor without a value.
-
-    Source: TVM `IsSimpleScalar`, src/relay/transforms/fuse_ops.cc.
-    """
-    if op.name == "tensor.empty":
-        return True
-    type = op.results[0].type
-    if is_tensor(type):
-        return type.get_num_dims() == 0 and type.element_type in _SCALAR_TYPES
-    return type in _SCALAR_TYPES
-
-
-def edge_kind(kind: PatternKind, operand: SSAValue, result_type: Attribute) -> PatternKind:
-    """Kind of the edge into an op of kind `kind`: a broadcast between equal shapes is elementwise."""
-    if kind is not PatternKind.BROADCAST:
-        return kind
-    type = operand.type
-    if type is result_type:
-        return PatternKind.ELEMWISE
-    if isinstance(type, TensorType) and isinstance(result_type, TensorType) and type.shape == result_type.shape:
-        return PatternKind.ELEMWISE
-    return kind
-
-
 class _Form(Enum):
     """What sets the instances of an op class apart in the graph."""
 
@@ -195,8 +115,16 @@ _Key: TypeAlias = int
 from 2n on values: results of ops with several, and what comes in from outside.
 """
 
-_Entry: TypeAlias = tuple[Node, PatternKind, Sequence[_Key], Sequence[PatternKind]]
-"""What a key is, its kind, the keys that it reads, and the kinds of these edges."""
+
+class _Entry(NamedTuple):
+    """What a key is."""
+
+    node: Node
+    kind: PatternKind
+    reads: Sequence[_Key]
+    """Keys that it reads."""
+    edges: Sequence[PatternKind]
+    """Kinds of these edges."""
 
 
 class _GraphBuilder:
@@ -254,7 +182,7 @@ class _GraphBuilder:
             entries[key] = entry = self.enter(key)
             entered.append(key)
             stack.append(key)
-            for read in reversed(entry[2]):
+            for read in reversed(entry.reads):
                 if index[read] < 0:
                     stack.append(read)
 
@@ -271,15 +199,15 @@ class _GraphBuilder:
             return self.enter_operand_tuple(key - count)
         value = self.values[key - 2 * count]
         if type(value) is OpResult and (place := self.places.get(id(value.op))) is not None:
-            return Node(Role.RESULT, value.op, value), PatternKind.INJECTIVE, (place,), (PatternKind.INJECTIVE,)
+            return _Entry(Node(Role.RESULT, value.op, value), PatternKind.INJECTIVE, (place,), (PatternKind.INJECTIVE,))
         self.escaping.add(key)
-        return Node(Role.INPUT, None, value), PatternKind.OPAQUE, (), ()
+        return _Entry(Node(Role.INPUT, None, value), PatternKind.OPAQUE, (), ())
 
     def enter_operand_tuple(self, place: int) -> _Entry:
         """See `enter`."""
         op = self.ops[place]
         keys = self.read_keys(place, op.operands)
-        return Node(Role.OPERAND_TUPLE, op, None), PatternKind.TUPLE, keys, (PatternKind.INJECTIVE,) * len(keys)
+        return _Entry(Node(Role.OPERAND_TUPLE, op, None), PatternKind.TUPLE, keys, (PatternKind.INJECTIVE,) * len(keys))
 
     def enter_op(self, place: int) -> _Entry:
         """See `enter`."""
@@ -289,15 +217,15 @@ class _GraphBuilder:
             form = _form_of_name(op_name(op))
         if form is _Form.CONSTANT and is_constant(op):
             kind = PatternKind.ELEMWISE if is_scalar_constant(op) else PatternKind.OPAQUE
-            return Node(Role.CONSTANT, op, None), kind, (), ()
+            return _Entry(Node(Role.CONSTANT, op, None), kind, (), ())
         kind = None if form is _Form.BARRIER else kind_of(op)
         if kind is None:
             keys = self.read_keys(place, read_values(op))
-            return Node(Role.IN_PLACE, op, None), PatternKind.OPAQUE, keys, (PatternKind.OPAQUE,) * len(keys)
+            return _Entry(Node(Role.IN_PLACE, op, None), PatternKind.OPAQUE, keys, (PatternKind.OPAQUE,) * len(keys))
         if form is _Form.TUPLE_OP:
             return self.enter_tuple_op(place, op)
         if form is _Form.READS_TUPLE:
-            return Node(Role.OPERATOR, op, None), kind, (len(self.ops) + place,), (kind,)
+            return _Entry(Node(Role.OPERATOR, op, None), kind, (len(self.ops) + place,), (kind,))
         values = read_values(op)
         keys = self.read_keys(place, values)
         if kind is PatternKind.BROADCAST and len(op.results) == 1:
@@ -305,7 +233,7 @@ class _GraphBuilder:
             edges = tuple([edge_kind(kind, value, type_) for value in values])
         else:
             edges = (kind,) * len(keys)
-        return Node(Role.OPERATOR, op, None), kind, keys, edges
+        return _Entry(Node(Role.OPERATOR, op, None), kind, keys, edges)
 
     def enter_tuple_op(self, place: int, op: Operation) -> _Entry:
         """See `enter`; a tuple that holds anything but tensors is not fused through."""
@@ -318,7 +246,7 @@ class _GraphBuilder:
             kind = PatternKind.INJECTIVE if through[0] else PatternKind.OPAQUE
         keys = self.read_keys(place, op.operands)
         self.escaping.update(key for key, fuses in zip(keys, through, strict=True) if not fuses)
-        return Node(Role.TUPLE_OP, op, None), kind, keys, (PatternKind.INJECTIVE,) * len(keys)
+        return _Entry(Node(Role.TUPLE_OP, op, None), kind, keys, (PatternKind.INJECTIVE,) * len(keys))
 
     def read_keys(self, place: int, values: Iterable[SSAValue]) -> list[_Key]:
         """Keys of the values that the op at `place` reads.
@@ -363,7 +291,7 @@ class _GraphBuilder:
             entry = entries[key]
             assert entry is not None, "what was entered has an entry"
             user = index[key]
-            for read, kind in zip(entry[2], entry[3], strict=True):
+            for read, kind in zip(entry.reads, entry.edges, strict=True):
                 users[index[read]].append((user, kind))
         return users
 
@@ -387,7 +315,7 @@ def build_graph(block: Block, *, with_values: bool = False, embeds_constants: bo
     if terminator is not None:
         builder.check_order(len(builder.ops) - 1, terminator)
         outputs.extend(builder.key_of(value) for value in read_values(terminator))
-    outputs.extend(builder.key_of(value) for value in _seen_by_other_blocks(block))
+    outputs.extend(builder.key_of(value) for value in seen_by_other_blocks(block))
     for key in (*map(builder.own_key, block.args), *outputs):
         builder.visit(key)
     builder.escaping.update(outputs)
@@ -401,32 +329,13 @@ def build_graph(block: Block, *, with_values: bool = False, embeds_constants: bo
                 builder.visit(place)
     dead = [builder.ops[place] for place in unreached if builder.index[place] < 0]
     entries = builder.finished_entries()
-    nodes = [entry[0] for entry in entries]
+    nodes = [entry.node for entry in entries]
     reads, defines, weights = _values(nodes, embeds_constants) if with_values else ((), (), ())
     escapes = [False] * len(nodes)
     for key in builder.escaping:
         escapes[builder.index[key]] = True
-    graph = ForwardGraph([entry[1] for entry in entries], builder.users(), escapes, reads, defines, weights)
+    graph = ForwardGraph([entry.kind for entry in entries], builder.users(), escapes, reads, defines, weights)
     return BlockGraph(block, graph, nodes, dead, builder.ops, builder.places)
-
-
-def _seen_by_other_blocks(block: Block) -> Iterable[SSAValue]:
-    """Results of the block's ops that later blocks of its region use."""
-    region = block.parent
-    if region is None or region.first_block is region.last_block:
-        return
-    for op in block.ops:
-        for result in op.results:
-            if any(not _is_in_block(use.operation, block) for use in result.uses):
-                yield result
-
-
-def _is_in_block(op: Operation | None, block: Block) -> bool:
-    while op is not None:
-        if op.parent is block:
-            return True
-        op = op.parent_op()
-    return False
 
 
 def _values(nodes: Sequence[Node], embeds_constants: bool) -> tuple[list[list[int]], list[list[int]], list[int]]:
@@ -453,11 +362,3 @@ def _values(nodes: Sequence[Node], embeds_constants: bool) -> tuple[list[list[in
         reads.append([number_of(value) for value in read])
         defines.append([number_of(value) for value in defined])
     return reads, defines, weights
-
-
-def argument_weight(type: Attribute) -> int:
-    """Arguments that a value of the type costs a kernel: itself, and one for each dynamic dimension.
-
-    Source: TVM `CountArgs_`, src/relay/analysis/graph_partitioner.cc.
-    """
-    return 1 + type.get_shape().count(DYNAMIC) if is_tensor(type) else 1

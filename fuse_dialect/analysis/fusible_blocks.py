@@ -1,12 +1,13 @@
 """Where fusion looks: functions that are nobody else's, and the blocks in them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block
+from xdsl.ir import Block, Operation
 
 from fuse_dialect.analysis.symbol_tables import may_be_symbol_table
+from fuse_dialect.dialect.attributes import PATTERN_KIND_ATTRIBUTE
 from fuse_dialect.kinds.kind_of import kind_of
 
 PRIMITIVE_ATTRIBUTE = "primitive"
@@ -17,15 +18,28 @@ COMPILER_ATTRIBUTE = "fuse.compiler"
 
 
 def functions_to_fuse(module: ModuleOp) -> list[func.FuncOp]:
-    """Functions of symbol tables with a body that are not primitive already, and belong to no other compiler."""
+    """Functions of symbol tables with a body that are not primitive already, and belong to no other compiler.
+
+    An op that says itself that it is an operator is one as a whole: functions in it are not looked at.
+    """
     return [
         op
-        for op in module.walk()
+        for op in _walk_outside_operators(module)
         if isinstance(op, func.FuncOp)
         and not op.is_declaration
         and may_be_symbol_table(op.parent_op())
         and not {PRIMITIVE_ATTRIBUTE, COMPILER_ATTRIBUTE} & op.attributes.keys()
     ]
+
+
+def _walk_outside_operators(module: ModuleOp) -> Iterator[Operation]:
+    pending: list[Operation] = [module]
+    while pending:
+        op = pending.pop()
+        yield op
+        if op.regions and (op is module or PATTERN_KIND_ATTRIBUTE not in op.attributes):
+            inner = [each for region in op.regions for block in region.blocks for each in block.ops]
+            pending.extend(reversed(inner))
 
 
 def fusible_blocks(function: func.FuncOp) -> Iterable[Block]:

@@ -12,8 +12,10 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
-from fuse_dialect.analysis.block_graph import Node, Role, build_graph, is_constant, read_values
+from fuse_dialect.analysis.block_graph import Node, Role, build_graph
+from fuse_dialect.analysis.constants import is_constant
 from fuse_dialect.analysis.hardware_predicates import PREDICATES, is_broadcast
+from fuse_dialect.analysis.ssa import read_values
 from fuse_dialect.dialect.types import DYNAMIC, byte_count, is_tensor
 from fuse_dialect.hardware.graph import HardwareGraph, HardwareNode, HardwareRole
 from fuse_dialect.hardware.template import HardwareTemplate, OperatorMapping

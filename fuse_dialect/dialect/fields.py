@@ -26,7 +26,6 @@ from xdsl.irdl import (
     BaseAttr,
     EqAttrConstraint,
     operand_def,
-    opt_operand_def,
     opt_prop_def,
     prop_def,
     result_def,
@@ -91,11 +90,6 @@ def property_form(constraint: AttrConstraint) -> str:
 def tensor_operand() -> SSAValue[Tensor]:
     """An operand that is a ranked tensor."""
     return cast(SSAValue[Tensor], operand_def(AnyTensor))
-
-
-def optional_tensor_operand() -> SSAValue[Tensor] | None:
-    """An operand that may be left out; at most one an op, after the others."""
-    return cast("SSAValue[Tensor] | None", opt_operand_def(AnyTensor))
 
 
 def tensor_operands() -> SSAValues[SSAValue[Tensor]]:

@@ -22,6 +22,7 @@ from fuse_dialect.dialect.ops import (
     pooling,
     reduction,
     replication,
+    resizing,
     trigonometry,
     tuples,
 )
@@ -38,6 +39,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     layout,
     concatenation,
     indexing,
+    resizing,
     reduction,
     matmul,
     convolution,

@@ -220,13 +220,13 @@ class Nest:
         if value.type == i1:
             combiner = {Combiner.MAXIMUM: Combiner.OR, Combiner.MINIMUM: Combiner.AND}.get(combiner, combiner)
         self._reduction = Reduction(combiner, _neutral(combiner, value.type, unsigned=unsigned))
-        self._total = UnrealizedConversionCastOp.get([value], [value.type])
+        self._total = UnrealizedConversionCastOp.create(operands=[value], result_types=[value.type])
         return self._total.results[0]
 
     def _instruction(
         self, operands: Sequence[SSAValue], type: Attribute, build: Callable[[Sequence[int]], Instruction]
     ) -> SSAValue:
-        op = UnrealizedConversionCastOp.get(operands, [type])
+        op = UnrealizedConversionCastOp.create(operands=operands, result_types=[type])
         self._special[op] = build
         return op.results[0]
 

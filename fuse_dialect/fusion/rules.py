@@ -67,7 +67,7 @@ class RuleError(ValueError):
     """Rules that the partition cannot work with: the conditions of this module say which it can."""
 
     def __init__(self, rule: FusionRule, condition: int, message: str):
-        super().__init__(f"fusion rule '{rule.name}' {message} (condition {condition} of fuse_dialect.fusion.rules)")
+        super().__init__(f"fusion rule '{rule.name}' {message} (condition {condition} of its module)")
         self.rule = rule
         self.condition = condition
         """Number of the condition that the rule breaks."""
@@ -99,7 +99,8 @@ class RuleTable:
         ... )
         >>> RuleTable((greedy,))
         Traceback (most recent call last):
-        fuse_dialect.fusion.rules.RuleError: fusion rule 'opaque-too' has opaque sources ...
+            ...
+        fuse_dialect.fusion.rules.RuleError: fusion rule 'opaque-too' has opaque sources (condition 4 of its module)
     """
 
     rows: tuple[FusionRule, ...]

@@ -44,7 +44,9 @@ class Decision:
     into: Operation | None
     """Its immediate post-dominator, the first operator that all paths from it lead to, if there is one."""
     rule: str | None
-    """The rule that fused it, or the last one that was tried."""
+    """Name of the rule that fused it, or of the last one that was tried; `None` if the strategy has no rules."""
+    blocker: Operation | None
+    """The op in the way, if the rule names one."""
     explanation: str
     """The reason in a sentence; empty for an operator that is fused."""
 
@@ -54,7 +56,8 @@ class Decision:
     def __repr__(self) -> str:
         into = "" if self.into is None else f" into '{op_name(self.into)}'"
         if self:
-            return f"'{op_name(self.op)}' fused{into} by {self.rule}"
+            by = "" if self.rule is None else f" by {self.rule}"
+            return f"'{op_name(self.op)}' fused{into}{by}"
         return f"'{op_name(self.op)}' not fused{into}: {self.reason.value}"
 
 
@@ -106,7 +109,7 @@ def plan_module(module: ModuleOp, fuse_ops: FuseOpsPass) -> ModulePlan:
     for function in functions_to_fuse(module):
         for block in fusible_blocks(function):
             fusion = fuse_ops.plan_block(block)
-            for group in groups_of(fusion.block_graph, fusion.plan, link_params=fuse_ops.link_params):
+            for group in groups_of(fusion.block_graph, fusion.plan.root_of, link_params=fuse_ops.link_params):
                 groups.append(PlannedGroup(function, tuple(group.ops), group.root))
             decisions.extend(_decisions(fusion))
     return ModulePlan(module, fuse_ops, tuple(groups), tuple(decisions))
@@ -119,8 +122,10 @@ def _decisions(fusion: BlockFusion) -> Iterator[Decision]:
         if node.role is not Role.OPERATOR or node.op is None:
             continue
         into = None if decision.sink is None else nodes[decision.sink].op
+        rule = None if decision.rule is None else decision.rule.name
         explanation = "" if decision else explain(fusion, decision)
-        yield Decision(node.op, decision.reason, into, decision.rule, explanation)
+        blocker = None if decision.blocker is None else nodes[decision.blocker].op
+        yield Decision(node.op, decision.reason, into, rule, blocker, explanation)
 
 
 def _results(op: Operation) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NoReturn
 
+from fuse_dialect.diagnostics import printable
 from fuse_dialect.tools.exit_status import USAGE
 from fuse_dialect.tools.streams import tell, write_stdout
 
@@ -34,13 +35,13 @@ class UsageParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the error and a hint, and leave with the exit code for wrong usage."""
-        tell(f"error: {message}")
+        tell(printable(f"error: {message}"))
         unknown = message.removeprefix(_UNRECOGNIZED).split() if message.startswith(_UNRECOGNIZED) else []
         known = [*self._option_string_actions, *(f"--{name}" for name in self.pass_names)]
         meant = self.explain(unknown[0]) if unknown and self.explain is not None else None
         close = get_close_matches(unknown[0].partition("=")[0], known, n=1) if unknown else []
         hint = meant or (f"did you mean {close[0]}?" if close else f"{self.prog} --help shows all options")
-        tell(f"hint: {hint}")
+        tell(printable(f"hint: {hint}"))
         self.exit(USAGE)
 
     def print_help(self, file: "SupportsWrite[str] | None" = None) -> None:

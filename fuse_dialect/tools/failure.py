@@ -8,7 +8,8 @@ from xdsl.dialects.builtin import UnregisteredOp
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import DiagnosticException, ShrinkException
 
-from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.analysis.dominance import DominanceError
+from fuse_dialect.diagnostics import FuseError, SourceLocation
 from fuse_dialect.frontends.mlir.parse_error import sentence
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.tools.exit_status import internal_error
@@ -19,13 +20,16 @@ _OWN_PACKAGES = ("fuse_dialect", "xdsl")
 
 
 @contextmanager
-def located_errors(source_map: SourceMap, where: str, note: str | None = None) -> Generator[None]:
+def located_errors(
+    source_map: SourceMap, where: str, note: str | None = None, *, is_verified: bool = True
+) -> Generator[None]:
     """Turn what the body raises into `FuseError`s with a place.
 
     Args:
         source_map: Knows where operations stand.
         where: End of a sentence for internal errors, as in ` in pass 'cse'`.
         note: Added to the notes of the error.
+        is_verified: Whether the module is known to be valid; on any other, whatever happens is no bug.
     """
     notes = () if note is None else (note,)
     try:
@@ -39,6 +43,8 @@ def located_errors(source_map: SourceMap, where: str, note: str | None = None) -
         if op is not None and (pair := _same_symbol(op, message)) is not None:
             first, op = pair
             rest.append(f"{source_map.locate(first)}: first defined here")
+        if isinstance(error, DominanceError) and (place := _definition(error, source_map)) is not None:
+            rest.append(f"{place}: operand defined here")
         if op is not None and not message.startswith("'"):
             message = f"'{_name(op)}' op {sentence(message)}"
         place = source_map.locate(op) if op is not None else source_map.file_alone()
@@ -51,10 +57,17 @@ def located_errors(source_map: SourceMap, where: str, note: str | None = None) -
             raise internal_error(error, where) from error
         raise FuseError(f"package '{error.name}' is not installed, and needed{where}") from error
     except Exception as error:
-        failed = internal_error(error, where)
+        failed = internal_error(error, where) if is_verified else _unverified(error, where)
         op = failing_operation(error)
         failed.location = source_map.locate(op) if op is not None else source_map.file_alone()
         raise failed from error
+
+
+def _unverified(error: Exception, where: str) -> FuseError:
+    return FuseError(
+        f"the module is not valid, as it seems: {type(error).__name__}{where}",
+        hint="without --disable-verify the verifier says what is wrong",
+    )
 
 
 def failing_operation(error: BaseException) -> Operation | None:
@@ -87,6 +100,13 @@ def _same_symbol(table: Operation, message: str) -> tuple[Operation, Operation] 
         if name is not None:
             seen[name] = op
     return None
+
+
+def _definition(error: DominanceError, source_map: SourceMap) -> SourceLocation | None:
+    """Where the value is defined that is used too early."""
+    owner = error.definition
+    op = owner if isinstance(owner, Operation) else owner.parent_op()
+    return source_map.locate(op) if op is not None else None
 
 
 def _name(op: Operation) -> str:

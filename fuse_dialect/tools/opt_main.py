@@ -23,7 +23,7 @@ from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseE
 from xdsl.utils.target import Target
 from xdsl.xdsl_opt_main import xDSLOptMain
 
-from fuse_dialect.diagnostics import Diagnostic, FuseError, Severity, SourceLocation
+from fuse_dialect.diagnostics import Diagnostic, FuseError, Severity, SourceLocation, printable
 from fuse_dialect.frontends.mlir.deep_stack import call_with_deep_stack
 from fuse_dialect.frontends.mlir.reader import context, read_mlir
 from fuse_dialect.frontends.mlir.source_map import SourceMap
@@ -186,7 +186,8 @@ class FuseOptMain(xDSLOptMain):
             if self.args.print_debuginfo:
                 source_map.write_locations()
         self.run_passes(module, source_map)
-        with self._timed("print"), located_errors(source_map, f" in target '{self.target_spec.name}'"):
+        where, verified = f" in target '{self.target_spec.name}'", not self.args.disable_verify
+        with self._timed("print"), located_errors(source_map, where, is_verified=verified):
             return self.output_resulting_program(module)
 
     def parse_source(self, source: Source) -> tuple[ModuleOp, SourceMap]:
@@ -216,9 +217,9 @@ class FuseOptMain(xDSLOptMain):
         self._dumps.before(name, module)
         if self.args.fusion_remarks:
             self._print_remarks(module, source_map, module_pass)
-        note = f"while running pass '{name}'"
+        note, verified = f"while running pass '{name}'", not self.args.disable_verify
         statistics = self._statistics(module, source_map, module_pass)
-        with self._timed(name), located_errors(source_map, f" in pass '{name}'", note):
+        with self._timed(name), located_errors(source_map, f" in pass '{name}'", note, is_verified=verified):
             module_pass.apply(self.ctx, module)
         if statistics is not None:
             tell(statistics())
@@ -274,11 +275,12 @@ class FuseOptMain(xDSLOptMain):
         from fuse_dialect.tools.remarks import remarks_of
 
         name = module_pass.name
-        with located_errors(source_map, f" in pass '{name}'", f"while running pass '{name}'"):
+        note, verified = f"while running pass '{name}'", not self.args.disable_verify
+        with located_errors(source_map, f" in pass '{name}'", note, is_verified=verified):
             for remark in remarks_of(module_pass, module, self.ctx):
                 location = source_map.locate(remark.op)
-                note = (remark.explanation, *_name_note(remark.op, location))
-                tell(Diagnostic(Severity.REMARK, remark.message, location, note).format())
+                notes = (remark.explanation, *_name_note(remark.op, location))
+                tell(Diagnostic(Severity.REMARK, remark.message, location, notes).format())
 
     def _statistics(self, module: ModuleOp, source_map: SourceMap, module_pass: ModulePass) -> Callable[[], str] | None:
         """What gives the statistics of the pass once it has run, or `None` if nobody asked or it does not fuse."""
@@ -335,10 +337,11 @@ class FuseOptMain(xDSLOptMain):
         if isinstance(cause, ParseError):
             if self.args.parsing_diagnostics:
                 cause.span = replace(cause.span, line_offset=source.line_offset)
-                return f"{cause}\n"
+                return "".join(f"{printable(line)}\n" for line in str(cause).split("\n"))
         elif self.args.verify_diagnostics:
             if isinstance(cause, DiagnosticException):
-                return "".join(f"{part}\n" for part in (cause, *getattr(cause, "__notes__", ())))
+                parts = (cause, *getattr(cause, "__notes__", ()))
+                return "".join(f"{printable(line)}\n" for part in parts for line in str(part).split("\n"))
             return f"{error.diagnostic.format()}\n"
         raise error
 

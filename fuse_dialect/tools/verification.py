@@ -1,4 +1,4 @@
-"""Verifying a module, in time linear in its size.
+"""Verifying a module, in time linear in its size: what its ops say, and that values are defined before they are used.
 
 xDSL's verifier of `func.call` goes through all symbols of the module for each call, and a fused module has about as
 many symbols as calls. Here the symbols are looked up in a table instead; all that is verified stays the same.
@@ -12,7 +12,9 @@ from xdsl.ir import Operation
 from xdsl.traits import SymbolOpInterface, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.analysis.dominance import verify_dominance
 from fuse_dialect.dialect.op import verified_once
+from fuse_dialect.tools.definitions import definitions_checked_once
 
 
 def verify_module(module: ModuleOp) -> None:
@@ -21,8 +23,9 @@ def verify_module(module: ModuleOp) -> None:
     Raises:
         VerifyException: The module is invalid.
     """
-    with indexed_symbols(), verified_once():
+    with indexed_symbols(), verified_once(), definitions_checked_once():
         module.verify()
+    verify_dominance(module)
 
 
 @contextmanager

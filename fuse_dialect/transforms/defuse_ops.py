@@ -25,8 +25,8 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, SymbolRef
 from xdsl.ir import Attribute, Block, Operation, OpResult, ParametrizedAttribute, SSAValue
 from xdsl.passes import ModulePass
 
-from fuse_dialect.analysis.block_graph import check_ssa_order
 from fuse_dialect.analysis.fusible_blocks import PRIMITIVE_ATTRIBUTE
+from fuse_dialect.analysis.ssa import check_ssa_order
 from fuse_dialect.analysis.symbol_tables import blocks_of_functions, may_be_symbol_table, walk_table
 from fuse_dialect.dialect.ops.hardware import UNIT_ATTRIBUTE
 from fuse_dialect.transforms.outlining.rewiring import replace_operands, resolve

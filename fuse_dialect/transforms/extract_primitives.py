@@ -19,8 +19,8 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
-from fuse_dialect.analysis.block_graph import check_ssa_order
 from fuse_dialect.analysis.fusible_blocks import PRIMITIVE_ATTRIBUTE
+from fuse_dialect.analysis.ssa import check_ssa_order
 from fuse_dialect.analysis.symbol_tables import blocks_of_functions, may_be_symbol_table, walk_table
 from fuse_dialect.transforms.defuse_ops import callee
 from fuse_dialect.transforms.outlining.group import Group

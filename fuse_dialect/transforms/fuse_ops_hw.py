@@ -22,9 +22,10 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
-from fuse_dialect.analysis.block_graph import is_constant, read_values
+from fuse_dialect.analysis.constants import is_constant
 from fuse_dialect.analysis.fusible_blocks import functions_to_fuse, fusible_blocks
 from fuse_dialect.analysis.hardware_block_graph import BlockHardwareGraph, build_hardware_graph, is_read_outside
+from fuse_dialect.analysis.ssa import read_values
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE, REASON_ATTRIBUTE, UNIT_ATTRIBUTE
 from fuse_dialect.frontends.mlir.hardware_template import find_template

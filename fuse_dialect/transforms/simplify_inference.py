@@ -17,13 +17,13 @@ Functions with `primitive` or `fuse.compiler` are left alone.
 Source: TVM `SimplifyInference`, src/relay/transforms/simplify_inference.cc (v0.18).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects import arith, func
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -41,10 +41,9 @@ from fuse_dialect.dialect.ops.opaque import DropoutOp
 from fuse_dialect.dialect.ops.reduction import MeanOp, VarianceOp
 from fuse_dialect.dialect.ops.replication import ExpandDimsOp
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, element_dtype, normalize_axis, with_shape
+from fuse_dialect.transforms.unfinished import walk_unfinished
 
 _Simplified = BatchNormOp | DropoutOp | LayerNormOp | InstanceNormOp | GroupNormOp
-_LEFT_ALONE = ("primitive", "fuse.compiler")
-"""Attributes of functions that are finished, or belong to another compiler."""
 
 
 @dataclass(frozen=True)
@@ -59,24 +58,12 @@ class SimplifyInferencePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Simplify all functions of the module; linear in the number of ops and operands."""
         replaced = _Replacements()
-        for simplified in list(_candidates(op)):
+        for simplified in [inner for inner in walk_unfinished(op) if isinstance(inner, _Simplified)]:
             new = _Expansion(simplified, replaced)
             value = _expand(simplified, new, self.fold_constants)
             if value is not None:
                 new.finish(value)
         replaced.apply(op)
-
-
-def _candidates(module: ModuleOp) -> Iterable[_Simplified]:
-    pending: list[Operation] = [module]
-    while pending:
-        op = pending.pop()
-        if isinstance(op, _Simplified):
-            yield op
-        if not op.regions or (isinstance(op, func.FuncOp) and any(name in op.attributes for name in _LEFT_ALONE)):
-            continue
-        inner = [inner for region in op.regions for block in region.blocks for inner in block.ops]
-        pending.extend(reversed(inner))
 
 
 def _expand(op: _Simplified, new: "_Expansion", fold_constants: bool) -> SSAValue | None:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from fuse_dialect.dialect.op import Cost
-from fuse_dialect.dialect.ops.indexing import GatherNdOp, GatherOp, PadOp, Resize2dOp, StridedSliceOp, TakeOp
+from fuse_dialect.dialect.ops.indexing import GatherNdOp, GatherOp, PadOp, StridedSliceOp, TakeOp
+from fuse_dialect.dialect.ops.resizing import Resize2dOp
 
 GREATEST, LEAST = 2**63 - 1, -(2**63)
 

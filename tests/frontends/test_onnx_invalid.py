@@ -295,6 +295,15 @@ def test_unsupported_operator_without_a_known_result_type_says_what_to_add():
     assert "fuse.relu" in str(module)
 
 
+@pytest.mark.parametrize("name", ['Foo"() : () -> (), "x', "Foo\nfile: error: fake", "a\\b"])
+def test_operator_whose_name_cannot_be_printed_is_refused(name: str):
+    node = helper.make_node(name, ["x"], ["y"], domain="my.domain")
+    model = _model([node], [_value("x", [2])], [_value("y", [2])], extra_opsets=[helper.make_opsetid("my.domain", 1)])
+    error = _error(model, allow_unsupported=True)
+    assert "its name cannot be printed" in error.message
+    assert error.diagnostic.format().isprintable()
+
+
 def _conditional(condition, inputs):
     then = helper.make_graph([helper.make_node("Neg", ["x"], ["t"])], "then", [], [_value("t", [2])])
     other = helper.make_graph([helper.make_node("Abs", ["x"], ["e"])], "else", [], [_value("e", [2])])

@@ -23,7 +23,6 @@ from fuse_dialect.dialect.ops import (
     concatenation,
     convolution,
     elementwise,
-    indexing,
     layout,
     matmul,
     normalization,
@@ -31,6 +30,7 @@ from fuse_dialect.dialect.ops import (
     pooling,
     reduction,
     replication,
+    resizing,
     trigonometry,
 )
 from fuse_dialect.dialect.types import DYNAMIC, element_type_of, tensor
@@ -91,7 +91,7 @@ def _reshape(node: Node, operands: Sequence[SSAValue]) -> FuseOp:
 
 def _upsampling(node: Node, operands: Sequence[SSAValue]) -> FuseOp:
     assert (node["attrs"]["layout"], node["attrs"]["method"]) == ("NCHW", "nearest_neighbor")
-    return indexing.Resize2dOp(operands[0], size=node["shape"][2:], method="nearest")
+    return resizing.Resize2dOp(operands[0], size=node["shape"][2:], method="nearest")
 
 
 def _split(node: Node, operands: Sequence[SSAValue]) -> FuseOp:

@@ -20,8 +20,8 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, OpResult
 
-from fuse_dialect.analysis.block_graph import check_ssa_order
 from fuse_dialect.analysis.hardware_predicates import PREDICATES
+from fuse_dialect.analysis.ssa import check_ssa_order
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.op import FuseOp

@@ -5,22 +5,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import f32, f64, i64
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.utils.exceptions import VerifyException
 
-from fuse_dialect.dialect import resampling, scalars
-from fuse_dialect.dialect.accumulation import widened
+from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.attributes import OpPatternKind
-from fuse_dialect.dialect.axis_layout import permutation
 from fuse_dialect.dialect.fields import (
     integer,
     integers,
     optional_integer,
     optional_integers,
-    optional_reals,
     string,
     tensor_operand,
     tensor_result,
@@ -31,7 +28,6 @@ from fuse_dialect.dialect.shape_rules import (
     integer_list,
     one_of,
     product,
-    require_float,
     require_integers,
     require_rank_at_least,
     unify_shapes,
@@ -40,8 +36,6 @@ from fuse_dialect.dialect.types import (
     DYNAMIC,
     Shape,
     Tensor,
-    element_count,
-    element_dtype,
     is_unsigned,
     normalize_axis,
     require_rank,
@@ -410,132 +404,3 @@ class PadOp(PickOp):
             around = nest.position(index % period)
             place = scalars.minimum(around, scalars.subtract(scalars.constant(period, i64), around))
         return scalars.add(place, scalars.constant(start, i64))
-
-
-@irdl_op_definition
-class Resize2dOp(FuseOp):
-    """An image sampled at another resolution.
-
-    Shapes: [N, C, H, W] to [N, C, *size], or NHWC. `scales`, where given, replace size / operand size in the
-        formula of the coordinates.
-    Types: any for method `nearest`, floating point for `linear`; f16 and bf16 are computed in f32.
-    Kind: injective.
-    Cost: none for `nearest`, nine operations an element for `linear`: three interpolations of three.
-    Source: ONNX Resize, Relay `image.resize2d`.
-    """
-
-    name = "fuse.resize2d"
-    traits = traits_def(OpPatternKind(PatternKind.INJECTIVE))
-
-    input = tensor_operand()
-    result = tensor_result()
-
-    size = integers()
-    """Height and width of the result."""
-    layout = string("NCHW")
-    """`NCHW` or `NHWC`."""
-    method = string("nearest")
-    """`nearest` or `linear`."""
-    coordinate_transformation_mode = string("half_pixel")
-    """Where a pixel lies in the operand: `half_pixel`, `align_corners`, `asymmetric`, `pytorch_half_pixel`."""
-    nearest_mode = string("round_prefer_floor")
-    """How a place becomes a pixel: `round_prefer_floor`, `round_prefer_ceil`, `floor`, `ceil`."""
-    scales = optional_reals()
-    """Vertical and horizontal scale, for the places alone; result / operand size when left out."""
-
-    def infer_types(self) -> Sequence[Attribute]:
-        """The operand's batch and channels with the new height and width."""
-        layout = one_of(self.layout, ("NCHW", "NHWC"), "layout")
-        method = one_of(self.method, ("nearest", "linear"), "method")
-        one_of(self.coordinate_transformation_mode, resampling.COORDINATE_MODES, "coordinate_transformation_mode")
-        one_of(self.nearest_mode, resampling.NEAREST_MODES, "nearest_mode")
-        if method == "linear":
-            require_float(self.input.type)
-        scales = (1.0, 1.0) if self.scales is None else self.scales.get_values()
-        if len(scales) != 2 or not all(scale > 0 for scale in scales):
-            raise VerifyException(f"expects 2 positive numbers in scales, got {list(scales)}")
-        shape = list(require_rank(self.input.type, 4, "input"))
-        sizes = integer_list(self.size, 2, "size", least=1)
-        for letter, size in zip("HW", sizes, strict=True):
-            if not shape[layout.index(letter)]:
-                raise VerifyException(f"expects pixels to sample, got {shape_text(shape)}")
-            shape[layout.index(letter)] = size
-        return (with_shape(self.input.type, shape),)
-
-    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """Samples along the height, then along the width."""
-        (x,), sizes = operands, self.size.get_values()
-        y = x.transpose(permutation(self.layout.data, "NCHW"))
-        y = widened(y) if self.method.data == "linear" else y
-        for axis, count in zip((2, 3), sizes, strict=True):
-            scale = count / y.shape[axis] if self.scales is None else self.scales.get_values()[axis - 2]
-            places = resampling.coordinates(y.shape[axis], count, scale, self.coordinate_transformation_mode.data)
-            if self.method.data == "linear":
-                y = resampling.linear(y, axis, places)
-            else:
-                y = resampling.nearest(y, axis, places, self.nearest_mode.data)
-        return (y.transpose(permutation("NCHW", self.layout.data)).astype(x.dtype, copy=False),)
-
-    def loops(self, nest: Nest) -> SSAValue:
-        """The nearest pixel, or the four around the place, by their distances along the height and the width."""
-        if self.method.data == "nearest":
-            return self._pixel(nest, [self._near(nest, axis) for axis in (0, 1)])
-        element = scalars.signless(self.input.type.element_type)
-        wide = f32 if element_dtype(element).itemsize == 2 else element
-        sides: list[tuple[SSAValue, SSAValue]] = []
-        weights: list[SSAValue] = []
-        for axis in (0, 1):
-            place = self._place(nest, axis)
-            first = scalars.apply(math.FloorOp, place)
-            second = scalars.add(first, scalars.constant(1, f64))
-            size = self._sizes(nest)[axis]
-            sides.append((resampling.clipped(first, size), resampling.clipped(second, size)))
-            distance = scalars.subtract(place, first)
-            weights.append(scalars.convert(distance, wide, unsigned_source=False, unsigned_target=False))
-        corners = [[self._pixel(nest, [row, column]) for row in sides[0]] for column in sides[1]]
-        left, right = (_between(scalars.widened(one), scalars.widened(other), weights[0]) for one, other in corners)
-        return scalars.rounded(_between(left, right, weights[1]), corners[0][0])
-
-    def _sizes(self, nest: Nest) -> tuple[int, ...]:
-        """Height and width of the operand."""
-        return nest.static(*(nest.shape(0)[self.layout.data.index(letter)] for letter in "HW"))
-
-    def _pixel(self, nest: Nest, places: Sequence[Place]) -> SSAValue:
-        """The operand's element of the same sample and channel at a height and a width."""
-        indices: list[Place] = list(nest.at)
-        for letter, place in zip("HW", places, strict=True):
-            indices[self.layout.data.index(letter)] = place
-        return nest.read(0, indices)
-
-    def _scale(self, nest: Nest, axis: int) -> float:
-        """Pixels of the result for one of the operand, along the height (0) or the width (1)."""
-        return self.scales.get_values()[axis] if self.scales else self.size.get_values()[axis] / self._sizes(nest)[axis]
-
-    def _place(self, nest: Nest, axis: int) -> SSAValue:
-        """Where the result's pixel lies in the operand, along the height or the width."""
-        index = nest.position(nest.at[self.layout.data.index("HW"[axis])])
-        pixel = scalars.convert(index, f64, unsigned_source=False, unsigned_target=False)
-        mode = self.coordinate_transformation_mode.data
-        return resampling.coordinate_code(pixel, self._sizes(nest)[axis], self._scale(nest, axis), mode)
-
-    def _near(self, nest: Nest, axis: int) -> Place:
-        """The nearest pixel along the height or the width: by a plain formula, if there is one."""
-        size, count, mode = self._sizes(nest)[axis], self.size.get_values()[axis], self.nearest_mode.data
-        transformation = self.coordinate_transformation_mode.data
-        places = resampling.coordinates(size, count, self._scale(nest, axis), transformation)
-        steps = resampling.as_steps(resampling.nearest_places(places, size, mode), size)
-        if steps is None:
-            return resampling.nearest_code(self._place(nest, axis), size, mode)
-        factor, offset, divisor = steps
-        return (nest.at[self.layout.data.index("HW"[axis])] * factor + offset) // divisor
-
-    def flops(self) -> int | None:
-        """Three linear interpolations an element, each a subtraction, a multiplication and an addition."""
-        count = element_count(self.result.type)
-        return None if count is None else count * (9 if self.method.data == "linear" else 0)
-
-
-def _between(one: SSAValue, other: SSAValue, weight: SSAValue) -> SSAValue:
-    """What lies on the line between two values."""
-    rest = scalars.subtract(scalars.constant(1, weight.type), weight)
-    return scalars.add(scalars.multiply(one, rest), scalars.multiply(other, weight))

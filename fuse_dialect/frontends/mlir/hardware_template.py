@@ -6,13 +6,14 @@ from pathlib import Path
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
-from xdsl.parser import Parser
-from xdsl.utils.exceptions import DiagnosticException, ParseError, PassFailedException
+from xdsl.utils.exceptions import DiagnosticException, PassFailedException
 
-from fuse_dialect.diagnostics import SourceLocation
+from fuse_dialect.diagnostics import FuseError, SourceLocation
 from fuse_dialect.dialect.errors import OpError, TemplateError
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.ops.hardware import HardwareOp, read_template, template_problem
+from fuse_dialect.frontends.mlir.parse_error import sentence
+from fuse_dialect.frontends.mlir.reader import read_mlir_of_any_depth
 from fuse_dialect.hardware.template import HardwareTemplate
 from fuse_dialect.hardware.templates.shipped import SHIPPED_TEMPLATES
 
@@ -70,21 +71,14 @@ def read_template_file(path: str, ctx: Context) -> HardwareTemplate:
         TemplateError: The file cannot be read, is not MLIR, or its template is wrong.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise TemplateError(f"cannot read the hardware template: {reason.lower()}", SourceLocation(path)) from error
-    parser = _TemplateParser(ctx.clone(), text, path)
+        data = Path(path).read_bytes()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise TemplateError(f"cannot read the hardware template: {reason}", SourceLocation(path)) from error
     try:
-        module = parser.parse_module()
-    except ParseError as error:
-        raise TemplateError(_sentence(error.msg), parser.place(error.span.start)) from error
-    except Exception as error:
-        # xDSL asserts some of its expectations of the input: the place is known even then.
-        message = (
-            str(error) if isinstance(error, DiagnosticException) else f"cannot parse this ({type(error).__name__})"
-        )
-        raise TemplateError(_sentence(message), parser.place_here()) from error
+        module, source_map = read_mlir_of_any_depth(data, path, ctx.clone())
+    except FuseError as error:
+        raise TemplateError(error.message, error.location, error.notes, error.hint) from error
     found = [op for op in module.walk() if isinstance(op, HardwareOp)]
     if len(found) != 1:
         raise TemplateError(f"expects one fuse.hardware op, got {len(found)}", SourceLocation(path))
@@ -95,40 +89,6 @@ def read_template_file(path: str, ctx: Context) -> HardwareTemplate:
             failing.verify_()
         return checked_template(found[0])
     except OpError as error:
-        raise TemplateError(f"'{error.op.name}' op {error}", parser.place_of(error.op), hint=error.hint) from error
+        raise TemplateError(f"'{error.op.name}' op {error}", source_map.locate(error.op), hint=error.hint) from error
     except (DiagnosticException, PassFailedException) as error:
-        raise TemplateError(f"'{failing.name}' op {_sentence(str(error))}", parser.place_of(failing)) from error
-
-
-def _sentence(message: str) -> str:
-    return message[:1].lower() + message[1:]
-
-
-class _TemplateParser(Parser):
-    """xDSL's parser, which also remembers where ops begin."""
-
-    def __init__(self, ctx: Context, text: str, name: str) -> None:
-        super().__init__(ctx, text, name)
-        self.file = name
-        self.text = text
-        self.begins: dict[Operation, int] = {}
-
-    def parse_operation(self) -> Operation:
-        """Parse an op and remember its place."""
-        begin = self._current_token.span.start
-        op = super().parse_operation()
-        self.begins[op] = begin
-        return op
-
-    def place_here(self) -> SourceLocation:
-        """Where the parser has come to."""
-        return self.place(self._current_token.span.start)
-
-    def place(self, offset: int) -> SourceLocation:
-        """Line and column of an offset."""
-        line_start = self.text.rfind("\n", 0, offset) + 1
-        return SourceLocation(self.file, self.text.count("\n", 0, offset) + 1, offset - line_start + 1)
-
-    def place_of(self, op: Operation) -> SourceLocation:
-        """Where the op begins."""
-        return self.place(self.begins[op])
+        raise TemplateError(f"'{failing.name}' op {sentence(str(error))}", source_map.locate(failing)) from error

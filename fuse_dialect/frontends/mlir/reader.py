@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 from xdsl.context import Context
 from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue, TypeAttribute
 from xdsl.parser import AttrParser, ForwardDeclaredValue, ParserState, UnresolvedOperand
 from xdsl.universe import Universe
@@ -17,7 +17,7 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
-from fuse_dialect.diagnostics import FuseError, SourceLocation
+from fuse_dialect.diagnostics import FuseError, SourceLocation, printable
 from fuse_dialect.frontends.mlir.deep_stack import call_with_deep_stack
 from fuse_dialect.frontends.mlir.dense_literal import DenseLiteralParser
 from fuse_dialect.frontends.mlir.lexer import FuseLexer
@@ -28,6 +28,7 @@ ELIDED_RESOURCE = "__elided__"
 """Key that stands for the value of a constant that was left out: `dense_resource<__elided__>`."""
 _MAX_INTEGER_WIDTH = (1 << 24) - 1
 """MLIR's `IntegerType::kMaxWidth`; xDSL computes with numbers of that many bits."""
+_NAME_RULE = ": it holds a quote, a backslash or a control character"
 _BYTECODE_MAGIC = b"ML\xefR"
 
 
@@ -69,12 +70,21 @@ def parse_mlir(
         FuseError: The text is not MLIR, with its place.
     """
     ctx = context() if ctx is None else ctx
+    return read_mlir_of_any_depth(text, file_name, ctx, implicit_module=implicit_module)[0]
+
+
+def read_mlir_of_any_depth(
+    text: str | bytes, file_name: str, ctx: Context, *, implicit_module: bool = True
+) -> tuple[ModuleOp, SourceMap]:
+    """The module spelled by `text`, and where its operations stand; on a larger stack if this thread's is too small.
+
+    Raises:
+        FuseError: The text is not MLIR.
+    """
     try:
-        return read_mlir(text, file_name, ctx, implicit_module=implicit_module)[0]
+        return read_mlir(text, file_name, ctx, implicit_module=implicit_module)
     except RecursionError:
-        return call_with_deep_stack(
-            lambda: read_mlir(text, file_name, ctx, implicit_module=implicit_module)[0], file_name
-        )
+        return call_with_deep_stack(lambda: read_mlir(text, file_name, ctx, implicit_module=implicit_module), file_name)
 
 
 def read_mlir(
@@ -103,6 +113,9 @@ def read_mlir(
         raise diagnose_parse_error(error, line_offset) from error
     except (FuseError, RecursionError, MemoryError):
         raise
+    except UnicodeDecodeError as error:
+        message = f"byte 0x{error.object[error.start]:02X} of a string is not UTF-8 text"
+        raise diagnose_parse_error(parser.error_here(message), line_offset) from error
     except (DiagnosticException, ValueError, OverflowError, NotImplementedError) as error:
         raise diagnose_parse_error(parser.error_here(str(error) or "not supported"), line_offset) from error
     except Exception as error:
@@ -120,6 +133,11 @@ def _decode(data: bytes, file_name: str, line_offset: int) -> str:
         valid = SourceMap(file_name, data[: error.start].decode("utf-8"), line_offset)
         place = valid.place(len(valid.text))
         raise FuseError(f"byte 0x{data[error.start]:02X} is not UTF-8 text", place) from error
+
+
+def is_printable_op_name(name: str) -> bool:
+    """Whether the printer, which knows no escapes there, prints a name between quotes so that it is read back."""
+    return name.isprintable() and '"' not in name and "\\" not in name
 
 
 class FuseParser(DenseLiteralParser):
@@ -158,8 +176,21 @@ class FuseParser(DenseLiteralParser):
             raise
 
     def error_here(self, message: str) -> ParseError:
-        """An error at the token that comes next."""
-        return ParseError(self._current_token.span, message)
+        """An error where the parser is: at the next token, or at the end of the last one if the next begins a line.
+
+        What makes xDSL raise errors without a place is what it has just read, a number that is too large for one.
+        """
+        span, text = self._current_token.span, self.source_map.text
+        line_start = text.rfind("\n", 0, span.start) + 1
+        if text[line_start : span.start].strip():
+            return ParseError(span, message)
+        while line_start > 0:
+            line_end, line_start = line_start - 1, text.rfind("\n", 0, line_start - 1) + 1
+            line = text[line_start:line_end].partition("//")[0].rstrip()
+            if line:
+                end = line_start + len(line)
+                return ParseError(Span(end - 1, end, span.input), message)
+        return ParseError(span, message)
 
     def parse_operation(self) -> Operation:
         """Parse an operation and remember where its name stands."""
@@ -176,12 +207,21 @@ class FuseParser(DenseLiteralParser):
 
     def _get_op_by_name(self, name: str) -> type[Operation]:
         if (op_type := self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)) is not None:
+            if issubclass(op_type, UnregisteredOp) and not is_printable_op_name(name):
+                raise ParseError(
+                    self._name_span(name), f"the operation name '{printable(name)}' cannot be printed{_NAME_RULE}"
+                )
             return op_type
-        start = self._op_name_offsets[-1]
-        span = Span(start, self.source_map.text.find(name, start) + len(name), self._current_token.span.input)
         close = get_close_matches(name, [op.name for op in self.ctx.loaded_ops], n=1)
         suggestion = f", did you mean '{close[0]}'?" if close else ""
-        raise ParseError(span, f"operation '{name}' is not registered{suggestion}")
+        raise ParseError(self._name_span(name), f"operation '{printable(name)}' is not registered{suggestion}")
+
+    def _name_span(self, name: str) -> Span:
+        """Where the name of the current op stands; the opening quote alone if the name is spelled with escapes."""
+        start, text = self._op_name_offsets[-1], self.source_map.text
+        quotes = int(text.startswith('"', start))
+        length = len(name) + 2 * quotes if text.startswith(name, start + quotes) else 1
+        return Span(start, start + length, self._current_token.span.input)
 
     def resolve_operand(self, operand: UnresolvedOperand, type: Attribute) -> SSAValue:
         """The operand's value; a name that is not defined yet is remembered for the error message."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import onnx_ir as ir
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute
 
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.fields import PropertyValue
@@ -230,8 +230,3 @@ class OnnxNode:
         if self.opset >= since and self.optional(operand) is not None:
             return self.constant_ints(operand)
         return self.integers("axes") if self.has("axes") else None
-
-
-def is_ssa(value: Value) -> bool:
-    """Whether a value is computed when the model runs."""
-    return isinstance(value, SSAValue)

@@ -9,6 +9,7 @@ from xdsl.ir import Attribute, SSAValue
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.constants import constant_attribute
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, element_type_of, tensor
+from fuse_dialect.frontends.mlir.reader import is_printable_op_name
 from fuse_dialect.frontends.onnx.node import OnnxNode
 from fuse_dialect.frontends.onnx.support import has_known_type, is_default_domain, is_read, type_hint
 from fuse_dialect.frontends.onnx.tensors import dtype_of, tensor_array
@@ -22,11 +23,14 @@ def import_opaque(node: OnnxNode) -> list[Value]:
         FuseError: A result type is not known, or an attribute cannot be said in the IR.
     """
     domain = "" if is_default_domain(node.node.domain) else f"{node.node.domain}."
+    name = f"onnx.{domain}{node.node.op_type}"
+    if not is_printable_op_name(name):
+        raise FuseError("is not supported, and its name cannot be printed as that of an op")
     attributes = {name: _attribute(name, attribute) for name, attribute in node.node.attributes.items()}
     present = [operand is not None for operand in node.operands]
     if not all(present):
         attributes["onnx.operand_present"] = ArrayAttr([IntegerAttr(int(there), i1) for there in present])
-    op = UnregisteredOp.with_name(f"onnx.{domain}{node.node.op_type}").create(
+    op = UnregisteredOp.with_name(name).create(
         operands=[node.builder.materialize(operand) for operand in node.operands if operand is not None],
         result_types=[_result_type(value) for value in node.node.outputs],
         attributes=attributes,

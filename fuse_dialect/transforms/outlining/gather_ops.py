@@ -11,7 +11,8 @@ from heapq import heapify, heappop, heappush
 from xdsl.ir import Block, Operation, OpResult
 from xdsl.traits import IsTerminator
 
-from fuse_dialect.analysis.block_graph import is_constant, read_values
+from fuse_dialect.analysis.constants import is_constant
+from fuse_dialect.analysis.ssa import read_values
 from fuse_dialect.kinds.kind_of import kind_of
 
 

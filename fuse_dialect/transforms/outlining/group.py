@@ -7,7 +7,9 @@ from operator import itemgetter
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
-from fuse_dialect.analysis.block_graph import BlockGraph, Role, is_constant, read_values
+from fuse_dialect.analysis.block_graph import BlockGraph, Role
+from fuse_dialect.analysis.constants import is_constant
+from fuse_dialect.analysis.ssa import read_values
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.kinds.foreign import CONSTANT_OPS
 from fuse_dialect.kinds.kind_of import op_name

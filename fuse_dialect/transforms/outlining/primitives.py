@@ -5,16 +5,20 @@ from dataclasses import dataclass, field
 from functools import cache
 from io import StringIO
 
-from xdsl.dialects.builtin import FunctionType, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, FunctionType, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.printer import Printer
 
-from fuse_dialect.analysis.block_graph import is_constant
+from fuse_dialect.analysis.constants import is_constant
 from fuse_dialect.kinds.kind_of import op_name
 from fuse_dialect.transforms.outlining.group import Group
 
 LONGEST_NAME = 80
 """Characters of a primitive's name before its number; TVM caps its names too (`kMaxFuncNameLength`)."""
+
+
+_NOT_NESTED = ArrayAttr[SymbolRefAttr](())
+"""What a reference to a symbol of the same table holds behind its name; one serves all."""
 
 
 @dataclass(slots=True)
@@ -95,7 +99,7 @@ class Primitives:
 
     def add(self, structure: object, name: str) -> SymbolRefAttr:
         """Remember that the function `name` has this structure."""
-        symbol = SymbolRefAttr(name)
+        symbol = SymbolRefAttr.new((StringAttr(name), _NOT_NESTED))
         if self.dedup:
             self._by_structure[structure] = symbol
         return symbol

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.dialect.ops.indexing import Resize2dOp
+from fuse_dialect.dialect.ops.resizing import Resize2dOp
 from fuse_dialect.dialect.types import normalize_axis
 from fuse_dialect.frontends.onnx.node import OnnxNode, UnsupportedFormError
 from fuse_dialect.frontends.onnx.operators.layout import reshape

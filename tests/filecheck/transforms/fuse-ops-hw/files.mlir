@@ -60,5 +60,5 @@ func.func @nothing() {
 // UNKNOWN: hint: did you mean 'opu'?
 // REGION: wrong.mlir:1:1: error: 'fuse.hardware' op expected 1 region, but got 0
 // ATTRIBUTE: wrong.mlir:1:{{[0-9]+}}: error: integer value 300 is out of range
-// SYMBOL: wrong.mlir:1:{{[0-9]+}}: error: cannot parse this
+// SYMBOL: wrong.mlir:1:{{[0-9]+}}: error: byte 0xFF of a string is not UTF-8 text
 // ANOTHER: opu.mlir:{{[0-9]+}}:3: error: 'fuse.hardware' op is another template than the 'opu' to insert

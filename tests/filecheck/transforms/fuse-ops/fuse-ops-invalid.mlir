@@ -1,6 +1,6 @@
-// RUN: fuse-opt %s --fuse-ops --split-input-file --verify-diagnostics --parsing-diagnostics --allow-unregistered-dialect | filecheck %s
+// RUN: xdsl-opt %s -p fuse-ops --split-input-file --verify-diagnostics --parsing-diagnostics --allow-unregistered-dialect | filecheck %s
 
-// xDSL's verifier accepts a value that is read before it is defined; the pass does not.
+// xdsl-opt does not verify that a value is defined before it is read; the pass does.
 // CHECK: 'fuse.exp' op reads a result of 'fuse.tanh', which stands below it
 func.func @not_in_ssa_order(%x: tensor<8xf32>) -> tensor<8xf32> {
   %0 = fuse.exp %1 : tensor<8xf32>

@@ -1,0 +1,57 @@
+"""`compile-prefix`: all that `fuse_dialect.compile` does to a module before `fuse-ops`, as one pass.
+
+`fuse-opt --compile-prefix --fuse-ops model.onnx` shows what is compiled. `compile_prefix` lists the passes, in order:
+
+1. `simplify-inference` breaks batch norms into a multiplication and an addition of constants;
+2. `fold-constants` leaves the scales and weights that the next pass has to see as plain constants;
+3. `fold-scale-axis` moves scales and shifts into weights and biases;
+4. `fold-constants` multiplies these;
+5. `eliminate-common-subexpr` merges what frontends wrote twice;
+6. `convert-layout` gives images the layout that kernels run fastest on.
+
+Source: TVM, the passes before `FuseOps` in `relay.build`: src/relay/backend/utils.cc, `GetPassPrefix` (v0.18).
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from fuse_dialect.transforms.convert_layout import ConvertLayoutPass
+from fuse_dialect.transforms.eliminate_common_subexpr import EliminateCommonSubexprPass
+from fuse_dialect.transforms.fold_constants import FoldConstantsPass
+from fuse_dialect.transforms.fold_scale_axis import FoldScaleAxisPass
+from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
+
+
+def compile_prefix(layout: Literal["NHWC", "NCHW", "keep"] = "NHWC") -> tuple[ModulePass, ...]:
+    """The passes that run before `fuse-ops`, in order.
+
+    Args:
+        layout: Of images; `keep` for that which each op has.
+    """
+    passes: tuple[ModulePass, ...] = (
+        SimplifyInferencePass(),
+        FoldConstantsPass(),
+        FoldScaleAxisPass(),
+        FoldConstantsPass(),
+        EliminateCommonSubexprPass(),
+    )
+    return passes if layout == "keep" else (*passes, ConvertLayoutPass(layout))
+
+
+@dataclass(frozen=True)
+class CompilePrefixPass(ModulePass):
+    """Run the passes that a module goes through before its ops are fused and compiled."""
+
+    name = "compile-prefix"
+
+    layout: Literal["NHWC", "NCHW", "keep"] = "NHWC"
+    """Layout of images, as in `convert-layout`; `keep` for that which each op has."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Run the passes one after the other."""
+        for each in compile_prefix(self.layout):
+            each.apply(ctx, op)

@@ -1,0 +1,222 @@
+"""`fold-constants`: ops on constants become constants.
+
+An op of the `fuse` dialect is evaluated here, by its meaning on NumPy arrays, when
+
+1. all its operands are constants whose elements are in the module: no `dense_resource`, nothing elided;
+2. its result types are static;
+3. the constants grow by no more than the byte budgets allow: what the results take, less what operands took that
+   nobody else reads. A splat takes the bytes of one element, and stays a splat wherever all elements of the result are
+   equal by construction;
+4. the work is in proportion to the bytes of the operands, so that a pass over a module of n bytes takes O(n) time;
+5. it is no `fuse.stop_fusion`, and does not reject its operands (an index out of range is the program's error).
+
+Constants that nothing reads any more are erased. Functions with `primitive` or `fuse.compiler` are left alone. An op
+that stands before the constants it reads, in a block that runs after theirs, stays.
+
+Source: TVM `FoldConstant`, src/relay/transforms/fold_constant.cc (v0.18).
+Differs from TVM: its pass knows no budget, and evaluates by compiling.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException, VerifyException
+
+from fuse_dialect.dialect.attributes import PATTERN_KIND_ATTRIBUTE
+from fuse_dialect.dialect.constants import constant, constant_of
+from fuse_dialect.dialect.op import Array, FuseOp, MapOp
+from fuse_dialect.dialect.ops.concatenation import SplitOp
+from fuse_dialect.dialect.ops.conversion import FullOp
+from fuse_dialect.dialect.ops.indexing import StridedSliceOp
+from fuse_dialect.dialect.ops.layout import MoveOp
+from fuse_dialect.dialect.ops.opaque import DropoutOp, StopFusionOp
+from fuse_dialect.dialect.ops.replication import BroadcastToOp, ExpandDimsOp, RepeatOp, TileOp
+from fuse_dialect.dialect.types import byte_count, element_dtype, is_tensor
+from fuse_dialect.transforms.outlining.rewiring import replace_operands
+from fuse_dialect.transforms.unfinished import walk_unfinished
+
+_WORK_PER_BYTE = 64
+"""Arithmetic operations for each byte of the operands; a 3x3 convolution of constants takes fewer."""
+_FREE_WORK = 1 << 24
+"""Arithmetic operations that every op may take: some milliseconds."""
+
+_KEEP_ELEMENTS = (
+    *(MoveOp, BroadcastToOp, ExpandDimsOp, RepeatOp, TileOp),
+    *(StridedSliceOp, SplitOp, FullOp, DropoutOp),
+)
+"""Ops of one operand whose results hold elements of it and no others."""
+
+
+@dataclass(frozen=True)
+class FoldConstantsPass(ModulePass):
+    """Compute ops whose operands are constants, and drop constants that nothing reads."""
+
+    name = "fold-constants"
+
+    max_bytes: int = 1 << 24
+    """Bytes that the results of one op may add to the constants of the module."""
+    max_total_bytes: int = 1 << 28
+    """Bytes that all folded ops together may add."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Fold in all functions of the module.
+
+        Raises:
+            PassFailedException: A budget is negative.
+
+        Complexity: O(ops + operands + bytes of constants).
+        """
+        for name, value in (("max-bytes", self.max_bytes), ("max-total-bytes", self.max_total_bytes)):
+            if value < 0:
+                raise PassFailedException(f"option '{name}' expects 0 or more, got {value}")
+        folding = _Folding(self.max_bytes, self.max_total_bytes)
+        for inner in walk_unfinished(op):
+            folding.visit(inner)
+        folding.finish(op)
+
+
+@dataclass(eq=False, slots=True)
+class _Folding:
+    """One run over a module."""
+
+    max_bytes: int
+    bytes_left: int
+    replacement: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    """The constant for each result that was folded. Users are rewired when they are visited: to do it at once takes
+    the number of a user's operands for each of them."""
+    origin: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    """The other way round: users that were not visited yet still read the old result."""
+
+    def visit(self, op: Operation) -> None:
+        """Let the op read what was folded before it, and fold it."""
+        replace_operands(op, self.replacement)
+        if not isinstance(op, FuseOp) or isinstance(op, StopFusionOp) or not op.operands:
+            return
+        operands = [constant_of(operand) for operand in op.operands]
+        known = [operand for operand in operands if operand is not None]
+        if len(known) < len(operands) or not all(_is_static(result) for result in op.results):
+            return
+        results = self._results(op, known)
+        if results is not None:
+            self._replace(op, results)
+
+    def _results(self, op: FuseOp, operands: Sequence[Array]) -> Sequence[Array] | None:
+        """The elements of the results, or `None` when they are too many or take too long."""
+        if all(_is_splat(operand) for operand in operands) and isinstance(op, (MapOp, *_KEEP_ELEMENTS)):
+            return _evaluate_splats(op, operands)
+        growth = sum(byte_count(result.type) or 0 for result in op.results) - self._bytes_freed(op)
+        # (3) A splat may be one element that stands for terabytes, which NumPy would write out.
+        written_out = max((operand.nbytes for operand in operands if _is_splat(operand)), default=0)
+        if max(growth, written_out) > self.max_bytes or growth > self.bytes_left:
+            return None
+        flops = op.flops()
+        stored = sum(_stored_bytes(operand) for operand in op.operands)
+        if flops is None or flops > _WORK_PER_BYTE * stored + _FREE_WORK:  # (4)
+            return None
+        results = _evaluate(op, operands)
+        if results is not None:
+            self.bytes_left -= max(growth, 0)
+        return results
+
+    def _bytes_freed(self, op: FuseOp) -> int:
+        """Bytes of the operands that nothing else reads."""
+        return sum(_stored_bytes(value) for value in op.operands if value.has_one_use() and not self._is_awaited(value))
+
+    def _is_awaited(self, value: SSAValue) -> bool:
+        """Whether ops that were not visited yet will read the constant."""
+        return value in self.origin and bool(self.origin[value].uses)
+
+    def _replace(self, op: FuseOp, arrays: Sequence[Array]) -> None:
+        block = op.parent
+        assert block is not None, "an op that was found by a walk stands in a block"
+        for result, array in zip(op.results, arrays, strict=True):
+            new = constant(array)
+            new.location = op.location
+            new.attributes.update({key: item for key, item in op.attributes.items() if key != PATTERN_KIND_ATTRIBUTE})
+            new.result.name_hint = result.name_hint
+            block.insert_op_before(new, op)
+            self.replacement[result] = new.result
+            self.origin[new.result] = result
+        operands = dict.fromkeys(op.operands)
+        op.detach()
+        op.drop_all_references()
+        for value in operands:
+            if not value.uses and not self._is_awaited(value):
+                assert isinstance(value.owner, Operation)
+                value.owner.detach()
+                value.owner.erase()
+
+    def finish(self, module: ModuleOp) -> None:
+        """Rewire users that stand before what they read, and erase constants that nothing reads."""
+        for op in list(walk_unfinished(module)):
+            replace_operands(op, self.replacement)
+        for op in list(walk_unfinished(module)):
+            if isinstance(op, arith.ConstantOp) and not op.result.uses:
+                op.detach()
+                op.erase()
+
+
+def _is_static(value: SSAValue) -> bool:
+    return is_tensor(value.type) and byte_count(value.type) is not None
+
+
+def _is_splat(array: Array) -> bool:
+    return array.size == 1 or (array.size > 1 and not any(array.strides))
+
+
+def _stored_bytes(value: SSAValue) -> int:
+    """Bytes that a constant takes in the module."""
+    assert isinstance(value.owner, arith.ConstantOp)
+    attribute = value.owner.value
+    return len(attribute.data.data) if isinstance(attribute, DenseIntOrFPElementsAttr) else 8
+
+
+def _evaluate_splats(op: FuseOp, operands: Sequence[Array]) -> Sequence[Array] | None:
+    """The results of an op whose operands are splats: one element, repeated by strides of zero."""
+    single = [operand[(slice(0, 1),) * operand.ndim] for operand in operands]
+    values = _computed(op, single) if isinstance(op, MapOp) and not isinstance(op, FullOp) else single * len(op.results)
+    if values is None:
+        return None
+    shapes = [result.type.get_shape() for result in op.results if is_tensor(result.type)]
+    elements = [value.reshape(()) for value in values]
+    return _checked(op, [np.broadcast_to(element, shape) for element, shape in zip(elements, shapes, strict=True)])
+
+
+def _evaluate(op: FuseOp, operands: Sequence[Array]) -> Sequence[Array] | None:
+    values = _computed(op, operands)
+    return None if values is None else _checked(op, values)
+
+
+def _computed(op: FuseOp, operands: Sequence[Array]) -> Sequence[Array] | None:
+    """What the op means, or `None` when it rejects the operands: whoever runs the program shall hear of it."""
+    try:
+        with np.errstate(all="ignore"):
+            return [np.asarray(value) for value in op.evaluate(*operands)]
+    except (ValueError, TypeError, IndexError, ArithmeticError, MemoryError, VerifyException):
+        return None
+
+
+def _checked(op: FuseOp, values: Sequence[Array]) -> Sequence[Array] | None:
+    """The values in the element types of the results; `None` when one has not the shape that its type says."""
+    arrays: list[Array] = []
+    for value, result in zip(values, op.results, strict=True):
+        assert is_tensor(result.type)
+        if value.shape != result.type.get_shape():
+            return None
+        with np.errstate(all="ignore"):
+            dtype = element_dtype(result.type.element_type)
+            arrays.append(value if value.dtype == dtype else _cast(value, dtype))
+    return arrays
+
+
+def _cast(value: Array, dtype: "np.dtype[np.generic]") -> Array:
+    """`astype`, which writes out what is repeated by strides of zero."""
+    if not _is_splat(value):
+        return value.astype(dtype)
+    return np.broadcast_to(value[(slice(0, 1),) * value.ndim].astype(dtype).reshape(()), value.shape)

@@ -1,0 +1,1 @@
+"""Where factors along an axis go: the parts of `fold-scale-axis`."""

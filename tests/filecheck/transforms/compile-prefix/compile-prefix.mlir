@@ -1,0 +1,32 @@
+// RUN: fuse-opt %s --compile-prefix | filecheck %s
+// RUN: fuse-opt %s --compile-prefix="layout=keep" | filecheck %s --check-prefix=KEEP
+// RUN: fuse-opt %s --compile-prefix --fuse-ops | filecheck %s --check-prefix=FUSED
+// RUN: fuse-opt %s --simplify-inference --fold-constants --fold-scale-axis --fold-constants --eliminate-common-subexpr --convert-layout > %t && fuse-opt %s --compile-prefix | diff - %t
+
+// A convolution with its batch norm, activation and residual is one primitive, in the layout of kernels.
+// CHECK-LABEL: func.func @block
+// CHECK-NEXT:    [[X:%.*]] = fuse.transpose %x, permutation = [0, 2, 3, 1]
+// CHECK-NEXT:    [[W:%.*]] = arith.constant dense<[{{\[\[\[}}2.000000e+00]], {{\[\[}}0.000000e+00]]], {{\[\[\[}}0.000000e+00]], {{\[\[}}4.000000e+00]]]]> : tensor<2x2x1x1xf32>
+// CHECK-NEXT:    %c = fuse.conv2d [[X]], [[W]], data_layout = "NHWC"
+// CHECK-NEXT:    [[B:%.*]] = arith.constant dense<[5.000000e-01, 1.000000e+00]> : tensor<2xf32>
+// CHECK-NEXT:    %n = fuse.bias_add %c, [[B]], axis = 3
+// CHECK-NEXT:    %s = fuse.add %n, [[X]]
+// CHECK-NEXT:    %r = fuse.relu %s
+// CHECK-NEXT:    [[R:%.*]] = fuse.transpose %r, permutation = [0, 3, 1, 2]
+// CHECK-NEXT:    func.return [[R]]
+// KEEP-LABEL: func.func @block
+// KEEP-NOT:     fuse.transpose
+// KEEP:         fuse.conv2d %x, {{%.*}} : (tensor<1x2x4x4xf32>
+// FUSED:        func.func private @fused_conv2d_bias_add_add_relu(
+func.func @block(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32> {
+  %w = arith.constant dense<[[[[1.0]], [[0.0]]], [[[0.0]], [[1.0]]]]> : tensor<2x2x1x1xf32>
+  %gamma = arith.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %beta = arith.constant dense<[0.5, 1.0]> : tensor<2xf32>
+  %mean = arith.constant dense<0.0> : tensor<2xf32>
+  %variance = arith.constant dense<0.25> : tensor<2xf32>
+  %c = fuse.conv2d %x, %w : (tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32>) -> tensor<1x2x4x4xf32>
+  %n = fuse.batch_norm %c, %gamma, %beta, %mean, %variance, epsilon = 0.0 : (tensor<1x2x4x4xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x4x4xf32>
+  %s = fuse.add %n, %x : tensor<1x2x4x4xf32>
+  %r = fuse.relu %s : tensor<1x2x4x4xf32>
+  func.return %r : tensor<1x2x4x4xf32>
+}

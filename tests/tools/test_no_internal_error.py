@@ -1,0 +1,102 @@
+"""Input that once was reported as a bug of the tool: whatever is read, the error is the input's or there is none."""
+
+import io
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import pytest
+
+from fuse_dialect.tools.fuse_opt import main
+from fuse_dialect.universe import FUSE_UNIVERSE
+
+NESTED = """\
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  builtin.module attributes {fuse.pattern_kind = #fuse.pattern_kind<elemwise>} {
+    func.func @inner(%y: tensor<4xf32>) -> tensor<4xf32> {
+      %z = fuse.relu %y : tensor<4xf32>
+      return %z : tensor<4xf32>
+    }
+  }
+  "acme.module"() ({
+    func.func @other(%y: tensor<4xf32>) -> tensor<4xf32> {
+      %z = fuse.relu %y : tensor<4xf32>
+      return %z : tensor<4xf32>
+    }
+  }) {fuse.pattern_kind = #fuse.pattern_kind<elemwise>} : () -> ()
+  %y = fuse.relu %x : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+"""
+INVALID = """\
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = func.call @p(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %z = func.call @p() : () -> tensor<4xf32>
+  %u, %v = func.call @p(%x) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %w = func.call @q(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %y, %y : tensor<4xf32>, tensor<4xf32>
+}
+func.func private @p(%x: tensor<4xf32>) -> tensor<4xf32> attributes {primitive} {
+  %y = fuse.relu %x : tensor<4xf32>
+  return %y, %y : tensor<4xf32>, tensor<4xf32>
+}
+func.func private @q(%x: tensor<4xf32>) -> tensor<4xf32> attributes {primitive} {
+  "fuse.add"(%x) : (tensor<4xf32>) -> ()
+}
+"""
+
+Write = Callable[[str], str]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def write_file(text: str) -> str:
+        path = tmp_path / "x.mlir"
+        path.write_text(text)
+        return str(path)
+
+    return write_file
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        status = main(arguments)
+    assert "internal error" not in err.getvalue()
+    return status, out.getvalue(), err.getvalue()
+
+
+@pytest.mark.parametrize("name", FUSE_UNIVERSE.all_passes)
+def test_functions_in_an_op_with_a_kind(name: str, write: Write):
+    status, _, err = run(write(NESTED), "--allow-unregistered-dialect", f"--{name}")
+    assert (status, err) == (0, "")
+
+
+@pytest.mark.parametrize("flags", [(), ("-t", "hardware-dot"), ("--print-op-generic",), ("--fusion-remarks",)])
+@pytest.mark.parametrize("name", FUSE_UNIVERSE.all_passes)
+def test_module_that_is_not_verified(name: str, flags: tuple[str, ...], write: Write):
+    status, out, err = run(write(INVALID), "--disable-verify", f"--{name}", *flags)
+    assert (status == 0) == (err == "")
+    assert (status == 1) == (out == "")
+
+
+def test_hint_of_an_unverified_module(write: Write):
+    _, _, err = run(write(INVALID), "--disable-verify", "--defuse-ops")
+    assert err.endswith("hint: without --disable-verify the verifier says what is wrong\n")
+    status, _, err = run(write(INVALID), "--defuse-ops")
+    assert status == 1
+    assert "x.mlir:2:8: error: 'func.call' op" in err
+
+
+@pytest.mark.parametrize("dim", [2**31, 2**63 - 1, 2**64])
+@pytest.mark.parametrize("name", FUSE_UNIVERSE.all_passes)
+def test_enormous_sizes(dim: int, name: str, write: Write):
+    text = f"""func.func @main(%x: tensor<{dim}x{dim}xf32>) -> tensor<{dim}xf32> {{
+      %y = fuse.relu %x : tensor<{dim}x{dim}xf32>
+      %z = fuse.sum %y, axes = [0] : (tensor<{dim}x{dim}xf32>) -> tensor<{dim}xf32>
+      return %z : tensor<{dim}xf32>
+    }}"""
+    status, _, err = run(write(text), f"--{name}", "--fusion-remarks")
+    assert status in (0, 1)
+    assert sys.getsizeof(err) < 10_000

@@ -1,0 +1,153 @@
+"""`convert-layout`: the same numbers from other layouts, and transposes at the borders alone."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_images import image_programs
+from recorded_graphs import recorded
+from relay_networks import Network
+from test_fold_scale_axis import fold, names, trained
+from test_fused_models import LIGHT_MODELS, main_of, ramp_for
+from unet import unet
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import CallOp
+
+from fuse_dialect.dialect.fuse import ALL_OPS
+from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.types import is_tensor
+from fuse_dialect.frontends.onnx.reader import load_onnx_module
+from fuse_dialect.interpreters.numpy import run_module
+from fuse_dialect.transforms.convert_layout import ConvertLayoutPass
+from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.transforms.layouts.rules import LAYOUT_PROPERTIES, layout_of
+from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
+
+
+def convert(module: ModuleOp, layout: Any = "NHWC") -> None:
+    module.verify()
+    ConvertLayoutPass(layout).apply(Context(), module)
+    module.verify()
+
+
+def layouts(module: ModuleOp) -> list[str]:
+    found = [layout_of(op) for op in module.walk() if isinstance(op, FuseOp)]
+    return [layout for layout in found if layout is not None]
+
+
+def images_for(module: ModuleOp) -> list[np.ndarray]:
+    """Positive numbers, because some of the arguments are variances."""
+    random = np.random.default_rng(0)
+    types = main_of(module).function_type.inputs
+    return [random.uniform(0.1, 1, type.get_shape()).astype(np.float32) for type in types if is_tensor(type)]
+
+
+@given(image_programs(), st.sampled_from(["NHWC", "NCHW"]))
+@settings(max_examples=200)
+def test_random_programs_keep_their_meaning(program: tuple[ModuleOp, list[Any]], layout: str) -> None:
+    module, inputs = program
+    before = run_module(module, inputs)
+    convert(module, layout)
+    assert all(own.endswith("C") == (layout == "NHWC") for own in layouts(module))
+    for one, other in zip(run_module(module, inputs), before, strict=True):
+        assert one.shape == other.shape
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+    text = str(module)
+    convert(module, layout)
+    assert str(module) == text
+
+
+TRANSPOSES = {
+    "light_bvlc_alexnet": 2,
+    "light_densenet121": 1,
+    "light_inception_v1": 1,
+    "light_inception_v2": 1,
+    "light_resnet50": 1,
+    "light_shufflenet": 17,
+    "light_squeezenet": 1,
+    "light_vgg19": 2,
+    "light_zfnet512": 2,
+}
+"""One at the input; one more in front of a flattened image; ShuffleNet has 16 shuffles of channels."""
+
+
+@pytest.mark.parametrize("name", TRANSPOSES)
+def test_light_models_have_transposes_at_the_borders_alone(name: str) -> None:
+    module = load_onnx_module(LIGHT_MODELS / f"{name}.onnx")
+    SimplifyInferencePass().apply(Context(), module)
+    runs = name != "light_vgg19"
+    before = run_module(module, [ramp_for(module)]) if runs else []
+    convert(module)
+    assert names(module).count("transpose") == TRANSPOSES[name]
+    after = run_module(module, [ramp_for(module)]) if runs else []
+    for one, other in zip(after, before, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+def network(name: str) -> ModuleOp:
+    """A recorded network, its weights arguments or made up."""
+    if name == "unet":
+        return unet(heights=(4, 8, 16, 32), size=32)
+    if name in ("resnet18", "resnet50", "mobilenet"):
+        return trained(name)
+    cases = (case for file in ("zoo", "handmade") for case in recorded(file))
+    (case,) = (case for case in cases if (case["name"], case["stage"]) == (name, "raw (InferType only)"))
+    return Network(case).module
+
+
+@pytest.mark.parametrize(
+    ("name", "transposes", "is_run"),
+    [
+        ("resnet18", 1, True),
+        ("resnet50", 1, False),
+        ("mobilenet", 1, True),
+        ("unet", 2, True),  # at the input and, because the result is an image as well, at the end
+        ("yolo_head", 3, True),  # two inputs, and the one that the program ends with
+        ("inception_v3", 1, False),
+        ("squeezenet_1_1", 1, False),
+        ("vgg16_bn", 2, False),
+        ("se_block", 2, True),
+        ("dcgan", 2, True),
+    ],
+)
+def test_networks_have_transposes_at_the_borders_alone(name: str, transposes: int, is_run: bool) -> None:
+    module = network(name)
+    SimplifyInferencePass().apply(Context(), module)
+    fold(module)
+    inputs = images_for(module) if is_run else []
+    before = run_module(module, inputs) if is_run else []
+    convert(module)
+    assert set(layouts(module)) == {"NHWC"}
+    assert names(module).count("transpose") == transposes
+    for one, other in zip(run_module(module, inputs) if is_run else [], before, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "kernels"), [("resnet18", 31), ("resnet50", 71), ("mobilenet", 32), ("unet", 26)])
+def test_networks_fuse_as_before(name: str, kernels: int) -> None:
+    """A transpose at the input is one kernel more, or none where it fuses into what reads the image."""
+    module = network(name)
+    SimplifyInferencePass().apply(Context(), module)
+    fold(module)
+    convert(module)
+    FuseOpsPass().apply(Context(), module)
+    assert sum(isinstance(op, CallOp) for op in module.walk()) == kernels
+
+
+def test_there_and_back_is_what_it_was() -> None:
+    """But for the layouts of constants, which nobody sees."""
+    module = unet(heights=(4, 8), size=8)
+    before = names(module)
+    convert(module, "NHWC")
+    convert(module, "NCHW")
+    assert names(module) == before
+
+
+@pytest.mark.parametrize("op_class", ALL_OPS, ids=lambda op: op.name)
+def test_an_op_with_a_layout_has_a_row(op_class: type[FuseOp]) -> None:
+    properties = op_class.get_irdl_definition().properties
+    has_layout = bool({"layout", "data_layout"} & properties.keys())
+    assert has_layout == any(cls in LAYOUT_PROPERTIES for cls in op_class.__mro__)

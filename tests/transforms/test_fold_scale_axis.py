@@ -1,0 +1,321 @@
+"""`fold-scale-axis`: fewer multiplications, the same numbers."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from random_programs import SHAPE, random_programs
+from recorded_graphs import recorded
+from relay_networks import Network
+from test_fused_models import LIGHT_MODELS, main_of, ramp_for
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Operation, SSAValue
+
+from fuse_dialect.dialect.constants import constant
+from fuse_dialect.dialect.fuse import ALL_OPS
+from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops.activation import LeakyReluOp, ReluOp
+from fuse_dialect.dialect.ops.broadcast import AddOp, BiasAddOp, DivideOp, MultiplyOp, PreluOp, SubtractOp
+from fuse_dialect.dialect.ops.convolution import Conv1dOp, Conv2dOp, Conv2dTransposeOp, Conv3dOp
+from fuse_dialect.dialect.ops.elementwise import AbsOp
+from fuse_dialect.dialect.ops.matmul import BatchMatmulOp, DenseOp, MatmulOp
+from fuse_dialect.dialect.ops.pooling import AvgPool2dOp, MaxPool2dOp
+from fuse_dialect.dialect.types import element_type_of, is_tensor, tensor
+from fuse_dialect.frontends.onnx.reader import load_onnx_module
+from fuse_dialect.interpreters.numpy import run_module
+from fuse_dialect.transforms.fold_constants import FoldConstantsPass
+from fuse_dialect.transforms.fold_scale_axis import FoldScaleAxisPass
+from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.transforms.scale_folding.rules import PASSINGS
+from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
+
+Array = npt.NDArray[Any]
+
+
+def fold(module: ModuleOp) -> None:
+    module.verify()
+    FoldScaleAxisPass().apply(Context(), module)
+    module.verify()
+    FoldConstantsPass().apply(Context(), module)
+    module.verify()
+
+
+def names(module: ModuleOp) -> list[str]:
+    return [op.name.removeprefix("fuse.") for op in module.walk() if isinstance(op, FuseOp)]
+
+
+def shape_of(value: SSAValue) -> tuple[int, ...]:
+    assert is_tensor(value.type)
+    return tuple(value.type.get_shape())
+
+
+class Chain:
+    """A program under construction, in which each op reads the one before; constants are drawn."""
+
+    def __init__(self, draw: st.DrawFn, dtype: type = np.float64):
+        self.draw = draw
+        self.dtype = np.dtype(dtype)
+        self.random = np.random.default_rng(draw(st.integers(0, 2**16)))
+        self.ops: list[Operation] = []
+
+    def start(self, shape: Sequence[int]) -> None:
+        type = tensor(shape, element_type_of(self.dtype))
+        self.function = FuncOp("main", ([type], [type]))
+        self.value: SSAValue = self.function.body.block.args[0]
+        self.input = self.random.standard_normal(shape).astype(self.dtype)
+
+    def constant(self, shape: Sequence[int], *, positive: bool = False) -> SSAValue:
+        numbers = self.random.uniform(0.5, 2, shape) if positive else self.random.uniform(-2, 2, shape)
+        return self.add(constant(np.asarray(numbers, self.dtype)))
+
+    def add(self, op: Operation) -> SSAValue:
+        self.ops.append(op)
+        return op.results[0]
+
+    def then(self, op: Operation) -> None:
+        self.value = self.add(op)
+
+    def module(self) -> ModuleOp:
+        self.function.body.block.add_ops([*self.ops, ReturnOp(self.value)])
+        self.function.update_function_type()
+        return ModuleOp([self.function])
+
+    def per_channel(self, axis: int, *, positive: bool) -> SSAValue:
+        """One number a channel, or one for all, or a tensor that runs along other axes, too."""
+        shape = shape_of(self.value)
+        rank = len(shape)
+        form = self.draw(st.sampled_from(["channel", "channel", "channel", "scalar", "full", "last"]))
+        if form == "full":
+            return self.constant(shape, positive=positive)
+        if form == "last":
+            return self.constant(shape[-1:], positive=positive)
+        wide = shape[axis] if form == "channel" else 1
+        return self.constant((wide, *(1,) * (rank - 1 - axis)), positive=positive)
+
+    def step(self, axis: int) -> None:
+        """One op that scales, shifts, lets scales pass, or stops them."""
+        rank = len(shape_of(self.value))
+        kinds: list[Any] = [MultiplyOp, MultiplyOp, MultiplyOp, DivideOp, AddOp, SubtractOp, BiasAddOp]
+        kinds += [ReluOp, LeakyReluOp, PreluOp, AbsOp]
+        kinds += [MaxPool2dOp, AvgPool2dOp] if rank == 4 and axis in (1, 3) else []
+        kind = self.draw(st.sampled_from(kinds))
+        if kind in (MultiplyOp, DivideOp, AddOp, SubtractOp):
+            positive = kind is DivideOp or (kind is MultiplyOp and self.draw(st.booleans()))
+            operands = (self.value, self.per_channel(axis, positive=positive))
+            swapped = kind is not DivideOp and self.draw(st.booleans())
+            self.then(kind(*(reversed(operands) if swapped else operands)))
+        elif kind in (BiasAddOp, PreluOp):
+            self.then(kind(self.value, self.constant([shape_of(self.value)[axis]]), axis=axis))
+        elif kind in (MaxPool2dOp, AvgPool2dOp):
+            layout = "NCHW" if axis == 1 else "NHWC"
+            properties: dict[str, Any] = {"pool_size": [2, 2], "padding": [0, 1, 1, 0], "layout": layout}
+            self.then(kind(self.value, **properties))
+        else:
+            self.then(kind(self.value))
+
+
+CONVOLUTIONS = {1: Conv1dOp, 2: Conv2dOp, 3: Conv3dOp}
+
+
+def convolution(chain: Chain, before: int, after: int) -> None:
+    """Steps, a convolution of any kind, and steps."""
+    draw = chain.draw
+    spatial = draw(st.sampled_from([1, 2, 2, 2, 3]))
+    transposed = spatial == 2 and draw(st.booleans())
+    kind = Conv2dTransposeOp if transposed else CONVOLUTIONS[spatial]
+    groups, inputs, outputs = (draw(st.integers(1, 3)) for _ in range(3))
+    data, kernel = draw(st.sampled_from(kind.DATA_LAYOUTS)), draw(st.sampled_from(kind.KERNEL_LAYOUTS))
+    axis = data.index("C")
+    sizes = {"N": 2, "C": groups * inputs, **dict.fromkeys("DHW", 3)}
+    chain.start([sizes[letter] for letter in data])
+    for _ in range(before):
+        chain.step(axis)
+    whole = {"O": outputs, "I": groups * inputs} if transposed else {"O": groups * outputs, "I": inputs}
+    weight = chain.constant([{**dict.fromkeys("DHW", 2), **whole}[letter] for letter in kernel])
+    layouts: dict[str, Any] = {"data_layout": data, "kernel_layout": kernel, "groups": groups}
+    chain.then(kind(chain.value, weight, padding=[1] * (2 * spatial), **layouts))
+    for _ in range(after):
+        chain.step(axis)
+
+
+def product(chain: Chain, before: int, after: int) -> None:
+    """Steps, a matrix product whose weight is on either side, and steps."""
+    draw = chain.draw
+    kind = draw(st.sampled_from([DenseOp, MatmulOp, BatchMatmulOp]))
+    rank = 2 if kind is MatmulOp else draw(st.integers(3, 4))
+    chain.start([2, 3, 4, 5][-rank:])
+    axis = draw(st.sampled_from([rank - 1, rank - 2]))
+    for _ in range(before):
+        chain.step(axis)
+    rows, inner = shape_of(chain.value)[-2:]
+    if kind is DenseOp:
+        chain.then(DenseOp(chain.value, chain.constant([3, inner])))
+    else:
+        flags = {name: draw(st.booleans()) for name in ("transpose_a", "transpose_b")}
+        data_is_left = draw(st.booleans())
+        own = flags["transpose_a" if data_is_left else "transpose_b"]
+        met = (rows if own else inner) if data_is_left else (inner if own else rows)
+        turned = flags["transpose_b" if data_is_left else "transpose_a"]
+        shape = [met, 3] if data_is_left != turned else [3, met]
+        weight = chain.constant([2, *shape][-draw(st.integers(2, 3)) if rank == 3 else -2 :])
+        if rank == 3 and len(shape_of(weight)) == 3 and shape_of(chain.value)[0] not in (1, 2):
+            weight = chain.constant(shape)
+        operands = (chain.value, weight) if data_is_left else (weight, chain.value)
+        chain.then(kind(*operands, **flags))
+    for _ in range(after):
+        chain.step(draw(st.sampled_from([rank - 1, rank - 2])))
+
+
+@given(st.data(), st.integers(0, 4), st.integers(0, 4), st.booleans())
+def test_random_chains_keep_their_meaning(data: st.DataObject, before: int, after: int, convolves: bool) -> None:
+    chain = Chain(data.draw)
+    (convolution if convolves else product)(chain, before, after)
+    module = chain.module()
+    (expected,) = run_module(module, [chain.input])
+    count = names(module).count("multiply") + names(module).count("divide")
+    fold(module)
+    assert names(module).count("multiply") + names(module).count("divide") <= count
+    (actual,) = run_module(module, [chain.input])
+    np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-9 * max(1.0, float(np.abs(expected).max())))
+
+
+@given(random_programs(), st.integers(0, 2**16))
+def test_random_programs_keep_their_meaning(module: ModuleOp, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    inputs = [generator.uniform(-1, 1, SHAPE).astype(np.float32) for _ in range(2)]
+    before = run_module(module, inputs)
+    fold(module)
+    for one, other in zip(run_module(module, inputs), before, strict=True):
+        scale = float(np.nan_to_num(np.abs(other), posinf=1).max(initial=1))
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5 * scale)
+
+
+@given(st.data(), st.booleans(), st.integers(0, 2))
+def test_a_scale_behind_any_product_vanishes(data: st.DataObject, convolves: bool, activations: int) -> None:
+    chain = Chain(data.draw)
+    (convolution if convolves else product)(chain, 0, 0)
+    (op,) = (op for op in chain.ops if isinstance(op, FuseOp))
+    shape = shape_of(chain.value)
+    axis = (
+        op.data_layout.data.index("C") if isinstance(op, Conv2dOp | Conv1dOp | Conv3dOp | Conv2dTransposeOp) else None
+    )
+    for _ in range(activations):
+        chain.then(ReluOp(chain.value))
+    factors = (1,) if axis is None else (shape[axis], *(1,) * (len(shape) - 1 - axis))
+    chain.then(MultiplyOp(chain.value, chain.constant(factors, positive=True)))
+    module = chain.module()
+    (expected,) = run_module(module, [chain.input])
+    fold(module)
+    assert "multiply" not in names(module)
+    np.testing.assert_allclose(run_module(module, [chain.input])[0], expected, rtol=1e-9, atol=1e-9)
+
+
+def test_a_long_chain_is_folded_in_one_pass() -> None:
+    chain = Chain(lambda strategy: 0)  # pyright: ignore[reportArgumentType]
+    chain.start([2, 3])
+    chain.then(DenseOp(chain.value, chain.constant([3, 3])))
+    for _ in range(1000):
+        chain.then(MultiplyOp(chain.value, chain.add(constant(np.full(3, 1.01)))))
+        chain.then(AddOp(chain.value, chain.constant([3])))
+        chain.then(ReluOp(chain.value))
+    module = chain.module()
+    (expected,) = run_module(module, [chain.input])
+    fold(module)
+    assert names(module).count("multiply") == 0
+    np.testing.assert_allclose(run_module(module, [chain.input])[0], expected, rtol=1e-9)
+
+
+def test_scales_that_would_overflow_on_the_way_stay() -> None:
+    chain = Chain(lambda strategy: 0, np.float32)  # pyright: ignore[reportArgumentType]
+    chain.start([2, 3])
+    chain.then(DenseOp(chain.value, chain.constant([3, 3])))
+    for factor in (1e15, 1e-15, 1e15, 1e-15):
+        chain.then(MultiplyOp(chain.value, chain.add(constant(np.full(3, factor, np.float32)))))
+    module = chain.module()
+    (expected,) = run_module(module, [chain.input])
+    fold(module)
+    # Two powers of two of 50 are beyond 64, so that one is folded, and no other.
+    assert names(module).count("multiply") == 3
+    np.testing.assert_allclose(run_module(module, [chain.input])[0], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("op_class", [op for op in ALL_OPS if op in PASSINGS], ids=lambda op: op.name)
+def test_rows_say_which_scales_pass(op_class: type[FuseOp]) -> None:
+    """The property that the table claims, on random numbers; and that the op needs what the row asks for."""
+    random = np.random.default_rng(0)
+    x = random.standard_normal((2, 3, 4, 4))
+    windows: dict[str, Any] = {"pool_size": [2, 2], "padding": [1, 0, 0, 1]}
+    properties = windows if op_class in (MaxPool2dOp, AvgPool2dOp) else {}
+    if "output_size" in op_class.get_irdl_definition().properties:
+        properties = {"output_size": [2, 3]}
+    parameters = [random.standard_normal(3)] if op_class is PreluOp else []
+    types = [tensor(array.shape, element_type_of(array.dtype)) for array in (x, *parameters)]
+    op = op_class(*FuncOp("f", (types, [])).body.block.args, **properties)
+
+    def passes(scale: Array) -> bool:
+        before, after = op.evaluate(x * scale, *parameters), op.evaluate(x, *parameters)
+        return np.allclose(before[0], after[0] * scale)
+
+    channels = random.uniform(0.5, 2, (3, 1, 1))
+    assert passes(channels)
+    assert passes(-channels) != PASSINGS[op_class].only_positive
+
+
+def cases() -> dict[tuple[str, str], dict[str, Any]]:
+    return {(case["name"], case["stage"]): case for name in ("zoo", "handmade") for case in recorded(name)}
+
+
+def trained(name: str) -> ModuleOp:
+    """A recorded network whose weights are made-up constants, all values of ordinary size."""
+    module = Network(cases()[name, "raw (InferType only)"], constant_parameters=True).module
+    function = module.body.block.first_op
+    assert isinstance(function, FuncOp)
+    block = function.body.block
+    first = block.first_op
+    assert first is not None
+    random = np.random.default_rng(0)
+    for argument in list(block.args)[1:]:
+        shape = shape_of(argument)
+        weight = constant((random.standard_normal(shape) / np.sqrt(np.prod(shape[1:]))).astype(np.float32))
+        block.insert_op_before(weight, first)
+        argument.replace_all_uses_with(weight.result)
+        block.erase_arg(argument)
+    function.update_function_type()
+    return module
+
+
+@pytest.mark.parametrize(("name", "scales", "left", "kernels"), [("resnet18", 19, 1, 31), ("mobilenet", 27, 0, 31)])
+def test_batch_norms_of_recorded_networks_vanish(name: str, scales: int, left: int, kernels: int) -> None:
+    """All but those of the pre-activation ResNet that two convolutions read; no kernel more than before."""
+    module = trained(name)
+    (type,) = main_of(module).function_type.inputs
+    assert is_tensor(type)
+    image = np.random.default_rng(1).standard_normal(type.get_shape()).astype(np.float32)
+    SimplifyInferencePass().apply(Context(), module)
+    assert names(module).count("multiply") == scales
+    (expected,) = run_module(module, [image])
+    fold(module)
+    assert names(module).count("multiply") == left
+    (actual,) = run_module(module, [image])
+    np.testing.assert_allclose(actual, expected, rtol=1e-3, atol=1e-6)
+    FuseOpsPass().apply(Context(), module)
+    assert sum(isinstance(op, CallOp) for op in module.walk()) == kernels
+
+
+@pytest.mark.parametrize(("name", "scales"), [("light_resnet50", 53), ("light_densenet121", 242)])
+def test_batch_norms_of_light_models_vanish(name: str, scales: int) -> None:
+    """ResNet folds them backward, DenseNet most of them forward, through its activations."""
+    module = load_onnx_module(LIGHT_MODELS / f"{name}.onnx")
+    SimplifyInferencePass().apply(Context(), module)
+    assert names(module).count("multiply") == scales
+    (expected,) = run_module(module, [ramp_for(module)])
+    fold(module)
+    assert "multiply" not in names(module)
+    (actual,) = run_module(module, [ramp_for(module)])
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-6)

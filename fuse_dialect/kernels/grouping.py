@@ -96,7 +96,7 @@ def _is_in_step(writer: Stage, read: Read) -> bool:
 
 def is_whole(stage: Stage) -> bool:
     """Whether the stage writes all of its buffer, each element once: its store has each axis by itself, in order."""
-    axes = [index.terms[0][0].axis for index in stage.store if _is_loop(index)]
+    axes = [atom.axis for index in stage.store for atom, _ in index.terms if isinstance(atom, Loop)]
     plain = all(_is_loop(index) or index == Index() for index in stage.store)
     return plain and axes == list(range(len(parallel_sizes(stage))))
 

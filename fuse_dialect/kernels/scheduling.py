@@ -168,28 +168,32 @@ def _nest(stages: list[Stage], rows: int, buffers: dict[str, Buffer], vector_byt
         spaces, reduced = (), _merged(range(rows, len(first.axes)), stages, buffers)
     loops = (*spaces, *reduced)
     if spaces and _is_along(first, spaces[-1].axes[-1], buffers, vector_bytes) and lanes > 1:
-        unroll = _unroll(stages, spaces[-1], lanes)
+        unroll = _unroll(stages, spaces[-1], lanes, Direction.ALONG)
         return Nest(tuple(stages), loops, len(spaces) - 1, len(spaces), Direction.ALONG, lanes, unroll)
     if not reduced or lanes <= 1:
         return Nest(tuple(stages), loops, None, len(spaces), Direction.ACROSS, lanes, 1)
-    return Nest(
-        tuple(stages), loops, len(loops) - 1, len(spaces), Direction.ACROSS, lanes, _unroll(stages, reduced[-1], lanes)
-    )
+    unroll = _unroll(stages, reduced[-1], lanes, Direction.ACROSS)
+    return Nest(tuple(stages), loops, len(loops) - 1, len(spaces), Direction.ACROSS, lanes, unroll)
 
 
-def _unroll(stages: list[Stage], loop: LoopAxis, lanes: int) -> int:
-    """Vectors at once: enough to hide the latency of a combination, and no more than there are."""
-    functions = [inner.function for stage in stages for inner in stage.body if isinstance(inner, Apply)]
-    wanted = 2 if _HEAVY & set(functions) else 4
+def _unroll(stages: Sequence[Stage], loop: LoopAxis, lanes: int, direction: Direction) -> int:
+    """Vectors at once: enough to hide the latency of a combination, and no more than there are.
+
+    Along, each vector is a piece of a line that is left for the next one far away: short bodies take more of them.
+    """
+    body = [inner for stage in stages for inner in stage.body]
+    functions = {inner.function for inner in body if isinstance(inner, Apply)}
+    wanted = 2 if _HEAVY & functions else 4
+    if direction is Direction.ALONG and len(body) <= SHORT:
+        wanted = 16
     size = loop.size.number
     return wanted if size is None else max(1, min(wanted, size // lanes))
 
 
 def _lanes(stages: Sequence[Stage], vector_bytes: int) -> int:
     """Elements of the widest type that a vector holds."""
-    elements = [
-        inner.element for stage in stages for inner in (*stage.body, *stage.finish) if hasattr(inner, "element")
-    ]
+    body = [inner for stage in stages for inner in (*stage.body, *stage.finish)]
+    elements = [inner.element for inner in body if not isinstance(inner, Inside)]
     widest = max((_BYTES.get(element, 1) for element in elements), default=4)
     return vector_bytes // widest
 

@@ -12,7 +12,7 @@ from fuse_dialect.backends.llvm.generic import write_generic
 from fuse_dialect.backends.llvm.host import Host
 from fuse_dialect.backends.llvm.maps import write_map
 from fuse_dialect.backends.llvm.rows import write_rows
-from fuse_dialect.backends.llvm.scalars import NoNativeForm
+from fuse_dialect.backends.llvm.scalars import NoNativeFormError
 from fuse_dialect.backends.llvm.values import I64, PTR
 from fuse_dialect.kernels.program import Refusal
 
@@ -103,7 +103,7 @@ class LLVMBackend:
             wanted = Request(request.program, self.target, target, entry, request.constants, self.fast_math)
             try:
                 written = write(wanted)
-            except NoNativeForm as error:
+            except NoNativeFormError as error:
                 target.forget(before)
                 return Refusal(str(error))
             if written is not None:

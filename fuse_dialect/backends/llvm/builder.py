@@ -133,6 +133,8 @@ class Function:
         self.module = module
         self.name = name
         self.flags = CONTRACT
+        self.streams = False
+        """Whether there are stores past the caches, which need a fence."""
         self.parameters = tuple(Value(f"%{parameter.name}", parameter.type) for parameter in parameters)
         declared = ", ".join(f"{p.type} {p.attributes} %{p.name}".replace("  ", " ") for p in parameters)
         head = " ".join(word for word in ("define", linkage, str(result)) if word)
@@ -300,6 +302,7 @@ class Function:
 
     def stream(self, value: Value, pointer: Value, align: int) -> None:
         """Write past the caches; `align` must be that of the whole vector."""
+        self.streams = True
         hint = self.module.metadata("!{i32 1}")
         self.store(value, pointer, align, f"!nontemporal {hint}")
 

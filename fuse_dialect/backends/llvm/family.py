@@ -40,5 +40,5 @@ class Written:
 Family: TypeAlias = Callable[[Request], Written | None]
 """Writes a kernel; `None`, with nothing written, if the program is not of the family's shape.
 
-Raises `NoNativeForm` if nobody could write it.
+Raises `NoNativeFormError` if nobody could write it.
 """

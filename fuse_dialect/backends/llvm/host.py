@@ -50,6 +50,11 @@ class Host:
         return "+avx512f" in self._set
 
     @property
+    def has_streams(self) -> bool:
+        """Whether stores past the caches exist, and `sfence`, which orders them."""
+        return "+sse2" in self._set or "+avx" in self._set
+
+    @property
     def _set(self) -> frozenset[str]:
         return frozenset(self.features.split(","))
 

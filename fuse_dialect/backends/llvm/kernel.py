@@ -13,7 +13,7 @@ from fuse_dialect.backends.llvm.builder import FAST, Function, Parameter
 from fuse_dialect.backends.llvm.elements import ELEMENTS, element_bytes
 from fuse_dialect.backends.llvm.family import Request, Written
 from fuse_dialect.backends.llvm.host import Host
-from fuse_dialect.backends.llvm.scalars import NoNativeForm
+from fuse_dialect.backends.llvm.scalars import NoNativeFormError
 from fuse_dialect.backends.llvm.values import I8, I64, PTR, VOID, Value
 from fuse_dialect.kernels.counts import Count
 from fuse_dialect.kernels.program import Buffer, LoopProgram, Role
@@ -74,7 +74,7 @@ def write_kernel(request: Request, local_sizes: Mapping[str, int], write: Write)
         write: Writes the body.
 
     Raises:
-        NoNativeForm: An element type, or something in the program, has no native code.
+        NoNativeFormError: An element type, or something in the program, has no native code.
     """
     program, entry = request.program, request.entry
     _check_elements(program, request.host)
@@ -103,6 +103,8 @@ def write_kernel(request: Request, local_sizes: Mapping[str, int], write: Write)
     buffers = {buffer.name: buffer for buffer in program.buffers}
     frame = Frame(body, request.host, buffers, pointers, known, values[-2], values[-1], request.fast_math)
     parallel = write(frame)
+    if body.streams:
+        body.call("llvm.x86.sse.sfence", VOID, [])  # else another thread might not see what this one has written
     body.ret()
     return Written(workspace, parallel)
 
@@ -118,9 +120,9 @@ def _shaped(buffer: Buffer) -> str:
 def _check_elements(program: LoopProgram, host: Host) -> None:
     for buffer in program.buffers:
         if buffer.element not in ELEMENTS:
-            raise NoNativeForm(f"no native code for elements of type {buffer.element}")
+            raise NoNativeFormError(f"no native code for elements of type {buffer.element}")
         if buffer.element == "f16" and not host.has_half:
-            raise NoNativeForm("no native code for elements of type f16 on this processor")
+            raise NoNativeFormError("no native code for elements of type f16 on this processor")
 
 
 def _address(f: Function, slots: Value, slot: int) -> Value:

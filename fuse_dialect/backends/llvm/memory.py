@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from fuse_dialect.backends.llvm.addresses import Addresses
 from fuse_dialect.backends.llvm.elements import from_memory, memory_type, register_type, to_memory
-from fuse_dialect.backends.llvm.scalars import NoNativeForm
+from fuse_dialect.backends.llvm.scalars import NoNativeFormError
 from fuse_dialect.backends.llvm.values import I64, Type, Value, constant
 from fuse_dialect.kernels.places import Place
 from fuse_dialect.kernels.program import Literal, Read
@@ -46,20 +46,28 @@ class Memory:
         value = from_memory(f, loaded, read.element)
         return value if guard is None else self._guarded(read, guard, value)
 
-    def store(self, value: Value, buffer: str, place: Place) -> None:
-        """Write a result."""
+    def address(self, buffer: str, place: Place) -> Value:
+        """Where the first lane's element is."""
+        at = self.addresses
+        base, _ = at.position(place, _nothing_computed)
+        return at.f.offset(at.frame.pointers[buffer], base, memory_type(at.frame.buffers[buffer].element))
+
+    def store(self, value: Value, buffer: str, place: Place, *, streams: bool = False) -> None:
+        """Write a result; past the caches if it `streams`, then vectors are aligned."""
         at = self.addresses
         f = at.f
         stored = to_memory(f, value)
         element = at.frame.buffers[buffer].element
         if stored.type.scalar != memory_type(element):
-            raise NoNativeForm(f"elements of type {value.type.element} do not go into an array of {element}")
+            raise NoNativeFormError(f"elements of type {value.type.element} do not go into an array of {element}")
         base, offsets = at.position(place, _nothing_computed)
         pointer = f.offset(at.frame.pointers[buffer], base, stored.type.scalar)
         if not at.lanes:
             f.store(stored, pointer)
         elif self._is_side_by_side(place):
-            if self.mask is None:
+            if self.mask is None and streams:
+                f.stream(stored, pointer, stored.type.lanes * stored.type.bits // 8)
+            elif self.mask is None:
                 f.store(stored, pointer)
             else:
                 f.masked_store(stored, pointer, self.mask)

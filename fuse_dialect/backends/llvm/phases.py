@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from fuse_dialect.backends.llvm.builder import Function
 from fuse_dialect.backends.llvm.family import Request, Written
 from fuse_dialect.backends.llvm.kernel import Frame, write_kernel
-from fuse_dialect.backends.llvm.nests import Row, write_nest
-from fuse_dialect.backends.llvm.scalars import NoNativeForm
+from fuse_dialect.backends.llvm.nest_code import Row
+from fuse_dialect.backends.llvm.nests import write_nest
+from fuse_dialect.backends.llvm.scalars import NoNativeFormError
 from fuse_dialect.backends.llvm.values import Value
 from fuse_dialect.kernels.counts import product
 from fuse_dialect.kernels.grouping import is_whole, parallel_sizes, reads_of
@@ -36,7 +37,7 @@ def write_schedule(request: Request, plan: Schedule) -> Written:
     """Write a kernel that runs as scheduled.
 
     Raises:
-        NoNativeForm: Something in the program has no native code.
+        NoNativeFormError: Something in the program has no native code.
     """
     places = _place_locals(plan)
 
@@ -147,7 +148,9 @@ def _place_locals(plan: Schedule) -> _Locals:
                     shape = tuple(size for axis, size in enumerate(parallel_sizes(stage)) if axis not in rows)
                 elements = product(shape).number
                 if elements is None:
-                    raise NoNativeForm(f"the size of an array between the loops of '{plan.program.name}' is not known")
+                    raise NoNativeFormError(
+                        f"the size of an array between the loops of '{plan.program.name}' is not known"
+                    )
                 sizes[stage.buffer] = elements
     return _Locals(sizes, frozenset(of_a_row))
 

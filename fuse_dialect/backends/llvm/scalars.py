@@ -22,7 +22,7 @@ from fuse_dialect.backends.llvm.values import Type, Value, constant
 from fuse_dialect.kernels.program import Apply, Body, Extent, Guard, Index, Inside, Instruction, Literal, Position, Read
 
 
-class NoNativeForm(Exception):
+class NoNativeFormError(Exception):
     """A program holds something that has no native code; it runs by its NumPy meaning instead."""
 
 
@@ -79,7 +79,7 @@ def emit_body(scalars: Scalars, around: Surroundings, body: Body, first: Sequenc
         A value for each place; the last one counts.
 
     Raises:
-        NoNativeForm: There is no native code for a function or an element type.
+        NoNativeFormError: There is no native code for a function or an element type.
     """
     values = dict(enumerate(first))
     items: list[Instruction | None] = [None] * len(values)
@@ -140,7 +140,7 @@ def apply(
         literals: Which operands are constants.
 
     Raises:
-        NoNativeForm: The function is not known.
+        NoNativeFormError: The function is not known.
     """
     name, _, predicate = function.partition(" ")
     f = scalars.f
@@ -157,7 +157,7 @@ def apply(
     if name in ("arith.maximumf", "arith.minimumf"):
         return narrowed(f, extreme(scalars, name == "arith.maximumf", wide[0], wide[1], literals), result)
     if name not in _FLOAT_FUNCTIONS:
-        raise NoNativeForm(f"'{function}' has no native code")
+        raise NoNativeFormError(f"'{function}' has no native code")
     if name == "math.powf" and len(literals) == 2 and literals[1] is not None:
         simple = _SIMPLE_POWERS.get(float(literals[1].value))
         if simple is not None:
@@ -189,7 +189,7 @@ def _type(element: str, lanes: int) -> Type:
     try:
         return register_type(element, lanes)
     except KeyError:
-        raise NoNativeForm(f"no native code for elements of type {element}") from None
+        raise NoNativeFormError(f"no native code for elements of type {element}") from None
 
 
 def _resized(f: Function, value: Value, element: str) -> Value:
@@ -276,11 +276,21 @@ _CONVERSIONS: dict[str, _Conversion] = {
 
 
 def _float_binary(operation: str) -> Callable[..., Value]:
-    return lambda m, lhs, rhs: m.f.float_binary(operation, lhs, rhs)
+    def write(m: Floats, lhs: Value, rhs: Value) -> Value:
+        return m.f.float_binary(operation, lhs, rhs)
+
+    return write
 
 
 def _float_intrinsic(name: str) -> Callable[..., Value]:
-    return lambda m, *operands: m.f.intrinsic(name, m.type, operands)
+    def write(m: Floats, *operands: Value) -> Value:
+        return m.f.intrinsic(name, m.type, operands)
+
+    return write
+
+
+def _remainder(m: Floats, lhs: Value, rhs: Value) -> Value:
+    return m.each("fmod", lhs, rhs)
 
 
 _SIMPLE_POWERS: dict[float, Callable[[Floats, Value], Value]] = {
@@ -296,9 +306,9 @@ _FLOAT_FUNCTIONS: dict[str, Callable[..., Value]] = {
     "arith.subf": _float_binary("fsub"),
     "arith.mulf": _float_binary("fmul"),
     "arith.divf": _float_binary("fdiv"),
-    "arith.remf": lambda m, x, y: m.each("fmod", x, y),
-    "arith.negf": lambda m, x: m.neg(x),
-    "math.absf": lambda m, x: m.abs(x),
+    "arith.remf": _remainder,
+    "arith.negf": Floats.neg,
+    "math.absf": Floats.abs,
     "math.ceil": _float_intrinsic("ceil"),
     "math.floor": _float_intrinsic("floor"),
     "math.trunc": _float_intrinsic("trunc"),

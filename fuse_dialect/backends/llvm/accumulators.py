@@ -1,0 +1,94 @@
+"""Accumulators of the reductions of a nest: what loops carry, and what becomes of it.
+
+They begin neutral; the start of the reduction is combined once, at the end. A reduction has one for each vector of the
+vector loop, and one scalar more if the rest of a loop whose lanes are one result goes element by element.
+"""
+
+from fuse_dialect.backends.llvm.combining import accumulator_type, across, combine, neutral
+from fuse_dialect.backends.llvm.nest_code import NestCode, around, result_of
+from fuse_dialect.backends.llvm.scalars import Scalars, emit_body
+from fuse_dialect.backends.llvm.values import Value, constant
+from fuse_dialect.kernels.program import Stage
+from fuse_dialect.kernels.schedule import Direction
+
+
+def accumulators(code: NestCode) -> int:
+    """How many a reduction has: one for each vector, and a scalar if the rest of the loop goes element by element."""
+    nest = code.nest
+    if nest.vector is None:
+        return 1
+    if nest.direction is Direction.ALONG:
+        return code.segment.unroll
+    return nest.unroll + (not code.row.frame.host.has_masks)
+
+
+def neutral_accumulators(code: NestCode) -> tuple[Value, ...]:
+    nest = code.nest
+    values: list[Value] = []
+    for stage in nest.stages:
+        if stage.reduction is None:
+            continue
+        if nest.vector is None:
+            values.append(neutral(stage.reduction, 0))
+        elif nest.direction is Direction.ALONG:
+            values += [neutral(stage.reduction, code.segment.lanes)] * code.segment.unroll
+        else:
+            values += [neutral(stage.reduction, nest.lanes)] * nest.unroll
+            if not code.row.frame.host.has_masks:
+                values.append(neutral(stage.reduction, 0))
+    return tuple(values)
+
+
+def accumulate(code: NestCode, number: int, stage: Stage, own: list[Value]) -> list[Value]:
+    assert stage.reduction is not None
+    frame, segment = code.row.frame, code.segment
+    scalars = Scalars(frame.f, frame.host, segment.lanes, frame.fast_math)
+    is_rest = code.nest.direction is Direction.ACROSS and code.nest.vector is not None and not segment.lanes
+    places = [len(own) - 1] if is_rest else list(range(segment.unroll))
+    following = list(own)
+    for copy, place in enumerate(places):
+        value = scalars.wide(result_of(code, number, copy))
+        combined = combine(scalars, stage.reduction, own[place], value)
+        if segment.mask is not None and code.nest.direction is Direction.ACROSS:
+            combined = frame.f.select(segment.mask, combined, own[place])
+        following[place] = combined
+    return following
+
+
+def finish(code: NestCode, carried: tuple[Value, ...]) -> None:
+    """Combine the accumulators of each reduction, run its `finish` and store the results."""
+    left = iter(carried)
+    for stage in code.nest.stages:
+        if stage.reduction is None:
+            continue
+        own = [next(left) for _ in range(accumulators(code))]
+        for copy, value in enumerate(_totals(code, stage, own)):
+            _store_total(code, stage, copy, value)
+
+
+def _totals(code: NestCode, stage: Stage, own: list[Value]) -> list[Value]:
+    """The combined values: one, or one for each vector of results."""
+    assert stage.reduction is not None
+    nest, frame = code.nest, code.row.frame
+    if nest.direction is Direction.ACROSS and nest.vector is not None:
+        wide = Scalars(frame.f, frame.host, nest.lanes, frame.fast_math)
+        while nest.unroll > 1 and len(own) > 1 and own[1].type.lanes:
+            own[:2] = [combine(wide, stage.reduction, own[0], own[1])]
+        total = across(wide, stage.reduction, own[0])
+        single = Scalars(frame.f, frame.host, 0, frame.fast_math)
+        for rest in own[1:]:
+            total = combine(single, stage.reduction, total, rest)
+        own = [total]
+    lanes = own[0].type.lanes
+    scalars = Scalars(frame.f, frame.host, lanes, frame.fast_math)
+    start = constant(accumulator_type(stage.reduction, lanes), stage.reduction.start.value)
+    return [combine(scalars, stage.reduction, start, value) for value in own]
+
+
+def _store_total(code: NestCode, stage: Stage, copy: int, value: Value) -> None:
+    near = around(code, stage, copy, value.type.lanes)
+    result = emit_body(near.scalars, near, stage.finish, [value])[-1]
+    if not value.type.lanes and not code.nest.loops[: code.nest.reduced]:
+        code.row.values[stage.buffer] = result
+    if stage.buffer in code.row.frame.pointers:
+        near.memory.store(result, stage.buffer, near.place(stage.buffer, stage.store))

@@ -7,6 +7,7 @@ called.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from fuse_dialect.kernels.counts import Count
 from fuse_dialect.kernels.indices import Index, Loop, Size, number
@@ -48,6 +49,11 @@ def linear_factors(index: Index, rank: int) -> tuple[int, ...] | None:
 
 def flat_place(indices: Sequence[Index | Value], shape: Sequence[Size], rank: int) -> FlatPlace | None:
     """The place of an element of an array, by the stage's `rank` axes; `None` if it is not flat."""
+    return _flat_place(tuple(indices), tuple(shape), rank)
+
+
+@lru_cache(maxsize=4096)  # code for a tile asks for the same few places again and again
+def _flat_place(indices: tuple[Index | Value, ...], shape: tuple[Size, ...], rank: int) -> FlatPlace | None:
     positions: dict[tuple[str, ...], Index] = {}
     for index, stride in zip(indices, array_strides(shape), strict=True):
         if isinstance(index, Value):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from fuse_dialect.backends.backend import KernelRequest, Packing
 from fuse_dialect.backends.llvm.builder import Module, Parameter
+from fuse_dialect.backends.llvm.contractions.dispatch import write_contraction
 from fuse_dialect.backends.llvm.engine import Code, compile_object, host, load
 from fuse_dialect.backends.llvm.family import Family, Request
 from fuse_dialect.backends.llvm.generic import write_generic
@@ -17,6 +18,7 @@ from fuse_dialect.backends.llvm.values import I64, PTR
 from fuse_dialect.kernels.program import Refusal
 
 FAMILIES: Mapping[str, Family] = {
+    "contraction": write_contraction,
     "map": write_map,
     "rows": write_rows,
     "generic": write_generic,

@@ -74,6 +74,10 @@ class Module:
         self._functions.append(function)
         return function
 
+    def defines(self, name: str) -> bool:
+        """Whether a function of this name is written, or being written."""
+        return any(function.name == name for function in self._functions)
+
     def mark(self) -> int:
         """How many functions there are; for `forget`."""
         return len(self._functions)

@@ -1,0 +1,1 @@
+"""Kernels for sums of products, and for windows: matrix products, convolutions, pools."""

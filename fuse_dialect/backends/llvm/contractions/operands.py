@@ -1,0 +1,269 @@
+"""Factors of a contraction in the order in which micro-kernels read them, written to the workspace.
+
+1. Rows are copied as they lie, with another distance between them, so that they do not drive each other out of the
+   cache; padding, casts and scales around the read are done on the way.
+2. Columns are packed into panels: for each point of the reduced axes, in order, one element of each column.
+3. Vectors run along the axis whose neighbours lie side by side in memory. If that is the last reduced axis, panels
+   are made of squares that are transposed in registers.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fuse_dialect.backends.llvm.builder import Function, Module, Parameter
+from fuse_dialect.backends.llvm.contractions.frame import Frame, Point
+from fuse_dialect.backends.llvm.contractions.reads import Reader
+from fuse_dialect.backends.llvm.elements import register_type
+from fuse_dialect.backends.llvm.host import Host
+from fuse_dialect.backends.llvm.values import I64, PTR, VOID, Type, Value, poison
+from fuse_dialect.kernels.access import flat_place
+from fuse_dialect.kernels.contraction import Contraction, Factor, shapes_of
+from fuse_dialect.kernels.program import Body, LoopProgram, Read
+
+
+def unit_axis(program: LoopProgram, body: Body, rank: int) -> int | None:
+    """The axis, of `rank` axes, along which the largest read of a body is contiguous."""
+    shapes = shapes_of(program)
+    best: tuple[int, int | None] = (-1, None)
+    for instruction in body:
+        if isinstance(instruction, Read):
+            place = flat_place(instruction.indices, shapes[instruction.buffer], rank)
+            if place is not None:
+                used = sum(bool(stride.terms) for stride in place.strides)
+                unit = [axis for axis, stride in enumerate(place.strides) if stride.number == 1]
+                best = max(best, (used, unit[0] if len(unit) == 1 else None), key=lambda each: each[0])
+    return best[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """Writes the functions that lay out factors, each once."""
+
+    module: Module
+    program: LoopProgram
+    contraction: Contraction
+    host: Host
+    prefix: str
+    lanes: int
+
+    @property
+    def outer(self) -> tuple[int, ...]:
+        """The axes whose values a call gives."""
+        return self.contraction.outer
+
+    @property
+    def element(self) -> Type:
+        """Register type of what is written."""
+        return register_type(self.contraction.element)
+
+    def rows(
+        self, f: Function, slots: Value, to: Value, point: Point, block: tuple[Value, Value, Value, Value], pitch: int
+    ) -> None:
+        """Copy a block of rows.
+
+        Args:
+            f: The function that needs it.
+            slots: Of the kernel.
+            to: Where to.
+            point: Values of the outer axes.
+            block: The first row and the number of rows, the first point of the last reduced axis and the number.
+            pitch: Distance of rows in elements.
+        """
+        name = f"{self.prefix}_rows"
+        if not self.module.defines(name):
+            inner = self._function(name, ("row", "rows", "first", "count"))
+            _RowsCopy(self, inner, pitch).write()
+        f.call(name, VOID, [slots, to, *(point[axis] for axis in self.outer), *block])
+
+    def panels(
+        self, f: Function, slots: Value, to: Value, point: Point, block: tuple[Value, Value], vectors: int
+    ) -> None:
+        """Pack columns.
+
+        Args:
+            f: The function that needs it.
+            slots: Of the kernel.
+            to: Where to.
+            point: Values of the outer axes.
+            block: The first column and the number of panels.
+            vectors: Width of a panel.
+        """
+        name = f"{self.prefix}_panels"
+        if not self.module.defines(name):
+            inner = self._function(name, ("column", "panels"))
+            _PanelPack(self, inner, vectors).write()
+        f.call(name, VOID, [slots, to, *(point[axis] for axis in self.outer), *block])
+
+    def _function(self, name: str, numbers: Sequence[str]) -> Function:
+        parameters = [Parameter("slots", PTR, "noalias readonly"), Parameter("to", PTR, "noalias")]
+        parameters += [Parameter(f"x{axis}", I64) for axis in self.outer]
+        parameters += [Parameter(each, I64) for each in numbers]
+        return self.module.function(name, parameters, linkage="internal", attributes="noinline")
+
+
+class _Copy:
+    """What the two layouts share."""
+
+    def __init__(self, copies: Copies, f: Function):
+        self.copies, self.f = copies, f
+        slots, self.to, *rest = f.parameters
+        self.frame = Frame(f, copies.program, slots, copies.host)
+        self.point: dict[int, Value] = dict(zip(copies.outer, rest, strict=False))
+        self.numbers = rest[len(copies.outer) :]
+        self.reduced = copies.contraction.reduced
+        self.stage = copies.contraction.stage
+
+    def size(self, axis: int) -> Value:
+        return self.frame.size(self.stage.axes[axis].size)
+
+    def value(self, factor: Factor, lane_axis: int, mask: Value | None) -> Value:
+        """The factor at the current point, for neighbours along an axis."""
+        reader = Reader(self.frame, len(self.stage.axes), self.point, self.copies.lanes, lane_axis, mask)
+        return reader.body(factor.body)
+
+    def over(self, axes: Sequence[int], write: Callable[[Value], None]) -> None:
+        """Loops over reduced axes around what `write` writes; it gets the number of the point among all of them."""
+        f = self.f
+        if not axes:
+            write(f.i64(0))
+            return
+        axis, *rest = axes
+
+        def inner(below: Value) -> None:
+            total = self.point[axis]
+            for other in rest:
+                total = f.multiply(total, self.size(other))
+            write(f.add(total, below))
+
+        with f.loop(f.i64(0), self.size(axis), hints=["unroll.disable"]) as loop:
+            self.point[axis] = loop.index
+            self.over(rest, inner)
+
+
+class _RowsCopy(_Copy):
+    def __init__(self, copies: Copies, f: Function, pitch: int):
+        super().__init__(copies, f)
+        self.pitch = pitch
+        self.factor = copies.contraction.rows
+        self.axis = copies.contraction.row_axes[-1] if copies.contraction.row_axes else None
+
+    def write(self) -> None:
+        f, lanes = self.f, self.copies.lanes
+        row, rows, first, count = self.numbers
+        last = self.reduced[-1]
+        with f.loop(f.i64(0), rows, hints=["unroll.disable"]) as loop:
+            # rows beyond the last one are read by tiles, and not stored: any row will do
+            if self.axis is not None:
+                bound = f.subtract(self.size(self.axis), f.i64(1))
+                self.point[self.axis] = f.least(f.add(loop.index, row), bound)
+            base = f.offset(self.to, f.multiply(loop.index, f.i64(self.pitch)), self.copies.element)
+
+            def along(number: Value) -> None:
+                whole = f.subtract(count, f.remainder(count, lanes))
+                target = f.offset(base, f.multiply(number, count), self.copies.element)
+                with f.loop(f.i64(0), whole, lanes, hints=["unroll.disable"]) as inner:
+                    self.point[last] = f.add(inner.index, first)
+                    f.store(self.value(self.factor, last, None), f.offset(target, inner.index, self.copies.element))
+                with f.when(f.compare("slt", whole, count)):
+                    mask = f.first_lanes(f.subtract(count, whole), lanes)
+                    self.point[last] = f.add(whole, first)
+                    value = self.value(self.factor, last, mask)
+                    f.masked_store(value, f.offset(target, whole, self.copies.element), mask)
+
+            self.over(self.reduced[:-1], along)
+        f.ret()
+
+
+class _PanelPack(_Copy):
+    def __init__(self, copies: Copies, f: Function, vectors: int):
+        super().__init__(copies, f)
+        self.vectors = vectors
+        self.width = vectors * copies.lanes
+        self.factor = copies.contraction.columns
+        self.axis = copies.contraction.column_axes[-1]
+
+    def write(self) -> None:
+        f, column, panels = self.f, self.numbers[0], self.numbers[1]
+        last = self.reduced[-1]
+        transposed = unit_axis(self.copies.program, self.factor.body, len(self.stage.axes)) == last
+        depth = f.i64(1)
+        for axis in self.reduced:
+            depth = f.multiply(depth, self.size(axis))
+        with f.loop(f.i64(0), panels, hints=["unroll.disable"]) as loop:
+            start = f.add(f.multiply(loop.index, f.i64(self.width)), column)
+            to = f.offset(self.to, f.multiply(loop.index, f.multiply(depth, f.i64(self.width))), self.copies.element)
+            if transposed:
+                self.over(self.reduced[:-1], lambda number: self._squares(to, start, number))
+            else:
+                self._straight(to, start)
+        f.ret()
+
+    def _straight(self, to: Value, start: Value) -> None:
+        """Vectors along the columns, one after the other."""
+        f, lanes = self.f, self.copies.lanes
+        left = f.subtract(self.size(self.axis), start)
+
+        def panel(masked: bool) -> list[Value]:
+            masks = [f.first_lanes(f.subtract(left, f.i64(v * lanes)), lanes) for v in range(self.vectors)]
+
+            def write(number: Value) -> None:
+                for v in range(self.vectors):
+                    self.point[self.axis] = f.add(start, f.i64(v * lanes))
+                    value = self.value(self.factor, self.axis, masks[v] if masked else None)
+                    place = f.add(f.multiply(number, f.i64(self.width)), f.i64(v * lanes))
+                    f.store(value, f.offset(to, place, self.copies.element))
+
+            self.over(self.reduced, write)
+            return []
+
+        f.either(f.compare("sge", left, f.i64(self.width)), lambda: panel(False), lambda: panel(True))
+
+    def _squares(self, to: Value, start: Value, number: Value) -> None:
+        """Squares of as many columns as reduced points, transposed."""
+        f, lanes, last = self.f, self.copies.lanes, self.reduced[-1]
+        depth = self.size(last)
+        whole = f.subtract(depth, f.remainder(depth, lanes))
+        base = f.offset(to, f.multiply(f.multiply(number, depth), f.i64(self.width)), self.copies.element)
+        bound = f.subtract(self.size(self.axis), f.i64(1))
+
+        def square(k: Value, first: Value, count: Value | None) -> None:
+            mask = None if count is None else f.first_lanes(count, lanes)
+            self.point[last] = k
+            loaded: list[Value] = []
+            for lane in range(lanes):
+                self.point[self.axis] = f.least(f.add(f.add(first, start), f.i64(lane)), bound)
+                loaded.append(self.value(self.factor, last, mask))
+            for lane, value in enumerate(transposed(f, loaded)):
+                place = f.add(f.multiply(f.add(k, f.i64(lane)), f.i64(self.width)), first)
+
+                def store(value: Value = value, place: Value = place) -> None:
+                    f.store(value, f.offset(base, place, self.copies.element))
+
+                if count is None:
+                    store()
+                else:
+                    with f.when(f.compare("slt", f.i64(lane), count)):
+                        store()
+
+        with f.loop(f.i64(0), f.i64(self.width), lanes, hints=["unroll.disable"]) as columns:
+            with f.loop(f.i64(0), whole, lanes, hints=["unroll.disable"]) as loop:
+                square(loop.index, columns.index, None)
+            if whole.number is None or whole.number != depth.number:
+                with f.when(f.compare("slt", whole, depth)):
+                    square(whole, columns.index, f.subtract(depth, whole))
+
+
+def transposed(f: Function, rows: Sequence[Value]) -> list[Value]:
+    """The columns of a square of vectors: as many as each has lanes, a power of two.
+
+    Each round interleaves the first half of the vectors with the second; as many rounds as the number has bits.
+    """
+    count = len(rows)
+    low = [place for lane in range(count // 2) for place in (lane, lane + count)]
+    high = [place + count // 2 for place in low]
+    vectors, rounds = list(rows), count.bit_length() - 1
+    for _ in range(rounds):
+        pairs = zip(vectors[: count // 2], vectors[count // 2 :], strict=True)
+        vectors = [f.shuffle(a, b, places) for a, b in pairs for places in (low, high)]
+    assert all(vector != poison(vector.type) for vector in vectors)
+    return vectors

@@ -1,0 +1,194 @@
+"""A strip of the input of a convolution in the workspace: zeros around it, nothing that its windows do not read.
+
+A strip holds, for each point of the free axes, some rows of positions, and for each position the innermost elements.
+"""
+
+from dataclasses import dataclass
+
+from fuse_dialect.backends.llvm.builder import Function, Module, Parameter
+from fuse_dialect.backends.llvm.contractions.frame import Frame, Point
+from fuse_dialect.backends.llvm.contractions.reads import Reader
+from fuse_dialect.backends.llvm.elements import register_type
+from fuse_dialect.backends.llvm.host import Host
+from fuse_dialect.backends.llvm.values import I1, I8, I64, PTR, VOID, Value, constant
+from fuse_dialect.kernels.access import FlatPlace, flat_place
+from fuse_dialect.kernels.contraction import shapes_of
+from fuse_dialect.kernels.convolution import Convolution
+from fuse_dialect.kernels.indices import Guard, Index, Loop, axes_of
+from fuse_dialect.kernels.program import LoopProgram, Read
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """Sizes of a strip, in elements."""
+
+    rows: int
+    """Rows of positions that there is room for."""
+    positions: int
+    """Positions of a row."""
+    innermost: int
+
+    @property
+    def row(self) -> int:
+        """Elements of a row."""
+        return self.positions * self.innermost
+
+    @property
+    def plane(self) -> int:
+        """Elements for one point of the free axes."""
+        return self.rows * self.row
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A row of a strip as one run of memory with zeros on both sides."""
+
+    read: Read
+    place: FlatPlace
+    first: int
+    """The first position that is not 0."""
+    stop: int
+    """The first position behind the run."""
+    guards: tuple[Guard, ...]
+    """Whether the row is not 0 altogether."""
+
+
+def strip_function(
+    module: Module, program: LoopProgram, convolution: Convolution, host: Host, strip: Strip, name: str
+) -> str:
+    """Write the function that fills a strip: of `slots`, the address, the outer axes, the first row, the rows."""
+    parameters = [Parameter("slots", PTR, "noalias readonly"), Parameter("to", PTR, "noalias")]
+    parameters += [Parameter(f"x{axis}", I64) for axis in convolution.outer]
+    parameters += [Parameter("first", I64), Parameter("rows", I64)]
+    f = module.function(f"{name}_strip", parameters, linkage="internal", attributes="noinline")
+    _Fill(f, program, convolution, host, strip).write()
+    return f"{name}_strip"
+
+
+def fill_strip(
+    f: Function, name: str, slots: Value, to: Value, convolution: Convolution, point: Point, rows: tuple[Value, Value]
+) -> None:
+    """Call a function that `strip_function` wrote."""
+    f.call(name, VOID, [slots, to, *(point[axis] for axis in convolution.outer), *rows])
+
+
+class _Fill:
+    def __init__(self, f: Function, program: LoopProgram, convolution: Convolution, host: Host, strip: Strip):
+        self.f, self.program, self.convolution, self.host, self.strip = f, program, convolution, host, strip
+        slots, self.to, *rest = f.parameters
+        self.frame = Frame(f, program, slots, host)
+        self.point: dict[int, Value] = dict(zip(convolution.outer, rest, strict=False))
+        self.first, self.rows = rest[-2:]
+        self.rank = len(convolution.contraction.stage.axes)
+        self.type = register_type(convolution.contraction.element)
+
+    def write(self) -> None:
+        f, run = self.f, self._run()
+        sizes = [self.convolution.contraction.stage.axes[axis].size for axis in self.convolution.free]
+        planes = f.i64(1)
+        for size in sizes:
+            planes = f.multiply(planes, self.frame.size(size))
+        with f.loop(f.i64(0), planes, hints=["unroll.disable"]) as plane:
+            number = plane.index
+            for axis, size in reversed(list(zip(self.convolution.free, sizes, strict=True))):
+                assert isinstance(size, int)
+                self.point[axis], number = f.remainder(number, size), f.quotient(number, size)
+            base = f.offset(self.to, f.multiply(plane.index, f.i64(self.strip.plane)), self.type)
+            with f.loop(f.i64(0), self.rows, hints=["unroll.disable"]) as row:
+                self.point[self.rank] = f.add(row.index, self.first)
+                to = f.offset(base, f.multiply(row.index, f.i64(self.strip.row)), self.type)
+                if run is not None:
+                    self._fill_run(run, to)
+                else:
+                    self._fill_row(to)
+        f.ret()
+
+    def _run(self) -> _Run | None:
+        """The row as one run, if the factor is a read with zeros around it that allows it."""
+        match self.convolution.by_position:
+            case (Read() as read,):
+                pass
+            case _:
+                return None
+        if read.otherwise is not None and (read.otherwise.value != 0 or str(read.otherwise.value) == "-0.0"):
+            return None
+        indices = [index for index in read.indices if isinstance(index, Index)]
+        along, innermost = self.rank + 1, self.convolution.innermost
+        place = flat_place(indices, shapes_of(self.program)[read.buffer], self.rank + 2)
+        if len(indices) < len(read.indices) or place is None:
+            return None
+        if place.strides[along].number != self.strip.innermost:
+            return None
+        if innermost is not None and place.strides[innermost].number != 1:
+            return None
+        first, stop, others = 0, self.strip.positions, list[Guard]()
+        for guard in read.guards:
+            if not axes_of(guard.index) & {along, innermost}:
+                others.append(guard)
+            elif guard.index.terms == ((Loop(along), 1),) and isinstance(guard.size, int):
+                first = max(first, -guard.index.constant)
+                stop = min(stop, guard.size - guard.index.constant)
+            else:
+                return None
+        return _Run(read, place, min(first, self.strip.positions), max(stop, first), tuple(others))
+
+    def _fill_run(self, run: _Run, to: Value) -> None:
+        f, bytes = self.f, self.type.bits // 8
+        unit = self.strip.innermost * bytes
+        reader = Reader(self.frame, self.rank + 2, {**self.point, self.rank + 1: f.i64(run.first)})
+        address = f.offset(self.frame.address(run.read.buffer), self.frame.place(run.place, reader.point), self.type)
+
+        def inside() -> list[Value]:
+            self._zero(to, run.first * unit)
+            self._copy(f.offset(to, f.i64(run.first * unit), I8), address, (run.stop - run.first) * unit)
+            self._zero(f.offset(to, f.i64(run.stop * unit), I8), (self.strip.positions - run.stop) * unit)
+            return []
+
+        def outside() -> list[Value]:
+            self._zero(to, self.strip.row * bytes)
+            return []
+
+        if run.guards:
+            f.either(reader.inside(run.guards), inside, outside)
+        else:
+            inside()
+
+    def _zero(self, to: Value, bytes: int) -> None:
+        if bytes > 0:
+            arguments = [to, constant(I8, 0), self.f.i64(bytes), constant(I1, 0)]
+            self.f.intrinsic("memset", VOID, arguments, over=[PTR, I64])
+
+    def _copy(self, to: Value, source: Value, bytes: int) -> None:
+        if bytes > 0:
+            arguments = [to, source, self.f.i64(bytes), constant(I1, 0)]
+            self.f.intrinsic("memcpy", VOID, arguments, over=[PTR, PTR, I64])
+
+    def _fill_row(self, to: Value) -> None:
+        """Position by position, vectors along the innermost axis; along the positions if there is none."""
+        f, innermost = self.f, self.convolution.innermost
+        if innermost is None:
+            self._fill_along(to, self.rank + 1, self.strip.positions)
+            return
+        with f.loop(f.i64(0), f.i64(self.strip.positions), hints=["unroll.disable"]) as position:
+            self.point[self.rank + 1] = position.index
+            start = f.offset(to, f.multiply(position.index, f.i64(self.strip.innermost)), self.type)
+            self._fill_along(start, innermost, self.strip.innermost)
+
+    def _fill_along(self, to: Value, axis: int, count: int) -> None:
+        f, lanes = self.f, self.host.vector_bytes * 8 // self.type.bits
+        whole = count // lanes * lanes
+
+        def fill(first: Value, mask: Value | None) -> None:
+            self.point[axis] = first
+            reader = Reader(self.frame, self.rank + 2, self.point, lanes, axis, mask)
+            value, target = reader.body(self.convolution.by_position), f.offset(to, first, self.type)
+            if mask is None:
+                f.store(value, target)
+            else:
+                f.masked_store(value, target, mask)
+
+        if whole:
+            with f.loop(f.i64(0), f.i64(whole), lanes, hints=["unroll.disable"]) as loop:
+                fill(loop.index, None)
+        if whole < count:
+            fill(f.i64(whole), f.first_lanes(f.i64(count - whole), lanes))

@@ -1,0 +1,332 @@
+"""The micro-kernel: a tile of sums in registers, the products that they add up, and what becomes of them.
+
+1. The tile has a grid of rows, along one or two axes, and vectors along the columns. For each point of the reduced
+   axes it loads the vectors of one panel row, and multiplies them with one element for each row.
+2. Elements of the rows factor lie at fixed distances from each other, see `Walk`; the columns factor is packed: for
+   each point of the reduced axes as many elements as the tile has columns, one after the other.
+3. After the last product `finish` runs on the tile and the results are stored. If the reduced axes are taken in
+   blocks, sums wait in the result in between.
+4. A long `finish` runs row by row from the stack: the code stays small, and few values live at once.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from fuse_dialect.backends.llvm.builder import Function, Module, Parameter
+from fuse_dialect.backends.llvm.contractions.frame import Frame, Point
+from fuse_dialect.backends.llvm.contractions.reads import Reader
+from fuse_dialect.backends.llvm.elements import memory_type, register_type, to_memory
+from fuse_dialect.backends.llvm.host import Host
+from fuse_dialect.backends.llvm.values import I1, I64, PTR, VOID, Type, Value, constant
+from fuse_dialect.kernels.access import FlatPlace
+from fuse_dialect.kernels.contraction import Contraction
+from fuse_dialect.kernels.program import Apply, LoopProgram
+
+_PRODUCTS = 28
+"""Products of vectors in the innermost loop, at least about so many: enough to hide the loop's own instructions."""
+_LONG = 240
+"""Instructions from which on `finish` is not repeated for every vector of the tile."""
+
+_Write: TypeAlias = Callable[[], None]
+_Store: TypeAlias = Callable[[Value, Value, Sequence[Value]], list[_Write]]
+"""Computes what becomes of the sums of one row of the grid; what it gives writes that to memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """Where the elements of the rows factor are, from the first one that a tile needs, in elements."""
+
+    rows: tuple[int, int]
+    """Distance of neighbours along the two axes of the grid."""
+    outer: tuple[tuple[int, int], ...]
+    """Number of steps and distance for each reduced axis but the last."""
+    step: int
+    """Distance along the last reduced axis."""
+    depth: int | None
+    """Number of steps along the last reduced axis; `None` if the call says it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One form of the micro-kernel."""
+
+    grid: tuple[int, int]
+    vectors: int
+    lanes: int
+    width: int
+    """Columns of a panel: as many as the vectors have room for, or more."""
+    columns: int | None
+    """How many columns there are, of those that the vectors have room for; `None` if the call says it."""
+    some_rows: bool = False
+    """Whether the call says how many rows of the grid are stored."""
+
+    @property
+    def rows(self) -> int:
+        """Rows of the grid."""
+        return self.grid[0] * self.grid[1]
+
+    @property
+    def name(self) -> str:
+        """Part of the function's name."""
+        columns = "n" if self.columns is None else self.columns
+        return f"{self.grid[0]}x{self.grid[1]}x{columns}{'_some' if self.some_rows else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class TileCall:
+    """What a call of the micro-kernel gets."""
+
+    rows: Value
+    """Address of the first element of the rows factor."""
+    panel: Value
+    """Address of the first element of the columns factor."""
+    point: Point
+    """Values of the parallel axes at the tile's first element."""
+    depth: Value
+    first: Value
+    """Whether sums start at 0, an i1."""
+    last: Value
+    """Whether the results are complete afterwards, an i1."""
+    row_count: Value
+    column_count: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """Writes micro-kernels for one contraction, each form once."""
+
+    module: Module
+    program: LoopProgram
+    contraction: Contraction
+    store: FlatPlace
+    host: Host
+    prefix: str
+    walk: Walk
+    grid_axes: tuple[int | None, int | None]
+    """The axes along which the grid has rows."""
+    in_blocks: bool
+    """Whether sums wait in the result until the last block of the reduced axes."""
+
+    @property
+    def parallel(self) -> tuple[int, ...]:
+        """The parallel axes."""
+        return tuple(axis for axis, each in enumerate(self.contraction.stage.axes) if not each.is_reduced)
+
+    @property
+    def sum_type(self) -> Type:
+        """Register type of a sum."""
+        return register_type(self.contraction.element)
+
+    def call(self, f: Function, slots: Value, shape: Shape, call: TileCall) -> None:
+        """Call a micro-kernel, which is written at the first call."""
+        name = f"{self.prefix}_tile_{shape.name}"
+        if not self.module.defines(name):
+            self._write(name, shape)
+        operands = [slots, call.rows, call.panel, *(call.point[axis] for axis in self.parallel)]
+        operands += [call.depth, call.row_count, call.column_count, call.first, call.last]
+        f.call(name, VOID, operands)
+
+    def _write(self, name: str, shape: Shape) -> None:
+        readonly = "noalias readonly"
+        parameters = [Parameter("slots", PTR, readonly), Parameter("a", PTR, readonly), Parameter("b", PTR, readonly)]
+        parameters += [Parameter(f"x{axis}", I64) for axis in self.parallel]
+        parameters += [Parameter(each, I64) for each in ("depth", "row_count", "column_count")]
+        parameters += [Parameter(each, I1) for each in ("first", "last")]
+        f = self.module.function(name, parameters, linkage="internal", attributes="noinline")
+        _Tile(self, f, shape).write()
+
+
+class _Tile:
+    def __init__(self, tiles: Tiles, f: Function, shape: Shape):
+        self.tiles, self.f, self.shape = tiles, f, shape
+        slots, self.a, self.b, *rest = f.parameters
+        self.frame = Frame(f, tiles.program, slots, tiles.host)
+        self.point = dict(zip(tiles.parallel, rest, strict=False))
+        self.depth, self.row_count, self.column_count, self.first, self.last = rest[len(tiles.parallel) :]
+        self.type = tiles.sum_type.wide(shape.lanes)
+        self.is_long = self._is_long()
+        if self.is_long:
+            self.stack = f.scratch(tiles.sum_type, shape.rows * shape.vectors * shape.lanes)
+
+    def _is_long(self) -> bool:
+        finish = self.tiles.contraction.stage.finish
+        cost = sum(12 if isinstance(each, Apply) and each.function.startswith("math.") else 1 for each in finish)
+        return self.shape.some_rows or cost * self.shape.rows * self.shape.vectors > _LONG
+
+    def write(self) -> None:
+        f, tiles = self.f, self.tiles
+        sums = self._sums()
+        if tiles.in_blocks:
+            sums = f.either(self.first, lambda: sums, lambda: self._with_waiting(sums))
+            complete, waiting, end = f.label("complete"), f.label("waiting"), f.label("done")
+            f.branch(self.last, complete, waiting)
+            f.start(waiting)
+            self._each_row(sums, self._store_sums)
+            f.br(end)
+            f.start(complete)
+            self._each_row(sums, self._finished)
+            f.br(end)
+            f.start(end)
+        else:
+            self._each_row(sums, self._finished)
+        f.ret()
+
+    def _sums(self) -> tuple[Value, ...]:
+        """The products added up over all reduced axes."""
+        f, walk = self.f, self.tiles.walk
+        sums = tuple(constant(self.type, 0) for _ in range(self.shape.rows * self.shape.vectors))
+        depth = self.depth if walk.depth is None else f.i64(walk.depth)
+        return self._outer(0, self.a, self.b, depth, sums)
+
+    def _outer(self, level: int, a: Value, b: Value, depth: Value, sums: tuple[Value, ...]) -> tuple[Value, ...]:
+        """The loops over reduced axes from `level` on; there are at most as many as a convolution has."""
+        f, walk = self.f, self.tiles.walk
+        if level == len(walk.outer):
+            return self._inner(a, b, depth, sums)
+        count, distance = walk.outer[level]
+        below = f.i64(self.shape.width)
+        for inner, _ in walk.outer[level + 1 :]:
+            below = f.multiply(below, f.i64(inner))
+        below = f.multiply(below, depth)
+        with f.loop(f.i64(0), f.i64(count), carried=sums) as loop:
+            row = f.offset(a, f.multiply(loop.index, f.i64(distance)), self.tiles.sum_type)
+            panel = f.offset(b, f.multiply(loop.index, below), self.tiles.sum_type)
+            loop.following = self._outer(level + 1, row, panel, depth, loop.carried)
+        return loop.carried
+
+    def _inner(self, a: Value, b: Value, depth: Value, sums: tuple[Value, ...]) -> tuple[Value, ...]:
+        """The innermost loop, several steps at a time."""
+        f = self.f
+        unroll = max(1, _PRODUCTS // (self.shape.rows * self.shape.vectors))
+        if depth.number is not None:
+            unroll = next(steps for steps in range(unroll, 0, -1) if depth.number % steps == 0)
+        rest = f.remainder(depth, unroll)
+        whole = f.subtract(depth, rest)
+        with f.loop(f.i64(0), whole, unroll, sums, ["unroll.disable"]) as loop:
+            sums = loop.carried
+            for step in range(unroll):
+                sums = self._step(a, b, f.add(loop.index, f.i64(step)), sums)
+            loop.following = sums
+        sums = loop.carried
+        if rest.number == 0:
+            return sums
+        with f.loop(whole, depth, 1, sums, ["unroll.disable"]) as loop:
+            loop.following = self._step(a, b, loop.index, loop.carried)
+        return loop.carried
+
+    def _step(self, a: Value, b: Value, k: Value, sums: Sequence[Value]) -> tuple[Value, ...]:
+        f, shape, walk, scalar = self.f, self.shape, self.tiles.walk, self.tiles.sum_type
+        panel = f.offset(b, f.multiply(k, f.i64(shape.width)), scalar)
+        vectors = [f.load(self.type, f.offset(panel, f.i64(v * shape.lanes), scalar)) for v in range(shape.vectors)]
+        first = f.offset(a, f.multiply(k, f.i64(walk.step)), scalar)
+        result: list[Value] = []
+        for row in range(shape.rows):
+            distance = row // shape.grid[1] * walk.rows[0] + row % shape.grid[1] * walk.rows[1]
+            element = f.splat(f.load(scalar, f.offset(first, f.i64(distance), scalar)), shape.lanes)
+            for v, vector in enumerate(vectors):
+                result.append(self._product(element, vector, sums[row * shape.vectors + v]))
+        return tuple(result)
+
+    def _product(self, lhs: Value, rhs: Value, total: Value) -> Value:
+        f = self.f
+        if not lhs.type.is_float:
+            return f.binary("add", f.binary("mul", lhs, rhs), total)
+        if self.tiles.host.has_fma:
+            return f.fma(lhs, rhs, total)
+        return f.fadd(f.fmul(lhs, rhs), total)
+
+    def _each_row(self, sums: Sequence[Value], store: _Store) -> None:
+        """Let `store` write every row of the tile."""
+        f, shape = self.f, self.shape
+        if not self.is_long:
+            grid = [(f.i64(row // shape.grid[1]), f.i64(row % shape.grid[1])) for row in range(shape.rows)]
+            pieces = [sums[row * shape.vectors : (row + 1) * shape.vectors] for row in range(shape.rows)]
+            # all results before the first store, so that what the rows share is read once
+            for write in [write for (r, c), piece in zip(grid, pieces, strict=True) for write in store(r, c, piece)]:
+                write()
+            return
+        scalar = self.tiles.sum_type
+        for number, total in enumerate(sums):
+            f.store(total, f.offset(self.stack, f.i64(number * shape.lanes), scalar), 64)
+        stop = self.row_count if shape.some_rows else f.i64(shape.rows)
+        with f.loop(f.i64(0), stop, hints=["unroll.disable"]) as loop:
+            base = f.offset(self.stack, f.multiply(loop.index, f.i64(shape.vectors * shape.lanes)), scalar)
+            piece = [
+                f.load(self.type, f.offset(base, f.i64(v * shape.lanes), scalar), 64) for v in range(shape.vectors)
+            ]
+            r, c = f.quotient(loop.index, shape.grid[1]), f.remainder(loop.index, shape.grid[1])
+            for write in store(r, c, piece):
+                write()
+
+    def _with_waiting(self, sums: Sequence[Value]) -> list[Value]:
+        """The sums plus those of earlier blocks, which wait in the result."""
+        f, shape, total = self.f, self.shape, list(sums)
+        for row in range(shape.rows):
+            r, c = f.i64(row // shape.grid[1]), f.i64(row % shape.grid[1])
+            if shape.some_rows:  # rows that are not stored wait nowhere; any that is will do
+                c = f.least(c, f.subtract(self.row_count, f.i64(1)))
+            for v in range(shape.vectors):
+                address, mask = self._target(r, c, v)
+                zero = constant(self.type, 0)
+                old = f.load(self.type, address) if mask is None else f.masked_load(self.type, address, mask, zero)
+                number = row * shape.vectors + v
+                total[number] = f.fadd(old, total[number]) if old.type.is_float else f.binary("add", old, total[number])
+        return total
+
+    def _store_sums(self, r: Value, c: Value, sums: Sequence[Value]) -> list[_Write]:
+        return [self._writer(r, c, v, total) for v, total in enumerate(sums)]
+
+    def _finished(self, r: Value, c: Value, sums: Sequence[Value]) -> list[_Write]:
+        contraction = self.tiles.contraction
+        writes: list[_Write] = []
+        for v, total in enumerate(sums):
+            value = total
+            if contraction.stage.finish:
+                reader = Reader(
+                    self.frame,
+                    len(contraction.stage.axes),
+                    self._at(r, c, v),
+                    self.shape.lanes,
+                    contraction.column_axes[-1],
+                    self._mask(v),
+                )
+                value = reader.body(contraction.stage.finish, [total])
+            writes.append(self._writer(r, c, v, value))
+        return writes
+
+    def _at(self, r: Value, c: Value, v: int) -> Mapping[int, Value]:
+        """The point of the first lane of a vector of the tile."""
+        f, point = self.f, dict(self.point)
+        for axis, moved in zip(self.tiles.grid_axes, (r, c), strict=True):
+            if axis is not None:
+                point[axis] = f.add(moved, point[axis])
+        column = self.tiles.contraction.column_axes[-1]
+        point[column] = f.add(point[column], f.i64(v * self.shape.lanes))
+        return point
+
+    def _mask(self, v: int) -> Value | None:
+        """The lanes of a vector that are columns; `None` if all are."""
+        columns, lanes = self.shape.columns, self.shape.lanes
+        if columns is not None and columns >= (v + 1) * lanes:
+            return None
+        count = self.f.subtract(self.column_count if columns is None else self.f.i64(columns), self.f.i64(v * lanes))
+        return self.f.first_lanes(count, lanes)
+
+    def _target(self, r: Value, c: Value, v: int) -> tuple[Value, Value | None]:
+        """Where a vector is stored, and which lanes."""
+        buffer = self.tiles.contraction.stage.buffer
+        memory = memory_type(self.frame.buffers[buffer].element)
+        place = self.frame.place(self.tiles.store, self._at(r, c, v))
+        return self.f.offset(self.frame.address(buffer), place, memory), self._mask(v)
+
+    def _writer(self, r: Value, c: Value, v: int, value: Value) -> _Write:
+        def write() -> None:
+            address, mask = self._target(r, c, v)
+            stored = to_memory(self.f, value)
+            if mask is None:
+                self.f.store(stored, address)
+            else:
+                self.f.masked_store(stored, address, mask)
+
+        return write

@@ -1,0 +1,231 @@
+"""Contractions: stages that add up products of two factors. What they are, and their normal form. Pure data.
+
+1. A factor is the part of the body that computes one operand of the multiplication: often one read, else with casts,
+   scales, or padding around it.
+2. A parallel axis that only the first factor depends on is a *row* axis, one of the second factor alone a *column*
+   axis; on both or none, an *outer* axis: a batch, a group.
+3. Columns are what neighbours in memory in the result: the last axis of the store has stride 1, and the factor that
+   depends on it is the second one. Vectors run along it, and the other factor is read element by element.
+4. A row axis that is also in an index of a reduced axis makes windows: a convolution.
+
+Matrix products, dense layers, convolutions in any layout, products with vectors are all of this form.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from fuse_dialect.kernels.access import FlatPlace, flat_place, linear_factors
+from fuse_dialect.kernels.counts import Count
+from fuse_dialect.kernels.indices import Size, axes_of
+from fuse_dialect.kernels.program import Apply, Body, Combiner, Instruction, LoopProgram, Read, Stage, Value
+from fuse_dialect.kernels.reaxing import indices_of, merged_axes, split_axes, without_single_points
+
+PRODUCTS = ("arith.mulf", "arith.muli")
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """One operand of the multiplication."""
+
+    body: Body
+    axes: frozenset[int]
+    """The axes that it depends on."""
+
+    @property
+    def read(self) -> Read | None:
+        """The read, if the factor is nothing else."""
+        match self.body:
+            case (Read() as read,):
+                return read
+            case _:
+                return None
+
+    @property
+    def constant_read(self) -> Read | None:
+        """The read, if the factor is nothing else but a change of its float type, which packing does as well."""
+        match self.body:
+            case (Read(guards=()) as read,):
+                return read
+            case (Read(guards=()) as read, Apply("arith.extf", (0,))):
+                return read
+            case _:
+                return None
+
+
+@dataclass(frozen=True, slots=True)
+class Contraction:
+    """A stage that adds up products, with the part that each axis plays."""
+
+    stage: Stage
+    rows: Factor
+    columns: Factor
+    outer: tuple[int, ...]
+    row_axes: tuple[int, ...]
+    """Sorted by their place in the result, the one with the least stride last."""
+    column_axes: tuple[int, ...]
+    """Sorted in the same way; the last has stride 1 in the result."""
+    reduced: tuple[int, ...]
+
+    @property
+    def element(self) -> str:
+        """Type of the sums."""
+        assert self.stage.reduction is not None
+        return self.stage.reduction.start.element
+
+
+def contraction_of(program: LoopProgram, stage: Stage) -> Contraction | None:
+    """The stage as a contraction, with axes of one element dropped and divided axes split; `None` if it is none."""
+    if stage.reduction is None or stage.reduction.combiner is not Combiner.ADD or stage.reduction.start.value != 0:
+        return None
+    return _recognised(program, split_axes(without_single_points(stage)))
+
+
+def as_matrices(program: LoopProgram, contraction: Contraction) -> Contraction:
+    """The contraction with at most one row axis and one column axis, and as few reduced axes as possible.
+
+    Neighbouring rows, and neighbouring columns, merge where the result and everything that `finish` reads allow it:
+    what a factor reads may then need divisions. Those that do not merge are outer axes. Reduced axes merge only where
+    both factors stay plain.
+    """
+    while (merged := _merged(program, contraction)) is not None:
+        contraction = merged
+    left = (*contraction.row_axes[:-1], *contraction.column_axes[:-1])
+    return replace(
+        contraction,
+        outer=tuple(sorted((*contraction.outer, *left))),
+        row_axes=contraction.row_axes[-1:],
+        column_axes=contraction.column_axes[-1:],
+    )
+
+
+def store_place(program: LoopProgram, stage: Stage) -> FlatPlace | None:
+    """Where the stage stores its results, if that is flat."""
+    return flat_place(stage.store, shapes_of(program)[stage.buffer], len(stage.axes))
+
+
+def shapes_of(program: LoopProgram) -> dict[str, tuple[Size, ...]]:
+    """The shape of each buffer."""
+    return {buffer.name: buffer.shape for buffer in program.buffers}
+
+
+def _recognised(program: LoopProgram, stage: Stage) -> Contraction | None:
+    match stage.body[-1]:
+        case Apply(function, (left, right)) if function in PRODUCTS:
+            factors = [_factor(stage.body, left), _factor(stage.body, right)]
+        case _:
+            return None
+    place = store_place(program, stage)
+    if place is None:
+        return None
+    # (3) the columns are the axis along which the result is contiguous
+    unit = [axis for axis, stride in enumerate(place.strides) if stride.number == 1]
+    if len(unit) != 1 or (unit[0] in factors[0].axes) == (unit[0] in factors[1].axes):
+        return None
+    rows, columns = factors if unit[0] in factors[1].axes else factors[::-1]
+    parts: dict[tuple[bool, bool], list[int]] = {(a, b): [] for a in (False, True) for b in (False, True)}
+    for axis, each in enumerate(stage.axes):
+        if not each.is_reduced:
+            parts[axis in rows.axes, axis in columns.axes].append(axis)
+    outer = sorted(parts[True, True] + parts[False, False])
+    reduced = [axis for axis, each in enumerate(stage.axes) if each.is_reduced]
+    along = _main_place(program, rows, len(stage.axes)) or _main_place(program, columns, len(stage.axes))
+    if along is not None:  # products of neighbours in memory follow each other
+        reduced.sort(key=lambda axis: -_rank(along.strides[axis]))
+
+    def by_stride(axes: list[int]) -> tuple[int, ...]:
+        return tuple(sorted(axes, key=lambda axis: -_rank(place.strides[axis])))
+
+    return Contraction(
+        stage, rows, columns, tuple(outer), by_stride(parts[True, False]), by_stride(parts[False, True]), tuple(reduced)
+    )
+
+
+def _main_place(program: LoopProgram, factor: Factor, rank: int) -> FlatPlace | None:
+    """The place of the read that depends on the most axes; `None` if it is not flat."""
+    shapes = shapes_of(program)
+    reads = [instruction for instruction in factor.body if isinstance(instruction, Read)]
+    if not reads:
+        return None
+    main = max(reads, key=lambda read: len({axis for index in indices_of((read,)) for axis in axes_of(index)}))
+    return flat_place(main.indices, shapes[main.buffer], rank)
+
+
+def _rank(stride: Count) -> int:
+    """Orders strides: one that depends on a size is taken for larger than a number."""
+    return stride.number if stride.number is not None else 1 << 60
+
+
+def _factor(body: Body, place: int) -> Factor:
+    part = slice_of(body, place)
+    axes = frozenset(axis for index in indices_of(part) for axis in axes_of(index))
+    return Factor(part, axes)
+
+
+def slice_of(body: Body, place: int) -> Body:
+    """The instructions that compute the value at a place, with that value last."""
+    needed, pending = {place}, [place]
+    while pending:
+        pending += [operand for operand in _operands(body[pending.pop()]) if operand not in needed]
+        needed.update(pending)
+    order = sorted(needed)
+    places = {old: new for new, old in enumerate(order)}
+    return tuple(_moved(body[old], places) for old in order)
+
+
+def _operands(instruction: Instruction) -> tuple[int, ...]:
+    match instruction:
+        case Apply(_, operands):
+            return operands
+        case Read(_, indices):
+            return tuple(index.place for index in indices if isinstance(index, Value))
+        case _:
+            return ()
+
+
+def _moved(instruction: Instruction, places: Mapping[int, int]) -> Instruction:
+    match instruction:
+        case Apply(_, operands):
+            return replace(instruction, operands=tuple(places[operand] for operand in operands))
+        case Read(_, indices):
+            moved = tuple(Value(places[index.place]) if isinstance(index, Value) else index for index in indices)
+            return replace(instruction, indices=moved)
+        case _:
+            return instruction
+
+
+def _merged(program: LoopProgram, contraction: Contraction) -> Contraction | None:
+    """The contraction with one pair of neighbouring axes merged, if there is a pair that merges."""
+    for axes in (contraction.column_axes, contraction.row_axes):
+        if len(axes) > 1:
+            merged = _merged_pair(program, contraction, axes[-2], axes[-1])
+            if merged is not None:
+                return merged
+    for outer, inner in pairwise(contraction.reduced):
+        merged = _merged_pair(program, contraction, outer, inner)
+        if merged is not None and _reads_are_flat(program, merged.stage, merged.stage.body):
+            return merged
+    return None
+
+
+def _merged_pair(program: LoopProgram, contraction: Contraction, outer: int, inner: int) -> Contraction | None:
+    sizes = [contraction.stage.axes[axis].size for axis in (outer, inner)]
+    if not all(isinstance(size, int) for size in sizes):
+        return None
+    stage = merged_axes(contraction.stage, outer, inner)
+    return _recognised(program, stage) if _reads_are_flat(program, stage, stage.finish) else None
+
+
+def _reads_are_flat(program: LoopProgram, stage: Stage, body: Body) -> bool:
+    """Whether no read and no guard of a body divides an axis."""
+    shapes, rank = shapes_of(program), len(stage.axes)
+    for instruction in body:
+        if isinstance(instruction, Read):
+            if flat_place(instruction.indices, shapes[instruction.buffer], rank) is None:
+                return False
+            inner = [guard.index for guard in instruction.guards]
+        else:
+            inner = indices_of((instruction,))
+        if any(linear_factors(index, rank) is None for index in inner):
+            return False
+    return True

@@ -1,0 +1,119 @@
+"""How a constant factor is laid out for a micro-kernel: columns in panels. Pure data, and the NumPy that does it.
+
+A panel holds `width` neighbouring columns: for each point of the reduced axes, in order, one element of each column.
+Panels follow each other, for each point of the outer axes; columns beyond the last are 0.
+"""
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fuse_dialect.dialect.accumulation import widened
+from fuse_dialect.kernels.access import flat_place
+from fuse_dialect.kernels.contraction import Contraction, shapes_of
+from fuse_dialect.kernels.program import LoopProgram
+
+_ALIGNMENT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Strided:
+    """One axis of a view of the array: its size, and the distance of neighbours in elements."""
+
+    size: int
+    stride: int
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """The layout that a kernel expects in place of a dense row-major array."""
+
+    element: str
+    """Element type of the panels; f16 and bf16 may be packed as f32."""
+    start: int
+    """Position of the first element in the array."""
+    outer: tuple[Strided, ...]
+    columns: Strided
+    reduced: tuple[Strided, ...]
+    width: int
+
+    @property
+    def depth(self) -> int:
+        """Points of the reduced axes."""
+        return prod(axis.size for axis in self.reduced)
+
+    @property
+    def size(self) -> int:
+        """Elements of all panels."""
+        return prod(axis.size for axis in self.outer) * self.panels * self.width * self.depth
+
+    @property
+    def panels(self) -> int:
+        """Panels for one point of the outer axes."""
+        return -(-self.columns.size // self.width)
+
+    def apply(self, array: NDArray[np.generic]) -> NDArray[np.generic]:
+        """The panels of an array, one after the other; the first begins at a multiple of 64 bytes."""
+        array = np.ascontiguousarray(array)
+        axes = (*self.outer, self.columns, *self.reduced)
+        view = np.lib.stride_tricks.as_strided(
+            array.reshape(-1)[self.start :],
+            [axis.size for axis in axes],
+            [axis.stride * array.itemsize for axis in axes],
+            writeable=False,
+        )
+        matrices = view.reshape(prod(axis.size for axis in self.outer), self.columns.size, self.depth)
+        if self.element == "f32":
+            matrices = widened(matrices)
+        packed = _aligned((len(matrices), self.panels, self.depth, self.width), matrices.dtype)
+        for panel in range(self.panels):
+            columns = matrices[:, panel * self.width : (panel + 1) * self.width]
+            packed[:, panel, :, : columns.shape[1]] = columns.swapaxes(1, 2)
+        return packed.reshape(-1)
+
+
+def _aligned(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> NDArray[np.generic]:
+    room = np.zeros(prod(shape) * dtype.itemsize + _ALIGNMENT, np.uint8)
+    first = -room.ctypes.data % _ALIGNMENT
+    return room[first : first + prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
+
+
+def packing_of(program: LoopProgram, contraction: Contraction, constants: frozenset[str], width: int) -> Packing | None:
+    """The layout of the columns factor, if it is constant and can be packed.
+
+    Args:
+        program: What the contraction is from.
+        contraction: Its reduced axes are packed in their order.
+        constants: Names of buffers whose values are known.
+        width: Columns of a panel.
+    """
+    read = contraction.columns.constant_read
+    if read is None or read.buffer not in constants:
+        return None
+    stage = contraction.stage
+    place = flat_place(read.indices, shapes_of(program)[read.buffer], len(stage.axes))
+    if place is None or place.constant.number is None:
+        return None
+
+    def strided(axis: int) -> Strided:
+        return Strided(_known(stage.axes[axis].size), _known(place.strides[axis].number))
+
+    axes = (*contraction.outer, *contraction.column_axes, *contraction.reduced)
+    if any(isinstance(stage.axes[axis].size, str) for axis in axes if axis in contraction.columns.axes):
+        return None
+    outer = tuple(axis for axis in contraction.outer if axis in contraction.columns.axes)
+    return Packing(
+        contraction.element,
+        place.constant.number,
+        tuple(map(strided, outer)),
+        strided(contraction.column_axes[-1]),
+        tuple(map(strided, contraction.reduced)),
+        width,
+    )
+
+
+def _known(size: int | str | None) -> int:
+    assert isinstance(size, int), "constant arrays have known sizes"
+    return size

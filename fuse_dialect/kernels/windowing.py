@@ -1,0 +1,118 @@
+"""Windows: stages that combine a few neighbours of each position. Depthwise convolutions and pools. Pure data.
+
+1. The *lane axis* is that along which results lie side by side: the channels, or the pixels of a row. In at
+   least one read they are contiguous too, or nearly so.
+2. The *tile axis* is the next parallel axis that has windows: neighbouring results along it share what they read.
+3. A guard that depends on one parallel axis holds in an interval of it at all taps. Where all guards hold, elements
+   are read without asking.
+"""
+
+from dataclasses import dataclass, replace
+
+from fuse_dialect.kernels.access import flat_place, linear_factors
+from fuse_dialect.kernels.contraction import shapes_of, store_place
+from fuse_dialect.kernels.indices import Index, axes_of
+from fuse_dialect.kernels.program import Body, Inside, LoopProgram, Read, Stage
+from fuse_dialect.kernels.reaxing import indices_of, split_axes, without_single_points
+
+CLOSE = 3
+"""Distance in elements up to which lanes are worth gathering: windows that move by so much."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Values of an axis from `first` on, below `stop`."""
+
+    first: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class Windowing:
+    """A reduction over windows."""
+
+    stage: Stage
+    """Without axes of one element."""
+    lane_axis: int
+    tile_axis: int | None
+    outer: tuple[int, ...]
+    """The other parallel axes."""
+    taps: tuple[int, ...]
+    """Reduced axes; their sizes are known."""
+    inside: dict[int, Interval] | None
+    """For some parallel axes the interval in which every guard holds; `None` if some guard is of another form."""
+
+
+def windowing_of(program: LoopProgram, stage: Stage) -> Windowing | None:
+    """The stage as windows; `None` if it has none, or no read is contiguous where the result is."""
+    if stage.reduction is None:
+        return None
+    stage = split_axes(without_single_points(stage))
+    place = store_place(program, stage)
+    taps = tuple(axis for axis, each in enumerate(stage.axes) if each.is_reduced)
+    if place is None or not taps or not all(isinstance(stage.axes[axis].size, int) for axis in taps):
+        return None
+    parallel = [axis for axis, each in enumerate(stage.axes) if not each.is_reduced]
+    unit = [axis for axis in parallel if place.strides[axis].number == 1]
+    if len(unit) != 1 or not _is_close(program, stage, unit[0]):
+        return None
+    shared = [axis for axis in parallel if axis != unit[0] and _has_window(stage, axis, taps)]
+    tile = min(shared, key=lambda axis: place.strides[axis].number or 1 << 60, default=None)
+    outer = tuple(axis for axis in parallel if axis not in (unit[0], tile))
+    return Windowing(stage, unit[0], tile, outer, taps, _inside(stage, parallel))
+
+
+def _is_close(program: LoopProgram, stage: Stage, axis: int) -> bool:
+    """Whether neighbours along an axis are close to each other in some read, and all are flat."""
+    shapes, found = shapes_of(program), False
+    for instruction in stage.body:
+        if isinstance(instruction, Read):
+            place = flat_place(instruction.indices, shapes[instruction.buffer], len(stage.axes))
+            if place is None:
+                return False
+            stride = place.strides[axis].number
+            found = found or (stride is not None and 0 < stride <= CLOSE)
+    return found
+
+
+def _has_window(stage: Stage, axis: int, taps: tuple[int, ...]) -> bool:
+    return any(axis in axes_of(index) and axes_of(index) & set(taps) for index in indices_of(stage.body))
+
+
+def without_guards(body: Body) -> Body:
+    """The body where all guards hold."""
+    return tuple(
+        replace(instruction, guards=(), otherwise=None) if isinstance(instruction, Read) else instruction
+        for instruction in body
+    )
+
+
+def _inside(stage: Stage, parallel: list[int]) -> dict[int, Interval] | None:
+    found: dict[int, Interval] = {}
+    for instruction in stage.body:
+        if isinstance(instruction, Inside):
+            return None
+        for guard in instruction.guards if isinstance(instruction, Read) else ():
+            interval = _interval(stage, guard.index, guard.size, parallel)
+            if interval is None:
+                return None
+            axis, first, stop = interval
+            old = found.get(axis, Interval(first, stop))
+            found[axis] = Interval(max(old.first, first), min(old.stop, stop))
+    return found
+
+
+def _interval(stage: Stage, index: Index, size: int | str, parallel: list[int]) -> tuple[int, int, int] | None:
+    """The axis and the interval in which an index is below a size at all taps."""
+    factors = linear_factors(index, len(stage.axes))
+    moving = [axis for axis in parallel if factors is not None and factors[axis]]
+    if factors is None or len(moving) != 1 or not isinstance(size, int) or factors[moving[0]] < 0:
+        return None
+    least = greatest = index.constant
+    for axis, each in enumerate(stage.axes):
+        if each.is_reduced and factors[axis]:
+            assert isinstance(each.size, int)
+            reach = factors[axis] * (each.size - 1)
+            least, greatest = least + min(reach, 0), greatest + max(reach, 0)
+    factor = factors[moving[0]]
+    return moving[0], -(least // factor), (size - 1 - greatest) // factor + 1

@@ -1,0 +1,117 @@
+"""Kernels for sums of products and for windows give what the NumPy interpreter gives, between guard pages."""
+
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+from guarded_memory import GuardedMemory
+from random_contractions import Case, random_convolution, random_pool, random_product
+from xdsl.dialects import func
+
+import fuse_dialect as fd
+from fuse_dialect.analysis.loop_program import lower
+from fuse_dialect.backends.backend import KernelRequest
+from fuse_dialect.backends.llvm.backend import EmittedKernel, LLVMBackend
+from fuse_dialect.backends.llvm.engine import callable_of, host
+from fuse_dialect.backends.llvm.host import AVX2, SSE2, Host
+from fuse_dialect.dialect.op import Array
+from fuse_dialect.kernels.program import LoopProgram, Refusal
+from fuse_dialect.kernels.simplify import simplify
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="guard pages are made with mprotect")
+
+TYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i8": np.int8, "f16": np.float16}
+
+
+def primitives(text: str) -> list[LoopProgram]:
+    """The loop programs of the primitives of a module."""
+    module = fd.fuse_ops(fd.parse(text))
+    programs = [lower(op) for op in module.walk() if isinstance(op, func.FuncOp) and "primitive" in op.attributes]
+    assert not any(isinstance(program, Refusal) for program in programs)
+    return [simplify(program) for program in programs if isinstance(program, LoopProgram)]
+
+
+def values(case: Case, random: np.random.Generator) -> list[Array]:
+    """Random arguments, small if they are integers."""
+    dtype = TYPES[case.element]
+    if case.element.startswith("i"):
+        return [random.integers(-4, 5, shape).astype(dtype) for shape in case.shapes]
+    return [random.standard_normal(shape).astype(dtype) for shape in case.shapes]
+
+
+def run_kernel(
+    program: LoopProgram, arrays: list[Array], constants: frozenset[int], parts: int, target: Host | None = None
+) -> tuple[Array, str]:
+    """The result of the kernel of a program with one result, and the family that wrote the kernel."""
+    backend = LLVMBackend(target=target)
+    (kernel,) = backend.compile([KernelRequest(program, constants)])
+    assert not isinstance(kernel, Refusal), kernel
+    emitted = kernel.emitted
+    assert isinstance(emitted, EmittedKernel)
+    result = next(buffer for buffer in program.buffers if buffer.role.value == "result")
+    with GuardedMemory() as memory:
+        passed = [
+            np.ascontiguousarray(kernel.packings[place].apply(array)) if place in kernel.packings else array
+            for place, array in enumerate(arrays)
+        ]
+        inputs = [memory.copy(array, at_end=True) for array in passed]
+        shape = tuple(size for size in result.shape if isinstance(size, int))
+        output = memory.empty(shape, np.dtype(TYPES[result.element]), at_end=True)
+        room = np.dtype(np.uint8)
+        bytes_of_part = -(-kernel.workspace_bytes // 64) * 64
+        for part in range(parts):
+            workspace = memory.empty((bytes_of_part,), room, at_end=True)
+            slots = np.array([array.ctypes.data for array in (*inputs, output, workspace)], np.int64)
+            callable_of(kernel.address)(slots.ctypes.data, part, parts)
+        copy = output.copy()
+        del inputs, output, workspace
+    return copy, kernel.family
+
+
+def check(case: Case, seed: int, target: Host | None = None) -> None:
+    random = np.random.default_rng(seed)
+    arrays = values(case, random)
+    (expected,) = fd.run(fd.parse(case.text), *arrays)
+    programs = primitives(case.text)
+    if len(programs) != 1:
+        return
+    constants = frozenset([1]) if case.has_weight and seed % 2 else frozenset[int]()
+    actual, _ = run_kernel(programs[0], arrays, constants, 1 + seed % 3, target)
+    if case.element.startswith("i"):
+        np.testing.assert_array_equal(actual, expected, case.text)
+        return
+    unit = {"f32": 1e-6, "f64": 1e-14, "f16": 2e-3}[case.element]
+    scale = max(1.0, float(np.abs(expected[np.isfinite(expected)]).max(initial=0)))
+    np.testing.assert_allclose(actual, expected, unit * 10, unit * scale * (4 + case.depth**0.5), err_msg=case.text)
+
+
+MAKERS: dict[str, Callable[[np.random.Generator, str], Case]] = {
+    "product": random_product,
+    "convolution": random_convolution,
+    "pool": random_pool,
+}
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("kind", MAKERS)
+def test_random_programs_in_f32(kind: str, seed: int) -> None:
+    check(MAKERS[kind](np.random.default_rng(seed), "f32"), seed)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("element", ["f64", "i32", "i8", "f16"])
+@pytest.mark.parametrize("kind", MAKERS)
+def test_random_programs_in_other_types(kind: str, element: str, seed: int) -> None:
+    check(MAKERS[kind](np.random.default_rng(100 + seed), element), seed)
+
+
+@pytest.mark.skipif(not {"+avx2", "+fma"} <= set(host().features.split(",")), reason="the processor has no AVX2")
+@pytest.mark.parametrize("target", [AVX2, SSE2], ids=["avx2", "sse2"])
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("kind", MAKERS)
+def test_random_programs_with_short_vectors(kind: str, seed: int, target: Host) -> None:
+    check(MAKERS[kind](np.random.default_rng(200 + seed), "f32"), seed, target)

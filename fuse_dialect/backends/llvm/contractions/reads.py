@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from fuse_dialect.backends.llvm.contractions.frame import Frame, Point
 from fuse_dialect.backends.llvm.elements import from_memory, memory_type, register_type
-from fuse_dialect.backends.llvm.scalars import NoNativeForm, Scalars, Values, emit_body
+from fuse_dialect.backends.llvm.scalars import NoNativeFormError, Scalars, Values, emit_body
 from fuse_dialect.backends.llvm.values import I1, Value, constant
 from fuse_dialect.kernels.access import flat_place
 from fuse_dialect.kernels.counts import Count
@@ -41,12 +41,12 @@ class Reader:
         """What a read gives.
 
         Raises:
-            NoNativeForm: Its place depends on values.
+            NoNativeFormError: Its place depends on values.
         """
         f = self.frame.f
         indices = [index for index in read.indices if not isinstance(index, ComputedIndex)]
         if len(indices) < len(read.indices):
-            raise NoNativeForm("a contraction reads at computed positions")
+            raise NoNativeFormError("a contraction reads at computed positions")
         element = self.frame.buffers[read.buffer].element
         holds = self._holds(read.guards)
         stride = self._stride(read.buffer, indices)

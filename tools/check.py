@@ -1,12 +1,19 @@
-"""Run every check of the project: `python tools/check.py`, in an environment with the extra `all`.
+"""Run the checks of the project: `python tools/check.py`, in an environment with the extra `all`.
 
-All steps run, also after one has failed, and a summary closes the output. Exit code: 0 all passed, 1 otherwise.
+    python tools/check.py            everything, as continuous integration does
+    python tools/check.py --quick    under a minute: no types, no slow tests, and two of the FileCheck files
+    python tools/check.py --changed  what belongs to the files that differ from `main`
+
+All steps run, also after one has failed, and a summary closes the output. A step that prints nothing for a while is
+reported as running. Exit code: 0 all passed, 1 otherwise.
 """
 
 import argparse
+import queue
 import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -14,6 +21,9 @@ from time import perf_counter
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = Path(sys.executable).parent
 """Where the environment that runs this file keeps its commands; not resolved, because that would leave the venv."""
+SILENCE = 20.0
+"""Seconds without output after which a step is reported as running."""
+NOT_SLOW = ("-m", "not slow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +48,84 @@ def steps(jobs: int) -> tuple[Step, ...]:
     )
 
 
+def quick_steps(jobs: int) -> tuple[Step, ...]:
+    """Checks of under a minute together."""
+    lint, format, imports, _, pytest, _ = steps(jobs)
+    smoke = ("tests/filecheck/tools/errors.mlir", "tests/filecheck/transforms/fuse-ops/outlining.mlir")
+    tests = Step("pytest", (*pytest.command, *NOT_SLOW))
+    return (lint, format, imports, tests, Step("filecheck", ("lit", "-sv", "-j", str(jobs), *smoke)))
+
+
+def changed_steps(jobs: int, files: Iterable[str]) -> tuple[Step, ...]:
+    """Checks of what belongs to the files: their types, the tests of their parts of the package, and what is cheap.
+
+    A file that belongs to no part, such as `pyproject.toml`, asks for everything.
+    """
+    names = [name for name in files if not name.endswith(".md")]
+    parts = {_part_of(name) for name in names}
+    if None in parts:
+        return steps(jobs)
+    lint, format, imports, types, pytest, filecheck = steps(jobs)
+    sources = [name for name in names if name.startswith(("fuse_dialect/", "tools/")) and name.endswith(".py")]
+    folders = sorted(f"tests/{part}" for part in parts if part and (ROOT / "tests" / part).is_dir())
+    texts = sorted(f"tests/filecheck/{part}" for part in parts if part and (ROOT / "tests/filecheck" / part).is_dir())
+    chosen = [lint, format, imports]
+    if sources:
+        chosen.append(Step("types", (*types.command, *sources)))
+    if folders:
+        chosen.append(Step("pytest", (*pytest.command, *NOT_SLOW, *folders)))
+    if texts:
+        chosen.append(Step("filecheck", (*filecheck.command[:-1], *texts)))
+    return tuple(chosen)
+
+
+def _part_of(name: str) -> str | None:
+    """The part of the package that a file belongs to: `fusion`, `tools`, ...; `None` if it may be all of them."""
+    folders = list(Path(name).parts)
+    if folders[0] == "tools":
+        return "tools"
+    if folders[:2] == ["tests", "filecheck"] and len(folders) > 3:
+        return folders[2]
+    if folders[0] in ("fuse_dialect", "tests") and len(folders) > 2:
+        return folders[1]
+    return "" if folders[0] == "docs" else None
+
+
+def changed_files(base: str) -> list[str]:
+    """The files that differ from where the branch left `base`, and those that git does not know yet.
+
+    Raises:
+        SystemExit: There is no such commit.
+    """
+    start = _git("merge-base", "HEAD", base)
+    if not start:
+        sys.exit(f"error: git finds no common commit with '{base}'\nhint: --changed=COMMIT names another one")
+    names = [*_git("diff", "--name-only", start[0]), *_git("ls-files", "--others", "--exclude-standard")]
+    return sorted(name for name in dict.fromkeys(names) if (ROOT / name).exists())
+
+
+def _git(*arguments: str) -> list[str]:
+    return subprocess.run(
+        ("git", *arguments), cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.splitlines()
+
+
 def main() -> int:
     """Run the steps that the command line asks for; returns the exit code."""
     names = [step.name for step in steps(1)]
-    parser = argparse.ArgumentParser(description="Run every check of the project.")
+    parser = argparse.ArgumentParser(description="Run the checks of the project.")
     parser.add_argument("--only", action="append", choices=names, help="run this step alone; may be repeated")
+    parser.add_argument("--quick", action="store_true", help="what takes under a minute")
+    parser.add_argument(
+        "--changed", nargs="?", const="main", metavar="BASE", help="what belongs to files that differ from BASE (main)"
+    )
     parser.add_argument("-j", "--jobs", type=int, default=2, help="processes for the tests (default: %(default)s)")
     options = parser.parse_args()
-    chosen = [step for step in steps(options.jobs) if options.only is None or step.name in options.only]
+    if options.changed is not None:
+        available = changed_steps(options.jobs, changed_files(options.changed))
+    else:
+        available = quick_steps(options.jobs) if options.quick else steps(options.jobs)
+    chosen = [step for step in available if options.only is None or step.name in options.only]
     results = [(step, *_run(step)) for step in chosen]
     print("\nsummary:")
     for step, code, seconds in results:
@@ -59,12 +139,47 @@ def _run(step: Step) -> tuple[int, float]:
     print(f"\n--- {step.name}: {' '.join(step.command)}", flush=True)
     start = perf_counter()
     try:
-        code = subprocess.run((str(SCRIPTS / step.command[0]), *step.command[1:]), cwd=ROOT, check=False).returncode
+        code = run_aloud((str(SCRIPTS / step.command[0]), *step.command[1:]), step.name)
     except OSError as error:
         print(f"error: cannot run '{step.command[0]}': {error.strerror}", file=sys.stderr)
         print('hint: pip install ".[all]"', file=sys.stderr)
         code = 127
     return code, perf_counter() - start
+
+
+def run_aloud(command: Sequence[str], name: str, silence: float = SILENCE) -> int:
+    """Run a command, pass its output on, and say that it runs whenever it has been silent for some seconds.
+
+    Raises:
+        OSError: There is no such command.
+    """
+    start = perf_counter()
+    pending: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0) as process:
+        stream = process.stdout
+        assert stream is not None, "a pipe was asked for"
+
+        def read() -> None:
+            while chunk := stream.read(4096):
+                pending.put(chunk)
+            pending.put(b"")
+
+        threading.Thread(target=read, daemon=True).start()
+        at_line_start = True
+        while True:
+            try:
+                chunk = pending.get(timeout=silence)
+            except queue.Empty:
+                lead = "" if at_line_start else "\n"
+                print(f"{lead}[{name} is running, {perf_counter() - start:.0f} s]", flush=True)
+                at_line_start = True
+                continue
+            if not chunk:
+                break
+            sys.stdout.write(chunk.decode("utf-8", "replace"))
+            sys.stdout.flush()
+            at_line_start = chunk.endswith(b"\n")
+    return process.returncode
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Facts about the IR of a function: its blocks as graphs, for one strategy each. Nothing here changes IR."""
+"""Facts about IR: values, symbols, and blocks as the graphs that fusion is decided on. Nothing here changes IR."""

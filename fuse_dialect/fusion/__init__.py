@@ -1,1 +1,1 @@
-"""Fusion as TVM decides it, on graphs of numbers: pure Python, without xDSL and NumPy."""
+"""Which nodes of a graph of numbers become one kernel: TVM's rules, other tables, other strategies. Pure Python."""

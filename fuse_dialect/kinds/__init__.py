@@ -1,1 +1,1 @@
-"""The pattern kind of any op of any dialect."""
+"""What fusion asks of an op of any dialect: its pattern kind, and whether it only reshapes."""

@@ -1,1 +1,1 @@
-"""Why was this not fused? The decisions of a plan in words."""
+"""What fusion decides and does, for people: remarks, plans of modules, statistics."""

@@ -21,14 +21,13 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 from fuse_dialect.analysis.block_graph import BlockGraph, build_graph
-from fuse_dialect.analysis.fusible_blocks import functions_to_fuse, fusible_blocks
+from fuse_dialect.analysis.fusible_blocks import fusible_blocks
 from fuse_dialect.fusion.plan import FusionPlan
 from fuse_dialect.fusion.rules import RuleTable
 from fuse_dialect.fusion.strategy import FusionOptions, Strategy, find_strategy
 from fuse_dialect.fusion.tvm_rules import TVM_RULES
-from fuse_dialect.transforms.outlining.group import groups_of
-from fuse_dialect.transforms.outlining.outline import outline
-from fuse_dialect.transforms.outlining.primitives import Primitives
+from fuse_dialect.transforms.outlining.group import Group, groups_of
+from fuse_dialect.transforms.outlining.outline_functions import erase_dead, outline_functions
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,27 +74,19 @@ class FuseOpsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Fuse the operators of all functions of the module."""
-        primitives: dict[Block, Primitives] = {}
-        for function in functions_to_fuse(op):
-            symbols = function.parent
-            assert symbols is not None, "a function inside a module stands in a block"
-            if symbols not in primitives:
-                primitives[symbols] = Primitives(symbols, self.dedup)
-            self.fuse_function(function, primitives[symbols])
+        outline_functions(op, self.groups_in, dedup=self.dedup)
 
-    def fuse_function(self, function: func.FuncOp, primitives: Primitives) -> None:
-        """Fuse the operators of one function."""
+    def groups_in(self, function: func.FuncOp) -> list[Group]:
+        """The groups of one function, whose dead ops are erased."""
+        # All blocks are planned first: a plan sees the function as it was, dead ops of other blocks included.
         fusions = [self.plan_block(block) for block in fusible_blocks(function)]
         for fusion in fusions:
-            for dead in reversed(fusion.block_graph.dead):
-                dead.detach()
-                dead.drop_all_references()
-        groups = [
+            erase_dead(fusion.block_graph.dead)
+        return [
             group
             for fusion in fusions
             for group in groups_of(fusion.block_graph, fusion.plan.root_of, link_params=self.link_params)
         ]
-        outline(function, groups, primitives)
 
     def plan_block(self, block: Block) -> BlockFusion:
         """Decide, without changing anything, how the ops of a block are grouped.

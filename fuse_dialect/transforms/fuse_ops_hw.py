@@ -23,7 +23,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
 from fuse_dialect.analysis.constants import is_constant
-from fuse_dialect.analysis.fusible_blocks import functions_to_fuse, fusible_blocks
+from fuse_dialect.analysis.fusible_blocks import fusible_blocks
 from fuse_dialect.analysis.hardware_block_graph import BlockHardwareGraph, build_hardware_graph, is_read_outside
 from fuse_dialect.analysis.ssa import read_values
 from fuse_dialect.dialect.errors import OpError
@@ -35,8 +35,7 @@ from fuse_dialect.hardware.template import HardwareTemplate
 from fuse_dialect.kinds.kind_of import op_name
 from fuse_dialect.transforms.outlining.gather_ops import gather_ops
 from fuse_dialect.transforms.outlining.group import Group
-from fuse_dialect.transforms.outlining.outline import outline
-from fuse_dialect.transforms.outlining.primitives import Primitives
+from fuse_dialect.transforms.outlining.outline_functions import erase_dead, outline_functions
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,24 +64,16 @@ class FuseOpsHwPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Fuse the operators of all functions of the module."""
         template = find_template(self.template, op, ctx)
-        primitives: dict[Block, Primitives] = {}
-        for function in functions_to_fuse(op):
-            symbols = function.parent
-            assert symbols is not None, "a function inside a module stands in a block"
-            if symbols not in primitives:
-                primitives[symbols] = Primitives(symbols, self.dedup)
-            self.fuse_function(function, template, primitives[symbols])
+        outline_functions(op, lambda function: self.groups_in(function, template), dedup=self.dedup, keep_barriers=True)
 
-    def fuse_function(self, function: func.FuncOp, template: HardwareTemplate, primitives: Primitives) -> None:
-        """Fuse the operators of one function."""
+    def groups_in(self, function: func.FuncOp, template: HardwareTemplate) -> list[Group]:
+        """The groups of one function; their ops are annotated and brought together, dead ops are erased."""
         groups: list[Group] = []
         for block in list(fusible_blocks(function)):
             fusion = self.plan_block(block, template)
-            for dead in reversed(fusion.block_graph.dead):
-                dead.detach()
-                dead.drop_all_references()
+            erase_dead(fusion.block_graph.dead)
             groups.extend(_gathered_groups(fusion, template.name))
-        outline(function, groups, primitives, keep_barriers=True)
+        return groups
 
     def plan_block(self, block: Block, template: HardwareTemplate) -> BlockHardwareFusion:
         """Decide, without changing anything, how the ops of a block are grouped.

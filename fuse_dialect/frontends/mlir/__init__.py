@@ -1,1 +1,1 @@
-"""MLIR text to a module, with the place of every op."""
+"""MLIR text to a module, with the place of every op; hardware templates in such text."""

@@ -1,0 +1,45 @@
+"""What all passes that fuse do around their plans: go through the functions of a module, and outline their groups."""
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation
+
+from fuse_dialect.analysis.fusible_blocks import functions_to_fuse
+from fuse_dialect.transforms.outlining.group import Group
+from fuse_dialect.transforms.outlining.outline import outline
+from fuse_dialect.transforms.outlining.primitives import Primitives
+
+
+def outline_functions(
+    module: ModuleOp,
+    groups_in: Callable[[func.FuncOp], Sequence[Group]],
+    *,
+    dedup: bool,
+    keep_barriers: bool = False,
+) -> None:
+    """Outline groups of every function of the module that fusion may change.
+
+    Args:
+        module: The module; it changes.
+        groups_in: The groups of all blocks of a function, those of one block in block order of their roots. It may
+            erase and move ops of the function.
+        dedup: Whether groups of the same structure share a primitive.
+        keep_barriers: Whether `fuse.stop_fusion` stays, for a later pass.
+    """
+    primitives: dict[Block, Primitives] = {}
+    for function in functions_to_fuse(module):
+        symbols = function.parent
+        assert symbols is not None, "a function inside a module stands in a block"
+        if symbols not in primitives:
+            # Functions of one symbol table share names and structures, those of another one cannot be called.
+            primitives[symbols] = Primitives(symbols, dedup)
+        outline(function, groups_in(function), primitives[symbols], keep_barriers=keep_barriers)
+
+
+def erase_dead(dead: Sequence[Operation]) -> None:
+    """Erase ops whose results nothing needs but ops behind them in the sequence."""
+    for op in reversed(dead):
+        op.detach()
+        op.drop_all_references()

@@ -1,0 +1,63 @@
+"""`tools/check.py`: what it chooses, and that a silent step is heard of."""
+
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def check() -> ModuleType:
+    spec = spec_from_file_location("check", ROOT / "tools" / "check.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules["check"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("files", "names", "last"),
+    [
+        (["docs/index.md"], ["lint", "format", "imports"], "lint-imports"),
+        (["fuse_dialect/kinds/foreign.py"], ["lint", "format", "imports", "types", "pytest"], "tests/kinds"),
+        (["tests/kinds/test_foreign.py"], ["lint", "format", "imports", "pytest"], "tests/kinds"),
+        (["tools/check.py"], ["lint", "format", "imports", "types", "pytest", "filecheck"], "tests/filecheck/tools"),
+        (
+            ["tests/filecheck/dialect/matmul.mlir"],
+            ["lint", "format", "imports", "pytest", "filecheck"],
+            "tests/filecheck/dialect",
+        ),
+        (["pyproject.toml"], ["lint", "format", "imports", "types", "pytest", "filecheck"], "tests/filecheck"),
+        (["tests/conftest.py"], ["lint", "format", "imports", "types", "pytest", "filecheck"], "tests/filecheck"),
+    ],
+)
+def test_changed_files_choose_their_checks(files: list[str], names: list[str], last: str, check: ModuleType):
+    chosen = check.changed_steps(2, files)
+    assert [step.name for step in chosen] == names
+    assert chosen[-1].command[-1] == last
+
+
+def test_quick_leaves_out_what_is_slow(check: ModuleType):
+    chosen = check.quick_steps(2)
+    assert "types" not in [step.name for step in chosen]
+    assert all("not slow" in step.command for step in chosen if step.name == "pytest")
+
+
+def test_silent_step_is_heard_of(check: ModuleType, capsys: pytest.CaptureFixture[str]):
+    code = "import time; print('start', flush=True); time.sleep(1.0); print('end'); raise SystemExit(3)"
+    assert check.run_aloud([sys.executable, "-c", code], "nap", silence=0.2) == 3
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "start"
+    assert lines[1].startswith("[nap is running, ")
+    assert lines[-1] == "end"
+
+
+def test_every_quick_filecheck_file_exists(check: ModuleType):
+    command = check.quick_steps(1)[-1].command
+    assert all((ROOT / name).exists() for name in command if name.endswith(".mlir"))

@@ -65,13 +65,16 @@ Write: TypeAlias = Callable[[Frame], bool]
 """Writes the body of a kernel; gives whether parts may share its work."""
 
 
-def write_kernel(request: Request, local_sizes: Mapping[str, int], write: Write) -> Written:
+def write_kernel(
+    request: Request, local_sizes: Mapping[str, int], write: Write, shared: Mapping[str, str] | None = None
+) -> Written:
     """Fill in the function of a kernel.
 
     Args:
         request: What is wanted; its function is written.
         local_sizes: Number of elements in memory of each local buffer that needs memory.
         write: Writes the body.
+        shared: Local buffers that lie in the memory of a result.
 
     Raises:
         NoNativeFormError: An element type, or something in the program, has no native code.
@@ -99,6 +102,7 @@ def write_kernel(request: Request, local_sizes: Mapping[str, int], write: Write)
     entry.ret()
     values = body.parameters
     pointers = dict(zip(names, values[: len(names)], strict=True))
+    pointers |= {local: pointers[result] for local, result in (shared or {}).items()}
     known = dict(zip(symbols, values[len(names) : -2], strict=True))
     buffers = {buffer.name: buffer for buffer in program.buffers}
     frame = Frame(body, request.host, buffers, pointers, known, values[-2], values[-1], request.fast_math)

@@ -16,7 +16,7 @@ from fuse_dialect.backends.llvm.scalars import NoNativeFormError
 from fuse_dialect.backends.llvm.values import Value
 from fuse_dialect.kernels.counts import product
 from fuse_dialect.kernels.grouping import is_whole, parallel_sizes, reads_of
-from fuse_dialect.kernels.program import Role, Stage
+from fuse_dialect.kernels.program import Read, Role, Stage
 from fuse_dialect.kernels.schedule import LoopAxis, Nest, Phase, Schedule
 
 SHARE = 64
@@ -31,6 +31,8 @@ class _Locals:
     """Elements in memory; buffers whose elements stay in registers are missing."""
     of_a_row: frozenset[str]
     """Buffers of which only one row is in memory."""
+    shared: dict[str, str]
+    """Buffers that lie in the memory of a result, which is written when they are read for the last time."""
 
 
 def write_schedule(request: Request, plan: Schedule) -> Written:
@@ -51,7 +53,7 @@ def write_schedule(request: Request, plan: Schedule) -> Written:
                 _write_phase(frame, phase, places, shared=False)
         return False
 
-    return write_kernel(request, places.sizes, write)
+    return write_kernel(request, places.sizes, write, places.shared)
 
 
 def _can_split(phase: Phase) -> bool:
@@ -134,12 +136,17 @@ def _place_locals(plan: Schedule) -> _Locals:
     buffers = {buffer.name: buffer for buffer in plan.program.buffers}
     sizes: dict[str, int] = {}
     of_a_row: set[str] = set()
+    shared: dict[str, str] = {}
     for phase in plan.phases:
         for nest in phase.nests:
             for stage in nest.stages:
                 if buffers[stage.buffer].role is not Role.LOCAL:
                     continue
                 if _stays_in_registers(plan, phase, nest, stage):
+                    continue
+                result = _result_in_its_place(plan, phase, stage)
+                if result is not None:
+                    shared[stage.buffer] = result
                     continue
                 shape = buffers[stage.buffer].shape
                 if _stays_in_phase(plan, phase, stage):
@@ -152,7 +159,32 @@ def _place_locals(plan: Schedule) -> _Locals:
                         f"the size of an array between the loops of '{plan.program.name}' is not known"
                     )
                 sizes[stage.buffer] = elements
-    return _Locals(sizes, frozenset(of_a_row))
+    return _Locals(sizes, frozenset(of_a_row), shared)
+
+
+def _result_in_its_place(plan: Schedule, phase: Phase, stage: Stage) -> str | None:
+    """A result of the same shape that a later map writes where it reads the buffer, and nobody reads it after."""
+    buffers = {buffer.name: buffer for buffer in plan.program.buffers}
+    own = buffers[stage.buffer]
+    nests = [list(nest.stages) for nest in phase.nests]
+    readers = [number for number, nest in enumerate(nests) if any(_reads(member, own.name) for member in nest)]
+    if not readers or not (_stays_in_phase(plan, phase, stage) and is_whole(stage)):
+        return None
+    last = nests[readers[-1]]
+    if any(read.guards or tuple(read.indices) != stage.store for member in last for read in _reads(member, own.name)):
+        return None
+    earlier = {member.buffer for nest in nests[: readers[-1]] for member in nest}
+    for member in last:
+        result = buffers[member.buffer]
+        fits = result.role is Role.RESULT and (result.shape, result.element) == (own.shape, own.element)
+        is_free = not any(_reads(other, result.name) for nest in nests for other in nest) and result.name not in earlier
+        if fits and is_free and member.reduction is None and member.store == stage.store and is_whole(member):
+            return result.name
+    return None
+
+
+def _reads(stage: Stage, buffer: str) -> list[Read]:
+    return [read for read in reads_of(stage) if read.buffer == buffer]
 
 
 def _stays_in_registers(plan: Schedule, phase: Phase, nest: Nest, stage: Stage) -> bool:
@@ -163,7 +195,7 @@ def _stays_in_registers(plan: Schedule, phase: Phase, nest: Nest, stage: Stage) 
     for other_phase in plan.phases:
         for other in other_phase.nests:
             for member in other.stages:
-                reads = [read for read in reads_of(member) if read.buffer == stage.buffer]
+                reads = _reads(member, stage.buffer)
                 if has_one_value and all(not read.guards for read in reads):
                     continue
                 if reads and id(member) not in inside:
@@ -174,4 +206,4 @@ def _stays_in_registers(plan: Schedule, phase: Phase, nest: Nest, stage: Stage) 
 def _stays_in_phase(plan: Schedule, phase: Phase, stage: Stage) -> bool:
     """Whether the buffer is written and read within each row of one phase."""
     outside = [member for other in plan.phases if other is not phase for nest in other.nests for member in nest.stages]
-    return is_whole(stage) and not any(read.buffer == stage.buffer for member in outside for read in reads_of(member))
+    return is_whole(stage) and not any(_reads(member, stage.buffer) for member in outside)

@@ -1,0 +1,71 @@
+"""Runs kernels of the LLVM backend on NumPy arrays, as the runtime does but for one program."""
+
+import ctypes
+from collections.abc import Sequence
+
+import numpy as np
+
+from fuse_dialect.backends.backend import KernelRequest, symbols_of
+from fuse_dialect.backends.llvm import LLVMBackend
+from fuse_dialect.backends.llvm.engine import callable_of, host
+from fuse_dialect.backends.llvm.host import AVX2, SSE2, Host
+from fuse_dialect.dialect.op import Array
+from fuse_dialect.interpreters.loops import bind_sizes, dtype_named
+from fuse_dialect.kernels.program import LoopProgram, Refusal, Role
+
+IS_X86 = "+sse2" in host().features
+HOSTS: dict[str, Host] = {"host": host(), **({"avx2": AVX2} if "+avx2" in host().features else {})}
+if IS_X86:
+    HOSTS["sse2"] = SSE2
+"""Processors whose code runs here."""
+
+
+def placed(array: Array, offset: int) -> Array:
+    """A copy that begins so many bytes after a cache line."""
+    dense = np.asarray(array, order="C")
+    memory = np.zeros(dense.nbytes + 128, np.uint8)
+    start = -memory.ctypes.data % 64 + offset
+    copy = memory[start : start + dense.nbytes].view(dense.dtype).reshape(dense.shape)
+    copy[...] = dense
+    return copy
+
+
+class Native:
+    """A compiled program."""
+
+    def __init__(self, program: LoopProgram, target: Host | None = None, families: Sequence[str] = (), **options: bool):
+        """Compile a program.
+
+        Raises:
+            AssertionError: It has no kernel; the message says why.
+        """
+        (kernel,) = LLVMBackend(target=target, families=families, **options).compile([KernelRequest(program)])
+        assert not isinstance(kernel, Refusal), kernel.reason
+        self.program = program
+        self.kernel = kernel
+
+    def __call__(self, *arguments: Array, parts: int = 1, offset: int = 0) -> list[Array]:
+        """The results; every part runs, the last one first.
+
+        Args:
+            arguments: Arrays of the program's types.
+            parts: Number of parts.
+            offset: Bytes from a cache line to the start of every array.
+        """
+        sizes = bind_sizes(self.program, list(arguments))
+        given = [placed(array, offset) for array in arguments]
+        results = [
+            placed(
+                np.full([sizes.get(size, size) for size in buffer.shape], 77).astype(dtype_named(buffer.element)),
+                offset,
+            )
+            for buffer in self.program.buffers
+            if buffer.role is Role.RESULT
+        ]
+        scratch = [placed(np.zeros(self.kernel.workspace_bytes, np.uint8), 0) for _ in range(parts)]
+        function = callable_of(self.kernel.address)
+        for part in reversed(range(parts)):
+            slots = [array.ctypes.data for array in (*given, *results, scratch[part])]
+            slots += [sizes[symbol] for symbol in symbols_of(self.program)]
+            function((ctypes.c_int64 * len(slots))(*slots), part, parts)
+        return results

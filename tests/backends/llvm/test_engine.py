@@ -1,0 +1,122 @@
+"""The builder writes what LLVM reads; mistakes are reported with their place, missing functions by name."""
+
+import struct
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from native_run import HOSTS
+from programs import PROGRAMS
+
+from fuse_dialect.backends.backend import KernelRequest
+from fuse_dialect.backends.llvm import LLVMBackend
+from fuse_dialect.backends.llvm.builder import Module, Parameter
+from fuse_dialect.backends.llvm.engine import EngineError, callable_of, compile_object, load
+from fuse_dialect.backends.llvm.values import BF16, F16, F32, F64, I1, I8, I64, PTR, Type, constant, float_bits
+
+
+def doubling(symbol: str = "expf") -> Module:
+    """A kernel that stores `symbol(1)` in the first element of its first buffer."""
+    module = Module()
+    f = module.function("kernel", [Parameter("slots", PTR), Parameter("part", I64), Parameter("parts", I64)])
+    out = f.cast("inttoptr", f.load(I64, f.parameters[0]), PTR)
+    f.store(f.call(symbol, F32, [constant(F32, 1.0)]), out)
+    f.ret()
+    return module
+
+
+def test_machine_code_survives_as_bytes() -> None:
+    code = compile_object(doubling().text())
+    out = np.zeros(1, np.float32)
+    slots = np.array([out.ctypes.data])
+    loaded = [load(bytes(code), ["kernel"]) for _ in range(2)]
+    for each in loaded:
+        callable_of(each.addresses["kernel"])(slots.ctypes.data, 0, 1)
+        assert out[0] == pytest.approx(np.e)
+    assert loaded[0].addresses != loaded[1].addresses
+
+
+def test_a_missing_function_is_named_before_anything_runs() -> None:
+    with pytest.raises(EngineError, match="'no_such_function'"):
+        compile_object(doubling("no_such_function").text())
+
+
+def test_rejected_text_is_quoted() -> None:
+    text = doubling().text().replace("inttoptr", "inttopointer")
+    with pytest.raises(EngineError, match=r"line \d+:   %v\.\d+ = inttopointer"):
+        compile_object(text)
+
+
+@pytest.mark.parametrize("code", [b"", b"no object", compile_object(doubling().text())[:200]])
+def test_foreign_bytes_are_refused(code: bytes) -> None:
+    with pytest.raises(EngineError):
+        load(code, ["kernel"])
+
+
+def test_a_symbol_that_the_object_lacks_is_refused() -> None:
+    with pytest.raises(EngineError):
+        load(compile_object(doubling().text()), ["another"])
+
+
+def test_kernels_compile_in_several_threads_at_once() -> None:
+    backend = LLVMBackend()
+    requests = [[KernelRequest(write(4 + number, 20))] for number in range(2) for write, _ in PROGRAMS.values()]
+    with ThreadPoolExecutor(4) as pool:
+        kernels = [kernel for (kernel,) in pool.map(backend.compile, requests)]
+    assert len({kernel.address for kernel in kernels}) == len(requests)
+
+
+@pytest.mark.parametrize("target", HOSTS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_same_program_gives_the_same_text(name: str, target: str) -> None:
+    request = KernelRequest(PROGRAMS[name][0](8, 30))
+    texts = {LLVMBackend(target=HOSTS[target]).emit(request).ir_text for _ in range(2)}
+    assert len(texts) == 1
+
+
+@pytest.mark.parametrize(
+    ("type", "number", "text"),
+    [
+        (F32, 0.1, "0x3FB99999A0000000"),
+        (F64, 0.1, "0x3FB999999999999A"),
+        (F16, 1.0, "0xH3C00"),
+        (BF16, 1.0, "0xR3F80"),
+        (F16, 1e9, "0xH7C00"),
+        (F32, -1e60, "0xFFF0000000000000"),
+        (I8, 255, "-1"),
+        (I1, -1, "true"),
+        (Type("i64", 4), 3, "splat (i64 3)"),
+    ],
+)
+def test_constants_are_exact(type: Type, number: float, text: str) -> None:
+    assert constant(type, number).text == text
+
+
+def test_floats_can_be_given_by_their_bits() -> None:
+    assert float_bits(F32, struct.unpack("<I", struct.pack("<f", 0.1))[0]) == constant(F32, 0.1)
+    assert float_bits(BF16, 0x3F80) == constant(BF16, 1.0)
+
+
+def test_arithmetic_on_constants_leaves_no_code() -> None:
+    f = Module().function("f", [])
+    seven = f.add(f.multiply(f.i64(2), f.i64(3)), f.i64(1))
+    assert (seven.number, f.quotient(seven, 2).number, f.remainder(seven, 4).number) == (7, 3, 3)
+    assert f.text().splitlines()[1:] == ["entry:", "}"]
+
+
+def test_results_of_branches_and_loops_reach_what_follows() -> None:
+    module = Module()
+    f = module.function("kernel", [Parameter("slots", PTR), Parameter("part", I64), Parameter("parts", I64)])
+    slots, part, parts = f.parameters
+    with f.loop(f.i64(0), parts, carried=[f.i64(0)], hints=["unroll.count, i32 2"]) as loop:
+        loop.following = [f.add(loop.carried[0], loop.index)]
+    (chosen,) = f.either(f.compare("eq", part, f.i64(0)), lambda: [loop.carried[0]], lambda: [f.i64(-1)])
+    f.store(chosen, slots)
+    f.ret()
+    code = load(compile_object(module.text()), ["kernel"])
+    out = np.zeros(1, np.int64)
+    kernel = callable_of(code.addresses["kernel"])
+    kernel(out.ctypes.data, 0, 5)
+    assert out[0] == 10
+    kernel(out.ctypes.data, 1, 5)
+    assert out[0] == -1

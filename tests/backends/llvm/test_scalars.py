@@ -1,0 +1,122 @@
+"""Scalar functions on edges mean what the interpreter says; nothing is undefined."""
+
+import numpy as np
+import pytest
+from native_run import HOSTS, Native
+
+from fuse_dialect.backends.llvm.scalars import FUNCTIONS
+from fuse_dialect.dialect.op import Array
+from fuse_dialect.interpreters.loops import dtype_named
+from fuse_dialect.interpreters.scalar import evaluate_function
+from fuse_dialect.kernels.indices import loop
+from fuse_dialect.kernels.program import Apply, Axis, Buffer, LoopProgram, Read, Role, Stage
+
+hosts = pytest.mark.parametrize("target", HOSTS)
+INTEGER_FUNCTIONS = sorted(
+    name
+    for name in FUNCTIONS
+    if name.startswith("arith.")
+    and name.endswith("i")
+    and name.removeprefix("arith.") not in ("cmpi", "trunci", "extsi")
+    and not name.startswith("arith.fp")
+    and name != "arith.extui"
+)
+PREDICATES = ["eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"]
+ORDERED = ["oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno"]
+
+
+def run(function: str, result: str, target: str, *operands: Array, element: str) -> Array:
+    size = operands[0].size
+    reads = tuple(Read(f"x{number}", (loop(0),), element) for number, _ in enumerate(operands))
+    body = (*reads, Apply(function, tuple(range(len(operands))), result))
+    buffers = [Buffer(f"x{number}", element, (size,), Role.ARGUMENT) for number, _ in enumerate(operands)]
+    stage = Stage("f", "y", (Axis(size),), body)
+    program = LoopProgram("f", (*buffers, Buffer("y", result, (size,), Role.RESULT)), (stage,))
+    (actual,) = Native(program, HOSTS[target])(*operands)
+    return actual
+
+
+def pairs(element: str) -> tuple[Array, Array]:
+    """Every pair of numbers at the edges of a type."""
+    limits = np.iinfo(dtype_named(element))
+    edges = np.array([0, 1, 2, 3, 7, -1, -2, -7, limits.max, limits.min, limits.max // 2, limits.bits, limits.bits - 1])
+    return (
+        np.repeat(edges, edges.size).astype(limits.dtype),
+        np.tile(edges, edges.size).astype(limits.dtype),
+    )
+
+
+@hosts
+@pytest.mark.parametrize("element", ["i8", "i16", "i32", "i64"])
+def test_integer_functions_are_defined_for_all_operands(target: str, element: str) -> None:
+    lhs, rhs = pairs(element)
+    for function in INTEGER_FUNCTIONS:
+        left, right = lhs, rhs
+        if function in ("arith.divsi", "arith.divui", "arith.remsi", "arith.remui", "arith.floordivsi"):
+            actual = run(function, element, target, lhs, rhs, element=element)
+            assert not actual[rhs == 0].any(), function
+            left, right = lhs[rhs != 0], rhs[rhs != 0]
+        with np.errstate(all="ignore"):
+            expected = evaluate_function(function, [left, right], dtype_named(element))
+        actual = run(function, element, target, left, right, element=element)
+        np.testing.assert_array_equal(actual, expected, err_msg=function)
+
+
+@hosts
+@pytest.mark.parametrize("element", ["i8", "i64"])
+def test_integer_powers_wrap_around(target: str, element: str) -> None:
+    base, exponent = pairs(element)
+    few = np.abs(exponent.astype(np.int64)) < 8
+    with np.errstate(all="ignore"):
+        expected = evaluate_function("math.ipowi", [base[few], exponent[few]], dtype_named(element))
+    actual = run("math.ipowi", element, target, base[few], exponent[few], element=element)
+    np.testing.assert_array_equal(actual, expected)
+
+
+@hosts
+def test_comparisons_are_those_of_numpy(target: str) -> None:
+    lhs, rhs = pairs("i16")
+    for predicate in PREDICATES:
+        expected = evaluate_function(f"arith.cmpi {predicate}", [lhs, rhs], np.dtype(bool))
+        np.testing.assert_array_equal(run(f"arith.cmpi {predicate}", "i1", target, lhs, rhs, element="i16"), expected)
+    edges = np.array([0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan], np.float32)
+    left, right = np.repeat(edges, edges.size), np.tile(edges, edges.size)
+    for predicate in ORDERED:
+        expected = evaluate_function(f"arith.cmpf {predicate}", [left, right], np.dtype(bool))
+        np.testing.assert_array_equal(
+            run(f"arith.cmpf {predicate}", "i1", target, left, right, element="f32"), expected
+        )
+
+
+@hosts
+@pytest.mark.parametrize("function", ["arith.maximumf", "arith.minimumf"])
+def test_nan_wins_in_maxima_and_minima(target: str, function: str) -> None:
+    edges = np.array([0.0, 1, -1, np.inf, -np.inf, np.nan], np.float32)
+    left, right = np.repeat(edges, edges.size), np.tile(edges, edges.size)
+    expected = evaluate_function(function, [left, right], np.dtype(np.float32))
+    np.testing.assert_array_equal(run(function, "f32", target, left, right, element="f32"), expected)
+
+
+@hosts
+@pytest.mark.parametrize(("source", "result"), [("f32", "i8"), ("f64", "i32"), ("f32", "i64"), ("f64", "i64")])
+def test_floats_become_integers_without_undefined_results(target: str, source: str, result: str) -> None:
+    limits = np.iinfo(dtype_named(result))
+    x = np.array([0.0, -0.0, 1.9, -1.9, 100.5, np.inf, -np.inf, np.nan, 1e30, -1e30], dtype_named(source))
+    actual = run("arith.fptosi", result, target, x, element=source)
+    expected = [0, 0, 1, -1, 100, limits.max, limits.min, 0, limits.max, limits.min]
+    np.testing.assert_array_equal(actual, expected)
+
+
+@hosts
+@pytest.mark.parametrize("source", ["f32", "f64"])
+def test_narrow_floats_are_rounded_once(target: str, source: str) -> None:
+    random = np.random.default_rng(3)
+    x = (random.standard_normal(4000) * 10.0 ** random.integers(-9, 6, 4000)).astype(dtype_named(source))
+    x[:8] = 0.0, -0.0, np.inf, -np.inf, np.nan, 1 + 2**-11 + 2**-30, 65520, 65519.999
+    for result in ("bf16", *(("f16",) if HOSTS[target].has_half else ())):
+        with np.errstate(over="ignore"):
+            expected = x.astype(dtype_named(result))
+        actual = run("arith.truncf", result, target, x, element=source)
+        both = np.isnan(x)
+        assert np.isnan(actual[both].astype(np.float32)).all()
+        np.testing.assert_array_equal(actual[~both].view(np.uint16), expected[~both].view(np.uint16), err_msg=result)

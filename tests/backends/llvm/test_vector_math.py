@@ -1,0 +1,122 @@
+"""Accuracy of mathematical functions on vectors, in units in the last place, and special values."""
+
+import math
+
+import numpy as np
+import pytest
+from native_run import HOSTS, Native
+
+from fuse_dialect.backends.llvm.scalars import FUNCTIONS
+from fuse_dialect.dialect.op import Array
+from fuse_dialect.dialect.special_functions import erf
+from fuse_dialect.kernels.indices import loop
+from fuse_dialect.kernels.program import Apply, Axis, Buffer, LoopProgram, Read, Role, Stage
+
+hosts = pytest.mark.parametrize("target", HOSTS)
+MEANINGS = {
+    "exp": np.exp,
+    "exp2": np.exp2,
+    "expm1": np.expm1,
+    "log": np.log,
+    "log2": np.log2,
+    "log1p": np.log1p,
+    "tanh": np.tanh,
+    "erf": erf,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+}
+UNITS = {"tanh": 7, "sinh": 4, "cosh": 4, "asinh": 3, "acosh": 3, "atanh": 4, "tan": 4, "asin": 3, "atan": 3}
+"""Greatest error of f32 in units; 2 for the others."""
+EDGES = [0.0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 1e-45, -1e-45, 1e-38, 88.72, 88.73, -87.34, -103.9, -104.1, 89.41]
+EDGES += [3.4e38, -3.4e38, 0.5, 2, 9e4, 1.1e5, 1e10, 1 - 2**-24, 1 + 2**-23, math.sqrt(0.5), 7.9, 9, -150, 128, -126]
+
+
+def program(function: str, element: str, size: int, operands: int = 1) -> LoopProgram:
+    names = [f"x{number}" for number in range(operands)]
+    reads = tuple(Read(name, (loop(0),), element) for name in names)
+    body = (*reads, Apply(f"math.{function}", tuple(range(operands)), element))
+    buffers = [Buffer(name, element, (size,), Role.ARGUMENT) for name in names]
+    return LoopProgram(
+        "f", (*buffers, Buffer("y", element, (size,), Role.RESULT)), (Stage("f", "y", (Axis(size),), body),)
+    )
+
+
+def samples(count: int = 100_000) -> Array:
+    """Random bits, intervals that matter, and edges."""
+    random = np.random.default_rng(0)
+    bits = random.integers(0, 2**32, count, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    parts = [random.uniform(low, high, count) for low, high in ((-1, 1), (-10, 10), (-104, 90), (0, 2))]
+    with np.errstate(invalid="ignore"):
+        return np.concatenate([np.array(EDGES), bits, *parts]).astype(np.float32)
+
+
+def units(actual: Array, exact: Array) -> Array:
+    """Errors in units in the last place of the nearest f32 (f64); denormals have the unit of the least normal."""
+    with np.errstate(all="ignore"):
+        nearest = exact.astype(actual.dtype)
+        assert np.array_equal(np.isnan(actual), np.isnan(nearest))
+        finite = np.isfinite(nearest) & np.isfinite(actual)
+        assert np.array_equal(actual[~finite & ~np.isnan(nearest)], nearest[~finite & ~np.isnan(nearest)])
+        zeros = (nearest == 0) & (actual == 0)
+        assert np.array_equal(np.signbit(actual[zeros]), np.signbit(nearest[zeros]))
+        unit = np.spacing(np.maximum(np.abs(nearest), np.finfo(actual.dtype).tiny))
+        return np.abs(actual.astype(exact.dtype) - exact)[finite] / unit[finite]
+
+
+@hosts
+@pytest.mark.parametrize("name", MEANINGS)
+def test_f32_functions_are_within_their_stated_error(target: str, name: str) -> None:
+    x = samples(100_000 if target == "host" else 10_000)
+    with np.errstate(all="ignore"):
+        exact = MEANINGS[name](x.astype(np.float64))
+    (actual,) = Native(program(name, "f32", x.size), HOSTS[target])(x)
+    assert units(actual, exact).max() <= UNITS.get(name, 2)
+
+
+@hosts
+@pytest.mark.parametrize("name", ["exp", "log"])
+def test_f64_functions_are_within_one_unit(target: str, name: str) -> None:
+    random = np.random.default_rng(1)
+    x = np.concatenate([np.array(EDGES), random.uniform(-745, 710, 50_000), random.uniform(0, 3, 50_000)])
+    with np.errstate(all="ignore"):
+        exact = MEANINGS[name](x.astype(np.longdouble))
+    (actual,) = Native(program(name, "f64", x.size), HOSTS[target])(x)
+    assert units(actual, exact).max() <= 1.1
+
+
+@pytest.mark.parametrize("name", MEANINGS)
+def test_f64_functions_are_those_of_numpy(name: str) -> None:
+    x = samples(2000).astype(np.float64)
+    with np.errstate(all="ignore"):
+        expected = MEANINGS[name](x)
+    (actual,) = Native(program(name, "f64", x.size))(x)
+    np.testing.assert_allclose(actual, expected, rtol=1e-14, atol=1e-300)
+
+
+@hosts
+@pytest.mark.parametrize("element", ["f32", "f64"])
+def test_powers_are_those_of_numpy_at_all_edges(target: str, element: str) -> None:
+    dtype = np.float32 if element == "f32" else np.float64
+    edges = np.array([*EDGES, 3, -3, 2.5, -2, 1e-3, -0.5], dtype)
+    random = np.random.default_rng(2)
+    x = np.concatenate([np.repeat(edges, edges.size), random.uniform(0, 9, 5000).astype(dtype)])
+    y = np.concatenate([np.tile(edges, edges.size), random.uniform(-30, 30, 5000).astype(dtype)])
+    with np.errstate(all="ignore"):
+        exact = np.power(x.astype(np.float64), y.astype(np.float64))
+    (actual,) = Native(program("powf", element, x.size, 2), HOSTS[target])(x, y)
+    assert units(actual, exact).max() <= 1
+
+
+def test_every_function_of_one_float_is_measured() -> None:
+    exact = {"absf", "ceil", "floor", "trunc", "roundeven", "copysign", "fma", "sqrt", "powf", "absi", "ipowi"}
+    assert {name.removeprefix("math.") for name in FUNCTIONS if name.startswith("math.")} == exact | set(MEANINGS)

@@ -1,0 +1,15 @@
+// RUN: fuse-opt --fuse-ops -t llvm %s | filecheck %s
+// RUN: fuse-opt --fuse-ops -t 'llvm{function="fused_sort"}' %s | filecheck %s --check-prefix REFUSED
+
+// The nest of the kernel names the ops it comes from, and the function has the form that the runtime calls.
+// CHECK:       ; fused_sigmoid_multiply(x: 4x100xf32, {{.*}}: 4x100xf32)
+// CHECK-NEXT:  define void @fused_sigmoid_multiply(ptr noalias readonly %slots, i64 %part, i64 %parts)
+// CHECK:       ; sigmoid_multiply: sigmoid, multiply
+// CHECK:       phi i64
+func.func @main(%x: tensor<4x100xf32>) -> (tensor<4x100xf32>, tensor<4x100xf32>) {
+  %gate = fuse.sigmoid %x : tensor<4x100xf32>
+  %silu = fuse.multiply %gate, %x : tensor<4x100xf32>
+  %sorted = fuse.sort %silu, axis = 1 : tensor<4x100xf32>
+  return %silu, %sorted : tensor<4x100xf32>, tensor<4x100xf32>
+}
+// REFUSED: ; @fused_sort has no kernel: 'fuse.sort' op has no loop form

@@ -1,7 +1,7 @@
 """A module to a `Program`: prefix, fusion, loops, kernels, plan."""
 
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -9,18 +9,22 @@ from xdsl.dialects.builtin import ModuleOp
 from fuse_dialect.analysis.loop_program import lower
 from fuse_dialect.backends.backend import Backend, KernelRequest
 from fuse_dialect.backends.numpy import NumPyBackend
+from fuse_dialect.backends.runtime.cache import open_cache
 from fuse_dialect.backends.runtime.entry_graph import EntryGraph, Primitive, read_entry
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.program import Program
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.kernels.program import LoopProgram, Refusal
 from fuse_dialect.kernels.simplify import simplify
+from fuse_dialect.transforms.compile_prefix import compile_prefix
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
-from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
 
 BACKENDS = ("llvm", "numpy")
 """Names that `compile_program` takes."""
 MAX_THREADS = 256
+Layout: TypeAlias = Literal["NHWC", "NCHW", "keep"]
+_LAYOUTS: dict[str, Layout] = {"llvm": "NHWC"}
+"""Of images, by backend; others get what the model has."""
 
 
 def compile_program(
@@ -29,6 +33,7 @@ def compile_program(
     threads: int = 1,
     entry: str = "main",
     *,
+    layout: Layout | None = None,
     cache: bool = True,
     in_place: bool = False,
     **fuse_options: Any,
@@ -40,6 +45,7 @@ def compile_program(
         backend: `llvm` for machine code, `numpy` for the meaning alone, or any other backend.
         threads: Most threads that a call uses.
         entry: Name of the function.
+        layout: Of images while the function runs; by default that which the backend is fastest on.
         cache: Keep machine code on disk, and use what is there.
         in_place: Change the module instead of a copy of it: less memory, and errors know the ops of the source.
         **fuse_options: Options of `fuse-ops`: `opt_level`, `max_depth`, `max_function_args`, `link_params`, `dedup`.
@@ -54,7 +60,8 @@ def compile_program(
     engine = _backend(backend, cache) if isinstance(backend, str) else backend
     source = module if in_place else module.clone()
     context = Context()
-    SimplifyInferencePass().apply(context, source)
+    for each in compile_prefix(layout or _LAYOUTS.get(engine.name, "keep")):
+        each.apply(context, source)
     try:
         fuse = FuseOpsPass(**fuse_options)
     except TypeError as error:
@@ -75,8 +82,10 @@ def _backend(name: str, cache: bool) -> Backend:
     if find_spec("llvmlite") is None:
         raise FuseError("backend 'llvm' needs the 'native' extra", hint='pip install "fuse_dialect[native]"')
     from fuse_dialect.backends.llvm.backend import LLVMBackend
+    from fuse_dialect.backends.llvm.cached import CachedLLVMBackend
 
-    return LLVMBackend()
+    objects = open_cache() if cache else ""
+    return LLVMBackend() if isinstance(objects, str) else CachedLLVMBackend(LLVMBackend(), objects)
 
 
 def _compiled(graph: EntryGraph, engine: Backend) -> list[Compiled]:

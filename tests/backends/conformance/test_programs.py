@@ -102,7 +102,8 @@ def test_recorded_networks(backend: Backend, name: str) -> None:
         pytest.skip("too slow")
     cases = [case for records in ("zoo", "handmade") for case in recorded(records) if case["name"] == name]
     module = Network(cases[0], constant_parameters=True).module
-    inputs = random_inputs(main_of(module), 0, 3)
+    # Small numbers: the exponentials of these networks overflow for others, and then nothing can be compared.
+    inputs = [array * np.asarray(0.1, array.dtype) for array in random_inputs(main_of(module), 0, 3)]
     expected = run_module(module, inputs)
     for threads in (1, 2):
         for actual, array in zip(compile_program(module, backend, threads)(*inputs), expected, strict=True):

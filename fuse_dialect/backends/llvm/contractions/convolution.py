@@ -16,7 +16,7 @@ from fuse_dialect.backends.llvm.contractions.strips import Strip, fill_strip, st
 from fuse_dialect.backends.llvm.contractions.tile import Shape, TileCall, Tiles, Walk
 from fuse_dialect.backends.llvm.elements import element_bytes, memory_type
 from fuse_dialect.backends.llvm.host import Host
-from fuse_dialect.backends.llvm.values import I1, Value, constant
+from fuse_dialect.backends.llvm.values import Value
 from fuse_dialect.kernels.access import FlatPlace, flat_place
 from fuse_dialect.kernels.contraction import Contraction, shapes_of, store_place
 from fuse_dialect.kernels.convolution import Convolution
@@ -86,8 +86,18 @@ class ConvolutionPlan:
         """Sizes of axes, which are known."""
         return [_number(self.contraction.stage.axes[axis].size) for axis in axes]
 
+    @property
+    def in_blocks(self) -> bool:
+        """Whether a panel is too long for the cache, so that its first reduced axis is taken step by step."""
+        kinds = {buffer.name: buffer.element for buffer in self.program.buffers}
+        pixels = self.strip_pixels * self.convolution.windows[1].pixels
+        tiles = -(-pixels // (self.grid.rows * self.grid.columns))
+        depth, bytes = prod(self.sizes(self.contraction.reduced)), element_bytes(self.contraction.element)
+        is_long = schedule.depth_block(depth, self.vectors * self.lanes, bytes, tiles) < depth
+        return is_long and bool(self.walk().outer) and kinds[self.contraction.stage.buffer] == self.contraction.element
+
     def walk(self) -> Walk:
-        """How micro-kernels get at elements of the rows factor."""
+        """How micro-kernels get at elements of the rows factor, over all reduced axes."""
         convolution, strip = self.convolution, self.strip
         above, along = convolution.windows
         if self.direct is not None:
@@ -102,10 +112,10 @@ class ConvolutionPlan:
             if above.tap is not None:
                 strides.append(above.dilation * strip.row)
             if along.tap is not None:
-                strides.append(along.dilation * strip.innermost)
+                strides.append(along.dilation * strip.pitch)
             if convolution.innermost is not None:
                 strides.append(1)
-            rows = (above.step * strip.row, along.step * strip.innermost)
+            rows = (above.step * strip.row, along.step * strip.pitch)
         return _walk(list(zip(self.sizes(self.contraction.reduced), strides, strict=True)), (rows[0], rows[1]))
 
 
@@ -153,14 +163,17 @@ def convolution_plan(
         if not splits_columns:
             pixels = min(pixels, -(-above.pixels // schedule.MANY_TASKS))
         pixels = min(above.pixels, -(-pixels // grid.rows) * grid.rows)
-    strip = Strip(above.positions(pixels), positions, innermost)
-    direct = _direct_place(program, convolution)
+    pitch = innermost
+    if schedule.collides(along.step * innermost * bytes, grid.columns):
+        pitch = schedule.pitch(innermost, bytes)
+    strip = Strip(above.positions(pixels), positions, innermost, pitch)
+    direct = _direct_place(program, convolution, grid, columns)
     return ConvolutionPlan(
         program, convolution, host, lanes, vectors, grid, pixels, strip, direct, packing, splits_columns
     )
 
 
-def _direct_place(program: LoopProgram, convolution: Convolution) -> FlatPlace | None:
+def _direct_place(program: LoopProgram, convolution: Convolution, grid: Grid, columns: int) -> FlatPlace | None:
     contraction = convolution.contraction
     read = contraction.rows.read
     if read is None or read.guards:
@@ -170,8 +183,26 @@ def _direct_place(program: LoopProgram, convolution: Convolution) -> FlatPlace |
     pixels = [window.pixel for window in convolution.windows if window.pixel is not None]
     if place is None or buffer.element != contraction.element:
         return None
-    known = all(place.strides[axis].number is not None for axis in (*pixels, *contraction.reduced))
-    return place if known else None
+    if any(place.strides[axis].number is None for axis in (*pixels, *contraction.reduced)):
+        return None
+    along = convolution.windows[1].pixel
+    distance = 1 if along is None else _number(place.strides[along].number)
+    collide = schedule.collides(distance * element_bytes(contraction.element), grid.columns)
+    return None if collide and columns >= schedule.WORTH_COPYING else place
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A strip, a panel, and some points of the reduced axes."""
+
+    top: Value
+    """The first pixel row."""
+    panel: Value
+    """Address of the first element of the columns factor."""
+    distance: Value
+    """How far the rows factor has moved, in elements."""
+    first: Value
+    last: Value
 
 
 class _Convolve(Blocks):
@@ -181,6 +212,7 @@ class _Convolve(Blocks):
         self.above, self.along = plan.convolution.windows
         store = store_place(plan.program, plan.contraction.stage)
         assert store is not None
+        walk = plan.walk()
         # positions of outer axes come from the convolution: some of them are row axes
         self.copies = replace(self.copies, contraction=plan.contraction)
         self.tiles = Tiles(
@@ -190,10 +222,11 @@ class _Convolve(Blocks):
             store,
             plan.host,
             f.name,
-            plan.walk(),
+            replace(walk, outer=walk.outer[1:]) if plan.in_blocks else walk,
             (self.above.pixel, self.along.pixel),
-            in_blocks=False,
+            plan.in_blocks,
         )
+        self.steps, self.distance = walk.outer[0] if plan.in_blocks else (1, 0)
         if plan.direct is None:
             self.strip = strip_function(module, plan.program, plan.convolution, plan.host, plan.strip, f.name)
 
@@ -238,7 +271,17 @@ class _Convolve(Blocks):
         def panel(number: Value, columns: int) -> None:
             place = f.multiply(f.subtract(number, group[0]), f.multiply(self.depth, f.i64(self.width)))
             at = {**point, self.column: f.multiply(number, f.i64(self.width))}
-            self._grid(at, top, stop, f.offset(base, place, self.type), columns)
+            panel = f.offset(base, place, self.type)
+            with f.loop(f.i64(0), f.i64(self.steps), hints=["unroll.disable"]) as loop:
+                below = f.multiply(f.quotient(self.depth, self.steps), f.i64(self.width))
+                block = _Block(
+                    top,
+                    f.offset(panel, f.multiply(loop.index, below), self.type),
+                    f.multiply(loop.index, f.i64(self.distance)),
+                    f.compare("eq", loop.index, f.i64(0)),
+                    f.compare("eq", loop.index, f.i64(self.steps - 1)),
+                )
+                self._grid(at, stop, block, columns)
 
         if columns >= self.width:
             with f.loop(group[0], f.least(end, whole), hints=["unroll.disable"]) as loop:
@@ -247,14 +290,14 @@ class _Convolve(Blocks):
             with f.when(f.compare("slt", whole, end)):
                 panel(whole, rest)
 
-    def _grid(self, at: dict[int, Value], top: Value, stop: Value, panel: Value, columns: int) -> None:
+    def _grid(self, at: dict[int, Value], stop: Value, block: _Block, columns: int) -> None:
         """All tiles of a strip, for one panel; tiles at its lower and right ends may be smaller."""
         f, grid, width = self.f, self.p.grid, self.along.pixels
         below = f.subtract(stop, f.remainder(stop, grid.rows))
 
         def row(start: Value, rows: int) -> None:
             def tile(left: Value, pixels: int) -> None:
-                self._tile(at, (top, start, left), (rows, pixels), panel, columns)
+                self._tile(at, (start, left), (rows, pixels), block, columns)
 
             if width // grid.columns:
                 end = f.i64(width // grid.columns * grid.columns)
@@ -263,7 +306,7 @@ class _Convolve(Blocks):
             if width % grid.columns:
                 tile(f.i64(width // grid.columns * grid.columns), width % grid.columns)
 
-        with f.loop(top, below, grid.rows, hints=["unroll.disable"]) as loop:
+        with f.loop(block.top, below, grid.rows, hints=["unroll.disable"]) as loop:
             row(loop.index, grid.rows)
         if self.above.pixels % grid.rows:
             with f.when(f.compare("slt", below, stop)):
@@ -272,13 +315,13 @@ class _Convolve(Blocks):
     def _tile(
         self,
         at: dict[int, Value],
-        place: tuple[Value, Value, Value],
+        place: tuple[Value, Value],
         grid: tuple[int, int],
-        panel: Value,
+        block: _Block,
         columns: int,
     ) -> None:
         f, plan = self.f, self.p
-        top, above, left = place
+        above, left = place
         point = dict(at)
         for window, value in ((self.above, above), (self.along, left)):
             if window.pixel is not None:
@@ -289,12 +332,14 @@ class _Convolve(Blocks):
             memory = memory_type(plan.contraction.element)
             rows = f.offset(self.frame.address(read.buffer), self.frame.place(plan.direct, point), memory)
         else:
-            down = f.multiply(f.subtract(above, top), f.i64(self.above.step * plan.strip.row))
-            right = f.multiply(left, f.i64(self.along.step * plan.strip.innermost))
+            down = f.multiply(f.subtract(above, block.top), f.i64(self.above.step * plan.strip.row))
+            right = f.multiply(left, f.i64(self.along.step * plan.strip.pitch))
             rows = f.offset(self.frame.workspace, f.add(down, right), self.type)
-        yes, none = constant(I1, 1), f.i64(0)
+        rows, none = f.offset(rows, block.distance, self.type), f.i64(0)
         shape = Shape(grid, -(-columns // plan.lanes), plan.lanes, self.width, columns)
-        self.tiles.call(f, self.slots, shape, TileCall(rows, panel, point, none, yes, yes, none, none))
+        self.tiles.call(
+            f, self.slots, shape, TileCall(rows, block.panel, point, none, block.first, block.last, none, none)
+        )
 
 
 def write_convolution(module: Module, plan: ConvolutionPlan, f: Function) -> None:

@@ -15,6 +15,9 @@ from fuse_dialect.kernels.program import LoopProgram, Read, Role, Stage, Value
 from fuse_dialect.kernels.reaxing import indices_of
 from fuse_dialect.kernels.windowing import windowing_of
 
+_WORTH_PACKING = 4
+"""Rows for which columns are packed rather than left to the family that sums rows."""
+
 
 def write_contraction(request: Request) -> Written | None:
     """The kernel of a program of one stage that adds up products, or combines windows.
@@ -75,13 +78,22 @@ def _plan(
     """Matrices if rows merge and lie at equal distances, else a convolution if its channels lie side by side."""
     matrices = matrices_of(program, as_matrices(program, contraction), host, constants)
     if matrices is not None and matrices.is_plain:
-        return matrices
+        return None if _is_row_sums(program, matrices) else matrices
     convolution = convolution_of(program, contraction)
     if convolution is not None and _has_strips(program, convolution):
         plan = convolution_plan(program, convolution, host, constants)
         if plan is not None:
             return plan
     return matrices
+
+
+def _is_row_sums(program: LoopProgram, matrices: Matrices) -> bool:
+    """Whether packing costs more than it saves, and columns are contiguous along the sums."""
+    if matrices.packing is not None or matrices.lying is not None or matrices.rows is None:
+        return False
+    contraction = matrices.contraction
+    unit = unit_axis(program, contraction.columns.body, len(contraction.stage.axes))
+    return matrices.rows < _WORTH_PACKING and unit == contraction.reduced[-1]
 
 
 def _has_strips(program: LoopProgram, convolution: Convolution) -> bool:

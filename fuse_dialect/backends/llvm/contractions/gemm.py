@@ -22,9 +22,6 @@ from fuse_dialect.kernels.contraction import Contraction, shapes_of, store_place
 from fuse_dialect.kernels.packing import Packing, packing_of
 from fuse_dialect.kernels.program import LoopProgram, Read
 
-_WORTH_COPYING = 96
-"""Columns for which a row is copied rather than read where it collides with its neighbours."""
-
 
 @dataclass(frozen=True, slots=True)
 class Matrices:
@@ -39,6 +36,8 @@ class Matrices:
     """Where the rows factor lies, if it is read there."""
     packing: Packing | None
     """How the columns factor was packed at compile time."""
+    lying: FlatPlace | None
+    """Where the columns factor lies, if it is read there: no element of it is needed twice."""
     depth: int | None
     """All points of the reduced axes; `None` if that is not known."""
     block_depth: int | None
@@ -96,7 +95,7 @@ class Matrices:
     @property
     def most_panels(self) -> int:
         """Panels of a group that is packed at run time."""
-        if self.packing is not None:
+        if self.packing is not None or self.lying is not None:
             return 1 << 40
         return max(1, schedule.PACKED_BYTES // (self.width * max(self.depth or 4096, 1) * self.bytes))
 
@@ -105,7 +104,7 @@ class Matrices:
         """Whether parts differ in their columns, else in their rows."""
         panels = 1 << 30 if self.columns is None else -(-self.columns // self.width)
         tiles = 1 << 30 if self.rows is None else -(-self.rows // self.tile.rows)
-        if self.packing is None:
+        if self.packing is None and self.lying is None:
             return panels >= schedule.MANY_TASKS or panels >= tiles or panels > self.most_panels
         return tiles < schedule.MANY_TASKS
 
@@ -117,7 +116,7 @@ class Matrices:
     @property
     def workspace_bytes(self) -> int:
         """Of each part."""
-        if self.packing is not None:
+        if self.packing is not None or self.lying is not None:
             return self.rows_room * self.bytes
         panels = self.most_panels
         if self.columns is not None:
@@ -127,13 +126,14 @@ class Matrices:
     def walk(self) -> Walk:
         """How micro-kernels get at elements of the rows factor."""
         reduced = self.contraction.reduced
+        panel = None if self.lying is None else _number(self.lying.strides[reduced[-1]].number)
         if self.direct is None:
-            return Walk((0, self.pitch), (), 1, self.depth if self.block_depth is None else None)
+            return Walk((0, self.pitch), (), 1, self.depth if self.block_depth is None else None, panel)
         strides = [_number(stride.number) for stride in self.direct.strides]
         sizes = [_number(_known(self.contraction.stage.axes[axis].size)) for axis in reduced]
         row = strides[self.contraction.row_axes[-1]] if self.contraction.row_axes else 0
         outer = tuple((size, strides[axis]) for axis, size in zip(reduced[:-1], sizes, strict=False))
-        return Walk((0, row), outer, strides[reduced[-1]], sizes[-1] if self.block_depth is None else None)
+        return Walk((0, row), outer, strides[reduced[-1]], sizes[-1] if self.block_depth is None else None, panel)
 
 
 def _number(number: int | None) -> int:
@@ -174,7 +174,21 @@ def matrices_of(
         block = schedule.depth_block(depth, width, element, tiles)
     packing = packing_of(program, contraction, constants, width)
     direct = _direct_place(program, contraction, tile.rows, columns)
-    return Matrices(program, contraction, host, tile, lanes, direct, packing, depth, None if block == depth else block)
+    lying = _lying_columns(program, contraction) if packing is None and tiles == 1 else None
+    block_depth = None if block == depth else block
+    return Matrices(program, contraction, host, tile, lanes, direct, packing, lying, depth, block_depth)
+
+
+def _lying_columns(program: LoopProgram, contraction: Contraction) -> FlatPlace | None:
+    """Where the columns factor lies, if its rows are contiguous and micro-kernels can read them there."""
+    read, reduced = contraction.columns.read, contraction.reduced
+    if read is None or read.guards or len(reduced) != 1:
+        return None
+    buffer = next(buffer for buffer in program.buffers if buffer.name == read.buffer)
+    place = flat_place(read.indices, buffer.shape, len(contraction.stage.axes))
+    if buffer.element != contraction.element or place is None or place.strides[reduced[0]].number is None:
+        return None
+    return place if place.strides[contraction.column_axes[-1]].number == 1 else None
 
 
 def _direct_place(program: LoopProgram, contraction: Contraction, rows: int, columns: int | None) -> FlatPlace | None:
@@ -194,7 +208,7 @@ def _direct_place(program: LoopProgram, contraction: Contraction, rows: int, col
         if not isinstance(stage.axes[axis].size, int):
             return None  # the last tile may reach beyond the last row
         distance = _number(place.strides[axis].number) * element_bytes(contraction.element)
-        if schedule.collides(distance, rows) and (columns is None or columns >= _WORTH_COPYING):
+        if schedule.collides(distance, rows) and (columns is None or columns >= schedule.WORTH_COPYING):
             return None
     return place
 
@@ -229,10 +243,19 @@ class _Gemm(Blocks):
             point = self.point_of(rest, self.m.contraction.outer)
             first = f.multiply(group, self.group)
             count = f.least(self.group, f.subtract(self.panels, first))
-            base = self.columns(point, (first, count), f.compare("ne", number, loop.carried[0]))
+            if self.m.lying is None:
+                base = self.columns(point, (first, count), f.compare("ne", number, loop.carried[0]))
+            else:
+                base = self._lying(self.m.lying, {**point, self.column: f.multiply(first, f.i64(self.width))})
             self._depth_blocks(point, group, block, base)
             loop.following = [number]
         f.ret()
+
+    def _lying(self, place: FlatPlace, point: dict[int, Value]) -> Value:
+        """Address of the columns factor at a point, where it lies."""
+        read = self.m.contraction.columns.read
+        assert read is not None
+        return self.f.offset(self.frame.address(read.buffer), self.frame.place(place, point), self.type)
 
     def _cut(self, outer: Value) -> None:
         """Decide at run time how many groups of columns and blocks of rows there are."""
@@ -262,7 +285,8 @@ class _Gemm(Blocks):
             count = f.least(f.i64(m.block_depth), f.subtract(self.depth, loop.index))
             first = f.compare("eq", loop.index, f.i64(0))
             last = f.compare("sge", f.add(loop.index, f.i64(m.block_depth)), self.depth)
-            panels = f.offset(base, f.multiply(loop.index, f.i64(m.width)), self.type)
+            step = m.walk().panel_step or m.width
+            panels = f.offset(base, f.multiply(loop.index, f.i64(step)), self.type)
             self._block(point, group, block, panels, (loop.index, count, first, last))
 
     def _block(
@@ -289,7 +313,9 @@ class _Gemm(Blocks):
         whole = f.quotient(whole, m.width)
 
         def panel(number: Value, columns: int | None) -> None:
-            place = f.multiply(f.subtract(number, start), f.multiply(self.depth, f.i64(m.width)))
+            width = f.i64(m.width)
+            panel_size = f.multiply(self.depth, width) if m.lying is None else width
+            place = f.multiply(f.subtract(number, start), panel_size)
             address = f.offset(base, place, self.type)
             self._rows(point, (first, stop), number, address, columns, depth)
 

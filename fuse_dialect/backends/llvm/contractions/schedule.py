@@ -18,6 +18,8 @@ PACKED_BYTES = 8 << 20
 """Room for the columns factor if it is packed at each call."""
 MANY_TASKS = 8
 """Tasks from which on parts are busy for about the same time."""
+WORTH_COPYING = 96
+"""Columns for which a row is copied rather than read where it collides with its neighbours."""
 FEW_PIXELS = 28 * 28
 """Pixels up to which parts of a convolution share its channels."""
 

@@ -27,11 +27,14 @@ class Strip:
     positions: int
     """Positions of a row."""
     innermost: int
+    """Elements of a position."""
+    pitch: int
+    """Distance of positions: more than they have elements if they would drive each other out of the cache."""
 
     @property
     def row(self) -> int:
-        """Elements of a row."""
-        return self.positions * self.innermost
+        """Distance of rows."""
+        return self.positions * self.pitch
 
     @property
     def plane(self) -> int:
@@ -117,7 +120,7 @@ class _Fill:
         place = flat_place(indices, shapes_of(self.program)[read.buffer], self.rank + 2)
         if len(indices) < len(read.indices) or place is None:
             return None
-        if place.strides[along].number != self.strip.innermost:
+        if not place.strides[along].number == self.strip.innermost == self.strip.pitch:
             return None
         if innermost is not None and place.strides[innermost].number != 1:
             return None
@@ -171,7 +174,7 @@ class _Fill:
             return
         with f.loop(f.i64(0), f.i64(self.strip.positions), hints=["unroll.disable"]) as position:
             self.point[self.rank + 1] = position.index
-            start = f.offset(to, f.multiply(position.index, f.i64(self.strip.innermost)), self.type)
+            start = f.offset(to, f.multiply(position.index, f.i64(self.strip.pitch)), self.type)
             self._fill_along(start, innermost, self.strip.innermost)
 
     def _fill_along(self, to: Value, axis: int, count: int) -> None:

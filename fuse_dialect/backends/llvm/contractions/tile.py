@@ -45,6 +45,8 @@ class Walk:
     """Distance along the last reduced axis."""
     depth: int | None
     """Number of steps along the last reduced axis; `None` if the call says it."""
+    panel_step: int | None = None
+    """Distance of the columns factor along the last reduced axis, if it is read where it lies; `None` if packed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,8 +219,9 @@ class _Tile:
 
     def _step(self, a: Value, b: Value, k: Value, sums: Sequence[Value]) -> tuple[Value, ...]:
         f, shape, walk, scalar = self.f, self.shape, self.tiles.walk, self.tiles.sum_type
-        panel = f.offset(b, f.multiply(k, f.i64(shape.width)), scalar)
-        vectors = [f.load(self.type, f.offset(panel, f.i64(v * shape.lanes), scalar)) for v in range(shape.vectors)]
+        step = shape.width if walk.panel_step is None else walk.panel_step
+        panel = f.offset(b, f.multiply(k, f.i64(step)), scalar)
+        vectors = [self._panel_vector(panel, v) for v in range(shape.vectors)]
         first = f.offset(a, f.multiply(k, f.i64(walk.step)), scalar)
         result: list[Value] = []
         for row in range(shape.rows):
@@ -227,6 +230,15 @@ class _Tile:
             for v, vector in enumerate(vectors):
                 result.append(self._product(element, vector, sums[row * shape.vectors + v]))
         return tuple(result)
+
+    def _panel_vector(self, panel: Value, v: int) -> Value:
+        """Some columns; those beyond the last are 0 in a packed panel, and not there in the array itself."""
+        f = self.f
+        address = f.offset(panel, f.i64(v * self.shape.lanes), self.tiles.sum_type)
+        mask = None if self.tiles.walk.panel_step is None else self._mask(v)
+        if mask is None:
+            return f.load(self.type, address)
+        return f.masked_load(self.type, address, mask, constant(self.type, 0))
 
     def _product(self, lhs: Value, rhs: Value, total: Value) -> Value:
         f = self.f

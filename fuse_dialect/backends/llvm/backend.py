@@ -121,8 +121,11 @@ class LLVMBackend:
         """A kernel for each request, or why there is none."""
         return [self._compiled(self.emit(request)) for request in requests]
 
+    def object_code(self, emitted: EmittedKernel) -> bytes:
+        """The machine code of a kernel, to be loaded or kept."""
+        return compile_object(emitted.ir_text, self.target, thorough=emitted.family in _THOROUGH)
+
     def _compiled(self, emitted: EmittedKernel | Refusal) -> NativeKernel | Refusal:
         if isinstance(emitted, Refusal):
             return emitted
-        code = compile_object(emitted.ir_text, self.target, thorough=emitted.family in _THOROUGH)
-        return NativeKernel(emitted, load(code, [emitted.symbol]))
+        return NativeKernel(emitted, load(self.object_code(emitted), [emitted.symbol]))

@@ -14,7 +14,7 @@ from typing import Any, cast
 from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.backend import Packing as AnyPacking
 from fuse_dialect.backends.llvm.backend import EmittedKernel, LLVMBackend, NativeKernel
-from fuse_dialect.backends.llvm.engine import VERSION, EngineError, compile_object, load
+from fuse_dialect.backends.llvm.engine import VERSION, EngineError, load
 from fuse_dialect.backends.runtime.cache import Entry, ObjectCache, key_of
 from fuse_dialect.kernels.packing import Packing, Strided
 from fuse_dialect.kernels.program import Refusal
@@ -81,7 +81,7 @@ class CachedLLVMBackend:
         if isinstance(emitted, Refusal):
             self.cache.store(self._key(request), Entry({"refusal": emitted.reason}, b""))
             return emitted
-        code = compile_object(emitted.ir_text, self.backend.target)
+        code = self.backend.object_code(emitted)
         header = {
             "symbol": emitted.symbol,
             "family": emitted.family,

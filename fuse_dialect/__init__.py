@@ -5,7 +5,8 @@
     module = fd.read("model.onnx")      # or fd.parse(text)
     print(fd.plan_fusion(module))       # what would be fused, and why the rest would not
     fd.fuse_ops(module)                 # fuse in place
-    outputs = fd.run(module, x)         # on NumPy
+    outputs = fd.run(module, x)         # on NumPy, the definition of what a program means
+    program = fd.compile("model.onnx")  # to machine code: program(x) is a tuple of arrays
 
 Everything is imported when it is first used, so that `import fuse_dialect` costs nothing to a tool that needs a part.
 """
@@ -14,11 +15,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fuse_dialect.api import compile as compile
     from fuse_dialect.api import fuse_ops as fuse_ops
     from fuse_dialect.api import parse as parse
     from fuse_dialect.api import plan_fusion as plan_fusion
     from fuse_dialect.api import read as read
     from fuse_dialect.api import run as run
+    from fuse_dialect.backends.runtime.program import Program as Program
     from fuse_dialect.diagnostics import FuseError as FuseError
     from fuse_dialect.diagnostics import Reason as Reason
     from fuse_dialect.remarks.module_plan import Decision as Decision
@@ -29,7 +32,8 @@ if TYPE_CHECKING:
     __version__: str
 
 _PLACES = {
-    "fuse_dialect.api": ("fuse_ops", "parse", "plan_fusion", "read", "run"),
+    "fuse_dialect.api": ("compile", "fuse_ops", "parse", "plan_fusion", "read", "run"),
+    "fuse_dialect.backends.runtime.program": ("Program",),
     "fuse_dialect.diagnostics": ("FuseError", "Reason"),
     "fuse_dialect.remarks.module_plan": ("Decision", "ModulePlan", "PlannedGroup"),
     "fuse_dialect.remarks.statistics": ("FusionStatistics",),

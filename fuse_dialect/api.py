@@ -6,7 +6,7 @@ Every mistake in the input is a `FuseError`, whose text is what the command-line
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -19,6 +19,8 @@ from fuse_dialect.tools.verification import verify_module
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from fuse_dialect.backends.backend import Backend
+    from fuse_dialect.backends.runtime.program import Program
     from fuse_dialect.dialect.op import Array
     from fuse_dialect.fusion.rules import RuleTable
     from fuse_dialect.fusion.strategy import Strategy
@@ -192,6 +194,56 @@ def run(module: ModuleOp, *inputs: "npt.ArrayLike | Mapping[str, npt.ArrayLike]"
             named = inputs[0]
             return run_module(module, {name: np.asarray(array) for name, array in named.items()}, entry)
         return run_module(module, [np.asarray(cast("npt.ArrayLike", array)) for array in inputs], entry)
+
+
+def compile(
+    source: "str | PathLike[str] | ModuleOp",
+    backend: "Literal['llvm', 'numpy'] | Backend" = "llvm",
+    threads: int = 1,
+    entry: str = "main",
+    *,
+    cache: bool = True,
+    **options: Unpack[FuseOptions],
+) -> "Program":
+    """Compile a function of a module to machine code, with all that it calls.
+
+    Before that the module goes through `compile-prefix` and `fuse-ops`; `fuse-opt` shows what they make of it. What has
+    no machine code runs by its NumPy meaning, and `Program.kernels` says why.
+
+    Args:
+        source: A path as `read` takes it, or a module, which is not changed.
+        backend: `llvm` for machine code, which needs the extra `native`; `numpy`; or a backend of your own.
+        threads: Most threads that one call uses.
+        entry: Name of the function.
+        cache: Keep machine code on disk, and use what is there.
+        options: See `FuseOptions`.
+
+    Returns:
+        A program: call it with arrays, get a tuple of arrays.
+
+    Raises:
+        FuseError: The file or module is wrong, or the backend is unknown or not installed.
+
+    Example:
+        >>> import numpy as np
+        >>> import fuse_dialect as fd
+        >>> program = fd.compile(fd.parse('''
+        ... func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+        ...   %y = fuse.exp %x : tensor<3xf32>
+        ...   %z = fuse.negative %y : tensor<3xf32>
+        ...   return %z : tensor<3xf32>
+        ... }'''), backend="numpy")
+        >>> program(np.zeros(3, np.float32))
+        (array([-1., -1., -1.], dtype=float32),)
+    """
+    from fuse_dialect.backends.compile import compile_program
+
+    is_ours = not isinstance(source, ModuleOp)
+    module = read(source) if is_ours else source
+    with _errors_of(module, " in the compiler"):
+        if not is_ours:
+            verify_module(module)
+        return compile_program(module, backend, threads, entry, cache=cache, in_place=is_ours, **options)
 
 
 def _fuse_ops_pass(options: FuseOptions) -> "FuseOpsPass":

@@ -1,5 +1,7 @@
 """How all tests run, and what they report besides passing: figures that the closing summary of the run prints."""
 
+from collections.abc import Generator
+
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.vendor.pretty import RepresentationPrinter
@@ -16,6 +18,14 @@ def _print_as_ir(module: ModuleOp, printer: RepresentationPrinter, cycle: bool) 
 
 
 ModuleOp._repr_pretty_ = _print_as_ir
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache_of_machine_code(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
+    """Keep compiled kernels in a folder of the test run: tests neither see nor change what the user's cache holds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FUSE_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from fuse_dialect.analysis.loop_program import lower
 from fuse_dialect.backends.backend import Backend, KernelRequest
 from fuse_dialect.backends.numpy import NumPyBackend
+from fuse_dialect.backends.runtime.cache import open_cache
 from fuse_dialect.backends.runtime.entry_graph import EntryGraph, Primitive, read_entry
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.program import Program
@@ -81,8 +82,10 @@ def _backend(name: str, cache: bool) -> Backend:
     if find_spec("llvmlite") is None:
         raise FuseError("backend 'llvm' needs the 'native' extra", hint='pip install "fuse_dialect[native]"')
     from fuse_dialect.backends.llvm.backend import LLVMBackend
+    from fuse_dialect.backends.llvm.cached import CachedLLVMBackend
 
-    return LLVMBackend()
+    objects = open_cache() if cache else ""
+    return LLVMBackend() if isinstance(objects, str) else CachedLLVMBackend(LLVMBackend(), objects)
 
 
 def _compiled(graph: EntryGraph, engine: Backend) -> list[Compiled]:

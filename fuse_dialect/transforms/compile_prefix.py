@@ -2,7 +2,8 @@
 
 `fuse-opt --compile-prefix --fuse-ops model.onnx` shows what is compiled. `compile_prefix` lists the passes, in order:
 
-1. `simplify-inference` breaks batch norms into a multiplication and an addition of constants;
+1. `simplify-inference{expand-norms=false}` breaks batch norms into a multiplication and an addition of constants. A
+   layer norm stays whole: one kernel computes it row by row, with the row in cache;
 2. `fold-constants` leaves the scales and weights that the next pass has to see as plain constants;
 3. `fold-scale-axis` moves scales and shifts into weights and biases;
 4. `fold-constants` multiplies these;
@@ -33,7 +34,7 @@ def compile_prefix(layout: Literal["NHWC", "NCHW", "keep"] = "NHWC") -> tuple[Mo
         layout: Of images; `keep` for that which each op has.
     """
     passes: tuple[ModulePass, ...] = (
-        SimplifyInferencePass(),
+        SimplifyInferencePass(expand_norms=False),
         FoldConstantsPass(),
         FoldScaleAxisPass(),
         FoldConstantsPass(),

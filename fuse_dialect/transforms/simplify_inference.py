@@ -43,6 +43,7 @@ from fuse_dialect.dialect.ops.replication import ExpandDimsOp
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, element_dtype, normalize_axis, with_shape
 from fuse_dialect.transforms.unfinished import walk_unfinished
 
+_ALWAYS = BatchNormOp | DropoutOp
 _Simplified = BatchNormOp | DropoutOp | LayerNormOp | InstanceNormOp | GroupNormOp
 
 
@@ -54,11 +55,15 @@ class SimplifyInferencePass(ModulePass):
 
     fold_constants: bool = True
     """Compute scale and shift of a batch norm here when its parameters are constants."""
+    expand_norms: bool = True
+    """Break up layer, instance and group norms as TVM does; false leaves each whole, as one kernel."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Simplify all functions of the module; linear in the number of ops and operands."""
         replaced = _Replacements()
         for simplified in [inner for inner in walk_unfinished(op) if isinstance(inner, _Simplified)]:
+            if not self.expand_norms and not isinstance(simplified, _ALWAYS):
+                continue
             new = _Expansion(simplified, replaced)
             value = _expand(simplified, new, self.fold_constants)
             if value is not None:

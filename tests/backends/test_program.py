@@ -199,6 +199,6 @@ def test_an_error_of_numpy_names_the_op_and_the_program_goes_on() -> None:
     program = program_of(fused(text), numpy=["fused_gather"])
     x = np.arange(4, dtype=np.float32)
     for _ in range(2):
-        with pytest.raises(FuseError, match=r"^'fuse.gather' op cannot be run: index 9"):
+        with pytest.raises(FuseError, match=r"'fuse.gather' op cannot be run: index 9"):
             program(x, np.array([1, 9]))
         np.testing.assert_array_equal(program(x, np.array([1, 3]))[0], [1, 3])

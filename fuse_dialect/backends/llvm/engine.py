@@ -52,8 +52,13 @@ def host() -> Host:
     return Host(llvm.get_host_cpu_name(), ",".join(named))
 
 
-def compile_object(text: str, target: Host | None = None) -> bytes:
+def compile_object(text: str, target: Host | None = None, *, thorough: bool = False) -> bytes:
     """Relocatable object code of a module.
+
+    Args:
+        text: The module.
+        target: The processor it is for; by default that of this process.
+        thorough: Whether LLVM should look for what can be moved out of loops; else only a few passes run.
 
     Raises:
         EngineError: LLVM rejects the text, then the message quotes the line; or a function that it declares is not in
@@ -63,18 +68,18 @@ def compile_object(text: str, target: Host | None = None) -> bytes:
     for symbol in _DECLARED.findall(text):
         if not _is_present(symbol):
             raise EngineError(f"the generated code calls '{symbol}', which this process does not have")
-    return machine.emit_object(_optimised(text, machine))
+    return machine.emit_object(_optimised(text, machine, thorough))
 
 
-def optimised_text(text: str, target: Host | None = None) -> str:
+def optimised_text(text: str, target: Host | None = None, *, thorough: bool = False) -> str:
     """The module after LLVM's passes, for people."""
-    return str(_optimised(text, _machine(target or host())))
+    return str(_optimised(text, _machine(target or host()), thorough))
 
 
-def assembly(text: str, target: Host | None = None) -> str:
+def assembly(text: str, target: Host | None = None, *, thorough: bool = False) -> str:
     """Machine code of a module as text, for people."""
     machine = _machine(target or host())
-    return machine.emit_assembly(_optimised(text, machine))
+    return machine.emit_assembly(_optimised(text, machine, thorough))
 
 
 def load(code: bytes, symbols: Sequence[str]) -> Code:
@@ -104,15 +109,25 @@ def _is_present(symbol: str) -> bool:
     return os.name != "posix" or hasattr(ctypes.CDLL(None), symbol)
 
 
-def _optimised(text: str, machine: Any) -> Any:
-    """The module after a few passes.
+def _optimised(text: str, machine: Any, thorough: bool) -> Any:
+    """The module after LLVM's O1, or after a few passes.
 
-    Kernels are written as they should run, so LLVM's O3 takes ten times as long and gains nothing (measured: ADR 11);
-    what is left to do is folding, and loops that test at their end. Loops are unrolled where the text asks for it.
+    Maps and rows are written as they should run: for them O3 takes ten times as long and gains nothing, so only what
+    folds, and what makes loops test at their end, is left. Loops are unrolled where the text asks for it.
     """
     module = _parse(text)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
+    tuning = llvm.create_pipeline_tuning_options(speed_level=1 if thorough else 3)
+    tuning.loop_vectorization = False  # loops are written with vectors where that pays
+    tuning.slp_vectorization = False
+    builder = llvm.create_pass_builder(machine, tuning)
+    passes = builder.getModulePassManager() if thorough else _few_passes(text)
+    passes.run(module, builder)
+    return module
+
+
+def _few_passes(text: str) -> Any:
     passes = llvm.create_new_module_pass_manager()
     passes.add_always_inliner_pass()
     passes.add_sroa_pass()
@@ -122,8 +137,7 @@ def _optimised(text: str, machine: Any) -> Any:
         passes.add_loop_unroll_pass()
         passes.add_instruction_combine_pass()
     passes.add_simplify_cfg_pass()
-    passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3)))
-    return module
+    return passes
 
 
 def _parse(text: str) -> Any:

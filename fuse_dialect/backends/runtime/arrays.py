@@ -144,4 +144,14 @@ def check_output(port: Port, array: Any, shape: Shape) -> Array:
 
 def shares_memory(array: Array, others: Sequence[Array]) -> bool:
     """Whether the array may have bytes in common with one of the others."""
-    return any(np.may_share_memory(array, other) for other in others)
+    if not is_dense(array):
+        return any(np.may_share_memory(array, other) for other in others)
+    start = address_of(array)
+    end = start + array.nbytes
+    for other in others:
+        if not is_dense(other):
+            if np.may_share_memory(array, other):
+                return True
+        elif start < (place := address_of(other)) + other.nbytes and place < end:
+            return True
+    return False

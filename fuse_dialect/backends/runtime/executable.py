@@ -19,7 +19,7 @@ from fuse_dialect.backends.backend import Kernel, symbols_of
 from fuse_dialect.backends.runtime.arena import ALIGNMENT, rounded_up
 from fuse_dialect.backends.runtime.arrays import address_of, aligned_bytes, is_dense
 from fuse_dialect.backends.runtime.constants import Constants
-from fuse_dialect.backends.runtime.driver import PARALLEL, ROW, WAIT
+from fuse_dialect.backends.runtime.driver import PARALLEL, ROW, WAIT, native_driver
 from fuse_dialect.backends.runtime.entry_graph import EntryGraph
 from fuse_dialect.backends.runtime.plan import Home, Place, Plan
 from fuse_dialect.backends.runtime.primitives import Compiled
@@ -96,6 +96,19 @@ class Executable:
         self.workspace_bytes = rounded_up(max((c.kernel.workspace_bytes for c in self._native()), default=0))
         self.memory_bytes = rounded_up(plan.arena_bytes) + self.workspace_bytes * threads
         self._lay_out()
+        self._inputs = self._slots_of(Home.INPUT)
+        self._outputs = self._slots_of(Home.OUTPUT)
+        (only,) = self.segments if len(self.segments) == 1 else (None,)
+        self._only_rows = only.rows if only is not None and not only.is_shared else 0
+        """Rows of the table if one call of the driver does everything on one thread."""
+        self._drive = native_driver().drive if self._only_rows else None
+        self.writes_all = all(plan.written)
+        """Whether kernels write every output."""
+        self.forms = [
+            (plan.shapes[tensor], graph.tensors[tensor].dtype) if written else None
+            for tensor, written in zip(graph.outputs, plan.written, strict=True)
+        ]
+        """Shape and dtype of each output that a kernel writes."""
         self.spare: list[Frame] = []
         """Frames that nobody uses."""
 
@@ -183,6 +196,10 @@ class Executable:
                 self.bound.setdefault((place.home, place.at), []).append(slot)
                 self._template.append(0)
 
+    def _slots_of(self, home: Home) -> tuple[tuple[int, tuple[int, ...]], ...]:
+        """Numbers of inputs or outputs with the slots that their addresses go to."""
+        return tuple((number, tuple(slots)) for (where, number), slots in self.bound.items() if where is home)
+
     def new_frame(self) -> Frame:
         """A frame of its own memory.
 
@@ -214,8 +231,10 @@ class Executable:
         Returns:
             The held tensors that are outputs.
         """
-        self.bind(frame, Home.INPUT, inputs)
-        self.bind(frame, Home.OUTPUT, outputs)
+        self.bind(frame, inputs, outputs)
+        if self._drive is not None:
+            self._drive(frame.rows, self._only_rows, 0, 1, 0)
+            return {}
         held: dict[int, Array] = {}
         for segment in self.segments:
             if segment.rows:
@@ -224,14 +243,17 @@ class Executable:
                 self.run_numpy(frame, segment.first, inputs, outputs, held)
         return held
 
-    def bind(self, frame: Frame, home: Home, arrays: Sequence[Array]) -> None:
-        """Fill in the addresses of inputs or outputs."""
-        for number, array in enumerate(arrays):
-            places = self.bound.get((home, number))
-            if places is not None:
-                address = address_of(array)
-                for place in places:
-                    frame.slots[place] = address
+    def bind(self, frame: Frame, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Fill in the addresses of inputs and outputs."""
+        slots = frame.slots
+        for number, places in self._inputs:
+            address = address_of(inputs[number])
+            for place in places:
+                slots[place] = address
+        for number, places in self._outputs:
+            address = address_of(outputs[number])
+            for place in places:
+                slots[place] = address
 
     def run_rows(self, frame: Frame, row: int, rows: int, threads: int) -> None:
         """Run native calls that follow each other."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from fuse_dialect.backends.runtime.entry_graph import EntryGraph, Shape
 from fuse_dialect.backends.runtime.executable import Executable, Frame
-from fuse_dialect.backends.runtime.plan import Home, How
+from fuse_dialect.backends.runtime.plan import How
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.report import KernelReport, KernelTiming, Profile
 from fuse_dialect.backends.runtime.roofline import Limits, machine_limits
@@ -87,8 +87,7 @@ def _run_timed(
     executable: Executable, frame: Frame, inputs: Sequence[Array], outputs: Sequence[Any]
 ) -> dict[int, float]:
     """Seconds of all calls of each primitive in one run."""
-    executable.bind(frame, Home.INPUT, inputs)
-    executable.bind(frame, Home.OUTPUT, outputs)
+    executable.bind(frame, inputs, outputs)
     held: dict[int, Array] = {}
     seconds: dict[int, float] = {}
     for segment in executable.segments:

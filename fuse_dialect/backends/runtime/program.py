@@ -52,6 +52,7 @@ class Program:
         self._outputs = [Port(f"output {place}", graph.tensors[tensor]) for place, tensor in enumerate(graph.outputs)]
         self._plans: dict[tuple[Shape, ...], Executable | None] = {}
         self._lock = Lock()
+        self._dense = [(port.type.dtype, port.type.shape) for port in self._inputs]
         self._static: Executable | None = None
         if all(port.type.is_static for port in self._inputs):
             self._static = self._executable([port.type.shape for port in self._inputs])
@@ -92,18 +93,16 @@ class Program:
             raise FuseError(f"'{self._graph.name}' gives {len(self._outputs)} outputs, got {len(outputs)}")
         executable = self._static or self._executable([array.shape for array in arrays])
         if executable is None:
-            results: Sequence[Array] = run_stepwise(self._graph, self._primitives, self._constants, arrays)
+            results = run_stepwise(self._graph, self._primitives, self._constants, arrays)
             self._check_outputs(outputs, [result.shape for result in results])
+        elif executable.writes_all and _may_be_written(executable, outputs, arrays):
+            self._run(executable, arrays, outputs)
+            return
         else:
             self._check_outputs(outputs, [executable.plan.shapes[tensor] for tensor in self._graph.outputs])
-            targets = self._fresh(executable)
-            for place, output in enumerate(outputs):
-                if targets[place] is not None and is_dense(output) and not shares_memory(output, arrays):
-                    targets[place] = output
-            results = self._run(executable, arrays, targets)
+            results = self._run(executable, arrays, self._fresh(executable))
         for result, output in zip(results, outputs, strict=True):
-            if result is not output:
-                np.copyto(output, result)
+            np.copyto(output, result)
 
     @property
     def input_names(self) -> tuple[str, ...]:
@@ -148,19 +147,15 @@ class Program:
         frame = _taken(executable)
         return profile_of(executable, frame, arrays, self._fresh(executable), max(1, repeat))
 
-    def _arrays(self, inputs: Sequence[Any]) -> list[Array]:
+    def _arrays(self, inputs: Sequence[Any]) -> Sequence[Array]:
+        """The inputs as kernels may read them."""
         if len(inputs) != len(self._inputs):
             names = ", ".join(self._graph.input_names) or "none"
             raise FuseError(f"'{self._graph.name}' expects {len(self._inputs)} inputs ({names}), got {len(inputs)}")
-        return [
-            value
-            if type(value) is np.ndarray
-            and value.dtype == port.type.dtype
-            and value.shape == port.type.shape
-            and is_dense(value)
-            else as_input(port, value)
-            for port, value in zip(self._inputs, inputs, strict=True)
-        ]
+        for (dtype, shape), value in zip(self._dense, inputs, strict=True):
+            if type(value) is not np.ndarray or value.dtype != dtype or value.shape != shape or not is_dense(value):
+                return [as_input(port, value) for port, value in zip(self._inputs, inputs, strict=True)]
+        return inputs
 
     def _executable(self, shapes: Sequence[Shape]) -> Executable | None:
         """How the function runs on inputs of these shapes; `None` for step by step."""
@@ -182,19 +177,15 @@ class Program:
 
     def _fresh(self, executable: Executable) -> list[Any]:
         """An array for each output that a kernel writes, `None` for the others."""
-        plan = executable.plan
-        return [
-            np.empty(plan.shapes[tensor], port.type.dtype) if written else None
-            for tensor, port, written in zip(self._graph.outputs, self._outputs, plan.written, strict=True)
-        ]
+        return [None if form is None else np.empty(*form) for form in executable.forms]
 
-    def _run(self, executable: Executable, arrays: Sequence[Array], targets: Sequence[Any]) -> list[Array]:
+    def _run(self, executable: Executable, arrays: Sequence[Array], targets: Sequence[Any]) -> Sequence[Array]:
         """The outputs: the targets where kernels write them, own arrays elsewhere."""
         frame = _taken(executable)
         try:
             held = executable.run(frame, arrays, targets)
-            if len(held) == 0 and all(executable.plan.written):
-                return list(targets)
+            if executable.writes_all:
+                return targets
             return self._delivered(executable, frame, arrays, targets, held)
         finally:
             if len(executable.spare) < MAX_SPARE_FRAMES:
@@ -224,9 +215,21 @@ class Program:
         checked: list[Array] = []
         for port, output, shape in zip(self._outputs, outputs, shapes, strict=True):
             array = check_output(port, output, shape)
-            if shares_memory(array, checked):
+            if checked and shares_memory(array, checked):
                 raise FuseError(f"{port.label} overlaps another output")
             checked.append(array)
+
+
+def _may_be_written(executable: Executable, outputs: Sequence[Any], inputs: Sequence[Array]) -> bool:
+    """Whether kernels may write to the outputs where they are."""
+    for place, (form, output) in enumerate(zip(executable.forms, outputs, strict=True)):
+        if form is None or type(output) is not np.ndarray or not is_dense(output) or not output.flags.writeable:
+            return False
+        if output.shape != form[0] or output.dtype != form[1]:
+            return False
+        if shares_memory(output, inputs) or (place and shares_memory(output, outputs[:place])):
+            return False
+    return True
 
 
 def _taken(executable: Executable) -> Frame:

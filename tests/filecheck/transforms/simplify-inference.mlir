@@ -1,4 +1,5 @@
 // RUN: fuse-opt %s --simplify-inference | filecheck %s
+// RUN: fuse-opt %s --simplify-inference=expand-norms=false | filecheck %s --check-prefix=WHOLE
 // RUN: fuse-opt %s --simplify-inference="fold-constants=false" | filecheck %s --check-prefix=KEEP
 
 // Parameters that are constants are folded into one factor and one term per channel.
@@ -49,6 +50,8 @@ func.func @dropout(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
 }
 
 // A layer norm over the last axis needs no new axes for its parameters.
+// WHOLE-LABEL: func.func @layer_norm(
+// WHOLE-NEXT:    fuse.layer_norm
 // CHECK-LABEL: func.func @layer_norm
 // CHECK-NEXT:    [[MEAN:%.*]] = fuse.mean %x, axes = [-1], keepdims = true
 // CHECK-NEXT:    [[VARIANCE:%.*]] = fuse.variance %x, axes = [-1], keepdims = true

@@ -1,0 +1,145 @@
+"""Kernels from the cache: the same results without a word of LLVM IR, and nothing damaged is ever executed."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from fuse_dialect.backends.backend import KernelRequest
+from fuse_dialect.backends.compile import compile_program
+from fuse_dialect.backends.llvm.backend import EmittedKernel, LLVMBackend
+from fuse_dialect.backends.llvm.cached import CachedLLVMBackend, generator_digest
+from fuse_dialect.backends.runtime.cache import ObjectCache, open_cache
+from fuse_dialect.backends.runtime.program import Program
+from fuse_dialect.frontends.mlir.reader import parse_mlir
+from fuse_dialect.interpreters.numpy import run_module
+from fuse_dialect.kernels.program import Refusal
+
+pytest.importorskip("llvmlite")
+
+TEXT = """
+func.func @main(%x: tensor<5x8xf32>) -> (tensor<5x16xf32>, tensor<5x16xf32>) {
+  %w = arith.constant dense<0.25> : tensor<16x8xf32>
+  %p = fuse.dense %x, %w : (tensor<5x8xf32>, tensor<16x8xf32>)
+  %r = fuse.relu %p : tensor<5x16xf32>
+  %s = fuse.sort %r : tensor<5x16xf32>
+  return %r, %s : tensor<5x16xf32>, tensor<5x16xf32>
+}
+"""
+X = np.random.default_rng(0).standard_normal((5, 8)).astype(np.float32)
+
+
+class CountingBackend(LLVMBackend):
+    """Counts the kernels that it writes."""
+
+    def __init__(self, **options: bool):
+        super().__init__(**options)
+        self.emitted = 0
+
+    def emit(self, request: KernelRequest, *arguments: object) -> EmittedKernel | Refusal:
+        self.emitted += 1
+        return super().emit(request)
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> ObjectCache:
+    cache = open_cache(tmp_path)
+    assert isinstance(cache, ObjectCache)
+    return cache
+
+
+def compiled(cache: ObjectCache, module: ModuleOp, **options: bool) -> tuple[Program, int]:
+    """A program, and how many kernels were written for it."""
+    backend = CountingBackend(**options)
+    return compile_program(module, CachedLLVMBackend(backend, cache)), backend.emitted
+
+
+def check(program: Program, module: ModuleOp) -> None:
+    for got, want in zip(program(X), run_module(module, [X]), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+def test_the_second_program_writes_no_kernel(cache: ObjectCache) -> None:
+    module = parse_mlir(TEXT)
+    first, written = compiled(cache, module)
+    assert written == 1
+    check(first, module)
+    second, written = compiled(cache, module)
+    assert written == 0
+    check(second, module)
+    assert second.kernels == first.kernels
+    assert second.constant_bytes == first.constant_bytes
+
+
+def entries(cache: ObjectCache) -> Sequence[Path]:
+    return sorted(cache.directory.iterdir())
+
+
+def test_a_damaged_entry_is_made_again(cache: ObjectCache) -> None:
+    module = parse_mlir(TEXT)
+    compiled(cache, module)
+    (path,) = entries(cache)
+    whole = path.read_bytes()
+    for data in (whole[:-100], whole[:200] + bytes(len(whole) - 200), b""):
+        path.write_bytes(data)
+        program, written = compiled(cache, module)
+        assert written == 1
+        check(program, module)
+        assert path.read_bytes()[:100] == whole[:100]
+
+
+def test_other_options_and_other_programs_have_entries_of_their_own(cache: ObjectCache) -> None:
+    compiled(cache, parse_mlir(TEXT))
+    assert compiled(cache, parse_mlir(TEXT), fast_math=True)[1] == 1
+    assert compiled(cache, parse_mlir(TEXT.replace("relu", "tanh")))[1] == 1
+    assert len(entries(cache)) == 3
+
+
+def test_values_of_constants_are_not_part_of_the_key(cache: ObjectCache) -> None:
+    compiled(cache, parse_mlir(TEXT))
+    module = parse_mlir(TEXT.replace("0.25", "-1.5"))
+    program, written = compiled(cache, module)
+    assert written == 0
+    check(program, module)
+
+
+def test_refusals_are_kept_too(cache: ObjectCache) -> None:
+    request = KernelRequest(next(iter(_programs())))
+    refusing = CachedLLVMBackend(LLVMBackend(families=["contraction"]), cache)
+    (first,) = refusing.compile([request])
+    (second,) = refusing.compile([request])
+    assert isinstance(first, Refusal)
+    assert first == second
+    assert len(entries(cache)) == 1
+
+
+def _programs():
+    from fuse_dialect.analysis.loop_program import lower
+    from fuse_dialect.interpreters.entry import function_named
+
+    text = """func.func @exp(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %y = fuse.exp %x : tensor<4xf32>
+      return %y : tensor<4xf32>
+    }"""
+    yield lower(function_named(parse_mlir(text), "exp"))
+
+
+def test_without_a_cache_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FUSE_CACHE_DIR", str(tmp_path / "unused"))
+    check(compile_program(parse_mlir(TEXT), cache=False), parse_mlir(TEXT))
+    assert not (tmp_path / "unused").exists()
+    compile_program(parse_mlir(TEXT), cache=True)
+    assert list((tmp_path / "unused").iterdir())
+
+
+def test_a_cache_that_cannot_be_used_is_as_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path.chmod(0o777)
+    monkeypatch.setenv("FUSE_CACHE_DIR", str(tmp_path))
+    check(compile_program(parse_mlir(TEXT)), parse_mlir(TEXT))
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_digest_of_the_generator_is_a_hash() -> None:
+    assert len(generator_digest()) == 64

@@ -31,13 +31,7 @@ from fuse_dialect.dialect.op import FuseOp, MapOp
 from fuse_dialect.frontends.mlir.reader import parse_mlir
 from fuse_dialect.fusion.rules import FusionRule
 from fuse_dialect.fusion.tvm_rules import TVM_RULES
-from fuse_dialect.kinds.foreign import (
-    CONSTANT_OPS,
-    KIND_OF_DIALECT,
-    KIND_OF_OP,
-    OPS_THAT_READ_A_TUPLE,
-    KindRule,
-)
+from fuse_dialect.kinds.foreign import FOREIGN_DIALECTS, FOREIGN_OPS, ForeignOp, KindRule
 from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.tools import fuse_opt, fuse_run
 from fuse_dialect.tools.field_docs import field_docs
@@ -208,19 +202,26 @@ def _examples() -> Mapping[str, str]:
 def _foreign_ops() -> Lines:
     """A table of the kinds of foreign ops, by dialect and kind."""
     names: dict[tuple[str, str], list[str]] = {}
-    for op_name, rule in KIND_OF_OP.items():
-        dialect, _, name = op_name.partition(".")
-        names.setdefault((dialect, _rule_text(rule)), []).append(name)
+    for op_name, row in FOREIGN_OPS.items():
+        if row.kind is not None:
+            dialect, _, name = op_name.partition(".")
+            names.setdefault((dialect, _rule_text(row.kind)), []).append(name)
     yield "Ops that `fuse-ops` knows by name, whether or not their dialect is registered. Others are unknown: they stay"
     yield "where they are, unless they have the attribute `fuse.pattern_kind`, see"
     yield "[fuse a foreign dialect](../how-to/fuse-a-foreign-dialect.md)."
     yield from ("", "| dialect | kind | ops |", "|---|---|---|")
     for (dialect, kind), members in names.items():
-        yield f"| `{dialect}` | {kind} | {', '.join(members)} |"
-    for dialect, rule in KIND_OF_DIALECT.items():
-        yield f"| `{dialect}` | {_rule_text(rule)} | all others |"
-    for title, ops in (("Constants", CONSTANT_OPS), ("Operands form one tuple", OPS_THAT_READ_A_TUPLE)):
-        yield from ("", f"{title}: {', '.join(f'`{op}`' for op in sorted(ops))}.")
+        yield f"| `{dialect}` | {kind} | {', '.join(sorted(members))} |"
+    for dialect, row in FOREIGN_DIALECTS.items():
+        if row.kind is not None:
+            yield f"| `{dialect}` | {_rule_text(row.kind)} | all others |"
+    yield from ("", "What else is known about some of them:", "", "| facet | meaning | ops |", "|---|---|---|")
+    docs = field_docs(ForeignOp)
+    for facet in dataclasses.fields(ForeignOp)[1:]:
+        members = [name for name, row in FOREIGN_OPS.items() if getattr(row, facet.name)]
+        members += [f"{name}.*" for name, row in FOREIGN_DIALECTS.items() if getattr(row, facet.name)]
+        meaning = _one_line(docs[facet.name])
+        yield f"| {facet.name} | {meaning} | {', '.join(f'`{name}`' for name in sorted(members))} |"
 
 
 def _rule_text(rule: KindRule) -> str:

@@ -29,7 +29,7 @@ from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.opaque import StopFusionOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.fusion.forward_graph import ForwardGraph
-from fuse_dialect.kinds.foreign import CONSTANT_OPS, OPS_THAT_READ_A_TUPLE
+from fuse_dialect.kinds.foreign import foreign_op
 from fuse_dialect.kinds.kind_of import kind_of, op_name
 from fuse_dialect.pattern_kind import PatternKind
 
@@ -105,9 +105,10 @@ def _form(op_class: type[Operation]) -> _Form:
 
 
 def _form_of_name(name: str) -> _Form:
-    if name in CONSTANT_OPS:
+    row = foreign_op(name)
+    if row.is_constant:
         return _Form.CONSTANT
-    return _Form.READS_TUPLE if name in OPS_THAT_READ_A_TUPLE else _Form.PLAIN
+    return _Form.READS_TUPLE if row.reads_tuple else _Form.PLAIN
 
 
 _Key: TypeAlias = int

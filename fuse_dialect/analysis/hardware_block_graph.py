@@ -7,6 +7,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, SSAValue
@@ -16,21 +17,12 @@ from fuse_dialect.analysis.block_graph import Node, Role, build_graph
 from fuse_dialect.analysis.constants import is_constant
 from fuse_dialect.analysis.hardware_predicates import PREDICATES, is_broadcast
 from fuse_dialect.analysis.ssa import read_values
+from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.types import DYNAMIC, byte_count, is_tensor
 from fuse_dialect.hardware.graph import HardwareGraph, HardwareNode, HardwareRole
 from fuse_dialect.hardware.template import HardwareTemplate, OperatorMapping
+from fuse_dialect.kinds.foreign import foreign_op
 from fuse_dialect.kinds.kind_of import kind_of, op_name
-
-_PRODUCTS = (
-    "fuse.conv1d",
-    "fuse.conv2d",
-    "fuse.conv3d",
-    "fuse.conv2d_transpose",
-    "fuse.dense",
-    "fuse.matmul",
-    "fuse.batch_matmul",
-)
-"""Ops whose channels a template may want aligned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +119,7 @@ class _Builder:
             frozenset(self.number_of_value[value] for value in op.operands if is_broadcast(op, value))
             if rows
             else frozenset(),
-            channels=_channels(op, name) if rows else 0,
+            channels=_channels(op) if rows else 0,
             word=word,
         )
 
@@ -154,14 +146,20 @@ def _kinds(rows: Sequence[OperatorMapping]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(kind for row in rows for kind in row.kinds))
 
 
-def _channels(op: Operation, name: str) -> int | None:
+@cache
+def _class_is_product(op_class: type[Operation]) -> bool:
+    """What the class says, found once a class: `issubclass` on xDSL's classes is slow."""
+    return issubclass(op_class, FuseOp) and op_class.IS_PRODUCT
+
+
+def _channels(op: Operation) -> int | None:
     """Channels of the result of a product; 0 for other ops."""
-    type = op.results[0].type
-    if name not in _PRODUCTS or not is_tensor(type):
+    type_ = op.results[0].type
+    if not (_class_is_product(type(op)) or foreign_op(op_name(op)).is_product) or not is_tensor(type_):
         return 0
     layout = op.get_attr_or_prop("data_layout")
     axis = layout.data.index("C") if isinstance(layout, StringAttr) else -1
-    size = type.get_shape()[axis]
+    size = type_.get_shape()[axis]
     return None if size == DYNAMIC else size
 
 

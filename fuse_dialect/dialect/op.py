@@ -87,6 +87,8 @@ class FuseOp(IRDLOperation, ABC):
     """Whether the operands are one tuple to the fusion analysis, as they are in Relay: `concatenate`, `stack`."""
     RESHAPE_ONLY: ClassVar[bool] = False
     """Whether the result holds the operand's elements in the same row-major order."""
+    IS_PRODUCT: ClassVar[bool] = False
+    """Whether it multiplies by weights along channels, which hardware may want aligned: axis C, or else the last."""
 
     def __init__(
         self,

@@ -106,8 +106,6 @@ class RuleTable:
     rows: tuple[FusionRule, ...]
     phases: tuple[RulePhase, ...] = field(init=False, repr=False, compare=False)
     """The phases that have rows, in their order."""
-    kinds_with_rule: frozenset[PatternKind] = field(init=False, repr=False, compare=False)
-    """Kinds of source that some row applies to."""
 
     def __post_init__(self):
         problem = next(chain(_problems_of_rows(self.rows), _problems_between_rows(self.rows)), None)
@@ -115,7 +113,7 @@ class RuleTable:
             raise problem
         numbers = sorted({phase for row in self.rows for phase in row.phases})
         phases = [[row for row in self.rows if number in row.phases] for number in numbers]
-        # Frozen: the fields that follow from the rows are set once, here.
+        # Frozen: the field that follows from the rows is set once, here.
         object.__setattr__(
             self,
             "phases",
@@ -124,7 +122,6 @@ class RuleTable:
                 for number, rows in zip(numbers, phases, strict=True)
             ),
         )
-        object.__setattr__(self, "kinds_with_rule", frozenset[PatternKind]().union(*(row.sources for row in self.rows)))
 
     def guard(self, source: PatternKind, sink: PatternKind | None) -> Reason:
         """What keeps a source unfused as long as no row has been tried on it.
@@ -137,7 +134,7 @@ class RuleTable:
             return Reason.OPAQUE
         if sink is None:
             return Reason.VALUE_ESCAPES
-        if sink is PatternKind.TUPLE and source in self.kinds_with_rule:
+        if sink is PatternKind.TUPLE and any(row.into_tuple and source in row.sources for row in self.rows):
             return Reason.TUPLE_CONSUMER
         return Reason.NO_RULE
 

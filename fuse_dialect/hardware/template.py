@@ -80,7 +80,7 @@ class HardwareLimits:
     buffer_bytes: int = 0
     """Most bytes of a value that goes from one unit to the next."""
     channel_alignment: int = 0
-    """Channels of the result of every product of the `fuse` dialect (convolution, dense) must be a multiple of this."""
+    """Channels of the result of every product (convolution, dense) must be a multiple of this."""
 
 
 TemplatePart: TypeAlias = HardwareUnit | HardwareLink | OperatorMapping | VirtualOperator

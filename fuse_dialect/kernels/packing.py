@@ -10,7 +10,6 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from fuse_dialect.dialect.accumulation import widened
 from fuse_dialect.kernels.access import flat_place
 from fuse_dialect.kernels.contraction import Contraction, shapes_of
 from fuse_dialect.kernels.program import LoopProgram
@@ -66,7 +65,7 @@ class Packing:
         )
         matrices = view.reshape(prod(axis.size for axis in self.outer), self.columns.size, self.depth)
         if self.element == "f32":
-            matrices = widened(matrices)
+            matrices = matrices.astype(np.float32, copy=False)
         packed = _aligned((len(matrices), self.panels, self.depth, self.width), matrices.dtype)
         for panel in range(self.panels):
             columns = matrices[:, panel * self.width : (panel + 1) * self.width]

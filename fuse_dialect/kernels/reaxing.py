@@ -62,7 +62,8 @@ def split_axes(stage: Stage) -> Stage:
 def merged_axes(stage: Stage, outer: int, inner: int) -> Stage:
     """The stage with one axis, at the place of `inner`, for all points of two axes; the size of `inner` is known."""
     size, count = stage.axes[inner].size, stage.axes[outer].size
-    assert isinstance(size, int) and isinstance(count, int)
+    assert isinstance(size, int)
+    assert isinstance(count, int)
     axes = list(stage.axes)
     axes[inner] = replace(axes[inner], size=size * count)
     del axes[outer]

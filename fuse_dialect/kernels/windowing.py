@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 from fuse_dialect.kernels.access import flat_place, linear_factors
 from fuse_dialect.kernels.contraction import shapes_of, store_place
-from fuse_dialect.kernels.indices import Index, axes_of
+from fuse_dialect.kernels.indices import Index, axes_of, loop
+from fuse_dialect.kernels.packing import Packing, Strided
 from fuse_dialect.kernels.program import Body, Inside, LoopProgram, Read, Stage
 from fuse_dialect.kernels.reaxing import indices_of, split_axes, without_single_points
 
@@ -77,6 +78,62 @@ def _is_close(program: LoopProgram, stage: Stage, axis: int) -> bool:
 
 def _has_window(stage: Stage, axis: int, taps: tuple[int, ...]) -> bool:
     return any(axis in axes_of(index) and axes_of(index) & set(taps) for index in indices_of(stage.body))
+
+
+def with_packed_constants(
+    program: LoopProgram, windowing: Windowing, constants: frozenset[str]
+) -> tuple[LoopProgram, Windowing, dict[str, Packing]]:
+    """The same computation on constants whose elements lie side by side where lanes do.
+
+    Args:
+        program: The program.
+        windowing: Its stage as windows.
+        constants: Names of buffers whose values are known.
+
+    Returns:
+        The program with other shapes of the constants that are packed, its windows, and how they are packed.
+    """
+    stage = windowing.stage
+    reads = [each for each in (*stage.body, *stage.finish) if isinstance(each, Read)]
+    packings: dict[str, Packing] = {}
+    for read in stage.body:
+        if isinstance(read, Read) and read.buffer in constants and sum(r.buffer == read.buffer for r in reads) == 1:
+            packing = _lane_packing(program, windowing, read)
+            if packing is not None:
+                axes = _packed_axes(windowing, read)
+                moved = replace(read, indices=tuple(loop(axis) for axis in axes))
+                stage = replace(stage, body=tuple(moved if each is read else each for each in stage.body))
+                packings[read.buffer] = packing
+                shape = tuple(stage.axes[axis].size for axis in axes)
+                buffers = (replace(b, shape=shape) if b.name == read.buffer else b for b in program.buffers)
+                program = replace(program, buffers=tuple(buffers), stages=(stage,))
+    return program, replace(windowing, stage=stage), packings
+
+
+def _packed_axes(windowing: Windowing, read: Read) -> tuple[int, ...]:
+    """The axes on which a read depends: parallel ones, taps, and the lane axis last."""
+    used = frozenset(axis for index in indices_of((read,)) for axis in axes_of(index))
+    parallel = [axis for axis, each in enumerate(windowing.stage.axes) if not each.is_reduced]
+    outer = tuple(axis for axis in parallel if axis in used and axis != windowing.lane_axis)
+    return (*outer, *(axis for axis in windowing.taps if axis in used), windowing.lane_axis)
+
+
+def _lane_packing(program: LoopProgram, windowing: Windowing, read: Read) -> Packing | None:
+    """How a constant is packed; `None` if it need not or cannot be."""
+    stage, lane = windowing.stage, windowing.lane_axis
+    place = flat_place(read.indices, shapes_of(program)[read.buffer], len(stage.axes))
+    if read.guards or place is None or place.constant.number is None:
+        return None
+    if place.strides[lane].number in (0, 1):
+        return None
+    axes: list[Strided] = []
+    for axis in _packed_axes(windowing, read):
+        size, stride = stage.axes[axis].size, place.strides[axis].number
+        if not isinstance(size, int) or stride is None:
+            return None
+        axes.append(Strided(size, stride))
+    element = next(buffer.element for buffer in program.buffers if buffer.name == read.buffer)
+    return Packing(element, place.constant.number, (), axes[-1], tuple(axes[:-1]), axes[-1].size)
 
 
 def without_guards(body: Body) -> Body:

@@ -1,4 +1,4 @@
-"""Pattern kinds of the ops of other dialects, by name; a dialect need not be registered.
+"""What is known about the ops of other dialects, one row each, by name; a dialect need not be registered.
 
 1. An operator has the kind of its Relay counterpart. So two operands of one shape meet in a *broadcast* operator even
    where the dialect insists on equal shapes, and the edges are elementwise all the same.
@@ -10,6 +10,7 @@ Source: the specifications of StableHLO, TOSA and MLIR's linalg, tensor, arith a
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, IntegerType
@@ -37,109 +38,148 @@ def broadcast_in_dim_kind(op: Operation) -> PatternKind:
     return PatternKind.BROADCAST if order == sorted(order) else PatternKind.INJECTIVE
 
 
-def _rows(dialect: str, kind: KindRule, names: str) -> dict[str, KindRule]:
-    return {f"{dialect}.{name}": kind for name in names.split()}
+@dataclass(frozen=True, slots=True)
+class ForeignOp:
+    """What a row says about an op."""
+
+    kind: KindRule | None = None
+    """Its pattern kind. An op that has one also has no effects."""
+    is_constant: bool = False
+    """Its value is known or of no importance: it moves into a primitive with an operator, or becomes an argument."""
+    reads_tuple: bool = False
+    """Its operands form one tuple, as in Relay's `concatenate`."""
+    reshape_only: bool = False
+    """Its result holds the operand's elements in the same row-major order."""
+    is_product: bool = False
+    """It multiplies by weights, and the last axis of its result is channels, which hardware may want aligned."""
+    has_no_effects: bool = False
+    """It may stand in a region of an operator although it has no kind."""
 
 
-KIND_OF_OP: Mapping[str, KindRule] = {
+def _rows(dialect: str, row: ForeignOp, names: str) -> dict[str, ForeignOp]:
+    """The same row for several ops of a dialect."""
+    return {f"{dialect}.{name}": row for name in names.split()}
+
+
+FOREIGN_OPS: Mapping[str, ForeignOp] = {
     **_rows(
         "stablehlo",
-        PatternKind.ELEMWISE,
+        ForeignOp(PatternKind.ELEMWISE),
         "abs bitcast_convert cbrt ceil convert cosine count_leading_zeros exponential exponential_minus_one floor imag "
         "iota is_finite log log_plus_one logistic negate not popcnt real reduce_precision round_nearest_afz "
         "round_nearest_even rsqrt sign sine sqrt tan tanh",
     ),
     **_rows(
         "stablehlo",
-        PatternKind.BROADCAST,
+        ForeignOp(PatternKind.BROADCAST),
         "add and atan2 clamp compare complex divide maximum minimum multiply or power remainder select shift_left "
         "shift_right_arithmetic shift_right_logical subtract xor",
     ),
-    **_rows("stablehlo", broadcast_in_dim_kind, "broadcast_in_dim"),
+    **_rows("stablehlo", ForeignOp(broadcast_in_dim_kind), "broadcast_in_dim"),
     **_rows(
         "stablehlo",
-        PatternKind.INJECTIVE,
-        "concatenate dynamic_slice gather pad reshape reverse slice torch_index_select transpose",
+        ForeignOp(PatternKind.INJECTIVE),
+        " dynamic_slice gather pad  reverse slice torch_index_select transpose",
     ),
-    **_rows("stablehlo", PatternKind.COMM_REDUCE, "reduce"),
+    **_rows("stablehlo", ForeignOp(PatternKind.COMM_REDUCE), "reduce"),
     **_rows(
         "stablehlo",
-        PatternKind.OUT_EWISE_FUSABLE,
+        ForeignOp(PatternKind.OUT_EWISE_FUSABLE),
         "batch_norm_inference convolution dot dot_general reduce_window",
     ),
-    **_rows("stablehlo", PatternKind.OPAQUE, "cholesky dynamic_update_slice fft scatter select_and_scatter sort"),
+    **_rows(
+        "stablehlo", ForeignOp(PatternKind.OPAQUE), "cholesky dynamic_update_slice fft scatter select_and_scatter sort"
+    ),
     **_rows(
         "chlo",
-        PatternKind.ELEMWISE,
+        ForeignOp(PatternKind.ELEMWISE),
         "acos acosh asin asinh atan atanh cosh digamma erf erf_inv erfc is_inf lgamma sinh square tan",
     ),
-    **_rows("chlo", PatternKind.OPAQUE, "top_k"),
+    **_rows("chlo", ForeignOp(PatternKind.OPAQUE), "top_k"),
     **_rows(
         "tosa",
-        PatternKind.ELEMWISE,
+        ForeignOp(PatternKind.ELEMWISE),
         "abs bitwise_not cast ceil clamp clz cos erf exp floor identity log logical_not negate reciprocal rescale "
         "rsqrt sigmoid sin table tanh",
     ),
     **_rows(
         "tosa",
-        PatternKind.BROADCAST,
+        ForeignOp(PatternKind.BROADCAST),
         "add arithmetic_right_shift bitwise_and bitwise_or bitwise_xor equal greater greater_equal int_div intdiv "
         "logical_and logical_left_shift logical_or logical_right_shift logical_xor maximum minimum mul pow select sub "
         "tile",
     ),
-    **_rows("tosa", PatternKind.INJECTIVE, "concat gather pad reshape resize reverse slice transpose"),
+    **_rows("tosa", ForeignOp(PatternKind.INJECTIVE), " gather pad  resize reverse slice transpose"),
     **_rows(
         "tosa",
-        PatternKind.COMM_REDUCE,
+        ForeignOp(PatternKind.COMM_REDUCE),
         "argmax reduce_all reduce_any reduce_max reduce_min reduce_prod reduce_product reduce_sum",
     ),
     **_rows(
         "tosa",
-        PatternKind.OUT_EWISE_FUSABLE,
-        "avg_pool2d conv2d conv3d depthwise_conv2d fully_connected matmul max_pool2d transpose_conv2d",
+        ForeignOp(PatternKind.OUT_EWISE_FUSABLE),
+        "avg_pool2d      max_pool2d ",
     ),
-    **_rows("tosa", PatternKind.OPAQUE, "fft2d rfft2d scatter"),
-    **_rows("linalg", generic_kind, "generic"),
+    **_rows("tosa", ForeignOp(PatternKind.OPAQUE), "fft2d rfft2d scatter"),
+    **_rows("linalg", ForeignOp(generic_kind), "generic"),
     **_rows(
         "linalg",
-        PatternKind.ELEMWISE,
+        ForeignOp(PatternKind.ELEMWISE),
         "abs ceil erf exp fill floor log map negf reciprocal round rsqrt sqrt square tanh",
     ),
-    **_rows("linalg", PatternKind.BROADCAST, "add broadcast div div_unsigned max min mul powf select sub"),
-    **_rows("linalg", PatternKind.INJECTIVE, "pack transpose unpack"),
-    **_rows("linalg", PatternKind.COMM_REDUCE, "reduce"),
+    **_rows("linalg", ForeignOp(PatternKind.BROADCAST), "add broadcast div div_unsigned max min mul powf select sub"),
+    **_rows("linalg", ForeignOp(PatternKind.INJECTIVE), "pack transpose unpack"),
+    **_rows("linalg", ForeignOp(PatternKind.COMM_REDUCE), "reduce"),
     **_rows(
         "linalg",
-        PatternKind.OUT_EWISE_FUSABLE,
+        ForeignOp(PatternKind.OUT_EWISE_FUSABLE),
         "batch_matmul batch_matvec batch_reduce_matmul batch_vecmat contract conv_1d_ncw_fcw conv_1d_nwc_wcf "
         "conv_2d_nchw_fchw conv_2d_ngchw_fgchw conv_2d_ngchw_gfchw conv_2d_nhwc_fhwc conv_2d_nhwc_hwcf "
         "conv_3d_ncdhw_fcdhw conv_3d_ndhwc_dhwcf depthwise_conv_1d_nwc_wc depthwise_conv_2d_nchw_chw "
         "depthwise_conv_2d_nhwc_hwc depthwise_conv_2d_nhwc_hwcm dot matmul matvec pooling_nchw_max pooling_nchw_sum "
         "pooling_nhwc_max pooling_nhwc_min pooling_nhwc_sum quantized_matmul softmax vecmat",
     ),
-    **_rows("tensor", PatternKind.ELEMWISE, "splat"),
+    **_rows("tensor", ForeignOp(PatternKind.ELEMWISE), "splat"),
     **_rows(
         "tensor",
-        PatternKind.INJECTIVE,
-        "cast collapse_shape concat expand_shape extract_slice gather generate pad reshape",
+        ForeignOp(PatternKind.INJECTIVE),
+        "cast   extract_slice gather generate pad ",
     ),
-    **_rows("tensor", PatternKind.OPAQUE, "insert_slice scatter"),
+    **_rows("tensor", ForeignOp(PatternKind.OPAQUE), "insert_slice scatter"),
+    **_rows("stablehlo", ForeignOp(PatternKind.INJECTIVE, reads_tuple=True), "concatenate"),
+    **_rows("stablehlo", ForeignOp(PatternKind.INJECTIVE, reshape_only=True), "reshape"),
+    **_rows("tosa", ForeignOp(PatternKind.INJECTIVE, reads_tuple=True), "concat"),
+    **_rows("tosa", ForeignOp(PatternKind.INJECTIVE, reshape_only=True), "reshape"),
+    **_rows(
+        "tosa",
+        ForeignOp(PatternKind.OUT_EWISE_FUSABLE, is_product=True),
+        "conv2d conv3d depthwise_conv2d fully_connected matmul transpose_conv2d",
+    ),
+    **_rows("tensor", ForeignOp(PatternKind.INJECTIVE, reads_tuple=True), "concat"),
+    **_rows("tensor", ForeignOp(PatternKind.INJECTIVE, reshape_only=True), "collapse_shape expand_shape reshape"),
+    **_rows("arith", ForeignOp(is_constant=True), "constant"),
+    **_rows("stablehlo", ForeignOp(is_constant=True), "constant"),
+    **_rows("tosa", ForeignOp(is_constant=True), "const const_shape"),
+    **_rows("tensor", ForeignOp(is_constant=True), "empty"),
+    **_rows("linalg", ForeignOp(has_no_effects=True), "index"),
+    **_rows("tensor", ForeignOp(has_no_effects=True), "dim extract"),
 }
-"""Kinds of foreign operators by name."""
+"""Foreign ops by name."""
 
-KIND_OF_DIALECT: Mapping[str, KindRule] = {"arith": elemwise_on_tensors, "math": elemwise_on_tensors}
-"""Kinds of all ops of a dialect that have no row of their own."""
+FOREIGN_DIALECTS: Mapping[str, ForeignOp] = {
+    "arith": ForeignOp(elemwise_on_tensors, has_no_effects=True),
+    "complex": ForeignOp(has_no_effects=True),
+    "math": ForeignOp(elemwise_on_tensors, has_no_effects=True),
+}
+"""All ops of a dialect that have no row of their own."""
 
-CONSTANT_OPS: frozenset[str] = frozenset(
-    {"arith.constant", "stablehlo.constant", "tosa.const", "tosa.const_shape", "tensor.empty"}
-)
-"""Ops whose value is known or of no importance: they move into a primitive with an operator, or become arguments."""
+CONSTANT_OPS = frozenset(name for name, row in FOREIGN_OPS.items() if row.is_constant)
+"""Names of the constants, which are asked for often."""
 
-HARMLESS_DIALECTS: frozenset[str] = frozenset({"arith", "complex", "math"})
-"""Dialects without effects, whatever the types."""
+_UNKNOWN = ForeignOp()
 
-HARMLESS_OPS: frozenset[str] = frozenset({"linalg.index", "tensor.extract", "tensor.dim", *CONSTANT_OPS})
-"""Ops that have no effects and no kind."""
 
-OPS_THAT_READ_A_TUPLE: frozenset[str] = frozenset({"stablehlo.concatenate", "tosa.concat", "tensor.concat"})
-"""Ops whose operands form one tuple, as in Relay's `concatenate`."""
+def foreign_op(name: str) -> ForeignOp:
+    """What is known about the op of that name: its row, that of its dialect, or nothing."""
+    row = FOREIGN_OPS.get(name)
+    return FOREIGN_DIALECTS.get(name.split(".", 1)[0], _UNKNOWN) if row is None else row

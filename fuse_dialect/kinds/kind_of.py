@@ -4,11 +4,11 @@ The first of these that speaks decides:
 
 1. the discardable attribute `fuse.pattern_kind` on the op;
 2. the trait of its class;
-3. the tables of `foreign`, keyed by the op's name, whether or not its dialect is registered.
+3. the rows of `foreign`, keyed by the op's name, whether or not its dialect is registered.
 
-An op of which none speaks is *unknown*: opaque, and possibly with effects, so it stays where it is. The tables do not
-speak of ops that may have effects all the same: those on buffers, those that give nothing, and those whose regions hold
-an op that may have effects.
+An op of which none speaks is *unknown*: opaque, and possibly with effects, so it stays where it is. A row does not
+count for an op that may have effects all the same: it works on buffers, gives nothing, or holds in a region an op that
+may have effects.
 """
 
 from functools import cache
@@ -20,7 +20,7 @@ from xdsl.traits import IsTerminator, is_side_effect_free
 
 from fuse_dialect.dialect.attributes import PATTERN_KIND_ATTRIBUTE, OpPatternKind, PatternKindAttr
 from fuse_dialect.dialect.errors import OpError
-from fuse_dialect.kinds.foreign import HARMLESS_DIALECTS, HARMLESS_OPS, KIND_OF_DIALECT, KIND_OF_OP
+from fuse_dialect.kinds.foreign import foreign_op
 from fuse_dialect.pattern_kind import PatternKind
 
 _trait_kinds: dict[type[Operation], PatternKind | None] = {}
@@ -57,10 +57,7 @@ def kind_of(op: Operation) -> PatternKind | None:
         kind = _trait_kinds[cls] = None if trait is None else trait.kind
     if kind is not None:
         return kind
-    name = op_name(op)
-    rule = KIND_OF_OP.get(name)
-    if rule is None:
-        rule = KIND_OF_DIALECT.get(name.split(".", 1)[0])
+    rule = foreign_op(op_name(op)).kind
     if rule is None or _may_have_effects(op):
         return None
     return rule if isinstance(rule, PatternKind) else rule(op)
@@ -77,10 +74,5 @@ def _is_harmless(op: Operation) -> bool:
     """Whether an op inside an op of the tables is known to have no effects."""
     if op.next_op is None and op.has_trait(IsTerminator):
         return True
-    name = op_name(op)
-    return (
-        is_side_effect_free(op)
-        or name.split(".", 1)[0] in HARMLESS_DIALECTS
-        or name in HARMLESS_OPS
-        or kind_of(op) is not None
-    )
+    row = foreign_op(op_name(op))
+    return is_side_effect_free(op) or row.has_no_effects or row.is_constant or kind_of(op) is not None

@@ -4,7 +4,7 @@ A kernel of nothing but such ops moves no data; a runtime may let its result be 
 
 1. it carries the discardable attribute `fuse.reshape_only`, for ops of any dialect;
 2. or its class says so: `FuseOp.RESHAPE_ONLY`;
-3. or its name is in `FOREIGN_RESHAPES`.
+3. or its row does: `ForeignOp.reshape_only`.
 
 Source: TVM `TReshapeOp`, include/tvm/relay/op_attr_types.h (v0.18).
 """
@@ -14,20 +14,20 @@ from functools import cache
 from xdsl.ir import Operation
 
 from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.kinds.foreign import foreign_op
 from fuse_dialect.kinds.kind_of import op_name
 
 RESHAPE_ONLY_ATTRIBUTE = "fuse.reshape_only"
 """Name of the unit attribute that marks such an op, and a primitive function of such ops."""
 
-FOREIGN_RESHAPES = frozenset(
-    {"stablehlo.reshape", "tensor.collapse_shape", "tensor.expand_shape", "tensor.reshape", "tosa.reshape"}
-)
-"""Foreign ops that only reshape, by name."""
-
 
 def only_reshapes(op: Operation) -> bool:
     """Whether the op only reshapes."""
-    return _class_only_reshapes(type(op)) or RESHAPE_ONLY_ATTRIBUTE in op.attributes or op_name(op) in FOREIGN_RESHAPES
+    return (
+        _class_only_reshapes(type(op))
+        or RESHAPE_ONLY_ATTRIBUTE in op.attributes
+        or foreign_op(op_name(op)).reshape_only
+    )
 
 
 @cache

@@ -1,18 +1,38 @@
 """Why is this not on hardware, or not in the trip before it? One remark for each operator that joined no group."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from fuse_dialect.analysis.fusible_blocks import functions_to_fuse, fusible_blocks
+from fuse_dialect.diagnostics import Reason
 from fuse_dialect.frontends.mlir.hardware_template import find_template
-from fuse_dialect.kinds.kind_of import op_name
-from fuse_dialect.remarks.fusion import FusionRemark
+from fuse_dialect.remarks import wording
 from fuse_dialect.transforms.fuse_ops_hw import BlockHardwareFusion, FuseOpsHwPass
 
 
-def hardware_remarks(module: ModuleOp, fuse_ops_hw: FuseOpsHwPass, ctx: Context) -> Iterator[FusionRemark]:
+@dataclass(frozen=True, slots=True)
+class HardwareRemark:
+    """Why an operator did not join a trip."""
+
+    op: Operation
+    reason: Reason
+    """The stable code."""
+    is_on_hardware: bool
+    """Whether a unit runs it, in a trip that it starts."""
+    explanation: str
+    """What the template allows, and what is there."""
+
+    @property
+    def message(self) -> str:
+        """The op in quotes, where it runs, then the code."""
+        return wording.hardware_message(self)
+
+
+def hardware_remarks(module: ModuleOp, fuse_ops_hw: FuseOpsHwPass, ctx: Context) -> Iterator[HardwareRemark]:
     """Remarks on what `fuse_ops_hw` would refuse in the module, in the order of the graph.
 
     Raises:
@@ -25,12 +45,11 @@ def hardware_remarks(module: ModuleOp, fuse_ops_hw: FuseOpsHwPass, ctx: Context)
             yield from block_remarks(fuse_ops_hw.plan_block(block, template))
 
 
-def block_remarks(fusion: BlockHardwareFusion) -> Iterator[FusionRemark]:
+def block_remarks(fusion: BlockHardwareFusion) -> Iterator[HardwareRemark]:
     """Remarks on one block."""
     ops, plan = fusion.block_graph.ops, fusion.plan
     grouped = {number for group in plan.groups for number in group.nodes}
     for number, refusal in enumerate(plan.refusals):
         op = ops[number]
         if op is not None and refusal is not None:
-            what = "starts a trip of its own" if number in grouped else "stays on the host"
-            yield FusionRemark(op, f"'{op_name(op)}' op {what}: {refusal.reason.value}", refusal.message)
+            yield HardwareRemark(op, refusal.reason, number in grouped, refusal.message)

@@ -12,7 +12,7 @@ from fuse_dialect.analysis.block_graph import Role
 from fuse_dialect.analysis.fusible_blocks import functions_to_fuse, fusible_blocks
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.kinds.kind_of import op_name
-from fuse_dialect.remarks.fusion import explain
+from fuse_dialect.remarks.fusion import remark_on
 from fuse_dialect.remarks.statistics import FusionStatistics, primitives_of, statistics_of
 from fuse_dialect.transforms.fuse_ops import BlockFusion, FuseOpsPass
 from fuse_dialect.transforms.outlining.group import groups_of
@@ -118,12 +118,12 @@ def plan_module(module: ModuleOp, fuse_ops: FuseOpsPass) -> ModulePlan:
 def _decisions(fusion: BlockFusion) -> Iterator[Decision]:
     """What the plan decides about each operator of a block."""
     nodes = fusion.block_graph.nodes
-    for node, decision in zip(nodes, fusion.plan.decisions, strict=True):
+    for number, (node, decision) in enumerate(zip(nodes, fusion.plan.decisions, strict=True)):
         if node.role is not Role.OPERATOR or node.op is None:
             continue
         into = None if decision.sink is None else nodes[decision.sink].op
         rule = None if decision.rule is None else decision.rule.name
-        explanation = "" if decision else explain(fusion, decision)
+        explanation = "" if decision else remark_on(fusion, number).explanation
         blocker = None if decision.blocker is None else nodes[decision.blocker].op
         yield Decision(node.op, decision.reason, into, rule, blocker, explanation)
 

@@ -28,7 +28,7 @@ def demo_text() -> str:
     module = parse_mlir(PROGRAM, "<demo>", ctx)
     module.verify()
     fuse_ops = FuseOpsPass()
-    reasons = _reasons(fusion_remarks(module, fuse_ops))
+    reasons = _reasons(remark for remark in fusion_remarks(module, fuse_ops) if remark.sink is not None)
     fuse_ops.apply(ctx, module)
     module.verify()
     parts = (

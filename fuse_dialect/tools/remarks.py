@@ -7,12 +7,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from fuse_dialect.remarks.fusion import FusionRemark, fusion_remarks
-from fuse_dialect.remarks.hardware import hardware_remarks
+from fuse_dialect.remarks.hardware import HardwareRemark, hardware_remarks
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 from fuse_dialect.transforms.fuse_ops_hw import FuseOpsHwPass
 
 
-def remarks_of(module_pass: ModulePass, module: ModuleOp, ctx: Context) -> Iterable[FusionRemark]:
+def remarks_of(module_pass: ModulePass, module: ModuleOp, ctx: Context) -> Iterable[FusionRemark | HardwareRemark]:
     """Remarks on what the pass would refuse in the module; none for a pass that does not fuse."""
     match module_pass:
         case FuseOpsPass():

@@ -27,7 +27,7 @@ def observe(module_pass: ModulePass, module: ModuleOp, ctx: Context, *, as_json:
     if isinstance(module_pass, FuseOpsPass):
         refusals = plan_module(module, module_pass).refusals()
     else:
-        refusals = [remark.message.rsplit(": ", 1)[-1] for remark in hardware_remarks(module, module_pass, ctx)]
+        refusals = [remark.reason.value for remark in hardware_remarks(module, module_pass, ctx)]
 
     def text() -> str:
         statistics = statistics_of(module_pass.name, module, known, refusals)

@@ -152,7 +152,7 @@ def test_nesting_needs_no_recursion():
     block = module.body.block
     assert block.first_op is not None
     condition = block.first_op.results[0]
-    for _ in range(5000):
+    for _ in range(1500):
         inner = Block()
         block.add_op(IfOp(condition, (), Region(inner)))
         block = inner

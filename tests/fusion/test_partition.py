@@ -1,6 +1,7 @@
 """The partition against the plain one on random graphs, and what it promises on its own."""
 
 import os
+from collections.abc import Iterator
 from random import Random
 
 import pytest
@@ -90,9 +91,26 @@ def test_only_the_root_of_a_group_is_used_outside(graph: ForwardGraph):
             assert {plan.root_of[user] for user, _ in users} == {plan.root_of[node]}
 
 
-@given(graphs)
-def test_a_blocking_node_stands_between(graph: ForwardGraph):
-    plan = partition(graph)
+def plans_that_refuse(reason: Reason, **limits: int) -> Iterator[tuple[ForwardGraph, FusionPlan]]:
+    """Fifty random graphs with a node that is not fused for this reason, each with its plan."""
+    found = 0
+    for seed in range(5000):
+        graph = random_graph(Random(seed), 30)
+        plan = partition(graph, **limits)
+        if any(decision.reason is reason for decision in plan.decisions):
+            found += 1
+            yield graph, plan
+        if found == 50:
+            return
+    pytest.fail(f"only {found} of 5000 random graphs have a node with {reason.value}")
+
+
+def test_a_blocking_node_stands_between():
+    for graph, plan in plans_that_refuse(Reason.PATH_KIND):
+        assert_blockers_stand_between(graph, plan)
+
+
+def assert_blockers_stand_between(graph: ForwardGraph, plan: FusionPlan):
     for node, decision in enumerate(plan.decisions):
         if decision.reason is Reason.PATH_KIND:
             assert decision.sink is not None
@@ -103,14 +121,13 @@ def test_a_blocking_node_stands_between(graph: ForwardGraph):
             assert closest <= decision.sink
 
 
-@given(graphs)
-def test_the_end_of_the_greatest_edge_is_reached_by_such_an_edge(graph: ForwardGraph):
-    plan = partition(graph)
-    for decision in plan.decisions:
-        if decision.reason is Reason.EDGE_KIND:
-            into_blocker = [kind for users in graph.users for user, kind in users if user == decision.blocker]
-            assert decision.kind in into_blocker
-            assert decision.kind is plan.tree.edge_kind[decision.source]
+def test_the_end_of_the_greatest_edge_is_reached_by_such_an_edge():
+    for graph, plan in plans_that_refuse(Reason.EDGE_KIND):
+        for decision in plan.decisions:
+            if decision.reason is Reason.EDGE_KIND:
+                into_blocker = [kind for users in graph.users for user, kind in users if user == decision.blocker]
+                assert decision.kind in into_blocker
+                assert decision.kind is plan.tree.edge_kind[decision.source]
 
 
 @given(graphs, st.sampled_from((1, 2, 3, 5, 8)), st.sampled_from((None, 4)))
@@ -128,11 +145,11 @@ def test_an_argument_limit_that_never_binds_changes_nothing(graph: ForwardGraph,
     assert loose == unlimited
 
 
-@given(graphs, st.integers(1, 6))
-def test_an_argument_limit_is_blamed_with_the_count_that_exceeds_it(graph: ForwardGraph, limit: int):
-    plan = partition(graph, max_function_args=limit)
-    blamed = [decision for decision in plan.decisions if decision.reason is Reason.MAX_ARGS]
-    assert all(decision.counted > limit == decision.limit for decision in blamed)
+@pytest.mark.parametrize("limit", range(1, 7))
+def test_an_argument_limit_is_blamed_with_the_count_that_exceeds_it(limit: int):
+    for _, plan in plans_that_refuse(Reason.MAX_ARGS, max_function_args=limit):
+        blamed = [decision for decision in plan.decisions if decision.reason is Reason.MAX_ARGS]
+        assert all(decision.counted > limit == decision.limit for decision in blamed)
 
 
 def test_a_limit_is_blamed_although_a_later_phase_has_another_reason():

@@ -61,7 +61,7 @@ def test_every_table_gives_the_plain_partition_of_larger_graphs():
         table = random_rules(rng)
         count = assert_same_partition(random_graph(rng, rng.choice((10, 40, 120))), table, rng.choice((None, 4, 256)))
         fused += count
-        with_reductions += count * (Kind.COMM_REDUCE in table.kinds_with_rule)
+        with_reductions += count * any(Kind.COMM_REDUCE in row.sources for row in table.rows)
     assert fused > MORE_GRAPHS
     assert with_reductions > MORE_GRAPHS / 10
 
@@ -117,7 +117,8 @@ def test_names_of_rules_are_stable():
 def test_a_table_takes_another_row():
     table = RuleTable((*TVM_RULES.rows, EPILOGUE))
     assert [phase.number for phase in table.phases] == [0, 1, 2, 3]
-    assert table.kinds_with_rule - TVM_RULES.kinds_with_rule == {Kind.COMM_REDUCE}
+    assert table.guard(Kind.COMM_REDUCE, Kind.ELEMWISE) is Reason.NO_RULE
+    assert [phase.row_of.get(Kind.COMM_REDUCE) for phase in table.phases] == [None, None, None, EPILOGUE]
 
 
 @pytest.mark.parametrize(
@@ -200,6 +201,7 @@ def test_injective_sinks_would_break_the_stricter_path_limit():
         (Kind.ELEMWISE, None, Reason.VALUE_ESCAPES),
         (Kind.ELEMWISE, Kind.TUPLE, Reason.TUPLE_CONSUMER),
         (Kind.COMM_REDUCE, Kind.TUPLE, Reason.NO_RULE),
+        (Kind.OUT_EWISE_FUSABLE, Kind.TUPLE, Reason.NO_RULE),
         (Kind.COMM_REDUCE, Kind.ELEMWISE, Reason.NO_RULE),
     ],
 )

@@ -17,7 +17,7 @@ from fuse_dialect.hardware.group_order import SEARCH_BUDGET, GroupOrder
 from fuse_dialect.hardware.matcher import Trip, UnitMatcher
 from fuse_dialect.hardware.plan import HardwarePlan, plan_hardware
 from fuse_dialect.hardware.template import HardwareLink, HardwareTemplate, HardwareUnit
-from fuse_dialect.hardware.templates.opu import OPU
+from fuse_dialect.hardware.templates.opu import TEMPLATE as OPU
 from fuse_dialect.hardware.visiting_order import visiting_order
 
 CASES = int(os.environ.get("HARDWARE_CASES", "100"))

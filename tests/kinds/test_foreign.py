@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import DenseArrayBase, TensorType, UnregisteredOp, f3
 from xdsl.ir import Block
 
 from fuse_dialect.kinds import foreign
-from fuse_dialect.kinds.foreign import CONSTANT_OPS, KIND_OF_DIALECT, KIND_OF_OP, OPS_THAT_READ_A_TUPLE
+from fuse_dialect.kinds.foreign import FOREIGN_DIALECTS, FOREIGN_OPS, ForeignOp, foreign_op
 from fuse_dialect.kinds.kind_of import kind_of
 from fuse_dialect.pattern_kind import PatternKind
 
@@ -19,13 +19,23 @@ def test_no_op_stands_in_two_rows() -> None:
     rows = [call.args for call in calls if isinstance(call.func, ast.Name) and call.func.id == "_rows"]
     names = [f"{ast.literal_eval(row[0])}.{word}" for row in rows for word in ast.literal_eval(row[2]).split()]
     assert [name for name, count in Counter(names).items() if count > 1] == []
-    assert set(names) == set(KIND_OF_OP)
+    assert set(names) == set(FOREIGN_OPS)
 
 
-def test_special_ops_are_consistent_with_the_table() -> None:
-    assert not CONSTANT_OPS & KIND_OF_OP.keys()
-    assert all(KIND_OF_OP[name] is PatternKind.INJECTIVE for name in OPS_THAT_READ_A_TUPLE)
-    assert all(name.split(".")[0] not in KIND_OF_DIALECT for name in KIND_OF_OP)
+@pytest.mark.parametrize("name", FOREIGN_OPS)
+def test_facets_of_a_row_are_consistent(name: str) -> None:
+    row = FOREIGN_OPS[name]
+    assert row != ForeignOp()
+    assert row.kind is None or not row.is_constant
+    assert row.kind is PatternKind.INJECTIVE or not (row.reads_tuple or row.reshape_only)
+    assert row.kind is PatternKind.OUT_EWISE_FUSABLE or not row.is_product
+    assert row.kind is None or not row.has_no_effects, "a kind says so already"
+
+
+def test_a_row_comes_before_its_dialect() -> None:
+    assert foreign_op("arith.constant").kind is None
+    assert foreign_op("arith.addf") is FOREIGN_DIALECTS["arith"]
+    assert foreign_op("nobody.knows") == ForeignOp()
 
 
 @pytest.mark.parametrize(

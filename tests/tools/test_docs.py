@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from io import StringIO
 from pathlib import Path
 
@@ -139,3 +140,16 @@ def test_an_output_that_differs_is_noticed():
     assert agrees("error 3 here", "error ... here")
     assert not agrees("a\nb\nd", "a\n...\nc")
     assert not agrees("a\nb", "a")
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/how-to/*.md")), ids=lambda page: page.name)
+def test_how_to_says_how_to_set_up(page: Path):
+    assert '.venv/bin/pip install -e ".[all]"' in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_files_that_examples_write_are_ignored_by_git(page: Path):
+    patterns = [line[1:] for line in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines() if line[:1] == "/"]
+    text = page.read_text(encoding="utf-8")
+    written = re.findall(r"(?:-o|--outputs|--mlir-pass-pipeline-crash-reproducer)[ =]([\w./-]+)", text)
+    assert not [name for name in written if not any(fnmatch(name, pattern) for pattern in patterns)]

@@ -41,7 +41,8 @@ def test_page_is_up_to_date(name: str, pages: dict[str, str]):
 
 
 def test_every_generated_page_is_tested_and_no_other_page_exists(pages: dict[str, str]):
-    assert {path.name for path in (ROOT / "docs" / "reference").iterdir()} == set(pages)
+    # The glossary alone is written by hand.
+    assert {path.name for path in (ROOT / "docs" / "reference").iterdir()} == {*pages, "glossary.md"}
 
 
 def test_docstring_without_a_facet_is_refused(generator: ModuleType):

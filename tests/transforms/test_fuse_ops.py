@@ -1,5 +1,6 @@
 """`fuse-ops` as a whole: what holds for every program."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +39,10 @@ def test_every_rule_has_its_filecheck_files(rule: FusionRule, verdict: str) -> N
     text = (FILECHECK / f"{rule.name}{verdict}.mlir").read_text()
     assert text.count("func.func @") >= 2
     if verdict:
-        assert any(f"// {reason.value}: " in text for reason in Reason)
+        stated = re.findall(r"^// ([a-z-]+): ", text, re.MULTILINE)
+        assert len(stated) == text.count("\nfunc.func @")
+        assert set(stated) <= {reason.value for reason in Reason}
+        assert re.findall(r"^  // WHY: .*: remark: .*: ([a-z-]+)$", text, re.MULTILINE) == stated
 
 
 def decisions(text: str) -> dict[str, Reason]:

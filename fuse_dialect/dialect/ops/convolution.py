@@ -34,6 +34,8 @@ from fuse_dialect.pattern_kind import PatternKind
 class WindowedProductOp(FuseOp, ABC):
     """Products of a kernel with the windows of an input that has channels."""
 
+    IS_PRODUCT: ClassVar[bool] = True
+
     DATA_LAYOUTS: ClassVar[tuple[str, str]]
     """Layouts of the input and the result; the first is the one in which the op is computed."""
     KERNEL_LAYOUTS: ClassVar[tuple[str, ...]]

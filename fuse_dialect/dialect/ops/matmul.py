@@ -2,7 +2,7 @@
 
 from abc import ABC
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
@@ -54,6 +54,8 @@ class DenseOp(FuseOp):
     Source: Relay `nn.dense`, ONNX Gemm with `transB = 1`, `x @ w.T` in NumPy.
     """
 
+    IS_PRODUCT: ClassVar[bool] = True
+
     name = "fuse.dense"
     traits = traits_def(OpPatternKind(PatternKind.OUT_EWISE_FUSABLE))
 
@@ -91,6 +93,8 @@ class DenseOp(FuseOp):
 
 class TransposableProductOp(FuseOp, ABC):
     """A product of the last two axes, either operand transposed beforehand."""
+
+    IS_PRODUCT: ClassVar[bool] = True
 
     if TYPE_CHECKING:  # xDSL reads a bare annotation as a definition; each op defines its own, with its defaults
         transpose_a: Integer

@@ -22,7 +22,7 @@ from fuse_dialect.hardware.template import (
     virtual,
 )
 
-ETHOS_U = HardwareTemplate(
+TEMPLATE = HardwareTemplate(
     name="ethos-u",
     source="dma",
     units=units(

@@ -13,7 +13,7 @@ Source: https://github.com/ucb-bar/gemmini-rocc-tests, include/gemmini.h.
 
 from fuse_dialect.hardware.template import HardwareTemplate, Predicate, links, mapped, units, virtual
 
-GEMMINI = HardwareTemplate(
+TEMPLATE = HardwareTemplate(
     name="gemmini",
     source="scratchpad",
     units=units(

@@ -14,7 +14,7 @@ Source: https://github.com/OPU-Lab/opu-compiler, frontend/src/relay/pass/fuse_op
 
 from fuse_dialect.hardware.template import HardwareTemplate, Predicate, links, mapped, units, virtual
 
-OPU = HardwareTemplate(
+TEMPLATE = HardwareTemplate(
     name="opu",
     source="concat",
     units=units(

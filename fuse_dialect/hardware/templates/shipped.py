@@ -1,11 +1,25 @@
 """The templates that come with the package, by name: one line for each file of this folder."""
 
 from collections.abc import Mapping
+from importlib import import_module
 
 from fuse_dialect.hardware.template import HardwareTemplate
-from fuse_dialect.hardware.templates.ethos_u import ETHOS_U
-from fuse_dialect.hardware.templates.gemmini import GEMMINI
-from fuse_dialect.hardware.templates.opu import OPU
 
-SHIPPED_TEMPLATES: Mapping[str, HardwareTemplate] = {template.name: template for template in (OPU, ETHOS_U, GEMMINI)}
+_FILES = (
+    "opu",
+    "ethos_u",
+    "gemmini",
+)
+"""Files of this folder; each defines `TEMPLATE`."""
+
+
+def _template(file: str) -> HardwareTemplate:
+    template = import_module(f"fuse_dialect.hardware.templates.{file}").TEMPLATE
+    assert isinstance(template, HardwareTemplate)
+    return template
+
+
+SHIPPED_TEMPLATES: Mapping[str, HardwareTemplate] = {
+    template.name: template for template in (_template(file) for file in _FILES)
+}
 """Templates that passes find by name."""

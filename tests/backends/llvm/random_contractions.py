@@ -1,4 +1,4 @@
-"""Random programs around one product of tensors or one pool, as text: layouts, strides, pads, groups, types, epilogues."""
+"""Random programs around one product or one pool, as text: layouts, strides, pads, groups, types, epilogues."""
 
 from dataclasses import dataclass
 

@@ -67,8 +67,9 @@ def run_kernel(
             workspace = memory.empty((bytes_of_part,), room, at_end=True)
             slots = np.array([array.ctypes.data for array in (*inputs, output, workspace)], np.int64)
             callable_of(kernel.address)(slots.ctypes.data, part, parts)
+            del workspace
         copy = output.copy()
-        del inputs, output, workspace
+        del inputs, output
     return copy, kernel.family
 
 

@@ -13,7 +13,7 @@ from fuse_dialect.kernels.indices import Loop, range_of
 from fuse_dialect.kernels.packing import Packing
 from fuse_dialect.kernels.program import LoopProgram, Read, Role, Stage, Value
 from fuse_dialect.kernels.reaxing import indices_of
-from fuse_dialect.kernels.windowing import windowing_of
+from fuse_dialect.kernels.windowing import windowing_of, with_packed_constants
 
 _WORTH_PACKING = 4
 """Rows for which columns are packed rather than left to the family that sums rows."""
@@ -31,8 +31,7 @@ def write_contraction(request: Request) -> Written | None:
     contraction = contraction_of(program, program.stages[0])
     if contraction is None:
         return _written_windows(request)
-    arguments = [buffer.name for buffer in program.buffers if buffer.role is Role.ARGUMENT]
-    names = frozenset(arguments[position] for position in request.constants)
+    arguments, names = _constants(request)
     plan = _plan(program, contraction, request.host, names)
     if plan is None:
         return None
@@ -48,11 +47,20 @@ def write_contraction(request: Request) -> Written | None:
 
 
 def _written_windows(request: Request) -> Written | None:
-    windowing = windowing_of(request.program, request.program.stages[0])
+    program = request.program
+    windowing = windowing_of(program, program.stages[0])
     if windowing is None:
         return None
-    write_windows(request, window_plan(request.program, windowing, request.host))
-    return Written(0, True)
+    arguments, names = _constants(request)
+    program, windowing, packed = with_packed_constants(program, windowing, names)
+    write_windows(request, window_plan(program, windowing, request.host))
+    return Written(0, True, {arguments.index(name): packing for name, packing in packed.items()})
+
+
+def _constants(request: Request) -> tuple[list[str], frozenset[str]]:
+    """Names of the arguments, and of those that may be packed."""
+    arguments = [buffer.name for buffer in request.program.buffers if buffer.role is Role.ARGUMENT]
+    return arguments, frozenset(arguments[position] for position in request.constants)
 
 
 def _is_served(program: LoopProgram, stage: Stage) -> bool:

@@ -1,0 +1,78 @@
+"""Remarks in words: the only place that makes sentences of them. Codes are stable, the words are not."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from fuse_dialect.analysis.block_graph import Node, Role
+from fuse_dialect.diagnostics import Reason
+from fuse_dialect.dialect.ops.tuples import TupleOp
+from fuse_dialect.kinds.kind_of import op_name
+from fuse_dialect.pattern_kind import PatternKind
+
+if TYPE_CHECKING:
+    from fuse_dialect.remarks.fusion import FusionRemark
+    from fuse_dialect.remarks.hardware import HardwareRemark
+
+
+def fusion_message(remark: "FusionRemark") -> str:
+    """Which op is not fused into which, and the code."""
+    into = "" if remark.sink is None else f" into {node_name(remark.sink)}"
+    return f"'{op_name(remark.op)}' op not fused{into}: {remark.reason.value}"
+
+
+def fusion_explanation(remark: "FusionRemark") -> str:
+    """What the rule or the limit allows, and what is there."""
+    rule, counted, limit = remark.rule, remark.counted, remark.limit
+    blocker = "the value" if remark.blocker is None else node_name(remark.blocker)
+    kind = "unknown" if remark.blocking_kind is None else remark.blocking_kind.keyword
+    match remark.reason:
+        case Reason.EDGE_KIND if rule is not None:
+            return f"rule {rule.name} follows edges of kind {_kinds(rule.edges)}; the edge into {blocker} is {kind}"
+        case Reason.PATH_KIND if rule is not None:
+            path_limit = rule.path_limit.keyword
+            return f"rule {rule.name} lets kinds up to {path_limit} stand between; the group of {blocker} is {kind}"
+        case Reason.SINK_KIND if rule is not None:
+            return f"rule {rule.name} fuses into groups of kind {_kinds(rule.sinks)}; that of {blocker} is {kind}"
+        case Reason.TUPLE_CONSUMER:
+            return "the tuple has not joined an injective operator"
+        case Reason.MAX_DEPTH:
+            return f"the merged group would count {counted} nodes or more, and max-depth is {limit}"
+        case Reason.MAX_ARGS:
+            return f"the merged group would need {counted} arguments or more, the limit is {limit}"
+        case Reason.NO_RULE:
+            is_tuple = remark.sink is not None and _is_tuple(remark.sink)
+            into = "a tuple" if is_tuple else "its consumers"
+            return f"no rule fuses an operator of kind {remark.kind.keyword} into {into}"
+        case Reason.OPAQUE:
+            return "an operator of kind opaque stays alone"
+        case Reason.FUSION_OFF:
+            return "fusion is switched off"
+        case Reason.NOT_CHOSEN:
+            return "the strategy keeps it apart from its consumers"
+        case _ if remark.escapes:
+            return "the value is read outside the block, for example returned"
+        case _:
+            return "there is no operator that all paths from the value lead to"
+
+
+def hardware_message(remark: "HardwareRemark") -> str:
+    """Where the op runs, and the code."""
+    what = "starts a trip of its own" if remark.is_on_hardware else "stays on the host"
+    return f"'{op_name(remark.op)}' op {what}: {remark.reason.value}"
+
+
+def node_name(node: Node) -> str:
+    """What messages call a node of the graph."""
+    if node.op is None:
+        return "a value from outside"
+    article = {Role.RESULT: "a result of ", Role.OPERAND_TUPLE: "the operands of "}.get(node.role, "")
+    return f"{article}'{op_name(node.op)}'"
+
+
+def _is_tuple(node: Node) -> bool:
+    return node.role is Role.OPERAND_TUPLE or isinstance(node.op, TupleOp)
+
+
+def _kinds(kinds: Iterable[PatternKind]) -> str:
+    words = [kind.keyword for kind in sorted(kinds)]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"

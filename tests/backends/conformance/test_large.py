@@ -19,6 +19,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_map_and_a_reduction_reach_the_last_element(backend: Backend, threads: int) -> None:
     if backend.name == "loops":

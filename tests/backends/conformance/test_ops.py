@@ -51,6 +51,7 @@ def check(backend: Backend, function: func.FuncOp, random: np.random.Generator, 
             del inputs, outputs, actual
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op_class", ALL_OPS, ids=lambda op: op.name)
 def test_an_op_gives_its_meaning_between_guard_pages(backend: Backend, op_class: type[FuseOp]) -> None:
     if op_class in (TupleOp, GetTupleElementOp):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from math import gcd
 
 from fuse_dialect.kernels.access import flat_place
-from fuse_dialect.kernels.contraction import Contraction, Factor, shapes_of
+from fuse_dialect.kernels.contraction import Contraction, shapes_of
 from fuse_dialect.kernels.indices import Index, Loop, axes_of
 from fuse_dialect.kernels.program import Body, LoopProgram, Read
 from fuse_dialect.kernels.reaxing import indices_of, with_indices
@@ -152,13 +152,3 @@ def _in_positions(index: Index, window: Window, position: int) -> Index | None:
     ratio = ratios.pop()
     assert ratio is not None
     return rest + Index(((Loop(position), ratio),)) if ratio else rest
-
-
-def is_padded_read(factor: Factor) -> Read | None:
-    """The read, if the factor is a read with zeros around it and nothing else."""
-    read = factor.read
-    if read is None or (
-        read.otherwise is not None and (read.otherwise.value != 0 or str(read.otherwise.value) == "-0.0")
-    ):
-        return None
-    return read

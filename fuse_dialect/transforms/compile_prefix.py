@@ -8,7 +8,7 @@
 3. `fold-scale-axis` moves scales and shifts into weights and biases;
 4. `fold-constants` multiplies these;
 5. `eliminate-common-subexpr` merges what frontends wrote twice;
-6. `convert-layout` gives images the layout that kernels run fastest on.
+6. `convert-layout{if-profitable=true}` gives images the layout that kernels run fastest on.
 
 Source: TVM, the passes before `FuseOps` in `relay.build`: src/relay/backend/utils.cc, `GetPassPrefix` (v0.18).
 """
@@ -40,7 +40,7 @@ def compile_prefix(layout: Literal["NHWC", "NCHW", "keep"] = "NHWC") -> tuple[Mo
         FoldConstantsPass(),
         EliminateCommonSubexprPass(),
     )
-    return passes if layout == "keep" else (*passes, ConvertLayoutPass(layout))
+    return passes if layout == "keep" else (*passes, ConvertLayoutPass(layout, if_profitable=True))
 
 
 @dataclass(frozen=True)

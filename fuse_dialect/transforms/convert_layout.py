@@ -12,12 +12,14 @@
    in a row, or one that undoes a layout, vanish.
 
 A function without an op of 1 that has another layout is left as it is, and so are functions with `primitive` or
-`fuse.compiler`. How an op family takes part is a row of `layouts/rules.py`; an op without a row is one of 3.
+`fuse.compiler`. With `if-profitable` a function is left alone, too, where the transposes at its borders would move more
+bytes than its ops of 1: a lone convolution between two NCHW images. How an op family takes part is a row of `layouts/rules.py`; an op without a row is one of 3.
 
 Source: TVM `ConvertLayout`, src/relay/transforms/convert_layout.cc (v0.18).
 Differs from TVM: it infers layouts op by op and inserts `layout_transform`, which it then cancels in pairs.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -30,7 +32,7 @@ from xdsl.passes import ModulePass
 from fuse_dialect.dialect.axis_layout import AxisLayout
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.layout import LayoutTransformOp, TransposeOp
-from fuse_dialect.dialect.types import is_tensor
+from fuse_dialect.dialect.types import byte_count, is_tensor
 from fuse_dialect.transforms.layouts.forms import Forms
 from fuse_dialect.transforms.layouts.permutations import (
     Permutation,
@@ -51,6 +53,8 @@ class ConvertLayoutPass(ModulePass):
 
     layout: Literal["NHWC", "NCHW"] = "NHWC"
     """`NHWC` for channels last, `NCHW` for channels in front of the pixels; the same with one or three spatial axes."""
+    if_profitable: bool = False
+    """Leave a function alone where transposes would move more bytes than the ops that want the layout."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Convert all functions of the module.
@@ -59,8 +63,25 @@ class ConvertLayoutPass(ModulePass):
         """
         for top in list(op.body.block.ops):
             ops = list(walk_unfinished(top))
-            if any(isinstance(each, FuseOp) and _wanted(each, self.layout) is not None for each in ops):
+            wanting = [each for each in ops if isinstance(each, FuseOp) and _wanted(each, self.layout) is not None]
+            if wanting and not (self.if_profitable and self._moves_too_much(top, wanting)):
                 _Conversion(self.layout).run(top)
+
+    def _moves_too_much(self, top: Operation, wanting: Sequence[FuseOp]) -> bool:
+        """Whether converting a copy adds transposes that move more bytes than the ops that want the layout."""
+        copy = top.clone()
+        _Conversion(self.layout).run(copy)
+        return _moved_bytes(copy) - _moved_bytes(top) > sum(map(_bytes_of, wanting))
+
+
+def _moved_bytes(top: Operation) -> int:
+    """Bytes that the transposes of a function read and write."""
+    return sum(_bytes_of(op) for op in walk_unfinished(top) if isinstance(op, TransposeOp))
+
+
+def _bytes_of(op: FuseOp) -> int:
+    """Bytes that an op reads and writes, as far as they are known."""
+    return sum(byte_count(value.type) or 0 for value in (*op.operands, *op.results))
 
 
 def _wanted(op: FuseOp, layout: str) -> Permutation | None:

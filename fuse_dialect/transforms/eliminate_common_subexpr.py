@@ -109,7 +109,7 @@ class _Merging:
             replace_operands(op, self.replacement)
         for op in self.gone:
             op.detach()
-            op.erase()
+            op.drop_all_references()
 
 
 def _key(op: Operation) -> Hashable:

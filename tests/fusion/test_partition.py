@@ -54,11 +54,13 @@ def graph_of(kinds: list[Kind], *edges: tuple[int, int, Kind]) -> ForwardGraph:
     return graph
 
 
+@pytest.mark.slow
 @given(graphs, st.sampled_from(DEPTHS))
 def test_partition_is_the_plain_one(graph: ForwardGraph, max_depth: int | None):
     assert groups_of(partition(graph, max_depth=max_depth)) == plain_groups_of(graph, max_depth)
 
 
+@pytest.mark.slow
 def test_partition_is_the_plain_one_on_larger_graphs():
     fused = 0
     for seed in range(MORE_GRAPHS):
@@ -71,6 +73,7 @@ def test_partition_is_the_plain_one_on_larger_graphs():
     assert fused > MORE_GRAPHS
 
 
+@pytest.mark.slow
 @given(graphs, st.sampled_from(DEPTHS), st.sampled_from((0, 3, 6)))
 def test_exactly_the_members_other_than_roots_are_fused(graph: ForwardGraph, max_depth: int | None, max_args: int):
     plan = partition(graph, max_depth=max_depth, max_function_args=max_args)
@@ -82,6 +85,7 @@ def test_exactly_the_members_other_than_roots_are_fused(graph: ForwardGraph, max
             assert decision.source == node
 
 
+@pytest.mark.slow
 @given(graphs)
 def test_only_the_root_of_a_group_is_used_outside(graph: ForwardGraph):
     plan = partition(graph, max_depth=None)
@@ -130,6 +134,7 @@ def test_the_end_of_the_greatest_edge_is_reached_by_such_an_edge():
                 assert decision.kind is plan.tree.edge_kind[decision.source]
 
 
+@pytest.mark.slow
 @given(graphs, st.sampled_from((1, 2, 3, 5, 8)), st.sampled_from((None, 4)))
 def test_no_merge_exceeds_the_argument_limit(graph: ForwardGraph, limit: int, max_depth: int | None):
     plan = partition(graph, max_depth=max_depth, max_function_args=limit)
@@ -138,6 +143,7 @@ def test_no_merge_exceeds_the_argument_limit(graph: ForwardGraph, limit: int, ma
             assert arguments_of(graph, group.members, group.root) <= limit
 
 
+@pytest.mark.slow
 @given(graphs, st.sampled_from(DEPTHS))
 def test_an_argument_limit_that_never_binds_changes_nothing(graph: ForwardGraph, max_depth: int | None):
     unlimited = partition(graph, max_depth=max_depth)
@@ -164,6 +170,7 @@ def test_a_limit_is_blamed_although_a_later_phase_has_another_reason():
     assert (decision.reason, decision.counted, decision.limit) == (Reason.MAX_DEPTH, 3, 2)
 
 
+@pytest.mark.slow
 @given(graphs)
 def test_levels_above_zero_are_equal_and_zero_fuses_nothing(graph: ForwardGraph):
     assert partition(graph, opt_level=1) == partition(graph, opt_level=4)

@@ -13,12 +13,15 @@ from test_fold_scale_axis import fold, names, trained
 from test_fused_models import LIGHT_MODELS, main_of, ramp_for
 from unet import unet
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import CallOp
+from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 
+from fuse_dialect.dialect.constants import constant
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.op import FuseOp
-from fuse_dialect.dialect.types import is_tensor
+from fuse_dialect.dialect.ops.broadcast import PreluOp
+from fuse_dialect.dialect.ops.convolution import Conv2dOp
+from fuse_dialect.dialect.types import is_tensor, tensor
 from fuse_dialect.frontends.onnx.reader import load_onnx_module
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.transforms.convert_layout import ConvertLayoutPass
@@ -58,6 +61,21 @@ def test_random_programs_keep_their_meaning(program: tuple[ModuleOp, list[Any]],
     text = str(module)
     convert(module, layout)
     assert str(module) == text
+
+
+def test_a_vector_of_one_element_moves_with_its_axis() -> None:
+    """It broadcasts along any axis by its size, but the op names one, which must have that size."""
+    image = tensor([2, 1, 3, 5], f32)
+    function = FuncOp("main", ([image], [image]))
+    weight, slope = (constant(np.full(shape, 0.5, np.float32)) for shape in ((1, 1, 1, 1), (1,)))
+    convolved = Conv2dOp(function.body.block.args[0], weight)
+    activated = PreluOp(convolved, slope, axis=1)
+    function.body.block.add_ops([weight, slope, convolved, activated, ReturnOp(activated.result)])
+    module = ModuleOp([function])
+    inputs = images_for(module)
+    before = run_module(module, inputs)
+    convert(module)
+    np.testing.assert_array_equal(run_module(module, inputs), before)
 
 
 TRANSPOSES = {

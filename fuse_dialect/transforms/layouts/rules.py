@@ -98,10 +98,10 @@ def _map(op: FuseOp, permutation: Permutation) -> PermutedOp | None:
         axes, rank = op.operand_axes(index), len(permutation)
         if axes == tuple(range(rank)):
             forms.append(permutation)
-        elif element_count(type) == 1:
-            forms.append(None)
         elif "axis" in op.get_irdl_definition().properties and len(axes) == 1:
             changed["axis"] = permutation.index(axes[0])
+            forms.append(None)
+        elif element_count(type) == 1:
             forms.append(None)
         elif axes == tuple(range(rank - len(axes), rank)):
             forms.append(Lifted(rank, permutation))

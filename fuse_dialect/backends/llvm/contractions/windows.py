@@ -1,8 +1,8 @@
 """Depthwise convolutions and pools: a few vectors of results at a time, all taps of their windows unrolled.
 
 1. A tile is some neighbours along the tile axis. What their windows share is read once, since LLVM sees all reads.
-2. Tiles whose guards all hold go without them; others test the guards of every read.
-3. Parts share the outer axes and the tile axis.
+2. Tiles are cut from the windows whose guards all hold; results at a border are computed one by one, with guards.
+3. Parts share the outer axes, or the lanes.
 """
 
 from collections.abc import Sequence
@@ -43,6 +43,8 @@ class WindowPlan:
     unrolled: tuple[int, ...]
     """Taps that are written out."""
     looped: tuple[int, ...]
+    whole_windows: tuple[int, int | None]
+    """The first neighbour along the tile axis whose guards hold, and the first behind them; `None` for the size."""
 
     @property
     def reduction(self) -> Reduction:
@@ -60,15 +62,26 @@ def window_plan(program: LoopProgram, windowing: Windowing, host: Host) -> Windo
     unrolled: list[int] = []
     while taps and prod(_size(windowing, axis) for axis in (*unrolled, taps[-1])) <= _UNROLLED_TAPS:
         unrolled.insert(0, taps.pop())
-    tile, vectors = 1, _VECTORS
+    tile, vectors, whole = 1, _VECTORS, (0, None)
     if windowing.tile_axis is not None:
-        size = stage.axes[windowing.tile_axis].size
+        vectors, whole = 1, _whole_windows(windowing, windowing.tile_axis)
+        size = stage.axes[windowing.tile_axis].size if whole[1] is None else whole[1]
         most = max(1, host.registers // _REGISTERS_OF_NEIGHBOUR - 1)
-        tile = even_part(size if isinstance(size, int) else None, most)
-        vectors = 1
+        tile = max(1, even_part(size - whole[0] if isinstance(size, int) else None, most))
     if isinstance(size := stage.axes[windowing.lane_axis].size, int):
         vectors = max(1, min(vectors, size // lanes))
-    return WindowPlan(program, windowing, lanes, tile, vectors, tuple(unrolled), tuple(taps))
+    return WindowPlan(program, windowing, lanes, tile, vectors, tuple(unrolled), tuple(taps), whole)
+
+
+def _whole_windows(windowing: Windowing, axis: int) -> tuple[int, int | None]:
+    """The interval of an axis in which its guards hold."""
+    if windowing.inside is None or axis not in windowing.inside:
+        return 0, None
+    interval, size = windowing.inside[axis], windowing.stage.axes[axis].size
+    if not isinstance(size, int):
+        return 0, 0
+    first = min(max(interval.first, 0), size)
+    return first, min(max(interval.stop, first), size)
 
 
 def _size(windowing: Windowing, axis: int) -> int:
@@ -88,28 +101,20 @@ class _Windows:
         return self.frame.size(self.stage.axes[axis].size)
 
     def write(self) -> None:
-        """One task for each tile of each point of the outer axes."""
-        f, plan, windowing = self.f, self.plan, self.plan.windowing
-        extent = f.i64(1) if windowing.tile_axis is None else self.size(windowing.tile_axis)
-        tiles = f.quotient(f.add(extent, f.i64(plan.tile - 1)), plan.tile)
-        strips = f.i64(1)
-        if not windowing.outer and windowing.tile_axis is None:  # parts share the lanes
-            strips = self.parts
-        total = f.multiply(tiles, strips)
+        """One task for each point of the outer axes; for each part if there are none."""
+        f, windowing = self.f, self.plan.windowing
+        strips = f.i64(1) if windowing.outer else self.parts
+        total = strips
         for axis in windowing.outer:
             total = f.multiply(total, self.size(axis))
         low = f.binary("udiv", f.multiply(total, self.part), self.parts)
         high = f.binary("udiv", f.multiply(total, f.add(self.part, f.i64(1))), self.parts)
         with f.loop(low, high, hints=["unroll.disable"]) as loop:
             number, strip = _divided(f, loop.index, strips)
-            number, tile = _divided(f, number, tiles)
             point: dict[int, Value] = {}
             for axis in reversed(windowing.outer):
                 number, point[axis] = _divided(f, number, self.size(axis))
-            first = f.multiply(tile, f.i64(plan.tile))
-            if windowing.tile_axis is not None:
-                point[windowing.tile_axis] = first
-            self._tile(point, f.subtract(extent, first), self._lanes_of(strip, strips))
+            self._row(point, self._lanes_of(strip, strips))
         f.ret()
 
     def _lanes_of(self, strip: Value, strips: Value) -> tuple[Value, Value]:
@@ -123,49 +128,56 @@ class _Windows:
         high = f.binary("udiv", f.multiply(vectors, f.add(strip, f.i64(1))), strips)
         return f.multiply(low, f.i64(lanes)), f.least(f.multiply(high, f.i64(lanes)), size)
 
-    def _tile(self, point: dict[int, Value], left: Value, lanes: tuple[Value, Value]) -> None:
-        """Call the function for a tile: whole or smaller, guarded or not."""
+    def _row(self, point: dict[int, Value], lanes: tuple[Value, Value]) -> None:
+        """All neighbours along the tile axis: those whose windows are whole in tiles, the others one by one."""
         f, plan, tile_axis = self.f, self.plan, self.plan.windowing.tile_axis
-        size = 1 if tile_axis is None else self.stage.axes[tile_axis].size
+        if tile_axis is None:
+            size, first, stop = 1, 0, 1
+        else:
+            size = self.stage.axes[tile_axis].size
+            first, stop = plan.whole_windows
+        extent = self.frame.size(size)
+        end = extent if stop is None else f.i64(stop)
 
-        def call(count: int) -> None:
-            def of(guarded: bool) -> list[Value]:
-                name = _tile_function(self.request, plan, count, guarded=guarded)
-                axes = [*plan.windowing.outer, *([] if tile_axis is None else [tile_axis])]
-                f.call(name, VOID, [self.slots, *(point[axis] for axis in axes), *lanes])
-                return []
+        def guarded(start: Value, count: Value) -> None:
+            if count.number != 0:
+                self._call(point, start, count, lanes, None)
 
-            inside = self._is_inside(point, count)
-            if inside.number is not None:
-                of(guarded=not inside.number)
+        def inside() -> list[Value]:
+            guarded(f.i64(0), f.i64(first))
+            whole = f.subtract(f.subtract(end, f.i64(first)), f.remainder(f.subtract(end, f.i64(first)), plan.tile))
+            rest = f.add(whole, f.i64(first))
+            with f.loop(f.i64(first), rest, plan.tile, hints=["unroll.disable"]) as loop:
+                self._call(point, loop.index, f.i64(plan.tile), lanes, plan.tile)
+            left = f.subtract(end, rest)
+            if left.number:
+                self._call(point, rest, left, lanes, left.number)
             else:
-                f.either(inside, lambda: of(guarded=False), lambda: of(guarded=True))
-
-        rest = size % plan.tile if isinstance(size, int) else None
-        if rest == 0:
-            call(plan.tile)
-            return
-
-        def smaller() -> list[Value]:
-            if rest is not None:
-                call(rest)
-                return []
-            with f.loop(f.i64(0), left) as loop:  # one by one, if it is not known how many are left
-                assert tile_axis is not None
-                first = point[tile_axis]
-                point[tile_axis] = f.add(first, loop.index)
-                call(1)
-                point[tile_axis] = first
+                guarded(rest, left)
+            guarded(end, f.subtract(extent, end))
             return []
 
-        def whole() -> list[Value]:
-            call(plan.tile)
+        def outside() -> list[Value]:
+            guarded(f.i64(0), extent)
             return []
 
-        f.either(f.compare("sge", left, f.i64(plan.tile)), whole, smaller)
+        holds = self._is_inside(point)
+        if holds.number is not None:
+            (inside if holds.number else outside)()
+        else:
+            f.either(holds, inside, outside)
 
-    def _is_inside(self, point: dict[int, Value], count: int) -> Value:
-        """Whether all guards hold in a tile."""
+    def _call(
+        self, point: dict[int, Value], start: Value, count: Value, lanes: tuple[Value, Value], tile: int | None
+    ) -> None:
+        """Call the function for a tile; for any number of neighbours, with guards, if it is `None`."""
+        axes, tile_axis = list(self.plan.windowing.outer), self.plan.windowing.tile_axis
+        values = [point[axis] for axis in axes] + ([] if tile_axis is None else [start])
+        name = _tile_function(self.request, self.plan, tile or 1, guarded=tile is None)
+        self.f.call(name, VOID, [self.slots, *values, *lanes, count])
+
+    def _is_inside(self, point: dict[int, Value]) -> Value:
+        """Whether all guards of axes other than the tile axis hold."""
         f, windowing = self.f, self.plan.windowing
         if windowing.inside is None:
             return constant(I1, 0)
@@ -175,12 +187,10 @@ class _Windows:
                 size = self.stage.axes[axis].size
                 if interval.first > 0 or not isinstance(size, int) or interval.stop < size:
                     return constant(I1, 0)
-                continue
-            reach = f.i64(count - 1 if axis == windowing.tile_axis else 0)
-            first = f.compare("sge", point[axis], f.i64(interval.first))
-            last = f.compare("slt", f.add(point[axis], reach), f.i64(interval.stop))
-            both = f.binary("and", first, last)
-            result = both if result.number is not None else f.binary("and", result, both)
+            elif axis != windowing.tile_axis:
+                first = f.compare("sge", point[axis], f.i64(interval.first))
+                both = f.binary("and", first, f.compare("slt", point[axis], f.i64(interval.stop)))
+                result = both if result.number is not None else f.binary("and", result, both)
         return result
 
 
@@ -191,17 +201,20 @@ def _divided(f: Function, value: Value, by: Value) -> tuple[Value, Value]:
 
 
 def _tile_function(request: Request, plan: WindowPlan, count: int, *, guarded: bool) -> str:
-    """The name of the function that computes a tile, for some lanes; it is written at the first call."""
-    name = f"{request.entry.name}_window_{count}{'_guarded' if guarded else ''}"
+    """The name of the function that computes a tile, for some lanes; it is written at the first call.
+
+    Results with guards are few, and long to write: one function computes any number of neighbours one by one.
+    """
+    name = f"{request.entry.name}_window_{'guarded' if guarded else count}"
     if not request.module.defines(name):
         windowing = plan.windowing
         axes = [*windowing.outer, *([] if windowing.tile_axis is None else [windowing.tile_axis])]
         parameters = [Parameter("slots", PTR, "noalias readonly"), *(Parameter(f"x{axis}", I64) for axis in axes)]
-        parameters += [Parameter("low", I64), Parameter("high", I64)]
+        parameters += [Parameter("low", I64), Parameter("high", I64), Parameter("count", I64)]
         f = request.module.function(name, parameters, linkage="internal", attributes="noinline")
         store = store_place(plan.program, windowing.stage)
         assert store is not None
-        _Tile(request, plan, f, axes, count, store, guarded=guarded).write()
+        _Tile(request, plan, f, axes, 1 if guarded else count, store, guarded=guarded).write()
     return name
 
 
@@ -221,13 +234,26 @@ class _Tile:
         slots, *rest = f.parameters
         self.frame = Frame(f, plan.program, slots, request.host)
         self.point: dict[int, Value] = dict(zip(axes, rest, strict=False))
-        self.low, self.high = rest[-2:]
+        self.low, self.high, self.neighbours = rest[-3:]
+        self.guarded = guarded
         self.windowing = plan.windowing
         body = self.windowing.stage.body
         self.body: Body = body if guarded else without_guards(body)
         self.fast_math = request.fast_math
 
     def write(self) -> None:
+        f, axis = self.f, self.windowing.tile_axis
+        if self.guarded and axis is not None:
+            first = self.point[axis]
+            with f.loop(f.i64(0), self.neighbours, hints=["unroll.disable"]) as loop:
+                self.point[axis] = f.add(first, loop.index)
+                self._lanes()
+        else:
+            self._lanes()
+        f.ret()
+
+    def _lanes(self) -> None:
+        """All lanes: several vectors at once, single vectors, and the rest."""
         f, plan = self.f, self.plan
         step = plan.lanes * plan.vectors
         wide = f.subtract(self.high, f.remainder(f.subtract(self.high, self.low), step))
@@ -240,7 +266,6 @@ class _Tile:
                 self._vectors(loop.index, 1, None)
         with f.when(f.compare("slt", start, self.high)):
             self._vectors(start, 1, f.first_lanes(f.subtract(self.high, start), plan.lanes))
-        f.ret()
 
     def _vectors(self, first: Value, vectors: int, mask: Value | None) -> None:
         """All results of the tile for some vectors of lanes."""

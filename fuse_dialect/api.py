@@ -243,7 +243,8 @@ def compile(
     with _errors_of(module, " in the compiler"):
         if not is_ours:
             verify_module(module)
-        return compile_program(module, backend, threads, entry, cache=cache, in_place=is_ours, **options)
+        fuse = _fuse_ops_pass(options)
+        return compile_program(module, backend, threads, entry, cache=cache, in_place=is_ours, fuse=fuse)
 
 
 def _fuse_ops_pass(options: FuseOptions) -> "FuseOpsPass":

@@ -1,5 +1,6 @@
 """A module to a `Program`: prefix, fusion, loops, kernels, plan."""
 
+from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any, Literal, TypeAlias
 
@@ -36,6 +37,7 @@ def compile_program(
     layout: Layout | None = None,
     cache: bool = True,
     in_place: bool = False,
+    fuse: FuseOpsPass | None = None,
     **fuse_options: Any,
 ) -> Program:
     """Compile one function of a module and what it calls.
@@ -48,6 +50,7 @@ def compile_program(
         layout: Of images while the function runs; by default that which the backend is fastest on.
         cache: Keep machine code on disk, and use what is there.
         in_place: Change the module instead of a copy of it: less memory, and errors know the ops of the source.
+        fuse: The pass that groups operators, where options cannot say it: rules or a strategy of your own.
         **fuse_options: Options of `fuse-ops`: `opt_level`, `max_depth`, `max_function_args`, `link_params`, `dedup`.
 
     Raises:
@@ -62,16 +65,19 @@ def compile_program(
     context = Context()
     for each in compile_prefix(layout or _LAYOUTS.get(engine.name, "keep")):
         each.apply(context, source)
-    try:
-        fuse = FuseOpsPass(**fuse_options)
-    except TypeError as error:
-        raise FuseError(f"unknown option of fuse-ops: {', '.join(fuse_options)}") from error
-    fuse.apply(context, source)
+    (fuse or _fuse_ops_pass(fuse_options)).apply(context, source)
     graph = read_entry(source, entry)
     for function in {primitive.function: None for primitive in graph.primitives}:
         if function.parent is not None:
             function.detach()  # a function left in the module would keep the module's constants in memory
     return Program(graph, _compiled(graph, engine), engine.name, threads)
+
+
+def _fuse_ops_pass(options: Mapping[str, Any]) -> FuseOpsPass:
+    try:
+        return FuseOpsPass(**options)
+    except TypeError as error:
+        raise FuseError(f"unknown option of fuse-ops: {', '.join(options)}") from error
 
 
 def _backend(name: str, cache: bool) -> Backend:

@@ -1,5 +1,6 @@
 """Programs on kernels that are Python functions: what the runtime does around kernels, whatever makes them."""
 
+import gc
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -202,3 +203,28 @@ def test_an_error_of_numpy_names_the_op_and_the_program_goes_on() -> None:
         with pytest.raises(FuseError, match=r"'fuse.gather' op cannot be run: index 9"):
             program(x, np.array([1, 9]))
         np.testing.assert_array_equal(program(x, np.array([1, 3]))[0], [1, 3])
+
+
+def test_memory_of_a_result_is_used_again_only_when_nothing_shows_it() -> None:
+    program = program_of(fused(WIDE))
+    x = np.ones((512, 512), np.float32)
+    (first,) = program(x)
+    row, address = first[7, ::2], first.__array_interface__["data"][0]
+    raw = memoryview(first)
+    del first
+    for value in (2, 3):
+        (other,) = program(value * x)
+        np.testing.assert_array_equal(other, 2 * value * x)
+        np.testing.assert_array_equal(row, 2)
+        assert raw[511, 511] == 2
+    assert other.__array_interface__["data"][0] != address
+    del row, raw, other
+    again = [program(x)[0] for _ in range(3)]
+    assert address in [array.__array_interface__["data"][0] for array in again]
+
+
+def test_a_result_outlives_its_program() -> None:
+    (result,) = program_of(fused(WIDE))(np.ones((512, 512), np.float32))
+    gc.collect()
+    np.testing.assert_array_equal(result, np.full((512, 512), 2))
+    result[:] = 1

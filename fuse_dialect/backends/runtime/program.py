@@ -13,6 +13,7 @@ from fuse_dialect.backends.runtime.executable import Executable, Frame
 from fuse_dialect.backends.runtime.plan import Home, make_plan
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.profiling import kernel_reports, profile_of
+from fuse_dialect.backends.runtime.recycling import RecycledMemory
 from fuse_dialect.backends.runtime.report import KernelReport, Profile
 from fuse_dialect.backends.runtime.shapes import resolve_shapes
 from fuse_dialect.backends.runtime.stepwise import run_stepwise
@@ -51,6 +52,7 @@ class Program:
         ]
         self._outputs = [Port(f"output {place}", graph.tensors[tensor]) for place, tensor in enumerate(graph.outputs)]
         self._plans: dict[tuple[Shape, ...], Executable | None] = {}
+        self._memory = RecycledMemory()
         self._lock = Lock()
         self._dense = [(port.type.dtype, port.type.shape) for port in self._inputs]
         self._static: Executable | None = None
@@ -177,7 +179,7 @@ class Program:
 
     def _fresh(self, executable: Executable) -> list[Any]:
         """An array for each output that a kernel writes, `None` for the others."""
-        return [None if form is None else np.empty(*form) for form in executable.forms]
+        return [None if form is None else self._memory.empty(*form) for form in executable.forms]
 
     def _run(self, executable: Executable, arrays: Sequence[Array], targets: Sequence[Any]) -> Sequence[Array]:
         """The outputs: the targets where kernels write them, own arrays elsewhere."""

@@ -1,6 +1,5 @@
 """What a program is made of, and where its time goes: data, and a table for people."""
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
@@ -148,11 +147,3 @@ def _time(seconds: float) -> str:
     if seconds < 1e-3:
         return f"{seconds * 1e6:.2f} us"
     return f"{seconds * 1e3:.3f} ms" if seconds < 1 else f"{seconds:.3f} s"
-
-
-def table_of_kernels(kernels: Sequence[KernelReport]) -> str:
-    """What runs, without times."""
-    return "\n".join(
-        f"{kernel.name}: {kernel.family}{f' ({kernel.reason})' if kernel.reason else ''}, {kernel.calls} calls"
-        for kernel in kernels
-    )

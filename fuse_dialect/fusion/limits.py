@@ -74,12 +74,15 @@ class DepthLimit:
         groups, limit = self._groups, self.limit
         size, users = groups.size, self._graph.users
         count = size[sink_root] + size[source]
+        # Nothing stands between a source and its only user. (1) all nodes together are as many as any count.
         if len(users[source]) == 1 or groups.total_size <= limit:
             return count if count > limit else None
         if self._least_between is None:
             self._least_between = _least_nodes_between(self._graph, self._tree)
+        # (2) each node between counts at least 1
         if count + self._least_between[source] > limit:
             return count + self._least_between[source]
+        # (3) stale sizes are read on purpose: node by node, whatever group the node is in by now
         seen = {source, sink}
         pending = [source]
         while pending:
@@ -102,6 +105,7 @@ def _least_nodes_between(graph: ForwardGraph, tree: PostDominatorTree) -> list[i
         ipdom = tree.parent[node]
         if ipdom is not None:
             if len(graph.users[node]) > 1:
+                # The longest vertical path counts: its nodes and their regions are disjoint.
                 least[node] = max(above[user] for user, _ in graph.users[node]) - above[ipdom]
             above[node] = above[ipdom] + 1 + least[node]
     return least
@@ -158,6 +162,7 @@ class ArgumentLimit:
         inside: set[int] = set()
         queued = {source, sink_root}
         pending = [source]
+        # The least root first, and the sink's, which is the greatest, last: producers come before their readers.
         while pending or sink_root not in inside:
             root = heappop(pending) if pending else sink_root
             inside.add(root)

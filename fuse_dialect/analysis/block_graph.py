@@ -150,7 +150,7 @@ class _GraphBuilder:
         self.escaping: set[_Key] = set()
 
     def key_of(self, value: SSAValue) -> _Key:
-        """The place of the op where it has this one result, else a key for the value itself."""
+        """The place of the op that has this one result, or otherwise a key for the value itself."""
         if type(value) is OpResult:
             op = value.op
             place = self.places.get(id(op))
@@ -159,7 +159,7 @@ class _GraphBuilder:
         return self.own_key(value)
 
     def own_key(self, value: SSAValue) -> _Key:
-        """The key of a value that no place stands for."""
+        """The key of a value that is not the one result of an op of the block."""
         key = self.key_of_value.get(value)
         if key is None:
             key = self.key_of_value[value] = len(self.entries)
@@ -244,7 +244,7 @@ class _GraphBuilder:
         return _Entry(Node(Role.OPERATOR, op, None), kind, keys, edges)
 
     def enter_tuple_op(self, place: int, op: Operation) -> _Entry:
-        """See `enter`; a tuple that holds anything but tensors is not fused through."""
+        """See `enter`. Nothing fuses through a tuple that holds anything but tensors."""
         if isinstance(op, TupleOp):
             kind = PatternKind.TUPLE
             through = [isinstance(value.type, TensorType) for value in op.operands]
@@ -288,7 +288,7 @@ class _GraphBuilder:
                 check_ssa_order(self.block)
 
     def finished_entries(self) -> list[_Entry]:
-        """What `entries` holds of the finished keys, in the order of their numbers."""
+        """The entries of the finished keys, in the order of their numbers."""
         entries = self.entries
         return [entry for key in self.finished if (entry := entries[key]) is not None]
 

@@ -32,9 +32,9 @@ class BlockedPaths:
     remarks.
 
     One limit serves all rules. A rule with the stricter limit BROADCAST takes elementwise edges alone, and has no
-    injective sinks (condition 3 of `rules`). So no operator between exceeds BROADCAST (`ForwardGraph.validate`). A group
-    that reaches in between has its root there too, or is the group of the sink. In the first case only anchors and
-    reductions raise its kind, to more than `PATH_LIMIT`. In the second the rule itself tests the kind.
+    injective sinks (condition 3 of `rules`). So no operator between exceeds BROADCAST (`ForwardGraph.validate`). Each
+    belongs to a group whose root stands between as well, or to the group of the sink. In the first case only anchors
+    and reductions raise its kind, to more than `PATH_LIMIT`. In the second the rule itself tests the kind.
 
     Complexity: O(V + E) to set up plus O((V + E) log E) for all calls of `bar` together; O(V + E) space.
     Source: the path check is TVM `GraphPartitioner::CheckPath`, src/relay/analysis/graph_partitioner.cc (v0.18), which
@@ -129,7 +129,7 @@ class _OpenPaths:
         self._sources = [source for _, source in order]
         self._leaves = 1 << (len(order) - 1).bit_length()
         self._closed = len(tree.depth) + 1
-        """Deeper than any node, hence never the end of a path above another node."""
+        """Deeper than any node, so that a closed path never ends above one."""
         ends = [tree.depth[source] - 1 for source in self._sources]
         self._end = [self._closed] * self._leaves + ends + [self._closed] * (self._leaves - len(ends))
         """Segment tree: leaf `leaves + i` is the depth of the end of path `i`, an inner entry the least of its two."""

@@ -47,7 +47,7 @@ class DepthLimit:
     the size it had when it last was the root of a group. Nodes whose group the sink's group has absorbed are counted
     again: that is TVM's definition.
 
-    No sum over a set of reachable nodes is known to be computable in near-linear time for all sources together, hence:
+    No way is known to sum over the nodes between for all sources together in near-linear time. So bounds come first:
 
     1. The sum over all nodes is an upper bound, known at no cost.
     2. The nodes on a vertical path of the post-dominator tree from a user up to the sink are all between, and the
@@ -114,8 +114,8 @@ def _least_nodes_between(graph: ForwardGraph, tree: PostDominatorTree) -> list[i
 class ArgumentLimit:
     """Keeps groups of several nodes from taking more than `limit` arguments.
 
-    The arguments of a group are the distinct values that its members read and none of them produces, and the values
-    that its root defines; each costs its weight. No other value of a group is ever used outside, because its root
+    The arguments of a group are the distinct values that its members read from outside, and the values that its root
+    defines; each costs its weight. No other value of a group is ever used outside, because its root
     post-dominates its members. The count of a merge is exact, whatever else is merged before or after, so
     the limit holds for the final groups, and a limit that no merge exceeds changes nothing.
 

@@ -116,7 +116,7 @@ class _Partitioner:
         into_operator: list[tuple[int, int]] = []
         for source, sink in enumerate(self.tree.parent):
             if sink is not None and kinds[source] is not PatternKind.OPAQUE:
-                # The sink's own kind decides, not that of its group: a tuple is one also when it has joined an operator.
+                # The sink's own kind decides, not that of its group: a tuple that has joined an operator is still one.
                 (into_tuple if kinds[sink] is PatternKind.TUPLE else into_operator).append((source, sink))
         tuples_have_joined = False
         for phase, is_into_tuple, row_of in self.rules.phases:

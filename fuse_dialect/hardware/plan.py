@@ -11,9 +11,8 @@ and otherwise starts a group of its own at the source:
 5. the group stays convex: no other operand depends on the group (`group_order`).
 
 Of several groups the one that grew last is asked first, and a few are asked at most. Afterwards the inputs are
-collected: constants are copied to every group that reads them; a virtual operator or a tuple joins the group that gives
-the one value it reads, or else the group that holds all its readers. Whatever else is an operator or an argument stays
-outside. A virtual operator is a view of the value that it reads, so whoever reads the view reads the value.
+collected. Constants are copied to every group that reads them. A virtual operator or a tuple joins the group that gives
+the one value it reads, or otherwise the group that holds all its readers. All other operators stay outside. A virtual operator is a view of the value that it reads, so whoever reads the view reads the value.
 
 Differs from the OPU article: state belongs to a group instead of to the whole run, every operator is visited, groups
 are convex, values may leave a group at every unit, and what no unit runs stays outside.
@@ -62,7 +61,7 @@ class HardwarePlan:
     unit_of: Sequence[str | None]
     """For each node the name of the unit that runs it."""
     refusals: Sequence[HardwareRefusal | None]
-    """For each operator or view that joined no group why it did not; an operator may have started one."""
+    """Why each operator or view joined no group, if it did not; an operator may have started one."""
 
 
 _NO_GROUP = HardwareRefusal(Reason.NO_UNIT, "no unit is needed, but no group gives or reads all its data either")
@@ -254,7 +253,7 @@ class _Planner:
             self.member_of[number] = self.order.add(self._members_before(node))
 
     def collect_virtual_inputs(self) -> None:
-        """Let each virtual operator that is still alone join the group of its readers, if that is one.
+        """Let each virtual operator that is still alone join the group of its readers, if all are in one.
 
         The groups stay convex: what has a single reader adds no way between groups.
         """
@@ -293,7 +292,7 @@ class _Planner:
 
 
 def _refusal_outside(node: HardwareNode) -> HardwareRefusal | None:
-    """Why a node that no unit runs stays outside; `None` for those that no unit should run."""
+    """Why a node stays outside that no unit runs; `None` for those that no unit should run."""
     if node.role is HardwareRole.OPERATOR:
         what = (
             "no mapping of this operator holds for these operands" if node.named_kinds else "no unit runs this operator"

@@ -136,7 +136,7 @@ class _Partitioner:
                         self.decisions[source] = decision
                         self._merge(decision, source, sink, sink_root)
                     elif before is None or before.limit is None or decision.limit is not None:
-                        # A limit was the last thing in the way once; that says more than a rule of a later phase.
+                        # A limit that was alone in the way says more than what a later phase has against it.
                         self.decisions[source] = decision
 
     def _judge(self, rule: FusionRule, phase: int, source: int, sink: int, sink_root: int) -> FusionDecision:

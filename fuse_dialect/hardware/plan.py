@@ -12,7 +12,8 @@ and otherwise starts a group of its own at the source:
 
 Of several groups the one that grew last is asked first, and a few are asked at most. Afterwards the inputs are
 collected. Constants are copied to every group that reads them. A virtual operator or a tuple joins the group that gives
-the one value it reads, or otherwise the group that holds all its readers. All other operators stay outside. A virtual operator is a view of the value that it reads, so whoever reads the view reads the value.
+the one value it reads, or otherwise the group that holds all its readers. All other operators stay outside. A virtual
+operator is a view of the value that it reads, so whoever reads the view reads the value.
 
 Differs from the OPU article: state belongs to a group instead of to the whole run, every operator is visited, groups
 are convex, values may leave a group at every unit, and what no unit runs stays outside.

@@ -150,7 +150,7 @@ class _GraphBuilder:
         self.escaping: set[_Key] = set()
 
     def key_of(self, value: SSAValue) -> _Key:
-        """The place of the op where it has this one result, else a key for the value itself."""
+        """The place of the op that has this one result, or otherwise a key for the value itself."""
         if type(value) is OpResult:
             op = value.op
             place = self.places.get(id(op))
@@ -159,7 +159,7 @@ class _GraphBuilder:
         return self.own_key(value)
 
     def own_key(self, value: SSAValue) -> _Key:
-        """The key of a value that no place stands for."""
+        """The key of a value that is not the one result of an op of the block."""
         key = self.key_of_value.get(value)
         if key is None:
             key = self.key_of_value[value] = len(self.entries)
@@ -177,12 +177,14 @@ class _GraphBuilder:
             if index[key] >= 0:
                 continue
             if entries[key] is not None:
+                # (1) entered before, so everything that it reads has its number by now
                 index[key] = len(finished)
                 finished.append(key)
                 continue
             entries[key] = entry = self.enter(key)
             entered.append(key)
             stack.append(key)
+            # The stack turns the order round: the first operand is numbered first.
             for read in reversed(entry.reads):
                 if index[read] < 0:
                     stack.append(read)
@@ -199,8 +201,10 @@ class _GraphBuilder:
         if key < 2 * count:
             return self.enter_operand_tuple(key - count)
         value = self.values[key - 2 * count]
+        # (2) one of several results of an op of the block
         if type(value) is OpResult and (place := self.places.get(id(value.op))) is not None:
             return _Entry(Node(Role.RESULT, value.op, value), PatternKind.INJECTIVE, (place,), (PatternKind.INJECTIVE,))
+        # (3) what comes in from outside is also seen there
         self.escaping.add(key)
         return _Entry(Node(Role.INPUT, None, value), PatternKind.OPAQUE, (), ())
 
@@ -221,12 +225,15 @@ class _GraphBuilder:
             return _Entry(Node(Role.CONSTANT, op, None), kind, (), ())
         kind = None if form is _Form.BARRIER else kind_of(op)
         if kind is None:
+            # Nothing is known about the op, so nothing fuses into it or past it.
             keys = self.read_keys(place, read_values(op))
             return _Entry(Node(Role.IN_PLACE, op, None), PatternKind.OPAQUE, keys, (PatternKind.OPAQUE,) * len(keys))
         if form is _Form.TUPLE_OP:
             return self.enter_tuple_op(place, op)
         if form is _Form.READS_TUPLE:
+            # (2) the tuple of its operands stands between them and the op
             return _Entry(Node(Role.OPERATOR, op, None), kind, (len(self.ops) + place,), (kind,))
+        # (4) operands, and what the regions capture
         values = read_values(op)
         keys = self.read_keys(place, values)
         if kind is PatternKind.BROADCAST and len(op.results) == 1:
@@ -237,7 +244,7 @@ class _GraphBuilder:
         return _Entry(Node(Role.OPERATOR, op, None), kind, keys, edges)
 
     def enter_tuple_op(self, place: int, op: Operation) -> _Entry:
-        """See `enter`; a tuple that holds anything but tensors is not fused through."""
+        """See `enter`. Nothing fuses through a tuple that holds anything but tensors."""
         if isinstance(op, TupleOp):
             kind = PatternKind.TUPLE
             through = [isinstance(value.type, TensorType) for value in op.operands]
@@ -262,6 +269,7 @@ class _GraphBuilder:
                 defined = self.places.get(id(op))
                 if defined is not None:
                     if defined >= place:
+                        # It always raises; the check of the whole block finds the op to blame.
                         check_ssa_order(self.block)
                     if len(op.results) == 1:
                         keys.append(defined)
@@ -280,7 +288,7 @@ class _GraphBuilder:
                 check_ssa_order(self.block)
 
     def finished_entries(self) -> list[_Entry]:
-        """What `entries` holds of the finished keys, in the order of their numbers."""
+        """The entries of the finished keys, in the order of their numbers."""
         entries = self.entries
         return [entry for key in self.finished if (entry := entries[key]) is not None]
 
@@ -317,6 +325,7 @@ def build_graph(block: Block, *, with_values: bool = False, embeds_constants: bo
         builder.check_order(len(builder.ops) - 1, terminator)
         outputs.extend(builder.key_of(value) for value in read_values(terminator))
     outputs.extend(builder.key_of(value) for value in seen_by_other_blocks(block))
+    # (1) arguments, then what the outputs need; (3) the outputs escape
     for key in (*map(builder.own_key, block.args), *outputs):
         builder.visit(key)
     builder.escaping.update(outputs)
@@ -324,9 +333,11 @@ def build_graph(block: Block, *, with_values: bool = False, embeds_constants: bo
     for place, op in enumerate(builder.ops):
         if builder.index[place] < 0 and op is not terminator:
             if kind_of(op) is not None or is_constant(op):
+                # Pure, and so far not needed. An unknown op further down may still need it.
                 builder.check_order(place, op)
                 unreached.append(place)
             else:
+                # (1) an unknown op runs whether or not anything reads it
                 builder.visit(place)
     dead = [builder.ops[place] for place in unreached if builder.index[place] < 0]
     entries = builder.finished_entries()
@@ -355,6 +366,7 @@ def _values(nodes: Sequence[Node], embeds_constants: bool) -> tuple[list[list[in
     defines: list[list[int]] = []
     for node in nodes:
         if node.value is not None:
+            # A result node gives again what its op gives; an input gives what comes in.
             read, defined = (), (node.value,)
         elif node.op is None or node.role is Role.OPERAND_TUPLE:
             read, defined = (), ()

@@ -1,4 +1,4 @@
-"""Where fusion looks: functions that are nobody else's, and the blocks in them."""
+"""Where fusion looks: functions that no other compiler has claimed, and the blocks in them."""
 
 from collections.abc import Iterable, Iterator
 

@@ -22,7 +22,10 @@ def captured_values(op: Operation) -> list[SSAValue]:
 
 
 def _ops_inside(op: Operation) -> list[Operation]:
-    """The ops in the regions of `op`, at any depth, each before those inside it; xDSL's `walk` takes depth for each."""
+    """The ops in the regions of `op`, at any depth, each before those inside it.
+
+    xDSL's `walk` takes time in proportion to the depth for each of them.
+    """
     inside: list[Operation] = []
     pending = [op]
     while pending:

@@ -9,7 +9,7 @@ from xdsl.traits import SymbolTable
 
 
 def may_be_symbol_table(op: Operation | None) -> bool:
-    """Whether symbols inside the op are names of its own; nothing is known about an unregistered op."""
+    """Whether the op may have names of its own for the symbols inside; an unregistered op may."""
     return op is not None and op.has_trait(SymbolTable, value_if_unregistered=True)
 
 

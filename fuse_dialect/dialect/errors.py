@@ -18,7 +18,7 @@ class OpError(PassFailedException):
 
 
 class TemplateError(FuseError, PassFailedException):
-    """A hardware template cannot be had: there is none of that name, or its file is wrong.
+    """There is no hardware template of that name, or its file is wrong.
 
     It is xDSL's error of a pass too, so that `xdsl-opt --verify-diagnostics` prints it instead of a traceback.
     """

@@ -1,4 +1,4 @@
-"""Which nodes cannot reach their immediate post-dominator without passing a kind that no fusion rule allows."""
+"""Which nodes have a kind that no fusion rule allows on a path to their immediate post-dominator."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
@@ -10,10 +10,11 @@ from fuse_dialect.pattern_kind import PatternKind
 
 
 class BlockedPaths:
-    """For every node, a node strictly between it and its ipdom whose group kind exceeds `PATH_LIMIT`, if there is one.
+    """For every node, one between it and its ipdom whose group has a kind above `PATH_LIMIT`, if there is one.
 
     Say a node is *barred* if its group's kind is too great, and *blocked* if a barred node stands strictly between it
-    and its ipdom. Kinds may only rise while an object of this class is in use: whoever raises them calls `bar`.
+    and its ipdom. While an object of this class is in use, no kind may fall to the limit again, and whoever raises one
+    above it calls `bar`.
 
     Walking all paths for each source would be quadratic, so the question is moved to the post-dominator tree. A path
     that leaves `s` by its user `x` passes every tree ancestor of `x` below `z = ipdom(s)`, and what it passes in
@@ -27,13 +28,13 @@ class BlockedPaths:
        of their start and a segment tree of the depths of their ends, closing one path takes O(log E). The node that
        the path belongs to may become a stop by that, so this is repeated until nothing changes.
 
-    Every path is closed once, every node becomes a stop once, and a node that does so hands on the barred node that
-    started it, which is the witness for remarks.
+    Every path is closed once, and every node becomes a stop once. It remembers the barred node that was the cause, for
+    remarks.
 
-    One limit serves all rules. A rule with a stricter limit, BROADCAST, takes elementwise edges alone; then no operator
-    between exceeds BROADCAST (`ForwardGraph.validate`), and a group that reaches in between has its root there too,
-    in which case its kind rises above BROADCAST only by an anchor, or has the root of the sink, whose kind the rule
-    tests anyway.
+    One limit serves all rules. A rule with the stricter limit BROADCAST takes elementwise edges alone, and has no
+    injective sinks (condition 3 of `rules`). So no operator between exceeds BROADCAST (`ForwardGraph.validate`). Each
+    belongs to a group whose root stands between as well, or to the group of the sink. In the first case only anchors
+    and reductions raise its kind, to more than `PATH_LIMIT`. In the second the rule itself tests the kind.
 
     Complexity: O(V + E) to set up plus O((V + E) log E) for all calls of `bar` together; O(V + E) space.
     Source: the path check is TVM `GraphPartitioner::CheckPath`, src/relay/analysis/graph_partitioner.cc (v0.18), which
@@ -76,11 +77,14 @@ class BlockedPaths:
         open_paths: list[tuple[int, int]] = []
         for node in range(len(graph) - 1, -1, -1):
             ipdom = parent[node]
+            # A node with one user is never blocked: that user is its ipdom.
             if ipdom is not None and len(graph.users[node]) > 1:
                 for user, _ in graph.users[node]:
                     if user == ipdom:
+                        # Nothing stands between; and the ipdom itself is the rule's business.
                         continue
                     stop = nearest_stop[user]
+                    # (1) users have larger numbers, so their nearest stops are known; above the ipdom none counts
                     if stop is None or depth[stop] <= depth[ipdom]:
                         open_paths.append((user, node))
                     elif self.blocker[node] is None:
@@ -90,6 +94,7 @@ class BlockedPaths:
                 nearest_stop[node] = node
             elif ipdom is not None:
                 nearest_stop[node] = nearest_stop[ipdom]
+        # One stop blocks for good, so the other paths of a blocked source need not be watched.
         return [path for path in open_paths if self.blocker[path[1]] is None]
 
     def bar(self, nodes: Iterable[int]) -> None:
@@ -104,6 +109,7 @@ class BlockedPaths:
                 pending.append(node)
         while pending:
             stop = pending.pop()
+            # (2) a source of a closed path is blocked, hence a stop for the paths that pass it
             for source in self._open.close_through(stop):
                 if self.blocker[source] is None:
                     self.blocker[source] = cause[stop]
@@ -113,7 +119,7 @@ class BlockedPaths:
 
 
 class _OpenPaths:
-    """Vertical tree paths, each from a user of its source up to the ipdom of the source, the latter excluded."""
+    """Vertical tree paths, each from a user of its source up to the ipdom of the source, without that ipdom."""
 
     def __init__(self, tree: PostDominatorTree, paths: Iterable[tuple[int, int]]):
         self._depth = tree.depth
@@ -123,7 +129,7 @@ class _OpenPaths:
         self._sources = [source for _, source in order]
         self._leaves = 1 << (len(order) - 1).bit_length()
         self._closed = len(tree.depth) + 1
-        """Deeper than any node, hence never the end of a path above another node."""
+        """Deeper than any node, so that a closed path never ends above one."""
         ends = [tree.depth[source] - 1 for source in self._sources]
         self._end = [self._closed] * self._leaves + ends + [self._closed] * (self._leaves - len(ends))
         """Segment tree: leaf `leaves + i` is the depth of the end of path `i`, an inner entry the least of its two."""
@@ -132,6 +138,7 @@ class _OpenPaths:
 
     def close_through(self, node: int) -> list[int]:
         """Sources of the open paths through `node`, one entry for each path; these are closed from now on."""
+        # A path passes the node if it starts in the subtree of the node, which is an interval of preorder numbers ...
         start = self._preorder[node]
         first = bisect_left(self._starts, start)
         last = bisect_left(self._starts, start + self._subtree_size[node], first)
@@ -142,6 +149,7 @@ class _OpenPaths:
         pending = self._cover(first, last)
         while pending:
             i = pending.pop()
+            # ... and ends above the node. The least depth of an entry says whether any of its paths does.
             if end[i] >= depth:
                 continue
             if i < leaves:
@@ -157,6 +165,7 @@ class _OpenPaths:
         cover: list[int] = []
         left, right = first + self._leaves, last + self._leaves
         while left < right:
+            # A right child at the left border stands for itself, since its parent begins before; the same on the right.
             if left & 1:
                 cover.append(left)
                 left += 1
@@ -172,6 +181,7 @@ class _OpenPaths:
         end = self._end
         end[i] = self._closed
         i >>= 1
+        # An entry that does not change changes nothing above it.
         while i and end[i] != (least := min(end[2 * i], end[2 * i + 1])):
             end[i] = least
             i >>= 1

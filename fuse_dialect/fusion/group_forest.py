@@ -41,6 +41,7 @@ class GroupForest:
         """Root of the group of `node`."""
         parent = self.parent
         while (above := parent[node]) != node:
+            # Path halving: every other node on the way skips one.
             parent[node] = parent[above]
             node = above
         return node
@@ -48,6 +49,7 @@ class GroupForest:
     def roots(self) -> list[int]:
         """Root of the group of every node; nodes only ever join groups with a larger root."""
         roots = self.parent.copy()
+        # From the last node to the first, so that the root of a parent is final when its children ask.
         for node in range(len(roots) - 1, -1, -1):
             roots[node] = roots[roots[node]]
         return roots
@@ -64,6 +66,7 @@ class GroupForest:
             if (anchor := self.anchor[child]) is not None:
                 assert self.anchor[root] is None, "condition 6 of rules: a group never holds two anchors"
                 self.anchor[root] = anchor
+        # Two rings of members become one.
         links = self._next
         links[child], links[root] = links[root], links[child]
 

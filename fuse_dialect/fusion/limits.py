@@ -47,7 +47,7 @@ class DepthLimit:
     the size it had when it last was the root of a group. Nodes whose group the sink's group has absorbed are counted
     again: that is TVM's definition.
 
-    No sum over a set of reachable nodes is known to be computable in near-linear time for all sources together, hence:
+    No way is known to sum over the nodes between for all sources together in near-linear time. So bounds come first:
 
     1. The sum over all nodes is an upper bound, known at no cost.
     2. The nodes on a vertical path of the post-dominator tree from a user up to the sink are all between, and the
@@ -74,12 +74,15 @@ class DepthLimit:
         groups, limit = self._groups, self.limit
         size, users = groups.size, self._graph.users
         count = size[sink_root] + size[source]
+        # Nothing stands between a source and its only user. (1) all nodes together are as many as any count.
         if len(users[source]) == 1 or groups.total_size <= limit:
             return count if count > limit else None
         if self._least_between is None:
             self._least_between = _least_nodes_between(self._graph, self._tree)
+        # (2) each node between counts at least 1
         if count + self._least_between[source] > limit:
             return count + self._least_between[source]
+        # (3) stale sizes are read on purpose: node by node, whatever group the node is in by now
         seen = {source, sink}
         pending = [source]
         while pending:
@@ -102,6 +105,7 @@ def _least_nodes_between(graph: ForwardGraph, tree: PostDominatorTree) -> list[i
         ipdom = tree.parent[node]
         if ipdom is not None:
             if len(graph.users[node]) > 1:
+                # The longest vertical path counts: its nodes and their regions are disjoint.
                 least[node] = max(above[user] for user, _ in graph.users[node]) - above[ipdom]
             above[node] = above[ipdom] + 1 + least[node]
     return least
@@ -110,8 +114,8 @@ def _least_nodes_between(graph: ForwardGraph, tree: PostDominatorTree) -> list[i
 class ArgumentLimit:
     """Keeps groups of several nodes from taking more than `limit` arguments.
 
-    The arguments of a group are the distinct values that its members read and none of them produces, and the values
-    that its root defines; each costs its weight. No other value of a group is ever used outside, because its root
+    The arguments of a group are the distinct values that its members read from outside, and the values that its root
+    defines; each costs its weight. No other value of a group is ever used outside, because its root
     post-dominates its members. The count of a merge is exact, whatever else is merged before or after, so
     the limit holds for the final groups, and a limit that no merge exceeds changes nothing.
 
@@ -158,6 +162,7 @@ class ArgumentLimit:
         inside: set[int] = set()
         queued = {source, sink_root}
         pending = [source]
+        # The least root first, and the sink's, which is the greatest, last: producers come before their readers.
         while pending or sink_root not in inside:
             root = heappop(pending) if pending else sink_root
             inside.add(root)

@@ -28,9 +28,9 @@ def partition(
 
     A merge takes the source and all nodes between it and its ipdom along. Two facts keep this near-linear:
 
-    1. Every group is a connected part of the post-dominator tree whose topmost node is the root. So a source is
-       undecided exactly as long as it is a root, and a search from it that jumps to the root of each group it meets
-       sees each group between once; the groups are then merged, so all searches together take O((V + E) log V).
+    1. Every group is a connected part of the post-dominator tree, and its root is the topmost node. So a source is
+       undecided exactly as long as it is a root. A search from it that jumps to the root of each group it meets sees
+       each group between once. These groups are then merged, so all searches together take O((V + E) log V).
     2. `BlockedPaths` answers what stands between source and sink without a search. It relies on kinds that never fall
        below the limit again (`merged_kind`). Only tuples do, when they join a group, and that is noticed in time: a
        tuple stands behind all sources whose paths pass it, so these have been tried before in the same phase, and
@@ -116,15 +116,18 @@ class _Partitioner:
         into_operator: list[tuple[int, int]] = []
         for source, sink in enumerate(self.tree.parent):
             if sink is not None and kinds[source] is not PatternKind.OPAQUE:
+                # The sink's own kind decides, not that of its group: a tuple that has joined an operator is still one.
                 (into_tuple if kinds[sink] is PatternKind.TUPLE else into_operator).append((source, sink))
         tuples_have_joined = False
         for phase, is_into_tuple, row_of in self.rules.phases:
             candidates = into_tuple if is_into_tuple else into_operator
             if tuples_have_joined and candidates:
+                # (2) tuples are the only ones whose kind falls, and the sources before them may pass them now
                 self.paths = BlockedPaths(self.graph, self.tree, [kind[root] for root in self.groups.roots()])
                 tuples_have_joined = False
             tuples_have_joined |= PatternKind.TUPLE in row_of
             for source, sink in candidates:
+                # (1) a source that is no root any more has been fused, alone or between two others
                 if parent[source] == source and (rule := row_of.get(kind[source])) is not None:
                     sink_root = find(sink)
                     decision = self._judge(rule, phase, source, sink, sink_root)
@@ -133,6 +136,7 @@ class _Partitioner:
                         self.decisions[source] = decision
                         self._merge(decision, source, sink, sink_root)
                     elif before is None or before.limit is None or decision.limit is not None:
+                        # A limit that was alone in the way says more than what a later phase has against it.
                         self.decisions[source] = decision
 
     def _judge(self, rule: FusionRule, phase: int, source: int, sink: int, sink_root: int) -> FusionDecision:
@@ -145,6 +149,7 @@ class _Partitioner:
         if reason is None:
             return self._test_limits(rule, phase, source, sink, sink_root)
         if reason is Reason.EDGE_KIND:
+            # The edge that the tree found to be the greatest leads into what the rule does not follow.
             blocker, kind = self.tree.edge_end[source], edge
         elif reason is Reason.PATH_KIND and blocker is not None:
             kind = groups.kind[groups.find(blocker)]
@@ -165,16 +170,19 @@ class _Partitioner:
         groups = self.groups
         kind, find, users = groups.kind, groups.find, self.graph.users
         bars = self.paths.may_change and merged_kind(kind[source], kind[sink_root]) > PATH_LIMIT
+        # (2) what exceeds the limit already is barred, so each node is handed on once in the whole run
         barred = list(groups.members(sink_root)) if bars and kind[sink_root] <= PATH_LIMIT else []
         pending = [source]
         while pending:
             root = pending.pop()
             if groups.parent[root] != root:
+                # Another path has led here before.
                 continue
             if bars and kind[root] <= PATH_LIMIT:
                 barred.extend(groups.members(root))
             groups.merge(root, sink_root)
             self.decisions[root] = decision
+            # (1) only the root of a group has users outside, so they stand for all ways on from it
             for user, _ in users[root]:
                 if user != sink and (between := find(user)) != sink_root:
                     pending.append(between)

@@ -74,6 +74,7 @@ def post_dominator_tree(graph: ForwardGraph) -> PostDominatorTree:
     """
     growing = _GrowingTree(len(graph))
     for node in range(len(graph) - 1, -1, -1):
+        # A value that escapes takes a path out of the graph, which meets no other: as if it had no users.
         growing.insert(node, () if graph.escapes[node] else graph.users[node])
     return growing.finish()
 
@@ -89,7 +90,7 @@ class _GrowingTree:
         self.edge_end = [size] * (size + 1)
         self.jump = [size] * (size + 1)
         self.greatest = [size] * (size + 1)
-        """The node with the greatest `kind` on the way from each node to its `jump`, the latter excluded."""
+        """The node with the greatest `kind` on the way from each node to its `jump`, without the jump itself."""
 
     def insert(self, node: int, users: Sequence[tuple[int, PatternKind]]) -> None:
         """Add `node` below the lowest common ancestor of its users."""
@@ -101,6 +102,7 @@ class _GrowingTree:
         if len(users) > 1:
             first = min(users)[0]
             parent, kind, end = self._meet(users)
+        # All users have to be in the tree: the least of them shows it.
         if first <= node:
             raise ValueError(f"node {node} has user {first}, expected a larger index")
         if parent != self.root:
@@ -116,6 +118,7 @@ class _GrowingTree:
             if edge > kind:
                 kind, end = edge, user
             if user != ancestor:
+                # Vertical paths from earlier users end below the old ancestor; joining adds the rest of their way.
                 ancestor, witness = self._join(ancestor, user)
                 if self.kind[witness] > kind:
                     kind, end = self.kind[witness], self.edge_end[witness]
@@ -130,6 +133,8 @@ class _GrowingTree:
         far = jump[near]
         best = node
         if depth[parent] - depth[near] == depth[near] - depth[far]:
+            # Skew-binary addition: two equal jumps in a row become one over both, whose greatest kind is that of the
+            # node itself and of either jump.
             kind = self.kind
             if kind[greatest[parent]] > kind[best]:
                 best = greatest[parent]
@@ -149,12 +154,14 @@ class _GrowingTree:
         if depth[left] < depth[right]:
             left, right = right, left
         best = self.root
+        # First the deeper one climbs to the depth of the other, jumping unless it would jump past.
         while depth[left] > depth[right]:
             near = depth[jump[left]] < depth[right]
             step = left if near else greatest[left]
             left = self.parent[left] if near else jump[left]
             if kind[step] > kind[best]:
                 best = step
+        # Then both climb together. Equal depths have jumps of equal length; equal ends may lie above the meeting point.
         while left != right:
             near = jump[left] == jump[right]
             for step in (left, right) if near else (greatest[left], greatest[right]):

@@ -43,7 +43,7 @@ def find_strategy(name: str) -> Strategy:
     """The strategy of the table that is called `name`.
 
     Raises:
-        FuseError: There is none.
+        FuseError: No strategy of the table has this name.
     """
     place = STRATEGIES.get(name)
     if place is None:

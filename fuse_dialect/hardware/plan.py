@@ -1,7 +1,8 @@
 """Groups of operators that are one trip of data through an accelerator each.
 
-Operators are visited in topological order, the reader of what was visited last first, else the lowest number. One
-joins the group of an operand when all of this holds, and otherwise starts a group of its own at the source:
+Operators are visited in topological order. After each of them comes a reader of its value, if one is ready, and
+otherwise the ready operator with the lowest number. An operator joins the group of an operand when all of this holds,
+and otherwise starts a group of its own at the source:
 
 1. a unit that can run it is free and lies ahead of the group's data (`hardware_match`);
 2. it reads the group's *head*, the value that the last operator gave, and no value that the group has passed;
@@ -10,9 +11,9 @@ joins the group of an operand when all of this holds, and otherwise starts a gro
 5. the group stays convex: no other operand depends on the group (`group_order`).
 
 Of several groups the one that grew last is asked first, and a few are asked at most. Afterwards the inputs are
-collected: constants are copied to every group that reads them; a virtual operator or a tuple joins the group that gives
-the one value it reads, or else the group that holds all its readers. Whatever else is an operator or an argument stays
-outside. A virtual operator is a view of the value that it reads, so whoever reads the view reads the value.
+collected. Constants are copied to every group that reads them. A virtual operator or a tuple joins the group that gives
+the one value it reads, or otherwise the group that holds all its readers. All other operators stay outside. A virtual
+operator is a view of the value that it reads, so whoever reads the view reads the value.
 
 Differs from the OPU article: state belongs to a group instead of to the whole run, every operator is visited, groups
 are convex, values may leave a group at every unit, and what no unit runs stays outside.
@@ -61,7 +62,7 @@ class HardwarePlan:
     unit_of: Sequence[str | None]
     """For each node the name of the unit that runs it."""
     refusals: Sequence[HardwareRefusal | None]
-    """For each operator or view that joined no group why it did not; an operator may have started one."""
+    """Why each operator or view joined no group, if it did not; an operator may have started one."""
 
 
 _NO_GROUP = HardwareRefusal(Reason.NO_UNIT, "no unit is needed, but no group gives or reads all its data either")
@@ -133,6 +134,7 @@ class _Planner:
         return {member: None for member in members if member is not None}
 
     def _visit_mapped(self, number: int, node: HardwareNode) -> None:
+        # (2) only the groups of its operands can be joined; the one that grew last is the likeliest to go on
         candidates = {self.group_of[self.graph.producers[value]]: None for value in node.reads}
         groups = [self.groups[index] for index in candidates if index is not None]
         groups.sort(key=lambda group: -group.grown)
@@ -142,6 +144,7 @@ class _Planner:
             if why is None:
                 return
             refusal = why if refusal is None else refusal
+        # It starts a group, which has to keep to the limits on its own.
         self.refusals[number] = refusal
         new = _Group(-1, number)
         why = self._limit(node, new)
@@ -157,6 +160,7 @@ class _Planner:
 
     def _join(self, number: int, node: HardwareNode, group: _Group) -> HardwareRefusal | None:
         """Let the node join the group, or say why it cannot."""
+        # (1) a free unit ahead of the data
         unit = self.matcher.match(group.trip, node.kinds)
         if not isinstance(unit, int):
             return HardwareRefusal(*unit)
@@ -164,13 +168,16 @@ class _Planner:
         assert index is not None, "the head of a group is in the group"
         for value in node.reads:
             producer = self.graph.producers[value]
+            # (2) a view of the head is the head
             if self.group_of[producer] == index and self.carried[producer] != group.head:
                 head = self.graph.nodes[group.head].label
                 passed = self.graph.nodes[producer].label
                 return HardwareRefusal(Reason.STREAM_PASSED, f"reads {passed}, but the data has gone on to {head}")
+            # (3) the shape of the stream is that of the result
             if self.group_of[producer] == index and value in node.widened:
                 what = f"{self.graph.nodes[producer].label} would be broadcast while it streams by"
                 return HardwareRefusal(Reason.HARDWARE_LIMIT, what)
+        # (4), and (5) last: it changes the order of groups if it succeeds
         refusal = self._limit(node, group) or self._cycle(node, group)
         if refusal is None:
             self._enter(number, node, index, unit)
@@ -179,6 +186,7 @@ class _Planner:
     def _cycle(self, node: HardwareNode, group: _Group) -> HardwareRefusal | None:
         """Record that the node's other operands precede the group, unless one of them depends on it."""
         before = self._members_before(node)
+        # What the group itself gives does not count.
         before.pop(group.member, None)
         if self.order.constrain(before, group.member):
             return None
@@ -246,7 +254,7 @@ class _Planner:
             self.member_of[number] = self.order.add(self._members_before(node))
 
     def collect_virtual_inputs(self) -> None:
-        """Let each virtual operator that is still alone join the group of its readers, if that is one.
+        """Let each virtual operator that is still alone join the group of its readers, if all are in one.
 
         The groups stay convex: what has a single reader adds no way between groups.
         """
@@ -257,6 +265,7 @@ class _Planner:
         values: dict[int, list[int]] = {}
         for value, producer in enumerate(self.graph.producers):
             values.setdefault(producer, []).append(value)
+        # From the last node to the first: a view of a view finds its reader collected.
         for number in range(len(self.graph.nodes) - 1, -1, -1):
             node = self.graph.nodes[number]
             if node.role in VIEWS and self.group_of[number] is None and number not in escaping:
@@ -268,6 +277,7 @@ class _Planner:
     def _collect(self, number: int, node: HardwareNode, index: int, values: Sequence[int]) -> None:
         group = self.groups[index]
         added = {value for value in node.reads if value not in group.reads and not self._is_inside(value, group)}
+        # The view's values come from inside from now on, and what it reads comes from outside in their place.
         count = len(group.reads) + len(added) - sum(value in group.reads for value in values)
         if not self.limits.operands or count <= self.limits.operands:
             group.reads.difference_update(values)
@@ -283,7 +293,7 @@ class _Planner:
 
 
 def _refusal_outside(node: HardwareNode) -> HardwareRefusal | None:
-    """Why a node that no unit runs stays outside; `None` for those that no unit should run."""
+    """Why a node stays outside that no unit runs; `None` for those that no unit should run."""
     if node.role is HardwareRole.OPERATOR:
         what = (
             "no mapping of this operator holds for these operands" if node.named_kinds else "no unit runs this operator"

@@ -23,7 +23,7 @@ def function_named(module: ModuleOp, name: str) -> func.FuncOp:
     """The function of a name.
 
     Raises:
-        InterpretationError: There is none, or it has no body to run.
+        InterpretationError: No function has this name, or it has no body to run.
     """
     functions = functions_of(module)
     if name not in functions:

@@ -40,7 +40,7 @@ def flatten(values: Iterable[Value]) -> list[Array]:
 
 
 def mismatch(value: Any, type: Attribute) -> str | None:
-    """Why a value is none of the type, as the end of a sentence; `None` when it is one."""
+    """Why a value does not have the type, as the end of a sentence; `None` if it has."""
     if isinstance(type, TupleType):
         if not isinstance(value, tuple) or len(cast(PythonValues, value)) != len(type.types):
             return f"expects a value of type {type}"

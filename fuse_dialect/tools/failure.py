@@ -89,7 +89,7 @@ def failing_operation(error: BaseException) -> Operation | None:
 
 
 def _same_symbol(table: Operation, message: str) -> tuple[Operation, Operation] | None:
-    """The two operations with one name that the verifier of a symbol table complains about: it blames the table."""
+    """The two operations with one name that the verifier of a symbol table complains about by naming the table."""
     if not message.lower().startswith("redefinition of symbol"):
         return None
     seen: dict[Attribute, Operation] = {}

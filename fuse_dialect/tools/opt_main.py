@@ -54,7 +54,7 @@ def _kernel_target() -> type[Target]:
 
 
 def _name_note(op: Operation, location: SourceLocation | None) -> tuple[str, ...]:
-    """What the op gives, if no line says which op it is, as for a model that is no text."""
+    """The op's result, for an op that no line of text shows: a model is not text."""
     names = [f"%{result.name_hint}" for result in op.results if result.name_hint is not None]
     return (f"the op gives {', '.join(names)}",) if names and (location is None or not location.line) else ()
 

@@ -1,4 +1,4 @@
-"""What was meant by `--max-depth=3`, which is an option of a pass and none of the tool."""
+"""What was meant by `--max-depth=3`, which is an option of a pass, not of the tool."""
 
 import os
 import re

@@ -18,7 +18,7 @@ _BRACED_FLAG = re.compile(r"--([\w-]+)\{(.*?)\}?", re.DOTALL)
 _LONE_OPTION = re.compile(r"[a-z][a-z-]*=\w*")
 """An argument that looks like `max-depth=8`."""
 _BARE_PATH = re.compile(r"(?<==)(?![-+]?[\d.]+(?:[eE][-+]?\d+)?(?:[\s,}]|$))[\w./~\\:@+-]*[./~\\][\w./~\\:@+-]*")
-"""A value of an option that is a path, without the quotes that xDSL's syntax wants; a number is none."""
+"""A value of an option that is a path, without the quotes that xDSL's syntax wants. A number is no path."""
 _CLOSERS = {"{": "}", "[": "]", "(": ")", '"': '"'}
 
 

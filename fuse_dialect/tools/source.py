@@ -26,7 +26,7 @@ class Source:
     line_offset: int = 0
     """Lines that stand before this part in the file."""
     is_stdin: bool = False
-    """Whether the name is none of a file."""
+    """Whether the name does not name a file."""
 
 
 def read_sources(path: str | None, frontend: str | None, *, split: bool) -> list[Source]:

@@ -1,7 +1,7 @@
 """`extract-primitives`: each distinct primitive function as a module of its own, with how often it is called.
 
 1. The module becomes a list of modules, one for each primitive, in the order in which the primitives stand. Such a
-   module has the name of its primitive, and the primitive is its one public function. What else there was is dropped.
+   module has the name of its primitive, and the primitive is its one public function. Everything else is dropped.
 2. The attribute `fuse.calls` of a module says how many calls the program has of the primitive; a primitive may be
    called often by one that is itself called often, which is not multiplied out.
 3. Primitives of the same structure count as one, also where `fuse-ops` was told not to share them.

@@ -30,6 +30,7 @@ def gather_ops(block: Block, groups: Sequence[Sequence[Operation]]) -> None:
     ops = [op for op in block.ops if op is not terminator]
     position = {op: index for index, op in enumerate(ops)}
     places = [sorted(position[op] for op in group) for group in groups]
+    # Most blocks need no sorting: every group already stands in a row.
     if all(each[-1] - each[0] + 1 == len(each) for each in places):
         return
     item_of = list(range(len(ops)))
@@ -57,6 +58,7 @@ def _sorted_items(ops: Sequence[Operation], position: dict[Operation, int], item
             source = position.get(value.op) if isinstance(value, OpResult) else None
             if source is not None and item_of[source] != item:
                 followers[item_of[source]][item] = None
+        # Unknown ops may have effects, which happen in the old order.
         if kind_of(op) is None and not is_constant(op):
             if previous is not None:
                 followers[previous][item] = None

@@ -1,7 +1,7 @@
 """Run the checks of the project: `python tools/check.py`, in an environment with the extra `all`.
 
     python tools/check.py            everything, as continuous integration does
-    python tools/check.py --quick    under a minute: no types, no slow tests, and two of the FileCheck files
+    python tools/check.py --quick    under a minute: no types, the units of fusion and tools, two FileCheck files
     python tools/check.py --changed  what belongs to the files that differ from `main`
 
 All steps run, also after one has failed, and a summary closes the output. A step that prints nothing for a while is
@@ -24,6 +24,18 @@ SCRIPTS = Path(sys.executable).parent
 SILENCE = 20.0
 """Seconds without output after which a step is reported as running."""
 NOT_SLOW = ("-m", "not slow")
+QUICK_TESTS = (
+    "tests/analysis",
+    "tests/fusion",
+    "tests/hardware",
+    "tests/kinds",
+    "tests/tools/test_check.py",
+    "tests/tools/test_fuse_opt.py",
+    "tests/tools/test_pass_flags.py",
+    "tests/tools/test_reference.py",
+    "tests/transforms/test_fuse_ops.py",
+)
+"""What breaks first, and takes little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +64,7 @@ def quick_steps(jobs: int) -> tuple[Step, ...]:
     """Checks of under a minute together."""
     lint, format, imports, _, pytest, _ = steps(jobs)
     smoke = ("tests/filecheck/tools/errors.mlir", "tests/filecheck/transforms/fuse-ops/outlining.mlir")
-    tests = Step("pytest", (*pytest.command, *NOT_SLOW))
+    tests = Step("pytest", (*pytest.command, *NOT_SLOW, *QUICK_TESTS))
     return (lint, format, imports, tests, Step("filecheck", ("lit", "-sv", "-j", str(jobs), *smoke)))
 
 

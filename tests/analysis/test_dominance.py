@@ -31,6 +31,7 @@ def test_immediate_dominators_are_those_of_networkx(successors: list[list[int]])
     assert immediate_dominators(successors) == expected
 
 
+@pytest.mark.slow
 def test_long_chain_that_many_edges_leave():
     """An algorithm that walks up the tree for every edge would take an hour."""
     size = 50_000
@@ -147,6 +148,7 @@ def test_values_at_the_top_of_a_module_have_no_order():
     verify_dominance(parse_mlir('"test.op"(%a) : (i32) -> ()\n%a = "test.op"() : () -> i32\n'))
 
 
+@pytest.mark.slow
 def test_nesting_needs_no_recursion():
     module = parse_mlir('%c = "test.op"() : () -> i1')
     block = module.body.block

@@ -88,6 +88,7 @@ def module_with(text: str, name: str, location: LocationAttr) -> ModuleOp:
     return module
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(text=HOSTILE, name=NAME, nested=st.booleans())
 @example(text="é", name="é", nested=True)
@@ -103,6 +104,7 @@ def test_what_is_printed_is_read_back_as_the_same(text: str, name: str, nested: 
     assert [op.location for op in again.walk()] == [op.location for op in module.walk()]
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(name=NAME)
 def test_op_name_is_read_back_or_refused(name: str):

@@ -53,6 +53,7 @@ def test_nan_of_a_dense_list():
     assert math.isnan(dense("dense<0x7FC00000> : tensor<f32>").get_values()[0])
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     element=st.sampled_from([("f16", "e", 16), ("f32", "f", 32), ("f64", "d", 64)]),

@@ -27,6 +27,7 @@ def test_the_wheel_has_nine_light_models():
     assert len(_MODELS) == 9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _MODELS)
 def test_light_model_gives_the_recorded_output(name):
     module = load_onnx_module(_FOLDER / f"{name}.onnx")

@@ -12,6 +12,9 @@ _FLOOR = {"1.23": 1366}
 _GOAL = 400
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def coverage():
     spec = importlib.util.spec_from_file_location("onnx_coverage", _SCRIPT)

@@ -54,11 +54,13 @@ def graph_of(kinds: list[Kind], *edges: tuple[int, int, Kind]) -> ForwardGraph:
     return graph
 
 
+@pytest.mark.slow
 @given(graphs, st.sampled_from(DEPTHS))
 def test_partition_is_the_plain_one(graph: ForwardGraph, max_depth: int | None):
     assert groups_of(partition(graph, max_depth=max_depth)) == plain_groups_of(graph, max_depth)
 
 
+@pytest.mark.slow
 def test_partition_is_the_plain_one_on_larger_graphs():
     fused = 0
     for seed in range(MORE_GRAPHS):
@@ -71,6 +73,7 @@ def test_partition_is_the_plain_one_on_larger_graphs():
     assert fused > MORE_GRAPHS
 
 
+@pytest.mark.slow
 @given(graphs, st.sampled_from(DEPTHS), st.sampled_from((0, 3, 6)))
 def test_exactly_the_members_other_than_roots_are_fused(graph: ForwardGraph, max_depth: int | None, max_args: int):
     plan = partition(graph, max_depth=max_depth, max_function_args=max_args)
@@ -121,6 +124,7 @@ def assert_blockers_stand_between(graph: ForwardGraph, plan: FusionPlan):
             assert closest <= decision.sink
 
 
+@pytest.mark.slow
 def test_the_end_of_the_greatest_edge_is_reached_by_such_an_edge():
     for graph, plan in plans_that_refuse(Reason.EDGE_KIND):
         for decision in plan.decisions:
@@ -130,6 +134,7 @@ def test_the_end_of_the_greatest_edge_is_reached_by_such_an_edge():
                 assert decision.kind is plan.tree.edge_kind[decision.source]
 
 
+@pytest.mark.slow
 @given(graphs, st.sampled_from((1, 2, 3, 5, 8)), st.sampled_from((None, 4)))
 def test_no_merge_exceeds_the_argument_limit(graph: ForwardGraph, limit: int, max_depth: int | None):
     plan = partition(graph, max_depth=max_depth, max_function_args=limit)
@@ -145,6 +150,7 @@ def test_an_argument_limit_that_never_binds_changes_nothing(graph: ForwardGraph,
     assert loose == unlimited
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", range(1, 7))
 def test_an_argument_limit_is_blamed_with_the_count_that_exceeds_it(limit: int):
     for _, plan in plans_that_refuse(Reason.MAX_ARGS, max_function_args=limit):

@@ -14,6 +14,7 @@ from fuse_dialect.pattern_kind import PatternKind as Kind
 graphs = st.builds(random_graph, st.randoms(use_true_random=False), st.integers(1, 60))
 
 
+@pytest.mark.slow
 @given(graphs)
 def test_parents_are_the_immediate_dominators_of_the_reversed_graph(graph: ForwardGraph):
     outside = len(graph)
@@ -29,12 +30,14 @@ def test_parents_are_the_immediate_dominators_of_the_reversed_graph(graph: Forwa
     assert post_dominator_tree(graph).parent == expected
 
 
+@pytest.mark.slow
 @given(graphs)
 def test_depths_and_edge_kinds_are_those_found_by_climbing(graph: ForwardGraph):
     tree = post_dominator_tree(graph)
     assert (tree.parent, tree.depth, tree.edge_kind) == plain_post_dominators(graph)
 
 
+@pytest.mark.slow
 @given(graphs)
 def test_the_greatest_edge_ends_between_a_node_and_its_parent(graph: ForwardGraph):
     tree = post_dominator_tree(graph)

@@ -42,6 +42,7 @@ def assert_same_post_dominators(graph: ForwardGraph, expected: dict[str, Any]):
     assert edge_kinds == expected["ipdom_pattern"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", GRAPHS)
 def test_post_dominators_are_those_of_tvm(file: str):
     cases = [case for case in recorded(file) if "edges" in case.get("graph", {})]
@@ -50,6 +51,7 @@ def test_post_dominators_are_those_of_tvm(file: str):
     assert len(cases) == GRAPHS[file]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", COMPARABLE_RUNS)
 def test_groups_are_those_of_tvm(file: str):
     compared = 0
@@ -70,6 +72,7 @@ def test_groups_are_those_of_tvm(file: str):
     assert compared == COMPARABLE_RUNS[file]
 
 
+@pytest.mark.slow
 def test_random_graphs_are_partitioned_as_by_tvm():
     cases = recorded("fuzz_partitions")
     for case in cases:

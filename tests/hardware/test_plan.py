@@ -93,6 +93,7 @@ def check_limits(graph: HardwareGraph, template: HardwareTemplate, nodes: Sequen
         assert all(not (graph.nodes[number].channels or 0) % limits.channel_alignment for number in nodes)
 
 
+@pytest.mark.slow
 @settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_groups_are_convex_trips_that_respect_capacities_and_limits(data: st.DataObject) -> None:
@@ -168,6 +169,7 @@ def test_bias_of_opu_runs_before_or_behind_the_product() -> None:
     assert names == ["add_pre", "mul_pre", "ipa", "mul", "add"]
 
 
+@pytest.mark.slow
 @settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_order_of_groups_refuses_exactly_the_cycles(data: st.DataObject) -> None:

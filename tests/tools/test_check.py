@@ -60,4 +60,4 @@ def test_silent_step_is_heard_of(check: ModuleType, capsys: pytest.CaptureFixtur
 
 def test_every_quick_filecheck_file_exists(check: ModuleType):
     command = check.quick_steps(1)[-1].command
-    assert all((ROOT / name).exists() for name in command if name.endswith(".mlir"))
+    assert all((ROOT / name).exists() for name in (*command, *check.QUICK_TESTS) if name.startswith("tests/"))

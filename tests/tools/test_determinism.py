@@ -15,6 +15,7 @@ INPUTS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", INPUTS, ids=lambda path: path.name)
 def test_output_does_not_depend_on_hash_seeds(path: Path) -> None:
     command = [str(FUSE_OPT), "--simplify-inference", "--fuse-ops", "--print-debuginfo", str(path)]

@@ -45,6 +45,7 @@ def test_result_goes_to_stdout_alone(write: Write, capsys: pytest.CaptureFixture
     assert "IR Dump After cse" in captured.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "message"),
     [

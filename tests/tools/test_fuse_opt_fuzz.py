@@ -58,6 +58,7 @@ def test_program_itself_is_accepted(source: Path):
     assert main([str(source)]) == 0
 
 
+@pytest.mark.slow
 @FUZZ
 @given(length=st.integers(0, len(PROGRAM)))
 def test_truncated_program(source: Path, length: int):
@@ -70,6 +71,7 @@ def test_random_bytes(source: Path, data: bytes):
     check(source, data)
 
 
+@pytest.mark.slow
 @FUZZ
 @given(
     start=st.integers(0, len(PROGRAM)),

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 FUSE_OPT = [sys.executable, "-m", "fuse_dialect.tools.fuse_opt"]
 
 
@@ -18,6 +20,7 @@ def test_version_names_both_packages_without_importing_xdsl():
     assert imported == "False"
 
 
+@pytest.mark.slow
 def test_closed_pipe_is_no_error(tmp_path: Path):
     source = tmp_path / "long.mlir"
     source.write_text('"test.op"() : () -> ()\n' * 20_000)

@@ -73,6 +73,7 @@ def test_functions_in_an_op_with_a_kind(name: str, write: Write):
     assert (status, err) == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", [(), ("-t", "hardware-dot"), ("--print-op-generic",), ("--fusion-remarks",)])
 @pytest.mark.parametrize("name", FUSE_UNIVERSE.all_passes)
 def test_module_that_is_not_verified(name: str, flags: tuple[str, ...], write: Write):

@@ -43,6 +43,7 @@ def shell(command: str, folder: Path, **environment: str) -> "subprocess.Complet
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("errors", ["2>&-", pytest.param("2>/dev/full", marks=needs_dev_full)])
 def test_messages_that_nobody_takes_cost_no_output_file(program: Path, errors: str):
     flags = "--fuse-ops --fusion-remarks --time-passes --mlir-print-ir-after-all"
@@ -51,12 +52,14 @@ def test_messages_that_nobody_takes_cost_no_output_file(program: Path, errors: s
     assert "@fused_sum" in (program.parent / "out.mlir").read_text()
 
 
+@pytest.mark.slow
 def test_reader_of_messages_that_leaves_early_costs_no_output_file(program: Path):
     command = "fuse_opt --fuse-ops --mlir-print-ir-after-all in.mlir -o out.mlir 2>&1 | true"
     assert shell(command, program.parent).returncode == 0
     assert (program.parent / "out.mlir").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [

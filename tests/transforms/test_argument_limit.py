@@ -42,6 +42,7 @@ def limited_runs(case: Case) -> list[tuple[Case, Case]]:
     return [(run, case["runs"][run["same_as"]] if "same_as" in run else run) for run in runs]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRIMITIVES)
 def test_limit_is_kept_on_every_recorded_program(name: str, record_property: Callable[[str, str], None]) -> None:
     finished = ours = theirs = aborted = 0
@@ -85,6 +86,7 @@ def operators(primitive: func.FuncOp) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRIMITIVES)
 def test_a_limit_that_never_binds_changes_nothing(name: str) -> None:
     for case, original in limited_programs(name):

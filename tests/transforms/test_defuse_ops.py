@@ -28,6 +28,7 @@ def fuse_and_defuse(module: ModuleOp, **options: object) -> None:
     assert not any("primitive" in op.attributes for op in module.walk())
 
 
+@pytest.mark.slow
 @settings(
     max_examples=RANDOM_PROGRAMS,
     phases=(Phase.generate,),
@@ -48,6 +49,7 @@ def test_random_programs_come_back(program: ModuleOp, **options: object) -> None
     assert ssa_form(program) == before
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("onnx") is None, reason="needs the extra 'onnx'")
 def test_light_models_come_back() -> None:
     import onnx

@@ -84,6 +84,7 @@ def test_plan_keeps_a_verdict_for_every_op() -> None:
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     program=random_programs(),

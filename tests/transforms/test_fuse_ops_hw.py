@@ -70,6 +70,7 @@ def check_trip(function: func.FuncOp, template: HardwareTemplate) -> None:
     assert nx.is_connected(wires)
 
 
+@pytest.mark.slow
 @settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     program=random_programs(max_ops=14),
@@ -104,6 +105,7 @@ def test_random_programs_mean_the_same_on_random_hardware(
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.slow
 @settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     program=random_programs(max_ops=8),
@@ -143,6 +145,7 @@ def network(name: str) -> ModuleOp:
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", SHIPPED_TEMPLATES)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_map_to_trips_without_cycles(name: str, template: str) -> None:

@@ -48,6 +48,7 @@ def ramp_for(module: ModuleOp) -> np.ndarray:
     return (np.arange(np.prod(shape)).reshape(shape) / np.prod(shape)).astype(np.float32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_light_model_runs_equal_before_and_after_fusion(name: str) -> None:
     module = load_onnx_module(LIGHT_MODELS / f"{name}.onnx")
@@ -67,6 +68,7 @@ def test_light_model_runs_equal_before_and_after_fusion(name: str) -> None:
     assert len(calls) == CALLS[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", SHIPPED_TEMPLATES)
 @pytest.mark.parametrize("name", ["light_densenet121", "light_resnet50", "light_shufflenet", "light_squeezenet"])
 def test_light_model_runs_equal_on_hardware(name: str, template: str) -> None:

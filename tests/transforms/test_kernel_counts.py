@@ -62,6 +62,7 @@ def test_all_networks_of_the_zoo_are_counted() -> None:
     assert not any(unknown_operators(cases()[name, RAW]) for name in KERNELS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KERNELS)
 def test_parameters_as_arguments_give_the_kernels_after_simplify_inference(name: str) -> None:
     expected, _ = KERNELS[name]
@@ -69,12 +70,14 @@ def test_parameters_as_arguments_give_the_kernels_after_simplify_inference(name:
     assert kernels(Network(cases()[name, RAW]).module) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KERNELS)
 def test_constant_parameters_unfolded_give_the_kernels_after_simplify_inference(name: str) -> None:
     network = Network(cases()[name, RAW], constant_parameters=True)
     assert kernels(network.module, fold_constants=False) == KERNELS[name][0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KERNELS)
 def test_constant_parameters_folded_give_the_kernels_of_optimization_level_3(name: str) -> None:
     _, expected = KERNELS[name]
@@ -88,6 +91,7 @@ def test_networks_recorded_after_the_pass_fuse_alike(name: str, expected: int) -
     assert kernels(Network(cases()[name, SIMPLIFIED]).module) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", THROUGH_ONNX)
 def test_networks_through_onnx_give_the_kernels_after_simplify_inference(name: str) -> None:
     pytest.importorskip("onnx")

@@ -105,6 +105,7 @@ def norms(draw: st.DrawFn) -> tuple[FuseOp, list[SSAValue], list[Array]]:
     return kind(*values, **properties), values, arrays
 
 
+@pytest.mark.slow
 @given(norms())
 @settings(deadline=None)
 def test_norms_keep_their_meaning(norm: tuple[FuseOp, list[SSAValue], list[Array]]) -> None:
@@ -114,6 +115,7 @@ def test_norms_keep_their_meaning(norm: tuple[FuseOp, list[SSAValue], list[Array
     assert op.name.removeprefix("fuse.") not in names(module)
 
 
+@pytest.mark.slow
 @given(st.data(), st.booleans(), st.booleans())
 @settings(deadline=None)
 def test_batch_norm_keeps_its_meaning(data: st.DataObject, are_constant: bool, fold_constants: bool) -> None:

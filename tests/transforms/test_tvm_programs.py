@@ -51,6 +51,7 @@ def runs_of(case: dict[str, Any]) -> list[dict[str, Any]]:
     return runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_graph_and_outlined_functions_are_those_of_tvm(name: str, record_property: Callable[[str, str], None]) -> None:
     compared = 0

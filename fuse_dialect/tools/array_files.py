@@ -2,7 +2,7 @@
 
 import zipfile
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.lib.npyio import NpzFile
@@ -48,7 +48,8 @@ def write_arrays(path: str, arrays: Mapping[str, Array]) -> None:
     Raises:
         FuseError: The file cannot be written.
     """
-    write_file(path, lambda stream: np.savez(stream, allow_pickle=False, **arrays))
+    # Without `allow_pickle=False`, which NumPy 2.0 would write as an array of that name; outputs are numbers anyway.
+    write_file(path, lambda stream: np.savez(stream, **cast("dict[str, Any]", arrays)))
 
 
 def match_bfloat16(function: func.FuncOp, arrays: Mapping[str, Array]) -> dict[str, Array]:

@@ -125,6 +125,7 @@ def assert_blockers_stand_between(graph: ForwardGraph, plan: FusionPlan):
             assert closest <= decision.sink
 
 
+@pytest.mark.slow
 def test_the_end_of_the_greatest_edge_is_reached_by_such_an_edge():
     for graph, plan in plans_that_refuse(Reason.EDGE_KIND):
         for decision in plan.decisions:
@@ -151,6 +152,7 @@ def test_an_argument_limit_that_never_binds_changes_nothing(graph: ForwardGraph,
     assert loose == unlimited
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", range(1, 7))
 def test_an_argument_limit_is_blamed_with_the_count_that_exceeds_it(limit: int):
     for _, plan in plans_that_refuse(Reason.MAX_ARGS, max_function_args=limit):

@@ -9,8 +9,9 @@
    which results lie side by side; in a reduction it is either the last reduced axis (*across*: partial results in
    lanes, combined at the end) or the last parallel one (*along*: each lane is a result of its own).
 4. Neighbouring axes that all places run through without a gap are one loop.
-5. Where a read runs along another axis than the store (a transpose), that axis is cut in blocks of a cache line, and
-   the blocks' insides run innermost: every line that is fetched is used up before it is evicted.
+5. Where a read runs along another axis than the store (a transpose), both axes are cut in blocks, whose lines and
+   pages stay in the first caches. A block is computed tile by tile: a tile has some neighbours along both axes, and
+   is turned in registers. One of the axes may be so short that a tile has all of it, side by side in memory.
 """
 
 from dataclasses import dataclass
@@ -58,6 +59,8 @@ class Nest:
     """Elements of a vector."""
     unroll: int
     """Vectors in one iteration."""
+    tiles: tuple[int, ...] = ()
+    """Heights of the tiles of a transpose: vectors of neighbours along the loop inside the vector loop."""
 
 
 @dataclass(frozen=True, slots=True)

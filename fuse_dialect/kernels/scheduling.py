@@ -1,6 +1,7 @@
 """The schedule of a program for vectors of a width: rules 3 to 5 of `schedule`."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 from fuse_dialect.kernels.counts import Count
@@ -10,8 +11,12 @@ from fuse_dialect.kernels.program import Apply, Buffer, Inside, LoopProgram, Pos
 from fuse_dialect.kernels.schedule import Direction, LoopAxis, Nest, Phase, Schedule
 from fuse_dialect.kernels.squeezing import squeezed
 
-BLOCK = 16
-"""Elements of a transposed axis that run together: a cache line of f32."""
+BLOCK = 256
+"""Elements that a block of a transpose has along what is read: with `TILE` along what is written 16 KiB of f32."""
+TILE = 16
+"""Most lanes of a tile of a transpose: as many vectors are in registers at once."""
+STRIP = 8
+"""A transposed axis of fewer elements is one strip, if its elements lie side by side."""
 SHORT = 4
 """An axis with fewer elements is not worth a vector."""
 _BYTES = {"f64": 8, "i64": 8, "ui64": 8, "f32": 4, "i32": 4, "ui32": 4, "f16": 4, "bf16": 4, "i16": 2, "ui16": 2}
@@ -82,15 +87,67 @@ def _map_phase(stages: list[Stage], buffers: dict[str, Buffer], vector_bytes: in
     has_vectors = all(store.stride(last) == 1 for store in stores) and lanes > 1
     across = _transposed_axis(places, order, stage) if has_vectors else None
     if across is not None:
-        loops = [*_merged([axis for axis in order if axis not in (across, last)], stages, buffers)]
-        size = Count.of(stage.axes[across].size)
-        rows = (*loops, LoopAxis((across,), size, BLOCK))
-        vector = LoopAxis((last,), Count.of(stage.axes[last].size))
-        inner = (vector, LoopAxis((across,), size, BLOCK, is_inside=True))
-        return Phase(rows, (Nest(tuple(stages), inner, 0, 2, Direction.ALONG, lanes, 1),), splits_rows=True)
+        return _transposed_phase(stages, order, across, buffers, min(lanes, TILE))
     loops = _merged(order, stages, buffers)
     nest = Nest(tuple(stages), loops[-1:], 0 if has_vectors else None, 1, Direction.ALONG, lanes, 1)
     return Phase(loops[:-1], (nest,), splits_rows=_has_enough_rows(loops))
+
+
+def halves(lanes: int, size: int | None) -> tuple[int, ...]:
+    """The widths of tiles that an axis of a size needs, down to `SHORT`; fewer elements are left over."""
+    widths: list[int] = []
+    while lanes >= SHORT or not widths:
+        if size is None or size >= lanes:
+            widths.append(lanes)
+            size = None if size is None else size % lanes
+        lanes //= 2
+        if lanes < 2:
+            break
+    return tuple(widths)
+
+
+def _transposed_phase(
+    stages: list[Stage], order: Sequence[int], across: int, buffers: dict[str, Buffer], lanes: int
+) -> Phase:
+    """Blocks are the rows, tiles the inside of their two loops."""
+    last = order[-1]
+    strip = _strip(stages, last, across, buffers)
+    if strip == last:  # the results are the strip: vectors run along what is read
+        last, across = across, last
+    rest = [axis for axis in order if axis not in (across, last)]
+    vector = _merged([*rest, last], stages, buffers)[-1]
+    rest = [axis for axis in rest if axis not in vector.axes]
+    inside = LoopAxis((across,), Count.of(stages[0].axes[across].size))
+    if strip is None:
+        inside = _merged([*rest, across], stages, buffers)[-1]
+    outer = _merged([axis for axis in rest if axis not in inside.axes], stages, buffers)
+    height = inside.size.number
+    tiles = (height,) if strip is not None and height is not None else halves(lanes, height)
+    blocks = _block_sizes(height)
+    cut = [replace(loop, block=block) for loop, block in zip((vector, inside), blocks, strict=True)]
+    inner = tuple(replace(loop, is_inside=True) for loop in cut)
+    nest = Nest(tuple(stages), inner, 0, 2, Direction.ALONG, lanes, 1, tiles)
+    return Phase((*outer, *cut), (nest,), splits_rows=True)
+
+
+def _block_sizes(height: int | None) -> tuple[int, int]:
+    """Sizes of a block along the vector loop and across it: what one axis is short of, the other has more."""
+    tall = max(1, min(BLOCK, BLOCK if height is None else height))
+    return TILE * (BLOCK // tall), tall
+
+
+def _strip(stages: list[Stage], last: int, across: int, buffers: dict[str, Buffer]) -> int | None:
+    """Which of the axes of a transpose is a strip; `None` if none is."""
+    places = [place for stage in stages for place in places_of(stage, buffers)]
+    stores = [places_of(stage, buffers)[-1] for stage in stages]
+    size = stages[0].axes[last].size
+    if isinstance(size, int) and size < STRIP and all(store.stride(across) == size for store in stores):
+        return last
+    size = stages[0].axes[across].size
+    if isinstance(size, int) and size < STRIP:
+        if any((place.stride(across), place.stride(last)) == (1, size) for place in places):
+            return across
+    return None
 
 
 def _has_enough_rows(loops: Sequence[LoopAxis]) -> bool:
@@ -116,7 +173,8 @@ def _transposed_axis(places: Sequence[Place], order: Sequence[int], stage: Stage
             continue
         for axis in order[:-1]:
             size = stage.axes[axis].size
-            if place.stride(axis) == 1 and axis not in place.odd_axes and not (isinstance(size, int) and size < 4):
+            is_strip = 1 < size == place.stride(last) if isinstance(size, int) else False
+            if place.stride(axis) == 1 and not (isinstance(size, int) and size < SHORT and not is_strip):
                 return axis
     return None
 

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from fuse_dialect.backends.llvm.addresses import Addresses
+from fuse_dialect.backends.llvm.elements import from_memory, memory_type
 from fuse_dialect.backends.llvm.kernel import Frame
 from fuse_dialect.backends.llvm.memory import Memory
 from fuse_dialect.backends.llvm.scalars import Scalars, Values, emit_instruction
+from fuse_dialect.backends.llvm.turning import bits_type, turn
 from fuse_dialect.backends.llvm.values import Value
 from fuse_dialect.kernels.counts import Count
 from fuse_dialect.kernels.indices import Guard, Index, axes_of
@@ -48,6 +50,10 @@ class Segment:
     lanes: int
     unroll: int
     mask: Value | None = None
+    across: int | None = None
+    """The axis along which the vectors of a tile are neighbours; else they are along the vector axis."""
+    is_strip: bool = False
+    """Whether the tile has all of that axis."""
 
 
 @dataclass(eq=False, slots=True)
@@ -150,8 +156,10 @@ def _cell(code: NestCode, number: int, place: int, inner: Instruction) -> list[V
     if (number, place) in code.reciprocals:
         return [_product(code, number, place, inner, copy) for copy in range(code.segment.unroll)]
     is_vector = (number, place) in code.vectors
-    copies = code.segment.unroll if is_vector else 1
+    copies = code.segment.unroll if is_vector or code.segment.across is not None else 1
     lanes = code.segment.lanes if is_vector else 0
+    if isinstance(inner, Read) and is_vector and (turned := turned_read(code, code.nest.stages[number], inner)):
+        return turned
     return [_instruction(code, number, inner, copy, lanes) for copy in range(copies)]
 
 
@@ -209,13 +217,40 @@ class Around:
 def around(code: NestCode, stage: Stage, copy: int, lanes: int) -> Around:
     frame = code.row.frame
     env = code.env
-    axis = code.vector_axis
-    if copy and axis is not None:
+    axis, across = code.vector_axis, code.segment.across
+    if copy and across is not None:
+        env = {**env, across: frame.f.add(env[across], frame.f.i64(copy))}
+    elif copy and axis is not None:
         env = {**env, axis: frame.f.add(env[axis], frame.f.i64(copy * lanes))}
     sizes = [item.size for item in stage.axes]
     addresses = Addresses(frame, sizes, env, axis, lanes)
     memory = Memory(addresses, code.segment.mask if lanes else None)
     return Around(code.row, stage, memory, Scalars(frame.f, frame.host, lanes, frame.fast_math))
+
+
+def turned_read(code: NestCode, stage: Stage, read: Read) -> list[Value]:
+    """The vectors of a tile, if the read runs across them: rows are read and turned; none if it does not."""
+    axis, segment = code.vector_axis, code.segment
+    place = around(code, stage, 0, 0).place(read.buffer, read.indices)
+    if axis is None or segment.across is None or place.stride(segment.across) != 1 or place.computed or read.guards:
+        return []
+    if axis in place.odd_axes or place.stride(axis) in (0, 1):
+        return []
+    f, element = code.row.frame.f, code.row.frame.buffers[read.buffer].element
+    lanes, height, saved = segment.lanes, segment.unroll, code.env
+    if place.stride(axis) == height and segment.is_strip:
+        start = around(code, stage, 0, 0).memory.address(read.buffer, place)
+        strip = f.load(bits_type(element, lanes * height), start)
+        turned = [f.shuffle(strip, strip, list(range(row, lanes * height, height))) for row in range(height)]
+    else:
+        rows: list[Value] = []
+        for lane in range(lanes):
+            code.env = {**saved, axis: f.add(saved[axis], f.i64(lane))}
+            start = around(code, stage, 0, 0).memory.address(read.buffer, place)
+            rows.append(f.load(bits_type(element, height), start))
+        code.env = saved
+        turned = turn(f, rows)
+    return [from_memory(f, f.cast("bitcast", value, memory_type(element, lanes)), element) for value in turned]
 
 
 def copy_of(code: NestCode, cell: Cell, copy: int) -> Value:
@@ -225,6 +260,18 @@ def copy_of(code: NestCode, cell: Cell, copy: int) -> Value:
 
 def result_of(code: NestCode, number: int, copy: int) -> Value:
     return copy_of(code, (number, len(code.nest.stages[number].body) - 1), copy)
+
+
+def bounds_of(code: NestCode, depth: int) -> tuple[Value, Value]:
+    """Where a loop starts, and before what it stops: all of its axis, the part's share, or one block."""
+    frame, loop = code.row.frame, code.nest.loops[depth]
+    f, size = frame.f, frame.count(loop.size)
+    if loop.is_inside:
+        start = code.env[loop.axes[-1]]
+        return start, f.least(f.add(start, f.i64(loop.block)), size)
+    if depth == code.nest.vector and code.row.bounds is not None:
+        return code.row.bounds
+    return f.i64(0), size
 
 
 def with_axes(env: Mapping[int, Value], loop: LoopAxis, index: Value, zero: Value) -> dict[int, Value]:

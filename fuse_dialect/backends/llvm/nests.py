@@ -1,20 +1,26 @@
 """A nest of loops as code, for one row: see `kernels/schedule.py` for what a nest is."""
 
+from dataclasses import replace
+
 from fuse_dialect.backends.llvm.accumulators import accumulate, accumulators, finish, neutral_accumulators
 from fuse_dialect.backends.llvm.nest_code import (
     NestCode,
     Row,
     analyse,
     around,
+    bounds_of,
     caption,
     result_of,
     with_axes,
     write_cells,
 )
+from fuse_dialect.backends.llvm.elements import to_memory
+from fuse_dialect.backends.llvm.turning import strip_of
 from fuse_dialect.backends.llvm.values import Value
 from fuse_dialect.backends.llvm.vector_loops import vector_loop
 from fuse_dialect.kernels.program import Stage
 from fuse_dialect.kernels.schedule import Nest
+from fuse_dialect.kernels.scheduling import STRIP
 
 
 def write_nest(nest: Nest, row: Row) -> None:
@@ -37,6 +43,8 @@ def _descend(code: NestCode, depth: int, carried: tuple[Value, ...]) -> tuple[Va
         carried = _at_point(code, carried)
     elif depth == nest.vector:
         carried = vector_loop(code, depth, carried, _descend)
+    elif nest.tiles:
+        _tile_loops(code, depth)
     else:
         carried = _plain_loop(code, depth, carried)
     if begins:
@@ -45,13 +53,29 @@ def _descend(code: NestCode, depth: int, carried: tuple[Value, ...]) -> tuple[Va
     return carried
 
 
+def _tile_loops(code: NestCode, depth: int) -> None:
+    """The loop inside the vector loop of a transpose: tiles of each height, and the rest one by one."""
+    f, loop, lanes = code.row.frame.f, code.nest.loops[depth], code.segment.lanes
+    is_whole = lanes > 0 and code.segment.mask is None
+    start, stop = bounds_of(code, depth)
+    saved, segment = code.env, code.segment
+    for height in (*(code.nest.tiles if is_whole else ()), 1):
+        is_strip = height == loop.size.number and height < STRIP
+        last = f.subtract(stop, f.remainder(f.subtract(stop, start), height))
+        with f.loop(start, last, height, hints=["unroll.disable"]) as loop_code:
+            code.env = with_axes(saved, loop, loop_code.index, f.i64(0))
+            if height > 1:
+                code.segment = replace(segment, unroll=height, across=loop.axes[-1], is_strip=is_strip)
+            _descend(code, depth + 1, ())
+        code.env, code.segment = saved, segment
+        if is_strip:
+            return
+        start = last
+
+
 def _plain_loop(code: NestCode, depth: int, carried: tuple[Value, ...]) -> tuple[Value, ...]:
-    frame, loop = code.row.frame, code.nest.loops[depth]
-    f = frame.f
-    start, stop = f.i64(0), frame.count(loop.size)
-    if loop.is_inside:
-        start = code.env[loop.axes[-1]]
-        stop = f.least(f.add(start, f.i64(loop.block)), stop)
+    f, loop = code.row.frame.f, code.nest.loops[depth]
+    start, stop = bounds_of(code, depth)
     with f.loop(start, stop, carried=carried) as loop_code:
         saved = code.env
         code.env = with_axes(saved, loop, loop_code.index, f.i64(0))
@@ -78,7 +102,24 @@ def _store_map(code: NestCode, number: int, stage: Stage) -> None:
         code.row.values[stage.buffer] = result_of(code, number, 0)
     if stage.buffer not in code.row.frame.pointers:
         return
+    if code.segment.is_strip and _store_strip(code, number, stage):
+        return
     for copy in range(code.segment.unroll):
         near = around(code, stage, copy, code.segment.lanes)
         value = near.scalars.wide(result_of(code, number, copy))
         near.memory.store(value, stage.buffer, near.place(stage.buffer, stage.store), streams=code.streams)
+
+
+def _store_strip(code: NestCode, number: int, stage: Stage) -> bool:
+    """Store the vectors of a tile element by element side by side, if that is where they belong."""
+    axis, segment = code.vector_axis, code.segment
+    near = around(code, stage, 0, segment.lanes)
+    place = near.place(stage.buffer, stage.store)
+    if axis is None or segment.across is None or place.stride(segment.across) != 1:
+        return False
+    if place.stride(axis) != segment.unroll:
+        return False
+    f = code.row.frame.f
+    values = [near.scalars.wide(result_of(code, number, copy)) for copy in range(segment.unroll)]
+    f.store(strip_of(f, [to_memory(f, value) for value in values]), near.memory.address(stage.buffer, place))
+    return True

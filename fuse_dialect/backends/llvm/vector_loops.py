@@ -11,13 +11,17 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from fuse_dialect.backends.llvm.elements import element_bytes
-from fuse_dialect.backends.llvm.nest_code import Cell, NestCode, Segment, around, with_axes
+from fuse_dialect.backends.llvm.nest_code import Cell, NestCode, Segment, around, bounds_of, with_axes
 from fuse_dialect.backends.llvm.values import I64, Type, Value, constant
 from fuse_dialect.kernels.counts import product
-from fuse_dialect.kernels.program import Apply, Literal
+from fuse_dialect.kernels.places import place_of
+from fuse_dialect.kernels.program import Apply, Buffer, Literal
+from fuse_dialect.kernels.scheduling import halves
 
 STREAMED_BYTES = 1 << 25
 """Results of this size or more are written past the caches: nothing of them would be left there for who reads them."""
+LINE = 64
+"""Bytes of a cache line."""
 LONG = 64
 """Fewer elements are not worth a second form of their loop."""
 Inside: TypeAlias = Callable[[NestCode, int, tuple[Value, ...]], tuple[Value, ...]]
@@ -53,6 +57,8 @@ def vector_loop(code: NestCode, depth: int, carried: tuple[Value, ...], inside: 
             return ()
 
         return f.either(is_safe, fast, exact)
+    if code.nest.tiles and _may_stream_tiles(code, depth):
+        return _streaming_tiles(code, depth, inside)
     if _may_stream(code, depth):
         return _streaming_loop(code, depth, inside)
     return _plain_vector_loop(code, depth, carried, inside)
@@ -83,6 +89,49 @@ def _streaming_loop(code: NestCode, depth: int, inside: Inside) -> tuple[Value, 
         return ()
 
     return f.either(f.compare("eq", may, f.i64(0)), streaming, lambda: _plain_vector_loop(code, depth, (), inside))
+
+
+def _streaming_tiles(code: NestCode, depth: int, inside: Inside) -> tuple[Value, ...]:
+    """The vector loop of a large transpose: stores pass the caches where results begin with a line."""
+    f = code.row.frame.f
+    off = f.i64(0)
+    for stage in code.nest.stages:
+        if stage.buffer in code.row.frame.pointers:
+            off = f.binary("or", off, f.cast("ptrtoint", code.row.frame.pointers[stage.buffer], I64))
+
+    def streaming() -> Sequence[Value]:
+        code.streams = True
+        _plain_vector_loop(code, depth, (), inside)
+        code.streams = False
+        return ()
+
+    is_aligned = f.compare("eq", f.binary("and", off, f.i64(LINE - 1)), f.i64(0))
+    return f.either(is_aligned, streaming, lambda: _plain_vector_loop(code, depth, (), inside))
+
+
+def _may_stream_tiles(code: NestCode, depth: int) -> bool:
+    """Whether every vector of the large results is a line, if the first one is: parts of lines must not pass by."""
+    nest, frame = code.nest, code.row.frame
+    axis, lanes = nest.loops[depth].axes[-1], nest.lanes
+    if not frame.host.has_streams or (nest.loops[depth].size.number or 1) % lanes:
+        return False
+    for stage in nest.stages:
+        if stage.buffer not in frame.pointers:
+            continue
+        buffer = frame.buffers[stage.buffer]
+        store = place_of(stage.store, buffer.shape, len(stage.axes))
+        bytes = element_bytes(buffer.element)
+        steps = [store.constant, *(stride for number, stride in enumerate(store.strides) if number != axis)]
+        if lanes * bytes != LINE or store.stride(axis) != 1 or store.odd or not _is_large(buffer):
+            return False
+        if any(step.number is None or step.number % lanes for step in steps):
+            return False
+    return True
+
+
+def _is_large(buffer: Buffer) -> bool:
+    elements = product(buffer.shape).number
+    return elements is not None and elements * element_bytes(buffer.element) >= STREAMED_BYTES
 
 
 def _divisors(code: NestCode, depth: int) -> dict[Cell, Cell]:
@@ -123,10 +172,8 @@ def _may_stream(code: NestCode, depth: int) -> bool:
         return False
     for stage in nest.stages:
         buffer = frame.buffers[stage.buffer]
-        elements = product(buffer.shape).number
-        is_large = elements is not None and elements * element_bytes(buffer.element) >= STREAMED_BYTES
         whole = nest.lanes * element_bytes(buffer.element) == frame.host.vector_bytes
-        if stage.buffer in frame.pointers and not (is_large and whole):
+        if stage.buffer in frame.pointers and not (_is_large(buffer) and whole):
             return False
     return True
 
@@ -151,9 +198,8 @@ def _result_addresses(code: NestCode, start: Value) -> list[Value]:
 def _plain_vector_loop(
     code: NestCode, depth: int, carried: tuple[Value, ...], inside: Inside, start: Value | None = None
 ) -> tuple[Value, ...]:
-    frame = code.row.frame
-    f = frame.f
-    first, stop = code.row.bounds or (f.i64(0), frame.count(code.nest.loops[depth].size))
+    f = code.row.frame.f
+    first, stop = bounds_of(code, depth)
     start = first if start is None else start
     for form in _segments(code):
         lanes, unroll, is_masked = form
@@ -186,6 +232,9 @@ def _segments(code: NestCode) -> list[tuple[int, int, bool]]:
     """Lanes, unrolling and whether there is a mask, for each part of the vector loop."""
     nest = code.nest
     parts: list[tuple[int, int, bool]] = []
+    if nest.tiles and nest.vector is not None:
+        parts += [(lanes, 1, False) for lanes in halves(nest.lanes, nest.loops[nest.vector].size.number)]
+        return [*parts, (nest.lanes, 1, True) if code.row.frame.host.has_masks else (0, 1, False)]
     if nest.unroll > 1:
         parts.append((nest.lanes, nest.unroll, False))
     if code.row.frame.host.has_masks:

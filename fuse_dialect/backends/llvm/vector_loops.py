@@ -22,7 +22,7 @@ from fuse_dialect.kernels.scheduling import halves, has_rest
 STREAMED_BYTES = 1 << 25
 """Results of this size or more are written past the caches: nothing of them would be left there for who reads them."""
 STREAMED_TILES_BYTES = 1 << 23
-"""The same of a transpose: its lines are far apart, and fetching them before they are written takes most of the time."""
+"""The same of a transpose: its lines are far apart; to fetch them before they are written takes most of the time."""
 LINE = 64
 """Bytes of a cache line."""
 LONG = 64

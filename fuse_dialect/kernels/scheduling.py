@@ -96,14 +96,22 @@ def _map_phase(stages: list[Stage], buffers: dict[str, Buffer], vector_bytes: in
 def halves(lanes: int, size: int | None) -> tuple[int, ...]:
     """The widths of tiles that an axis of a size needs, down to `SHORT`; fewer elements are left over."""
     widths: list[int] = []
-    while lanes >= SHORT or not widths:
+    least = min(SHORT, lanes)
+    while lanes >= least:
         if size is None or size >= lanes:
             widths.append(lanes)
             size = None if size is None else size % lanes
         lanes //= 2
-        if lanes < 2:
-            break
     return tuple(widths)
+
+
+def has_rest(widths: Sequence[int], size: int | None) -> bool:
+    """Whether an axis may have elements that are in no tile."""
+    if size is None:
+        return True
+    for width in widths:
+        size %= width
+    return size > 0
 
 
 def _transposed_phase(
@@ -144,10 +152,9 @@ def _strip(stages: list[Stage], last: int, across: int, buffers: dict[str, Buffe
     if isinstance(size, int) and size < STRIP and all(store.stride(across) == size for store in stores):
         return last
     size = stages[0].axes[across].size
-    if isinstance(size, int) and size < STRIP:
-        if any((place.stride(across), place.stride(last)) == (1, size) for place in places):
-            return across
-    return None
+    is_short = isinstance(size, int) and size < STRIP
+    is_read = any((place.stride(across), place.stride(last)) == (1, size) for place in places)
+    return across if is_short and is_read else None
 
 
 def _has_enough_rows(loops: Sequence[LoopAxis]) -> bool:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from fuse_dialect.backends.llvm.accumulators import accumulate, accumulators, finish, neutral_accumulators
+from fuse_dialect.backends.llvm.elements import to_memory
 from fuse_dialect.backends.llvm.nest_code import (
     NestCode,
     Row,
@@ -14,13 +15,12 @@ from fuse_dialect.backends.llvm.nest_code import (
     with_axes,
     write_cells,
 )
-from fuse_dialect.backends.llvm.elements import to_memory
 from fuse_dialect.backends.llvm.turning import strip_of
 from fuse_dialect.backends.llvm.values import Value
 from fuse_dialect.backends.llvm.vector_loops import vector_loop
 from fuse_dialect.kernels.program import Stage
 from fuse_dialect.kernels.schedule import Nest
-from fuse_dialect.kernels.scheduling import STRIP
+from fuse_dialect.kernels.scheduling import STRIP, has_rest
 
 
 def write_nest(nest: Nest, row: Row) -> None:
@@ -59,7 +59,8 @@ def _tile_loops(code: NestCode, depth: int) -> None:
     is_whole = lanes > 0 and code.segment.mask is None
     start, stop = bounds_of(code, depth)
     saved, segment = code.env, code.segment
-    for height in (*(code.nest.tiles if is_whole else ()), 1):
+    tiles = code.nest.tiles if is_whole else ()
+    for height in (*tiles, 1) if has_rest(tiles, loop.size.number) else tiles:
         is_strip = height == loop.size.number and height < STRIP
         last = f.subtract(stop, f.remainder(f.subtract(stop, start), height))
         with f.loop(start, last, height, hints=["unroll.disable"]) as loop_code:
@@ -68,8 +69,6 @@ def _tile_loops(code: NestCode, depth: int) -> None:
                 code.segment = replace(segment, unroll=height, across=loop.axes[-1], is_strip=is_strip)
             _descend(code, depth + 1, ())
         code.env, code.segment = saved, segment
-        if is_strip:
-            return
         start = last
 
 

@@ -52,9 +52,7 @@ def _turn_in_chunks(f: Function, rows: Sequence[Value], chunk: int) -> list[Valu
     high = [place + chunk // 2 for place in low]
     turned, half = list(rows), chunk // 2
     for _ in range(chunk.bit_length() - 1):
-        turned = [
-            f.shuffle(turned[row], turned[row + half], places) for row in range(half) for places in (low, high)
-        ]
+        turned = [f.shuffle(turned[row], turned[row + half], places) for row in range(half) for places in (low, high)]
     return turned
 
 

@@ -4,6 +4,7 @@
    a mask where the processor has masks, else it goes element by element.
 2. A map may have it twice, and a test before it says which one runs: with products in place of quotients, where the
    divisor is the same for the row and neither huge nor tiny; with stores past the caches, where results are large.
+3. In a transpose it is as wide as the tiles: a loop for each width, and the rest as in 1.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,10 +17,12 @@ from fuse_dialect.backends.llvm.values import I64, Type, Value, constant
 from fuse_dialect.kernels.counts import product
 from fuse_dialect.kernels.places import place_of
 from fuse_dialect.kernels.program import Apply, Buffer, Literal
-from fuse_dialect.kernels.scheduling import halves
+from fuse_dialect.kernels.scheduling import halves, has_rest
 
 STREAMED_BYTES = 1 << 25
 """Results of this size or more are written past the caches: nothing of them would be left there for who reads them."""
+STREAMED_TILES_BYTES = 1 << 23
+"""The same of a transpose: its lines are far apart; to fetch them before they are written takes most of the time."""
 LINE = 64
 """Bytes of a cache line."""
 LONG = 64
@@ -122,16 +125,16 @@ def _may_stream_tiles(code: NestCode, depth: int) -> bool:
         store = place_of(stage.store, buffer.shape, len(stage.axes))
         bytes = element_bytes(buffer.element)
         steps = [store.constant, *(stride for number, stride in enumerate(store.strides) if number != axis)]
-        if lanes * bytes != LINE or store.stride(axis) != 1 or store.odd or not _is_large(buffer):
+        if lanes * bytes != LINE or store.stride(axis) != 1 or store.odd or not _is_large(buffer, STREAMED_TILES_BYTES):
             return False
         if any(step.number is None or step.number % lanes for step in steps):
             return False
     return True
 
 
-def _is_large(buffer: Buffer) -> bool:
+def _is_large(buffer: Buffer, bytes: int) -> bool:
     elements = product(buffer.shape).number
-    return elements is not None and elements * element_bytes(buffer.element) >= STREAMED_BYTES
+    return elements is not None and elements * element_bytes(buffer.element) >= bytes
 
 
 def _divisors(code: NestCode, depth: int) -> dict[Cell, Cell]:
@@ -173,7 +176,7 @@ def _may_stream(code: NestCode, depth: int) -> bool:
     for stage in nest.stages:
         buffer = frame.buffers[stage.buffer]
         whole = nest.lanes * element_bytes(buffer.element) == frame.host.vector_bytes
-        if stage.buffer in frame.pointers and not (_is_large(buffer) and whole):
+        if stage.buffer in frame.pointers and not (_is_large(buffer, STREAMED_BYTES) and whole):
             return False
     return True
 
@@ -233,8 +236,10 @@ def _segments(code: NestCode) -> list[tuple[int, int, bool]]:
     nest = code.nest
     parts: list[tuple[int, int, bool]] = []
     if nest.tiles and nest.vector is not None:
-        parts += [(lanes, 1, False) for lanes in halves(nest.lanes, nest.loops[nest.vector].size.number)]
-        return [*parts, (nest.lanes, 1, True) if code.row.frame.host.has_masks else (0, 1, False)]
+        size = nest.loops[nest.vector].size.number
+        widths = halves(nest.lanes, size)
+        rest = (nest.lanes, 1, True) if code.row.frame.host.has_masks else (0, 1, False)
+        return [*((width, 1, False) for width in widths), *([rest] if has_rest(widths, size) else [])]
     if nest.unroll > 1:
         parts.append((nest.lanes, nest.unroll, False))
     if code.row.frame.host.has_masks:

@@ -1,0 +1,117 @@
+"""Transposes, alone and in maps, mean what NumPy says, whatever their sizes leave over of tiles and blocks."""
+
+import numpy as np
+import pytest
+from native_run import HOSTS, Native
+
+from fuse_dialect.backends.backend import KernelRequest
+from fuse_dialect.backends.llvm import LLVMBackend, vector_loops
+from fuse_dialect.dialect.op import Array
+from fuse_dialect.interpreters.loops import dtype_named
+from fuse_dialect.kernels.indices import Index, loop
+from fuse_dialect.kernels.program import Apply, Axis, Buffer, LoopProgram, Read, Refusal, Role, Stage
+
+NHWC, NCHW, PLAIN = (0, 2, 3, 1), (0, 3, 1, 2), (1, 0)
+CASES = [
+    *[((rows, columns), PLAIN) for rows, columns in [(16, 16), (1, 40), (40, 3), (37, 61), (300, 18), (17, 530)]],
+    *[((2, channels, 5, 7), NHWC) for channels in (2, 3, 4, 5, 7, 8, 12, 24, 31)],
+    *[((2, 5, 7, channels), NCHW) for channels in (2, 3, 4, 5, 7, 8, 12, 24, 31)],
+    ((3, 20, 2, 9), (3, 1, 0, 2)),
+    ((2, 9, 3, 17), (0, 2, 3, 1)),
+]
+hosts = pytest.mark.parametrize("target", HOSTS)
+cases = pytest.mark.parametrize("case", CASES, ids=lambda case: "x".join(map(str, case[0])))
+
+
+def indices(perm: tuple[int, ...]) -> tuple[Index, ...]:
+    return tuple(loop(perm.index(axis)) for axis in range(len(perm)))
+
+
+def transpose(shape: tuple[int | str, ...], perm: tuple[int, ...], element: str = "f32") -> LoopProgram:
+    turned = tuple(shape[axis] for axis in perm)
+    buffers = (Buffer("x", element, shape, Role.ARGUMENT), Buffer("y", element, turned, Role.RESULT))
+    stage = Stage("turn", "y", tuple(Axis(size) for size in turned), (Read("x", indices(perm), element),))
+    return LoopProgram("transpose", buffers, (stage,))
+
+
+def numbers(shape: tuple[int, ...], element: str = "f32") -> Array:
+    return (np.arange(np.prod(shape)) % (2 if element == "i1" else 113)).reshape(shape).astype(dtype_named(element))
+
+
+def check(native: Native, given: list[Array], expected: Array) -> None:
+    for parts, offset in ((1, 0), (3, 8)):
+        (actual,) = native(*given, parts=parts, offset=offset)
+        np.testing.assert_array_equal(actual, expected)
+
+
+@hosts
+@cases
+def test_every_size_is_transposed(target: str, case: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    shape, perm = case
+    x = numbers(shape)
+    check(Native(transpose(shape, perm), HOSTS[target]), [x], x.transpose(perm))
+
+
+@hosts
+@pytest.mark.parametrize("element", ["f64", "i64", "i32", "i16", "f16", "bf16", "i8", "i1"])
+@pytest.mark.parametrize("shape", [(70, 45), (50, 3), (3, 50)], ids=str)
+def test_every_element_type_is_transposed(target: str, element: str, shape: tuple[int, int]) -> None:
+    if element == "f16" and not HOSTS[target].has_half:
+        pytest.skip("the processor has no f16")
+    x = numbers(shape, element)
+    check(Native(transpose(shape, PLAIN, element), HOSTS[target]), [x], x.T)
+
+
+@hosts
+@pytest.mark.parametrize("shape", [(20, 35), (64, 3), (0, 4), (1, 1)], ids=str)
+def test_sizes_may_be_known_only_when_the_kernel_runs(target: str, shape: tuple[int, int]) -> None:
+    x = numbers(shape)
+    check(Native(transpose(("n", "m"), PLAIN), HOSTS[target]), [x], x.T)
+
+
+@hosts
+@cases
+def test_a_map_may_read_across_and_along_and_what_is_the_same_in_a_row_or_column(
+    target: str, case: tuple[tuple[int, ...], tuple[int, ...]]
+) -> None:
+    """`(x^T + y) * r / c` in one stage, with everything of every lane and vector of a tile."""
+    shape, perm = case
+    turned = tuple(shape[axis] for axis in perm)
+    here = tuple(loop(axis) for axis in range(len(perm)))
+    body = (
+        Read("x", indices(perm), "f32"),
+        Read("y", here, "f32"),
+        Read("r", here[:1], "f32"),
+        Read("c", here[-1:], "f32"),
+        Apply("arith.addf", (0, 1), "f32"),
+        Apply("arith.mulf", (4, 2), "f32"),
+        Apply("arith.divf", (5, 3), "f32"),
+    )
+    shapes = {"x": shape, "y": turned, "r": turned[:1], "c": turned[-1:]}
+    buffers = [Buffer(name, "f32", size, Role.ARGUMENT) for name, size in shapes.items()]
+    stage = Stage("map", "z", tuple(Axis(size) for size in turned), body)
+    program = LoopProgram("map", (*buffers, Buffer("z", "f32", turned, Role.RESULT)), (stage,))
+    x, y, r = numbers(shape), numbers(turned) + 1, numbers(turned[:1]) + 2
+    c = np.exp2(numbers(turned[-1:]) % 5).astype(np.float32)
+    rows = r.reshape(-1, *[1] * (len(turned) - 1))
+    check(Native(program, HOSTS[target]), [x, y, r, c], (x.transpose(perm) + y) * rows / c)
+
+
+@hosts
+@pytest.mark.parametrize("shape", [(48, 80), (35, 64), (64, 35)], ids=str)
+def test_large_results_pass_the_caches(target: str, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vector_loops, "STREAMED_TILES_BYTES", 1)
+    x = numbers(shape)
+    check(Native(transpose(shape, PLAIN), HOSTS[target]), [x], x.T)
+
+
+@hosts
+@pytest.mark.parametrize(("shape", "perm"), [((32, 48), PLAIN), ((2, 3, 8, 8), NHWC), ((2, 8, 8, 3), NCHW)], ids=str)
+def test_what_tiles_cover_is_read_and_written_in_whole_vectors(
+    target: str, shape: tuple[int, ...], perm: tuple[int, ...]
+) -> None:
+    emitted = LLVMBackend(target=HOSTS[target]).emit(KernelRequest(transpose(shape, perm)))
+    assert not isinstance(emitted, Refusal), emitted.reason
+    assert "shufflevector" in emitted.ir_text
+    assert "gather" not in emitted.ir_text
+    assert "scatter" not in emitted.ir_text

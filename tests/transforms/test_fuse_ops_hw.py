@@ -150,12 +150,14 @@ def network(name: str) -> ModuleOp:
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_map_to_trips_without_cycles(name: str, template: str) -> None:
     module = network(name)
+    always = {row.operator for row in SHIPPED_TEMPLATES[template].mappings if row.predicate == Predicate.ALWAYS}
+    has_mapped_op = any(op.name in always for op in module.walk())
     FuseOpsHwPass(template).apply(Context(), module)
     module.verify()
     main = module.body.block.first_op
     assert isinstance(main, func.FuncOp)
     check_ssa_order(main.body.block)
-    assert hardware_functions(module)
+    assert hardware_functions(module) or not has_mapped_op
     for function in hardware_functions(module):
         check_trip(function, SHIPPED_TEMPLATES[template])
 

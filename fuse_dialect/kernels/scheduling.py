@@ -130,12 +130,19 @@ def _transposed_phase(
         inside = _merged([*rest, across], stages, buffers)[-1]
     outer = _merged([axis for axis in rest if axis not in inside.axes], stages, buffers)
     height = inside.size.number
-    tiles = (height,) if strip is not None and height is not None else halves(lanes, height)
+    tiles = (height,) if strip is not None and height is not None else _heights(stages, lanes, height)
     blocks = _block_sizes(height)
     cut = [replace(loop, block=block) for loop, block in zip((vector, inside), blocks, strict=True)]
     inner = tuple(replace(loop, is_inside=True) for loop in cut)
     nest = Nest(tuple(stages), inner, 0, 2, Direction.ALONG, lanes, 1, tiles)
     return Phase((*outer, *cut), (nest,), splits_rows=True)
+
+
+def _heights(stages: Sequence[Stage], lanes: int, height: int | None) -> tuple[int, ...]:
+    """Heights of tiles: low ones for long bodies, whose code is there once for each vector of each tile."""
+    body = [inner for stage in stages for inner in stage.body if isinstance(inner, Apply)]
+    is_long = len(body) > TILE or any(inner.function in _HEAVY for inner in body)
+    return halves(min(lanes, SHORT) if is_long else lanes, height)
 
 
 def _block_sizes(height: int | None) -> tuple[int, int]:

@@ -156,10 +156,10 @@ def _strip(stages: list[Stage], last: int, across: int, buffers: dict[str, Buffe
     places = [place for stage in stages for place in places_of(stage, buffers)]
     stores = [places_of(stage, buffers)[-1] for stage in stages]
     size = stages[0].axes[last].size
-    if isinstance(size, int) and size < STRIP and all(store.stride(across) == size for store in stores):
+    if isinstance(size, int) and 1 < size < STRIP and all(store.stride(across) == size for store in stores):
         return last
     size = stages[0].axes[across].size
-    is_short = isinstance(size, int) and size < STRIP
+    is_short = isinstance(size, int) and 1 < size < STRIP
     is_read = any((place.stride(across), place.stride(last)) == (1, size) for place in places)
     return across if is_short and is_read else None
 

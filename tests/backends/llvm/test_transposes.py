@@ -15,7 +15,10 @@ from fuse_dialect.kernels.program import Apply, Axis, Buffer, LoopProgram, Read,
 
 NHWC, NCHW, PLAIN = (0, 2, 3, 1), (0, 3, 1, 2), (1, 0)
 CASES = [
-    *[((rows, columns), PLAIN) for rows, columns in [(16, 16), (1, 40), (40, 3), (37, 61), (300, 18), (17, 530)]],
+    *[
+        ((rows, columns), PLAIN)
+        for rows, columns in [(16, 16), (1, 40), (40, 3), (37, 61), (300, 18), (17, 530), (0, 20), (20, 0), (0, 3)]
+    ],
     *[((2, channels, 5, 7), NHWC) for channels in (2, 3, 4, 5, 7, 8, 12, 24, 31)],
     *[((2, 5, 7, channels), NCHW) for channels in (2, 3, 4, 5, 7, 8, 12, 24, 31)],
     ((3, 20, 2, 9), (3, 1, 0, 2)),

@@ -130,12 +130,19 @@ def _transposed_phase(
         inside = _merged([*rest, across], stages, buffers)[-1]
     outer = _merged([axis for axis in rest if axis not in inside.axes], stages, buffers)
     height = inside.size.number
-    tiles = (height,) if strip is not None and height is not None else halves(lanes, height)
+    tiles = (height,) if strip is not None and height is not None else _heights(stages, lanes, height)
     blocks = _block_sizes(height)
     cut = [replace(loop, block=block) for loop, block in zip((vector, inside), blocks, strict=True)]
     inner = tuple(replace(loop, is_inside=True) for loop in cut)
     nest = Nest(tuple(stages), inner, 0, 2, Direction.ALONG, lanes, 1, tiles)
     return Phase((*outer, *cut), (nest,), splits_rows=True)
+
+
+def _heights(stages: Sequence[Stage], lanes: int, height: int | None) -> tuple[int, ...]:
+    """Heights of tiles: low ones for long bodies, whose code is there once for each vector of each tile."""
+    body = [inner for stage in stages for inner in stage.body if isinstance(inner, Apply)]
+    is_long = len(body) > TILE or any(inner.function in _HEAVY for inner in body)
+    return halves(min(lanes, SHORT) if is_long else lanes, height)
 
 
 def _block_sizes(height: int | None) -> tuple[int, int]:
@@ -149,10 +156,10 @@ def _strip(stages: list[Stage], last: int, across: int, buffers: dict[str, Buffe
     places = [place for stage in stages for place in places_of(stage, buffers)]
     stores = [places_of(stage, buffers)[-1] for stage in stages]
     size = stages[0].axes[last].size
-    if isinstance(size, int) and size < STRIP and all(store.stride(across) == size for store in stores):
+    if isinstance(size, int) and 1 < size < STRIP and all(store.stride(across) == size for store in stores):
         return last
     size = stages[0].axes[across].size
-    is_short = isinstance(size, int) and size < STRIP
+    is_short = isinstance(size, int) and 1 < size < STRIP
     is_read = any((place.stride(across), place.stride(last)) == (1, size) for place in places)
     return across if is_short and is_read else None
 

@@ -1,5 +1,7 @@
 """Transposes, alone and in maps, mean what NumPy says, whatever their sizes leave over of tiles and blocks."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from native_run import HOSTS, Native
@@ -13,7 +15,10 @@ from fuse_dialect.kernels.program import Apply, Axis, Buffer, LoopProgram, Read,
 
 NHWC, NCHW, PLAIN = (0, 2, 3, 1), (0, 3, 1, 2), (1, 0)
 CASES = [
-    *[((rows, columns), PLAIN) for rows, columns in [(16, 16), (1, 40), (40, 3), (37, 61), (300, 18), (17, 530)]],
+    *[
+        ((rows, columns), PLAIN)
+        for rows, columns in [(16, 16), (1, 40), (40, 3), (37, 61), (300, 18), (17, 530), (0, 20), (20, 0), (0, 3)]
+    ],
     *[((2, channels, 5, 7), NHWC) for channels in (2, 3, 4, 5, 7, 8, 12, 24, 31)],
     *[((2, 5, 7, channels), NCHW) for channels in (2, 3, 4, 5, 7, 8, 12, 24, 31)],
     ((3, 20, 2, 9), (3, 1, 0, 2)),
@@ -95,6 +100,16 @@ def test_a_map_may_read_across_and_along_and_what_is_the_same_in_a_row_or_column
     c = np.exp2(numbers(turned[-1:]) % 5).astype(np.float32)
     rows = r.reshape(-1, *[1] * (len(turned) - 1))
     check(Native(program, HOSTS[target]), [x, y, r, c], (x.transpose(perm) + y) * rows / c)
+
+
+@hosts
+@pytest.mark.parametrize("shape", [(37, 61), (3, 50), (50, 3)], ids=str)
+def test_long_functions_of_what_is_transposed_are_computed_in_lower_tiles(target: str, shape: tuple[int, int]) -> None:
+    plain = transpose(shape, PLAIN)
+    stage = replace(plain.stages[0], body=(*plain.stages[0].body, Apply("math.exp", (0,), "f32")))
+    native = Native(replace(plain, stages=(stage,)), HOSTS[target])
+    x = numbers(shape) / np.float32(113)
+    np.testing.assert_allclose(native(x, parts=3)[0], np.exp(x.T), rtol=1e-6)
 
 
 @hosts

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from fuse_dialect.backends.llvm.accumulators import accumulate, accumulators, finish, neutral_accumulators
+from fuse_dialect.backends.llvm.elements import to_memory
 from fuse_dialect.backends.llvm.nest_code import (
     NestCode,
     Row,
@@ -14,7 +15,6 @@ from fuse_dialect.backends.llvm.nest_code import (
     with_axes,
     write_cells,
 )
-from fuse_dialect.backends.llvm.elements import to_memory
 from fuse_dialect.backends.llvm.turning import strip_of
 from fuse_dialect.backends.llvm.values import Value
 from fuse_dialect.backends.llvm.vector_loops import vector_loop

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.budget import Budget
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, element_type_of, is_tensor, tensor
 from fuse_dialect.frontends.onnx.builder import BodyBuilder, hint_of
@@ -32,26 +33,26 @@ _MAX_NESTING = 50
 """Subgraphs within subgraphs."""
 
 
-def import_graph(model: ir.Model, *, allow_unsupported: bool) -> ModuleOp:
+def import_graph(model: ir.Model, budget: Budget, *, allow_unsupported: bool) -> ModuleOp:
     """The module of a model whose functions are inlined and whose nodes are sorted.
 
     Raises:
         FuseError: A node cannot be imported.
     """
-    return _GraphImporter(model, allow_unsupported).run()
+    return _GraphImporter(model, budget, allow_unsupported).run()
 
 
 class _GraphImporter:
     """One import: the values of the model that are known so far, and the body that grows."""
 
-    def __init__(self, model: ir.Model, allow_unsupported: bool):
+    def __init__(self, model: ir.Model, budget: Budget, allow_unsupported: bool):
         self._model = model
         self._allow_unsupported = allow_unsupported
         self._values: dict[ir.Value, Value] = {}
         self._graph = model.graph
         self._inputs = [value for value in self._graph.inputs if value.name not in self._graph.initializers]
         self._block = Block(arg_types=[_input_type(value) for value in self._inputs])
-        self._builder = BodyBuilder(self._block)
+        self._builder = BodyBuilder(self._block, budget)
 
     def run(self) -> ModuleOp:
         """Import the whole graph."""
@@ -89,7 +90,7 @@ class _GraphImporter:
             if value.const_value is None:
                 raise FuseError(f"the initializer '{name}' has no value")
             # Read lazily in effect: an array that views the model's bytes costs nothing until an op needs it.
-            self._values[value] = Constant(tensor_array(value.const_value), name)
+            self._values[value] = Constant(tensor_array(value.const_value, self._builder.budget), name)
 
     def _value_of(self, value: ir.Value, user: str) -> Value:
         try:

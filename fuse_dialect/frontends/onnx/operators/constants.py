@@ -95,7 +95,7 @@ def import_range(node: OnnxNode) -> Value:
 
 def arange(node: OnnxNode, count: int, dtype: "np.dtype[np.generic]", start: float = 0, step: float = 1) -> Value:
     """`count` numbers from `start` in steps: a constant when they are few, else an op."""
-    if count <= SMALL:
+    if count <= SMALL and node.builder.budget.take(bytes=count * dtype.itemsize):
         return Constant((start + step * np.arange(count)).astype(dtype))
     type = tensor([count], element_type_of(dtype))
     return node.emit(ArangeOp, type=type, start=float(start), stop=float(start + count * step), step=float(step))

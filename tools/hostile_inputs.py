@@ -171,18 +171,18 @@ def _text(make: Callable[[int], str]) -> Callable[[int], bytes]:
 
 
 TRAPS: tuple[Trap, ...] = (
-    Trap("nested-reduce", _text(lambda n: nested_operators("stablehlo.reduce", n)), (22, 400), _FUSE),
-    Trap("nested-window", _text(lambda n: nested_operators("stablehlo.reduce_window", n)), (22, 400), _FUSE),
-    Trap("nested-sort", _text(lambda n: nested_operators("stablehlo.sort", n)), (22, 400), _FUSE),
-    Trap("nested-effect", _text(lambda n: nested_operators("stablehlo.reduce", n, effect=True)), (22, 400), _FUSE),
+    Trap("nested-reduce", _text(lambda n: nested_operators("stablehlo.reduce", n)), (400, 1600), _FUSE),
+    Trap("nested-window", _text(lambda n: nested_operators("stablehlo.reduce_window", n)), (400, 1600), _FUSE),
+    Trap("nested-sort", _text(lambda n: nested_operators("stablehlo.sort", n)), (400, 1600), _FUSE),
+    Trap("nested-effect", _text(lambda n: nested_operators("stablehlo.reduce", n, effect=True)), (400, 1600), _FUSE),
     Trap("nested-if", _text(nested_conditionals), (400, 1600), _FUSE),
-    Trap("blocks", _text(many_blocks), (500, 2000), _FUSE),
-    Trap("colliding-attributes", _text(colliding_attributes), (500, 2000), _FUSE),
-    Trap("doubling-defuse", _text(doubling_primitives), (15, 30), (*_OPT, "--defuse-ops")),
-    Trap("doubling-run", _text(doubling_primitives), (10, 30), ("fuse_run", "--random-inputs", "0")),
+    Trap("blocks", _text(many_blocks), (1000, 4000), _FUSE),
+    Trap("colliding-attributes", _text(colliding_attributes), (1000, 4000), _FUSE),
+    Trap("doubling-defuse", _text(doubling_primitives), (30, 600), (*_OPT, "--defuse-ops")),
+    Trap("doubling-run", _text(doubling_primitives), (30, 120), ("fuse_run", "--random-inputs", "0")),
     Trap("splat-parameters", _text(batch_norm_of_splats), (10**4, 10**8), (*_OPT, "--simplify-inference")),
-    Trap("onnx-split", split_into, (1, 10**9), ("fuse_opt",), "onnx"),
-    Trap("onnx-doubling", doubling_functions, (10, 30), ("fuse_opt",), "onnx"),
+    Trap("onnx-split", split_into, (10**6, 10**9), ("fuse_opt",), "onnx"),
+    Trap("onnx-doubling", doubling_functions, (30, 600), ("fuse_opt",), "onnx"),
     Trap("onnx-chain", chain_of_functions, (1000, 5000), ("fuse_opt",), "onnx", 2),
     Trap("onnx-ranges", many_ranges, (250, 1000), ("fuse_opt", "-o", "/dev/null"), "onnx"),
 )

@@ -24,11 +24,16 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, SymbolRefAttr, UnknownLoc
 from xdsl.ir import Attribute, Block, Operation, OpResult, ParametrizedAttribute, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
 
 from fuse_dialect.analysis.fusible_blocks import PRIMITIVE_ATTRIBUTE
 from fuse_dialect.analysis.ssa import check_ssa_order
 from fuse_dialect.analysis.symbol_tables import blocks_of_functions, may_be_symbol_table, walk_table
+from fuse_dialect.budget import Budget, Limits, spelled
+from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.ops.hardware import UNIT_ATTRIBUTE
+from fuse_dialect.kinds.kind_of import op_name
 from fuse_dialect.transforms.outlining.rewiring import replace_operands, resolve
 
 
@@ -38,16 +43,23 @@ class DefuseOpsPass(ModulePass):
 
     name = "defuse-ops"
 
+    max_ops: int = Limits().ops
+    """Copies of ops that calls of shared primitives may be replaced by."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Undo the fusion of all functions of the module.
 
         Raises:
-            OpError: A primitive, or a block with calls of primitives, is not in SSA order.
+            OpError: A primitive, or a block with calls of primitives, is not in SSA order, or there are more copies
+                than `max-ops`.
 
         Complexity: O(ops + operands) of the result.
         """
+        if self.max_ops < 0:
+            raise PassFailedException(f"option 'max-ops' expects 0 or more, got {self.max_ops}")
+        budget = Limits(ops=self.max_ops).budget()
         for block in blocks_of_functions(op):
-            _Defusion(block).run()
+            _Defusion(block).run(budget)
 
 
 def callee(call: func.CallOp) -> str:
@@ -91,8 +103,9 @@ class _Defusion:
                     ordered.append(caller)
         return {name: candidates[name] for name in ordered}
 
-    def run(self) -> None:
+    def run(self, budget: Budget) -> None:
         """Inline in the primitives, innermost first, and then everywhere else; remove what is left over."""
+        self._check_copies(budget)
         inlined = set(self.primitives.values())
         for function in inlined:
             check_ssa_order(function.body.block)
@@ -102,6 +115,33 @@ class _Defusion:
             if self._is_private(name) and self.calls_left[name] == 0:
                 function.detach()
                 function.erase()
+
+    def _check_copies(self, budget: Budget) -> None:
+        """Count the copies before one is made: primitives that call primitives twice double at every level.
+
+        Raises:
+            OpError: There are more than the budget has.
+        """
+        size: dict[str, int] = {}
+        """Ops of each primitive once all calls in it are inlined."""
+        primitives = set(self.primitives.values())
+        for op in (*self.primitives.values(), *(op for op in self.calls if op not in primitives)):
+            total = 0
+            for call in self.calls[op]:
+                name = callee(call)
+                if name not in size:
+                    continue
+                total += size[name]
+                is_last = self._is_private(name) and self.calls_left[name] == 1
+                if not is_last and not budget.take(ops=size[name]):
+                    raise OpError(
+                        call,
+                        f"'{op_name(call)}' op cannot be replaced by the {spelled(size[name])} ops of '@{name}': with "
+                        "those before it, that is more than 'max-ops' allows",
+                        "defuse-ops{max-ops=N} raises the limit",
+                    )
+            if isinstance(op, func.FuncOp) and self.primitives.get(op.sym_name.data) is op:
+                size[op.sym_name.data] = total + sum(1 for _ in walk_table(op))
 
     def _is_private(self, name: str) -> bool:
         """Whether nothing but the calls of the module refers to the primitive."""
@@ -123,7 +163,7 @@ class _Defusion:
             )
         if replacement:
             resolve(replacement)
-            for inner in op.walk():
+            for inner in ops_inside(op):
                 replace_operands(inner, replacement)
         for call in calls:
             call.drop_all_references()

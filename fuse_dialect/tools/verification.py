@@ -38,11 +38,11 @@ def counted_blocks() -> Generator[None]:
     count = RegionBlocks.__len__
     known: dict[Region, int] = {}
 
-    def remembered(blocks: RegionBlocks) -> int:
-        region = blocks._region  # pyright: ignore[reportPrivateUsage]
+    def remembered(self: RegionBlocks) -> int:
+        region = self._region  # pyright: ignore[reportPrivateUsage]
         number = known.get(region)
         if number is None:
-            number = known[region] = count(blocks)
+            number = known[region] = count(self)
         return number
 
     RegionBlocks.__len__ = remembered

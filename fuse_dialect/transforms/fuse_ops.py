@@ -27,7 +27,7 @@ from fuse_dialect.fusion.rules import RuleTable
 from fuse_dialect.fusion.strategy import FusionOptions, Strategy, find_strategy
 from fuse_dialect.fusion.tvm_rules import TVM_RULES
 from fuse_dialect.transforms.outlining.group import Group, groups_of
-from fuse_dialect.transforms.outlining.outline_functions import erase_dead, outline_functions
+from fuse_dialect.transforms.outlining.outline_functions import erase_dead_chains, outline_functions
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +78,20 @@ class FuseOpsPass(ModulePass):
 
     def groups_in(self, function: func.FuncOp) -> list[Group]:
         """The groups of one function, whose dead ops are erased."""
-        # All blocks are planned first: a plan sees the function as it was, dead ops of other blocks included.
-        facts = RegionFacts()
-        fusions = [self.plan_block(block, facts) for block in fusible_blocks(function, facts.effects)]
-        for fusion in fusions:
-            erase_dead(fusion.block_graph.dead)
+        fusions = self._plan_function(function)
+        if erase_dead_chains([dead for fusion in fusions for dead in fusion.block_graph.dead]):
+            # What an op of another block alone has read is dead with that one, and stood in a plan.
+            fusions = self._plan_function(function)
         return [
             group
             for fusion in fusions
             for group in groups_of(fusion.block_graph, fusion.plan.root_of, link_params=self.link_params)
         ]
+
+    def _plan_function(self, function: func.FuncOp) -> list[BlockFusion]:
+        # All blocks are planned first: a plan sees the function as it was, dead ops of other blocks included.
+        facts = RegionFacts()
+        return [self.plan_block(block, facts) for block in fusible_blocks(function, facts.effects)]
 
     def plan_block(self, block: Block, facts: RegionFacts | None = None) -> BlockFusion:
         """Decide, without changing anything, how the ops of a block are grouped.

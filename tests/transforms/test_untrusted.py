@@ -13,6 +13,7 @@ from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.interpreters.values import EvaluationError
 from fuse_dialect.tools.fuse_opt import main
 from fuse_dialect.transforms.defuse_ops import DefuseOpsPass
+from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
 
 
@@ -81,3 +82,78 @@ def test_splats_stay_splats_in_a_batch_norm(size):
         assert len(value.data.data) == 4
     scale = np.float32(1.5 / np.sqrt(1.5 + 1e-5))
     assert np.frombuffer(constants[0].data.data, np.float32)[0] == scale
+
+
+_PRIMITIVE = """
+  func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> attributes {primitive} {
+    %a = fuse.relu %x : tensor<4xf32>
+    return %a : tensor<4xf32>
+  }
+  func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+    %a = func.call @f(%x) CALL : (tensor<4xf32>) -> tensor<4xf32>
+    return %a : tensor<4xf32>
+  }"""
+
+
+def _defused(text):
+    ctx = context(allow_unregistered=True)
+    module = read_mlir(text, "t.mlir", ctx)[0]
+    DefuseOpsPass().apply(ctx, module)
+    module.verify()
+    return str(module)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "module attributes {uses = @f} { BODY }",
+        "module attributes {uses = [{deep = @f}]} { BODY }",
+        'module { BODY "test.uses"() {symbol = @f} : () -> () }',
+        'module { BODY "test.uses"() ({ "test.inner"() {symbol = @f} : () -> () }) : () -> () }',
+        'module { BODY "test.uses"() {text = #other.ref<"@f">} : () -> () }',
+        "module { BODY module @inner attributes {uses = @outer::@f} { } }",
+    ],
+)
+def test_primitive_that_something_else_names_stays(text):
+    defused = _defused(text.replace("BODY", _PRIMITIVE.replace("CALL", "")))
+    assert "func.func private @f" in defused
+    assert "func.call" not in defused
+
+
+def test_primitive_that_nothing_names_goes():
+    assert "@f" not in _defused(_PRIMITIVE.replace("CALL", ""))
+
+
+def test_call_with_attributes_of_its_own_stays():
+    defused = _defused(_PRIMITIVE.replace("CALL", "{mine = 1 : i64}"))
+    assert "func.call @f(%x) {mine = 1 : i64}" in defused
+    assert "func.func private @f" in defused
+
+
+_DEAD_ACROSS_BLOCKS = """
+  func.func @main(%x: tensor<4xf32>, %c: i1) -> tensor<4xf32> {
+    %k = arith.constant dense<1.0> : tensor<4xf32>
+    %a = fuse.relu %x : tensor<4xf32>
+    %live = fuse.exp %x : tensor<4xf32>
+    cf.br ^b
+  ^b:
+    %b = fuse.add %a, %k : tensor<4xf32>
+    %t = fuse.tuple %b, %k : (tensor<4xf32>, tensor<4xf32>) -> tuple<tensor<4xf32>, tensor<4xf32>>
+    cf.br ^c
+  ^c:
+    scf.if %c {
+      %g = fuse.get_tuple_element %t, index = 0 : (tuple<tensor<4xf32>, tensor<4xf32>>) -> tensor<4xf32>
+      %e = fuse.exp %g : tensor<4xf32>
+    }
+    return %live : tensor<4xf32>
+  }"""
+
+
+def test_dead_chain_across_blocks_is_erased_at_once():
+    module = _module(_DEAD_ACROSS_BLOCKS)
+    FuseOpsPass().apply(context(), module)
+    module.verify()
+    once = str(module)
+    assert [op.name for op in module.walk() if op.name.startswith(("fuse.", "arith."))] == ["fuse.exp"]
+    FuseOpsPass().apply(context(), module)
+    assert str(module) == once

@@ -311,3 +311,40 @@ def test_attribute_of_the_call_comes_before_the_default():
         model = _model([helper.make_node("f", ["x"], ["y"], domain="own", **given)], [function])
         (result,) = run_module(import_model(model), [np.full(4, -1, np.float32)])
         assert result.tolist() == [expected] * 4
+
+
+def _node_model(node, shape=(2, 3), *, opset=18, **initializers):
+    tensors = [numpy_helper.from_array(np.array(value, np.float32), name) for name, value in initializers.items()]
+    graph = helper.make_graph(
+        [node],
+        "g",
+        [helper.make_tensor_value_info("x", _FLOAT, shape)],
+        [helper.make_tensor_value_info("y", _FLOAT, None)],
+        tensors,
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+
+_LARGEST = 2**63 - 1
+_ILL_FORMED = [
+    (_node_model(helper.make_node("Shrink", ["x", "x"], ["y"])), "expects 1 operand, got 2"),
+    (_node_model(helper.make_node("Celu", [], ["y"])), "expects 1 operand, got 0"),
+    (_node_model(helper.make_node("Trilu", ["x"], ["y"]), (3,)), "rank 2 or more, got rank 1"),
+    (
+        _node_model(helper.make_node("GroupNormalization", ["x", "x", "x"], ["y"], num_groups=1), (3,)),
+        "rank 2 or more, got rank 1",
+    ),
+    (_node_model(helper.make_node("Upsample", ["x"], ["y"], scales=[1.0]), opset=7), "expects 2 positive scales"),
+    (_node_model(helper.make_node("Upsample", ["x", "s"], ["y"]), opset=9, s=[1, np.nan]), "expects 2 positive scales"),
+    (_node_model(helper.make_node("Resize", ["x", "s"], ["y"]), opset=10, s=[1, np.inf]), "expects 2 positive scales"),
+    (_node_model(helper.make_node("Resize", ["x", "", "s"], ["y"]), s=[1, np.nan]), "expects a scale or a size"),
+    (_node_model(helper.make_node("Relu", ["x"], ["y"]), (_LARGEST, _LARGEST)), "than any machine can address"),
+    (_node_model(helper.make_node("Relu", ["x"], ["y"]), (_LARGEST,)), "than any machine can address"),
+]
+
+
+@pytest.mark.parametrize(("model", "message"), _ILL_FORMED)
+def test_ill_formed_node_is_diagnosed(model, message):
+    error = _error(model.SerializeToString())
+    assert message in error.message
+    assert "is not valid (" not in error.message

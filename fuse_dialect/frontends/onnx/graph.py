@@ -1,5 +1,6 @@
 """Import of a graph: node by node, in topological order, into the body of one function."""
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import cast
 
@@ -25,10 +26,12 @@ from fuse_dialect.frontends.onnx.node import NeedsConstantError, OnnxNode, Unsup
 from fuse_dialect.frontends.onnx.opaque import import_opaque
 from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
 from fuse_dialect.frontends.onnx.operators.sizes import import_on_sizes
-from fuse_dialect.frontends.onnx.support import is_supported, node_name, opset_of
+from fuse_dialect.frontends.onnx.support import check_operands, is_supported, node_name, opset_of
 from fuse_dialect.frontends.onnx.tensors import dtype_of, tensor_array
 from fuse_dialect.frontends.onnx.values import Constant, Size, Value
 
+_TOO_MANY_ELEMENTS = 1 << 60
+"""Their bytes, up to 8 for each, cannot be counted by 63 bits."""
 _MAX_NESTING = 50
 """Subgraphs within subgraphs."""
 
@@ -130,6 +133,7 @@ class _GraphImporter:
             return self._import_conditional(view, depth)
         if not is_supported(node):
             return import_opaque(view)
+        check_operands(node, view.opset)
         if (answer := import_on_sizes(view)) is not None:
             return (answer,)
         try:
@@ -184,6 +188,8 @@ def _input_type(value: ir.Value) -> Tensor:
     shape = [dim if isinstance(dim, int) else DYNAMIC for dim in value.shape]
     if any(dim < 0 and dim != DYNAMIC for dim in shape):
         raise FuseError(f"the input '{value.name}' has a negative size: {shape}")
+    if math.prod(dim for dim in shape if dim != DYNAMIC) >= _TOO_MANY_ELEMENTS:
+        raise FuseError(f"the input '{value.name}' has more elements than any machine can address: {shape}")
     return tensor(shape, element_type)
 
 

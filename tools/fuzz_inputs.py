@@ -136,8 +136,8 @@ def _messages(message: Any) -> Iterator[Any]:
 
 
 def _mutate_field(message: Any, field: Any, rng: random.Random, messages: Sequence[Any]) -> None:
-    value = getattr(message, field.name)
-    is_repeated = not isinstance(value, (int, float, str, bytes)) and not hasattr(value, "ListFields")
+    value: Any = getattr(message, field.name)
+    is_repeated = field.is_repeated if hasattr(field, "is_repeated") else field.label == field.LABEL_REPEATED
     if rng.random() < 0.15:
         message.ClearField(field.name)
     elif field.message_type is not None:

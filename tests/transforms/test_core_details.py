@@ -4,8 +4,11 @@ import pytest
 from xdsl.dialects import func
 
 from fuse_dialect.analysis.block_graph import Role, build_graph
+from fuse_dialect.analysis.ssa import CapturedValues, captured_values
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.frontends.mlir.reader import context, read_mlir
+from fuse_dialect.kinds.kind_of import kind_of
+from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 from fuse_dialect.transforms.outlining.rewiring import resolve
 
@@ -93,3 +96,66 @@ def test_barrier_that_changes_the_type_stays():
         return %s : tensor<?xf32>
       }""")
     assert "fuse.stop_fusion" in str(module)
+
+
+def test_captured_values_stand_in_the_order_of_their_first_use():
+    module = _module("""
+      func.func @main(%a: i1, %b: i1, %x: i32, %y: i32) {
+        scf.if %a {
+          %s = arith.addi %y, %x : i32
+          scf.if %b {
+            %i = arith.addi %s, %x : i32
+          }
+        }
+        return
+      }""")
+    function = module.body.block.first_op
+    outer = function.body.block.first_op
+    _, b, x, y = function.body.block.args
+    assert list(captured_values(outer)) == [y, x, b]
+    inner = outer.regions[0].block.first_op.next_op
+    assert list(captured_values(inner)) == [outer.regions[0].block.first_op.results[0], x]
+    shared = CapturedValues()
+    assert list(shared.of(inner)) == list(captured_values(inner))
+    assert list(shared.of(outer)) == [y, x, b]
+
+
+_NEST = """
+  "stablehlo.reduce"(%x) ({
+    "stablehlo.reduce"(%x) ({
+      EFFECT
+      "stablehlo.return"(%x) : (i32) -> ()
+    }) : (i32) -> i32
+    "stablehlo.return"(%x) : (i32) -> ()
+  }) : (i32) -> RESULT
+"""
+
+
+def _kind(effect, result="i32", head="%r ="):
+    text = _NEST.replace("EFFECT", effect).replace("RESULT", result)
+    text = text.replace('"stablehlo.reduce"(%x) ({\n    "', f'{head} "stablehlo.reduce"(%x) ({{\n %i = "', 1)
+    module = read_mlir(f"func.func @main(%x: i32) {{ {text} return }}", "t.mlir", context(allow_unregistered=True))[0]
+    return kind_of(module.body.block.first_op.body.block.first_op)
+
+
+def test_effect_at_any_depth_makes_an_operator_unknown():
+    assert _kind("") is PatternKind.COMM_REDUCE
+    assert _kind('"test.effect"() : () -> ()') is None
+
+
+def test_operator_that_gives_nothing_is_unknown():
+    assert _kind("", result="()", head="") is None
+
+
+def test_attributes_that_differ_in_their_last_bits_do_not_share_a_primitive():
+    text = """
+      func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+        %a = fuse.relu %x {k = 1.0 : f64} : tensor<4xf32>
+        %b = fuse.relu %x {k = SECOND : f64} : tensor<4xf32>
+        return %a, %b : tensor<4xf32>, tensor<4xf32>
+      }"""
+    count = [
+        sum(isinstance(op, func.FuncOp) for op in _fused(text.replace("SECOND", second)).walk())
+        for second in ("1.0", "1.0000000000000002")
+    ]
+    assert count == [2, 3]

@@ -13,7 +13,7 @@ Source: TVM `IndexedForwardGraph::Creator`, src/relay/transforms/fuse_ops.cc (v0
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cache
 from typing import NamedTuple, TypeAlias, cast
@@ -24,14 +24,23 @@ from xdsl.traits import IsTerminator
 
 from fuse_dialect.analysis.constants import is_constant, is_scalar_constant
 from fuse_dialect.analysis.edges import argument_weight, edge_kind
-from fuse_dialect.analysis.ssa import check_ssa_order, read_values, seen_by_other_blocks
+from fuse_dialect.analysis.ssa import CapturedValues, check_ssa_order, read_values, seen_by_other_blocks
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.opaque import StopFusionOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.fusion.forward_graph import ForwardGraph
 from fuse_dialect.kinds.foreign import foreign_op
 from fuse_dialect.kinds.kind_of import kind_of, op_name
+from fuse_dialect.kinds.region_effects import RegionEffects
 from fuse_dialect.pattern_kind import PatternKind
+
+
+@dataclass(frozen=True, slots=True)
+class RegionFacts:
+    """What is known about ops with regions, as long as nothing in them changes."""
+
+    effects: RegionEffects = field(default_factory=RegionEffects)
+    captured: CapturedValues = field(default_factory=CapturedValues)
 
 
 class Role(Enum):
@@ -131,8 +140,9 @@ class _Entry(NamedTuple):
 class _GraphBuilder:
     """Numbers the nodes of one block."""
 
-    def __init__(self, block: Block):
+    def __init__(self, block: Block, facts: RegionFacts):
         self.block = block
+        self.effects, self.captured = facts.effects, facts.captured
         self.ops = list(block.ops)
         self.places = {id(op): place for place, op in enumerate(self.ops)}
         """See `BlockGraph.places`."""
@@ -223,10 +233,10 @@ class _GraphBuilder:
         if form is _Form.CONSTANT and is_constant(op):
             kind = PatternKind.ELEMWISE if is_scalar_constant(op) else PatternKind.OPAQUE
             return _Entry(Node(Role.CONSTANT, op, None), kind, (), ())
-        kind = None if form is _Form.BARRIER else kind_of(op)
+        kind = None if form is _Form.BARRIER else kind_of(op, self.effects)
         if kind is None:
             # Nothing is known about the op, so nothing fuses into it or past it.
-            keys = self.read_keys(place, read_values(op))
+            keys = self.read_keys(place, read_values(op, self.captured))
             return _Entry(Node(Role.IN_PLACE, op, None), PatternKind.OPAQUE, keys, (PatternKind.OPAQUE,) * len(keys))
         if form is _Form.TUPLE_OP:
             return self.enter_tuple_op(place, op)
@@ -234,7 +244,7 @@ class _GraphBuilder:
             # (2) the tuple of its operands stands between them and the op
             return _Entry(Node(Role.OPERATOR, op, None), kind, (len(self.ops) + place,), (kind,))
         # (4) operands, and what the regions capture
-        values = read_values(op)
+        values = read_values(op, self.captured)
         keys = self.read_keys(place, values)
         if kind is PatternKind.BROADCAST and len(op.results) == 1:
             type_ = op.results[0].type
@@ -270,7 +280,7 @@ class _GraphBuilder:
                 if defined is not None:
                     if defined >= place:
                         # It always raises; the check of the whole block finds the op to blame.
-                        check_ssa_order(self.block)
+                        check_ssa_order(self.block, self.captured)
                     if len(op.results) == 1:
                         keys.append(defined)
                         continue
@@ -283,9 +293,9 @@ class _GraphBuilder:
         Raises:
             OpError: See `check_ssa_order`.
         """
-        for value in read_values(op):
+        for value in read_values(op, self.captured):
             if type(value) is OpResult and self.places.get(id(value.op), -1) >= place:
-                check_ssa_order(self.block)
+                check_ssa_order(self.block, self.captured)
 
     def finished_entries(self) -> list[_Entry]:
         """The entries of the finished keys, in the order of their numbers."""
@@ -305,25 +315,28 @@ class _GraphBuilder:
         return users
 
 
-def build_graph(block: Block, *, with_values: bool = False, embeds_constants: bool = False) -> BlockGraph:
+def build_graph(
+    block: Block, *, with_values: bool = False, embeds_constants: bool = False, facts: RegionFacts | None = None
+) -> BlockGraph:
     """The forward graph of a block.
 
     Args:
         block: Any block; values that it uses from outside are inputs.
         with_values: Whether to fill in what `max-function-args` needs.
         embeds_constants: Whether constants will be embedded in primitives, so that they cost no argument.
+        facts: What is known about regions, for a caller that asks for blocks at several depths.
 
     Raises:
         OpError: The block is not in SSA order, or the attribute `fuse.pattern_kind` is wrong on an op.
 
-    Complexity: O(ops + operands), times the nesting depth for ops in regions.
+    Complexity: O(ops + operands), those in regions included where `facts` do not know them yet.
     """
-    builder = _GraphBuilder(block)
+    builder = _GraphBuilder(block, facts or RegionFacts())
     terminator = block.last_op if block.last_op is not None and block.last_op.has_trait(IsTerminator) else None
     outputs: list[_Key] = []
     if terminator is not None:
         builder.check_order(len(builder.ops) - 1, terminator)
-        outputs.extend(builder.key_of(value) for value in read_values(terminator))
+        outputs.extend(builder.key_of(value) for value in read_values(terminator, builder.captured))
     outputs.extend(builder.key_of(value) for value in seen_by_other_blocks(block))
     # (1) arguments, then what the outputs need; (3) the outputs escape
     for key in (*map(builder.own_key, block.args), *outputs):
@@ -332,7 +345,7 @@ def build_graph(block: Block, *, with_values: bool = False, embeds_constants: bo
     unreached: list[int] = []
     for place, op in enumerate(builder.ops):
         if builder.index[place] < 0 and op is not terminator:
-            if kind_of(op) is not None or is_constant(op):
+            if kind_of(op, builder.effects) is not None or is_constant(op):
                 # Pure, and so far not needed. An unknown op further down may still need it.
                 builder.check_order(place, op)
                 unreached.append(place)
@@ -342,7 +355,7 @@ def build_graph(block: Block, *, with_values: bool = False, embeds_constants: bo
     dead = [builder.ops[place] for place in unreached if builder.index[place] < 0]
     entries = builder.finished_entries()
     nodes = [entry.node for entry in entries]
-    reads, defines, weights = _values(nodes, embeds_constants) if with_values else ((), (), ())
+    reads, defines, weights = _values(nodes, embeds_constants, builder.captured) if with_values else ((), (), ())
     escapes = [False] * len(nodes)
     for key in builder.escaping:
         escapes[builder.index[key]] = True
@@ -350,7 +363,9 @@ def build_graph(block: Block, *, with_values: bool = False, embeds_constants: bo
     return BlockGraph(block, graph, nodes, dead, builder.ops, builder.places)
 
 
-def _values(nodes: Sequence[Node], embeds_constants: bool) -> tuple[list[list[int]], list[list[int]], list[int]]:
+def _values(
+    nodes: Sequence[Node], embeds_constants: bool, captured: CapturedValues
+) -> tuple[list[list[int]], list[list[int]], list[int]]:
     """What each node reads and defines, by number of the value, and the arguments that passing each value costs."""
     number: dict[SSAValue, int] = {}
     weights: list[int] = []
@@ -371,7 +386,7 @@ def _values(nodes: Sequence[Node], embeds_constants: bool) -> tuple[list[list[in
         elif node.op is None or node.role is Role.OPERAND_TUPLE:
             read, defined = (), ()
         else:
-            read, defined = read_values(node.op), node.op.results
+            read, defined = read_values(node.op, captured), node.op.results
         reads.append([number_of(value) for value in read])
         defines.append([number_of(value) for value in defined])
     return reads, defines, weights

@@ -9,6 +9,7 @@ from xdsl.ir import Block, Operation
 from fuse_dialect.analysis.symbol_tables import may_be_symbol_table
 from fuse_dialect.dialect.attributes import PATTERN_KIND_ATTRIBUTE
 from fuse_dialect.kinds.kind_of import kind_of
+from fuse_dialect.kinds.region_effects import RegionEffects
 
 PRIMITIVE_ATTRIBUTE = "primitive"
 """Name of the unit attribute that marks an outlined function."""
@@ -42,12 +43,13 @@ def _walk_outside_operators(module: ModuleOp) -> Iterator[Operation]:
             pending.extend(reversed(inner))
 
 
-def fusible_blocks(function: func.FuncOp) -> Iterable[Block]:
+def fusible_blocks(function: func.FuncOp, effects: RegionEffects | None = None) -> Iterable[Block]:
     """Blocks of the function, and those inside ops that are no operators themselves, outer blocks first.
 
     An op that may be a symbol table is not looked into: no call in it could name a function outside. Nor is a function
     inside the function.
     """
+    effects = effects or RegionEffects()
     pending = list(reversed(function.body.blocks))
     while pending:
         block = pending.pop()
@@ -55,7 +57,10 @@ def fusible_blocks(function: func.FuncOp) -> Iterable[Block]:
         inner = [
             nested
             for op in block.ops
-            if op.regions and kind_of(op) is None and not may_be_symbol_table(op) and not isinstance(op, func.FuncOp)
+            if op.regions
+            and kind_of(op, effects) is None
+            and not may_be_symbol_table(op)
+            and not isinstance(op, func.FuncOp)
             for region in op.regions
             for nested in region.blocks
         ]

@@ -5,44 +5,57 @@ from collections.abc import Iterable, Sequence
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.kinds.kind_of import op_name
 
 
-def captured_values(op: Operation) -> list[SSAValue]:
-    """Values from outside that ops in the regions of `op` use, each once, in the order of their first use."""
-    inside = _ops_inside(op)
-    blocks = {inner.parent for inner in inside}
-    captured: dict[SSAValue, None] = {}
-    for inner in inside:
-        for operand in inner.operands:
-            owner = operand.owner
-            if (owner if isinstance(owner, Block) else owner.parent) not in blocks:
-                captured[operand] = None
-    return list(captured)
+class CapturedValues:
+    """Values from outside that ops in the regions of an op use, found once for each op, from the innermost out.
 
-
-def _ops_inside(op: Operation) -> list[Operation]:
-    """The ops in the regions of `op`, at any depth, each before those inside it.
-
-    xDSL's `walk` takes time in proportion to the depth for each of them.
+    Answers are remembered: a pass that asks for ops at every depth keeps one object, as long as nothing changes.
     """
-    inside: list[Operation] = []
-    pending = [op]
-    while pending:
-        outer = pending.pop()
-        inside.append(outer)
-        if outer.regions:
-            nested = [inner for region in outer.regions for block in region.blocks for inner in block.ops]
-            pending.extend(reversed(nested))
-    return inside[1:]
+
+    def __init__(self) -> None:
+        self._known: dict[Operation, Sequence[SSAValue]] = {}
+
+    def of(self, op: Operation) -> Sequence[SSAValue]:
+        """Each such value once, in the order of their first use.
+
+        Complexity: O(ops inside that were not asked for before, their operands, and what ops inside them capture).
+        """
+        known = self._known
+        if op not in known:
+            for inner in reversed([op, *(inner for inner in ops_inside(op) if inner.regions and inner not in known)]):
+                blocks = {block for region in inner.regions for block in region.blocks}
+                used = dict.fromkeys(
+                    value
+                    for region in inner.regions
+                    for block in region.blocks
+                    for each in block.ops
+                    for value in ((*each.operands, *known[each]) if each.regions else each.operands)
+                )
+                known[inner] = [value for value in used if _block_of(value) not in blocks]
+        return known[op]
 
 
-def read_values(op: Operation) -> Sequence[SSAValue]:
+def captured_values(op: Operation) -> Sequence[SSAValue]:
+    """Values from outside that ops in the regions of `op` use, each once, in the order of their first use."""
+    return CapturedValues().of(op)
+
+
+def _block_of(value: SSAValue) -> Block | None:
+    owner = value.owner
+    return owner if isinstance(owner, Block) else owner.parent
+
+
+def read_values(op: Operation, captured: CapturedValues | None = None) -> Sequence[SSAValue]:
     """Values that the op depends on: its operands, then what its regions capture."""
-    return (*op.operands, *captured_values(op)) if op.regions else op.operands
+    if not op.regions:
+        return op.operands
+    return (*op.operands, *(captured or CapturedValues()).of(op))
 
 
-def check_ssa_order(block: Block) -> None:
+def check_ssa_order(block: Block, captured: CapturedValues | None = None) -> None:
     """Check that every op of the block reads only values that exist by then; xDSL's verifier does not.
 
     Raises:
@@ -50,7 +63,7 @@ def check_ssa_order(block: Block) -> None:
     """
     defined: set[Operation] = set()
     for op in block.ops:
-        for value in read_values(op):
+        for value in read_values(op, captured):
             if type(value) is OpResult and value.op not in defined and value.op.parent is block:
                 what = (
                     "its own result" if value.op is op else f"a result of '{op_name(value.op)}', which stands below it"
@@ -64,15 +77,20 @@ def seen_by_other_blocks(block: Block) -> Iterable[SSAValue]:
     region = block.parent
     if region is None or region.first_block is region.last_block:
         return
+    inside: dict[Block | None, bool] = {block: True, None: False}
     for op in block.ops:
         for result in op.results:
-            if any(not _is_in_block(use.operation, block) for use in result.uses):
+            if any(not _is_inside(use.operation.parent, inside) for use in result.uses):
                 yield result
 
 
-def _is_in_block(op: Operation | None, block: Block) -> bool:
-    while op is not None:
-        if op.parent is block:
-            return True
-        op = op.parent_op()
-    return False
+def _is_inside(block: Block | None, inside: dict[Block | None, bool]) -> bool:
+    """Whether a block is one of those that are known to be inside, or in a region below; what is found is noted."""
+    path: list[Block] = []
+    while block not in inside:
+        assert block is not None, "that nothing is inside is known"
+        path.append(block)
+        block = block.parent_block()
+    for each in path:
+        inside[each] = inside[block]
+    return inside[block]

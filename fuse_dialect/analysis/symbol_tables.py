@@ -7,6 +7,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 from xdsl.traits import SymbolTable
 
+from fuse_dialect.dialect.nesting import ops_inside
+
 
 def may_be_symbol_table(op: Operation | None) -> bool:
     """Whether the op may have names of its own for the symbols inside; an unregistered op may."""
@@ -16,7 +18,9 @@ def may_be_symbol_table(op: Operation | None) -> bool:
 def blocks_of_functions(module: ModuleOp) -> list[Block]:
     """The blocks of symbol tables that hold functions, outer ones first."""
     blocks = {
-        op.parent: None for op in module.walk() if isinstance(op, func.FuncOp) and may_be_symbol_table(op.parent_op())
+        op.parent: None
+        for op in ops_inside(module)
+        if isinstance(op, func.FuncOp) and may_be_symbol_table(op.parent_op())
     }
     return [block for block in blocks if block is not None]
 

@@ -8,6 +8,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -16,6 +17,7 @@ from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.budget import Budget, Limits
 from fuse_dialect.dialect.constants import constant_array
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.types import element_dtype, is_tensor
@@ -27,7 +29,16 @@ MAX_CALL_DEPTH = 128
 """Calls within calls; a program that needs more calls itself without end."""
 
 
-def run_module(module: ModuleOp, inputs: Sequence[Array] | Mapping[str, Array], entry: str = "main") -> list[Array]:
+_LIMITS = Limits()
+
+
+def run_module(
+    module: ModuleOp,
+    inputs: Sequence[Array] | Mapping[str, Array],
+    entry: str = "main",
+    *,
+    limits: Limits = _LIMITS,
+) -> list[Array]:
     """Run one function of a module.
 
     Args:
@@ -35,6 +46,7 @@ def run_module(module: ModuleOp, inputs: Sequence[Array] | Mapping[str, Array], 
         inputs: Arguments in order, or by name: the name in the IR, `arg<position>`, or `arr_<position>` as
             `numpy.savez` calls arrays without a name.
         entry: Name of the function.
+        limits: How many ops calls may run, over and above the first run of each function.
 
     Returns:
         The function's results in order; a result that is a tuple gives its fields, in order.
@@ -44,7 +56,7 @@ def run_module(module: ModuleOp, inputs: Sequence[Array] | Mapping[str, Array], 
             `EvaluationError`, which knows the op.
     """
     function = function_named(module, entry)
-    return flatten(Runner(module).call(function, bind_inputs(function, inputs)))
+    return flatten(Runner(module, limits).call(function, bind_inputs(function, inputs)))
 
 
 def evaluate(op: FuseOp, operands: Sequence[Value]) -> tuple[Value, ...]:
@@ -122,44 +134,56 @@ def _steps(function: func.FuncOp) -> list[_Step]:
 class Runner:
     """The functions of a module, planned when first called; several threads may call them."""
 
-    def __init__(self, module: ModuleOp):
+    def __init__(self, module: ModuleOp, limits: Limits = _LIMITS):
         self._functions = functions_of(module)
+        self._limits = limits
         self._plans: dict[str, list[_Step]] = {}
 
-    def call(self, function: func.FuncOp, arguments: Sequence[Value], depth: int = 0) -> tuple[Value, ...]:
+    def call(self, function: func.FuncOp, arguments: Sequence[Value]) -> tuple[Value, ...]:
         """Run a function; Python's stack grows with the depth of calls, never with the number of ops."""
+        # One run of everything is in proportion to the module.
+        return self._run(function, arguments, 0, Budget(self._limits.ops + self._op_count, 0))
+
+    @cached_property
+    def _op_count(self) -> int:
+        return sum(1 for function in self._functions.values() for block in function.body.blocks for _ in block.ops)
+
+    def _run(self, function: func.FuncOp, arguments: Sequence[Value], depth: int, budget: Budget) -> tuple[Value, ...]:
         check_has_body(function)
         name = function.sym_name.data
         plan = self._plans.get(name)
         if plan is None:
             plan = self._plans[name] = _steps(function)
+        if depth and not budget.take(ops=len(plan)):
+            hint = "--max-ops raises the limit; functions that call functions twice may double at every level"
+            raise EvaluationError(function, f"'@{name}' is called too often: no more ops may be run", hint)
         values: dict[SSAValue, Value] = dict(zip(function.body.block.args, arguments, strict=True))
         for step in plan:
             op = step.op
             operands = [values[operand] for operand in op.operands]
             if isinstance(op, func.ReturnOp):
                 return tuple(operands)
-            for result, value in zip(op.results, self._results(op, operands, depth), strict=True):
+            for result, value in zip(op.results, self._results(op, operands, depth, budget), strict=True):
                 values[result] = value
             for value in step.dead:
                 values.pop(value, None)
         raise EvaluationError(function, f"'@{name}' ends without 'func.return'")
 
-    def _results(self, op: Operation, operands: list[Value], depth: int) -> tuple[Value, ...]:
+    def _results(self, op: Operation, operands: list[Value], depth: int, budget: Budget) -> tuple[Value, ...]:
         match op:
             case FuseOp():
                 return evaluate(op, operands)
             case arith.ConstantOp():
                 return (evaluate_constant(op),)
             case func.CallOp():
-                return self._call(op, operands, depth + 1)
+                return self._call(op, operands, depth + 1, budget)
             case _:
                 raise EvaluationError(op, "has no meaning in the NumPy interpreter")
 
-    def _call(self, op: func.CallOp, operands: list[Value], depth: int) -> tuple[Value, ...]:
+    def _call(self, op: func.CallOp, operands: list[Value], depth: int, budget: Budget) -> tuple[Value, ...]:
         if depth > MAX_CALL_DEPTH:
             raise EvaluationError(op, f"exceeds {MAX_CALL_DEPTH} calls within calls")
         callee = self._functions.get(op.callee.string_value())
         if callee is None:
             raise EvaluationError(op, f"calls '@{op.callee.string_value()}', which is not in the module")
-        return self.call(callee, operands, depth)
+        return self._run(callee, operands, depth, budget)

@@ -16,11 +16,12 @@ from typing import cast
 
 from xdsl.dialects.builtin import MemRefType, UnrankedMemRefType, UnregisteredOp
 from xdsl.ir import Operation
-from xdsl.traits import IsTerminator, is_side_effect_free
+from xdsl.traits import IsTerminator, MemoryEffect, NoMemoryEffect, RecursiveMemoryEffect, is_side_effect_free
 
 from fuse_dialect.dialect.attributes import PATTERN_KIND_ATTRIBUTE, OpPatternKind, PatternKindAttr
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.kinds.foreign import foreign_op
+from fuse_dialect.kinds.region_effects import RegionEffects
 from fuse_dialect.pattern_kind import PatternKind
 
 _trait_kinds: dict[type[Operation], PatternKind | None] = {}
@@ -38,8 +39,12 @@ def op_name(op: Operation) -> str:
     return cast(UnregisteredOp, op).op_name.data if _is_unregistered(type(op)) else op.name
 
 
-def kind_of(op: Operation) -> PatternKind | None:
+def kind_of(op: Operation, effects: RegionEffects | None = None) -> PatternKind | None:
     """Pattern kind of the op, or `None` when it is unknown.
+
+    Args:
+        op: Any op.
+        effects: Remembers what is found about regions, for a caller that asks for ops at several depths.
 
     Raises:
         OpError: The attribute `fuse.pattern_kind` is there but names no kind.
@@ -58,21 +63,32 @@ def kind_of(op: Operation) -> PatternKind | None:
     if kind is not None:
         return kind
     rule = foreign_op(op_name(op)).kind
-    if rule is None or _may_have_effects(op):
+    if rule is None or _may_have_effects(op, effects):
         return None
     return rule if isinstance(rule, PatternKind) else rule(op)
 
 
-def _may_have_effects(op: Operation) -> bool:
+def _may_have_effects(op: Operation, effects: RegionEffects | None) -> bool:
     """Whether an op of the tables is one of the forms that may have effects."""
     if not op.results or any(isinstance(value.type, MemRefType | UnrankedMemRefType) for value in op.operands):
         return True
-    return any(not _is_harmless(inner) for region in op.regions for inner in region.walk())
+    return bool(op.regions) and (effects or RegionEffects()).may_have(op, _is_harmless)
 
 
-def _is_harmless(op: Operation) -> bool:
-    """Whether an op inside an op of the tables is known to have no effects."""
+def _is_harmless(op: Operation, effects: RegionEffects) -> bool:
+    """Whether an op inside an op of the tables is, apart from its own regions, known to have no effects."""
     if op.next_op is None and op.has_trait(IsTerminator):
         return True
     row = foreign_op(op_name(op))
-    return is_side_effect_free(op) or row.has_no_effects or row.is_constant or kind_of(op) is not None
+    return (
+        (_has_effects_of_regions_alone(op) if op.regions else is_side_effect_free(op))
+        or row.has_no_effects
+        or row.is_constant
+        or kind_of(op, effects) is not None
+    )
+
+
+def _has_effects_of_regions_alone(op: Operation) -> bool:
+    """Whether an op has no effects but those of its regions; xDSL would go through the regions for each op anew."""
+    traits = op.get_traits_of_type(MemoryEffect)
+    return bool(traits) and all(isinstance(trait, RecursiveMemoryEffect | NoMemoryEffect) for trait in traits)

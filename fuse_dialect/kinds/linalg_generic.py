@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr
 from xdsl.ir import Data, Operation
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
+from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.pattern_kind import PatternKind
 
 _READS_ELSEWHERE = frozenset({"linalg.index", "tensor.extract"})
@@ -35,7 +36,7 @@ def generic_kind(op: Operation) -> PatternKind | None:
         kind = PatternKind.COMM_REDUCE
     else:
         return PatternKind.OUT_EWISE_FUSABLE
-    reads_elsewhere = any(inner.name in _READS_ELSEWHERE for region in op.regions for inner in region.walk())
+    reads_elsewhere = any(inner.name in _READS_ELSEWHERE for inner in ops_inside(op))
     return max(kind, PatternKind.INJECTIVE) if reads_elsewhere else kind
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NoReturn
 
+from fuse_dialect.budget import Limits
 from fuse_dialect.diagnostics import printable
 from fuse_dialect.tools.exit_status import USAGE
 from fuse_dialect.tools.streams import tell, write_stdout
@@ -22,6 +23,9 @@ Passes run in the order in which they are given, each of these spellings being g
 Exit codes: 0 done, 1 an error was reported on stderr, 2 wrong usage.
 """
 
+
+LIMITS = Limits()
+"""Limits when the command line sets none."""
 
 _UNRECOGNIZED = "unrecognized arguments: "
 
@@ -92,6 +96,21 @@ def _add_input(parser: argparse.ArgumentParser, frontends: Iterable[str]) -> Non
     _flag(group, "--no-implicit-module", help="the input must be one module, not a list of operations")
     _flag(group, "--split-input-file", help="process each part between lines '// -----' on its own")
     _flag(group, "--disable-verify", help="do not verify attributes and operations")
+    add_limits(group)
+
+
+def add_limits(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:  # pyright: ignore[reportPrivateUsage]
+    """Add the options that limit what a small input may expand to."""
+    for unit, default, what in (
+        ("ops", LIMITS.ops, "operations that the functions of an ONNX model may expand to"),
+        ("bytes", LIMITS.bytes, "bytes of constants that an ONNX model may expand to, besides 6 for each of its own"),
+    ):
+        group.add_argument(f"--max-{unit}", type=_natural, default=default, metavar="N", help=f"{what} ({default})")
+
+
+def limits_of(options: argparse.Namespace) -> Limits:
+    """What `add_limits` has read."""
+    return Limits(ops=options.max_ops, bytes=options.max_bytes)
 
 
 def _add_output(parser: argparse.ArgumentParser, targets: Iterable[str], foreign_targets: Iterable[str]) -> None:
@@ -170,5 +189,5 @@ def _flag(group: argparse._ArgumentGroup, *names: str, help: str) -> None:  # py
 
 def _natural(text: str) -> int:
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"expected a number of elements, got '{text}'")
+        raise argparse.ArgumentTypeError(f"expected a number of 0 or more, got '{text}'")
     return int(text)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation
-from fuse_dialect.tools.arguments import UsageParser
+from fuse_dialect.tools.arguments import UsageParser, add_limits, limits_of
 from fuse_dialect.tools.backends import (
     add_backend_arguments,
     compile_file,
@@ -72,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
         help="read operations of unknown dialects in their generic form; running them fails",
     )
     add_backend_arguments(parser, _natural)
+    add_limits(parser)
     parser.add_argument("--debug", action="store_true", help="print the traceback of an error too")
     parser.add_argument("-v", "--version", action="store_true", help="print the versions of fuse-run and xDSL")
     return parser
@@ -102,12 +103,13 @@ def _run_module(options: argparse.Namespace) -> None:
     from fuse_dialect.tools.module_file import read_module
 
     allow_unregistered = options.allow_unregistered_dialect
-    file = read_module(options.module, options.frontend, allow_unregistered=allow_unregistered)
+    limits = limits_of(options)
+    file = read_module(options.module, options.frontend, allow_unregistered=allow_unregistered, limits=limits)
     path = options.compare_with
-    other = None if path is None else read_module(path, allow_unregistered=allow_unregistered)
+    other = None if path is None else read_module(path, allow_unregistered=allow_unregistered, limits=limits)
     inputs = _inputs(file, options)
     program = _program(file, options)
-    outputs = _outputs(file, inputs, options.entry, program)
+    outputs = _outputs(file, inputs, options, program)
     if options.outputs is not None:
         write_arrays(options.outputs, {f"result{index}": array for index, array in enumerate(outputs)})
     elif other is None and not options.benchmark:
@@ -156,17 +158,19 @@ def _other_outputs(file: "ModuleFile", inputs: Sequence["Array"], options: argpa
     """The outputs of the module to compare with."""
     backend = options.compare_backend
     program = None if backend == "numpy" else compile_file(file, backend, options)
-    return _outputs(file, inputs, options.entry, program)
+    return _outputs(file, inputs, options, program)
 
 
-def _outputs(file: "ModuleFile", inputs: Sequence["Array"], entry: str, program: "Program | None") -> list["Array"]:
+def _outputs(
+    file: "ModuleFile", inputs: Sequence["Array"], options: argparse.Namespace, program: "Program | None"
+) -> list["Array"]:
     from fuse_dialect.interpreters.numpy import run_module
     from fuse_dialect.tools.failure import located_errors
 
     if program is not None:
         return run_program(program, file, inputs)
     with located_errors(file.source_map, " while running"):
-        return run_module(file.module, inputs, entry)
+        return run_module(file.module, inputs, options.entry, limits=limits_of(options))
 
 
 def _compare(outputs: Sequence["Array"], references: Sequence["Array"], options: argparse.Namespace) -> None:

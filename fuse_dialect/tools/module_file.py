@@ -7,10 +7,13 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Dialect
 
+from fuse_dialect.budget import Limits
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.tools.failure import located_errors
 from fuse_dialect.tools.source import read_sources
 from fuse_dialect.tools.verification import verify_module
+
+_LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,7 @@ def read_module(
     dialects: Sequence[Dialect] = (),
     allow_unregistered: bool = False,
     allow_unsupported_onnx: bool = False,
+    limits: Limits = _LIMITS,
 ) -> ModuleFile:
     """The verified module in a file, or on standard input when the path is `-`.
 
@@ -37,6 +41,7 @@ def read_module(
         dialects: Known besides those that xDSL and its plug-ins provide.
         allow_unregistered: Whether ops of unknown dialects are read, in their generic form.
         allow_unsupported_onnx: Whether ONNX operators that are not supported are kept as opaque ops.
+        limits: How much an ONNX model may expand to.
 
     Raises:
         FuseError: The file cannot be read, is malformed, or holds an invalid module.
@@ -47,7 +52,7 @@ def read_module(
 
     from fuse_dialect.tools.onnx_source import read_onnx
 
-    module = read_onnx(source, allow_unsupported=allow_unsupported_onnx)
+    module = read_onnx(source, allow_unsupported=allow_unsupported_onnx, limits=limits)
     return _verified(ModuleFile(module, SourceMap(source.name, "")))
 
 

@@ -4,6 +4,7 @@ from importlib import import_module
 
 from xdsl.dialects.builtin import ModuleOp
 
+from fuse_dialect.budget import Limits
 from fuse_dialect.diagnostics import FuseError, SourceLocation
 from fuse_dialect.tools.source import Source
 
@@ -11,12 +12,13 @@ _EXTRA = ("onnx", "onnx_ir", "ml_dtypes")
 """Modules that the `onnx` extra installs."""
 
 
-def read_onnx(source: Source, *, allow_unsupported: bool) -> ModuleOp:
+def read_onnx(source: Source, *, allow_unsupported: bool, limits: Limits) -> ModuleOp:
     """The module of an ONNX model.
 
     Args:
         source: An `.onnx` file, or the bytes of one that came from stdin.
         allow_unsupported: Keep operators that are not supported as opaque operations.
+        limits: How much the model may expand to.
 
     Raises:
         FuseError: The file cannot be read, or the `onnx` extra is not installed.
@@ -24,8 +26,8 @@ def read_onnx(source: Source, *, allow_unsupported: bool) -> ModuleOp:
     try:
         reader = import_module("fuse_dialect.frontends.onnx.reader")
         if source.is_stdin:
-            return reader.read_onnx_module(source.data, source.name, allow_unsupported=allow_unsupported)
-        return reader.load_onnx_module(source.name, allow_unsupported=allow_unsupported)
+            return reader.read_onnx_module(source.data, source.name, allow_unsupported=allow_unsupported, limits=limits)
+        return reader.load_onnx_module(source.name, allow_unsupported=allow_unsupported, limits=limits)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _EXTRA:
             raise

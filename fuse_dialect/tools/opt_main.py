@@ -28,7 +28,7 @@ from fuse_dialect.frontends.mlir.deep_stack import call_with_deep_stack
 from fuse_dialect.frontends.mlir.reader import context, read_mlir
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.targets.mlir import FuseMLIRTarget
-from fuse_dialect.tools.arguments import UsageParser, opt_argument_parser
+from fuse_dialect.tools.arguments import UsageParser, limits_of, opt_argument_parser
 from fuse_dialect.tools.exit_status import DIAGNOSED, print_error
 from fuse_dialect.tools.failure import located_errors
 from fuse_dialect.tools.foreign_target import foreign_text
@@ -195,7 +195,7 @@ class FuseOptMain(xDSLOptMain):
         if source.frontend == "onnx":
             from fuse_dialect.tools.onnx_source import read_onnx
 
-            module = read_onnx(source, allow_unsupported=self.args.allow_unsupported_onnx)
+            module = read_onnx(source, allow_unsupported=self.args.allow_unsupported_onnx, limits=limits_of(self.args))
             return module, SourceMap(source.name, "")
         return read_mlir(
             source.data,

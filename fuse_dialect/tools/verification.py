@@ -8,7 +8,8 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
-from xdsl.ir import Operation
+from xdsl.ir import Operation, Region
+from xdsl.ir.core import RegionBlocks
 from xdsl.traits import SymbolOpInterface, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
@@ -23,9 +24,32 @@ def verify_module(module: ModuleOp) -> None:
     Raises:
         VerifyException: The module is invalid.
     """
-    with indexed_symbols(), verified_once(), definitions_checked_once():
+    with indexed_symbols(), counted_blocks(), verified_once(), definitions_checked_once():
         module.verify()
     verify_dominance(module)
+
+
+@contextmanager
+def counted_blocks() -> Generator[None]:
+    """Make xDSL count the blocks of each region once; no block may be added or removed in the meantime.
+
+    Its verifier asks for the number at the end of every block, and walks over the blocks to find it.
+    """
+    count = RegionBlocks.__len__
+    known: dict[Region, int] = {}
+
+    def remembered(self: RegionBlocks) -> int:
+        region = self._region  # pyright: ignore[reportPrivateUsage]
+        number = known.get(region)
+        if number is None:
+            number = known[region] = count(self)
+        return number
+
+    RegionBlocks.__len__ = remembered
+    try:
+        yield
+    finally:
+        RegionBlocks.__len__ = count
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 1. A call of a function with the attribute `primitive` is replaced by the ops of the function, right where it stood.
    Primitives that call primitives are resolved from the innermost on; those on a cycle of calls stay.
+   A call with discardable attributes of its own stays: they belong to no op of the primitive.
 2. A private primitive that nothing refers to any more is removed.
 3. No op has a unit of hardware any more.
 4. The op that gives a call's result takes the location and the name of the call, which are those that it had before
@@ -14,21 +15,27 @@ names of values, the order of pure ops within a block, and what `fuse-ops` remov
 Source: TVM `DefuseOps`, src/relay/transforms/defuse_ops.cc (v0.18).
 """
 
+import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, SymbolRefAttr, UnknownLoc
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, SymbolRefAttr, UnknownLoc
 from xdsl.ir import Attribute, Block, Operation, OpResult, ParametrizedAttribute, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
 
 from fuse_dialect.analysis.fusible_blocks import PRIMITIVE_ATTRIBUTE
 from fuse_dialect.analysis.ssa import check_ssa_order
 from fuse_dialect.analysis.symbol_tables import blocks_of_functions, may_be_symbol_table, walk_table
+from fuse_dialect.budget import Budget, Limits, spelled
+from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.ops.hardware import UNIT_ATTRIBUTE
+from fuse_dialect.kinds.kind_of import op_name
 from fuse_dialect.transforms.outlining.rewiring import replace_operands, resolve
 
 
@@ -38,16 +45,26 @@ class DefuseOpsPass(ModulePass):
 
     name = "defuse-ops"
 
+    max_ops: int = Limits().ops
+    """Copies of ops that calls of shared primitives may be replaced by."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Undo the fusion of all functions of the module.
 
         Raises:
-            OpError: A primitive, or a block with calls of primitives, is not in SSA order.
+            OpError: A primitive, or a block with calls of primitives, is not in SSA order, or there are more copies
+                than `max-ops`.
 
         Complexity: O(ops + operands) of the result.
         """
-        for block in blocks_of_functions(op):
-            _Defusion(block).run()
+        if self.max_ops < 0:
+            raise PassFailedException(f"option 'max-ops' expects 0 or more, got {self.max_ops}")
+        budget = Limits(ops=self.max_ops).budget()
+        tables = [_Defusion(block) for block in blocks_of_functions(op)]
+        pinned = _other_references(op, {call for table in tables for calls in table.calls.values() for call in calls})
+        for table in tables:
+            table.pinned = pinned
+            table.run(budget)
 
 
 def callee(call: func.CallOp) -> str:
@@ -69,7 +86,8 @@ class _Defusion:
         self.primitives = self._innermost_first(candidates)
         """What will be inlined, by name; whatever a primitive calls stands before it."""
         self.calls_left = Counter(callee(call) for calls in self.calls.values() for call in calls)
-        self.pinned = _other_references(block)
+        self.pinned: set[str] = set()
+        """Names that something else than these calls refers to."""
 
     def _innermost_first(self, candidates: Mapping[str, func.FuncOp]) -> dict[str, func.FuncOp]:
         """The candidates that are on no cycle of calls and reach none, each after those that it calls.
@@ -91,8 +109,9 @@ class _Defusion:
                     ordered.append(caller)
         return {name: candidates[name] for name in ordered}
 
-    def run(self) -> None:
+    def run(self, budget: Budget) -> None:
         """Inline in the primitives, innermost first, and then everywhere else; remove what is left over."""
+        self._check_copies(budget)
         inlined = set(self.primitives.values())
         for function in inlined:
             check_ssa_order(function.body.block)
@@ -103,6 +122,33 @@ class _Defusion:
                 function.detach()
                 function.erase()
 
+    def _check_copies(self, budget: Budget) -> None:
+        """Count the copies before one is made: primitives that call primitives twice double at every level.
+
+        Raises:
+            OpError: There are more than the budget has.
+        """
+        size: dict[str, int] = {}
+        """Ops of each primitive once all calls in it are inlined."""
+        primitives = set(self.primitives.values())
+        for op in (*self.primitives.values(), *(op for op in self.calls if op not in primitives)):
+            total = 0
+            for call in self.calls[op]:
+                name = callee(call)
+                if name not in size or not _can_go(call):
+                    continue
+                total += size[name]
+                is_last = self._is_private(name) and self.calls_left[name] == 1
+                if not is_last and not budget.take(ops=size[name]):
+                    raise OpError(
+                        call,
+                        f"'{op_name(call)}' op cannot be replaced by the {spelled(size[name])} ops of '@{name}': with "
+                        "those before it, that is more than 'max-ops' allows",
+                        "defuse-ops{max-ops=N} raises the limit",
+                    )
+            if isinstance(op, func.FuncOp) and self.primitives.get(op.sym_name.data) is op:
+                size[op.sym_name.data] = total + sum(1 for _ in walk_table(op))
+
     def _is_private(self, name: str) -> bool:
         """Whether nothing but the calls of the module refers to the primitive."""
         visibility = self.primitives[name].sym_visibility
@@ -110,7 +156,7 @@ class _Defusion:
 
     def _inline_calls(self, op: Operation) -> None:
         """Inline all calls of primitives inside `op`."""
-        calls = [call for call in self.calls[op] if callee(call) in self.primitives]
+        calls = [call for call in self.calls[op] if callee(call) in self.primitives and _can_go(call)]
         for block in dict.fromkeys(call.parent for call in calls):
             assert block is not None, "a call that was found inside an op stands in a block"
             check_ssa_order(block)
@@ -123,7 +169,7 @@ class _Defusion:
             )
         if replacement:
             resolve(replacement)
-            for inner in op.walk():
+            for inner in ops_inside(op):
                 replace_operands(inner, replacement)
         for call in calls:
             call.drop_all_references()
@@ -135,6 +181,11 @@ def _can_be_inlined(function: func.FuncOp) -> bool:
     return (
         PRIMITIVE_ATTRIBUTE in function.attributes and len(blocks) == 1 and isinstance(blocks[0].last_op, func.ReturnOp)
     )
+
+
+def _can_go(call: func.CallOp) -> bool:
+    """Whether nothing is lost with the call: discardable attributes that nobody knows belong to the call itself."""
+    return not call.attributes
 
 
 def _inline(call: func.CallOp, function: func.FuncOp, replacement: dict[SSAValue, SSAValue], *, moves: bool) -> None:
@@ -164,23 +215,33 @@ def _inline(call: func.CallOp, function: func.FuncOp, replacement: dict[SSAValue
     call.detach()
 
 
-def _other_references(block: Block) -> set[str]:
-    """Names of the symbol table that ops other than calls refer to."""
+_SYMBOL_IN_TEXT = re.compile(r"@([\w$.-]+)")
+
+
+def _other_references(module: ModuleOp, calls: Collection[Operation]) -> set[str]:
+    """Names of symbols that anything in the module refers to, apart from the callees of `calls`.
+
+    Attributes of every op count, the module's own and those inside symbol tables too, also where a symbol is named in
+    the text of an attribute that nobody knows.
+    """
     seen: dict[int, Attribute] = {}
-    for op in (inner for each in block.ops if not may_be_symbol_table(each) for inner in walk_table(each)):
-        seen.update((id(attribute), attribute) for attribute in op.attributes.values())
-        if type(op) is not func.CallOp:
+    for op in (module, *ops_inside(module)):
+        if op.attributes:
+            seen.update((id(attribute), attribute) for attribute in op.attributes.values())
+        if op not in calls:
             seen.update((id(attribute), attribute) for attribute in op.properties.values())
     names: set[str] = set()
     pending = list(seen.values())
     while pending:
         attribute = pending.pop()
         if isinstance(attribute, SymbolRefAttr):
-            names.add(attribute.root_reference.data)
+            names.update((attribute.root_reference.data, *(name.data for name in attribute.nested_references)))
         elif isinstance(attribute, ParametrizedAttribute):
             pending.extend(attribute.parameters)
         elif isinstance(attribute, ArrayAttr):
             pending.extend(cast(ArrayAttr[Attribute], attribute))
         elif isinstance(attribute, DictionaryAttr):
             pending.extend(attribute.data.values())
+        elif isinstance(attribute, StringAttr) and "@" in attribute.data:
+            names.update(_SYMBOL_IN_TEXT.findall(attribute.data))
     return names

@@ -20,14 +20,14 @@ from xdsl.ir import Block
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
-from fuse_dialect.analysis.block_graph import BlockGraph, build_graph
+from fuse_dialect.analysis.block_graph import BlockGraph, RegionFacts, build_graph
 from fuse_dialect.analysis.fusible_blocks import fusible_blocks
 from fuse_dialect.fusion.plan import FusionPlan
 from fuse_dialect.fusion.rules import RuleTable
 from fuse_dialect.fusion.strategy import FusionOptions, Strategy, find_strategy
 from fuse_dialect.fusion.tvm_rules import TVM_RULES
 from fuse_dialect.transforms.outlining.group import Group, groups_of
-from fuse_dialect.transforms.outlining.outline_functions import erase_dead, outline_functions
+from fuse_dialect.transforms.outlining.outline_functions import erase_dead_chains, outline_functions
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +78,27 @@ class FuseOpsPass(ModulePass):
 
     def groups_in(self, function: func.FuncOp) -> list[Group]:
         """The groups of one function, whose dead ops are erased."""
-        # All blocks are planned first: a plan sees the function as it was, dead ops of other blocks included.
-        fusions = [self.plan_block(block) for block in fusible_blocks(function)]
-        for fusion in fusions:
-            erase_dead(fusion.block_graph.dead)
+        fusions = self._plan_function(function)
+        if erase_dead_chains([dead for fusion in fusions for dead in fusion.block_graph.dead]):
+            # What an op of another block alone has read is dead with that one, and stood in a plan.
+            fusions = self._plan_function(function)
         return [
             group
             for fusion in fusions
             for group in groups_of(fusion.block_graph, fusion.plan.root_of, link_params=self.link_params)
         ]
 
-    def plan_block(self, block: Block) -> BlockFusion:
+    def _plan_function(self, function: func.FuncOp) -> list[BlockFusion]:
+        # All blocks are planned first: a plan sees the function as it was, dead ops of other blocks included.
+        facts = RegionFacts()
+        return [self.plan_block(block, facts) for block in fusible_blocks(function, facts.effects)]
+
+    def plan_block(self, block: Block, facts: RegionFacts | None = None) -> BlockFusion:
         """Decide, without changing anything, how the ops of a block are grouped.
+
+        Args:
+            block: Any block.
+            facts: What is known about regions, for a caller that asks for several blocks.
 
         Raises:
             PassFailedException: The block is not in SSA order, or an option has no meaning.
@@ -98,7 +107,9 @@ class FuseOpsPass(ModulePass):
         for name, value in (("opt-level", self.opt_level), ("max-function-args", self.max_function_args)):
             if value < 0:
                 raise PassFailedException(f"option '{name}' expects 0 or more, got {value}")
-        block_graph = build_graph(block, with_values=self.max_function_args > 0, embeds_constants=self.link_params)
+        block_graph = build_graph(
+            block, with_values=self.max_function_args > 0, embeds_constants=self.link_params, facts=facts
+        )
         options = FusionOptions(self.max_depth if self.max_depth > 0 else None, self.max_function_args, self.rules)
         name = self.strategy if self.opt_level > 0 else "separate"
         strategy = find_strategy(name) if self.own_strategy is None or self.opt_level == 0 else self.own_strategy

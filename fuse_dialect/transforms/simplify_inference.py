@@ -17,6 +17,7 @@ Functions with `primitive` or `fuse.compiler` are left alone.
 Source: TVM `SimplifyInference`, src/relay/transforms/simplify_inference.cc (v0.18).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import cast
@@ -32,6 +33,7 @@ from fuse_dialect.dialect.attributes import PATTERN_KIND_ATTRIBUTE
 from fuse_dialect.dialect.constants import constant, constant_of
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.fields import Real
+from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.broadcast import AddOp, DivideOp, MultiplyOp, SubtractOp
 from fuse_dialect.dialect.ops.elementwise import NegativeOp, SqrtOp
@@ -110,7 +112,7 @@ class _Replacements:
     def apply(self, module: ModuleOp) -> None:
         """Rewrite the operands of all ops, then remove the ops that were replaced and constants that only they used."""
         gone = dict.fromkeys(value.owner for value in self.values)
-        for op in module.walk():
+        for op in ops_inside(module):
             if op not in gone and any(operand in self.values for operand in op.operands):
                 op.operands = [self.resolve(operand) for operand in op.operands]
         maybe_unused: dict[Operation, None] = {}
@@ -173,11 +175,16 @@ def _epsilon(value: Real) -> float:
 
 
 def _folded_scale_and_shift(op: BatchNormOp) -> tuple[Array, Array] | None:
-    """Scale and shift of rank 1 when all parameters are constants."""
+    """Scale and shift of rank 1 when all parameters are constants; of one element when all are splats."""
     parameters = [constant_of(value) for value in (op.gamma, op.beta, op.mean, op.variance)]
     if any(value is None for value in parameters):
         return None
-    gamma, beta, mean, variance = (value.astype(np.float64) for value in parameters if value is not None)
+    known = [value for value in parameters if value is not None]
+    shape = known[0].shape
+    # Splats stay splats, also those that stand for more elements than there is memory.
+    if all(value.shape == shape and not any(value.strides) for value in known):
+        known = [value[:1] for value in known]
+    gamma, beta, mean, variance = (value.astype(np.float64) for value in known)
     dtype = _dtype(op.input)
     with np.errstate(all="ignore"):
         scale = gamma / np.sqrt(variance + _epsilon(op.epsilon))
@@ -186,9 +193,18 @@ def _folded_scale_and_shift(op: BatchNormOp) -> tuple[Array, Array] | None:
 
 def _scaled(op: BatchNormOp, new: _Expansion, scale: Array, shift: Array) -> SSAValue:
     rank = _tensor_type(op.input).get_num_dims()
-    shape = (-1, *(1,) * (rank - 1 - normalize_axis(op.axis.value.data, rank)))
-    scaled = new.add(MultiplyOp(new.operand(op.input), new.add(constant(scale.reshape(shape)))))
-    return new.add(AddOp(scaled, new.add(constant(shift.reshape(shape))), result_types=[op.result.type]))
+    (size,) = _tensor_type(op.gamma).get_shape()
+    shape = (size, *(1,) * (rank - 1 - normalize_axis(op.axis.value.data, rank)))
+    scale, shift = (_spread(vector, shape) for vector in (scale, shift))
+    scaled = new.add(MultiplyOp(new.operand(op.input), new.add(constant(scale))))
+    return new.add(AddOp(scaled, new.add(constant(shift)), result_types=[op.result.type]))
+
+
+def _spread(vector: Array, shape: Sequence[int]) -> Array:
+    """A vector in a shape of as many elements, or the single element of a splat in all places."""
+    if vector.size == math.prod(shape):
+        return vector.reshape(shape)
+    return np.broadcast_to(vector.reshape(()), shape)
 
 
 def _batch_norm(op: BatchNormOp, new: _Expansion) -> SSAValue:

@@ -9,6 +9,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, LocationAttr, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from fuse_dialect.budget import Budget
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.constants import constant_attribute
 from fuse_dialect.dialect.fields import PropertyValue
@@ -16,13 +17,14 @@ from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.types import (
     DYNAMIC,
     Tensor,
+    byte_count,
     element_count,
     element_dtype,
     element_type_of,
     is_tensor,
     tensor,
 )
-from fuse_dialect.frontends.onnx.tensors import Array, compress_splat
+from fuse_dialect.frontends.onnx.tensors import compress_splat
 from fuse_dialect.frontends.onnx.values import Constant, Size, SizeVector, Value
 from fuse_dialect.pattern_kind import PatternKind
 
@@ -30,20 +32,19 @@ STATIC_SHAPES_HINT = "give the model's inputs static shapes"
 """What to do about an op that must know a dynamic dimension."""
 SMALL = 1 << 16
 """Elements; ops on constants up to this size are always computed at import."""
-_FOLD_BUDGET = 1 << 30
-"""Bytes of greater constants (transposed weights, say) that one import may compute."""
 
 
 class BodyBuilder:
     """Appends ops to a block; constants stay outside of it until an op needs them."""
 
-    def __init__(self, block: Block):
+    def __init__(self, block: Block, budget: Budget):
         self.block = block
+        self.budget = budget
+        """What constants may still be computed and written out."""
         self.location: LocationAttr | None = None
         """Given to the ops that are appended."""
         self._constants: dict[Constant, SSAValue[Tensor]] = {}
         self._sizes: dict[SSAValue, tuple[int | Size, ...]] = {}
-        self._fold_budget = _FOLD_BUDGET
 
     def type_of(self, value: Value) -> Tensor:
         """The tensor type of a value."""
@@ -93,7 +94,7 @@ class BodyBuilder:
                 )
             case Constant():
                 if (known := self._constants.get(value)) is None:
-                    op = arith.ConstantOp(_attribute(value.array))
+                    op = arith.ConstantOp(self._attribute(value))
                     op.result.name_hint = hint_of(value.name)
                     self.append(op)
                     known = self._constants[value] = cast(SSAValue[Tensor], op.result)
@@ -136,13 +137,30 @@ class BodyBuilder:
         results = sum(count for count in counts if count is not None)
         largest = max(results, *(operand.array.size for operand in operands))
         if largest <= SMALL:
-            return True
+            return self.budget.take(bytes=sum(byte_count(result.type) or 0 for result in op.results))
         stored = sum(operand.array.nbytes for operand in operands if any(operand.array.strides))
         cost = 2 * sum(operand.array.nbytes for operand in operands)
-        if op.kind is not PatternKind.INJECTIVE or not stored or results * 8 > 16 * stored or cost > self._fold_budget:
+        if op.kind is not PatternKind.INJECTIVE or not stored or results * 8 > 16 * stored:
             return False
-        self._fold_budget -= cost
-        return True
+        return self.budget.take(bytes=cost)
+
+    def _attribute(self, value: Constant) -> DenseIntOrFPElementsAttr:
+        """The dense attribute; it shares the bytes that the model's tensor was read from, where it can."""
+        array = value.array
+        base: object = array
+        while isinstance(base, np.ndarray):
+            base = cast(object, base.base)
+        if (
+            isinstance(base, bytes)
+            and len(base) == array.nbytes
+            and array.flags.c_contiguous
+            and array.dtype != np.bool_
+            and sys.byteorder == "little"
+        ):
+            return DenseIntOrFPElementsAttr(TensorType(element_type_of(array.dtype), array.shape), BytesAttr(base))
+        if any(array.strides):
+            self.budget.spend(f"the constant '{value.name or 'unnamed'}'", bytes=array.nbytes)
+        return constant_attribute(array)
 
 
 def _build(
@@ -164,22 +182,6 @@ def _evaluate(op: FuseOp, operands: Sequence[Constant]) -> Iterator[Constant]:
     for result, array in zip(op.results, arrays, strict=True):
         assert is_tensor(result.type)
         yield Constant(compress_splat(np.asarray(array, element_dtype(result.type.element_type))))
-
-
-def _attribute(array: Array) -> DenseIntOrFPElementsAttr:
-    """The dense attribute; it shares the bytes that the model's tensor was read from, where it can."""
-    base: object = array
-    while isinstance(base, np.ndarray):
-        base = cast(object, base.base)
-    if (
-        isinstance(base, bytes)
-        and len(base) == array.nbytes
-        and array.flags.c_contiguous
-        and array.dtype != np.bool_
-        and sys.byteorder == "little"
-    ):
-        return DenseIntOrFPElementsAttr(TensorType(element_type_of(array.dtype), array.shape), BytesAttr(base))
-    return constant_attribute(array)
 
 
 def hint_of(name: str | None) -> str | None:

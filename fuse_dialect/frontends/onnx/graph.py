@@ -1,5 +1,6 @@
 """Import of a graph: node by node, in topological order, into the body of one function."""
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import cast
 
@@ -17,6 +18,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.budget import Budget
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, element_type_of, is_tensor, tensor
 from fuse_dialect.frontends.onnx.builder import BodyBuilder, hint_of
@@ -24,34 +26,36 @@ from fuse_dialect.frontends.onnx.node import NeedsConstantError, OnnxNode, Unsup
 from fuse_dialect.frontends.onnx.opaque import import_opaque
 from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
 from fuse_dialect.frontends.onnx.operators.sizes import import_on_sizes
-from fuse_dialect.frontends.onnx.support import is_supported, node_name, opset_of
+from fuse_dialect.frontends.onnx.support import check_operands, is_supported, node_name, opset_of
 from fuse_dialect.frontends.onnx.tensors import dtype_of, tensor_array
 from fuse_dialect.frontends.onnx.values import Constant, Size, Value
 
+_TOO_MANY_ELEMENTS = 1 << 60
+"""Their bytes, up to 8 for each, cannot be counted by 63 bits."""
 _MAX_NESTING = 50
 """Subgraphs within subgraphs."""
 
 
-def import_graph(model: ir.Model, *, allow_unsupported: bool) -> ModuleOp:
+def import_graph(model: ir.Model, budget: Budget, *, allow_unsupported: bool) -> ModuleOp:
     """The module of a model whose functions are inlined and whose nodes are sorted.
 
     Raises:
         FuseError: A node cannot be imported.
     """
-    return _GraphImporter(model, allow_unsupported).run()
+    return _GraphImporter(model, budget, allow_unsupported).run()
 
 
 class _GraphImporter:
     """One import: the values of the model that are known so far, and the body that grows."""
 
-    def __init__(self, model: ir.Model, allow_unsupported: bool):
+    def __init__(self, model: ir.Model, budget: Budget, allow_unsupported: bool):
         self._model = model
         self._allow_unsupported = allow_unsupported
         self._values: dict[ir.Value, Value] = {}
         self._graph = model.graph
         self._inputs = [value for value in self._graph.inputs if value.name not in self._graph.initializers]
         self._block = Block(arg_types=[_input_type(value) for value in self._inputs])
-        self._builder = BodyBuilder(self._block)
+        self._builder = BodyBuilder(self._block, budget)
 
     def run(self) -> ModuleOp:
         """Import the whole graph."""
@@ -89,7 +93,7 @@ class _GraphImporter:
             if value.const_value is None:
                 raise FuseError(f"the initializer '{name}' has no value")
             # Read lazily in effect: an array that views the model's bytes costs nothing until an op needs it.
-            self._values[value] = Constant(tensor_array(value.const_value), name)
+            self._values[value] = Constant(tensor_array(value.const_value, self._builder.budget), name)
 
     def _value_of(self, value: ir.Value, user: str) -> Value:
         try:
@@ -129,6 +133,7 @@ class _GraphImporter:
             return self._import_conditional(view, depth)
         if not is_supported(node):
             return import_opaque(view)
+        check_operands(node, view.opset)
         if (answer := import_on_sizes(view)) is not None:
             return (answer,)
         try:
@@ -183,6 +188,8 @@ def _input_type(value: ir.Value) -> Tensor:
     shape = [dim if isinstance(dim, int) else DYNAMIC for dim in value.shape]
     if any(dim < 0 and dim != DYNAMIC for dim in shape):
         raise FuseError(f"the input '{value.name}' has a negative size: {shape}")
+    if math.prod(dim for dim in shape if dim != DYNAMIC) >= _TOO_MANY_ELEMENTS:
+        raise FuseError(f"the input '{value.name}' has more elements than any machine can address: {shape}")
     return tensor(shape, element_type)
 
 

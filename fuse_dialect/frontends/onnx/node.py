@@ -16,6 +16,9 @@ from fuse_dialect.frontends.onnx.builder import STATIC_SHAPES_HINT, BodyBuilder
 from fuse_dialect.frontends.onnx.tensors import Array, tensor_array
 from fuse_dialect.frontends.onnx.values import Constant, Size, SizeVector, Value
 
+_LONGEST_LIST = 4096
+"""Elements of an operand that says sizes, axes, scales and the like."""
+
 
 class UnsupportedFormError(FuseError):
     """The operator is in the table, but not with these attributes, operands or results."""
@@ -151,9 +154,16 @@ class OnnxNode:
     def constant_ints(self, index: int) -> list[int]:
         """The integers of a constant operand, flattened."""
         array = self.constant(index)
-        if array.dtype.kind not in "iu" or array.size > 4096:
+        if array.dtype.kind not in "iu" or array.size > _LONGEST_LIST:
             raise FuseError(f"expects operand {index} to be a short list of integers")
         return [int(item) for item in array.reshape(-1)]
+
+    def constant_reals(self, index: int) -> list[float]:
+        """The numbers of a constant operand, flattened."""
+        array = self.constant(index)
+        if array.size > _LONGEST_LIST:
+            raise FuseError(f"expects operand {index} to be a short list of numbers")
+        return [float(item) for item in array.reshape(-1)]
 
     def constant_scalar(self, index: int) -> Any:
         """The single element of a constant operand, as a Python number."""
@@ -169,7 +179,7 @@ class OnnxNode:
             NeedsConstantError: They are computed when the model runs.
         """
         value = self.operand(index)
-        return value.elements if isinstance(value, SizeVector) else self.constant(index).astype(object)
+        return value.elements if isinstance(value, SizeVector) else np.array(self.constant_ints(index), object)
 
     def sizes(self, value: Value) -> tuple[int | Size, ...]:
         """The shape of a value, with a name for each dynamic dimension."""
@@ -212,7 +222,7 @@ class OnnxNode:
 
     def tensor_attribute(self, name: str) -> Array:
         """The elements of a tensor attribute."""
-        return tensor_array(self._attribute_or(name, ir.AttributeType.TENSOR, None))
+        return tensor_array(self._attribute_or(name, ir.AttributeType.TENSOR, None), self.builder.budget)
 
     def _attribute_or(self, name: str, type: ir.AttributeType, default: Any) -> Any:
         if self.has(name):

@@ -26,7 +26,7 @@ def import_opaque(node: OnnxNode) -> list[Value]:
     name = f"onnx.{domain}{node.node.op_type}"
     if not is_printable_op_name(name):
         raise FuseError("is not supported, and its name cannot be printed as that of an op")
-    attributes = {name: _attribute(name, attribute) for name, attribute in node.node.attributes.items()}
+    attributes = {name: _attribute(node, name, attribute) for name, attribute in node.node.attributes.items()}
     present = [operand is not None for operand in node.operands]
     if not all(present):
         attributes["onnx.operand_present"] = ArrayAttr([IntegerAttr(int(there), i1) for there in present])
@@ -51,7 +51,7 @@ def _result_type(value: ir.Value) -> Tensor | NoneType:
     return tensor(shape, element_type_of(dtype_of(value.dtype)))
 
 
-def _attribute(name: str, attribute: ir.Attr) -> Attribute:
+def _attribute(node: OnnxNode, name: str, attribute: ir.Attr) -> Attribute:
     match attribute.type:
         case ir.AttributeType.INT:
             return IntegerAttr(attribute.as_int(), i64)
@@ -66,7 +66,7 @@ def _attribute(name: str, attribute: ir.Attr) -> Attribute:
         case ir.AttributeType.STRINGS:
             return ArrayAttr([StringAttr(item) for item in attribute.as_strings()])
         case ir.AttributeType.TENSOR:
-            return constant_attribute(tensor_array(attribute.as_tensor()))
+            return constant_attribute(tensor_array(attribute.as_tensor(), node.builder.budget))
         case _:
             raise FuseError(
                 f"is not supported, and its attribute '{name}' of type {attribute.type.name} cannot be kept"

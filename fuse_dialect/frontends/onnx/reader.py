@@ -1,10 +1,12 @@
 """ONNX models in: every node becomes ops of the dialect `fuse`, initializers become constants.
 
 1. Models are untrusted: whatever is wrong with one is a `FuseError` that names the file and the node.
-2. Functions are inlined and symbolic shapes inferred by the libraries `onnx` and `onnx_ir`; an operator that the table
+2. Functions are inlined; symbolic shapes are inferred by the libraries `onnx` and `onnx_ir`; an operator that the table
    lacks but ONNX defines by other operators is expanded into them.
-3. Operators come from the table `onnx_operators`; all that are missing are named in one error.
-4. Ops on constants and on static shapes are computed at import, see `onnx_builder`.
+3. What a model expands to is limited, see `fuse_dialect.budget`, and it names files in its own folder alone, see
+   `external_data`.
+4. Operators come from the table `onnx_operators`; all that are missing are named in one error.
+5. Ops on constants and on static shapes are computed at import, see `onnx_builder`.
 """
 
 import logging
@@ -15,20 +17,25 @@ from typing import TypeAlias, TypeVar
 import onnx
 import onnx.inliner
 import onnx_ir as ir
-from onnx_ir.passes.common import InlinePass, ShapeInferencePass
+from onnx_ir.passes.common import ShapeInferencePass
 from xdsl.dialects.builtin import ModuleOp
 
+from fuse_dialect.budget import Budget, Limits
 from fuse_dialect.diagnostics import FuseError, SourceLocation
+from fuse_dialect.frontends.onnx.external_data import check_external_tensors
 from fuse_dialect.frontends.onnx.graph import import_graph
+from fuse_dialect.frontends.onnx.inlining import inline_functions
 from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
 from fuse_dialect.frontends.onnx.support import check_opaque_results, check_support, is_default_domain, needs_expansion
-from fuse_dialect.frontends.onnx.tensors import confine_external_data
+from fuse_dialect.frontends.onnx.tensors import bind_external_data
 
 T = TypeVar("T")
 Model: TypeAlias = onnx.ModelProto | ir.Model
 
 OLDEST_OPSET = 7
 """Oldest version of ONNX's operator set that is read; the newest is the installed library's."""
+
+_LIMITS = Limits()
 
 _MAX_EXPANSIONS = 4
 """Definitions of operators that use operators defined by others again."""
@@ -37,12 +44,13 @@ _MAX_EXPANSIONS = 4
 logging.getLogger("onnx_ir").addHandler(logging.NullHandler())
 
 
-def load_onnx_module(path: str | Path, *, allow_unsupported: bool = False) -> ModuleOp:
+def load_onnx_module(path: str | Path, *, allow_unsupported: bool = False, limits: Limits = _LIMITS) -> ModuleOp:
     """The module of a model file, with the model's graph as `func.func @main`.
 
     Args:
         path: An `.onnx` file; its external data is read from files in the same folder or below.
         allow_unsupported: Import operators that the table lacks as unregistered ops `"onnx.Name"`.
+        limits: How much the model may expand to.
 
     Raises:
         FuseError: The file cannot be read, is no valid model, or holds what cannot be imported.
@@ -53,11 +61,16 @@ def load_onnx_module(path: str | Path, *, allow_unsupported: bool = False) -> Mo
     except (OSError, ValueError) as error:
         reason = (getattr(error, "strerror", None) or "not a file name").lower()
         raise FuseError(f"cannot read the file: {reason}", SourceLocation(str(path))) from error
-    return read_onnx_module(data, str(path), folder=path.parent, allow_unsupported=allow_unsupported)
+    return read_onnx_module(data, str(path), folder=path.parent, allow_unsupported=allow_unsupported, limits=limits)
 
 
 def read_onnx_module(
-    data: bytes, file_name: str, *, folder: Path | None = None, allow_unsupported: bool = False
+    data: bytes,
+    file_name: str,
+    *,
+    folder: Path | None = None,
+    allow_unsupported: bool = False,
+    limits: Limits = _LIMITS,
 ) -> ModuleOp:
     """The module of a model's bytes, with the model's graph as `func.func @main`.
 
@@ -66,13 +79,14 @@ def read_onnx_module(
         file_name: Name for error messages.
         folder: Where external data may lie; without one there must not be any.
         allow_unsupported: Import operators that the table lacks as unregistered ops `"onnx.Name"`.
+        limits: How much the model may expand to.
 
     Raises:
         FuseError: The bytes are no valid model, or hold what cannot be imported.
     """
     proto = _parse(data, file_name)
     del data
-    return import_model(proto, file_name=file_name, folder=folder, allow_unsupported=allow_unsupported)
+    return import_model(proto, file_name=file_name, folder=folder, allow_unsupported=allow_unsupported, limits=limits)
 
 
 def _parse(data: bytes, file_name: str) -> onnx.ModelProto:
@@ -88,7 +102,12 @@ def _parse(data: bytes, file_name: str) -> onnx.ModelProto:
 
 
 def import_model(
-    model: Model, *, file_name: str = "<model>", folder: Path | None = None, allow_unsupported: bool = False
+    model: Model,
+    *,
+    file_name: str = "<model>",
+    folder: Path | None = None,
+    allow_unsupported: bool = False,
+    limits: Limits = _LIMITS,
 ) -> ModuleOp:
     """The module of a model in memory, with the model's graph as `func.func @main`.
 
@@ -97,33 +116,46 @@ def import_model(
         file_name: Name for error messages.
         folder: Where external data may lie; without one there must not be any.
         allow_unsupported: Import operators that the table lacks as unregistered ops `"onnx.Name"`.
+        limits: How much the model may expand to.
 
     Raises:
         FuseError: The model is not valid, or holds what cannot be imported.
     """
     try:
-        prepared = _guarded(lambda: _prepare(model, folder), "reading of the model")
+        budget = _budget(model, folder, limits)
+        prepared = _guarded(lambda: _prepare(model, folder, budget), "reading of the model")
         check_support(prepared, allow_unsupported=allow_unsupported)
         if allow_unsupported or _has_dynamic_input(prepared):
             _guarded(lambda: ShapeInferencePass(check_type=False, strict_mode=False)(prepared), "shape inference")
         if allow_unsupported:
             check_opaque_results(prepared)
-        return _guarded(lambda: import_graph(prepared, allow_unsupported=allow_unsupported), "import of the graph")
+        return _guarded(
+            lambda: import_graph(prepared, budget, allow_unsupported=allow_unsupported), "import of the graph"
+        )
     except FuseError as error:
         if error.location is None:
             error.location = SourceLocation(file_name)
         raise
 
 
-def _prepare(model: Model, folder: Path | None) -> ir.Model:
+def _budget(model: Model, folder: Path | None, limits: Limits) -> Budget:
+    """What the model may expand to; its external tensors are checked on the way, before anything else is done."""
+    if isinstance(model, onnx.ModelProto):
+        return limits.budget(model.ByteSize() + check_external_tensors(model, folder))
+    tensors = [value.const_value for value in model.graph.initializers.values()]
+    return limits.budget(sum(tensor.nbytes for tensor in tensors if tensor is not None))
+
+
+def _prepare(model: Model, folder: Path | None, budget: Budget) -> ir.Model:
     """The model in `onnx_ir`'s form, with functions inlined, in topological order."""
+    if isinstance(model, ir.Model) and model.functions:
+        bind_external_data(model, folder)
+        model = ir_model(inline_functions(ir.to_proto(model), budget))
     if isinstance(model, onnx.ModelProto):
         _check_names(model.graph)
-        model = ir_model(_expanded(model))
+        model = ir_model(_expanded(inline_functions(model, budget)))
     _check_opset(model)
-    confine_external_data(model, folder)
-    if model.functions:
-        _guarded(lambda: InlinePass()(model), "inlining of functions")
+    bind_external_data(model, folder)
     try:
         model.graph.sort()
     except ValueError as error:

@@ -1,5 +1,6 @@
 """Which nodes of a model can be imported: all that cannot are named at once, before anything is imported."""
 
+from functools import cache
 from typing import Any
 
 import onnx
@@ -29,6 +30,29 @@ def needs_expansion(name: str, version: int) -> bool:
     except onnx.defs.SchemaError:
         return False
     return bool(schema.has_function or schema.has_context_dependent_function)
+
+
+@cache
+def operand_counts(name: str, version: int) -> tuple[int, int] | None:
+    """Least and greatest number of operands of an operator of ONNX's own; `None` when ONNX does not define it."""
+    try:
+        schema: Any = onnx.defs.get_schema(name, version, "")
+    except onnx.defs.SchemaError:
+        return None
+    return schema.min_input, schema.max_input
+
+
+def check_operands(node: ir.Node, version: int) -> None:
+    """Reject a node with fewer or more operands than its operator takes; importers rely on that.
+
+    Raises:
+        FuseError: It has.
+    """
+    counts = operand_counts(node.op_type, version)
+    if counts is not None and not counts[0] <= len(node.inputs) <= counts[1]:
+        least, most = counts
+        wanted = f"{least}" if least == most else f"{least} to {most}" if most < 1 << 30 else f"at least {least}"
+        raise FuseError(f"expects {wanted} {'operand' if wanted == '1' else 'operands'}, got {len(node.inputs)}")
 
 
 def opset_of(model: ir.Model, node: ir.Node) -> int:

@@ -5,14 +5,16 @@ forces the two to agree; `tensor_array` is the only reader, and compares them fi
 """
 
 import math
-from pathlib import Path, PurePath, PureWindowsPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
+from fuse_dialect.budget import Budget
 from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.frontends.onnx.external_data import check_location
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,8 +53,12 @@ def dtype_of(data_type: ir.DataType | None) -> np.dtype[Any]:
     return np.dtype(data_type.numpy())
 
 
-def tensor_array(tensor: ir.TensorProtocol) -> Array:
+def tensor_array(tensor: ir.TensorProtocol, budget: Budget) -> Array:
     """The elements of a tensor, read-only; equal elements take the memory of one (strides of zero).
+
+    Args:
+        tensor: Any tensor of the model.
+        budget: What is read from files is taken from it: many tensors may name the same bytes.
 
     Raises:
         FuseError: The element type is not supported, or the data does not have the size that the shape claims.
@@ -62,7 +68,7 @@ def tensor_array(tensor: ir.TensorProtocol) -> Array:
         raise FuseError(f"tensor '{name}': elements of type {_type_name(tensor)} are not supported")
     shape = _checked_shape(tensor, name)
     count = math.prod(shape)
-    data = _tensor_bytes(tensor, name, count * dtype.itemsize)
+    data = _tensor_bytes(tensor, name, count * dtype.itemsize, budget)
     if len(data) != count * dtype.itemsize:
         raise FuseError(
             f"tensor '{name}' holds {len(data)} bytes, but its type "
@@ -104,19 +110,22 @@ def _checked_shape(tensor: ir.TensorProtocol, name: str) -> tuple[int, ...]:
     return shape
 
 
-def _tensor_bytes(tensor: ir.TensorProtocol, name: str, expected: int) -> bytes:
+def _tensor_bytes(tensor: ir.TensorProtocol, name: str, expected: int, budget: Budget) -> bytes:
     """Little-endian bytes of the elements, as many as the model holds."""
     if isinstance(tensor, ir.ExternalTensor):
-        return _external_bytes(tensor, name, expected)
+        return _external_bytes(tensor, name, expected, budget)
     try:
         return tensor.tobytes()
     except (ValueError, TypeError, AssertionError, OverflowError) as error:
         raise FuseError(f"tensor '{name}' cannot be read: its data field does not fit its element type") from error
 
 
-def _external_bytes(tensor: ir.ExternalTensor, name: str, expected: int) -> bytes:
+def _external_bytes(tensor: ir.ExternalTensor, name: str, expected: int, budget: Budget) -> bytes:
     if expected == 0:
         return b""
+    # `bind_external_data` has checked the path of a tensor that has a folder.
+    untyped: Any = tensor
+    check_location(name, _location(tensor), Path(untyped.base_dir) if untyped.base_dir else None)
     try:
         size = Path(tensor.path).stat().st_size
         offset = tensor.offset or 0
@@ -126,6 +135,7 @@ def _external_bytes(tensor: ir.ExternalTensor, name: str, expected: int) -> byte
                 f"tensor '{name}' needs {expected} bytes from '{_location(tensor)}', "
                 f"which has {size} bytes; the model claims {length} from byte {offset}"
             )
+        budget.spend(f"tensor '{name}'", bytes=expected)
         return tensor.tobytes()
     except (OSError, ValueError) as error:
         raise FuseError(f"tensor '{name}' cannot be read from '{_location(tensor)}': {_first_line(error)}") from error
@@ -136,22 +146,19 @@ def _first_line(error: Exception) -> str:
     return (text.splitlines() or [type(error).__name__])[0].rstrip(".").lower()
 
 
-def confine_external_data(model: ir.Model, folder: Path | None) -> None:
-    """Bind every external tensor to the model's folder, in the graph, its subgraphs and the model's functions.
+def bind_external_data(model: ir.Model, folder: Path | None) -> None:
+    """Bind every external tensor that can be read to the model's folder, in the graph, its subgraphs and functions.
 
     Args:
         model: Changed in place.
         folder: Where the model's file is; `None` for a model in memory, which must not name files.
 
     Raises:
-        FuseError: A tensor lies in no folder, or in a file that is not a regular file inside the folder (an absolute
-            path, `..`, a symbolic link that leads out).
+        FuseError: See `check_location`.
     """
     for tensor in _external_tensors(model):
-        name, location = tensor.name or "constant", _location(tensor)
-        if folder is None:
-            raise FuseError(f"tensor '{name}' lies in the file '{location}', but the model is not read from a file")
-        _check_location(name, location, folder)
+        check_location(tensor.name or "constant", _location(tensor), folder)
+        assert folder is not None, "without a folder no location passes"
         tensor.base_dir = str(folder.resolve())
 
 
@@ -159,24 +166,6 @@ def _location(tensor: ir.ExternalTensor) -> str:
     """The path in the model, relative to the model's folder."""
     untyped: Any = tensor  # its annotation, a path without parameter, is no type to a strict checker
     return str(untyped.location)
-
-
-def _check_location(name: str, location: str, folder: Path) -> None:
-    hint = "external data is read only from regular files in the model's folder or below"
-    pure, windows = PurePath(location), PureWindowsPath(location)
-    outside = f"tensor '{name}' lies in '{location}', outside the model's folder"
-    if not location or "\0" in location:
-        raise FuseError(f"tensor '{name}' lies in a file without a valid name", hint=hint)
-    if pure.is_absolute() or windows.drive or windows.root or ".." in (*pure.parts, *windows.parts):
-        raise FuseError(outside, hint=hint)
-    try:
-        target = (folder / pure).resolve()
-        if not target.is_relative_to(folder.resolve()):
-            raise FuseError(outside, hint=hint)
-        if not target.is_file():
-            raise FuseError(f"tensor '{name}' lies in '{location}', which is not a regular file", hint=hint)
-    except (OSError, RuntimeError) as error:
-        raise FuseError(f"tensor '{name}' lies in '{location}', which cannot be read", hint=hint) from error
 
 
 def _external_tensors(model: ir.Model) -> "Iterator[ir.ExternalTensor]":

@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import StringAttr, SymbolRefAttr, UnitAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from fuse_dialect.analysis.fusible_blocks import PRIMITIVE_ATTRIBUTE
+from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.ops.opaque import StopFusionOp
 from fuse_dialect.transforms.outlining.group import Group
 from fuse_dialect.transforms.outlining.primitives import Primitives
@@ -99,9 +100,8 @@ def _move_into_function(callee: SymbolRefAttr, group: Group, primitives: Primiti
     for op in group.ops:
         op.detach()
         replace_operands(op, inner)
-        for region in op.regions:
-            for nested in region.walk():
-                replace_operands(nested, inner)
+        for nested in ops_inside(op):
+            replace_operands(nested, inner)
     body.add_ops((*constants, *group.ops))
     body.add_op(func.ReturnOp.create(operands=group.results))
     return func.FuncOp.create(
@@ -120,7 +120,7 @@ def _move_into_function(callee: SymbolRefAttr, group: Group, primitives: Primiti
 
 def _remove_stop_fusion(function: func.FuncOp, replacement: dict[SSAValue, SSAValue]) -> None:
     """Let the users of every `fuse.stop_fusion` read its operand: the barrier has done its work."""
-    for op in list(function.walk()):
+    for op in ops_inside(function):
         if isinstance(op, StopFusionOp) and op.result.type == op.input.type:
             replacement[op.result] = replacement.get(op.input, op.input)
             op.detach()
@@ -128,5 +128,5 @@ def _remove_stop_fusion(function: func.FuncOp, replacement: dict[SSAValue, SSAVa
 
 
 def _replace_operands(function: func.FuncOp, replacement: dict[SSAValue, SSAValue]) -> None:
-    for op in function.walk():
+    for op in ops_inside(function):
         replace_operands(op, replacement)

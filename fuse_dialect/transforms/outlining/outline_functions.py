@@ -4,9 +4,12 @@ from collections.abc import Callable, Sequence
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, OpResult
 
+from fuse_dialect.analysis.constants import is_constant
 from fuse_dialect.analysis.fusible_blocks import functions_to_fuse
+from fuse_dialect.analysis.ssa import read_values
+from fuse_dialect.kinds.kind_of import kind_of
 from fuse_dialect.transforms.outlining.group import Group
 from fuse_dialect.transforms.outlining.outline import outline
 from fuse_dialect.transforms.outlining.primitives import Primitives
@@ -43,3 +46,26 @@ def erase_dead(dead: Sequence[Operation]) -> None:
     for op in reversed(dead):
         op.detach()
         op.drop_all_references()
+
+
+def erase_dead_chains(dead: Sequence[Operation]) -> bool:
+    """Erase ops whose results nothing needs, and then what only they have read, in whatever block it stands.
+
+    Args:
+        dead: Pure ops; none of them is needed by others than those behind it.
+
+    Returns:
+        Whether pure ops other than these were erased.
+    """
+    pending = [value.op for op in dead for value in read_values(op) if isinstance(value, OpResult)]
+    erase_dead(dead)
+    is_more = False
+    while pending:
+        op = pending.pop()
+        if op.parent is None or any(result.first_use is not None for result in op.results):
+            continue
+        if kind_of(op) is not None or is_constant(op):
+            pending.extend(value.op for value in read_values(op) if isinstance(value, OpResult))
+            erase_dead([op])
+            is_more = True
+    return is_more

@@ -1,12 +1,26 @@
 """The primitive functions of a module: unique names, and one function for each structure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from io import StringIO
+from struct import pack
+from typing import Any, TypeAlias
 
-from xdsl.dialects.builtin import ArrayAttr, FunctionType, StringAttr, SymbolRefAttr
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    BytesAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    FloatAttr,
+    FunctionType,
+    IntAttr,
+    IntegerAttr,
+    StringAttr,
+    SymbolRefAttr,
+    TensorType,
+)
+from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, SSAValue
 from xdsl.printer import Printer
 
 from fuse_dialect.analysis.constants import is_constant
@@ -32,7 +46,7 @@ class Primitives:
     _next_suffix: dict[str, int] = field(default_factory=dict)
     _by_structure: dict[object, SymbolRefAttr] = field(default_factory=dict)
     _function_types: dict[object, FunctionType] = field(default_factory=dict)
-    _numbers: dict[Attribute, int] = field(default_factory=dict)
+    _numbers: dict[object, int] = field(default_factory=dict)
     _numbers_by_identity: dict[int, tuple[Attribute, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -60,30 +74,44 @@ class Primitives:
         """A key that is equal for groups of the same structure."""
         reference = {id(value): index for index, value in enumerate(group.arguments)}
         """Number of each value, by identity: xDSL's values have a slow hash."""
-        parts: list[object] = [tuple([self._number(value.type) for value in group.arguments])]
+        parts: list[object] = [tuple([self.number(value.type) for value in group.arguments])]
         for op in (*group.embedded, *group.ops):
             parts.append(op_name(op))
             parts.append(tuple([reference[id(value)] for value in op.operands]))
-            parts.append(self._dictionary(op.attributes) if op.attributes else ())
-            parts.append(self._dictionary(op.properties) if op.properties else ())
+            parts.append(self.dictionary(op.attributes) if op.attributes else ())
+            parts.append(self.dictionary(op.properties) if op.properties else ())
             if op.regions:
                 parts.append(_region_text(op, reference))
             for result in op.results:
-                parts.append(self._number(result.type))
+                parts.append(self.number(result.type))
                 reference[id(result)] = len(reference)
         parts.append(tuple([reference[id(value)] for value in group.results]))
         return tuple(parts)
 
-    def _dictionary(self, items: Mapping[str, Attribute]) -> tuple[tuple[str, int], ...]:
-        return tuple(sorted((name, self._number(value)) for name, value in items.items()))
+    def dictionary(self, items: Mapping[str, Attribute]) -> tuple[tuple[str, int], ...]:
+        """The items by name, with the numbers of the attributes."""
+        return tuple(sorted((name, self.number(value)) for name, value in items.items()))
 
-    def _number(self, attribute: Attribute) -> int:
-        """Equal attributes have equal numbers; hashing an attribute is slow, so identical objects are met first."""
+    def number(self, attribute: Attribute) -> int:
+        """Equal attributes have equal numbers; identical objects are met first."""
         known = self._numbers_by_identity.get(id(attribute))
         if known is None:
-            number = self._numbers.setdefault(attribute, len(self._numbers))
+            number = self._numbers.setdefault(self._key(attribute), len(self._numbers))
             self._numbers_by_identity[id(attribute)] = known = (attribute, number)
         return known[1]
+
+    def _key(self, attribute: Attribute) -> object:
+        """A key that is equal for equal attributes, made of text and bytes.
+
+        Python salts the hashes of those. Numbers hash to themselves modulo 2**61 - 1, so a hostile file could let all
+        of its attributes collide. Bytes also tell 0.0 from -0.0.
+        """
+        form = _key_form(type(attribute))
+        return (id(type(attribute)), str(attribute)) if form is None else form(attribute, self)
+
+    def numbers_of(self, attributes: Iterable[Attribute]) -> str:
+        """The numbers of attributes, as text."""
+        return " ".join([str(self.number(attribute)) for attribute in attributes])
 
     def find(self, structure: object) -> SymbolRefAttr | None:
         """The function that already has this structure, unless functions are not shared."""
@@ -91,7 +119,7 @@ class Primitives:
 
     def function_type(self, arguments: Sequence[Attribute], results: Sequence[Attribute]) -> FunctionType:
         """The type of a function; functions of the same types share one."""
-        key = (tuple([self._number(type) for type in arguments]), tuple([self._number(type) for type in results]))
+        key = (tuple([self.number(type) for type in arguments]), tuple([self.number(type) for type in results]))
         known = self._function_types.get(key)
         if known is None:
             known = self._function_types[key] = FunctionType.from_lists(arguments, results)
@@ -103,6 +131,35 @@ class Primitives:
         if self.dedup:
             self._by_structure[structure] = symbol
         return symbol
+
+
+_KeyForm: TypeAlias = Callable[[Any, Primitives], object]
+"""Makes the key of an attribute of one class."""
+
+_KEY_FORMS: dict[type[Attribute], _KeyForm] = {
+    StringAttr: lambda attribute, _: ("s", attribute.data),
+    BytesAttr: lambda attribute, _: attribute.data,
+    IntAttr: lambda attribute, _: f"n {attribute.data:x}",
+    IntegerAttr: lambda attribute, of: f"i {attribute.value.data:x} {of.number(attribute.type)}",
+    FloatAttr: lambda attribute, of: (pack("<d", attribute.value.data), of.number(attribute.type)),
+    DenseArrayBase: lambda attribute, of: (attribute.data.data, of.number(attribute.elt_type)),
+    TensorType: lambda attribute, of: (
+        f"t {attribute.get_shape()} {of.number(attribute.element_type)} {of.number(attribute.encoding)}"
+    ),
+    ArrayAttr: lambda attribute, of: f"a {of.numbers_of(attribute.data)}",
+    DictionaryAttr: lambda attribute, of: ("m", of.dictionary(attribute.data)),
+}
+
+
+def _key_of_parameters(attribute: ParametrizedAttribute, of: Primitives) -> object:
+    return f"{id(type(attribute))} {of.numbers_of(attribute.parameters)}"
+
+
+@cache
+def _key_form(attribute_class: type[Attribute]) -> _KeyForm | None:
+    """How to make keys for a class, found once a class; `None` if only its text says what an attribute is."""
+    known = _KEY_FORMS.get(attribute_class)
+    return _key_of_parameters if known is None and issubclass(attribute_class, ParametrizedAttribute) else known
 
 
 @cache

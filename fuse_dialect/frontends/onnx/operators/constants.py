@@ -79,7 +79,10 @@ def import_size(node: OnnxNode) -> Value:
     sizes = node.sizes(node.operand(0))
     if any(isinstance(size, Size) for size in sizes):
         raise DynamicShapeError("needs a static shape")
-    return Constant(np.array(math.prod(size for size in sizes if isinstance(size, int)), np.int64))
+    count = math.prod(size for size in sizes if isinstance(size, int))
+    if count > np.iinfo(_INT64).max:
+        raise FuseError(f"counts {count} elements, which no integer of 64 bits can say")
+    return Constant(np.array(count, np.int64))
 
 
 @OPERATORS.operator("Range")
@@ -95,7 +98,7 @@ def import_range(node: OnnxNode) -> Value:
 
 def arange(node: OnnxNode, count: int, dtype: "np.dtype[np.generic]", start: float = 0, step: float = 1) -> Value:
     """`count` numbers from `start` in steps: a constant when they are few, else an op."""
-    if count <= SMALL:
+    if count <= SMALL and node.builder.budget.take(bytes=count * dtype.itemsize):
         return Constant((start + step * np.arange(count)).astype(dtype))
     type = tensor([count], element_type_of(dtype))
     return node.emit(ArangeOp, type=type, start=float(start), stop=float(start + count * step), step=float(step))
@@ -117,7 +120,10 @@ def import_eye_like(node: OnnxNode) -> Value:
 def import_trilu(node: OnnxNode) -> Value:
     """The upper or lower triangle; zeros elsewhere."""
     x = node.operand(0)
-    *_, height, width = node.static_shape(x)
+    shape = node.static_shape(x)
+    if len(shape) < 2:
+        raise FuseError(f"expects an operand of rank 2 or more, got rank {len(shape)}")
+    height, width = shape[-2:]
     offset = int(node.constant_scalar(1)) if node.optional(1) is not None else 0
     rows, columns = _row_and_column(node, height, width, max(-height - 1, min(offset, width + 1)))
     inside = node.emit(LessEqualOp if node.flag("upper", True) else GreaterEqualOp, rows, columns)

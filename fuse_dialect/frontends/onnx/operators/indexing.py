@@ -122,6 +122,7 @@ def import_scatter_elements(node: OnnxNode) -> Value:
     if len(shape) == 1:
         coordinates = reshape(node, indices, [*shape, 1])
     else:
+        node.builder.budget.spend("the list of coordinates", bytes=_INT64.itemsize * sum(shape))
         grid = np.indices(shape, sparse=True)
         parts = [
             indices if position == axis else Constant(np.broadcast_to(coordinate, shape))
@@ -190,7 +191,9 @@ def import_non_zero(node: OnnxNode) -> Value:
 @OPERATORS.operator("Compress")
 def import_compress(node: OnnxNode) -> Value:
     """`take` at the places where the condition, a constant, is true."""
-    x, places = node.operand(0), Constant(np.flatnonzero(node.constant(1)))
+    x, condition = node.operand(0), node.constant(1)
+    node.builder.budget.spend("the list of places", bytes=_INT64.itemsize * condition.size)
+    places = Constant(np.flatnonzero(condition))
     if node.has("axis"):
         return node.emit(TakeOp, x, places, axis=node.integer("axis"))
     if DYNAMIC in node.shape(x):

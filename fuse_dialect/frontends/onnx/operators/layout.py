@@ -183,6 +183,8 @@ def import_split(node: OnnxNode) -> Sequence[Value]:
         sizes = node.constant_ints(1)
     else:
         parts = node.integer("num_outputs", len(node.node.outputs))
+        if parts != len(node.node.outputs):
+            raise FuseError(f"expects attribute 'num_outputs' to be {len(node.node.outputs)}, got {parts}")
         if extent == DYNAMIC or parts < 1:
             raise DynamicShapeError(f"needs a static size along axis {axis}, got {node.type_of(x)}")
         chunk = -(-extent // parts)

@@ -54,6 +54,8 @@ def import_instance_norm(node: OnnxNode) -> Value:
 def import_group_norm(node: OnnxNode) -> Value:
     """`group_norm`; before opset 21 a group's channels share one gamma and one beta."""
     x, gamma, beta = (node.operand(index) for index in range(3))
+    if node.rank(x) < 2:
+        raise FuseError(f"expects an operand of rank 2 or more, got rank {node.rank(x)}")
     groups, channels = node.integer("num_groups"), node.shape(x)[1]
     if node.opset < 21 and node.shape(gamma) == (groups,) and groups != channels:
         if channels == DYNAMIC or groups < 1 or channels % groups:

@@ -19,10 +19,17 @@ _COORDINATES = ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel
 @OPERATORS.operator("Upsample")
 def import_upsample(node: OnnxNode) -> Value:
     """`resize2d` by the scales that operand 1, or the attribute of opset 7, gives."""
-    scales = node.reals("scales") if node.has("scales") else [float(item) for item in node.constant(1).reshape(-1)]
+    scales = node.reals("scales") if node.has("scales") else node.constant_reals(1)
     shape = node.static_shape(node.operand(0))
-    sizes = [math.floor(size * scale) for size, scale in zip(shape, scales, strict=True)]
+    sizes = _scaled(shape, scales)
     return _resize(node, sizes, scales, node.string("mode", "nearest"), "asymmetric", "floor")
+
+
+def _scaled(shape: Sequence[int], scales: Sequence[float]) -> list[int]:
+    """Each size times its scale."""
+    if len(scales) != len(shape) or not all(math.isfinite(scale) and scale > 0 for scale in scales):
+        raise FuseError(f"expects {len(shape)} positive scales, got {list(scales)}")
+    return [math.floor(size * scale) for size, scale in zip(shape, scales, strict=True)]
 
 
 @OPERATORS.operator("Resize")
@@ -30,8 +37,8 @@ def import_resize(node: OnnxNode) -> Value:
     """`resize2d`."""
     shape = node.static_shape(node.operand(0))
     if node.opset < 11:
-        scales = [float(item) for item in node.constant(1).reshape(-1)]
-        sizes = [math.floor(size * scale) for size, scale in zip(shape, scales, strict=True)]
+        scales = node.constant_reals(1)
+        sizes = _scaled(shape, scales)
         return _resize(node, sizes, scales, node.string("mode", "nearest"), "asymmetric", "floor")
     for name in ("antialias", "exclude_outside"):
         if node.flag(name):
@@ -47,8 +54,8 @@ def _target(node: OnnxNode, shape: Sequence[int]) -> tuple[list[int], list[float
     axes = [normalize_axis(axis, len(shape)) for axis in node.integers("axes", list(range(len(shape))))]
     given = node.optional(2)
     by_scale = given is not None and node.shape(given) != (0,)
-    numbers = [float(item) for item in node.constant(2 if by_scale else 3).reshape(-1)]
-    if len(numbers) != len(axes) or 0 in shape or any(number < 0 for number in numbers):
+    numbers = node.constant_reals(2 if by_scale else 3)
+    if len(numbers) != len(axes) or 0 in shape or not all(0 <= number < math.inf for number in numbers):
         raise FuseError(f"expects a scale or a size for each of {len(axes)} axes, got {numbers}")
     policy = node.string("keep_aspect_ratio_policy", "stretch")
     if not by_scale and policy != "stretch":

@@ -1,0 +1,67 @@
+"""What a run may make of its input: a small file must not ask for hours or for all memory.
+
+Whatever expands draws from one `Budget` and stops where it is empty: inlining and copies of ops from `ops`, constants
+that are computed or written out from `bytes`. Both are counted, not timed, so that the same input gives the same
+result on every machine; time is in proportion to them.
+"""
+
+from dataclasses import dataclass
+
+from fuse_dialect.diagnostics import FuseError
+
+BYTES_PER_INPUT_BYTE = 6
+"""What every byte of the input adds to the budget of bytes: a weight may be read, cast, transposed and written out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a run may take; command lines set them by `--max-ops` and `--max-bytes`."""
+
+    ops: int = 1 << 17
+    """Ops that inlining may make: some seconds, and a few hundred MB."""
+    bytes: int = 1 << 26
+    """Bytes of constants that may be computed or written out, over and above those in proportion to the input."""
+
+    def budget(self, input_bytes: int = 0) -> "Budget":
+        """A full budget for an input of that size."""
+        return Budget(self.ops, self.bytes + BYTES_PER_INPUT_BYTE * input_bytes)
+
+
+@dataclass(eq=False, slots=True)
+class Budget:
+    """What is left of the limits."""
+
+    ops: int
+    bytes: int
+
+    def take(self, *, ops: int = 0, bytes: int = 0) -> bool:
+        """Take that much if it is there; otherwise take nothing and say so."""
+        if ops > self.ops or bytes > self.bytes:
+            return False
+        self.ops -= ops
+        self.bytes -= bytes
+        return True
+
+    def spend(self, what: str, *, ops: int = 0, bytes: int = 0) -> None:
+        """Take that much.
+
+        Args:
+            what: Who needs it, as the beginning of a sentence.
+            ops: Number of ops.
+            bytes: Number of bytes.
+
+        Raises:
+            FuseError: It is not there.
+        """
+        if self.take(ops=ops, bytes=bytes):
+            return
+        unit, needed, left = ("ops", ops, self.ops) if ops > self.ops else ("bytes", bytes, self.bytes)
+        raise FuseError(
+            f"{what} expands to {spelled(needed)} {unit}, more than the {left} that are left",
+            hint=f"--max-{unit} raises the limit",
+        )
+
+
+def spelled(number: int) -> str:
+    """A number for a message; one of many digits by its order of magnitude."""
+    return str(number) if number.bit_length() <= 64 else f"about 2**{number.bit_length() - 1}"

@@ -1,0 +1,159 @@
+"""Passes over text of strangers: what it expands to is bounded, and nothing is done twice that is nested."""
+
+import numpy as np
+import pytest
+from hostile_inputs import batch_norm_of_splats, doubling_primitives
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+
+from fuse_dialect.budget import Limits
+from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.frontends.mlir.reader import context, read_mlir
+from fuse_dialect.interpreters.numpy import run_module
+from fuse_dialect.interpreters.values import EvaluationError
+from fuse_dialect.tools.fuse_opt import main
+from fuse_dialect.transforms.defuse_ops import DefuseOpsPass
+from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
+
+
+def _module(text):
+    return read_mlir(text, "t.mlir", context())[0]
+
+
+def test_primitives_that_double_are_refused_before_they_are_copied():
+    module = _module(doubling_primitives(30))
+    before = str(module)
+    with pytest.raises(OpError, match="'max-ops' allows") as caught:
+        DefuseOpsPass().apply(context(), module)
+    assert caught.value.op.name == "func.call"
+    assert "defuse-ops{max-ops=N}" in caught.value.hint
+    assert str(module) == before
+
+
+def test_limit_of_copies_is_an_option_and_moves_are_free():
+    module = _module(doubling_primitives(3))
+    with pytest.raises(OpError):
+        DefuseOpsPass(max_ops=10).apply(context(), _module(doubling_primitives(3)))
+    DefuseOpsPass(max_ops=1000).apply(context(), module)
+    assert sum(op.name == "fuse.relu" for op in module.walk()) == 8
+    chain = """
+      func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+        %a = func.call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
+        return %a : tensor<4xf32>
+      }
+      func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> attributes {primitive} {
+        %a = fuse.relu %x : tensor<4xf32>
+        return %a : tensor<4xf32>
+      }"""
+    DefuseOpsPass(max_ops=0).apply(context(), _module(chain))
+
+
+def test_limit_of_copies_below_zero_is_refused(tmp_path, capsys):
+    path = tmp_path / "t.mlir"
+    path.write_text(doubling_primitives(1))
+    assert main(["--defuse-ops=max-ops=-1", str(path)]) == 1
+    assert "option 'max-ops' expects 0 or more, got -1" in capsys.readouterr().err
+
+
+def test_calls_that_double_are_stopped_when_run():
+    module = _module(doubling_primitives(30))
+    with pytest.raises(EvaluationError, match="called too often") as caught:
+        run_module(module, [np.zeros(4, np.float32)])
+    assert "--max-ops" in caught.value.hint
+
+
+def test_limit_of_calls_is_that_of_the_caller():
+    module = _module(doubling_primitives(5))
+    (result,) = run_module(module, [np.full(4, -1, np.float32)])
+    assert result.tolist() == [0] * 4
+    with pytest.raises(EvaluationError):
+        run_module(module, [np.zeros(4, np.float32)], limits=Limits(ops=50))
+
+
+@pytest.mark.parametrize("size", [1, 10**8, 2**40])
+def test_splats_stay_splats_in_a_batch_norm(size):
+    module = _module(batch_norm_of_splats(size))
+    SimplifyInferencePass().apply(context(), module)
+    constants = [op.value for op in module.walk() if isinstance(op, arith.ConstantOp)]
+    assert len(constants) == 2
+    for value in constants:
+        assert isinstance(value, DenseIntOrFPElementsAttr)
+        assert len(value.data.data) == 4
+    scale = np.float32(1.5 / np.sqrt(1.5 + 1e-5))
+    assert np.frombuffer(constants[0].data.data, np.float32)[0] == scale
+
+
+_PRIMITIVE = """
+  func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> attributes {primitive} {
+    %a = fuse.relu %x : tensor<4xf32>
+    return %a : tensor<4xf32>
+  }
+  func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+    %a = func.call @f(%x) CALL : (tensor<4xf32>) -> tensor<4xf32>
+    return %a : tensor<4xf32>
+  }"""
+
+
+def _defused(text):
+    ctx = context(allow_unregistered=True)
+    module = read_mlir(text, "t.mlir", ctx)[0]
+    DefuseOpsPass().apply(ctx, module)
+    module.verify()
+    return str(module)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "module attributes {uses = @f} { BODY }",
+        "module attributes {uses = [{deep = @f}]} { BODY }",
+        'module { BODY "test.uses"() {symbol = @f} : () -> () }',
+        'module { BODY "test.uses"() ({ "test.inner"() {symbol = @f} : () -> () }) : () -> () }',
+        'module { BODY "test.uses"() {text = #other.ref<"@f">} : () -> () }',
+        "module { BODY module @inner attributes {uses = @outer::@f} { } }",
+    ],
+)
+def test_primitive_that_something_else_names_stays(text):
+    defused = _defused(text.replace("BODY", _PRIMITIVE.replace("CALL", "")))
+    assert "func.func private @f" in defused
+    assert "func.call" not in defused
+
+
+def test_primitive_that_nothing_names_goes():
+    assert "@f" not in _defused(_PRIMITIVE.replace("CALL", ""))
+
+
+def test_call_with_attributes_of_its_own_stays():
+    defused = _defused(_PRIMITIVE.replace("CALL", "{mine = 1 : i64}"))
+    assert "func.call @f(%x) {mine = 1 : i64}" in defused
+    assert "func.func private @f" in defused
+
+
+_DEAD_ACROSS_BLOCKS = """
+  func.func @main(%x: tensor<4xf32>, %c: i1) -> tensor<4xf32> {
+    %k = arith.constant dense<1.0> : tensor<4xf32>
+    %a = fuse.relu %x : tensor<4xf32>
+    %live = fuse.exp %x : tensor<4xf32>
+    cf.br ^b
+  ^b:
+    %b = fuse.add %a, %k : tensor<4xf32>
+    %t = fuse.tuple %b, %k : (tensor<4xf32>, tensor<4xf32>) -> tuple<tensor<4xf32>, tensor<4xf32>>
+    cf.br ^c
+  ^c:
+    scf.if %c {
+      %g = fuse.get_tuple_element %t, index = 0 : (tuple<tensor<4xf32>, tensor<4xf32>>) -> tensor<4xf32>
+      %e = fuse.exp %g : tensor<4xf32>
+    }
+    return %live : tensor<4xf32>
+  }"""
+
+
+def test_dead_chain_across_blocks_is_erased_at_once():
+    module = _module(_DEAD_ACROSS_BLOCKS)
+    FuseOpsPass().apply(context(), module)
+    module.verify()
+    once = str(module)
+    assert [op.name for op in module.walk() if op.name.startswith(("fuse.", "arith."))] == ["fuse.exp"]
+    FuseOpsPass().apply(context(), module)
+    assert str(module) == once

@@ -1,0 +1,283 @@
+"""Mutated models and programs, read and processed in this process: nothing may come out but a result or a diagnosis.
+
+    python tools/fuzz_inputs.py --count 1000 --seed 0         half of them text, half ONNX
+    python tools/fuzz_inputs.py --kind onnx --count 1 --seed 123 --keep failed/
+
+Text is mutated by tokens and by bytes, models by fields of their messages and by bytes. Each input has its own seed, so
+that a failure is repeated by its number alone. Memory is limited to what the process may take at most, time to seconds
+for each input; an error that is not a `FuseError`, says "internal error", or has control characters, is a failure.
+"""
+
+import argparse
+import random
+import re
+import resource
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from types import FrameType
+from typing import Any, TypeAlias
+
+import onnx
+from hostile_inputs import TRAPS
+
+from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.frontends.mlir.deep_stack import call_with_deep_stack
+from fuse_dialect.frontends.mlir.reader import context, read_mlir
+from fuse_dialect.frontends.onnx.reader import read_onnx_module
+from fuse_dialect.targets.mlir import FuseMLIRTarget
+from fuse_dialect.tools.failure import located_errors
+from fuse_dialect.tools.verification import verify_module
+from fuse_dialect.transforms.defuse_ops import DefuseOpsPass
+from fuse_dialect.transforms.fold_constants import FoldConstantsPass
+from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
+
+PASSES = (SimplifyInferencePass(), FoldConstantsPass(), FuseOpsPass(), DefuseOpsPass())
+_TOKEN = re.compile(rb"\s+|[%@#!^]?[\w.$]+|->|\S")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_NUMBERS = (0, 1, -1, 2, 7, 255, 2**31, 2**63 - 1, -(2**63), 10**9)
+_WORDS = (b"", b"x", b"?", b"-1", b"0", b"9223372036854775807", b'"', b"{", b"}", b"(", b")", b"<", b">", b"\x1b[31m")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What went wrong with one input."""
+
+    seed: int
+    kind: str
+    reason: str
+    data: bytes
+
+
+class _Late(BaseException):
+    """The time for one input is over; no handler of errors may take it for one."""
+
+
+def text_corpus() -> list[bytes]:
+    """Small programs: those of the documentation, and small traps."""
+    examples = Path(__file__).parent.parent / "docs" / "examples"
+    programs = [path.read_bytes() for path in sorted(examples.glob("*.mlir"))]
+    return [*programs, *(trap.make(4) for trap in TRAPS if trap.extension == "mlir")]
+
+
+def model_corpus() -> list[bytes]:
+    """Small models: those of the documentation, and small traps."""
+    examples = Path(__file__).parent.parent / "docs" / "examples"
+    models = [path.read_bytes() for path in sorted(examples.glob("*.onnx"))]
+    return [*models, *(trap.make(4) for trap in TRAPS if trap.extension == "onnx" and trap.name != "onnx-ranges")]
+
+
+def mutated_bytes(data: bytes, rng: random.Random) -> bytes:
+    """Some bytes changed, cut out or repeated."""
+    changed = bytearray(data)
+    for _ in range(rng.randint(1, 6)):
+        if not changed:
+            break
+        at = rng.randrange(len(changed))
+        match rng.randrange(4):
+            case 0:
+                changed[at] = rng.randrange(256)
+            case 1:
+                del changed[at : at + rng.randint(1, 8)]
+            case 2:
+                changed[at:at] = changed[at : at + rng.randint(1, 30)]
+            case _:
+                changed[at] ^= 1 << rng.randrange(8)
+    return bytes(changed)
+
+
+def mutated_text(data: bytes, rng: random.Random) -> bytes:
+    """Some tokens replaced by others of the text, repeated, swapped or dropped."""
+    tokens = _TOKEN.findall(data)
+    for _ in range(rng.randint(1, 5)):
+        at, other = rng.randrange(len(tokens)), rng.randrange(len(tokens))
+        match rng.randrange(5):
+            case 0:
+                tokens[at] = tokens[other]
+            case 1:
+                tokens[at] = rng.choice(_WORDS)
+            case 2:
+                tokens[at], tokens[other] = tokens[other], tokens[at]
+            case 3:
+                tokens[at:at] = tokens[other : other + rng.randint(1, 20)]
+            case _:
+                tokens[at] = str(rng.choice(_NUMBERS)).encode()
+    return b"".join(tokens)
+
+
+def mutated_model(data: bytes, rng: random.Random) -> bytes:
+    """Some fields of the model's messages changed, in whatever message they are."""
+    model = onnx.ModelProto.FromString(data)
+    for _ in range(rng.randint(1, 4)):
+        # A mutation may have taken messages away, and protobuf does not survive the use of those.
+        messages = list(_messages(model))
+        message = rng.choice(messages)
+        field = rng.choice(list(message.DESCRIPTOR.fields))
+        try:
+            _mutate_field(message, field, rng, messages)
+        except (TypeError, ValueError, AttributeError):
+            # The value does not fit the field: the next mutation may.
+            continue
+    return model.SerializeToString()
+
+
+def _messages(message: Any) -> Iterator[Any]:
+    pending = [message]
+    while pending:
+        inner = pending.pop()
+        yield inner
+        for field, value in inner.ListFields():
+            if field.message_type is not None:
+                pending.extend([value] if hasattr(value, "ListFields") else value)
+
+
+def _mutate_field(message: Any, field: Any, rng: random.Random, messages: Sequence[Any]) -> None:
+    value: Any = getattr(message, field.name)
+    is_repeated = field.is_repeated if hasattr(field, "is_repeated") else field.label == field.LABEL_REPEATED
+    if rng.random() < 0.15:
+        message.ClearField(field.name)
+    elif field.message_type is not None:
+        donors = [other for other in messages if other.DESCRIPTOR is field.message_type]
+        donated = rng.choice(donors).SerializeToString() if donors else b""
+        (value.add() if is_repeated else value).MergeFromString(donated)
+    elif is_repeated:
+        items = list(value)
+        if items and rng.random() < 0.5:
+            items[rng.randrange(len(items))] = _scalar(items[0], rng)
+        else:
+            items.insert(rng.randint(0, len(items)), _scalar(items[0] if items else 0, rng))
+        value[:] = items
+    else:
+        setattr(message, field.name, _scalar(value, rng))
+
+
+def _scalar(like: Any, rng: random.Random) -> Any:
+    match like:
+        case bool() | int():
+            return rng.choice(_NUMBERS)
+        case float():
+            return rng.choice((0.0, -1.0, float("nan"), float("inf"), 1e30))
+        case str():
+            return rng.choice(("", "x", "y", "../x", "Relu", "own", "\x1b[31m\n", "a" * 300))
+        case _:
+            return bytes(rng.randrange(256) for _ in range(rng.randint(0, 16)))
+
+
+def run_text(data: bytes) -> None:
+    """Read, verify, transform and print text, as the tools do."""
+    ctx = context(allow_unregistered=True)
+
+    def work() -> None:
+        module, places = read_mlir(data, "fuzz.mlir", ctx)
+        with located_errors(places, " in the verifier"):
+            verify_module(module)
+        for each in PASSES:
+            with located_errors(places, f" in pass '{each.name}'"):
+                each.apply(ctx, module)
+            with located_errors(places, f" after pass '{each.name}'"):
+                verify_module(module)
+        FuseMLIRTarget().emit(ctx, module, StringIO())
+
+    try:
+        work()
+    except RecursionError:
+        call_with_deep_stack(work, "fuzz.mlir")
+
+
+def run_model(data: bytes) -> None:
+    """Read and verify a model."""
+    verify_module(read_onnx_module(data, "fuzz.onnx", allow_unsupported=len(data) % 2 == 0))
+
+
+Mutation: TypeAlias = Callable[[bytes, random.Random], bytes]
+
+KINDS: dict[str, tuple[Callable[[], list[bytes]], Sequence[Mutation], Callable[[bytes], None]]] = {
+    "mlir": (text_corpus, (mutated_text, mutated_text, mutated_bytes), run_text),
+    "onnx": (model_corpus, (mutated_model, mutated_model, mutated_bytes), run_model),
+}
+"""For each kind of input the corpus, the mutations and what is done with an input."""
+
+
+def fuzz(kind: str, seeds: Sequence[int], *, seconds: int = 10) -> list[Failure]:
+    """Try one mutated input for each seed.
+
+    Args:
+        kind: `mlir` or `onnx`.
+        seeds: One for each input.
+        seconds: Time for each.
+    """
+    make_corpus, mutations, run = KINDS[kind]
+    corpus = make_corpus()
+    failures: list[Failure] = []
+    for seed in seeds:
+        rng = random.Random(seed)
+        data = rng.choice(mutations)(rng.choice(corpus), rng)
+        reason = _reason(run, data, seconds)
+        if reason is not None:
+            failures.append(Failure(seed, kind, reason, data))
+    return failures
+
+
+def _reason(run: Callable[[bytes], None], data: bytes, seconds: int) -> str | None:
+    """Why a run is a failure, `None` if it is none."""
+    previous = signal.signal(signal.SIGALRM, _on_alarm)
+    signal.alarm(seconds)
+    try:
+        run(data)
+    except FuseError as error:
+        text = error.diagnostic.format()
+        if "internal error" in text or "Traceback" in text:
+            return text
+        if _CONTROL.search(text):
+            return f"control characters: {text!r}"
+    except _Late:
+        return f"more than {seconds} s"
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        return f"{type(error).__name__}: {error}"
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, previous)
+    return None
+
+
+def _on_alarm(number: int, frame: FrameType | None) -> None:
+    raise _Late
+
+
+def main() -> int:
+    """Fuzz from the command line; 1 when an input fails."""
+    parser = argparse.ArgumentParser(description="Mutated inputs, read and processed.")
+    parser.add_argument("--count", type=int, default=1000, help="inputs in all (default: 1000)")
+    parser.add_argument("--seed", type=int, default=0, help="of the first input (default: 0)")
+    parser.add_argument("--kind", choices=("mlir", "onnx", "both"), default="both")
+    parser.add_argument("--seconds", type=int, default=10, help="time for each input (default: 10)")
+    parser.add_argument("--gigabytes", type=float, default=4.0, help="address space of the process (default: 4)")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write inputs that fail there")
+    options = parser.parse_args()
+    limit = int(options.gigabytes * 2**30)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    kinds = ("mlir", "onnx") if options.kind == "both" else (options.kind,)
+    count = options.count // len(kinds)
+    failures = [
+        failure
+        for kind in kinds
+        for failure in fuzz(kind, range(options.seed, options.seed + count), seconds=options.seconds)
+    ]
+    for failure in failures:
+        print(f"{failure.kind} seed {failure.seed}: {failure.reason[:300]}")
+        if options.keep is not None:
+            options.keep.mkdir(parents=True, exist_ok=True)
+            (options.keep / f"{failure.seed}.{failure.kind}").write_bytes(failure.data)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{count * len(kinds)} inputs, {len(failures)} failures, peak {peak:.0f} MB")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

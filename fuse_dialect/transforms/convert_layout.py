@@ -13,7 +13,8 @@
 
 A function without an op of 1 that has another layout is left as it is, and so are functions with `primitive` or
 `fuse.compiler`. With `if-profitable` a function is left alone, too, where the transposes at its borders would move more
-bytes than its ops of 1: a lone convolution between two NCHW images. How an op family takes part is a row of `layouts/rules.py`; an op without a row is one of 3.
+bytes than its ops of 1: a lone convolution between two NCHW images. How an op family takes part is a row of
+`layouts/rules.py`; an op without a row is one of 3.
 
 Source: TVM `ConvertLayout`, src/relay/transforms/convert_layout.cc (v0.18).
 Differs from TVM: it infers layouts op by op and inserts `layout_transform`, which it then cancels in pairs.

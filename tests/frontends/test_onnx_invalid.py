@@ -135,7 +135,8 @@ def test_claimed_size_that_the_data_does_not_have_is_refused(data):
 
 
 @pytest.mark.parametrize(
-    ("shape", "named"), [([-1], "'x' has a negative size"), ([1 << 62, 1 << 62], "'w'"), ([1 << 40], "'w'")]
+    ("shape", "named"),
+    [([-1], "'x' has a negative size"), ([1 << 62, 1 << 62], "than any machine"), ([1 << 40], "'w'")],
 )
 def test_impossible_shapes_are_refused(shape, named):
     assert named in _error(_adds(_claimed("w", shape, b"\0\0\0\0"))).message

@@ -102,7 +102,7 @@ def test_captured_values_stand_in_the_order_of_their_first_use():
     module = _module("""
       func.func @main(%a: i1, %b: i1, %x: i32, %y: i32) {
         scf.if %a {
-          %s = arith.addi %y, %x : i32
+          %s = arith.addi %y, %y : i32
           scf.if %b {
             %i = arith.addi %s, %x : i32
           }
@@ -112,12 +112,12 @@ def test_captured_values_stand_in_the_order_of_their_first_use():
     function = module.body.block.first_op
     outer = function.body.block.first_op
     _, b, x, y = function.body.block.args
-    assert list(captured_values(outer)) == [y, x, b]
+    assert list(captured_values(outer)) == [y, b, x]
     inner = outer.regions[0].block.first_op.next_op
     assert list(captured_values(inner)) == [outer.regions[0].block.first_op.results[0], x]
     shared = CapturedValues()
     assert list(shared.of(inner)) == list(captured_values(inner))
-    assert list(shared.of(outer)) == [y, x, b]
+    assert list(shared.of(outer)) == [y, b, x]
 
 
 _NEST = """
@@ -134,13 +134,17 @@ _NEST = """
 def _kind(effect, result="i32", head="%r ="):
     text = _NEST.replace("EFFECT", effect).replace("RESULT", result)
     text = text.replace('"stablehlo.reduce"(%x) ({\n    "', f'{head} "stablehlo.reduce"(%x) ({{\n %i = "', 1)
-    module = read_mlir(f"func.func @main(%x: i32) {{ {text} return }}", "t.mlir", context(allow_unregistered=True))[0]
+    module = read_mlir(
+        f"func.func @main(%x: i32, %c: i1) {{ {text} return }}", "t.mlir", context(allow_unregistered=True)
+    )[0]
     return kind_of(module.body.block.first_op.body.block.first_op)
 
 
 def test_effect_at_any_depth_makes_an_operator_unknown():
     assert _kind("") is PatternKind.COMM_REDUCE
     assert _kind('"test.effect"() : () -> ()') is None
+    assert _kind("scf.if %c { %n = arith.addi %x, %x : i32 }") is PatternKind.COMM_REDUCE
+    assert _kind('scf.if %c { "test.effect"() : () -> () "test.last"() : () -> () scf.yield }') is None
 
 
 def test_operator_that_gives_nothing_is_unknown():

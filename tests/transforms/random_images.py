@@ -25,6 +25,7 @@ from fuse_dialect.dialect.ops import (
     pooling,
     reduction,
     replication,
+    resizing,
 )
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor, tensor
 
@@ -123,7 +124,7 @@ def _pool(p: ImageProgram, x: SSAValue) -> None:
                 lambda: pooling.GlobalAvgPool2dOp(x, layout=data),
                 lambda: pooling.GlobalMaxPool2dOp(x, layout=data),
                 lambda: pooling.AdaptiveAvgPool2dOp(x, output_size=[2, 1], layout=data),
-                lambda: indexing.Resize2dOp(x, size=[4, 3], layout=data, method=p.one_of(["nearest", "linear"])),
+                lambda: resizing.Resize2dOp(x, size=[4, 3], layout=data, method=p.one_of(["nearest", "linear"])),
                 lambda: layout.SpaceToDepthOp(x, block_size=1, layout=data),
                 lambda: layout.DepthToSpaceOp(x, block_size=2, layout=data, mode=p.one_of(["DCR", "CRD"])),
             ]

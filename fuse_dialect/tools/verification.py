@@ -13,10 +13,6 @@ from xdsl.ir.core import RegionBlocks
 from xdsl.traits import SymbolOpInterface, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
-from fuse_dialect.analysis.dominance import verify_dominance
-from fuse_dialect.dialect.op import verified_once
-from fuse_dialect.tools.definitions import definitions_checked_once
-
 
 def verify_module(module: ModuleOp) -> None:
     """Verify the module.
@@ -24,6 +20,11 @@ def verify_module(module: ModuleOp) -> None:
     Raises:
         VerifyException: The module is invalid.
     """
+    # Imported here: `--help` and its like need no dialect, and start in half the time.
+    from fuse_dialect.analysis.dominance import verify_dominance
+    from fuse_dialect.dialect.op import verified_once
+    from fuse_dialect.tools.definitions import definitions_checked_once
+
     with indexed_symbols(), counted_blocks(), verified_once(), definitions_checked_once():
         module.verify()
     verify_dominance(module)

@@ -95,7 +95,7 @@ def test_nesting_that_xdsl_cannot_take_is_processed(write: Write, capsys: pytest
         (["-t", "nonsense"], 2, "unknown target 'nonsense'"),
         (["-t", "{"], 2, "cannot read '{'"),
         (["-f", "nonsense"], 2, "invalid choice"),
-        (["--mlir-elide-elementsattrs-if-larger=-1"], 2, "expected a number of elements"),
+        (["--mlir-elide-elementsattrs-if-larger=-1"], 2, "expected a number of 0 or more"),
         (["-o", "/nonexistent/result.mlir"], 1, "/nonexistent/result.mlir: error: cannot write the output"),
         (["-o", "."], 1, ".: error: cannot write the output: is a directory"),
     ],

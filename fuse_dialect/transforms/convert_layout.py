@@ -145,6 +145,8 @@ class _Conversion:
         wanted = _wanted(op, self.layout)
         if wanted is not None:
             return permuted_op(op, wanted)  # (1)
+        if layout_of(op) is not None:
+            return None  # (1): it has the layout already, whatever form its data is at hand in
         for value in op.operands:
             for permutation in self._forms_to_follow(value):
                 plan = permuted_op(op, permutation)

@@ -16,6 +16,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 
+import fuse_dialect
 from fuse_dialect.dialect.constants import constant
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.op import FuseOp
@@ -61,6 +62,23 @@ def test_random_programs_keep_their_meaning(program: tuple[ModuleOp, list[Any]],
     text = str(module)
     convert(module, layout)
     assert str(module) == text
+
+
+def test_an_op_that_has_the_layout_keeps_it() -> None:
+    """Its data is at hand with the channels last; to follow that would undo rule 1."""
+    module = fuse_dialect.parse("""
+    func.func @main(%x: tensor<1x4x3x5xf32>, %v: tensor<5x4x1x1xf32>, %w: tensor<3x4x1x1xf32>) -> tensor<1x4x4x4xf32> {
+      %a = fuse.conv2d_transpose %x, %v, data_layout = "NHWC"
+          : (tensor<1x4x3x5xf32>, tensor<5x4x1x1xf32>) -> tensor<1x4x3x4xf32>
+      %b = fuse.transpose %a, permutation = [0, 2, 3, 1] : (tensor<1x4x3x4xf32>) -> tensor<1x3x4x4xf32>
+      %c = fuse.conv2d_transpose %b, %w : (tensor<1x3x4x4xf32>, tensor<3x4x1x1xf32>) -> tensor<1x4x4x4xf32>
+      func.return %c : tensor<1x4x4x4xf32>
+    }""")
+    inputs = images_for(module)
+    before = run_module(module, inputs)
+    convert(module, "NCHW")
+    assert layouts(module) == ["NCHW", "NCHW"]
+    np.testing.assert_allclose(run_module(module, inputs), before, rtol=1e-6)
 
 
 def test_a_vector_of_one_element_moves_with_its_axis() -> None:

@@ -33,6 +33,7 @@ from fuse_dialect.tools.exit_status import DIAGNOSED, print_error
 from fuse_dialect.tools.failure import located_errors
 from fuse_dialect.tools.foreign_target import foreign_text
 from fuse_dialect.tools.ir_dumps import IRDumps, pipeline_text, write_reproducer
+from fuse_dialect.tools.opt_help import DESCRIPTION, FRONTENDS, OWN_TARGETS
 from fuse_dialect.tools.option_hints import attached_to_one_dash, option_hint
 from fuse_dialect.tools.output_file import write_output
 from fuse_dialect.tools.pass_flags import split_pass_flags
@@ -40,11 +41,6 @@ from fuse_dialect.tools.pipeline import build_passes
 from fuse_dialect.tools.source import SEPARATOR, Source, read_sources
 from fuse_dialect.tools.streams import tell, write_stdout
 from fuse_dialect.tools.verification import verify_module
-from fuse_dialect.universe import FUSE_UNIVERSE
-
-OWN_TARGETS = ("mlir", *FUSE_UNIVERSE.all_targets)
-"""Targets of this package."""
-_DESCRIPTION = "Run passes over a module, MLIR or ONNX; operator fusion is `--fuse-ops`."
 
 
 def _kernel_target() -> type[Target]:
@@ -67,7 +63,7 @@ class FuseOptMain(xDSLOptMain):
     """What to run, in order."""
     target_spec: ArgSpec
 
-    def __init__(self, description: str = _DESCRIPTION, args: Sequence[str] | None = None):
+    def __init__(self, description: str = DESCRIPTION, args: Sequence[str] | None = None):
         """Read the command line.
 
         Raises:
@@ -121,7 +117,7 @@ class FuseOptMain(xDSLOptMain):
 
     def register_all_frontends(self) -> None:
         """Name the input formats; `parse_source` reads them, because it needs more than a stream."""
-        for name in ("mlir", "onnx"):
+        for name in FRONTENDS:
             self.available_frontends[name] = lambda stream: parse_only(self, stream.read())
 
     def register_all_targets(self) -> None:
@@ -244,7 +240,7 @@ class FuseOptMain(xDSLOptMain):
     def output_resulting_program(self, prog: ModuleOp) -> str:
         """The module as the target spells it."""
         target, name = self._target(), self.target_spec.name
-        if name not in OWN_TARGETS:
+        if name not in OWN_TARGETS or name == "llvm":  # without functions that is xDSL's
             return foreign_text(target, name, self.ctx, prog)
         output = StringIO()
         target.emit(self.ctx, prog, output)

@@ -1,7 +1,7 @@
 """Random programs with regions, several blocks and effects, as text; what they mean is in `effect_semantics`.
 
-All values are f64: images of one shape, one number for each of two channels, and single numbers, so that any two meet in
-an operator. A program has loops, branches, blocks in an order in which they do not run, calls, operators with regions,
+All values are f64: images of one shape, one number for each of two channels, and single numbers, so that any two meet
+in an operator. A program has loops, branches, blocks in an order in which they do not run, calls, operators with regions,
 ops that nobody knows, and dead ops.
 """
 

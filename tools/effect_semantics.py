@@ -1,4 +1,4 @@
-"""What the programs of `effect_programs` mean: a small interpreter of control flow and effects, apart from the package's.
+"""What the programs of `effect_programs` mean: an interpreter of control flow and effects, apart from the package's.
 
 Ops that nobody knows have meanings here. Every effect is noted, and what a program reads from outside depends on the
 effects before it, so that a pass that moves, drops or repeats one changes the outcome. Operators mean what their op
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith, cf, func, scf
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from fuse_dialect.dialect.op import Array, FuseOp
@@ -22,7 +22,7 @@ MOST_BLOCKS = 200
 """Entered in one run; where a program loops for longer, the effects so far are its meaning."""
 
 
-class _Stopped(Exception):
+class _StoppedError(Exception):
     """The program loops."""
 
 
@@ -72,7 +72,7 @@ class _Run:
         while True:
             self.blocks += 1
             if self.blocks > MOST_BLOCKS:
-                raise _Stopped
+                raise _StoppedError
             self.values.update(zip(block.args, arguments, strict=True))
             *ops, last = block.ops
             for op in ops:
@@ -99,7 +99,8 @@ class _Run:
             case FuseOp():
                 return evaluate(op, operands)
             case arith.ConstantOp():
-                return (int(op.value.value.data),) if hasattr(op.value, "value") else (evaluate_constant(op),)
+                value = op.value
+                return (value.value.data,) if isinstance(value, IntegerAttr) else (evaluate_constant(op),)
             case func.CallOp():
                 return self.call(op.callee.string_value(), operands)
             case scf.IfOp():
@@ -163,5 +164,5 @@ def run_program(module: ModuleOp) -> Outcome:
     run = _Run(functions)
     try:
         return Outcome(run.effects, run.call("main", arguments))
-    except _Stopped:
+    except _StoppedError:
         return Outcome(run.effects, None)

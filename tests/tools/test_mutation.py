@@ -3,10 +3,11 @@
 from collections import Counter
 from pathlib import Path
 
-import fuse_dialect
 import pytest
 from mutants import MUTANTS
 from mutation import ROOT, TESTS
+
+import fuse_dialect
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)

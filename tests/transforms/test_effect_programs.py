@@ -1,4 +1,4 @@
-"""Programs with regions, several blocks and effects mean the same after every pass; `tools/fuzz_passes.py` runs more."""
+"""Programs with regions, blocks and effects mean the same after every pass; `tools/fuzz_passes.py` runs more."""
 
 import effect_semantics
 import pytest

@@ -1,8 +1,8 @@
 """Random programs with regions, several blocks and effects, as text; what they mean is in `effect_semantics`.
 
 All values are f64: images of one shape, one number for each of two channels, and single numbers, so that any two meet
-in an operator. A program has loops, branches, blocks in an order in which they do not run, calls, operators with regions,
-ops that nobody knows, and dead ops.
+in an operator. A program has loops, branches, blocks in an order in which they do not run, calls, operators with
+regions, ops that nobody knows, and dead ops.
 """
 
 from collections.abc import Callable, Sequence
@@ -393,7 +393,7 @@ def _dominators(targets: Sequence[Sequence[int]]) -> list[set[int]]:
         changes = False
         for block in range(1, len(targets)):
             ways = [found[before] for before, after in enumerate(targets) if block in after]
-            now = set.intersection(*ways) | {block}
+            now = ways[0].intersection(*ways[1:]) | {block}
             changes |= now != found[block]
             found[block] = now
     return [each - {block} for block, each in enumerate(found)]

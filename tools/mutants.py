@@ -132,7 +132,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "read-by-terminator",
         "analysis/hardware_block_graph.py",
-        "if reader is block.last_op and reader.has_trait(IsTerminator):",
+        "if reader is outer.block.last_op and reader.has_trait(IsTerminator):",
         "if False:",
     ),
     Mutant(
@@ -261,8 +261,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "bytes-in-all",
         "transforms/fold_constants.py",
-        "            self.bytes_left -= max(growth, 0)\n",
-        "            pass\n",
+        "self.budget.take(bytes=max(growth, 0))",
+        "True",
     ),
     Mutant("barriers-fold", "transforms/fold_constants.py", "isinstance(op, StopFusionOp) or ", ""),
     Mutant(

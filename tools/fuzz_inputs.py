@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import monotonic
 from types import FrameType
 from typing import Any, TypeAlias
 from zlib import crc32
@@ -313,10 +314,11 @@ def fuzz(kind: str, seeds: Sequence[int], *, seconds: int = 10, wide: bool = Fal
         seconds: Time for each.
         wide: Whether to take more originals.
     """
-    return list(_failures(kind, seeds, seconds, wide))
+    return [failure for failure in _failures(kind, seeds, seconds, wide) if failure is not None]
 
 
-def _failures(kind: str, seeds: Sequence[int], seconds: int, wide: bool) -> Iterator[Failure]:
+def _failures(kind: str, seeds: Sequence[int], seconds: int, wide: bool) -> Iterator[Failure | None]:
+    """For each seed what went wrong, or `None`."""
     make_corpus, mutations, run = KINDS[kind]
     corpus = make_corpus(wide=wide)
     peak = _peak()
@@ -327,8 +329,7 @@ def _failures(kind: str, seeds: Sequence[int], seconds: int, wide: bool) -> Iter
         if _peak() > max(peak, GIGABYTE):
             peak = _peak()
             reason = reason or f"{peak / 2**20:.0f} MB"
-        if reason is not None:
-            yield Failure(seed, kind, reason, data)
+        yield None if reason is None else Failure(seed, kind, reason, data)
 
 
 def _peak() -> int:
@@ -372,21 +373,28 @@ def main() -> int:
     parser.add_argument("--kind", choices=(*KINDS, "both"), default="both", help="default: mlir and onnx, half each")
     parser.add_argument("--seconds", type=int, default=10, help="time for each input (default: 10)")
     parser.add_argument("--gigabytes", type=float, default=4.0, help="address space of the process (default: 4)")
+    parser.add_argument("--minutes", type=float, default=1e9, help="begin no input after so long (default: no limit)")
     parser.add_argument("--wide", action="store_true", help="more originals: of the tests, and of ONNX itself")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write inputs that fail there")
     options = parser.parse_args()
     limit = int(options.gigabytes * GIGABYTE)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     kinds = ("mlir", "onnx") if options.kind == "both" else (options.kind,)
-    count, failed = options.count // len(kinds), 0
+    end, done, failed = monotonic() + 60 * options.minutes, 0, 0
     for kind in kinds:
-        for failure in _failures(kind, range(options.seed, options.seed + count), options.seconds, options.wide):
+        seeds = range(options.seed, options.seed + options.count // len(kinds))
+        for failure in _failures(kind, seeds, options.seconds, options.wide):
+            done += 1
+            if monotonic() > end:
+                break
+            if failure is None:
+                continue
             failed += 1
             print(f"{failure.kind} seed {failure.seed}: {failure.reason[:300]}", flush=True)
             if options.keep is not None:
                 options.keep.mkdir(parents=True, exist_ok=True)
                 (options.keep / f"{failure.seed}.{failure.kind}").write_bytes(failure.data)
-    print(f"{count * len(kinds)} inputs, {failed} failures, peak {_peak() / 2**20:.0f} MB")
+    print(f"{done} inputs from seed {options.seed} on, {failed} failures, peak {_peak() / 2**20:.0f} MB")
     return 1 if failed else 0
 
 

@@ -13,6 +13,7 @@
 import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from time import monotonic
 
 from effect_programs import program_text
 from effect_semantics import Outcome, run_program
@@ -89,20 +90,24 @@ def main() -> int:
     """Check from the command line; 1 when something is wrong."""
     parser = argparse.ArgumentParser(description="Random programs with effects, before and after every pass.")
     parser.add_argument("--count", type=int, default=1000, help="programs (default: 1000)")
+    parser.add_argument("--minutes", type=float, default=1e9, help="begin no program after so long (default: no limit)")
     parser.add_argument("--seed", type=int, default=0, help="of the first program (default: 0)")
     parser.add_argument(
         "--share", type=int, default=1, metavar="N", help="one in N pipelines for each program, in turn"
     )
     parser.add_argument("--only", choices=tuple(PIPELINES), action="append", help="a pipeline; all by default")
     options = parser.parse_args()
-    failed = 0
+    end, done, failed = monotonic() + 60 * options.minutes, 0, 0
     first, *others = options.only or tuple(PIPELINES)
     for seed in range(options.seed, options.seed + options.count):
+        if monotonic() > end:
+            break
+        done += 1
         names = [first, *(name for index, name in enumerate(others) if (seed + index) % options.share == 0)]
         for problem in check_program(seed, names):
             failed += 1
             print(problem[:600], flush=True)
-    print(f"{options.count} programs, {failed} failures")
+    print(f"{done} programs from seed {options.seed} on, {failed} failures")
     return 1 if failed else 0
 
 

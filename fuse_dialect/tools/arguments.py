@@ -143,7 +143,11 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--pass-pipeline", metavar="PIPELINE", help="the same, also as builtin.module(...)")
     _flag(group, "--list-passes", help="list all passes and leave")
     group.add_argument("--help-pass", metavar="NAME", help="say what a pass and its options do, and leave")
-    _flag(group, "--fusion-remarks", help="say on stderr what fuse-ops and fuse-ops-hw do not fuse, and why")
+    _flag(
+        group,
+        "--fusion-remarks",
+        help="say on stderr what fuse-ops and fuse-ops-hw do not fuse, what defuse-ops keeps, and why",
+    )
     _flag(group, "--mlir-pass-statistics", help="say on stderr in one line what each fusing pass did, in numbers")
     group.add_argument(
         "--mlir-pass-statistics-display",

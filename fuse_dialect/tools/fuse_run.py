@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from fuse_dialect.dialect.op import Array
     from fuse_dialect.tools.module_file import ModuleFile
 
+MAX_VALUE_BYTES = 1 << 32
+"""Most bytes of one value when the command line does not say."""
+
 MAX_PRINTED_ELEMENTS = 16
 """Outputs of at most so many elements are printed in full."""
 
@@ -73,6 +76,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_backend_arguments(parser, _natural)
     add_limits(parser)
+    parser.add_argument(
+        "--max-value-bytes",
+        type=_natural,
+        default=MAX_VALUE_BYTES,
+        metavar="N",
+        help="bytes of the largest value that a run may make, where its type says them (%(default)s)",
+    )
     parser.add_argument("--debug", action="store_true", help="print the traceback of an error too")
     parser.add_argument("-v", "--version", action="store_true", help="print the versions of fuse-run and xDSL")
     return parser
@@ -107,6 +117,9 @@ def _run_module(options: argparse.Namespace) -> None:
     file = read_module(options.module, options.frontend, allow_unregistered=allow_unregistered, limits=limits)
     path = options.compare_with
     other = None if path is None else read_module(path, allow_unregistered=allow_unregistered, limits=limits)
+    for each in (file, other):
+        if each is not None:
+            _check_sizes(each, options)
     inputs = _inputs(file, options)
     program = _program(file, options)
     outputs = _outputs(file, inputs, options, program)
@@ -118,6 +131,15 @@ def _run_module(options: argparse.Namespace) -> None:
         _compare(outputs, _other_outputs(other, inputs, options), options)
     if program is not None and (options.benchmark or options.json is not None):
         measure(program, inputs, options)
+
+
+def _check_sizes(file: "ModuleFile", options: argparse.Namespace) -> None:
+    """Refuse values that are larger than the command line allows."""
+    from fuse_dialect.interpreters.sizes import check_sizes
+    from fuse_dialect.tools.failure import located_errors
+
+    with located_errors(file.source_map, " before running"):
+        check_sizes(file.module, options.entry, options.max_value_bytes)
 
 
 def _inputs(file: "ModuleFile", options: argparse.Namespace) -> list["Array"]:

@@ -17,7 +17,6 @@ from typing import TypeAlias, TypeVar
 import onnx
 import onnx.inliner
 import onnx_ir as ir
-from onnx_ir.passes.common import ShapeInferencePass
 from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.budget import Budget, Limits
@@ -26,6 +25,7 @@ from fuse_dialect.frontends.onnx.external_data import check_external_tensors
 from fuse_dialect.frontends.onnx.graph import import_graph
 from fuse_dialect.frontends.onnx.inlining import inline_functions
 from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
+from fuse_dialect.frontends.onnx.shape_inference import infer_shapes
 from fuse_dialect.frontends.onnx.support import check_opaque_results, check_support, is_default_domain, needs_expansion
 from fuse_dialect.frontends.onnx.tensors import bind_external_data
 
@@ -126,7 +126,7 @@ def import_model(
         prepared = _guarded(lambda: _prepare(model, folder, budget), "reading of the model")
         check_support(prepared, allow_unsupported=allow_unsupported)
         if allow_unsupported or _has_dynamic_input(prepared):
-            _guarded(lambda: ShapeInferencePass(check_type=False, strict_mode=False)(prepared), "shape inference")
+            _guarded(lambda: infer_shapes(prepared), "shape inference")
         if allow_unsupported:
             check_opaque_results(prepared)
         return _guarded(

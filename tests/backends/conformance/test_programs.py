@@ -26,11 +26,13 @@ from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.tools.array_files import random_inputs
 
 RANDOM_PROGRAMS = int(os.environ.get("FUSE_RANDOM_PROGRAMS", "15"))
-"""How many random programs each backend runs; 10,000 take hours."""
+"""How many random programs each backend runs; 10,000 take half an hour."""
 LIGHT_MODELS = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 SLOW_BACKENDS = {"loops"}
 """Those that interpret every element; they are left out where arrays are large."""
 NETWORKS = ("mlp", "se_block", "softmax_manual", "dqn", "dyn_batch_mlp", "yolo_head")
+if "FUSE_ALL_NETWORKS" in os.environ:  # takes minutes
+    NETWORKS = tuple(dict.fromkeys(case["name"] for records in ("zoo", "handmade") for case in recorded(records)))
 
 
 def assert_equal(actual: Array, expected: Array, scale: float = 1.0) -> None:

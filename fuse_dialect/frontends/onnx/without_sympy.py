@@ -15,11 +15,11 @@ from typing import Any
 class _Later(ModuleType):
     """A module that is imported when it is needed."""
 
-    _is_stand_in = True
+    is_stand_in = True
     """Whether somebody else is being imported, so that nothing is needed yet."""
 
     def __getattr__(self, attribute: str) -> Any:
-        if not self._is_stand_in:
+        if not self.is_stand_in:
             return getattr(import_module(self.__name__), attribute)
         if attribute.startswith("__"):
             raise AttributeError(attribute)
@@ -50,6 +50,6 @@ def import_without(name: str, heavy: str) -> None:
         for module in [each for each in sys.modules if each.partition(".")[0] == name]:
             del sys.modules[module]
     finally:
-        later._is_stand_in = False
+        later.is_stand_in = False
         if sys.modules.get(heavy) is later:
             del sys.modules[heavy]

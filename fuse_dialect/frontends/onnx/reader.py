@@ -17,7 +17,6 @@ from typing import TypeAlias, TypeVar
 import onnx
 import onnx.inliner
 import onnx_ir as ir
-from onnx_ir.passes.common import ShapeInferencePass
 from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.budget import Budget, Limits
@@ -130,7 +129,7 @@ def import_model(
         prepared = _guarded(lambda: _prepare(model, folder, budget), "reading of the model")
         check_support(prepared, allow_unsupported=allow_unsupported)
         if allow_unsupported or _has_dynamic_input(prepared):
-            _guarded(lambda: ShapeInferencePass(check_type=False, strict_mode=False)(prepared), "shape inference")
+            _guarded(lambda: _infer_shapes(prepared), "shape inference")
         if allow_unsupported:
             check_opaque_results(prepared)
         return _guarded(
@@ -140,6 +139,12 @@ def import_model(
         if error.location is None:
             error.location = SourceLocation(file_name)
         raise
+
+
+def _infer_shapes(model: ir.Model) -> None:
+    from onnx_ir.passes.common import ShapeInferencePass  # imports every pass, and few models need it
+
+    ShapeInferencePass(check_type=False, strict_mode=False)(model)
 
 
 def _budget(model: Model, folder: Path | None, limits: Limits, size: int | None) -> Budget:

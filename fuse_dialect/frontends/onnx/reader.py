@@ -84,9 +84,11 @@ def read_onnx_module(
     Raises:
         FuseError: The bytes are no valid model, or hold what cannot be imported.
     """
-    proto = _parse(data, file_name)
+    proto, size = _parse(data, file_name), len(data)
     del data
-    return import_model(proto, file_name=file_name, folder=folder, allow_unsupported=allow_unsupported, limits=limits)
+    return import_model(
+        proto, file_name=file_name, folder=folder, allow_unsupported=allow_unsupported, limits=limits, size=size
+    )
 
 
 def _parse(data: bytes, file_name: str) -> onnx.ModelProto:
@@ -108,6 +110,7 @@ def import_model(
     folder: Path | None = None,
     allow_unsupported: bool = False,
     limits: Limits = _LIMITS,
+    size: int | None = None,
 ) -> ModuleOp:
     """The module of a model in memory, with the model's graph as `func.func @main`.
 
@@ -117,12 +120,13 @@ def import_model(
         folder: Where external data may lie; without one there must not be any.
         allow_unsupported: Import operators that the table lacks as unregistered ops `"onnx.Name"`.
         limits: How much the model may expand to.
+        size: Bytes of the model, where they are known; to count them takes as long as to write it.
 
     Raises:
         FuseError: The model is not valid, or holds what cannot be imported.
     """
     try:
-        budget = _budget(model, folder, limits)
+        budget = _budget(model, folder, limits, size)
         prepared = _guarded(lambda: _prepare(model, folder, budget), "reading of the model")
         check_support(prepared, allow_unsupported=allow_unsupported)
         if allow_unsupported or _has_dynamic_input(prepared):
@@ -138,10 +142,11 @@ def import_model(
         raise
 
 
-def _budget(model: Model, folder: Path | None, limits: Limits) -> Budget:
+def _budget(model: Model, folder: Path | None, limits: Limits, size: int | None) -> Budget:
     """What the model may expand to; its external tensors are checked on the way, before anything else is done."""
     if isinstance(model, onnx.ModelProto):
-        return limits.budget(model.ByteSize() + check_external_tensors(model, folder))
+        size = model.ByteSize() if size is None else size
+        return limits.budget(size + check_external_tensors(model, folder))
     tensors = [value.const_value for value in model.graph.initializers.values()]
     return limits.budget(sum(tensor.nbytes for tensor in tensors if tensor is not None))
 

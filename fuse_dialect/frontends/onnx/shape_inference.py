@@ -12,7 +12,6 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 import onnx_ir as ir
-from onnx_ir.passes.common import ShapeInferencePass
 
 FATAL_OPERATORS = frozenset(
     {("", "EyeLike"), ("", "RegexFullMatch"), ("ai.onnx.ml", "DictVectorizer"), ("ai.onnx.ml", "LabelEncoder")}
@@ -24,6 +23,8 @@ _HIDDEN_DOMAIN = "fuse_dialect.hidden"
 
 def infer_shapes(model: ir.Model) -> None:
     """Add the shapes and types that the library finds to the values of a model."""
+    from onnx_ir.passes.common import ShapeInferencePass  # imports every pass, and few models need it
+
     with _hidden_operators(model):
         ShapeInferencePass(check_type=False, strict_mode=False)(model)
 

@@ -31,14 +31,12 @@ from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
     opt_prop_def,
-    traits_def,
     var_operand_def,
     var_region_def,
     var_result_def,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import NoMemoryEffect
 
 from fuse_dialect.frontends.mlir.linalg_forms import FORMS, FUNCTIONS, Form
 
@@ -59,7 +57,6 @@ class NamedOp(IRDLOperation):
     body = var_region_def()
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(NoMemoryEffect())
 
     def __init__(
         self,
@@ -80,12 +77,12 @@ class NamedOp(IRDLOperation):
     @classmethod
     def hidden_region(cls, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]) -> Region:
         """The region that MLIR builds from the op's name and the types of its elements."""
-        elements = [_element(value.type) for value in (*inputs, *outputs)]
+        elements = [element_of(value.type) for value in (*inputs, *outputs)]
         block = Block(arg_types=elements)
         short = cls.name.removeprefix("linalg.")
         with ImplicitBuilder(block):
             *values, total = block.args
-            form = FORMS.get(short)
+            form = FORMS.get("matmul" if short == "contract" else short)
             YieldOp(_function(short, values, total) if form is None else _combined(form, values, total))
         return Region(block)
 
@@ -104,7 +101,7 @@ class NamedOp(IRDLOperation):
         inputs, outputs = parse_operands(parser, "ins"), parse_operands(parser, "outs")
         attributes |= parser.parse_optional_attr_dict()
         if parser.parse_optional_punctuation("->"):
-            _parse_types(parser)
+            parse_result_types(parser)
         return cls(inputs, outputs, properties, attributes)
 
     def print(self, printer: Printer) -> None:
@@ -145,14 +142,15 @@ def print_operands(printer: Printer, keyword: str, values: Sequence[SSAValue]) -
     printer.print_string(")")
 
 
-def _parse_types(parser: Parser) -> list[Attribute]:
+def parse_result_types(parser: Parser) -> list[Attribute]:
     """Types of results: one, or a list in parentheses."""
     return list(
         parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type) or [parser.parse_type()]
     )
 
 
-def _element(type: Attribute) -> Attribute:
+def element_of(type: Attribute) -> Attribute:
+    """The element type of a tensor or buffer; other types are their own."""
     return type.get_element_type() if isinstance(type, ShapedType) else type
 
 
@@ -168,13 +166,15 @@ def _converted(value: SSAValue, target: Attribute) -> SSAValue:
     match source, target:
         case IntegerType(), IntegerType():
             wider = source.width.data < target.width.data
-            return _apply("arith.extsi" if wider else "arith.trunci", value, like=target)
+            name = "arith.extsi" if wider else "arith.trunci"
         case IntegerType(), _:
-            return _apply("arith.sitofp", value, like=target)
-        case AnyFloat(), AnyFloat():
-            return _apply("arith.extf" if source.bitwidth < target.bitwidth else "arith.truncf", value, like=target)
+            name = "arith.sitofp"
+        case _, IntegerType():
+            name = "arith.fptosi"
         case _:
-            return _apply("arith.fptosi", value, like=target)
+            assert isinstance(source, AnyFloat) and isinstance(target, AnyFloat), "elements are numbers"
+            name = "arith.extf" if source.bitwidth < target.bitwidth else "arith.truncf"
+    return _apply(name, value, like=target)
 
 
 def _combined(form: Form, values: Sequence[SSAValue], total: SSAValue) -> SSAValue:
@@ -204,7 +204,7 @@ def _function(name: str, values: Sequence[SSAValue], total: SSAValue) -> SSAValu
             return _apply("arith.divf", one, operands[0])
         case _:
             floating, integer = FUNCTIONS[name]
-            function = floating if isinstance(total.type, AnyFloat) else integer
+            function = (floating or integer) if isinstance(total.type, AnyFloat) else (integer or floating)
             return _apply(function, *operands, like=total.type)
 
 

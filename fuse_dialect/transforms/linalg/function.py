@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TypeGuard
 
 from xdsl.builder import ImplicitBuilder
-from xdsl.dialects import arith, func
+from xdsl.dialects import arith, func, tensor
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FunctionType
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
@@ -24,7 +24,7 @@ from fuse_dialect.dialect.constants import constant_of
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.loops import LoopFormError
 from fuse_dialect.dialect.op import FuseOp
-from fuse_dialect.dialect.types import tensor_type
+from fuse_dialect.dialect.types import is_tensor, tensor_type
 from fuse_dialect.kernels.bodies import reads
 from fuse_dialect.kernels.program import LoopProgram, Refusal, Role, Stage
 from fuse_dialect.kernels.simplify import simplify
@@ -132,7 +132,7 @@ class _Conversion:
         else:
             assert self.program is not None, "the block is in SSA order"
             self._write_stages(self.program, self.buffers[value])
-            self.values[value] = _named(self.program.arrays.values[self.buffers[value]], value.name_hint)
+            self.values[value] = _standing_for(self.program.arrays.values[self.buffers[value]], value)
         return self.values[value]
 
     def _write_stages(self, program: _Program, buffer: str) -> None:
@@ -161,7 +161,7 @@ class _Conversion:
         """Write an op that is no part of the loop program."""
         if is_reshape(op):
             value = reshaped(self.need(op.operands[0]), tensor_type(op.results[0]).get_shape())
-            self.values[op.results[0]] = _named(value, op.results[0].name_hint)
+            self.values[op.results[0]] = _standing_for(value, op.results[0])
         elif op in self.alone:
             self._write_alone(op, self.alone[op])
         elif any(isinstance(inner, FuseOp) for inner in op.walk()):
@@ -183,14 +183,14 @@ class _Conversion:
             op.detach_region(region)
             copy.add_region(region)
         for old, new in zip(op.results, copy.results, strict=True):
-            self.values[old] = _named(new, old.name_hint)
+            self.values[old] = _standing_for(new, old)
 
     def _write_alone(self, op: Operation, program: _Program) -> None:
         program.arrays.values.update((buffer, self.need(value)) for buffer, value in program.inputs.items())
         for stage in program.loops.stages:
             self._write_stage(op, stage, program.arrays, is_anchor=True)
         for result, buffer in zip(op.results, program.results, strict=True):
-            self.values[result] = _named(program.arrays.values[buffer], result.name_hint)
+            self.values[result] = _standing_for(program.arrays.values[buffer], result)
 
     def _write_stage(self, op: Operation, stage: Stage, arrays: Arrays, *, is_anchor: bool = False) -> None:
         try:
@@ -254,10 +254,14 @@ def _constant(op: arith.ConstantOp) -> SSAValue:
     if isinstance(value, DenseIntOrFPElementsAttr):
         type = signless_type(value.type)
         value = DenseIntOrFPElementsAttr(type, value.data)
-    return _named(arith.ConstantOp(value).result, op.result.name_hint)
+    return _standing_for(arith.ConstantOp(value).result, op.result)
 
 
-def _named(value: SSAValue, name: str | None) -> SSAValue:
-    if name is not None and value.name_hint is None and not isinstance(value, BlockArgument):
-        value.name_hint = name
+def _standing_for(value: SSAValue, old: SSAValue) -> SSAValue:
+    """The new value with the type and the name of the old one; a type may say more or less than the other."""
+    type = signless_type(old.type)
+    if value.type != type and is_tensor(type):
+        value = tensor.CastOp(value, type).dest
+    if old.name_hint is not None and value.name_hint is None and not isinstance(value, BlockArgument):
+        value.name_hint = old.name_hint
     return value

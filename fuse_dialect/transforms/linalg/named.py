@@ -103,7 +103,10 @@ def _built(
             return None
         operands.append(operand)
     if form.combination != "product":
-        sizes = [size for loop in form.inputs[1].split() if isinstance(size := extents[loops[loop]], int)]
+        window_sizes = [extents[loops[loop]] for loop in form.inputs[1].split()]
+        sizes = [size for size in window_sizes if isinstance(size, int)]
+        if len(sizes) != len(window_sizes):
+            return None
         assert is_tensor(total.type), "the total is a tensor"
         operands.append(tensor.EmptyOp([], TensorType(total.type.element_type, sizes)).tensor)
     properties = {}

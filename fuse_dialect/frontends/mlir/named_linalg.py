@@ -172,7 +172,8 @@ def _converted(value: SSAValue, target: Attribute) -> SSAValue:
         case _, IntegerType():
             name = "arith.fptosi"
         case _:
-            assert isinstance(source, AnyFloat) and isinstance(target, AnyFloat), "elements are numbers"
+            assert isinstance(source, AnyFloat), "elements are numbers"
+            assert isinstance(target, AnyFloat), "elements are numbers"
             name = "arith.extf" if source.bitwidth < target.bitwidth else "arith.truncf"
     return _apply(name, value, like=target)
 

@@ -9,8 +9,8 @@ xDSL 0.74 has 21 of the 103 ops, some of them with fewer operands than MLIR give
 from collections.abc import Mapping
 from typing import Self
 
-from xdsl.dialects.builtin import IntAttr
-from xdsl.ir import Attribute, Data, Dialect, ParametrizedAttribute, TypeAttribute
+from xdsl.dialects.builtin import IntAttr, UnitAttr
+from xdsl.ir import Attribute, Data, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import (
     IRDLOperation,
     irdl_attr_definition,
@@ -22,20 +22,20 @@ from xdsl.irdl import (
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 
-_NAMES = (
-    "abs add argmax arithmetic_right_shift avg_pool2d bitwise_and bitwise_not bitwise_or bitwise_xor cast ceil clamp "
-    "clz concat const const_shape conv2d conv3d cos depthwise_conv2d equal erf exp fft2d floor fully_connected gather "
-    "greater greater_equal identity intdiv log logical_and logical_left_shift logical_not logical_or "
-    "logical_right_shift logical_xor matmul max_pool2d maximum minimum mul negate pad pow reciprocal reduce_all "
-    "reduce_any reduce_max reduce_min reduce_prod reduce_product reduce_sum rescale reshape resize reverse rfft2d "
-    "rsqrt scatter select sigmoid sin slice sub table tanh tile transpose transpose_conv2d"
-).split()
-_PROPERTIES = (
-    "a_zp acc_type axis b_zp dilation double_round input_unsigned input_zp input1_zp input2_zp inverse kernel "
-    "local_bound max_fp max_int max_val min_fp min_int min_val mode multiplier multiples nan_mode new_shape out_pad "
-    "out_shape output_unsigned output_zp pad pad_const per_channel perms quantization_info round rounding_mode scale32 "
-    "shift size start stride value values weight_zp"
-).split()
+_NAMES = """
+abs add argmax arithmetic_right_shift avg_pool2d bitwise_and bitwise_not bitwise_or bitwise_xor cast ceil clamp
+clz concat const const_shape conv2d conv3d cos depthwise_conv2d equal erf exp fft2d floor fully_connected gather
+greater greater_equal identity intdiv log logical_and logical_left_shift logical_not logical_or
+logical_right_shift logical_xor matmul max_pool2d maximum minimum mul negate pad pow reciprocal reduce_all
+reduce_any reduce_max reduce_min reduce_prod reduce_product reduce_sum rescale reshape resize reverse rfft2d
+rsqrt scatter select sigmoid sin slice sub table tanh tile transpose transpose_conv2d
+"""
+_PROPERTIES = """
+a_zp acc_type axis b_zp dilation double_round input_unsigned input_zp input1_zp input2_zp inverse kernel
+local_bound max_fp max_int max_val min_fp min_int min_val mode multiplier multiples nan_mode new_shape out_pad
+out_shape output_unsigned output_zp pad pad_const per_channel perms quantization_info round rounding_mode scale32
+shift size start stride value values weight_zp
+"""
 
 
 class _Keyword(Data[str]):
@@ -136,11 +136,9 @@ class TosaOp(IRDLOperation):
 def _entry(parser: Parser) -> tuple[str, Attribute]:
     start = parser.pos
     name = parser.parse_identifier()
-    if name not in _PROPERTIES:
+    if name not in _PROPERTIES.split():
         parser.raise_error(f"unknown attribute '{name}'", start, parser.pos)
     if parser.parse_optional_punctuation("=") is None:
-        from xdsl.dialects.builtin import UnitAttr
-
         return name, UnitAttr()
     word = parser.parse_optional_identifier() if name in _KEYWORDS else None
     return name, parser.parse_attribute() if word is None else _KEYWORDS[name](word)
@@ -154,9 +152,9 @@ def _print_entry(printer: Printer, name: str, value: Attribute) -> None:
 
 def _op_class(name: str) -> type[TosaOp]:
     members = {"name": f"tosa.{name}", "__doc__": f"`tosa.{name}`."}
-    members |= {f"{own}_": opt_prop_def(Attribute, prop_name=own) for own in _PROPERTIES}
+    members |= {f"{own}_": opt_prop_def(Attribute, prop_name=own) for own in _PROPERTIES.split()}
     return irdl_op_definition(type(f"{name.title().replace('_', '')}Op", (TosaOp,), members))
 
 
-TOSA_OPS: tuple[type[TosaOp], ...] = tuple(_op_class(name) for name in _NAMES)
+TOSA_OPS: tuple[type[TosaOp], ...] = tuple(_op_class(name) for name in _NAMES.split())
 """Ops in the common form."""

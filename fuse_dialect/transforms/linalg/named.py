@@ -80,11 +80,14 @@ def _combination(stage: Stage, reduction: Reduction) -> str | None:
 def _numbered_loops(form: Form, extents: Sequence[Size], parallel: int) -> dict[str, int] | None:
     """The stage's axis for each loop of a form; reduced axes of a convolution by channels first are in this order."""
     own, reduced = form.parallel.split(), form.reduced.split()
-    if len(own) != parallel or len(reduced) != len(extents) - parallel:
+    axes = list(range(parallel, len(extents)))
+    if len(axes) == len(reduced) + 1 and extents[parallel] == 1:
+        del axes[0]  # the only channel of a group, of which a depthwise op knows nothing
+    if len(own) != parallel or len(reduced) != len(axes):
         return None
     # Stages count channels before the places in the window, whatever the layout.
     ordered = sorted(reduced, key=lambda name: "kcpqr".index(name))
-    return {name: axis for axis, name in enumerate((*own, *ordered))}
+    return {**{name: axis for axis, name in enumerate(own)}, **dict(zip(ordered, axes, strict=True))}
 
 
 def _built(

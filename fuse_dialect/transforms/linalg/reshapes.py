@@ -54,5 +54,19 @@ def reshaped(value: SSAValue, target: Sequence[int]) -> SSAValue:
     return value
 
 
+def joined(value: SSAValue, axis: int) -> SSAValue:
+    """The tensor with an axis and the next one as one axis; their sizes are known."""
+    assert is_tensor(value.type), "reshapes are of tensors"
+    shape = list(value.type.get_shape())
+    groups = [[own] for own in range(len(shape))]
+    groups[axis : axis + 2] = [[axis, axis + 1]]
+    shape[axis : axis + 2] = [shape[axis] * shape[axis + 1]]
+    return tensor.CollapseShapeOp(
+        operands=[value],
+        result_types=[TensorType(value.type.element_type, shape)],
+        properties={"reassociation": _reassociation(groups)},
+    ).result
+
+
 def _reassociation(groups: Sequence[Sequence[int]]) -> ArrayAttr[ArrayAttr[IntegerAttr]]:
     return ArrayAttr([ArrayAttr([IntegerAttr(axis, i64) for axis in group]) for group in groups])

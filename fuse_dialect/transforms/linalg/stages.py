@@ -22,7 +22,9 @@ from fuse_dialect.kernels.indices import Index, Loop, Size, loop
 from fuse_dialect.kernels.program import Body, Reduction, Stage
 from fuse_dialect.transforms.linalg.accesses import Access, access_of
 from fuse_dialect.transforms.linalg.arrays import Arrays, element_type, static_shape
+from fuse_dialect.transforms.linalg.groups import split_by_groups
 from fuse_dialect.transforms.linalg.named import named_op
+from fuse_dialect.transforms.linalg.reshapes import joined
 from fuse_dialect.transforms.linalg.scalars import BodyWriter, combine, literal_constant
 
 
@@ -37,14 +39,20 @@ def write_stage(stage: Stage, arrays: Arrays, *, is_anchor: bool = False) -> Non
     Raises:
         LoopFormError: The stage cannot be written.
     """
+    split = split_by_groups(stage) if is_anchor else None
+    result = _computed(stage if split is None else split.stage, arrays, is_anchor=is_anchor)
     parallel = [axis.size for axis in stage.axes if not axis.is_reduced]
+    _store(stage, result if split is None else joined(result, split.axis), parallel, arrays)
+
+
+def _computed(stage: Stage, arrays: Arrays, *, is_anchor: bool) -> SSAValue:
+    """The tensor of the stage's values."""
+    parallel = [axis.size for axis in stage.axes if not axis.is_reduced]
+    element = arrays.buffers[stage.buffer].element
     if stage.reduction is None:
-        result = _map(stage.body, parallel, arrays, element=arrays.buffers[stage.buffer].element)
-    else:
-        result = _reduced(stage, stage.reduction, parallel, arrays, is_anchor=is_anchor)
-        if stage.finish:
-            result = _map(stage.finish, parallel, arrays, element=arrays.buffers[stage.buffer].element, total=result)
-    _store(stage, result, parallel, arrays)
+        return _map(stage.body, parallel, arrays, element=element)
+    result = _reduced(stage, stage.reduction, parallel, arrays, is_anchor=is_anchor)
+    return _map(stage.finish, parallel, arrays, element=element, total=result) if stage.finish else result
 
 
 def _map(

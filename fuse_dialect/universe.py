@@ -40,6 +40,7 @@ FUSE_UNIVERSE = Universe(
         ),
         "convert-layout": _lazy("fuse_dialect.transforms.convert_layout:ConvertLayoutPass"),
         "compile-prefix": _lazy("fuse_dialect.transforms.compile_prefix:CompilePrefixPass"),
+        "convert-fuse-to-linalg": _lazy("fuse_dialect.transforms.convert_fuse_to_linalg:ConvertFuseToLinalgPass"),
     },
     all_targets={
         "loops": _lazy("fuse_dialect.targets.loops:LoopsTarget"),

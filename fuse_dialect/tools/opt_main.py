@@ -4,6 +4,7 @@ Nothing is written before everything has succeeded: results are kept as text unt
 Timings and dumps go to stderr at once.
 """
 
+import os
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Generator, Sequence
@@ -28,6 +29,7 @@ from fuse_dialect.frontends.mlir.deep_stack import call_with_deep_stack
 from fuse_dialect.frontends.mlir.reader import context, read_mlir
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.targets.mlir import FuseMLIRTarget
+from fuse_dialect.targets.weights import Weights, collect_weights
 from fuse_dialect.tools.arguments import UsageParser, limits_of, opt_argument_parser
 from fuse_dialect.tools.exit_status import DIAGNOSED, print_error
 from fuse_dialect.tools.failure import located_errors
@@ -35,7 +37,8 @@ from fuse_dialect.tools.foreign_target import foreign_text
 from fuse_dialect.tools.ir_dumps import IRDumps, pipeline_text, write_reproducer
 from fuse_dialect.tools.opt_help import DESCRIPTION, FRONTENDS, OWN_TARGETS
 from fuse_dialect.tools.option_hints import attached_to_one_dash, option_hint
-from fuse_dialect.tools.output_file import write_output
+from fuse_dialect.tools.module_file import read_weights
+from fuse_dialect.tools.output_file import is_stdout, write_files, write_output, writer_of
 from fuse_dialect.tools.pass_flags import split_pass_flags
 from fuse_dialect.tools.pipeline import build_passes
 from fuse_dialect.tools.source import SEPARATOR, Source, read_sources
@@ -62,6 +65,8 @@ class FuseOptMain(xDSLOptMain):
     passes: Sequence[ModulePass]
     """What to run, in order."""
     target_spec: ArgSpec
+    weights: Weights | None = None
+    """Constants of the result that go to a file of their own."""
 
     def __init__(self, description: str = DESCRIPTION, args: Sequence[str] | None = None):
         """Read the command line.
@@ -98,6 +103,7 @@ class FuseOptMain(xDSLOptMain):
         self.ctx.allow_unregistered = self.args.allow_unregistered_dialect
         self.passes = build_passes(split.passes, self.available_passes)
         self._check_dumps(parser)
+        self._check_weights(parser)
         self._dumps = IRDumps(self.args, self._text_of)
         self.setup_pipeline()
 
@@ -110,6 +116,20 @@ class FuseOptMain(xDSLOptMain):
             for name in names:
                 if name not in self.available_passes:
                     parser.error(f"argument {flag}: unknown pass '{name}'")
+
+    def _check_weights(self, parser: UsageParser) -> None:
+        """Refuse a weights file where there is none, or no place for it."""
+        if self.args.weights is None:
+            return
+        if self.target_spec.name != "mlir":
+            parser.error(f"argument --weights: target '{self.target_spec.name}' writes no weights")
+        if self.args.split_input_file:
+            parser.error("argument --weights: not allowed with --split-input-file, which gives several results")
+        if self.args.weights == "-":
+            parser.error("argument --weights: expected a file, got stdout")
+        output = self.args.output_file
+        if not is_stdout(output) and os.path.realpath(output) == os.path.realpath(self.args.weights):
+            parser.error("argument --weights: expected another file than that of --output-file")
 
     def register_all_dialects(self) -> None:
         """Make every dialect known that xDSL and its plug-ins provide."""
@@ -150,11 +170,22 @@ class FuseOptMain(xDSLOptMain):
                 raise FuseError("a pass says that the input can shrink", hint="--shrink is for that") from None
             write_stdout("Success, can shrink\n")
             return
-        write_output(self.args.output_file, text)
+        self._write(text)
         if self.args.shrink:
             # shrinkray and the like go by the exit code: not 0 says that there is nothing of interest any more.
             write_stdout("Failure, can't shrink\n")
             raise SystemExit(DIAGNOSED)
+
+    def _write(self, text: str) -> None:
+        """Write the result, and its weights."""
+        output = self.args.output_file
+        if self.weights is None:
+            write_output(output, text)
+        elif is_stdout(output):
+            write_files([(self.args.weights, self.weights.write)])
+            write_stdout(text)
+        else:
+            write_files([(self.args.weights, self.weights.write), (output, writer_of(text))])
 
     def process(self, sources: Sequence[Source]) -> str:
         """The results for all sources, in order.
@@ -179,6 +210,8 @@ class FuseOptMain(xDSLOptMain):
         """The result for one source."""
         with self._timed("parse"):
             module, source_map = self.parse_source(source)
+            if self.args.weights is not None or self.args.input_weights is not None:
+                read_weights(module, source_map, self.ctx, self.args.input_weights)
             if self.args.print_debuginfo:
                 source_map.write_locations()
         self.run_passes(module, source_map)
@@ -239,6 +272,8 @@ class FuseOptMain(xDSLOptMain):
 
     def output_resulting_program(self, prog: ModuleOp) -> str:
         """The module as the target spells it."""
+        if self.args.weights is not None:
+            self.weights = collect_weights(prog)
         target, name = self._target(), self.target_spec.name
         if name not in OWN_TARGETS or name == "llvm":  # without functions that is xDSL's
             return foreign_text(target, name, self.ctx, prog)
@@ -249,7 +284,9 @@ class FuseOptMain(xDSLOptMain):
     def _target(self) -> Target:
         factory = self.available_targets[self.target_spec.name]
         cls = cast(type[Target], factory())  # pyright: ignore[reportCallIssue]
-        return self._mlir_target() if issubclass(cls, MLIRTarget) else cls.from_spec(self.target_spec)
+        if issubclass(cls, MLIRTarget):
+            return replace(self._mlir_target(), weights=self.weights)
+        return cls.from_spec(self.target_spec)
 
     def _mlir_target(self) -> FuseMLIRTarget:
         return FuseMLIRTarget(

@@ -5,8 +5,9 @@
    lacks but ONNX defines by other operators is expanded into them.
 3. What a model expands to is limited, see `fuse_dialect.budget`, and it names files in its own folder alone, see
    `external_data`.
-4. Operators come from the table `onnx_operators`; all that are missing are named in one error.
-5. Ops on constants and on static shapes are computed at import, see `onnx_builder`.
+4. Large tensors stay in the file until somebody needs them, see `embedded_data`.
+5. Operators come from the table `onnx_operators`; all that are missing are named in one error.
+6. Ops on constants and on static shapes are computed at import, see `onnx_builder`.
 """
 
 import logging
@@ -22,6 +23,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.budget import Budget, Limits
 from fuse_dialect.diagnostics import FuseError, SourceLocation
+from fuse_dialect.dialect.mapped_file import map_file
+from fuse_dialect.frontends.onnx.embedded_data import EMBEDDED, LARGE, without_large_tensors
 from fuse_dialect.frontends.onnx.external_data import check_external_tensors
 from fuse_dialect.frontends.onnx.graph import import_graph
 from fuse_dialect.frontends.onnx.inlining import inline_functions
@@ -57,11 +60,16 @@ def load_onnx_module(path: str | Path, *, allow_unsupported: bool = False, limit
     """
     path = Path(path)
     try:
-        data = path.read_bytes()
+        own_bytes = map_file(path)
+        shortened = None if own_bytes is None or len(own_bytes) < LARGE else without_large_tensors(own_bytes)
+        data = path.read_bytes() if shortened is None else shortened
     except (OSError, ValueError) as error:
         reason = (getattr(error, "strerror", None) or "not a file name").lower()
         raise FuseError(f"cannot read the file: {reason}", SourceLocation(str(path))) from error
-    return read_onnx_module(data, str(path), folder=path.parent, allow_unsupported=allow_unsupported, limits=limits)
+    proto = _parse(data, str(path))
+    return _import(
+        proto, str(path), path.parent, None if shortened is None else own_bytes, allow_unsupported, limits
+    )
 
 
 def read_onnx_module(
@@ -121,9 +129,21 @@ def import_model(
     Raises:
         FuseError: The model is not valid, or holds what cannot be imported.
     """
+    return _import(model, file_name, folder, None, allow_unsupported, limits)
+
+
+def _import(
+    model: Model,
+    file_name: str,
+    folder: Path | None,
+    own_bytes: memoryview | None,
+    allow_unsupported: bool,
+    limits: Limits,
+) -> ModuleOp:
+    """See `import_model`; `own_bytes` is the model's file if large tensors were left there."""
     try:
-        budget = _budget(model, folder, limits)
-        prepared = _guarded(lambda: _prepare(model, folder, budget), "reading of the model")
+        budget = _budget(model, folder, own_bytes, limits)
+        prepared = _guarded(lambda: _prepare(model, folder, own_bytes, budget), "reading of the model")
         check_support(prepared, allow_unsupported=allow_unsupported)
         if allow_unsupported or _has_dynamic_input(prepared):
             _guarded(lambda: ShapeInferencePass(check_type=False, strict_mode=False)(prepared), "shape inference")
@@ -138,15 +158,16 @@ def import_model(
         raise
 
 
-def _budget(model: Model, folder: Path | None, limits: Limits) -> Budget:
+def _budget(model: Model, folder: Path | None, own_bytes: memoryview | None, limits: Limits) -> Budget:
     """What the model may expand to; its external tensors are checked on the way, before anything else is done."""
     if isinstance(model, onnx.ModelProto):
-        return limits.budget(model.ByteSize() + check_external_tensors(model, folder))
+        own_location, own_size = (None, model.ByteSize()) if own_bytes is None else (EMBEDDED, len(own_bytes))
+        return limits.budget(own_size + check_external_tensors(model, folder, own_location))
     tensors = [value.const_value for value in model.graph.initializers.values()]
     return limits.budget(sum(tensor.nbytes for tensor in tensors if tensor is not None))
 
 
-def _prepare(model: Model, folder: Path | None, budget: Budget) -> ir.Model:
+def _prepare(model: Model, folder: Path | None, own_bytes: memoryview | None, budget: Budget) -> ir.Model:
     """The model in `onnx_ir`'s form, with functions inlined, in topological order."""
     if isinstance(model, ir.Model) and model.functions:
         bind_external_data(model, folder)
@@ -155,7 +176,7 @@ def _prepare(model: Model, folder: Path | None, budget: Budget) -> ir.Model:
         _check_names(model.graph)
         model = ir_model(_expanded(inline_functions(model, budget)))
     _check_opset(model)
-    bind_external_data(model, folder)
+    bind_external_data(model, folder, own_bytes)
     try:
         model.graph.sort()
     except ValueError as error:

@@ -66,6 +66,10 @@ class Weights:
         weight = self.by_identity.get(id(attribute))
         return None if weight is None else weight.name
 
+    def names(self) -> list[str]:
+        """The names of the tensors, in the order of their data."""
+        return [weight.name for weight in self.tensors]
+
     def offsets(self) -> tuple[bytes, list[int]]:
         """The head of the file, and where in the file the data of each tensor begins."""
         entries: dict[str, object] = {}

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from io import StringIO
 from time import perf_counter
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -35,21 +35,30 @@ from fuse_dialect.tools.exit_status import DIAGNOSED, print_error
 from fuse_dialect.tools.failure import located_errors
 from fuse_dialect.tools.foreign_target import foreign_text
 from fuse_dialect.tools.ir_dumps import IRDumps, pipeline_text, write_reproducer
+from fuse_dialect.tools.module_file import read_weights
 from fuse_dialect.tools.opt_help import DESCRIPTION, FRONTENDS, OWN_TARGETS
 from fuse_dialect.tools.option_hints import attached_to_one_dash, option_hint
-from fuse_dialect.tools.module_file import read_weights
-from fuse_dialect.tools.output_file import is_stdout, write_files, write_output, writer_of
+from fuse_dialect.tools.output_file import is_stdout, write_files, writer_of
 from fuse_dialect.tools.pass_flags import split_pass_flags
 from fuse_dialect.tools.pipeline import build_passes
 from fuse_dialect.tools.source import SEPARATOR, Source, read_sources
 from fuse_dialect.tools.streams import tell, write_stdout
 from fuse_dialect.tools.verification import verify_module
 
+if TYPE_CHECKING:
+    from fuse_dialect.targets.onnx.target import OnnxTarget
+
 
 def _kernel_target() -> type[Target]:
     from fuse_dialect.targets.llvm import KernelTarget
 
     return KernelTarget
+
+
+def _onnx_target() -> type[Target]:
+    from fuse_dialect.targets.onnx.target import OnnxTarget
+
+    return OnnxTarget
 
 
 def _name_note(op: Operation, location: SourceLocation | None) -> tuple[str, ...]:
@@ -67,6 +76,8 @@ class FuseOptMain(xDSLOptMain):
     target_spec: ArgSpec
     weights: Weights | None = None
     """Constants of the result that go to a file of their own."""
+    model: bytes | None = None
+    """The result, if it is no text."""
 
     def __init__(self, description: str = DESCRIPTION, args: Sequence[str] | None = None):
         """Read the command line.
@@ -119,9 +130,11 @@ class FuseOptMain(xDSLOptMain):
 
     def _check_weights(self, parser: UsageParser) -> None:
         """Refuse a weights file where there is none, or no place for it."""
+        if self.target_spec.name == "onnx" and self.args.split_input_file:
+            parser.error("argument -t/--target: one ONNX model cannot hold the parts of --split-input-file")
         if self.args.weights is None:
             return
-        if self.target_spec.name != "mlir":
+        if self.target_spec.name not in ("mlir", "onnx"):
             parser.error(f"argument --weights: target '{self.target_spec.name}' writes no weights")
         if self.args.split_input_file:
             parser.error("argument --weights: not allowed with --split-input-file, which gives several results")
@@ -130,6 +143,10 @@ class FuseOptMain(xDSLOptMain):
         output = self.args.output_file
         if not is_stdout(output) and os.path.realpath(output) == os.path.realpath(self.args.weights):
             parser.error("argument --weights: expected another file than that of --output-file")
+        if self.target_spec.name == "onnx":
+            folders = [os.path.dirname(os.path.realpath(path)) for path in (output or "-", self.args.weights)]
+            if is_stdout(output) or folders[0] != folders[1]:
+                parser.error("argument --weights: an ONNX model takes weights only from files in its own folder")
 
     def register_all_dialects(self) -> None:
         """Make every dialect known that xDSL and its plug-ins provide."""
@@ -144,6 +161,7 @@ class FuseOptMain(xDSLOptMain):
         """Make every target known; `mlir` and `llvm` are ours."""
         self.available_targets["mlir"] = lambda: FuseMLIRTarget
         self.available_targets["llvm"] = _kernel_target
+        self.available_targets["onnx"] = _onnx_target
         super().register_all_targets()
 
     def register_all_arguments(self, arg_parser: ArgumentParser) -> None:
@@ -178,14 +196,13 @@ class FuseOptMain(xDSLOptMain):
 
     def _write(self, text: str) -> None:
         """Write the result, and its weights."""
-        output = self.args.output_file
-        if self.weights is None:
-            write_output(output, text)
-        elif is_stdout(output):
-            write_files([(self.args.weights, self.weights.write)])
-            write_stdout(text)
+        output, result = self.args.output_file, text if self.model is None else self.model
+        files = [] if self.weights is None else [(self.args.weights, self.weights.write)]
+        if is_stdout(output):
+            write_files(files)
+            write_stdout(result)
         else:
-            write_files([(self.args.weights, self.weights.write), (output, writer_of(text))])
+            write_files([*files, (output, writer_of(result))])
 
     def process(self, sources: Sequence[Source]) -> str:
         """The results for all sources, in order.
@@ -275,6 +292,11 @@ class FuseOptMain(xDSLOptMain):
         if self.args.weights is not None:
             self.weights = collect_weights(prog)
         target, name = self._target(), self.target_spec.name
+        if name == "onnx" and not getattr(target, "text", False):
+            self.model = cast("OnnxTarget", target).model_bytes(
+                prog, self.weights, os.path.basename(self.args.weights or "")
+            )
+            return ""
         if name not in OWN_TARGETS or name == "llvm":  # without functions that is xDSL's
             return foreign_text(target, name, self.ctx, prog)
         output = StringIO()

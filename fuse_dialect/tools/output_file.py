@@ -9,7 +9,8 @@ from typing import BinaryIO, TypeAlias
 from fuse_dialect.diagnostics import FuseError, SourceLocation
 from fuse_dialect.tools.streams import write_stdout
 
-
+_CHUNK = 1 << 24
+"""Characters that are encoded at a time: a text of GBs is not there twice."""
 Writer: TypeAlias = Callable[[BinaryIO], object]
 """Fills a file that is open."""
 
@@ -33,11 +34,15 @@ def write_output(path: str | None, text: str) -> None:
         write_file(path, writer_of(text))
 
 
-def writer_of(text: str) -> Writer:
-    """Writes a text as UTF-8."""
+def writer_of(result: str | bytes) -> Writer:
+    """Writes a result; text as UTF-8."""
 
     def write(stream: BinaryIO) -> None:
-        stream.write(text.encode("utf-8", "backslashreplace"))
+        if isinstance(result, bytes):
+            stream.write(result)
+            return
+        for start in range(0, len(result), _CHUNK):
+            stream.write(result[start : start + _CHUNK].encode("utf-8", "backslashreplace"))
 
     return write
 

@@ -40,7 +40,7 @@ class _UnexpectedError(Exception):
 
 
 def without_large_tensors(data: memoryview) -> bytes | None:
-    """The model's bytes with large tensors as external data; `None` when there are none, or the bytes are no model's."""
+    """The model's bytes with large tensors as external data; `None` if there are none, or the bytes are no model's."""
     try:
         pieces = _shortened(data, 0, len(data), onnx.ModelProto.DESCRIPTOR, 0)
     except _UnexpectedError:

@@ -67,9 +67,7 @@ def load_onnx_module(path: str | Path, *, allow_unsupported: bool = False, limit
         reason = (getattr(error, "strerror", None) or "not a file name").lower()
         raise FuseError(f"cannot read the file: {reason}", SourceLocation(str(path))) from error
     proto = _parse(data, str(path))
-    return _import(
-        proto, str(path), path.parent, None if shortened is None else own_bytes, allow_unsupported, limits
-    )
+    return _import(proto, str(path), path.parent, None if shortened is None else own_bytes, allow_unsupported, limits)
 
 
 def read_onnx_module(

@@ -138,7 +138,11 @@ def collect_weights(module: ModuleOp) -> Weights:
 def _is_weight(value: DenseIntOrFPElementsAttr) -> bool:
     element, data = value.get_element_type(), stored_data(value)
     size = STORED_TYPES[_NAMES[element]][1] if element in _NAMES else 0
-    return size > 0 and len(data) > SMALLEST * size and not is_splat(data, size)
+    if not size or len(data) <= SMALLEST * size:
+        return False
+    is_uniform = is_splat(data, size)
+    release(data)
+    return not is_uniform
 
 
 def _address(value: DenseIntOrFPElementsAttr) -> int:

@@ -1,16 +1,17 @@
 """`-t onnx`: what is written means what the module means, as our own reader and onnxruntime, if installed, have it."""
 
-
 import numpy as np
 import pytest
 from op_examples import assert_close, examples, functions, operator, random_operands
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
+from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
+from fuse_dialect.dialect.types import DYNAMIC, is_tensor
 from fuse_dialect.frontends.onnx.reader import import_model
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.interpreters.values import EvaluationError
@@ -51,6 +52,17 @@ def _is_same(function: func.FuncOp, random: np.random.Generator) -> bool:
         model = onnx_model(module)
     except OpError:
         return False  # what is refused has tests of its own
-    for actual, array in zip(run_module(import_model(model), arrays), expected, strict=True):
-        assert_close(actual, array, f"{operator(function)}")
+    try:
+        back = import_model(model)
+    except FuseError:
+        # Our reader needs to know more sizes than ONNX.
+        assert any(DYNAMIC in type.get_shape() for type in function.function_type.inputs if is_tensor(type))
+        return False
+    for actual, array in zip(run_module(back, arrays), expected, strict=True):
+        op = operator(function)
+        if op.name == "fuse.resize2d" and array.dtype == np.float64:
+            # ONNX has scales in 32 bits.
+            np.testing.assert_allclose(actual, array, rtol=1e-5, atol=1e-5)
+        else:
+            assert_close(actual, array, f"{op}")
     return True

@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 
 import onnx
 
+from fuse_dialect.dialect.mapped_file import release
 from fuse_dialect.frontends.onnx.external_data import TENSOR_MESSAGE, leads_to_tensors
 
 EMBEDDED = "\0"
@@ -32,7 +33,7 @@ _MAX_NESTING = 64
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 """Wire types; 3 and 4, groups, are not used by ONNX."""
 
-_Pieces: TypeAlias = list[bytes | memoryview]
+_Pieces: TypeAlias = list[bytes]
 
 
 class _UnexpectedError(Exception):
@@ -45,7 +46,9 @@ def without_large_tensors(data: memoryview) -> bytes | None:
         pieces = _shortened(data, 0, len(data), onnx.ModelProto.DESCRIPTOR, 0)
     except _UnexpectedError:
         return None
-    return None if pieces is None else b"".join(pieces)
+    shortened = None if pieces is None else b"".join(pieces)
+    release(data)
+    return shortened
 
 
 def _fields(data: memoryview, at: int, end: int) -> Iterator[tuple[int, int, int, int, int]]:
@@ -97,9 +100,11 @@ def _shortened(data: memoryview, start: int, end: int, message: Any, depth: int)
             continue
         inner = _shortened(data, content, after, inner_messages[number], depth + 1)
         if inner is not None:
-            pieces += [data[kept:field], _head(number, sum(map(len, inner))), *inner]
+            pieces += [bytes(data[kept:field]), _head(number, sum(map(len, inner))), *inner]
             kept = after
-    return [*pieces, data[kept:end]] if pieces else None
+            # The system brings in up to some MB around every byte that is read.
+            release(data[content:after])
+    return [*pieces, bytes(data[kept:end])] if pieces else None
 
 
 def _shortened_tensor(data: memoryview, start: int, end: int) -> _Pieces | None:
@@ -117,7 +122,7 @@ def _shortened_tensor(data: memoryview, start: int, end: int) -> _Pieces | None:
     place = onnx.TensorProto(data_location=onnx.TensorProto.EXTERNAL)
     for key, value in (("location", EMBEDDED), ("offset", str(content)), ("length", str(after - content))):
         place.external_data.add(key=key, value=value)
-    return [data[start:field], data[after:end], place.SerializeToString()]
+    return [bytes(data[start:field]), bytes(data[after:end]), place.SerializeToString()]
 
 
 def _head(number: int, length: int) -> bytes:

@@ -15,7 +15,7 @@ import onnx_ir as ir
 
 from fuse_dialect.budget import Budget
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.dialect.mapped_file import map_file
+from fuse_dialect.dialect.mapped_file import map_file, release
 from fuse_dialect.frontends.onnx.embedded_data import EMBEDDED, LARGE
 from fuse_dialect.frontends.onnx.external_data import check_location
 
@@ -81,7 +81,9 @@ def tensor_array(tensor: ir.TensorProtocol, budget: Budget) -> Array:
     flat = np.frombuffer(data, stored)
     if dtype == np.bool_:
         flat = flat != 0
-    return compress_splat(flat.astype(dtype, copy=False).reshape(shape))
+    array = compress_splat(flat.astype(dtype, copy=False).reshape(shape))
+    release(data)
+    return array
 
 
 def compress_splat(array: Array) -> Array:

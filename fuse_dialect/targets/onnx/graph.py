@@ -107,7 +107,8 @@ class GraphWriter:
             raise unsupported(op, "with two sizes that are not known")
         # With allowzero a 0 is a size, not "as in the operand"; ONNX does not allow it beside -1.
         zero = 1 if 0 in shape and DYNAMIC not in shape else None
-        return self.emit("Reshape", value, self.integers(shape), allowzero=zero)
+        sizes = [-1 if size == DYNAMIC else size for size in shape]
+        return self.emit("Reshape", value, self.integers(sizes), allowzero=zero)
 
     def unsqueeze(self, value: str, axes: Sequence[int]) -> str:
         """The value with axes of size 1."""

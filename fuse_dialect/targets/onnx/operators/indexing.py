@@ -131,7 +131,7 @@ def _top(graph: GraphWriter, op: FuseOp, value: str, count: int | None) -> Seque
 def write_cumsum(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
     """`CumSum`, in 64 bits for integers that it does not take; they wrap around in the end."""
     dtype = dtype_of(op.operands[0])
-    known = dtype.kind == "f" or dtype in (np.int32, np.int64)
+    known = dtype.kind not in "iu" or dtype in (np.int32, np.int64)
     wide = operands[0] if known else graph.cast(operands[0], np.int64)
     axis = graph.scalar(prop(op, "axis"), np.dtype(np.int64))
     flags = {name: abs(prop(op, name)) for name in ("exclusive", "reverse")}

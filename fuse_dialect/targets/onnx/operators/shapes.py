@@ -6,7 +6,7 @@ from fuse_dialect.dialect.axis_layout import AxisLayout, permutation
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops import concatenation, layout, opaque, replication, resizing
 from fuse_dialect.dialect.types import DYNAMIC
-from fuse_dialect.targets.onnx.graph import GraphWriter, axis_of, prop, shape_of, static_shape, unsupported
+from fuse_dialect.targets.onnx.graph import GraphWriter, axis_of, prop, shape_of, unsupported
 from fuse_dialect.targets.onnx.table import OpRows
 
 ROWS = OpRows()
@@ -107,7 +107,7 @@ def write_space_to_depth(graph: GraphWriter, op: FuseOp, operands: Sequence[str]
 @ROWS.row(layout.LayoutTransformOp)
 def write_layout_transform(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
     """Blocks joined, axes reordered, blocks cut, as the op does."""
-    shape = static_shape(op, op.operands[0])
+    shape = shape_of(op.operands[0])
     source, target = AxisLayout.parse(prop(op, "src_layout")), AxisLayout.parse(prop(op, "dst_layout"))
     sizes = source.primal_sizes(shape)
     value = graph.transpose(operands[0], [source.axes.index(letter) for letter in source.split_axes])
@@ -149,17 +149,20 @@ def write_resize2d(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> s
     """`Resize` by scales where they are given, else to sizes."""
     text, scales, size = prop(op, "layout"), prop(op, "scales"), prop(op, "size")
     first = channels_first(graph, operands[0], text)
-    order = permutation(text, "NCHW")
-    n, c, h, w = (static_shape(op, op.operands[0])[axis] for axis in order)
-    scaled = scales is not None and [int(h * scales[0]), int(w * scales[1])] == list(size)
-    if scales is not None and not scaled:
-        raise unsupported(op, "with scales that do not give its size")
-    target = [graph.floats([1.0, 1.0, *scales])] if scaled else ["", graph.integers([n, c, *size])]
+    if scales is None:
+        target = ["", graph.integers(size)]
+    else:
+        # ONNX takes either, and multiplies by the scales to get the sizes.
+        extents = [shape_of(op.operands[0])[text.index(letter)] for letter in "HW"]
+        if DYNAMIC in extents or [int(extent * scale) for extent, scale in zip(extents, scales, strict=True)] != size:
+            raise unsupported(op, "with scales that do not give its size")
+        target = [graph.floats(scales)]
     resized = graph.emit(
         "Resize",
         first,
         "",
         *target,
+        axes=[2, 3],
         mode=prop(op, "method"),
         coordinate_transformation_mode=prop(op, "coordinate_transformation_mode"),
         nearest_mode=prop(op, "nearest_mode") if prop(op, "method") == "nearest" else None,

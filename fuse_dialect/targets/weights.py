@@ -27,7 +27,7 @@ from fuse_dialect.frontends.mlir.weights_file import STORED_TYPES
 
 SMALLEST = 100
 """Elements; a constant of so many or fewer is readable, and stays in the text."""
-_CHUNK = 1 << 24
+_CHUNK = 1 << 22
 """Bytes that are written at a time."""
 _NAMES = {element: name for name, (element, _) in STORED_TYPES.items()}
 

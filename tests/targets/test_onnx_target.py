@@ -43,7 +43,9 @@ def test_every_op_has_a_row_or_a_reason() -> None:
     assert len(ROWS) == len(ALL_OPS) - len(WITHOUT_ROW)
 
 
-@pytest.mark.parametrize("op_class", [op for op in ALL_OPS if op not in (TupleOp, GetTupleElementOp)], ids=str)
+@pytest.mark.parametrize(
+    "op_class", [op for op in ALL_OPS if op not in (TupleOp, GetTupleElementOp)], ids=lambda op: op.name
+)
 def test_an_op_read_back_means_the_same(op_class: type[FuseOp]) -> None:
     random = np.random.default_rng(0)
     compared = 0

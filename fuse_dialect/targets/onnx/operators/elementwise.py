@@ -134,7 +134,12 @@ def write_elu(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
 
 @ROWS.row(activation.HardSigmoidOp)
 def write_hard_sigmoid(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
-    """`HardSigmoid`."""
+    """`HardSigmoid`; in 64 bits its formula, because attributes have 32."""
+    x = op.operands[0]
+    if dtype_of(x) == np.float64:
+        line = graph.emit("Mul", *operands, graph.scalar(prop(op, "alpha"), x))
+        line = graph.emit("Add", line, graph.scalar(prop(op, "beta"), x))
+        return graph.emit("Clip", line, graph.scalar(0, x), graph.scalar(1, x))
     return graph.emit("HardSigmoid", *operands, alpha=prop(op, "alpha"), beta=prop(op, "beta"))
 
 

@@ -74,7 +74,7 @@ def _order(op: FuseOp) -> Sequence[int]:
 def write_squeeze(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
     """`Squeeze`."""
     axes = prop(op, "axes")
-    if axes is None:
+    if not axes:
         axes = [axis for axis, size in enumerate(shape_of(op.operands[0])) if size == 1]
     return graph.emit("Squeeze", operands[0], graph.integers(axes)) if axes else graph.emit("Identity", operands[0])
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fuse_dialect.api import plan_fusion as plan_fusion
     from fuse_dialect.api import read as read
     from fuse_dialect.api import run as run
+    from fuse_dialect.api import write as write
     from fuse_dialect.backends.runtime.program import Program as Program
     from fuse_dialect.diagnostics import FuseError as FuseError
     from fuse_dialect.diagnostics import Reason as Reason
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _PLACES = {
-    "fuse_dialect.api": ("compile", "fuse_ops", "parse", "plan_fusion", "read", "run"),
+    "fuse_dialect.api": ("compile", "fuse_ops", "parse", "plan_fusion", "read", "run", "write"),
     "fuse_dialect.backends.runtime.program": ("Program",),
     "fuse_dialect.diagnostics": ("FuseError", "Reason"),
     "fuse_dialect.remarks.module_plan": ("Decision", "ModulePlan", "PlannedGroup"),

@@ -99,7 +99,7 @@ def evaluate_constant(op: arith.ConstantOp) -> Array:
     try:
         return constant_array(op.value)
     except VerifyException as error:
-        raise EvaluationError(op, str(error), _ELIDED_HINT if _is_elided(op.value) else None) from error
+        raise EvaluationError(op, str(error), _missing_elements_hint(op.value)) from error
 
 
 _ELIDED_HINT = (
@@ -108,8 +108,12 @@ _ELIDED_HINT = (
 )
 
 
-def _is_elided(value: Attribute) -> bool:
-    return isinstance(value, DenseResourceAttr) and value.resource_handle.data == ELIDED_RESOURCE
+def _missing_elements_hint(value: Attribute) -> str | None:
+    """Where the elements of a constant may be that are not in the module."""
+    if not isinstance(value, DenseResourceAttr):
+        return None
+    is_elided = value.resource_handle.data == ELIDED_RESOURCE
+    return _ELIDED_HINT if is_elided else "--weights names the safetensors file that was written with the module"
 
 
 @dataclass(frozen=True, slots=True)

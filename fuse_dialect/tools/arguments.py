@@ -93,6 +93,11 @@ def _add_input(parser: argparse.ArgumentParser, frontends: Iterable[str]) -> Non
     group.add_argument("-f", "--frontend", choices=list(frontends), help="format of the input, if not by its extension")
     _flag(group, "--allow-unregistered-dialect", help="read operations of unknown dialects in their generic form")
     _flag(group, "--allow-unsupported-onnx", help="keep ONNX operators that are not supported as opaque operations")
+    group.add_argument(
+        "--input-weights",
+        metavar="FILE",
+        help="a safetensors file with the elements of the input's dense_resource constants",
+    )
     _flag(group, "--no-implicit-module", help="the input must be one module, not a list of operations")
     _flag(group, "--split-input-file", help="process each part between lines '// -----' on its own")
     _flag(group, "--disable-verify", help="do not verify attributes and operations")
@@ -116,6 +121,11 @@ def limits_of(options: argparse.Namespace) -> Limits:
 def _add_output(parser: argparse.ArgumentParser, targets: Iterable[str], foreign_targets: Iterable[str]) -> None:
     group = parser.add_argument_group("output")
     group.add_argument("-o", "--output-file", metavar="FILE", help="where to write the result, - for stdout (default)")
+    group.add_argument(
+        "--weights",
+        metavar="FILE",
+        help="write large constants to this safetensors file; the result refers to them by name",
+    )
     theirs = ", ".join(foreign_targets)
     group.add_argument(
         "-t",

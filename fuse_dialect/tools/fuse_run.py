@@ -59,6 +59,10 @@ def _parser() -> argparse.ArgumentParser:
         "-f", "--frontend", choices=["mlir", "onnx"], help="format of MODULE, if not by its extension (- is MLIR)"
     )
     parser.add_argument("--entry", default="main", metavar="NAME", help="the function to run (default: %(default)s)")
+    parser.add_argument(
+        "--weights", metavar="FILE", help="a safetensors file with the elements of dense_resource constants"
+    )
+    parser.add_argument("--compare-weights", metavar="FILE", help="the same for OTHER (default: the file of --weights)")
     inputs = parser.add_mutually_exclusive_group()
     inputs.add_argument("--inputs", metavar="FILE", help="an .npz file: arrays by argument name, or arg0, arg1, ...")
     inputs.add_argument("--random-inputs", type=_natural, metavar="SEED", help="make up inputs, always the same ones")
@@ -114,9 +118,19 @@ def _run_module(options: argparse.Namespace) -> None:
 
     allow_unregistered = options.allow_unregistered_dialect
     limits = limits_of(options)
-    file = read_module(options.module, options.frontend, allow_unregistered=allow_unregistered, limits=limits)
-    path = options.compare_with
-    other = None if path is None else read_module(path, allow_unregistered=allow_unregistered, limits=limits)
+    file = read_module(
+        options.module,
+        options.frontend,
+        allow_unregistered=allow_unregistered,
+        limits=limits,
+        weights=options.weights,
+    )
+    path, weights = options.compare_with, options.compare_weights or options.weights
+    other = (
+        None
+        if path is None
+        else read_module(path, allow_unregistered=allow_unregistered, limits=limits, weights=weights)
+    )
     for each in (file, other):
         if each is not None:
             _check_sizes(each, options)

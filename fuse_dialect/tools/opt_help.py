@@ -8,7 +8,7 @@ from fuse_dialect.universe import FUSE_UNIVERSE
 DESCRIPTION = "Run passes over a module, MLIR or ONNX; operator fusion is `--fuse-ops`."
 FRONTENDS = ("mlir", "onnx")
 """Names of the input formats."""
-OWN_TARGETS = ("mlir", "llvm", *FUSE_UNIVERSE.all_targets)
+OWN_TARGETS = ("mlir", "llvm", "onnx", *FUSE_UNIVERSE.all_targets)
 """Targets of this package."""
 
 

@@ -1,17 +1,16 @@
 """Building of the function's body: ops are appended, or computed at once when their operands are constants."""
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, LocationAttr, TensorType
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from fuse_dialect.budget import Budget
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.dialect.constants import constant_attribute
+from fuse_dialect.dialect.constants import constant_attribute, shared_bytes
 from fuse_dialect.dialect.fields import PropertyValue
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.types import (
@@ -147,18 +146,7 @@ class BodyBuilder:
     def _attribute(self, value: Constant) -> DenseIntOrFPElementsAttr:
         """The dense attribute; it shares the bytes that the model's tensor was read from, where it can."""
         array = value.array
-        base: object = array
-        while isinstance(base, np.ndarray):
-            base = cast(object, base.base)
-        if (
-            isinstance(base, bytes)
-            and len(base) == array.nbytes
-            and array.flags.c_contiguous
-            and array.dtype != np.bool_
-            and sys.byteorder == "little"
-        ):
-            return DenseIntOrFPElementsAttr(TensorType(element_type_of(array.dtype), array.shape), BytesAttr(base))
-        if any(array.strides):
+        if any(array.strides) and shared_bytes(array) is None:
             self.budget.spend(f"the constant '{value.name or 'unnamed'}'", bytes=array.nbytes)
         return constant_attribute(array)
 

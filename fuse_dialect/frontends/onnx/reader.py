@@ -5,12 +5,14 @@
    lacks but ONNX defines by other operators is expanded into them.
 3. What a model expands to is limited, see `fuse_dialect.budget`, and it names files in its own folder alone, see
    `external_data`.
-4. Operators come from the table `onnx_operators`; all that are missing are named in one error.
-5. Ops on constants and on static shapes are computed at import, see `onnx_builder`.
+4. Large tensors stay in the file until somebody needs them, see `embedded_data`.
+5. Operators come from the table `onnx_operators`; all that are missing are named in one error.
+6. Ops on constants and on static shapes are computed at import, see `onnx_builder`.
 """
 
 import logging
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
@@ -21,6 +23,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.budget import Budget, Limits
 from fuse_dialect.diagnostics import FuseError, SourceLocation
+from fuse_dialect.dialect.mapped_file import map_file
+from fuse_dialect.frontends.onnx.embedded_data import EMBEDDED, LARGE, without_large_tensors
 from fuse_dialect.frontends.onnx.external_data import check_external_tensors
 from fuse_dialect.frontends.onnx.graph import import_graph
 from fuse_dialect.frontends.onnx.inlining import inline_functions
@@ -57,11 +61,15 @@ def load_onnx_module(path: str | Path, *, allow_unsupported: bool = False, limit
     """
     path = Path(path)
     try:
-        data = path.read_bytes()
+        own_bytes = map_file(path)
+        shortened = None if own_bytes is None or len(own_bytes) < LARGE else without_large_tensors(own_bytes)
+        data = path.read_bytes() if shortened is None else shortened
     except (OSError, ValueError) as error:
         reason = (getattr(error, "strerror", None) or "not a file name").lower()
         raise FuseError(f"cannot read the file: {reason}", SourceLocation(str(path))) from error
-    return read_onnx_module(data, str(path), folder=path.parent, allow_unsupported=allow_unsupported, limits=limits)
+    proto = _parse(data, str(path))
+    origin = _Origin(len(data)) if own_bytes is None or shortened is None else _Origin(len(own_bytes), own_bytes)
+    return _import(proto, str(path), path.parent, origin, allow_unsupported, limits)
 
 
 def read_onnx_module(
@@ -86,9 +94,7 @@ def read_onnx_module(
     """
     proto, size = _parse(data, file_name), len(data)
     del data
-    return import_model(
-        proto, file_name=file_name, folder=folder, allow_unsupported=allow_unsupported, limits=limits, size=size
-    )
+    return _import(proto, file_name, folder, _Origin(size), allow_unsupported, limits)
 
 
 def _parse(data: bytes, file_name: str) -> onnx.ModelProto:
@@ -110,7 +116,6 @@ def import_model(
     folder: Path | None = None,
     allow_unsupported: bool = False,
     limits: Limits = _LIMITS,
-    size: int | None = None,
 ) -> ModuleOp:
     """The module of a model in memory, with the model's graph as `func.func @main`.
 
@@ -120,14 +125,36 @@ def import_model(
         folder: Where external data may lie; without one there must not be any.
         allow_unsupported: Import operators that the table lacks as unregistered ops `"onnx.Name"`.
         limits: How much the model may expand to.
-        size: Bytes of the model, where they are known; to count them takes as long as to write it.
 
     Raises:
         FuseError: The model is not valid, or holds what cannot be imported.
     """
+    origin = _Origin(model.ByteSize() if isinstance(model, onnx.ModelProto) else 0)
+    return _import(model, file_name, folder, origin, allow_unsupported, limits)
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """Where a model comes from."""
+
+    size: int
+    """Bytes of the model's file; 0 for a model of `onnx_ir`, whose tensors are counted one by one."""
+    own_bytes: memoryview | None = None
+    """That file, if large tensors were left there."""
+
+
+def _import(
+    model: Model,
+    file_name: str,
+    folder: Path | None,
+    origin: _Origin,
+    allow_unsupported: bool,
+    limits: Limits,
+) -> ModuleOp:
+    """See `import_model`."""
     try:
-        budget = _budget(model, folder, limits, size)
-        prepared = _guarded(lambda: _prepare(model, folder, budget), "reading of the model")
+        budget = _budget(model, folder, origin, limits)
+        prepared = _guarded(lambda: _prepare(model, folder, origin.own_bytes, budget), "reading of the model")
         check_support(prepared, allow_unsupported=allow_unsupported)
         if allow_unsupported or _has_dynamic_input(prepared):
             _guarded(lambda: infer_shapes(prepared), "shape inference")
@@ -142,16 +169,16 @@ def import_model(
         raise
 
 
-def _budget(model: Model, folder: Path | None, limits: Limits, size: int | None) -> Budget:
+def _budget(model: Model, folder: Path | None, origin: _Origin, limits: Limits) -> Budget:
     """What the model may expand to; its external tensors are checked on the way, before anything else is done."""
     if isinstance(model, onnx.ModelProto):
-        size = model.ByteSize() if size is None else size
-        return limits.budget(size + check_external_tensors(model, folder))
+        own_location = None if origin.own_bytes is None else EMBEDDED
+        return limits.budget(origin.size + check_external_tensors(model, folder, own_location))
     tensors = [value.const_value for value in model.graph.initializers.values()]
     return limits.budget(sum(tensor.nbytes for tensor in tensors if tensor is not None))
 
 
-def _prepare(model: Model, folder: Path | None, budget: Budget) -> ir.Model:
+def _prepare(model: Model, folder: Path | None, own_bytes: memoryview | None, budget: Budget) -> ir.Model:
     """The model in `onnx_ir`'s form, with functions inlined, in topological order."""
     if isinstance(model, ir.Model) and model.functions:
         bind_external_data(model, folder)
@@ -160,7 +187,7 @@ def _prepare(model: Model, folder: Path | None, budget: Budget) -> ir.Model:
         _check_names(model.graph)
         model = ir_model(_expanded(inline_functions(model, budget)))
     _check_opset(model)
-    bind_external_data(model, folder)
+    bind_external_data(model, folder, own_bytes)
     try:
         model.graph.sort()
     except ValueError as error:

@@ -1,7 +1,7 @@
 """Groups of a convolution as a loop of their own.
 
-A stage reads the channels of a group at `4*(i1 // 4) + r`. With `i1` cut in two, `4*i1 + i2`, that is `4*i1 + r`: a sum,
-as the maps of linalg are.
+A stage reads the channels of a group at `4*(i1 // 4) + r`. With `i1` cut in two, `4*i1 + i2`, that is `4*i1 + r`: a
+sum, as the maps of linalg are.
 """
 
 from collections.abc import Iterator

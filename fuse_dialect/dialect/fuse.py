@@ -23,10 +23,12 @@ from fuse_dialect.dialect.ops import (
     reduction,
     replication,
     resizing,
+    sequences,
     trigonometry,
     tuples,
 )
 from fuse_dialect.dialect.ops.hardware import HARDWARE_OPS
+from fuse_dialect.dialect.ops.regions import REGION_OPS
 
 FAMILIES: tuple[ModuleType, ...] = (
     elementwise,
@@ -47,6 +49,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     normalization,
     tuples,
     opaque,
+    sequences,
 )
 """The op families, in the order of the reference pages."""
 
@@ -66,4 +69,4 @@ def ops_of(family: ModuleType) -> list[type[FuseOp]]:
 ALL_OPS: tuple[type[FuseOp], ...] = tuple(op for family in FAMILIES for op in ops_of(family))
 """Every operator of the dialect."""
 
-Fuse = Dialect("fuse", [*ALL_OPS, *HARDWARE_OPS], [PatternKindAttr])
+Fuse = Dialect("fuse", [*ALL_OPS, *REGION_OPS, *HARDWARE_OPS], [PatternKindAttr])

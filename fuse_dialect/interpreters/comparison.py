@@ -70,7 +70,7 @@ def _distance(value: Array, reference: Array) -> npt.NDArray[np.float64]:
 
 
 def _real(array: Array) -> Array:
-    return array.astype(np.float64) if array.dtype.kind in "iub" else array
+    return array.astype(np.float64) if array.dtype.kind in "iubV" else array
 
 
 def is_uniform(output: Array) -> bool:

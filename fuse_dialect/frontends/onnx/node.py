@@ -220,6 +220,10 @@ class OnnxNode:
         """A list of floats."""
         return list(self._attribute_or(name, ir.AttributeType.FLOATS, default))
 
+    def strings(self, name: str, default: Sequence[str] | None = None) -> list[str]:
+        """A list of strings."""
+        return list(self._attribute_or(name, ir.AttributeType.STRINGS, default))
+
     def tensor_attribute(self, name: str) -> Array:
         """The elements of a tensor attribute."""
         return tensor_array(self._attribute_or(name, ir.AttributeType.TENSOR, None), self.builder.budget)

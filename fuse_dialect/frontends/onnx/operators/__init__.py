@@ -11,6 +11,7 @@ from fuse_dialect.frontends.onnx.operators import (
     normalizations,
     pools,
     quantization,
+    recurrent,
     reductions,
     resizing,
 )
@@ -27,6 +28,7 @@ _FAMILIES: tuple[OperatorTable, ...] = (
     normalizations.OPERATORS,
     pools.OPERATORS,
     quantization.OPERATORS,
+    recurrent.OPERATORS,
     reductions.OPERATORS,
     resizing.OPERATORS,
 )

@@ -4,6 +4,7 @@ import numpy as np
 import onnx_ir as ir
 
 from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops.activation import ClipOp
 from fuse_dialect.dialect.ops.broadcast import (
     AddOp,
     DivideOp,
@@ -38,6 +39,9 @@ from fuse_dialect.frontends.onnx.tensors import dtype_of
 from fuse_dialect.frontends.onnx.values import Value
 
 OPERATORS = OperatorTable()
+
+_GREATEST = {"float8_e4m3fn": 448.0, "float8_e4m3fnuz": 240.0, "float8_e5m2": 57344.0, "float8_e5m2fnuz": 57344.0}
+"""Greatest number of each float of 8 bits, but of those without sign."""
 
 OPERATORS.simple(
     [
@@ -124,7 +128,7 @@ def import_bitwise_not(node: OnnxNode) -> Value:
 @OPERATORS.operator("Cast")
 def import_cast(node: OnnxNode) -> Value:
     """`cast`."""
-    return cast_to(node, node.operand(0), dtype_of(_data_type(node.integer("to"))))
+    return _saturating_cast(node, dtype_of(_data_type(node.integer("to"))))
 
 
 def _data_type(number: int) -> ir.DataType | None:
@@ -137,7 +141,16 @@ def _data_type(number: int) -> ir.DataType | None:
 @OPERATORS.operator("CastLike")
 def import_cast_like(node: OnnxNode) -> Value:
     """`cast` to the element type of the second operand."""
-    return cast_to(node, node.operand(0), node.dtype(node.operand(1)))
+    return _saturating_cast(node, node.dtype(node.operand(1)))
+
+
+def _saturating_cast(node: OnnxNode, dtype: "np.dtype[np.generic]") -> Value:
+    """The first operand in another type; a float of 8 bits has its greatest number where the operand is greater."""
+    x = node.operand(0)
+    greatest = _GREATEST.get(dtype.name)
+    if greatest is not None and node.flag("saturate", True) and node.dtype(x) != dtype:
+        x = node.emit(ClipOp, x, min=-greatest, max=greatest)
+    return cast_to(node, x, dtype)
 
 
 def cast_to(node: OnnxNode, value: Value, dtype: "np.dtype[np.generic]") -> Value:

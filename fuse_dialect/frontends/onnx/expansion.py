@@ -57,8 +57,18 @@ def _expand_once(
             if body is not None:
                 body.overload = node.overload = f"definition{len(calls.functions)}"
                 body.domain = node.domain
+                _drop_graphs(node)
                 calls.functions.append(body)
     return inline_functions(calls, budget) if calls.functions else None
+
+
+def _drop_graphs(node: onnx.NodeProto) -> None:
+    """Take the subgraphs from a call: a definition that depends on its node holds copies of them already."""
+    kept = [attribute for attribute in node.attribute if not _graphs_of(attribute)]
+    if len(kept) < len(node.attribute):
+        copies = [onnx.AttributeProto.FromString(attribute.SerializeToString()) for attribute in kept]
+        del node.attribute[:]
+        node.attribute.extend(copies)
 
 
 def _is_candidate(node: onnx.NodeProto, versions: dict[str, int], is_known: Callable[[str, str], bool]) -> bool:
@@ -149,6 +159,10 @@ def _definition(node: onnx.NodeProto, versions: dict[str, int], types: _Types) -
         # A definition that cannot be made for these types or attributes: the operator stays, and is reported.
         return None
     body = data if isinstance(data, onnx.FunctionProto) else onnx.FunctionProto.FromString(data)
+    given = {attribute.name for attribute in node.attribute}
+    for name, attribute in schema.attributes.items():
+        if name not in given and attribute.default_value.name:
+            body.attribute_proto.add().ParseFromString(attribute.default_value.SerializeToString())
     # A definition holds from its version on until the next, so it may be read with the model's versions.
     for entry in body.opset_import:
         entry.version = versions.get(entry.domain, entry.version)

@@ -7,11 +7,8 @@ import onnx
 import onnx_ir as ir
 
 from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.frontends.onnx.control_flow import CONTROL_FLOW
 from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
-
-_CONDITIONAL = "If"
-"""Imported when its condition is known; not in the table, since it imports nodes itself."""
-
 
 def is_default_domain(domain: str) -> bool:
     """Whether the domain is ONNX's own."""
@@ -25,7 +22,7 @@ def is_supported(node: ir.Node) -> bool:
 
 def is_known_operator(domain: str, name: str) -> bool:
     """Whether the table has an operator."""
-    return is_default_domain(domain) and (name in ONNX_OPERATORS or name == _CONDITIONAL)
+    return is_default_domain(domain) and (name in ONNX_OPERATORS or name in CONTROL_FLOW)
 
 
 @cache

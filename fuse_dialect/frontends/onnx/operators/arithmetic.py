@@ -128,7 +128,7 @@ def import_bitwise_not(node: OnnxNode) -> Value:
 @OPERATORS.operator("Cast")
 def import_cast(node: OnnxNode) -> Value:
     """`cast`."""
-    return _saturating_cast(node, dtype_of(_data_type(node.integer("to"))))
+    return _converted(node, dtype_of(_data_type(node.integer("to"))))
 
 
 def _data_type(number: int) -> ir.DataType | None:
@@ -141,14 +141,20 @@ def _data_type(number: int) -> ir.DataType | None:
 @OPERATORS.operator("CastLike")
 def import_cast_like(node: OnnxNode) -> Value:
     """`cast` to the element type of the second operand."""
-    return _saturating_cast(node, node.dtype(node.operand(1)))
+    return _converted(node, node.dtype(node.operand(1)))
 
 
-def _saturating_cast(node: OnnxNode, dtype: "np.dtype[np.generic]") -> Value:
-    """The first operand in another type; a float of 8 bits has its greatest number where the operand is greater."""
-    x = node.operand(0)
+def _converted(node: OnnxNode, dtype: "np.dtype[np.generic]") -> Value:
+    """The first operand in another type, as the attributes of Cast say."""
+    if dtype.name == "float8_e8m0fnu" and node.string("round_mode", "up") != "nearest":
+        raise UnsupportedFormError(f"rounding '{node.string('round_mode', 'up')}' to {dtype} is not supported")
+    return saturating_cast(node, node.operand(0), dtype, saturate=node.flag("saturate", True))
+
+
+def saturating_cast(node: OnnxNode, x: Value, dtype: "np.dtype[np.generic]", *, saturate: bool = True) -> Value:
+    """The value in another type; a float of 8 bits has its greatest number where the operand is greater."""
     greatest = _GREATEST.get(dtype.name)
-    if greatest is not None and node.flag("saturate", True) and node.dtype(x) != dtype:
+    if greatest is not None and saturate and node.dtype(x) != dtype:
         x = node.emit(ClipOp, x, min=-greatest, max=greatest)
     return cast_to(node, x, dtype)
 

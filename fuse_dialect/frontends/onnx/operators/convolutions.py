@@ -21,14 +21,20 @@ _CONVOLUTIONS: dict[int, type[FuseOp]] = {1: Conv1dOp, 2: Conv2dOp, 3: Conv3dOp}
 @OPERATORS.operator("Conv")
 def import_conv(node: OnnxNode) -> Value:
     """`conv1d`, `conv2d` or `conv3d`, and `bias_add`."""
-    x, weight = node.operand(0), node.operand(1)
+    result = convolution(node, node.operand(0), node.operand(1))
+    bias = node.optional(2)
+    return result if bias is None else node.emit(BiasAddOp, result, bias, axis=1)
+
+
+def convolution(node: OnnxNode, x: Value, weight: Value) -> Value:
+    """The convolution that a node's attributes describe."""
     spatial = node.rank(weight) - 2
     if spatial not in _CONVOLUTIONS:
         raise UnsupportedFormError(f"convolutions over {spatial} axes are not supported")
     kernel = _kernel(node, weight)
     strides = spatial_list(node, "strides", 1, spatial)
     dilation = spatial_list(node, "dilations", 1, spatial)
-    result = node.emit(
+    return node.emit(
         _CONVOLUTIONS[spatial],
         x,
         weight,
@@ -37,8 +43,6 @@ def import_conv(node: OnnxNode) -> Value:
         dilation=dilation,
         groups=node.integer("group", 1),
     )
-    bias = node.optional(2)
-    return result if bias is None else node.emit(BiasAddOp, result, bias, axis=1)
 
 
 def _kernel(node: OnnxNode, weight: Value) -> list[int]:

@@ -36,8 +36,12 @@ def _scaled(node: OnnxNode, value: Value, factor: float) -> Value:
 
 @OPERATORS.operator("MatMul")
 def import_matmul(node: OnnxNode) -> Value:
-    """`matmul` of matrices, `batch_matmul` of greater ranks; a vector becomes a matrix and back."""
-    a, b = node.operand(0), node.operand(1)
+    """`matmul` of matrices, `batch_matmul` of greater ranks."""
+    return matrix_product(node, node.operand(0), node.operand(1))
+
+
+def matrix_product(node: OnnxNode, a: Value, b: Value) -> Value:
+    """The product of the last two axes; a vector becomes a matrix and back."""
     ranks = node.rank(a), node.rank(b)
     if 0 in ranks:
         raise FuseError(f"expects operands of rank 1 or more, got {node.type_of(a)} and {node.type_of(b)}")

@@ -14,6 +14,9 @@ from fuse_dialect.frontends.onnx.operators import (
     recurrent,
     reductions,
     resizing,
+    sampling,
+    selection,
+    signal,
 )
 from fuse_dialect.frontends.onnx.operators.table import Importer, OperatorTable
 
@@ -31,6 +34,9 @@ _FAMILIES: tuple[OperatorTable, ...] = (
     recurrent.OPERATORS,
     reductions.OPERATORS,
     resizing.OPERATORS,
+    sampling.OPERATORS,
+    selection.OPERATORS,
+    signal.OPERATORS,
 )
 
 ONNX_OPERATORS: dict[str, Importer] = {name: importer for family in _FAMILIES for name, importer in family.items()}

@@ -1,7 +1,8 @@
-"""ONNX matrix products."""
+"""ONNX matrix products, and what else is computed from matrices."""
 
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.ops.broadcast import AddOp, BiasAddOp, MultiplyOp
+from fuse_dialect.dialect.ops.linear_algebra import DetOp, EinsumOp
 from fuse_dialect.dialect.ops.matmul import BatchMatmulOp, DenseOp, MatmulOp
 from fuse_dialect.frontends.onnx.node import OnnxNode
 from fuse_dialect.frontends.onnx.operators.layout import expand_dims, squeeze, transpose
@@ -53,3 +54,15 @@ def matrix_product(node: OnnxNode, a: Value, b: Value) -> Value:
     rank = node.rank(result)
     unit = [axis for axis, vector in ((rank - 2, ranks[0] == 1), (rank - 1, ranks[1] == 1)) if vector]
     return squeeze(node, result, unit)
+
+
+@OPERATORS.operator("Einsum")
+def import_einsum(node: OnnxNode) -> Value:
+    """`einsum`."""
+    return node.emit(EinsumOp, *node.all_operands(), equation=node.string("equation"))
+
+
+@OPERATORS.operator("Det")
+def import_det(node: OnnxNode) -> Value:
+    """`det`."""
+    return node.emit(DetOp, node.operand(0))

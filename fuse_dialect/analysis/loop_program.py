@@ -22,6 +22,7 @@ from xdsl.utils.exceptions import VerifyException
 from fuse_dialect.dialect.constants import constant_array
 from fuse_dialect.dialect.loops import RESULT, LoopFormError, LoopOperand, Nest, Piece
 from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops.regions import IfOp, LoopOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, is_narrow, is_tensor
 from fuse_dialect.kernels.indices import Index, Size, loop
@@ -130,6 +131,8 @@ class _Lowering:
                     return self._operator(op, origin)
                 except LoopFormError as refusal:
                     raise LoopFormError(f"'{op.name}' op {refusal}") from None
+            case LoopOp() | IfOp():
+                raise LoopFormError(f"'{op.name}' op runs regions, which loops over elements cannot")
             case _:
                 raise LoopFormError(f"'{op_name(op)}' op is no op of the dialect")
         return []

@@ -46,8 +46,8 @@ def run_module(
 
     Args:
         module: A verified module.
-        inputs: Arguments in order, or by name: the name in the IR, `arg<position>`, or `arr_<position>` as
-            `numpy.savez` calls arrays without a name.
+        inputs: Arguments in order, or by name: that in the model, that in the IR, `arg<position>`, or `arr_<position>`
+            as `numpy.savez` calls arrays without a name.
         entry: Name of the function.
         limits: How many ops calls and loops may run, over and above the first run of each function.
 
@@ -148,8 +148,8 @@ class _Frame:
 class Runner:
     """The functions of a module, planned when first called; several threads may call them."""
 
-    def __init__(self, module: ModuleOp, limits: Limits = _LIMITS):
-        self._functions = functions_of(module)
+    def __init__(self, module: ModuleOp | Mapping[str, func.FuncOp], limits: Limits = _LIMITS):
+        self._functions = functions_of(module) if isinstance(module, ModuleOp) else module
         self._limits = limits
         self._plans: dict[Block, list[_Step]] = {}
 

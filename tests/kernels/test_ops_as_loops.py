@@ -49,6 +49,9 @@ WITHOUT_LOOPS = {
 }
 """Ops without a loop form, and why."""
 
+REFUSED = ("has no loop form for these properties", "which no loops compute with")
+"""How refusals end that concern some properties of an op, or types of less than 8 bits and floats of 8."""
+
 DYNAMIC_SIZE = 4
 """What `?` stands for."""
 
@@ -196,7 +199,8 @@ def test_loops_of_an_op_give_its_meaning(op_class: type[FuseOp]) -> None:
             outcome = check(function, random)
             outcomes.append(outcome)
             if op_class.name not in WITHOUT_LOOPS:
-                assert not outcome or not is_static, f"{function}: {outcome}"
+                refused = outcome.endswith(REFUSED)
+                assert not outcome or not is_static or refused, f"{function}: {outcome}"
     if op_class.name in WITHOUT_LOOPS:
         assert set(outcomes) == {f"'{op_class.name}' op has no loop form"}
     else:

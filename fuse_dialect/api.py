@@ -194,8 +194,9 @@ def run(module: ModuleOp, *inputs: "npt.ArrayLike | Mapping[str, npt.ArrayLike]"
 
     Args:
         module: The module; it is verified.
-        inputs: Arrays in the order of the function's arguments, or one mapping from argument names to arrays. Each
-            has exactly the element type and a shape of its argument.
+        inputs: Arrays in the order of the function's arguments, or one mapping from argument names to arrays: names in
+            the model that the module comes from, or in the IR. Each has exactly the element type and a shape of its
+            argument.
         entry: Name of the function.
 
     Returns:

@@ -5,7 +5,7 @@
 A case *passes* when its outputs agree within its own tolerance. It is *unsupported* when the import refuses it with a
 diagnosed error. Anything else is a *failure*: a wrong answer or a crash, of which there must be none. Many cases feed
 shapes, axes and the like as inputs; the importer needs them as constants, as exporters write them, so such an input is
-turned into an initializer when the importer asks for it by name. Those cases are counted apart.
+turned into an initializer when the importer names it, or a value computed from it. Those cases are counted apart.
 
 With `--backend llvm` the imported model is compiled, and must also give what its NumPy meaning gives, within 1e-4.
 """
@@ -128,9 +128,10 @@ def _run(model: onnx.ModelProto, inputs: Sequence[Any], frozen: list[str], backe
         try:
             module = import_model(candidate)
         except NeedsConstantError as error:
-            if error.operand not in feeds or error.operand in frozen:
+            missing = [name for name in error.inputs or (error.operand,) if name in feeds and name not in frozen]
+            if not missing:
                 raise
-            frozen.append(error.operand)
+            frozen.extend(missing)
             continue
         module.verify()
         values = [feeds[name] for name in names if name not in frozen]

@@ -53,18 +53,25 @@ def _dense_array(value: DenseIntOrFPElementsAttr) -> Array:
     shape = value.get_shape()
     dtype = element_dtype(value.get_element_type())
     data = value.data.data
-    stored = np.dtype(np.uint8) if dtype == np.bool_ else dtype
+    stored = _stored_dtype(dtype)
     count = math.prod(shape)
     if len(data) not in (stored.itemsize, count * stored.itemsize) or min(shape, default=0) < 0:
         raise VerifyException(f"expects {count} elements of {shape_text(shape)}, got {len(data)} bytes")
     flat = np.frombuffer(data, stored)
     if sys.byteorder == "big":
         flat = flat.byteswap()
-    if dtype == np.bool_:
-        flat = flat != 0
+    if stored != dtype:
+        flat = flat != 0 if dtype == np.bool_ else flat.astype(dtype)
     array = flat.reshape(shape) if flat.size == count else np.broadcast_to(flat.reshape(()), shape)
     array.flags.writeable = False
     return array
+
+
+def _stored_dtype(dtype: "np.dtype[np.generic]") -> "np.dtype[np.generic]":
+    """The type in which an attribute holds the elements; integers of 2 and 4 bits are bytes with their sign there."""
+    if dtype == np.bool_:
+        return np.dtype(np.uint8)
+    return np.dtype(np.int8) if dtype.name in ("int2", "int4") else dtype
 
 
 def _summary(value: Attribute) -> str:
@@ -106,6 +113,7 @@ def constant_attribute(array: Array) -> DenseIntOrFPElementsAttr:
         array = array[(slice(0, 1),) * array.ndim]
     if array.dtype == np.bool_:
         array = array.astype(np.uint8) * _TRUE
+    array = array.astype(_stored_dtype(array.dtype), copy=False)
     if sys.byteorder == "big":
         array = array.byteswap()
     return DenseIntOrFPElementsAttr(type, BytesAttr(array.tobytes()))

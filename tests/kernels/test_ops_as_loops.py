@@ -19,14 +19,29 @@ from fuse_dialect.kernels.simplify import simplify
 WITHOUT_LOOPS = {
     "fuse.argsort": "sorting is no loop over elements",
     "fuse.argwhere": "the number of results depends on the values",
+    "fuse.col2im": "blocks that overlap are summed",
+    "fuse.cumprod": "each product continues the one before",
     "fuse.cumsum": "each sum continues the one before",
+    "fuse.deformable_conv2d": "places are data",
+    "fuse.det": "each step of the elimination needs the one before",
+    "fuse.dft": "a fast transform is no loop over elements",
     "fuse.gather": "an index out of range is an error, which a loop cannot report",
     "fuse.gather_nd": "as gather",
+    "fuse.grid_sample": "places are data",
+    "fuse.max_pool2d_indices": "the greatest element and its place are found together",
+    "fuse.non_max_suppression": "the number of results depends on the values",
+    "fuse.reinterpret": "loops compute with numbers, not with bits",
+    "fuse.reverse_sequence": "places are data",
+    "fuse.roi_align": "places are data",
     "fuse.scatter_nd": "updates of one place are applied in order",
     "fuse.sort": "sorting is no loop over elements",
     "fuse.topk": "sorting is no loop over elements",
+    "fuse.unique": "the number of results depends on the values",
 }
 """Ops without a loop form, and why."""
+
+REFUSED = ("has no loop form for these properties", "which no loops compute with")
+"""How refusals end that concern some properties of an op, or types of less than 8 bits and floats of 8."""
 
 
 def check(function: func.FuncOp, random: np.random.Generator) -> str:
@@ -59,7 +74,8 @@ def test_loops_of_an_op_give_its_meaning(op_class: type[FuseOp]) -> None:
             outcome = check(function, random)
             outcomes.append(outcome)
             if op_class.name not in WITHOUT_LOOPS:
-                assert not outcome or not is_static, f"{function}: {outcome}"
+                refused = outcome.endswith(REFUSED)
+                assert not outcome or not is_static or refused, f"{function}: {outcome}"
     if op_class.name in WITHOUT_LOOPS:
         assert set(outcomes) == {f"'{op_class.name}' op has no loop form"}
     else:

@@ -14,7 +14,7 @@ from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.constants import constant
 from fuse_dialect.dialect.fields import tensor_operand, tensor_result
-from fuse_dialect.dialect.op import Array, MapOp
+from fuse_dialect.dialect.op import Array, FuseOp, MapOp
 from fuse_dialect.dialect.types import (
     DYNAMIC,
     Tensor,
@@ -77,6 +77,45 @@ class CastOp(MapOp):
             unsigned_source=is_unsigned(self.input.type),
             unsigned_target=is_unsigned(self.result.type),
         )
+
+
+@irdl_op_definition
+class ReinterpretOp(FuseOp):
+    """The bits of each element read as another type of the same size.
+
+    Shapes: any, unchanged.
+    Types: any to any of as many bytes, true being a byte of 1; the result type must be spelled out.
+    Kind: elemwise.
+    Cost: no operations.
+    Source: `numpy.ndarray.view`, ONNX BitCast, Relay `reinterpret`, StableHLO `bitcast_convert`.
+    """
+
+    name = "fuse.reinterpret"
+    traits = traits_def(OpPatternKind(PatternKind.ELEMWISE))
+    FLOPS_PER_RESULT_ELEMENT: ClassVar[int] = 0
+
+    input = tensor_operand()
+    result = tensor_result()
+
+    def infer_types(self) -> Sequence[Attribute] | None:
+        """Nothing: the result type says what to read."""
+        return None
+
+    def verify_(self) -> None:
+        """Check that shape and size of the elements stay."""
+        super().verify_()
+        expected = with_element(self.input.type, self.result.type.element_type)
+        if not are_compatible(expected, self.result.type):
+            raise VerifyException(f"expects a result of type {expected}, got {self.result.type}")
+        sizes = [byte_count(with_shape(type, [1])) for type in (self.input.type, self.result.type)]
+        if sizes[0] != sizes[1]:
+            raise VerifyException(f"expects elements of {sizes[0]} bytes, got {self.result.type.element_type}")
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """`numpy.ndarray.view`."""
+        dtype = element_dtype(self.result.type.element_type)
+        data = np.ascontiguousarray(operands[0]).reshape(operands[0].shape)
+        return (data.view(np.uint8) != 0 if dtype == np.bool_ else data.view(dtype),)
 
 
 @irdl_op_definition

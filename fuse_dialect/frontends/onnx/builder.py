@@ -1,5 +1,6 @@
 """Building of the function's body: ops are appended, or computed at once when their operands are constants."""
 
+from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
@@ -36,14 +37,21 @@ SMALL = 1 << 16
 class BodyBuilder:
     """Appends ops to a block; constants stay outside of it until an op needs them."""
 
-    def __init__(self, block: Block, budget: Budget):
+    def __init__(self, block: Block, budget: Budget, outer: "BodyBuilder | None" = None):
         self.block = block
         self.budget = budget
         """What constants may still be computed and written out."""
-        self.location: LocationAttr | None = None
+        self.location: LocationAttr | None = None if outer is None else outer.location
         """Given to the ops that are appended."""
-        self._constants: dict[Constant, SSAValue[Tensor]] = {}
-        self._sizes: dict[SSAValue, tuple[int | Size, ...]] = {}
+        self._constants: ChainMap[Constant, SSAValue[Tensor]] = (
+            ChainMap() if outer is None else outer._constants.new_child()
+        )
+        """Those in the IR already; a region sees the ones around it, but not the other way round."""
+        self._sizes: dict[SSAValue, tuple[int | Size, ...]] = {} if outer is None else outer._sizes
+
+    def region(self, arguments: Sequence[Tensor]) -> "BodyBuilder":
+        """The builder of a region inside this body, with a block of its own."""
+        return BodyBuilder(Block(arg_types=arguments), self.budget, self)
 
     def type_of(self, value: Value) -> Tensor:
         """The tensor type of a value."""

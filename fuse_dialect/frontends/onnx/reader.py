@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 import onnx
-import onnx.inliner
 import onnx_ir as ir
 from xdsl.dialects.builtin import ModuleOp
 
@@ -25,12 +24,12 @@ from fuse_dialect.budget import Budget, Limits
 from fuse_dialect.diagnostics import FuseError, SourceLocation
 from fuse_dialect.dialect.mapped_file import map_file
 from fuse_dialect.frontends.onnx.embedded_data import EMBEDDED, LARGE, without_large_tensors
+from fuse_dialect.frontends.onnx.expansion import expand_operators
 from fuse_dialect.frontends.onnx.external_data import check_external_tensors
 from fuse_dialect.frontends.onnx.graph import import_graph
 from fuse_dialect.frontends.onnx.inlining import inline_functions
-from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
 from fuse_dialect.frontends.onnx.shape_inference import infer_shapes
-from fuse_dialect.frontends.onnx.support import check_opaque_results, check_support, is_default_domain, needs_expansion
+from fuse_dialect.frontends.onnx.support import check_opaque_results, check_support, is_known_operator
 from fuse_dialect.frontends.onnx.tensors import bind_external_data
 
 T = TypeVar("T")
@@ -40,9 +39,6 @@ OLDEST_OPSET = 7
 """Oldest version of ONNX's operator set that is read; the newest is the installed library's."""
 
 _LIMITS = Limits()
-
-_MAX_EXPANSIONS = 4
-"""Definitions of operators that use operators defined by others again."""
 
 # onnx_ir reports failures of shape inference as log records with tracebacks; without a handler they go to stderr.
 logging.getLogger("onnx_ir").addHandler(logging.NullHandler())
@@ -185,7 +181,7 @@ def _prepare(model: Model, folder: Path | None, own_bytes: memoryview | None, bu
         model = ir_model(inline_functions(ir.to_proto(model), budget))
     if isinstance(model, onnx.ModelProto):
         _check_names(model.graph)
-        model = ir_model(_expanded(inline_functions(model, budget)))
+        model = ir_model(expand_operators(inline_functions(model, budget), is_known_operator, budget))
     _check_opset(model)
     bind_external_data(model, folder, own_bytes)
     try:
@@ -202,23 +198,6 @@ def ir_model(proto: onnx.ModelProto) -> ir.Model:
         FuseError: It is not valid.
     """
     return _guarded(lambda: ir.from_proto(proto), "reading of the graph")
-
-
-def _expanded(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with those operators expanded that the table lacks and ONNX defines by other operators."""
-    versions = {entry.domain: entry.version for entry in proto.opset_import}
-    version = versions.get("", versions.get("ai.onnx", 0))
-    for _ in range(_MAX_EXPANSIONS):
-        names = dict.fromkeys(node.op_type for node in proto.graph.node if is_default_domain(node.domain))
-        wanted = [("", name) for name in names if name not in ONNX_OPERATORS and needs_expansion(name, version)]
-        if not wanted:
-            break
-        try:
-            proto = onnx.inliner.inline_selected_functions(proto, wanted, inline_schema_functions=True)
-        except Exception:
-            # The library fails in many ways on invalid models. The operators stay, and are reported as unsupported.
-            break
-    return proto
 
 
 def _check_names(graph: onnx.GraphProto) -> None:

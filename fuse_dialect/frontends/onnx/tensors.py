@@ -42,6 +42,16 @@ _ELEMENT_TYPES: frozenset[ir.DataType] = frozenset(
         ir.DataType.UINT16,
         ir.DataType.UINT32,
         ir.DataType.UINT64,
+        ir.DataType.FLOAT8E4M3FN,
+        ir.DataType.FLOAT8E4M3FNUZ,
+        ir.DataType.FLOAT8E5M2,
+        ir.DataType.FLOAT8E5M2FNUZ,
+        ir.DataType.FLOAT8E8M0,
+        ir.DataType.FLOAT4E2M1,
+        ir.DataType.INT4,
+        ir.DataType.UINT4,
+        ir.DataType.INT2,
+        ir.DataType.UINT2,
     }
 )
 """ONNX element types that the dialect has too."""
@@ -51,7 +61,7 @@ def dtype_of(data_type: ir.DataType | None) -> np.dtype[Any]:
     """NumPy type of an ONNX element type.
 
     Raises:
-        FuseError: The dialect has no such element type: strings, complex numbers, floats of 8 bits and less.
+        FuseError: The dialect has no such element type: strings, complex numbers, floats of 6 bits.
     """
     if data_type is None or data_type not in _ELEMENT_TYPES:
         raise FuseError(f"elements of type {data_type.name if data_type is not None else 'unknown'} are not supported")
@@ -73,12 +83,17 @@ def tensor_array(tensor: ir.TensorProtocol, budget: Budget) -> Array:
         raise FuseError(f"tensor '{name}': elements of type {_type_name(tensor)} are not supported")
     shape = _checked_shape(tensor, name)
     count = math.prod(shape)
-    data = _tensor_bytes(tensor, name, count * dtype.itemsize, budget)
-    if len(data) != count * dtype.itemsize:
+    bits = min(8, tensor.dtype.bitwidth)
+    # Elements of less than a byte lie packed in the model, the first in the lowest bits.
+    size = -(-count * bits // 8) if bits < 8 else count * dtype.itemsize
+    data = _tensor_bytes(tensor, name, size, budget)
+    if len(data) != size:
         raise FuseError(
             f"tensor '{name}' holds {len(data)} bytes, but its type "
-            f"{'x'.join(map(str, (*shape, _type_name(tensor))))} needs {count * dtype.itemsize}"
+            f"{'x'.join(map(str, (*shape, _type_name(tensor))))} needs {size}"
         )
+    if bits < 8:
+        return compress_splat(_unpacked(data, bits, count).view(dtype).reshape(shape))
     stored = np.dtype(np.uint8) if dtype == np.bool_ else dtype.newbyteorder("<")
     flat = np.frombuffer(data, stored)
     if dtype == np.bool_:
@@ -86,6 +101,13 @@ def tensor_array(tensor: ir.TensorProtocol, budget: Budget) -> Array:
     array = compress_splat(flat.astype(dtype, copy=False).reshape(shape))
     release(data)
     return array
+
+
+def _unpacked(data: bytes, bits: int, count: int) -> Array:
+    """The elements of `bits` bits each, in a byte of their own."""
+    packed = np.frombuffer(data, np.uint8)[:, None]
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    return ((packed >> shifts) & np.uint8((1 << bits) - 1)).reshape(-1)[:count]
 
 
 def compress_splat(array: Array) -> Array:

@@ -1,7 +1,8 @@
-"""ONNX matrix products."""
+"""ONNX matrix products, and what else is computed from matrices."""
 
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.ops.broadcast import AddOp, BiasAddOp, MultiplyOp
+from fuse_dialect.dialect.ops.linear_algebra import DetOp, EinsumOp
 from fuse_dialect.dialect.ops.matmul import BatchMatmulOp, DenseOp, MatmulOp
 from fuse_dialect.frontends.onnx.builder import SMALL
 from fuse_dialect.frontends.onnx.node import OnnxNode
@@ -52,8 +53,12 @@ def _scaled(node: OnnxNode, value: Value, factor: float) -> Value:
 
 @OPERATORS.operator("MatMul")
 def import_matmul(node: OnnxNode) -> Value:
-    """`matmul` of matrices, `batch_matmul` of greater ranks; a vector becomes a matrix and back."""
-    a, b = node.operand(0), node.operand(1)
+    """`matmul` of matrices, `batch_matmul` of greater ranks."""
+    return matrix_product(node, node.operand(0), node.operand(1))
+
+
+def matrix_product(node: OnnxNode, a: Value, b: Value) -> Value:
+    """The product of the last two axes; a vector becomes a matrix and back."""
     ranks = node.rank(a), node.rank(b)
     if 0 in ranks:
         raise FuseError(f"expects operands of rank 1 or more, got {node.type_of(a)} and {node.type_of(b)}")
@@ -67,3 +72,15 @@ def import_matmul(node: OnnxNode) -> Value:
     rank = node.rank(result)
     unit = [axis for axis, vector in ((rank - 2, ranks[0] == 1), (rank - 1, ranks[1] == 1)) if vector]
     return squeeze(node, result, unit)
+
+
+@OPERATORS.operator("Einsum")
+def import_einsum(node: OnnxNode) -> Value:
+    """`einsum`."""
+    return node.emit(EinsumOp, *node.all_operands(), equation=node.string("equation"))
+
+
+@OPERATORS.operator("Det")
+def import_det(node: OnnxNode) -> Value:
+    """`det`."""
+    return node.emit(DetOp, node.operand(0))

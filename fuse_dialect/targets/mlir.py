@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import (
     AnyFloat,
     ComplexType,
     DenseIntOrFPElementsAttr,
+    FusedLoc,
     IndexType,
     IntegerType,
     ModuleOp,
@@ -28,6 +29,8 @@ from xdsl.ir import Attribute
 from xdsl.printer import Printer
 from xdsl.syntax_printer import SyntaxPrinter
 from xdsl.targets.mlir import MLIRTarget
+
+from fuse_dialect.frontends.mlir.locations import RANGE, range_text
 
 _HEX_ABOVE = 100
 """Elements; longer lists are printed as one hexadecimal string, as in MLIR."""
@@ -57,6 +60,9 @@ class FusePrinter(Printer):
             self._print_tensor_type(attribute)
         elif isinstance(attribute, DenseIntOrFPElementsAttr):
             self._print_dense(cast(DenseIntOrFPElementsAttr, attribute))
+        elif type(attribute) is FusedLoc and attribute.metadata == RANGE:
+            with self.in_location():
+                self.print_string(range_text(attribute))
         else:
             super().print_attribute(attribute)
 

@@ -4,7 +4,7 @@
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 
 from xdsl.context import Context
@@ -21,6 +21,7 @@ from fuse_dialect.diagnostics import FuseError, SourceLocation, printable
 from fuse_dialect.frontends.mlir.deep_stack import call_with_deep_stack
 from fuse_dialect.frontends.mlir.dense_literal import DenseLiteralParser
 from fuse_dialect.frontends.mlir.lexer import FuseLexer
+from fuse_dialect.frontends.mlir.locations import LocationParser
 from fuse_dialect.frontends.mlir.parse_error import diagnose_parse_error
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 
@@ -32,11 +33,31 @@ _NAME_RULE = ": it holds a quote, a backslash or a control character"
 _BYTECODE_MAGIC = b"ML\xefR"
 
 
+def _stablehlo_dialect(name: str) -> Callable[[], Dialect]:
+    def load() -> Dialect:
+        from fuse_dialect.frontends.stablehlo import dialect
+
+        return getattr(dialect, name)
+
+    return load
+
+
+_STABLEHLO = {
+    "stablehlo": _stablehlo_dialect("StableHLO"),
+    "chlo": _stablehlo_dialect("CHLO"),
+    "quant": _stablehlo_dialect("Quant"),
+    "sdy": _stablehlo_dialect("SDY"),
+}
+"""What JAX prints, by name."""
+
+
 def context(*, allow_unregistered: bool = False) -> Context:
     """A context that knows every dialect that xDSL and its plug-ins provide, loaded when first used."""
     ctx = Context(allow_unregistered)
-    for name, factory in Universe.get_multiverse().all_dialects.items():
-        ctx.register_dialect(name, _fresh_builtin if name == "builtin" else factory)
+    ours = {"builtin": _fresh_builtin, **_STABLEHLO}
+    # A plug-in of xDSL may bring a dialect of a name in `ours`; tables of dialects must not clash, so these are no rows.
+    for name, factory in {**Universe.get_multiverse().all_dialects, **ours}.items():
+        ctx.register_dialect(name, factory)
     return ctx
 
 
@@ -140,7 +161,7 @@ def is_printable_op_name(name: str) -> bool:
     return name.isprintable() and '"' not in name and "\\" not in name
 
 
-class FuseParser(DenseLiteralParser):
+class FuseParser(LocationParser, DenseLiteralParser):
     """xDSL's parser of MLIR, with the differences that the modules of this package describe."""
 
     source_map: SourceMap
@@ -156,6 +177,7 @@ class FuseParser(DenseLiteralParser):
         self._op_name_offsets: list[int] = []
         self._first_uses: dict[str, Span] = {}
         self._types: dict[str, TypeAttribute] = {}
+        self.find_location_aliases(input)
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
         """Parse the whole input; an input without operations is an empty module."""

@@ -48,7 +48,23 @@ SDY = Dialect(
     [],
     [
         raw(f"sdy.{name}")
-        for name in ["all_to_all_param_list", "dim_mapping", "dimension_sharding", "edge_propagation_direction", "list_of_axis_ref_lists", "manual_axes", "mesh", "mesh_axis", "op_sharding_rule", "propagation_edges", "propagation_oneof", "sharding", "sharding_per_value", "sub_axis_info", "tensor_mapping"]
+        for name in [
+            "all_to_all_param_list",
+            "dim_mapping",
+            "dimension_sharding",
+            "edge_propagation_direction",
+            "list_of_axis_ref_lists",
+            "manual_axes",
+            "mesh",
+            "mesh_axis",
+            "op_sharding_rule",
+            "propagation_edges",
+            "propagation_oneof",
+            "sharding",
+            "sharding_per_value",
+            "sub_axis_info",
+            "tensor_mapping",
+        ]
     ],
 )
 """Annotations of shardings, which JAX puts on some calls; of its ops none is read."""

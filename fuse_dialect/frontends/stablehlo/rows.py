@@ -346,12 +346,54 @@ _BROADCAST_DIMENSIONS = {"broadcast_dimensions": _OPTIONAL_INTS}
 CHLO_ROWS: tuple[Row, ...] = (
     *(
         Row(name, 1, types=ARROW)
-        for name in ["_asin_acos_kernel", "acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_i1e", "conj", "cosh", "digamma", "erf", "erf_inv", "erfc", "is_inf", "is_neg_inf", "is_pos_inf", "lgamma", "sinh", "square", "tan"]
+        for name in [
+            "_asin_acos_kernel",
+            "acos",
+            "acosh",
+            "asin",
+            "asinh",
+            "atan",
+            "atanh",
+            "bessel_i1e",
+            "conj",
+            "cosh",
+            "digamma",
+            "erf",
+            "erf_inv",
+            "erfc",
+            "is_inf",
+            "is_neg_inf",
+            "is_pos_inf",
+            "lgamma",
+            "sinh",
+            "square",
+            "tan",
+        ]
     ),
     *(Row(name, 2, types=ARROW) for name in ["mulhi", "next_after", "polygamma", "zeta"]),
     *(
         Row(f"broadcast_{name}", 2, properties=_BROADCAST_DIMENSIONS)
-        for name in ["add", "and", "atan2", "complex", "divide", "maximum", "minimum", "multiply", "next_after", "or", "polygamma", "power", "remainder", "shift_left", "shift_right_arithmetic", "shift_right_logical", "subtract", "xor", "zeta"]
+        for name in [
+            "add",
+            "and",
+            "atan2",
+            "complex",
+            "divide",
+            "maximum",
+            "minimum",
+            "multiply",
+            "next_after",
+            "or",
+            "polygamma",
+            "power",
+            "remainder",
+            "shift_left",
+            "shift_right_arithmetic",
+            "shift_right_logical",
+            "subtract",
+            "xor",
+            "zeta",
+        ]
     ),
     Row(
         "broadcast_compare",

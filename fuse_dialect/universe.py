@@ -29,6 +29,7 @@ FUSE_UNIVERSE = Universe(
     all_passes={
         "fuse-ops": _lazy("fuse_dialect.transforms.fuse_ops:FuseOpsPass"),
         "defuse-ops": _lazy("fuse_dialect.transforms.defuse_ops:DefuseOpsPass"),
+        "inline": _lazy("fuse_dialect.transforms.inline:InlinePass"),
         "extract-primitives": _lazy("fuse_dialect.transforms.extract_primitives:ExtractPrimitivesPass"),
         "fuse-ops-hw": _lazy("fuse_dialect.transforms.fuse_ops_hw:FuseOpsHwPass"),
         "insert-hardware": _lazy("fuse_dialect.transforms.insert_hardware:InsertHardwarePass"),

@@ -40,6 +40,9 @@ FUSE_UNIVERSE = Universe(
             "fuse_dialect.transforms.eliminate_common_subexpr:EliminateCommonSubexprPass"
         ),
         "convert-layout": _lazy("fuse_dialect.transforms.convert_layout:ConvertLayoutPass"),
+        "convert-stablehlo-to-fuse": _lazy(
+            "fuse_dialect.transforms.convert_stablehlo_to_fuse:ConvertStableHLOToFusePass"
+        ),
         "compile-prefix": _lazy("fuse_dialect.transforms.compile_prefix:CompilePrefixPass"),
     },
     all_targets={

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
@@ -77,6 +78,48 @@ class CastOp(MapOp):
             unsigned_source=is_unsigned(self.input.type),
             unsigned_target=is_unsigned(self.result.type),
         )
+
+
+@irdl_op_definition
+class BitcastOp(MapOp):
+    """The bits of each element, read as another type of the same width.
+
+    Shapes: any, unchanged.
+    Types: numbers of one width, i1 excepted; the result type must be spelled out.
+    Kind: elemwise.
+    Cost: no operations.
+    Source: `numpy.ndarray.view`, ONNX BitCast, StableHLO `bitcast_convert`.
+    """
+
+    name = "fuse.bitcast"
+    traits = traits_def(OpPatternKind(PatternKind.ELEMWISE))
+    FLOPS_PER_RESULT_ELEMENT: ClassVar[int] = 0
+
+    input = tensor_operand()
+    result = tensor_result()
+
+    def infer_types(self) -> Sequence[Attribute] | None:
+        """Nothing: the result type says as what the bits are read."""
+        return None
+
+    def verify_(self) -> None:
+        """Check that shape and width stay."""
+        super().verify_()
+        expected = with_element(self.input.type, self.result.type.element_type)
+        if not are_compatible(expected, self.result.type):
+            raise VerifyException(f"expects a result of type {expected}, got {self.result.type}")
+        source, target = (element_dtype(value.type.element_type) for value in (self.input, self.result))
+        if "b" in (source.kind, target.kind) or source.itemsize != target.itemsize:
+            raise VerifyException(f"expects numbers of one width, got {self.input.type} and {self.result.type}")
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """`numpy.ndarray.view`."""
+        return (np.ascontiguousarray(operands[0]).view(element_dtype(self.result.type.element_type)),)
+
+    def scalar_body(self, *elements: SSAValue) -> SSAValue:
+        """The bits; integers are signless here, so that between integers nothing happens."""
+        target = scalars.signless(self.result.type.element_type)
+        return elements[0] if elements[0].type == target else arith.BitcastOp(elements[0], target).result
 
 
 @irdl_op_definition

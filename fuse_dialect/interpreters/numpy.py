@@ -2,27 +2,29 @@
 
 1. A value is an array of exactly the element type that the IR says, of a shape that fits the type; a tuple value is a
    Python tuple. Both are checked after every op, so a wrong shape rule shows at the op that has it.
-2. `run_module` walks the ops of a function and drops a value after its last use.
+2. `run_module` walks the ops of a function and drops a value after its last use. Regions see the values around them.
 3. `numpy_functions` is the same meaning for xDSL's own `Interpreter`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.budget import Budget, Limits
 from fuse_dialect.dialect.constants import constant_array
+from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.types import element_dtype, is_tensor
 from fuse_dialect.frontends.mlir.reader import ELIDED_RESOURCE
 from fuse_dialect.interpreters.entry import bind_inputs, check_has_body, function_named, functions_of
+from fuse_dialect.interpreters.stablehlo_regions import END_OF_REGION, is_control_flow, run_control_flow
 from fuse_dialect.interpreters.values import EvaluationError, Value, flatten, mismatch
 
 MAX_CALL_DEPTH = 128
@@ -46,7 +48,7 @@ def run_module(
         inputs: Arguments in order, or by name: the name in the IR, `arg<position>`, or `arr_<position>` as
             `numpy.savez` calls arrays without a name.
         entry: Name of the function.
-        limits: How many ops calls may run, over and above the first run of each function.
+        limits: How many ops calls and loops may run, over and above the first run of each function.
 
     Returns:
         The function's results in order; a result that is a tuple gives its fields, in order.
@@ -114,21 +116,32 @@ def _is_elided(value: Attribute) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """An op of a function, and the values that nobody needs after it."""
+    """An op of a block, and the values of the block that nobody needs after it."""
 
     op: Operation
     dead: tuple[SSAValue, ...]
 
 
-def _steps(function: func.FuncOp) -> list[_Step]:
-    """The function's ops in order, with the last uses; linear in the number of operands."""
+def _steps(block: Block) -> list[_Step]:
+    """The block's ops in order, with the last uses; linear in the number of operands, those in regions included."""
+    own = {*block.args, *(result for op in block.ops for result in op.results)}
     needed: set[SSAValue] = set()
     steps: list[_Step] = []
-    for op in list(function.body.block.ops)[::-1]:
-        values = dict.fromkeys((*op.operands, *op.results))
+    for op in list(block.ops)[::-1]:
+        reads = [*op.operands, *(value for inner in ops_inside(op) for value in inner.operands)]
+        values = dict.fromkeys(value for value in (*reads, *op.results) if value in own)
         steps.append(_Step(op, tuple(value for value in values if value not in needed)))
-        needed.update(op.operands)
+        needed.update(reads)
     return steps[::-1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """What is known while a function runs: the values so far, and how deep it stands in calls and regions."""
+
+    values: dict[SSAValue, Value]
+    depth: int
+    budget: Budget
 
 
 class Runner:
@@ -137,7 +150,7 @@ class Runner:
     def __init__(self, module: ModuleOp, limits: Limits = _LIMITS):
         self._functions = functions_of(module)
         self._limits = limits
-        self._plans: dict[str, list[_Step]] = {}
+        self._plans: dict[Block, list[_Step]] = {}
 
     def call(self, function: func.FuncOp, arguments: Sequence[Value]) -> tuple[Value, ...]:
         """Run a function; Python's stack grows with the depth of calls, never with the number of ops."""
@@ -146,39 +159,67 @@ class Runner:
 
     @cached_property
     def _op_count(self) -> int:
-        return sum(1 for function in self._functions.values() for block in function.body.blocks for _ in block.ops)
+        return sum(1 for function in self._functions.values() for _ in ops_inside(function))
 
     def _run(self, function: func.FuncOp, arguments: Sequence[Value], depth: int, budget: Budget) -> tuple[Value, ...]:
         check_has_body(function)
         name = function.sym_name.data
-        plan = self._plans.get(name)
-        if plan is None:
-            plan = self._plans[name] = _steps(function)
-        if depth and not budget.take(ops=len(plan)):
+        if depth and not budget.take(ops=len(self._plan(function.body.block))):
             hint = "--max-ops raises the limit; functions that call functions twice may double at every level"
             raise EvaluationError(function, f"'@{name}' is called too often: no more ops may be run", hint)
-        values: dict[SSAValue, Value] = dict(zip(function.body.block.args, arguments, strict=True))
-        for step in plan:
+        end, results = self._run_block(function.body.block, arguments, _Frame({}, depth, budget))
+        if not isinstance(end, func.ReturnOp):
+            raise EvaluationError(function, f"'@{name}' ends without 'func.return'")
+        return tuple(results)
+
+    def _plan(self, block: Block) -> list[_Step]:
+        plan = self._plans.get(block)
+        if plan is None:
+            plan = self._plans[block] = _steps(block)
+        return plan
+
+    def _run_block(
+        self, block: Block, arguments: Sequence[Value], frame: _Frame
+    ) -> tuple[Operation | None, list[Value]]:
+        """Run a block; gives the op that ends it, and that op's operands."""
+        values = frame.values
+        values.update(zip(block.args, arguments, strict=True))
+        for step in self._plan(block):
             op = step.op
             operands = [values[operand] for operand in op.operands]
-            if isinstance(op, func.ReturnOp):
-                return tuple(operands)
-            for result, value in zip(op.results, self._results(op, operands, depth, budget), strict=True):
+            if isinstance(op, func.ReturnOp) or op.name == END_OF_REGION:
+                return op, operands
+            for result, value in zip(op.results, self._results(op, operands, frame), strict=True):
                 values[result] = value
             for value in step.dead:
                 values.pop(value, None)
-        raise EvaluationError(function, f"'@{name}' ends without 'func.return'")
+        return None, []
 
-    def _results(self, op: Operation, operands: list[Value], depth: int, budget: Budget) -> tuple[Value, ...]:
+    def _results(self, op: Operation, operands: list[Value], frame: _Frame) -> tuple[Value, ...]:
         match op:
             case FuseOp():
                 return evaluate(op, operands)
             case arith.ConstantOp():
                 return (evaluate_constant(op),)
             case func.CallOp():
-                return self._call(op, operands, depth + 1, budget)
+                return self._call(op, operands, frame.depth + 1, frame.budget)
+            case Operation() if is_control_flow(op):
+                return run_control_flow(op, operands, lambda region, given: self._region(op, region, given, frame))
             case _:
                 raise EvaluationError(op, "has no meaning in the NumPy interpreter")
+
+    def _region(self, op: Operation, region: Region, arguments: Sequence[Value], frame: _Frame) -> list[Value]:
+        """What a region of an op yields; Python's stack grows with the depth of regions."""
+        if frame.depth > MAX_CALL_DEPTH:
+            raise EvaluationError(op, f"exceeds {MAX_CALL_DEPTH} calls and regions within each other")
+        # One op at least, so that a body of its own end alone does not run without end.
+        if not frame.budget.take(ops=max(1, len(self._plan(region.block)))):
+            hint = "--max-ops raises the limit; a loop whose condition stays true has no end"
+            raise EvaluationError(op, "runs too long: no more ops may be run", hint)
+        end, values = self._run_block(region.block, arguments, replace(frame, depth=frame.depth + 1))
+        if end is None or end.name != END_OF_REGION:
+            raise EvaluationError(op, f"has a region that ends without '{END_OF_REGION}'")
+        return values
 
     def _call(self, op: func.CallOp, operands: list[Value], depth: int, budget: Budget) -> tuple[Value, ...]:
         if depth > MAX_CALL_DEPTH:

@@ -8,12 +8,14 @@ from xdsl.ir import Operation, SSAValue
 from fuse_dialect.dialect.ops import broadcast as b
 from fuse_dialect.dialect.ops import comparison as c
 from fuse_dialect.dialect.ops import reduction as r
+from fuse_dialect.dialect.ops.concatenation import ConcatenateOp
 from fuse_dialect.dialect.ops.indexing import GatherNdOp, TakeOp
 from fuse_dialect.dialect.ops.opaque import ScatterNdOp
 from fuse_dialect.frontends.stablehlo.attributes import GatherDimensionNumbersAttr, ScatterDimensionNumbersAttr
 from fuse_dialect.transforms.stablehlo.building import (
     NoFuseForm,
     Rule,
+    broadcast,
     clamp,
     combined_by,
     counting,
@@ -115,7 +117,20 @@ def _gather(op: Operation) -> Sequence[SSAValue]:
     return [transpose(found, [now.index(each) for each in wanted])]
 
 
-def _without(axes: Sequence[int], numbers: GatherDimensionNumbersAttr) -> Sequence[int]:
+def _with_batches(vectors: SSAValue, axes: Sequence[int]) -> SSAValue:
+    """Index vectors that begin with their own positions on some axes."""
+    sizes = static_shape(vectors)[:-1]
+    columns = [
+        broadcast(
+            reshape(counting(sizes[axis], tensor(vectors).element_type), [sizes[axis], *[1] * (len(sizes) - axis)]),
+            [*sizes, 1],
+        )
+        for axis in axes
+    ]
+    return result(ConcatenateOp(*columns, vectors, axis=len(sizes))) if columns else vectors
+
+
+def _without(axes: Sequence[int], numbers: GatherDimensionNumbersAttr | ScatterDimensionNumbersAttr) -> Sequence[int]:
     """Axes of the indices as they are numbered without the axis of the vectors."""
     vector = numbers.number_named("index_vector_dim")
     return [axis - (axis > vector) for axis in axes]
@@ -136,17 +151,22 @@ def _scatter(op: Operation) -> Sequence[SSAValue]:
     x, indices, updates = op.operands
     numbers = op.properties["scatter_dimension_numbers"]
     assert isinstance(numbers, ScatterDimensionNumbersAttr), "the class of the op says so"
-    window, inserted, batch, _, index_map = (numbers.list_named(name) for name in list(numbers.FIELDS)[:5])
+    window, inserted, batch, index_batch, index_map = (
+        numbers.list_named(name) for name in list(numbers.FIELDS)[:5]
+    )
     sizes = static_shape(x)
+    inserted, index_map = (*batch, *inserted), (*batch, *index_map)
     rest = [axis for axis in range(len(sizes)) if axis not in index_map]
-    if batch or sorted(inserted) != sorted(index_map):
-        raise NoFuseForm("batches or windows that are parts of an axis")
+    if sorted(inserted) != sorted(index_map):
+        raise NoFuseForm("windows that are parts of an axis")
     if [static_shape(updates)[axis] for axis in window] != [sizes[axis] for axis in rest]:
         raise NoFuseForm("windows that are parts of an axis")
     if tensor(x).element_type == i1:
         raise NoFuseForm("booleans")
     mode = _scatter_mode(op)
-    vectors = _index_vectors(indices, numbers.number_named("index_vector_dim"))
+    vectors = _with_batches(
+        _index_vectors(indices, numbers.number_named("index_vector_dim")), _without(index_batch, numbers)
+    )
     limits = [sizes[axis] for axis in index_map]
     is_inside = result(
         c.LogicalAndOp(

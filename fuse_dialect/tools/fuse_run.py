@@ -107,6 +107,9 @@ def _run_module(options: argparse.Namespace) -> None:
     file = read_module(options.module, options.frontend, allow_unregistered=allow_unregistered, limits=limits)
     path = options.compare_with
     other = None if path is None else read_module(path, allow_unregistered=allow_unregistered, limits=limits)
+    for each in (file, other):
+        if each is not None:
+            _make_runnable(each)
     inputs = _inputs(file, options)
     program = _program(file, options)
     outputs = _outputs(file, inputs, options, program)
@@ -118,6 +121,15 @@ def _run_module(options: argparse.Namespace) -> None:
         _compare(outputs, _other_outputs(other, inputs, options), options)
     if program is not None and (options.benchmark or options.json is not None):
         measure(program, inputs, options)
+
+
+def _make_runnable(file: "ModuleFile") -> None:
+    """Say the StableHLO of a module with `fuse` ops."""
+    from fuse_dialect.tools.failure import located_errors
+    from fuse_dialect.transforms.runnable import make_runnable
+
+    with located_errors(file.source_map, " before running"):
+        make_runnable(file.module)
 
 
 def _inputs(file: "ModuleFile", options: argparse.Namespace) -> list["Array"]:

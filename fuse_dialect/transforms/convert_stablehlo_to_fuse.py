@@ -1,7 +1,7 @@
 """`convert-stablehlo-to-fuse`: say with `fuse` ops what the ops of StableHLO and CHLO say.
 
-A program that JAX prints then runs on NumPy and natively: `fuse-run` and `fuse_dialect.compile` run this pass, after
-`inline`, on modules that hold such ops.
+A program that JAX prints then runs on NumPy and natively: `fuse-run`, `fuse_dialect.run` and
+`fuse_dialect.compile` run this pass, after `inline`, on modules that hold such ops.
 
 1. Every op that has a rule in `transforms/stablehlo` is replaced by what the rule makes. The result has the same types
    and, up to rounding, the same elements.
@@ -125,8 +125,3 @@ def _check_types(op: Operation, values: Sequence[SSAValue]) -> None:
 def functions_in(module: ModuleOp) -> list[func.FuncOp]:
     """All functions of a module."""
     return [op for op in ops_inside(module) if isinstance(op, func.FuncOp)]
-
-
-def has_stablehlo(module: ModuleOp) -> bool:
-    """Whether a function of the module holds an op of StableHLO or CHLO."""
-    return any(op.name.startswith(("stablehlo.", "chlo.")) for op in ops_inside(module))

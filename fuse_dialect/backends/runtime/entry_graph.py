@@ -4,6 +4,8 @@
 2. Calls of functions that are no primitives are expanded.
 3. An operator outside a primitive becomes a primitive of its own.
 4. Two calls of one function share a kernel if the same arguments of theirs are constants.
+5. A loop or branch becomes a primitive too, with the values that its regions use as arguments. Calls inside it are
+   expanded in a copy, and NumPy runs it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,19 +14,24 @@ from typing import TypeAlias, Union, cast
 
 import numpy as np
 from xdsl.dialects import arith, func
-from xdsl.dialects.builtin import ModuleOp, TupleType, UnitAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, TupleType, UnitAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.analysis.fusible_blocks import PRIMITIVE_ATTRIBUTE
+from fuse_dialect.analysis.ssa import read_values
+from fuse_dialect.budget import Limits
 from fuse_dialect.dialect.constants import constant_array
+from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.dialect.types import DYNAMIC, element_dtype, is_tensor
 from fuse_dialect.interpreters.entry import argument_names, check_has_body, function_named, functions_of
 from fuse_dialect.interpreters.numpy import MAX_CALL_DEPTH
+from fuse_dialect.interpreters.stablehlo_regions import is_control_flow
 from fuse_dialect.interpreters.values import EvaluationError
 from fuse_dialect.kinds.reshapes import RESHAPE_ONLY_ATTRIBUTE, only_reshapes
+from fuse_dialect.transforms.defuse_ops import Inlining, has_one_block, inline_calls
 
 Shape: TypeAlias = tuple[int, ...]
 _Value: TypeAlias = Union[int, "tuple[_Value, ...]"]
@@ -157,6 +164,10 @@ class _Reader:
                     return operands
                 stack[-1].values.update(zip(top.call.results, operands, strict=True))
                 continue
+            if is_control_flow(op):
+                operands = [top.values[value] for value in read_values(op)]
+                top.values.update(zip(op.results, self._call(op, self._region_function(op), operands), strict=True))
+                continue
             callee = self._callee(op)
             if callee is None or PRIMITIVE_ATTRIBUTE in callee.attributes:
                 top.values.update(zip(op.results, self._results(op, callee, operands), strict=True))
@@ -196,6 +207,32 @@ class _Reader:
             case _:
                 raise EvaluationError(op, "has no meaning that a backend could run")
 
+    def _region_function(self, op: Operation) -> func.FuncOp:
+        """(5) A primitive that holds a copy of a loop or branch, without calls."""
+        values = read_values(op)
+        body = Block(arg_types=[value.type for value in values])
+        copy = op.clone(dict(zip(values, body.args, strict=True)))
+        body.add_ops((copy, func.ReturnOp(*copy.results)))
+        types = [value.type for value in values], list(op.result_types)
+        function = func.FuncOp(op.name.partition(".")[2], types, Region(body))
+        callees = {inner.callee.string_value(): None for inner in ops_inside(copy) if isinstance(inner, func.CallOp)}
+        module = ModuleOp([function])
+        pending = list(callees)
+        while pending:
+            callee = self.functions.get(pending.pop())
+            if callee is None:
+                raise EvaluationError(op, "calls a function that is not in the module")
+            module.body.block.add_op(copied := callee.clone())
+            for inner in ops_inside(copied):
+                if isinstance(inner, func.CallOp) and inner.callee.string_value() not in callees:
+                    callees[inner.callee.string_value()] = None
+                    pending.append(inner.callee.string_value())
+        inline_calls(module, _EVERY_CALL, Limits().ops)
+        function.detach()
+        function.sym_visibility = StringAttr("private")
+        function.attributes[PRIMITIVE_ATTRIBUTE] = UnitAttr()
+        return function
+
     def _constant(self, op: arith.ConstantOp) -> _Value:
         try:
             array = constant_array(op.value)
@@ -225,6 +262,9 @@ class _Reader:
         except VerifyException as error:
             raise EvaluationError(op, str(error)) from error
         return len(self.tensors) - 1
+
+
+_EVERY_CALL = Inlining("compile", takes=has_one_block, undoes_fusion=False)
 
 
 def _flat(values: Sequence[_Value]) -> tuple[int, ...]:

@@ -36,7 +36,9 @@ def _of(cls: type[FuseOp]) -> Rule:
 
 
 def _logical(of_booleans: type[FuseOp], of_integers: type[FuseOp]) -> Rule:
-    return lambda op: [result((of_booleans if tensor(op.operands[0]).element_type == i1 else of_integers)(*op.operands))]
+    return lambda op: [
+        result((of_booleans if tensor(op.operands[0]).element_type == i1 else of_integers)(*op.operands))
+    ]
 
 
 def _multiply(op: Operation) -> Sequence[SSAValue]:
@@ -58,7 +60,11 @@ def _not(op: Operation) -> Sequence[SSAValue]:
     (x,) = op.operands
     if tensor(x).element_type == i1:
         return [result(e.LogicalNotOp(x))]
-    return [result(c.BitwiseXorOp(x, scalar(x, -1) if dtype(x).kind == "i" else scalar(x, 2 ** (8 * dtype(x).itemsize) - 1)))]
+    return [
+        result(
+            c.BitwiseXorOp(x, scalar(x, -1) if dtype(x).kind == "i" else scalar(x, 2 ** (8 * dtype(x).itemsize) - 1))
+        )
+    ]
 
 
 def _log_plus_one(op: Operation) -> Sequence[SSAValue]:
@@ -268,7 +274,6 @@ def _remainder(op: Operation) -> Sequence[SSAValue]:
 
 def _is_infinite(*, negative: bool, positive: bool) -> Rule:
     return lambda op: [result(e.IsinfOp(*op.operands, detect_negative=negative, detect_positive=positive))]
-
 
 
 ELEMENTWISE: Mapping[str, Rule] = {

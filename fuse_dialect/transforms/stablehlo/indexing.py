@@ -60,9 +60,7 @@ def _dynamic_update_slice(op: Operation) -> Sequence[SSAValue]:
         line = result(b.SubtractOp(counting(size, tensor(start).element_type), start))
         update = result(TakeOp(update, clamp(line, 0, part - 1), axis=axis))
         fits = result(
-            c.LogicalAndOp(
-                result(c.GreaterEqualOp(line, scalar(line, 0))), result(c.LessOp(line, scalar(line, part)))
-            )
+            c.LogicalAndOp(result(c.GreaterEqualOp(line, scalar(line, 0))), result(c.LessOp(line, scalar(line, part))))
         )
         fits = reshape(fits, [size, *[1] * (len(sizes) - axis - 1)])
         inside = fits if inside is None else result(c.LogicalAndOp(inside, fits))
@@ -82,9 +80,7 @@ def _gather(op: Operation) -> Sequence[SSAValue]:
     x, indices = op.operands
     numbers = op.properties["dimension_numbers"]
     assert isinstance(numbers, GatherDimensionNumbersAttr), "the class of the op says so"
-    offset, collapsed, batch, index_batch, index_map = (
-        numbers.list_named(name) for name in list(numbers.FIELDS)[:5]
-    )
+    offset, collapsed, batch, index_batch, index_map = (numbers.list_named(name) for name in list(numbers.FIELDS)[:5])
     sizes, parts = static_shape(x), ints(op, "slice_sizes")
     rest = [axis for axis in range(len(sizes)) if axis not in (*batch, *index_map)]
     kept = [axis for axis in index_map if axis not in collapsed]
@@ -111,9 +107,7 @@ def _gather(op: Operation) -> Sequence[SSAValue]:
     now += [("rest", axis) for axis in kept]
     window = iter(sorted((*rest, *kept)))
     place = iter(range(places))
-    wanted = [
-        ("rest", next(window)) if axis in offset else ("place", next(place)) for axis in range(len(now))
-    ]
+    wanted = [("rest", next(window)) if axis in offset else ("place", next(place)) for axis in range(len(now))]
     return [transpose(found, [now.index(each) for each in wanted])]
 
 
@@ -151,9 +145,7 @@ def _scatter(op: Operation) -> Sequence[SSAValue]:
     x, indices, updates = op.operands
     numbers = op.properties["scatter_dimension_numbers"]
     assert isinstance(numbers, ScatterDimensionNumbersAttr), "the class of the op says so"
-    window, inserted, batch, index_batch, index_map = (
-        numbers.list_named(name) for name in list(numbers.FIELDS)[:5]
-    )
+    window, inserted, batch, index_batch, index_map = (numbers.list_named(name) for name in list(numbers.FIELDS)[:5])
     sizes = static_shape(x)
     inserted, index_map = (*batch, *inserted), (*batch, *index_map)
     rest = [axis for axis in range(len(sizes)) if axis not in index_map]

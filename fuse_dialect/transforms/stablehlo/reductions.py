@@ -223,9 +223,7 @@ def _combine_window(
     total: SSAValue | None = None
     for position in np.ndindex(*window):
         begin = [place * step for place, step in zip(position, dilations, strict=True)]
-        end = [
-            start + (count - 1) * stride + 1 for start, count, stride in zip(begin, target, strides, strict=True)
-        ]
+        end = [start + (count - 1) * stride + 1 for start, count, stride in zip(begin, target, strides, strict=True)]
         part = slice_of(x, begin, end, strides)
         total = part if total is None else result(combine(total, part))
     assert total is not None, "a window has a position"
@@ -242,9 +240,7 @@ def _sorts_ascending(op: Operation) -> bool | None:
     """Whether the comparator orders by the first operand, upwards or downwards; `None` if it does anything else."""
     block = op.regions[0].blocks[0]
     found = fingerprint(block).split(";")
-    keys = (
-        [_SORTED_FLOATS.format(side, **{f"n{i}": 7 * side + i for i in range(7)}) for side in (0, 1)]
-    )
+    keys = [_SORTED_FLOATS.format(side, **{f"n{i}": 7 * side + i for i in range(7)}) for side in (0, 1)]
     for direction, ascends in (("LT", True), ("GT", False)):
         plain = [f"compare {direction} a0 a1", "return 0"]
         canonical = [*keys[0].split(";"), *keys[1].split(";"), f"compare {direction} 6 13", "return 14"]

@@ -90,9 +90,7 @@ def pad(x: SSAValue, value: SSAValue, low: Sequence[int], high: Sequence[int], i
         x = reshape(x, parted)
         x = result(PadOp(x, value, low=[0] * len(gaps), high=gaps))
         x = reshape(x, [size * (gap + 1) for size, gap in zip(sizes, interior, strict=True)])
-        high = [
-            width - (gap if size else 0) for width, gap, size in zip(high, interior, sizes, strict=True)
-        ]
+        high = [width - (gap if size else 0) for width, gap, size in zip(high, interior, sizes, strict=True)]
     return result(PadOp(x, value, low=low, high=high)) if any(low) or any(high) else x
 
 

@@ -38,9 +38,9 @@ class Word(Data[str], SpacedOpaqueSyntaxAttribute):
         printer.print_string(self.data)
 
 
-def _word(mnemonic: str, words: str) -> type[Word]:
+def _word(mnemonic: str, words: str, dialect: str = "stablehlo") -> type[Word]:
     name = "".join(part.capitalize() for part in mnemonic.split("_")) + "Attr"
-    fields = {"name": f"stablehlo.{mnemonic}", "WORDS": frozenset(words.split()), "__module__": __name__}
+    fields = {"name": f"{dialect}.{mnemonic}", "WORDS": frozenset(words.split()), "__module__": __name__}
     return irdl_attr_definition(cast("type[Word]", type(name, (Word,), fields)))
 
 
@@ -55,6 +55,13 @@ CustomCallApiVersionAttr = _word(
     "custom_call_api_version",
     "API_VERSION_UNSPECIFIED API_VERSION_ORIGINAL API_VERSION_STATUS_RETURNING "
     "API_VERSION_STATUS_RETURNING_UNIFIED API_VERSION_TYPED_FFI",
+)
+
+
+CHLO_WORDS = (
+    _word("comparison_direction", "EQ NE GE GT LE LT", "chlo"),
+    _word("comparison_type", "NOTYPE FLOAT TOTALORDER SIGNED UNSIGNED", "chlo"),
+    _word("precision", "DEFAULT HIGH HIGHEST", "chlo"),
 )
 
 

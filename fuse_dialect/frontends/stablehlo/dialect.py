@@ -2,7 +2,7 @@
 
 from xdsl.ir import Dialect
 
-from fuse_dialect.frontends.stablehlo.attributes import STABLEHLO_ATTRIBUTES, raw
+from fuse_dialect.frontends.stablehlo.attributes import CHLO_WORDS, STABLEHLO_ATTRIBUTES, raw
 from fuse_dialect.frontends.stablehlo.op import StableHLOOp, op_class
 from fuse_dialect.frontends.stablehlo.rows import (
     BARRIER_ROW,
@@ -38,9 +38,7 @@ CaseOp = BY_NAME["stablehlo.case"]
 ReduceOp = BY_NAME["stablehlo.reduce"]
 
 StableHLO = Dialect("stablehlo", list(STABLEHLO_OPS), list(STABLEHLO_ATTRIBUTES))
-CHLO = Dialect(
-    "chlo", list(CHLO_OPS), [raw(f"chlo.{name}") for name in ("comparison_direction", "comparison_type", "ragged_dot")]
-)
+CHLO = Dialect("chlo", list(CHLO_OPS), [*CHLO_WORDS, raw("chlo.ragged_dot")])
 Quant = Dialect("quant", [], [raw(f"quant.{name}", is_type=True) for name in ("uniform", "any", "calibrated")])
 
 SDY = Dialect(

@@ -184,7 +184,7 @@ def print_attributes(op: StableHLOOp, printer: Printer, *, spelled: Sequence[str
     rest.update(op.attributes)
     if rest:
         printer.print_string(" attributes " if keyword else " ")
-        printer.print_attr_dict(rest)
+        printer.print_attr_dict(dict(sorted(rest.items())))  # MLIR keeps dictionaries in this order
 
 
 split_attributes = _split_attributes

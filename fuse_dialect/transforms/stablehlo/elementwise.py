@@ -263,6 +263,65 @@ def _polynomial(x: SSAValue, coefficients: Sequence[float]) -> SSAValue:
     return value
 
 
+_LANCZOS = (
+    676.520368121885098567009190444019,
+    -1259.13921672240287047156078755283,
+    771.3234287776530788486528258894,
+    -176.61502916214059906584551354,
+    12.507343278686904814458936853,
+    -0.13857109526572011689554707,
+    9.984369578019570859563e-6,
+    1.50563273514931155834e-7,
+)
+
+
+def _lgamma(op: Operation) -> Sequence[SSAValue]:
+    """Logarithm of the absolute gamma function, by reflection for numbers below 1/2.
+
+    Source: C. Lanczos, "A precision approximation of the gamma function" (1964), with g = 7 and 9 terms.
+    """
+    (x,) = op.operands
+    half, one = scalar(x, 0.5), scalar(x, 1.0)
+    is_small = result(c.LessOp(x, half))
+    z = result(b.WhereOp(is_small, result(e.NegativeOp(x)), result(b.SubtractOp(x, one))))
+    series = broadcast(scalar(x, 0.99999999999980993227684700473478), shape(x))
+    for index, coefficient in enumerate(_LANCZOS, 1):
+        term = result(b.DivideOp(scalar(x, coefficient), result(b.AddOp(z, scalar(x, index)))))
+        series = result(b.AddOp(series, term))
+    t7 = result(b.AddOp(z, scalar(x, 7.5)))
+    log_t = result(e.LogOp(t7))
+    grown = result(b.SubtractOp(result(b.AddOp(z, half)), result(b.DivideOp(t7, log_t))))
+    power = result(b.MultiplyOp(grown, log_t))
+    log_root = scalar(x, 0.5 * math.log(2 * math.pi))
+    large = result(b.AddOp(result(b.AddOp(power, log_root)), result(e.LogOp(series))))
+    size = result(e.AbsOp(x))
+    fraction = result(b.SubtractOp(size, result(e.FloorOp(size))))
+    near = result(b.MinimumOp(fraction, result(b.SubtractOp(one, fraction))))
+    sine = result(e.LogOp(result(t.SinOp(result(b.MultiplyOp(near, scalar(x, math.pi)))))))
+    reflected = result(b.SubtractOp(result(b.SubtractOp(scalar(x, math.log(math.pi)), sine)), large))
+    infinite = result(e.IsinfOp(x))
+    value = result(b.WhereOp(is_small, reflected, large))
+    return [result(b.WhereOp(infinite, size, value))]
+
+
+def _popcnt(op: Operation) -> Sequence[SSAValue]:
+    """Sums of neighbouring bits, then of pairs, and so on: every field holds the number of bits that it had.
+
+    Source: H. S. Warren, Hacker's Delight (2002), section 5-1.
+    """
+    (x,) = op.operands
+    own, width = tensor(x), 8 * dtype(x).itemsize
+    bits = bitcast(x, unsigned_of(x))
+    step = 1
+    while step < width:
+        low = sum(((1 << step) - 1) << start for start in range(0, width, 2 * step))
+        mask = scalar(bits, low)
+        upper = result(c.RightShiftOp(bits, scalar(bits, step)))
+        bits = result(b.AddOp(result(c.BitwiseAndOp(bits, mask)), result(c.BitwiseAndOp(upper, mask))))
+        step *= 2
+    return [bitcast(bits, own)]
+
+
 def _square(op: Operation) -> Sequence[SSAValue]:
     (x,) = op.operands
     return [result(b.MultiplyOp(x, x))]
@@ -302,6 +361,7 @@ ELEMENTWISE: Mapping[str, Rule] = {
     "stablehlo.negate": _of(e.NegativeOp),
     "stablehlo.not": _not,
     "stablehlo.or": _logical(c.LogicalOrOp, c.BitwiseOrOp),
+    "stablehlo.popcnt": _popcnt,
     "stablehlo.power": _of(b.PowerOp),
     "stablehlo.reduce_precision": _reduce_precision,
     "stablehlo.remainder": _remainder,
@@ -332,6 +392,7 @@ ELEMENTWISE: Mapping[str, Rule] = {
     "chlo.is_inf": _is_infinite(negative=True, positive=True),
     "chlo.is_neg_inf": _is_infinite(negative=True, positive=False),
     "chlo.is_pos_inf": _is_infinite(negative=False, positive=True),
+    "chlo.lgamma": _lgamma,
     "chlo.sinh": _of(t.SinhOp),
     "chlo.square": _square,
     "chlo.tan": _of(t.TanOp),

@@ -193,7 +193,7 @@ def run(module: ModuleOp, *inputs: "npt.ArrayLike | Mapping[str, npt.ArrayLike]"
     """Run a function of a module on NumPy: the definition of what a program means.
 
     Args:
-        module: The module; it is verified.
+        module: The module; it is verified. StableHLO is run by what `fuse` ops say the same.
         inputs: Arrays in the order of the function's arguments, or one mapping from argument names to arrays: names in
             the model that the module comes from, or in the IR. Each has exactly the element type and a shape of its
             argument.
@@ -219,9 +219,13 @@ def run(module: ModuleOp, *inputs: "npt.ArrayLike | Mapping[str, npt.ArrayLike]"
     import numpy as np
 
     from fuse_dialect.interpreters.numpy import run_module
+    from fuse_dialect.transforms.runnable import has_stablehlo, make_runnable
 
     with _errors_of(module, " in the interpreter"):
         verify_module(module)
+        if has_stablehlo(module):
+            module = module.clone()
+            make_runnable(module)
         if len(inputs) == 1 and isinstance(inputs[0], Mapping):
             named = inputs[0]
             return run_module(module, {name: np.asarray(array) for name, array in named.items()}, entry)

@@ -29,6 +29,7 @@ FUSE_UNIVERSE = Universe(
     all_passes={
         "fuse-ops": _lazy("fuse_dialect.transforms.fuse_ops:FuseOpsPass"),
         "defuse-ops": _lazy("fuse_dialect.transforms.defuse_ops:DefuseOpsPass"),
+        "inline": _lazy("fuse_dialect.transforms.inline:InlinePass"),
         "extract-primitives": _lazy("fuse_dialect.transforms.extract_primitives:ExtractPrimitivesPass"),
         "fuse-ops-hw": _lazy("fuse_dialect.transforms.fuse_ops_hw:FuseOpsHwPass"),
         "insert-hardware": _lazy("fuse_dialect.transforms.insert_hardware:InsertHardwarePass"),
@@ -39,6 +40,9 @@ FUSE_UNIVERSE = Universe(
             "fuse_dialect.transforms.eliminate_common_subexpr:EliminateCommonSubexprPass"
         ),
         "convert-layout": _lazy("fuse_dialect.transforms.convert_layout:ConvertLayoutPass"),
+        "convert-stablehlo-to-fuse": _lazy(
+            "fuse_dialect.transforms.convert_stablehlo_to_fuse:ConvertStableHLOToFusePass"
+        ),
         "compile-prefix": _lazy("fuse_dialect.transforms.compile_prefix:CompilePrefixPass"),
         "convert-fuse-to-linalg": _lazy("fuse_dialect.transforms.convert_fuse_to_linalg:ConvertFuseToLinalgPass"),
     },

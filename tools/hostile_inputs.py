@@ -31,7 +31,9 @@ class Trap:
 def nested_operators(name: str, depth: int, *, effect: bool = False) -> str:
     """An op of a known kind whose region holds one whose region holds one ...; the innermost may have an effect."""
     inner = '"test.effect"() : () -> ()\n' if effect else ""
-    opening = "".join(f'%r{level} = "{name}"(%x) ({{\n' for level in range(depth))
+    properties = {"stablehlo.reduce": "dimensions", "stablehlo.reduce_window": "window_dimensions"}.get(name)
+    spelled = "" if properties is None else f"<{{{properties} = array<i64>}}> "
+    opening = "".join(f'%r{level} = "{name}"(%x) {spelled}({{\n' for level in range(depth))
     closing = f'"{name.split(".")[0]}.return"(%x) : (tensor<4xf32>) -> ()\n}}) : (tensor<4xf32>) -> tensor<4xf32>\n'
     body = f"{opening}{inner}{closing * depth}return %r0 : tensor<4xf32>"
     return f"func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{\n{body}\n}}\n"

@@ -8,7 +8,8 @@ from xdsl.ir import Block, Operation
 
 from fuse_dialect.analysis.symbol_tables import may_be_symbol_table
 from fuse_dialect.dialect.attributes import PATTERN_KIND_ATTRIBUTE
-from fuse_dialect.kinds.kind_of import kind_of
+from fuse_dialect.kinds.foreign import foreign_op
+from fuse_dialect.kinds.kind_of import kind_of, op_name
 from fuse_dialect.kinds.region_effects import RegionEffects
 
 PRIMITIVE_ATTRIBUTE = "primitive"
@@ -61,6 +62,7 @@ def fusible_blocks(function: func.FuncOp, effects: RegionEffects | None = None) 
             and kind_of(op, effects) is None
             and not may_be_symbol_table(op)
             and not isinstance(op, func.FuncOp)
+            and not foreign_op(op_name(op)).has_scalar_regions
             for region in op.regions
             for nested in region.blocks
         ]

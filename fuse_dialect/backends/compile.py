@@ -19,6 +19,7 @@ from fuse_dialect.kernels.program import LoopProgram, Refusal
 from fuse_dialect.kernels.simplify import simplify
 from fuse_dialect.transforms.compile_prefix import compile_prefix
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.transforms.runnable import make_runnable
 
 BACKENDS = ("llvm", "numpy")
 """Names that `compile_program` takes."""
@@ -62,6 +63,7 @@ def compile_program(
         raise FuseError(f"expected 1 to {MAX_THREADS} threads, got {threads}")
     engine = _backend(backend, cache) if isinstance(backend, str) else backend
     source = module if in_place else module.clone()
+    make_runnable(source)
     context = Context()
     for each in compile_prefix(layout or _LAYOUTS.get(engine.name, "keep")):
         each.apply(context, source)

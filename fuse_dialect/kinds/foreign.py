@@ -2,9 +2,12 @@
 
 1. An operator has the kind of its Relay counterpart. So two operands of one shape meet in a *broadcast* operator even
    where the dialect insists on equal shapes, and the edges are elementwise all the same.
-2. A name without a row is unknown: it may have effects, and stays where it is. Calls, control flow, random numbers and
-   custom calls have no row on purpose.
-3. `arith` and `math` ops are elementwise on tensors, and unknown on scalars.
+2. A name without a row is unknown: it may have effects, and stays where it is. So do calls, control flow, exchanges
+   between devices and custom calls, whose rows give no kind: `is_barrier`.
+3. What the elements of an operand say about the size of a result must be known before a kernel starts: such an op is
+   opaque, unless the result type says the size too. Source: TVM `IsDataDependent`,
+   src/relay/transforms/fuse_ops.cc (v0.18).
+4. `arith` and `math` ops are elementwise on tensors, and unknown on scalars.
 
 Source: the specifications of StableHLO, TOSA and MLIR's linalg, tensor, arith and math dialects.
 """
@@ -16,7 +19,7 @@ from typing import TypeAlias, cast
 from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, IntegerType
 from xdsl.ir import Operation
 
-from fuse_dialect.dialect.types import is_tensor
+from fuse_dialect.dialect.types import DYNAMIC, is_tensor
 from fuse_dialect.kinds.linalg_generic import generic_kind
 from fuse_dialect.pattern_kind import PatternKind
 
@@ -38,6 +41,32 @@ def broadcast_in_dim_kind(op: Operation) -> PatternKind:
     return PatternKind.BROADCAST if order == sorted(order) else PatternKind.INJECTIVE
 
 
+def _unless_open(op: Operation, kind: PatternKind) -> PatternKind:
+    """(3) The kind, or opaque if a result type leaves a size open."""
+    is_open = any(is_tensor(result.type) and DYNAMIC in result.type.get_shape() for result in op.results)
+    return PatternKind.OPAQUE if is_open else kind
+
+
+def sized_elemwise(op: Operation) -> PatternKind:
+    """Elementwise; opaque if the result type leaves a size open."""
+    return _unless_open(op, PatternKind.ELEMWISE)
+
+
+def sized_broadcast(op: Operation) -> PatternKind:
+    """A broadcast as that of the static op; opaque if the result type leaves a size open."""
+    return _unless_open(op, broadcast_in_dim_kind(op))
+
+
+def sized_injective(op: Operation) -> PatternKind:
+    """Injective; opaque if the result type leaves a size open."""
+    return _unless_open(op, PatternKind.INJECTIVE)
+
+
+def sized_product(op: Operation) -> PatternKind:
+    """As `out_ewise_fusable`; opaque if the result type leaves a size open."""
+    return _unless_open(op, PatternKind.OUT_EWISE_FUSABLE)
+
+
 @dataclass(frozen=True, slots=True)
 class ForeignOp:
     """What a row says about an op."""
@@ -54,6 +83,10 @@ class ForeignOp:
     """It multiplies by weights, and the last axis of its result is channels, which hardware may want aligned."""
     has_no_effects: bool = False
     """It may stand in a region of an operator although it has no kind."""
+    is_barrier: bool = False
+    """It has no kind on purpose: it may have effects, or holds code that is fused by itself."""
+    has_scalar_regions: bool = False
+    """Its regions combine two elements, and nothing in them is fused."""
 
 
 def _rows(dialect: str, row: ForeignOp, names: str) -> dict[str, ForeignOp]:
@@ -66,16 +99,20 @@ FOREIGN_OPS: Mapping[str, ForeignOp] = {
         "stablehlo",
         ForeignOp(PatternKind.ELEMWISE),
         "abs bitcast_convert cbrt ceil convert cosine count_leading_zeros exponential exponential_minus_one floor imag "
-        "iota is_finite log log_plus_one logistic negate not popcnt real reduce_precision round_nearest_afz "
-        "round_nearest_even rsqrt sign sine sqrt tan tanh",
+        "iota is_finite log log_plus_one logistic map negate not popcnt real reduce_precision round_nearest_afz "
+        "round_nearest_even rsqrt sign sine sqrt tan tanh uniform_dequantize uniform_quantize",
     ),
     **_rows(
         "stablehlo",
         ForeignOp(PatternKind.BROADCAST),
-        "add and atan2 clamp compare complex divide maximum minimum multiply or power remainder select shift_left "
+        "add and atan2 broadcast clamp compare complex divide maximum minimum multiply or power remainder select shift_left "
         "shift_right_arithmetic shift_right_logical subtract xor",
     ),
     **_rows("stablehlo", ForeignOp(broadcast_in_dim_kind), "broadcast_in_dim"),
+    **_rows("stablehlo", ForeignOp(sized_elemwise), "dynamic_iota"),
+    **_rows("stablehlo", ForeignOp(sized_broadcast), "dynamic_broadcast_in_dim"),
+    **_rows("stablehlo", ForeignOp(sized_injective), "dynamic_gather dynamic_pad dynamic_reshape real_dynamic_slice"),
+    **_rows("stablehlo", ForeignOp(sized_product), "dynamic_conv"),
     **_rows(
         "stablehlo",
         ForeignOp(PatternKind.INJECTIVE),
@@ -85,17 +122,43 @@ FOREIGN_OPS: Mapping[str, ForeignOp] = {
     **_rows(
         "stablehlo",
         ForeignOp(PatternKind.OUT_EWISE_FUSABLE),
-        "batch_norm_inference convolution dot dot_general reduce_window",
+        "batch_norm_inference convolution dot dot_general einsum reduce_window",
     ),
     **_rows(
-        "stablehlo", ForeignOp(PatternKind.OPAQUE), "cholesky dynamic_update_slice fft scatter select_and_scatter sort"
+        "stablehlo",
+        ForeignOp(PatternKind.OPAQUE),
+        "batch_norm_grad batch_norm_training cholesky dynamic_update_slice fft get_dimension_size get_tuple_element "
+        "partition_id replica_id rng_bit_generator scatter select_and_scatter set_dimension_size sort triangular_solve "
+        "tuple unary_einsum",
+    ),
+    **_rows(
+        "stablehlo",
+        ForeignOp(is_barrier=True),
+        "after_all all_gather all_to_all async_done case collective_broadcast collective_permute composite "
+        "create_token cross-replica-sum custom_call if infeed optimization_barrier outfeed recv rng send while",
+    ),
+    **_rows(
+        "stablehlo",
+        ForeignOp(is_barrier=True, has_scalar_regions=True),
+        "all_reduce async_start collective_reduce reduce_scatter",
     ),
     **_rows(
         "chlo",
         ForeignOp(PatternKind.ELEMWISE),
-        "acos acosh asin asinh atan atanh cosh digamma erf erf_inv erfc is_inf lgamma sinh square tan",
+        "_asin_acos_kernel acos acosh asin asinh atan atanh bessel_i1e conj constant_like cosh digamma erf erf_inv "
+        "erfc is_inf is_neg_inf is_pos_inf lgamma sinh square tan",
     ),
-    **_rows("chlo", ForeignOp(PatternKind.OPAQUE), "top_k"),
+    **_rows(
+        "chlo",
+        ForeignOp(PatternKind.BROADCAST),
+        "broadcast_add broadcast_and broadcast_atan2 broadcast_compare broadcast_complex broadcast_divide "
+        "broadcast_maximum broadcast_minimum broadcast_multiply broadcast_next_after broadcast_or broadcast_polygamma "
+        "broadcast_power broadcast_remainder broadcast_select broadcast_shift_left broadcast_shift_right_arithmetic "
+        "broadcast_shift_right_logical broadcast_subtract broadcast_xor broadcast_zeta mulhi next_after polygamma zeta",
+    ),
+    **_rows("chlo", ForeignOp(PatternKind.OUT_EWISE_FUSABLE), "ragged_dot"),
+    **_rows("chlo", ForeignOp(PatternKind.OPAQUE), "scan top_k"),
+    **_rows("chlo", ForeignOp(is_constant=True), "constant"),
     **_rows(
         "tosa",
         ForeignOp(PatternKind.ELEMWISE),
@@ -105,22 +168,33 @@ FOREIGN_OPS: Mapping[str, ForeignOp] = {
     **_rows(
         "tosa",
         ForeignOp(PatternKind.BROADCAST),
-        "add arithmetic_right_shift bitwise_and bitwise_or bitwise_xor equal greater greater_equal int_div intdiv "
+        "add apply_scale arithmetic_right_shift bitwise_and bitwise_or bitwise_xor equal greater greater_equal int_div intdiv "
         "logical_and logical_left_shift logical_or logical_right_shift logical_xor maximum minimum mul pow select sub "
         "tile",
     ),
-    **_rows("tosa", ForeignOp(PatternKind.INJECTIVE), " gather pad  resize reverse slice transpose"),
+    **_rows("tosa", ForeignOp(PatternKind.INJECTIVE), " gather pad  resize reverse row_gather slice transpose"),
     **_rows(
         "tosa",
         ForeignOp(PatternKind.COMM_REDUCE),
-        "argmax reduce_all reduce_any reduce_max reduce_min reduce_prod reduce_product reduce_sum",
+        "argmax argmin reduce_all reduce_any reduce_max reduce_min reduce_prod reduce_product reduce_sum",
     ),
     **_rows(
         "tosa",
         ForeignOp(PatternKind.OUT_EWISE_FUSABLE),
-        "avg_pool2d      max_pool2d ",
+        "avg_pool2d avg_pool2d_adaptive max_pool2d max_pool2d_adaptive",
     ),
-    **_rows("tosa", ForeignOp(PatternKind.OPAQUE), "fft2d rfft2d scatter"),
+    **_rows(
+        "tosa",
+        ForeignOp(PatternKind.OPAQUE),
+        "add_shape cast_from_block_scaled cast_to_block_scaled concat_shape dim div_ceil_shape div_floor_shape "
+        "exp2_shape fft2d log2_ceil_shape log2_floor_shape max_shape min_shape mod_shape mul_shape "
+        "reshape_block_scaled rfft2d row_gather_block_scaled scatter slice_shape sub_shape",
+    ),
+    **_rows(
+        "tosa",
+        ForeignOp(is_barrier=True),
+        "assert_equal_shape cond_if custom variable variable_read variable_write while_loop yield",
+    ),
     **_rows("linalg", ForeignOp(generic_kind), "generic"),
     **_rows(
         "linalg",
@@ -153,7 +227,8 @@ FOREIGN_OPS: Mapping[str, ForeignOp] = {
     **_rows(
         "tosa",
         ForeignOp(PatternKind.OUT_EWISE_FUSABLE, is_product=True),
-        "conv2d conv3d depthwise_conv2d fully_connected matmul transpose_conv2d",
+        "conv2d conv2d_block_scaled conv3d depthwise_conv2d fully_connected matmul matmul_t matmul_t_block_scaled "
+        "transpose_conv2d",
     ),
     **_rows("tensor", ForeignOp(PatternKind.INJECTIVE, reads_tuple=True), "concat"),
     **_rows("tensor", ForeignOp(PatternKind.INJECTIVE, reshape_only=True), "collapse_shape expand_shape reshape"),

@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import (
     AnyFloat,
     ComplexType,
     DenseIntOrFPElementsAttr,
+    FusedLoc,
     IndexType,
     IntegerType,
     ModuleOp,
@@ -31,6 +32,7 @@ from xdsl.targets.mlir import MLIRTarget
 
 from fuse_dialect.dialect.constants import is_splat as all_equal
 from fuse_dialect.dialect.mapped_file import release
+from fuse_dialect.frontends.mlir.locations import RANGE, range_text
 from fuse_dialect.targets.weights import Weights
 
 _HEX_ABOVE = 100
@@ -65,6 +67,9 @@ class FusePrinter(Printer):
             self._print_tensor_type(attribute)
         elif isinstance(attribute, DenseIntOrFPElementsAttr):
             self._print_dense(cast(DenseIntOrFPElementsAttr, attribute))
+        elif type(attribute) is FusedLoc and attribute.metadata == RANGE:
+            with self.in_location():
+                self.print_string(range_text(attribute))
         else:
             super().print_attribute(attribute)
 

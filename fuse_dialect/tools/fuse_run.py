@@ -141,6 +141,7 @@ def _run_module(options: argparse.Namespace) -> None:
     )
     for each in (file, other):
         if each is not None:
+            _make_runnable(each)
             _check_sizes(each, options)
     inputs = _inputs(file, options)
     # Before compiling, which changes the module.
@@ -164,6 +165,15 @@ def _check_sizes(file: "ModuleFile", options: argparse.Namespace) -> None:
 
     with located_errors(file.source_map, " before running"):
         check_sizes(file.module, options.entry, options.max_value_bytes)
+
+
+def _make_runnable(file: "ModuleFile") -> None:
+    """Say the StableHLO of a module with `fuse` ops."""
+    from fuse_dialect.tools.failure import located_errors
+    from fuse_dialect.transforms.runnable import make_runnable
+
+    with located_errors(file.source_map, " before running"):
+        make_runnable(file.module)
 
 
 def _inputs(file: "ModuleFile", options: argparse.Namespace) -> list["Array"]:

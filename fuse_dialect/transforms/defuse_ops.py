@@ -17,7 +17,7 @@ Source: TVM `DefuseOps`, src/relay/transforms/defuse_ops.cc (v0.18).
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -57,14 +57,42 @@ class DefuseOpsPass(ModulePass):
 
         Complexity: O(ops + operands) of the result.
         """
-        if self.max_ops < 0:
-            raise PassFailedException(f"option 'max-ops' expects 0 or more, got {self.max_ops}")
-        budget = Limits(ops=self.max_ops).budget()
-        tables = [_Defusion(block) for block in blocks_of_functions(op)]
-        pinned = _other_references(op, {call for table in tables for calls in table.calls.values() for call in calls})
-        for table in tables:
-            table.pinned = pinned
-            table.run(budget)
+        inline_calls(op, _DEFUSION, self.max_ops)
+
+
+@dataclass(frozen=True, slots=True)
+class Inlining:
+    """Which calls are replaced by the ops of the function, and what becomes of these."""
+
+    pass_name: str
+    takes: Callable[[func.FuncOp], bool]
+    """Whether calls of the function are replaced."""
+    undoes_fusion: bool
+    """Whether the ops have been there before: they lose their unit, and get back the location and name of the call."""
+
+
+def inline_calls(module: ModuleOp, inlining: Inlining, max_ops: int) -> None:
+    """Replace calls by the ops of the functions, and remove private functions that nothing refers to any more.
+
+    Args:
+        module: The module to change.
+        inlining: Which calls.
+        max_ops: Most copies of ops.
+
+    Raises:
+        OpError: A function that is inlined, or a block with calls of one, is not in SSA order, or there are more copies
+            than `max_ops`.
+
+    Complexity: O(ops + operands) of the result.
+    """
+    if max_ops < 0:
+        raise PassFailedException(f"option 'max-ops' expects 0 or more, got {max_ops}")
+    budget = Limits(ops=max_ops).budget()
+    tables = [_CallsOfTable(block, inlining) for block in blocks_of_functions(module)]
+    pinned = _other_references(module, {call for table in tables for calls in table.calls.values() for call in calls})
+    for table in tables:
+        table.pinned = pinned
+        table.run(budget)
 
 
 def callee(call: func.CallOp) -> str:
@@ -76,24 +104,25 @@ def calls_that_stay(module: ModuleOp) -> list[func.CallOp]:
     """Calls of primitives that `defuse-ops` does not inline for the sake of their attributes, in order."""
     return [
         call
-        for table in map(_Defusion, blocks_of_functions(module))
+        for table in (_CallsOfTable(block, _DEFUSION) for block in blocks_of_functions(module))
         for calls in table.calls.values()
         for call in calls
         if callee(call) in table.primitives and not _can_go(call)
     ]
 
 
-class _Defusion:
+class _CallsOfTable:
     """The calls of one symbol table, not of those inside it: each has symbols of its own."""
 
-    def __init__(self, block: Block):
+    def __init__(self, block: Block, inlining: Inlining):
+        self.inlining = inlining
         self.calls: dict[Operation, list[func.CallOp]] = {
             op: [inner for inner in walk_table(op) if type(inner) is func.CallOp]
             for op in block.ops
             if not may_be_symbol_table(op)
         }
         """For each op of the table the calls inside."""
-        candidates = {op.sym_name.data: op for op in self.calls if isinstance(op, func.FuncOp) and _can_be_inlined(op)}
+        candidates = {op.sym_name.data: op for op in self.calls if isinstance(op, func.FuncOp) and inlining.takes(op)}
         self.primitives = self._innermost_first(candidates)
         """What will be inlined, by name; whatever a primitive calls stands before it."""
         self.calls_left = Counter(callee(call) for calls in self.calls.values() for call in calls)
@@ -155,7 +184,7 @@ class _Defusion:
                         call,
                         f"'{op_name(call)}' op cannot be replaced by the {spelled(size[name])} ops of '@{name}': with "
                         "those before it, that is more than 'max-ops' allows",
-                        "defuse-ops{max-ops=N} raises the limit",
+                        f"{self.inlining.pass_name}{{max-ops=N}} raises the limit",
                     )
             if isinstance(op, func.FuncOp) and self.primitives.get(op.sym_name.data) is op:
                 size[op.sym_name.data] = total + sum(1 for _ in walk_table(op))
@@ -175,9 +204,10 @@ class _Defusion:
         for call in calls:
             name = callee(call)
             self.calls_left[name] -= 1
-            _inline(
-                call, self.primitives[name], replacement, moves=self._is_private(name) and not self.calls_left[name]
-            )
+            moves = self._is_private(name) and not self.calls_left[name]
+            ops = _inline(call, self.primitives[name], replacement, moves=moves)
+            if self.inlining.undoes_fusion:
+                _forget_fusion(call, ops, replacement)
         if replacement:
             resolve(replacement)
             for inner in ops_inside(op):
@@ -186,12 +216,17 @@ class _Defusion:
             call.drop_all_references()
 
 
-def _can_be_inlined(function: func.FuncOp) -> bool:
-    """Whether a call of the function can be replaced by its ops."""
+def has_one_block(function: func.FuncOp) -> bool:
+    """Whether the function is one block that returns."""
     blocks = function.body.blocks
-    return (
-        PRIMITIVE_ATTRIBUTE in function.attributes and len(blocks) == 1 and isinstance(blocks[0].last_op, func.ReturnOp)
-    )
+    return len(blocks) == 1 and isinstance(blocks[0].last_op, func.ReturnOp)
+
+
+_DEFUSION = Inlining(
+    DefuseOpsPass.name,
+    takes=lambda function: PRIMITIVE_ATTRIBUTE in function.attributes and has_one_block(function),
+    undoes_fusion=True,
+)
 
 
 def _can_go(call: func.CallOp) -> bool:
@@ -199,7 +234,9 @@ def _can_go(call: func.CallOp) -> bool:
     return not call.attributes
 
 
-def _inline(call: func.CallOp, function: func.FuncOp, replacement: dict[SSAValue, SSAValue], *, moves: bool) -> None:
+def _inline(
+    call: func.CallOp, function: func.FuncOp, replacement: dict[SSAValue, SSAValue], *, moves: bool
+) -> Sequence[Operation]:
     """Put the ops of the function, or copies of them, in the place of the call; `replacement` gets the new values."""
     body = function.body.block
     *ops, terminator = body.ops
@@ -212,18 +249,26 @@ def _inline(call: func.CallOp, function: func.FuncOp, replacement: dict[SSAValue
         replacement.update(values)
     else:
         ops = [op.clone(values) if op.regions else op.clone_without_regions(values) for op in ops]
-    for op in ops:
-        op.attributes.pop(UNIT_ATTRIBUTE, None)
     block = call.parent
     assert block is not None, "each call is inlined once"
     block.insert_ops_before(ops, call)
     for old, result in zip(terminator.operands, call.results, strict=True):
-        new = replacement[result] = values.get(old, old)
-        if isinstance(old, OpResult) and isinstance(new, OpResult):
+        replacement[result] = values.get(old, old)
+    call.detach()
+    return ops
+
+
+def _forget_fusion(call: func.CallOp, ops: Sequence[Operation], replacement: Mapping[SSAValue, SSAValue]) -> None:
+    """Take the units from the ops, and give those that the call's results come from its names and location."""
+    inlined = {*ops}
+    for op in ops:
+        op.attributes.pop(UNIT_ATTRIBUTE, None)
+    for result in call.results:
+        new = replacement[result]
+        if isinstance(new, OpResult) and new.op in inlined:
             new.name_hint = result.name_hint or new.name_hint
             if not isinstance(call.location, UnknownLoc):
                 new.op.location = call.location
-    call.detach()
 
 
 _SYMBOL_IN_TEXT = re.compile(r"@([\w$.-]+)")

@@ -3,15 +3,18 @@
 import ast
 import inspect
 from collections import Counter
+from pathlib import Path
 
 import pytest
-from xdsl.dialects.builtin import DenseArrayBase, TensorType, UnregisteredOp, f32, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, TensorType, UnregisteredOp, f32, i64
 from xdsl.ir import Block
 
 from fuse_dialect.kinds import foreign
 from fuse_dialect.kinds.foreign import FOREIGN_DIALECTS, FOREIGN_OPS, ForeignOp, foreign_op
 from fuse_dialect.kinds.kind_of import kind_of
 from fuse_dialect.pattern_kind import PatternKind
+
+SPECIFICATIONS = Path(__file__).parent.parent / "data" / "specifications"
 
 
 def test_no_op_stands_in_two_rows() -> None:
@@ -30,6 +33,29 @@ def test_facets_of_a_row_are_consistent(name: str) -> None:
     assert row.kind is PatternKind.INJECTIVE or not (row.reads_tuple or row.reshape_only)
     assert row.kind is PatternKind.OUT_EWISE_FUSABLE or not row.is_product
     assert row.kind is None or not row.has_no_effects, "a kind says so already"
+
+
+@pytest.mark.parametrize("dialect", ["stablehlo", "tosa"])
+def test_every_op_of_the_specification_has_a_row(dialect: str) -> None:
+    names = (SPECIFICATIONS / f"{dialect}.txt").read_text().split()
+    assert len(names) == len(set(names)) > 100
+    missing = [name for name in names if f"{dialect}.{name}" not in FOREIGN_OPS]
+    assert missing == []
+
+
+def test_a_barrier_has_no_kind() -> None:
+    barriers = [name for name, row in FOREIGN_OPS.items() if row.is_barrier]
+    assert all(FOREIGN_OPS[name].kind is None for name in barriers)
+    assert {"stablehlo.while", "stablehlo.custom_call", "tosa.cond_if"} <= set(barriers)
+
+
+@pytest.mark.parametrize(("size", "kind"), [(4, PatternKind.BROADCAST), (DYNAMIC_INDEX, PatternKind.OPAQUE)])
+def test_an_op_that_reads_its_size_fuses_if_the_type_says_it(size: int, kind: PatternKind) -> None:
+    properties = {"broadcast_dimensions": DenseArrayBase.from_list(i64, [])}
+    op = UnregisteredOp.with_name("stablehlo.dynamic_broadcast_in_dim").create(
+        result_types=[TensorType(f32, [size])], properties=properties
+    )
+    assert kind_of(op) is kind
 
 
 def test_a_row_comes_before_its_dialect() -> None:

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-from xdsl.dialects.builtin import f32
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import f32, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.utils.exceptions import VerifyException
@@ -14,7 +15,7 @@ from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.constants import constant
 from fuse_dialect.dialect.fields import tensor_operand, tensor_result
-from fuse_dialect.dialect.op import Array, FuseOp, MapOp
+from fuse_dialect.dialect.op import Array, MapOp
 from fuse_dialect.dialect.types import (
     DYNAMIC,
     Tensor,
@@ -80,7 +81,7 @@ class CastOp(MapOp):
 
 
 @irdl_op_definition
-class ReinterpretOp(FuseOp):
+class BitcastOp(MapOp):
     """The bits of each element read as another type of the same size.
 
     Shapes: any, unchanged.
@@ -90,7 +91,7 @@ class ReinterpretOp(FuseOp):
     Source: `numpy.ndarray.view`, ONNX BitCast, Relay `reinterpret`, StableHLO `bitcast_convert`.
     """
 
-    name = "fuse.reinterpret"
+    name = "fuse.bitcast"
     traits = traits_def(OpPatternKind(PatternKind.ELEMWISE))
     FLOPS_PER_RESULT_ELEMENT: ClassVar[int] = 0
 
@@ -98,7 +99,7 @@ class ReinterpretOp(FuseOp):
     result = tensor_result()
 
     def infer_types(self) -> Sequence[Attribute] | None:
-        """Nothing: the result type says what to read."""
+        """Nothing: the result type says as what the bits are read."""
         return None
 
     def verify_(self) -> None:
@@ -116,6 +117,15 @@ class ReinterpretOp(FuseOp):
         dtype = element_dtype(self.result.type.element_type)
         data = np.ascontiguousarray(operands[0]).reshape(operands[0].shape)
         return (data.view(np.uint8) != 0 if dtype == np.bool_ else data.view(dtype),)
+
+    def scalar_body(self, *elements: SSAValue) -> SSAValue:
+        """The bits; integers are signless here, so that between integers nothing happens."""
+        source, target = elements[0].type, scalars.signless(self.result.type.element_type)
+        if source == target:
+            return elements[0]
+        if i1 in (source, target):
+            return scalars.convert(elements[0], target, unsigned_source=True, unsigned_target=True)
+        return arith.BitcastOp(elements[0], target).result
 
 
 @irdl_op_definition

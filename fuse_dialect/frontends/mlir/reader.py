@@ -6,6 +6,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
+from importlib import import_module
 
 from xdsl.context import Context
 from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
@@ -21,6 +22,7 @@ from fuse_dialect.diagnostics import FuseError, SourceLocation, printable
 from fuse_dialect.frontends.mlir.deep_stack import call_with_deep_stack
 from fuse_dialect.frontends.mlir.dense_literal import DenseLiteralParser
 from fuse_dialect.frontends.mlir.lexer import FuseLexer
+from fuse_dialect.frontends.mlir.locations import LocationParser
 from fuse_dialect.frontends.mlir.parse_error import GENERIC_FORM_ONLY, diagnose_parse_error
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 
@@ -32,23 +34,25 @@ _NAME_RULE = ": it holds a quote, a backslash or a control character"
 _BYTECODE_MAGIC = b"ML\xefR"
 
 
-def _upstream(name: str) -> Callable[[], Dialect]:
+def _lazily(module: str, table: str, name: str) -> Callable[[], Dialect]:
     def load() -> Dialect:
-        from fuse_dialect.frontends.mlir.upstream import UPSTREAM
-
-        return UPSTREAM[name]()
+        return getattr(import_module(f"fuse_dialect.frontends.{module}"), table)[name]()
 
     return load
 
 
-_UPSTREAM = {name: _upstream(name) for name in ("linalg", "tensor", "tosa")}
-"""Dialects of which xDSL reads less than MLIR prints."""
+_PRETTY: dict[str, Callable[[], Dialect]] = {
+    **{name: _lazily("mlir.upstream", "UPSTREAM", name) for name in ("linalg", "tensor", "tosa")},
+    **{name: _lazily("stablehlo.dialect", "DIALECTS", name) for name in ("stablehlo", "chlo", "quant", "sdy")},
+}
+"""Dialects of which xDSL reads less than MLIR and JAX print."""
 
 
 def context(*, allow_unregistered: bool = False) -> Context:
     """A context that knows every dialect that xDSL and its plug-ins provide, loaded when first used."""
     ctx = Context(allow_unregistered)
-    ours = {"builtin": _fresh_builtin, **_UPSTREAM}
+    ours = {"builtin": _fresh_builtin, **_PRETTY}
+    # No rows of the universe, where two tables must not have one name: a plug-in of xDSL may bring such a dialect.
     for name, factory in {**Universe.get_multiverse().all_dialects, **ours}.items():
         ctx.register_dialect(name, factory)
     return ctx
@@ -154,7 +158,7 @@ def is_printable_op_name(name: str) -> bool:
     return name.isprintable() and '"' not in name and "\\" not in name
 
 
-class FuseParser(DenseLiteralParser):
+class FuseParser(LocationParser, DenseLiteralParser):
     """xDSL's parser of MLIR, with the differences that the modules of this package describe."""
 
     source_map: SourceMap
@@ -170,6 +174,7 @@ class FuseParser(DenseLiteralParser):
         self._op_name_offsets: list[int] = []
         self._first_uses: dict[str, Span] = {}
         self._types: dict[str, TypeAttribute] = {}
+        self.find_location_aliases(input)
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
         """Parse the whole input; an input without operations is an empty module."""

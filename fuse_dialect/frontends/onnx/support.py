@@ -10,6 +10,7 @@ from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.onnx.control_flow import CONTROL_FLOW
 from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
 
+
 def is_default_domain(domain: str) -> bool:
     """Whether the domain is ONNX's own."""
     return domain in ("", "ai.onnx")

@@ -26,7 +26,7 @@ from fuse_dialect.dialect.ops.matmul import DenseOp
 from fuse_dialect.dialect.ops.sequences import ReverseSequenceOp
 from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.frontends.onnx.loops import emit_loop
-from fuse_dialect.frontends.onnx.node import OnnxNode, UnsupportedFormError
+from fuse_dialect.frontends.onnx.node import OnnxNode
 from fuse_dialect.frontends.onnx.operators.arithmetic import cast_to
 from fuse_dialect.frontends.onnx.operators.layout import expand_dims, reshape, transpose
 from fuse_dialect.frontends.onnx.operators.recurrent_activations import Activation, activations_of

@@ -19,11 +19,11 @@ func.func @attributes(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
 // CHECK-NEXT:    func.call @[[ONE:fused_add.*]](%x)
 // CHECK-NEXT:    func.call @[[TWO:fused_add.*]](%x)
 // CHECK:       func.func private @[[ONE]](
-// CHECK-NEXT:    "stablehlo.constant"() {value = dense<1.0
+// CHECK-NEXT:    %{{.*}} = stablehlo.constant dense<1.0
 // CHECK:       func.func private @[[TWO]](
-// CHECK-NEXT:    "stablehlo.constant"() {value = dense<2.0
-// HOST:        "stablehlo.constant"() {value = dense<1.0
-// HOST:        "stablehlo.constant"() {value = dense<2.0
+// CHECK-NEXT:    %{{.*}} = stablehlo.constant dense<2.0
+// HOST:        stablehlo.constant dense<1.0
+// HOST:        stablehlo.constant dense<2.0
 
 // An empty tensor of a size that is computed is no constant: it would have to be computed in the function, too.
 func.func @computed_size(%x: tensor<?xf32>, %n: index) -> tensor<?xf32> {

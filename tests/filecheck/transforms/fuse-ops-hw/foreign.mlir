@@ -16,7 +16,7 @@ fuse.hardware @npu source @mac {
 func.func @main(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4xf32> {
   %b = "stablehlo.constant"() <{value = dense<0.5> : tensor<4xf32>}> : () -> tensor<4xf32>
   %c = "stablehlo.broadcast_in_dim"(%b) <{broadcast_dimensions = array<i64: 1>}> : (tensor<4xf32>) -> tensor<2x4xf32>
-  %d = "stablehlo.dot_general"(%x, %w) : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+  %d = "stablehlo.dot_general"(%x, %w) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
   "other.print"(%x) : (tensor<2x4xf32>) -> ()
   %s = "stablehlo.add"(%d, %c) : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
   "other.print"(%s) : (tensor<2x4xf32>) -> ()
@@ -29,17 +29,17 @@ func.func @main(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4xf32> {
 // CHECK-NEXT:    "other.print"(%s)
 // CHECK-NEXT:    func.return %t
 // CHECK-LABEL: func.func private @fused_broadcast_in_dim_dot_general_add_tanh
-// CHECK-NEXT:    "stablehlo.constant"
-// CHECK-NEXT:    "stablehlo.broadcast_in_dim"
-// CHECK-NEXT:    "stablehlo.dot_general"{{.*}} {fuse.unit = "mac"}
-// CHECK-NEXT:    "stablehlo.add"{{.*}} {fuse.unit = "bias"}
-// CHECK-NEXT:    "stablehlo.tanh"{{.*}} {fuse.unit = "act"}
+// CHECK-NEXT:    %{{.*}} = stablehlo.constant
+// CHECK-NEXT:    %{{.*}} = stablehlo.broadcast_in_dim
+// CHECK-NEXT:    %{{.*}} = stablehlo.dot_general{{.*}} {fuse.unit = "mac"}
+// CHECK-NEXT:    %{{.*}} = stablehlo.add{{.*}} {fuse.unit = "bias"}
+// CHECK-NEXT:    %{{.*}} = stablehlo.tanh{{.*}} {fuse.unit = "act"}
 // CHECK-NEXT:    func.return %s, %t
 
 // A print that must come before the trip, and one that must come after it, are not swapped: here the trip would have to
 // run between them and around them, so the sum is refused.
 func.func @effects(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4xf32> {
-  %d = "stablehlo.dot_general"(%x, %w) : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+  %d = "stablehlo.dot_general"(%x, %w) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
   "other.print"(%d) : (tensor<2x4xf32>) -> ()
   %y = "other.read"() : () -> tensor<4xf32>
   %s = "stablehlo.add"(%d, %y) : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>

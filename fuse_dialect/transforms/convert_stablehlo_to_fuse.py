@@ -1,0 +1,127 @@
+"""`convert-stablehlo-to-fuse`: say with `fuse` ops what the ops of StableHLO and CHLO say.
+
+A program that JAX prints then runs on NumPy and natively: `fuse-run`, `fuse_dialect.run` and
+`fuse_dialect.compile` run this pass, after `inline`, on modules that hold such ops.
+
+1. Every op that has a rule in `transforms/stablehlo` is replaced by what the rule makes. The result has the same types
+   and, up to rounding, the same elements.
+2. `while`, `if` and `case` stay, and the pass goes on inside them. So do ops without a rule, or of a form that no `fuse`
+   op has: `strict=true` makes them errors that say what it is.
+3. What is recognised in regions is what one op does, and what JAX writes for `argmax`, `sort` and the like.
+
+Source: docs/spec.md of openxla/stablehlo, August 2026.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.builder import ImplicitBuilder
+from xdsl.context import Context
+from xdsl.dialects import arith, func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.utils.exceptions import VerifyException
+
+from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.dialect.nesting import ops_inside
+from fuse_dialect.transforms.stablehlo.building import NoFuseForm, Rule
+from fuse_dialect.transforms.stablehlo.contractions import CONTRACTIONS
+from fuse_dialect.transforms.stablehlo.elementwise import ELEMENTWISE
+from fuse_dialect.transforms.stablehlo.indexing import INDEXING
+from fuse_dialect.transforms.stablehlo.reductions import REDUCTIONS
+from fuse_dialect.transforms.stablehlo.shapes import SHAPES
+
+CONTROL_FLOW = frozenset(("stablehlo.while", "stablehlo.if", "stablehlo.case"))
+"""Ops that stay, with other ops in their regions."""
+_STAYS = CONTROL_FLOW | {"stablehlo.return"}
+
+
+def _constant(op: Operation) -> Sequence[SSAValue]:
+    value = op.properties["value"]
+    if getattr(value, "type", None) != op.results[0].type:
+        raise NoFuseForm("a quantized type")
+    return [arith.ConstantOp(value).result]
+
+
+def _same(op: Operation) -> Sequence[SSAValue]:
+    return op.operands
+
+
+RULES: Mapping[str, Rule] = {
+    **ELEMENTWISE,
+    **SHAPES,
+    **REDUCTIONS,
+    **CONTRACTIONS,
+    **INDEXING,
+    "stablehlo.constant": _constant,
+    "chlo.constant": _constant,
+    "stablehlo.optimization_barrier": _same,
+}
+"""How each op is said, by name."""
+
+
+@dataclass(frozen=True)
+class ConvertStableHLOToFusePass(ModulePass):
+    """Replace ops of StableHLO by `fuse` ops."""
+
+    name = "convert-stablehlo-to-fuse"
+
+    strict: bool = False
+    """Fail at an op that stays, instead of leaving it."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Convert all functions of the module.
+
+        Raises:
+            OpError: With `strict`, an op has no equal among the `fuse` ops.
+
+        Complexity: O(ops + operands).
+        """
+        pending = [block for function in functions_in(op) for block in function.body.blocks]
+        while pending:
+            block = pending.pop()
+            for inner in list(block.ops):
+                if inner.name in CONTROL_FLOW:
+                    pending.extend(each for region in inner.regions for each in region.blocks)
+                elif inner.name in RULES:
+                    self._replace(inner)
+                elif self.strict and inner.name.startswith(("stablehlo.", "chlo.")) and inner.name not in _STAYS:
+                    raise OpError(inner, f"'{inner.name}' op has no equal among the 'fuse' ops")
+
+    def _replace(self, op: Operation) -> None:
+        block = Block()
+        try:
+            with ImplicitBuilder(block):
+                values = list(RULES[op.name](op))
+            _check_types(op, values)
+            for each in block.ops:
+                each.verify()
+        except (NoFuseForm, VerifyException) as error:
+            block.erase()
+            if self.strict:
+                reason = str(error).partition("\n")[0]
+                raise OpError(op, f"'{op.name}' op has no equal among the 'fuse' ops: {reason}") from error
+            return
+        made = list(block.ops)
+        for each in made:
+            each.detach()
+            each.location = op.location
+        Rewriter.insert_op(made, InsertPoint.before(op))
+        for old, new in zip(op.results, values, strict=True):
+            if old.name_hint is not None and new.name_hint is None:
+                new.name_hint = old.name_hint
+            old.replace_all_uses_with(new)
+        Rewriter.erase_op(op)
+
+
+def _check_types(op: Operation, values: Sequence[SSAValue]) -> None:
+    for result, value in zip(op.results, values, strict=True):
+        if result.type != value.type:
+            raise NoFuseForm(f"a result of type {result.type}, and not {value.type}")
+
+
+def functions_in(module: ModuleOp) -> list[func.FuncOp]:
+    """All functions of a module."""
+    return [op for op in ops_inside(module) if isinstance(op, func.FuncOp)]

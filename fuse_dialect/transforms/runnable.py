@@ -1,0 +1,24 @@
+"""Making a module ready to run: what StableHLO says is said with `fuse` ops."""
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from fuse_dialect.dialect.nesting import ops_inside
+from fuse_dialect.transforms.convert_stablehlo_to_fuse import ConvertStableHLOToFusePass
+from fuse_dialect.transforms.inline import InlinePass
+
+
+def make_runnable(module: ModuleOp) -> None:
+    """Convert the StableHLO in a module, if there is any, and put private functions where they are called.
+
+    Raises:
+        OpError: A function cannot be inlined.
+    """
+    if has_stablehlo(module):
+        InlinePass().apply(Context(), module)
+        ConvertStableHLOToFusePass().apply(Context(), module)
+
+
+def has_stablehlo(module: ModuleOp) -> bool:
+    """Whether a function of the module holds an op of StableHLO or CHLO."""
+    return any(op.name.startswith(("stablehlo.", "chlo.")) for op in ops_inside(module))

@@ -1,0 +1,1 @@
+"""How ops of StableHLO and CHLO are said with `fuse` ops, a file for each family."""

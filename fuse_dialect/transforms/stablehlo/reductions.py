@@ -1,0 +1,275 @@
+"""Reductions, sorts and windows: what a region does with two elements is recognised by its ops."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import i1
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+
+from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops import broadcast as b
+from fuse_dialect.dialect.ops import comparison as c
+from fuse_dialect.dialect.ops import reduction as r
+from fuse_dialect.dialect.ops.indexing import GatherOp
+from fuse_dialect.dialect.ops.opaque import ArgsortOp, CumsumOp, SortOp, TopkOp
+from fuse_dialect.dialect.ops.pooling import MaxPool2dOp
+from fuse_dialect.transforms.stablehlo.building import (
+    NoFuseForm,
+    Rule,
+    cast_to,
+    combined_by,
+    dtype,
+    ints,
+    known_number,
+    number,
+    padding,
+    result,
+    shape,
+    static_shape,
+    tensor,
+    word,
+)
+from fuse_dialect.transforms.stablehlo.shapes import pad, slice_of
+
+_MOST_SLICES = 256
+"""Positions in a window; a larger one stays as it is."""
+
+_REDUCTIONS: Mapping[str, tuple[type[FuseOp], type[FuseOp]]] = {
+    "add": (r.SumOp, b.AddOp),
+    "multiply": (r.ProdOp, b.MultiplyOp),
+    "maximum": (r.MaxOp, b.MaximumOp),
+    "minimum": (r.MinOp, b.MinimumOp),
+    "and": (r.AllOp, c.LogicalAndOp),
+    "or": (r.AnyOp, c.LogicalOrOp),
+}
+"""What reduces an axis, and what combines two elements."""
+
+
+def _neutral(name: str, kind: "np.dtype[np.generic]") -> float:
+    """What changes nothing."""
+    match name:
+        case "add" | "or":
+            return 0
+        case "multiply" | "and":
+            return 1
+        case _:
+            is_integer = kind.kind in "iu"
+            bounds = (np.iinfo(kind).min, np.iinfo(kind).max) if is_integer else (-math.inf, math.inf)
+            return bounds[0] if name == "maximum" else bounds[1]
+
+
+def _combiner(op: Operation) -> str:
+    """The name in `_REDUCTIONS` of what the region does."""
+    name = combined_by(op)
+    is_boolean = tensor(op.operands[0]).element_type == i1
+    if is_boolean:
+        name = {"maximum": "or", "minimum": "and", "add": "or", "multiply": "and"}.get(name, name)
+    if name not in _REDUCTIONS or (name in ("and", "or")) != is_boolean:
+        raise NoFuseForm(f"a combination of its own: {name or 'several ops'}")
+    return name
+
+
+def _starts_neutral(init: SSAValue, name: str) -> bool:
+    known = known_number(init)
+    return known is not None and bool(known == np.array(_neutral(name, dtype(init))).astype(dtype(init)))
+
+
+def _reduce(op: Operation) -> Sequence[SSAValue]:
+    axes = ints(op, "dimensions")
+    if len(op.operands) == 4:
+        return _reduce_with_index(op, axes)
+    if len(op.operands) != 2:
+        raise NoFuseForm("several operands")
+    x, init = op.operands
+    name = _combiner(op)
+    reduce, combine = _REDUCTIONS[name]
+    value = result(reduce(x, axes=list(axes))) if axes else x
+    return [value if _starts_neutral(init, name) else result(combine(value, init))]
+
+
+_ARGMAX = (
+    "compare {0} a0 a2;compare NE a0 a0;or 0 1;compare EQ a0 a2;compare LT a1 a3;and 3 4;or 2 5;select 2 a0 a2;"
+    "select 6 a1 a3;return 7 8"
+)
+"""JAX's `argmax` with `GT`, and its `argmin` with `LT`; those of integers have no test for nan."""
+_INTEGER_ARGMAX = (
+    "compare {0} a0 a2;compare EQ a0 a2;compare LT a1 a3;and 1 2;or 0 3;select 0 a0 a2;select 4 a1 a3;return 5 6"
+)
+
+
+def fingerprint(block: Block) -> str:
+    """The ops of a region, its arguments as `a0, a1` and its values by number."""
+    names: dict[SSAValue, str] = {argument: f"a{index}" for index, argument in enumerate(block.args)}
+    lines: list[str] = []
+    for op in block.ops:
+        words = [op.name.partition(".")[2]]
+        if direction := word(op, "comparison_direction"):
+            words.append(direction)
+        if op.name == "stablehlo.constant":
+            words.append(str(known_number(op.results[0])))
+        words += [names.get(operand, "?") for operand in op.operands]
+        names.update(dict.fromkeys(op.results, str(len(lines))))
+        lines.append(" ".join(words))
+    return ";".join(lines)
+
+
+def _reduce_with_index(op: Operation, axes: Sequence[int]) -> Sequence[SSAValue]:
+    """`argmax` and `argmin`: a reduction of elements beside their positions."""
+    x, positions = op.operands[:2]
+    block = op.regions[0].blocks[0]
+    found = fingerprint(block)
+    found = ";".join(found.split(";"))
+    choices: dict[str, tuple[type[FuseOp], type[FuseOp], str]] = {}
+    for form in (_ARGMAX, _INTEGER_ARGMAX):
+        choices[form.format("GT")] = (r.ArgmaxOp, r.MaxOp, "maximum")
+        choices[form.format("LT")] = (r.ArgminOp, r.MinOp, "minimum")
+    if found not in choices or len(axes) != 1 or not _counts_along(positions, axes[0]):
+        raise NoFuseForm("a combination of its own")
+    arg, reduce, name = choices[found]
+    if not _starts_neutral(op.operands[2], name):
+        raise NoFuseForm("a start of its own")
+    index = result(arg(x, axes=list(axes), result_types=[op.results[1].type]))
+    return [result(reduce(x, axes=list(axes))), index]
+
+
+def _counts_along(value: SSAValue, axis: int) -> bool:
+    """Whether each element is its position on an axis."""
+    if isinstance(value, OpResult) and value.op.name == "stablehlo.iota":
+        return number(value.op, "iota_dimension") == axis
+    rank, tail = len(shape(value)), 0
+    while isinstance(value, OpResult) and value.op.name in ("fuse.broadcast_to", "fuse.reshape"):
+        source = shape(value.op.operands[0])
+        if value.op.name == "fuse.reshape":
+            tail = len(shape(value)) - len(source)
+            if shape(value)[: len(source)] != source:
+                return False
+        value = value.op.operands[0]
+    return isinstance(value, OpResult) and value.op.name == "fuse.arange" and rank - 1 - tail == axis
+
+
+def _reduce_window(op: Operation) -> Sequence[SSAValue]:
+    if len(op.operands) != 2:
+        raise NoFuseForm("several operands")
+    x, init = op.operands
+    sizes = static_shape(x)
+    ones = [1] * len(sizes)
+    window = ints(op, "window_dimensions")
+    strides = ints(op, "window_strides", ones)
+    dilations = ints(op, "window_dilations", ones)
+    base = ints(op, "base_dilations", ones)
+    around = padding(op, len(sizes))
+    name = _combiner(op)
+    is_neutral = _starts_neutral(init, name)
+    is_plain = list(strides) == list(dilations) == list(base) == ones
+    wide = [axis for axis, size in enumerate(window) if size > 1]
+    if name == "add" and is_neutral and is_plain and len(wide) == 1 and window[wide[0]] == sizes[wide[0]]:
+        (axis,) = wide
+        others = all(around[each] == (0, 0) for each in range(len(sizes)) if each != axis)
+        if others and around[axis] in ((sizes[axis] - 1, 0), (0, sizes[axis] - 1)):
+            return [result(CumsumOp(x, axis=axis, reverse=around[axis][0] == 0))]
+    if name == "maximum" and is_neutral and list(base) == ones and len(sizes) == 4:
+        pooled = _max_pool(x, window, strides, dilations, around)
+        if pooled is not None:
+            return [pooled]
+    if math.prod(window) > _MOST_SLICES:
+        raise NoFuseForm(f"a window of {math.prod(window)} positions")
+    low, high = [each[0] for each in around], [each[1] for each in around]
+    x = pad(x, init, low, high, [each - 1 for each in base])
+    return [_combine_window(x, init, name, window, strides, dilations, static_shape(op.results[0]))]
+
+
+def _max_pool(
+    x: SSAValue,
+    window: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    around: Sequence[tuple[int, int]],
+) -> SSAValue | None:
+    """The maximum of windows on two neighbouring axes of an image, as a pool."""
+    for layout, first in (("NCHW", 2), ("NHWC", 1)):
+        inside = [first, first + 1]
+        outside = [axis for axis in range(4) if axis not in inside]
+        if all(window[axis] == strides[axis] == 1 and around[axis] == (0, 0) for axis in outside):
+            pads = [around[axis][side] for side in (0, 1) for axis in inside]
+            if min(pads) < 0 or any(
+                pads[place % 2 + 2 * (place // 2)] >= window[inside[place % 2]] for place in range(4)
+            ):
+                return None
+            return result(
+                MaxPool2dOp(
+                    x,
+                    pool_size=[window[axis] for axis in inside],
+                    strides=[strides[axis] for axis in inside],
+                    padding=pads,
+                    dilation=[dilations[axis] for axis in inside],
+                    layout=layout,
+                )
+            )
+    return None
+
+
+def _combine_window(
+    x: SSAValue,
+    init: SSAValue,
+    name: str,
+    window: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    target: Sequence[int],
+) -> SSAValue:
+    """Slices of a padded tensor, one for each position in the window, combined with each other."""
+    combine = _REDUCTIONS[name][1]
+    total: SSAValue | None = None
+    for position in np.ndindex(*window):
+        begin = [place * step for place, step in zip(position, dilations, strict=True)]
+        end = [start + (count - 1) * stride + 1 for start, count, stride in zip(begin, target, strides, strict=True)]
+        part = slice_of(x, begin, end, strides)
+        total = part if total is None else result(combine(total, part))
+    assert total is not None, "a window has a position"
+    return total if _starts_neutral(init, name) else result(combine(total, init))
+
+
+_SORTED_FLOATS = (
+    "constant 0.0;compare EQ a{0} {n0};constant 0.0;select {n1} {n2} a{0};compare NE a{0} a{0};constant nan;"
+    "select {n4} {n5} {n3}"
+)
+
+
+def _sorts_ascending(op: Operation) -> bool | None:
+    """Whether the comparator orders by the first operand, upwards or downwards; `None` if it does anything else."""
+    block = op.regions[0].blocks[0]
+    found = fingerprint(block).split(";")
+    keys = [_SORTED_FLOATS.format(side, **{f"n{i}": 7 * side + i for i in range(7)}) for side in (0, 1)]
+    for direction, ascends in (("LT", True), ("GT", False)):
+        plain = [f"compare {direction} a0 a1", "return 0"]
+        canonical = [*keys[0].split(";"), *keys[1].split(";"), f"compare {direction} 6 13", "return 14"]
+        if found in (plain, canonical):
+            return ascends
+    return None
+
+
+def _sort(op: Operation) -> Sequence[SSAValue]:
+    ascends = _sorts_ascending(op)
+    if ascends is None:
+        raise NoFuseForm("an order of its own")
+    key, *others = op.operands
+    axis = number(op, "dimension", -1) % max(len(shape(key)), 1)
+    if not others:
+        return [result(SortOp(key, axis=axis, is_ascend=ascends))]
+    order = result(ArgsortOp(key, axis=axis, is_ascend=ascends))
+    return [result(GatherOp(each, order, axis=axis)) for each in op.operands]
+
+
+def _top_k(op: Operation) -> Sequence[SSAValue]:
+    found = TopkOp(op.operands[0], k=number(op, "k"))
+    return [found.results[0], cast_to(found.results[1], tensor(op.results[1]).element_type)]
+
+
+REDUCTIONS: Mapping[str, Rule] = {
+    "stablehlo.reduce": _reduce,
+    "stablehlo.reduce_window": _reduce_window,
+    "stablehlo.sort": _sort,
+    "chlo.top_k": _top_k,
+}
+"""Rules by the name of the op."""

@@ -107,8 +107,8 @@ def _ops() -> Lines:
 
 def _onnx() -> Lines:
     """What is read, and what is not, with the reason."""
-    yield "`fuse-opt` and `fuse_dialect.read` take the operators below, from opset 7 on. An operator that is in neither list"
-    yield "and that ONNX defines by others, such as `Attention` or `HannWindow`, is expanded into them."
+    yield "`fuse-opt` and `fuse_dialect.read` take the operators below, from opset 7 on. An operator that is in neither"
+    yield "list and that ONNX defines by others, such as `Attention` or `HannWindow`, is expanded into them."
     yield "`python tools/onnx_coverage.py` runs ONNX's own test cases and counts."
     yield from ("", "## Read", "")
     yield textwrap.fill(" ".join(f"`{name}`" for name in sorted((*ONNX_OPERATORS, *CONTROL_FLOW))), 118)

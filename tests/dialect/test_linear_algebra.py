@@ -91,9 +91,7 @@ def test_determinants_agree_with_numpy(apply, random):
 @pytest.mark.parametrize("padding", [[0, 0, 0, 0], [1, 0, 1, 2]])
 def test_col2im_agrees_with_onnx(apply, onnx_reference, random, stride, padding):
     image, block = [5, 6], [2, 3]
-    counts = [
-        (size + padding[axis] + padding[axis + 2] - block[axis]) // stride + 1 for axis, size in enumerate(image)
-    ]
+    counts = [(size + padding[axis] + padding[axis + 2] - block[axis]) // stride + 1 for axis, size in enumerate(image)]
     x = random.integers(-9, 9, (2, 3 * 6, counts[0] * counts[1])).astype(np.float32)
     expected = onnx_reference(
         "Col2Im", x, np.array(image), np.array(block), pads=padding, strides=[stride, stride], dilations=[1, 1]

@@ -16,7 +16,8 @@ def pixel(image, index, padding, *, aligned):
     for i, size in zip(index, image.shape, strict=True):
         if padding == "reflection":
             while not 0 <= i < size:
-                i = -i if aligned and i < 0 else 2 * (size - 1) - i if aligned else -1 - i if i < 0 else 2 * size - 1 - i
+                low, high = (0, 2 * (size - 1)) if aligned else (-1, 2 * size - 1)
+                i = low - i if i < 0 else high - i
         places.append(min(max(i, 0), size - 1))
     return image[tuple(places)]
 

@@ -92,7 +92,7 @@ def test_loop_that_nothing_ends_is_refused():
 
 def test_loop_whose_condition_stays_true_stops_at_the_limit_of_the_run():
     module = import_model(counting_loop(limit=False))
-    with pytest.raises(EvaluationError, match="'fuse.loop' op runs too long: no more ops may be run") as error:
+    with pytest.raises(EvaluationError, match=r"'fuse\.loop' op runs too long: no more ops may be run") as error:
         run_module(module, [np.array([-1, -1], np.float32)], limits=Limits(ops=1000))
     assert "--max-ops" in error.value.hint
 
@@ -123,7 +123,7 @@ def test_state_that_changes_its_rank_is_refused():
         [constant("zero", np.array([0]))],
     )
     node = helper.make_node("Loop", ["n", "", "x"], ["y"], body=body, name="grows")
-    with pytest.raises(FuseError, match="'grows'.*whose state changes from tensor<3xf32> to tensor<1x3xf32>"):
+    with pytest.raises(FuseError, match=r"'grows'.*whose state changes from tensor<3xf32> to tensor<1x3xf32>"):
         import_model(model([node], [value("x", [3]), value("n", [], INT)], [value("y", None)]))
 
 

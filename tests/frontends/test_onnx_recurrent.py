@@ -99,8 +99,10 @@ def test_recurrent_operators_follow_their_equations(kind, direction, extras, len
     def normal(*shape):
         return random.normal(size=shape).astype(np.float32)
 
-    x, w, r = normal(SEQUENCE, BATCH, INPUTS), normal(directions, gates * HIDDEN, INPUTS), normal(
-        directions, gates * HIDDEN, HIDDEN
+    x, w, r = (
+        normal(SEQUENCE, BATCH, INPUTS),
+        normal(directions, gates * HIDDEN, INPUTS),
+        normal(directions, gates * HIDDEN, HIDDEN),
     )
     b = normal(directions, 2 * gates * HIDDEN) * has_bias
     initial = [normal(directions, BATCH, HIDDEN) * has_state for _ in range(count)]

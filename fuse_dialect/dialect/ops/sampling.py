@@ -24,7 +24,14 @@ from fuse_dialect.dialect.shape_rules import (
     require_rank_at_least,
     unify,
 )
-from fuse_dialect.dialect.types import DYNAMIC, element_count, require_rank, require_same_element, shape_text, with_shape
+from fuse_dialect.dialect.types import (
+    DYNAMIC,
+    element_count,
+    require_rank,
+    require_same_element,
+    shape_text,
+    with_shape,
+)
 from fuse_dialect.dialect.windows import Windows
 from fuse_dialect.pattern_kind import PatternKind
 

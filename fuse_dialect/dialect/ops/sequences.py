@@ -1,4 +1,4 @@
-"""Ops on lines of elements, one after the other: running products, sequences of different lengths, Fourier transforms."""
+"""Ops on lines of elements: running products, sequences of different lengths, Fourier transforms."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -156,7 +156,9 @@ class DftOp(FuseOp):
         axis, length = self._line()
         inverse, onesided = bool(self.inverse.value.data), bool(self.onesided.value.data)
         if onesided and (shape[-1] == 2) != inverse:
-            raise VerifyException(f"expects {2 if inverse else 1} on the last axis of a onesided input, got {shape[-1]}")
+            raise VerifyException(
+                f"expects {2 if inverse else 1} on the last axis of a onesided input, got {shape[-1]}"
+            )
         shape[axis] = length // 2 + 1 if onesided and not inverse and length != DYNAMIC else length
         shape[-1] = 1 if onesided and inverse else 2
         return (with_shape(self.input.type, shape),)

@@ -162,15 +162,21 @@ def write_resize2d(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> s
         if DYNAMIC in extents or [int(extent * scale) for extent, scale in zip(extents, scales, strict=True)] != size:
             raise unsupported(op, "with scales that do not give its size")
         target = [graph.floats(scales)]
+    roi = prop(op, "roi")
+    method = prop(op, "method")
     resized = graph.emit(
         "Resize",
         first,
-        "",
+        "" if roi is None else graph.floats(roi),
         *target,
         axes=[2, 3],
-        mode=prop(op, "method"),
+        mode=method,
         coordinate_transformation_mode=prop(op, "coordinate_transformation_mode"),
-        nearest_mode=prop(op, "nearest_mode") if prop(op, "method") == "nearest" else None,
+        nearest_mode=prop(op, "nearest_mode") if method == "nearest" else None,
+        cubic_coeff_a=prop(op, "cubic_alpha") if method == "cubic" else None,
+        exclude_outside=abs(prop(op, "exclude_outside")) or None,
+        antialias=abs(prop(op, "antialias")) or None,
+        extrapolation_value=None if roi is None else prop(op, "extrapolation_value"),
     )
     return channels_back(graph, resized, text)
 

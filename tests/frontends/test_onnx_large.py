@@ -8,6 +8,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
+import fuse_dialect as fd
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.constants import constant_array
 from fuse_dialect.frontends.onnx.embedded_data import LARGE, without_large_tensors
@@ -86,6 +87,18 @@ def test_a_model_with_a_view_computes_the_same_and_prints_the_same(tmp_path: Pat
 
 def _values(module) -> list:
     return [op.value for op in module.walk() if op.name == "arith.constant"]
+
+
+@pytest.mark.parametrize("shift", range(4))
+def test_native_code_takes_elements_at_any_address(tmp_path: Path, shift: int) -> None:
+    pytest.importorskip("llvmlite")
+    shifted = model()
+    shifted.doc_string = "x" * shift
+    shifted.graph.name = "g" * (shift + 1)
+    path = saved(tmp_path / "m.onnx", shifted.SerializeToString())
+    x = RANDOM.random((3, 200), np.float32)
+    (result,) = fd.compile(path, cache=False)(x)
+    np.testing.assert_allclose(result, x @ WEIGHT @ OTHER + 2.5, rtol=1e-4)
 
 
 def test_replacing_the_file_leaves_the_constants(tmp_path: Path) -> None:

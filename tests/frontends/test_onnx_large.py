@@ -133,6 +133,12 @@ def test_a_tensor_with_two_kinds_of_data_is_left_to_protobuf() -> None:
     assert without_large_tensors(memoryview(_field(7, initializer))) is None
 
 
+def test_a_message_in_two_parts_is_left_to_protobuf() -> None:
+    graph = model().graph.SerializeToString()
+    assert without_large_tensors(memoryview(_field(7, graph))) is not None
+    assert without_large_tensors(memoryview(_field(7, graph) + _field(7, b""))) is None
+
+
 @pytest.mark.parametrize("tail", [b"\x0b", b"\x0a\xff\xff\xff\xff\x7f", b"\x0a" + b"\xff" * 11, b"\x09\x00"])
 def test_bytes_that_are_no_message_end_the_scan(tail: bytes) -> None:
     assert without_large_tensors(memoryview(model().SerializeToString() + tail)) is None
@@ -143,6 +149,12 @@ def test_nesting_without_end_ends_the_scan() -> None:
     for _ in range(200):
         data = _field(1, _field(5, _field(6, data)))  # a node with an attribute with a graph
     assert without_large_tensors(memoryview(_field(7, data))) is None
+
+
+def test_a_file_of_tiny_fields_is_left_to_protobuf(tmp_path: Path) -> None:
+    data = model().SerializeToString() + b"\x28\x01" * (1 << 20)  # the model's version, again and again
+    assert without_large_tensors(memoryview(data)) is None
+    assert len(constants(saved(tmp_path / "m.onnx", data))) == 3
 
 
 def _field(number: int, content: bytes) -> bytes:

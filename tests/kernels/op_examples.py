@@ -112,7 +112,7 @@ def random_operands(function: func.FuncOp, random: np.random.Generator) -> list[
     op = operator(function)
     arrays = [random_array(random, type) for type in op.operand_types if is_tensor(type)]
     if op.name in ("fuse.left_shift", "fuse.right_shift", "fuse.power"):
-        arrays[1] = np.abs(arrays[1])
+        arrays[1] = np.asarray(np.abs(arrays[1]))
     if op.name == "fuse.cast" and arrays[0].dtype.kind not in "biu":
         arrays[0] = np.abs(np.nan_to_num(arrays[0].astype(np.float32), posinf=3.7, neginf=-3.7)).astype(arrays[0].dtype)
     if op.name in ("fuse.batch_norm",):

@@ -7,16 +7,16 @@ from fuse_dialect.targets.onnx.operators import (
     elementwise,
     indexing,
     normalization,
-    places,
     products,
     reductions,
     shapes,
+    vision,
 )
 from fuse_dialect.targets.onnx.table import Row
 
 ROWS: Mapping[type[FuseOp], Row] = {
     op_class: row
-    for family in (elementwise, shapes, indexing, reductions, normalization, products, places)
+    for family in (elementwise, shapes, indexing, reductions, normalization, products, vision)
     for op_class, row in family.ROWS.rows.items()
 }
 """How each op class is written."""

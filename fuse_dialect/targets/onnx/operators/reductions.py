@@ -120,23 +120,6 @@ def write_pool(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
     return channels_back(graph, pooled, text)
 
 
-@ROWS.row(pooling.MaxPool2dIndicesOp)
-def write_pool_indices(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
-    """The second result of `MaxPool`."""
-    text = prop(op, "layout")
-    _, places = graph.emit_all(
-        "MaxPool",
-        [channels_first(graph, operands[0], text)],
-        2,
-        kernel_shape=prop(op, "pool_size"),
-        strides=prop(op, "strides"),
-        pads=prop(op, "padding"),
-        dilations=prop(op, "dilation"),
-        ceil_mode=abs(prop(op, "ceil_mode")),
-    )
-    return channels_back(graph, places, text)
-
-
 @ROWS.row(pooling.GlobalMaxPool2dOp, pooling.GlobalAvgPool2dOp)
 def write_global_pool(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
     """`GlobalMaxPool` or `GlobalAveragePool`, of channels in front."""

@@ -8,6 +8,7 @@ from xdsl.dialects.tosa import TOSA
 from xdsl.ir import Attribute, Dialect, Operation
 
 from fuse_dialect.frontends.mlir import structured_linalg, tensor_ops, tosa_ops
+from fuse_dialect.frontends.mlir.linalg_forms import FORMS
 from fuse_dialect.frontends.mlir.named_linalg import NAMED_OPS
 
 
@@ -19,10 +20,9 @@ def _extended(dialect: Dialect, ops: Sequence[type[Operation]], attributes: Sequ
 
 
 def _linalg() -> Dialect:
-    # MLIR prints `indexing_maps` on `matmul`, of which xDSL knows nothing.
-    known = {op.name for op in Linalg.operations} - {"linalg.matmul"}
-    # Passes of xDSL know its own classes, which stay wherever they read what MLIR prints.
-    named = [op for op in NAMED_OPS.values() if op.name not in known]
+    # Of products and windows xDSL's regions differ from MLIR's; passes of xDSL know its other classes, which stay.
+    known = {op.name for op in Linalg.operations}
+    named = [op for name, op in NAMED_OPS.items() if name in FORMS or op.name not in known]
     structured = (
         structured_linalg.UpstreamGenericOp,
         structured_linalg.UpstreamReduceOp,

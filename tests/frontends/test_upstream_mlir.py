@@ -65,7 +65,7 @@ def test_every_product_that_is_read_has_a_kind() -> None:
 
 def test_unknown_assembly_names_the_op_and_the_command() -> None:
     text = (PRINTED / "iree-opt" / "util.mlir").read_text()
-    with pytest.raises(FuseError, match=r"operation 'util\.func' is of a dialect whose assembly is not known") as raised:
+    with pytest.raises(FuseError, match=r"'util\.func' is of a dialect whose assembly is not known") as raised:
         parse_mlir(text, "util.mlir", context(allow_unregistered=True))
     assert "mlir-opt --mlir-print-op-generic" in str(raised.value.diagnostic.format())
     with pytest.raises(FuseError, match=r"operation 'util\.func' is not registered") as raised:

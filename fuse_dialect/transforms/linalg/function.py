@@ -160,6 +160,7 @@ class _Conversion:
         ]
         program = _program(self.looped, results, simple=True)
         self.buffers = dict(zip(results, program.results, strict=True))
+        program.arrays.fetch = lambda buffer: self.need(program.inputs[buffer])
         return program
 
     def need(self, value: SSAValue) -> SSAValue:

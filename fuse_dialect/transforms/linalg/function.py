@@ -264,11 +264,11 @@ def _program(ops: Sequence[FuseOp], results: Sequence[SSAValue], *, simple: bool
     Raises:
         OpError: One of the ops has no loops.
     """
-    function, outside = _function_of(ops, results)
+    function, outside = _function_of(ops, results, embeds_numbers=simple)
     loops = lower(function)
     if isinstance(loops, Refusal):
         for op in ops:
-            alone = lower(_function_of([op], op.results)[0])
+            alone = lower(_function_of([op], op.results, embeds_numbers=simple)[0])
             if isinstance(alone, Refusal):
                 raise OpError(op, alone.reason, "it has no form in linalg; `fuse-run` runs it")
         raise OpError(ops[0], loops.reason)
@@ -281,20 +281,22 @@ def _program(ops: Sequence[FuseOp], results: Sequence[SSAValue], *, simple: bool
     return _Program(loops, dict(zip(named, outside, strict=True)), writers, arrays)
 
 
-def _function_of(ops: Sequence[Operation], results: Sequence[SSAValue]) -> tuple[func.FuncOp, list[SSAValue]]:
+def _function_of(
+    ops: Sequence[Operation], results: Sequence[SSAValue], *, embeds_numbers: bool
+) -> tuple[func.FuncOp, list[SSAValue]]:
     """A function of copies of the ops, and the values of its arguments.
 
-    Constants of one number are copied along: the loops have them as numbers.
+    Constants of one number are copied along if that is asked for: the loops have them as numbers.
     """
     inside = {result for op in ops for result in op.results}
     read = dict.fromkeys(operand for op in ops for operand in op.operands if operand not in inside)
-    constants = [value for value in read if _is_number(value)]
+    constants = {value for value in read if embeds_numbers and _is_number(value)}
     outside = [value for value in read if value not in constants]
     block = Block(arg_types=[value.type for value in outside])
     values: dict[SSAValue, SSAValue] = dict(zip(outside, block.args, strict=True))
     for value, argument in zip(outside, block.args, strict=True):
         argument.name_hint = value.name_hint
-    owners = [value.owner for value in constants if isinstance(value.owner, Operation)]
+    owners = [value.owner for value in read if value in constants and isinstance(value.owner, Operation)]
     with ImplicitBuilder(block):
         for op in (*owners, *ops):
             op.clone(values)

@@ -5,8 +5,8 @@ A program that JAX prints then runs on NumPy and natively: `fuse-run`, `fuse_dia
 
 1. Every op that has a rule in `transforms/stablehlo` is replaced by what the rule makes. The result has the same types
    and, up to rounding, the same elements.
-2. `while`, `if` and `case` stay, and the pass goes on inside them. So do ops without a rule, or of a form that no `fuse`
-   op has: `strict=true` makes them errors that say what it is.
+2. `while`, `if` and `case` stay, and the pass goes on inside them. Ops without a rule, or of a form that no `fuse` op
+   has, stay as well: `strict=true` makes them errors that say what it is.
 3. What is recognised in regions is what one op does, and what JAX writes for `argmax`, `sort` and the like.
 
 Source: docs/spec.md of openxla/stablehlo, August 2026.
@@ -14,11 +14,12 @@ Source: docs/spec.md of openxla/stablehlo, August 2026.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.builder import ImplicitBuilder
 from xdsl.context import Context
 from xdsl.dialects import arith, func
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -26,7 +27,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.nesting import ops_inside
-from fuse_dialect.transforms.stablehlo.building import NoFuseForm, Rule
+from fuse_dialect.transforms.stablehlo.building import NoFuseFormError, Rule
 from fuse_dialect.transforms.stablehlo.contractions import CONTRACTIONS
 from fuse_dialect.transforms.stablehlo.elementwise import ELEMENTWISE
 from fuse_dialect.transforms.stablehlo.indexing import INDEXING
@@ -41,8 +42,8 @@ _STAYS = CONTROL_FLOW | {"stablehlo.return"}
 def _constant(op: Operation) -> Sequence[SSAValue]:
     value = op.properties["value"]
     if getattr(value, "type", None) != op.results[0].type:
-        raise NoFuseForm("a quantized type")
-    return [arith.ConstantOp(value).result]
+        raise NoFuseFormError("a quantized type")
+    return [arith.ConstantOp(cast(DenseIntOrFPElementsAttr, value)).result]
 
 
 def _same(op: Operation) -> Sequence[SSAValue]:
@@ -98,7 +99,7 @@ class ConvertStableHLOToFusePass(ModulePass):
             _check_types(op, values)
             for each in block.ops:
                 each.verify()
-        except (NoFuseForm, VerifyException) as error:
+        except (NoFuseFormError, VerifyException) as error:
             block.erase()
             if self.strict:
                 reason = str(error).partition("\n")[0]
@@ -119,7 +120,7 @@ class ConvertStableHLOToFusePass(ModulePass):
 def _check_types(op: Operation, values: Sequence[SSAValue]) -> None:
     for result, value in zip(op.results, values, strict=True):
         if result.type != value.type:
-            raise NoFuseForm(f"a result of type {result.type}, and not {value.type}")
+            raise NoFuseFormError(f"a result of type {result.type}, and not {value.type}")
 
 
 def functions_in(module: ModuleOp) -> list[func.FuncOp]:

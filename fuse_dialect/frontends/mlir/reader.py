@@ -55,7 +55,7 @@ def context(*, allow_unregistered: bool = False) -> Context:
     """A context that knows every dialect that xDSL and its plug-ins provide, loaded when first used."""
     ctx = Context(allow_unregistered)
     ours = {"builtin": _fresh_builtin, **_STABLEHLO}
-    # A plug-in of xDSL may bring a dialect of a name in `ours`; tables of dialects must not clash, so these are no rows.
+    # A plug-in of xDSL may bring dialects of these names, and names in its tables must not clash: so these are no rows.
     for name, factory in {**Universe.get_multiverse().all_dialects, **ours}.items():
         ctx.register_dialect(name, factory)
     return ctx

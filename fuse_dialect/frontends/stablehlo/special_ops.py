@@ -59,7 +59,7 @@ class ConstantBase(StableHLOOp):
 
 
 class ReduceBase(StableHLOOp):
-    """`stablehlo.reduce(%x init: %c) applies stablehlo.add across dimensions = [1] : (...) -> ...`, or with a region."""
+    """`stablehlo.reduce(%x init: %c) applies stablehlo.add across dimensions = [1] : ...`, or with a region."""
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -129,8 +129,9 @@ def _parse_inner_op(parser: Parser) -> type[Operation]:
 
 def _applying(inner: type[Operation], operand_type: Attribute) -> Region:
     """The region that the compact form stands for."""
-    element = operand_type.element_type if isinstance(operand_type, TensorType) else operand_type
-    scalar = TensorType(cast(Attribute, element), [])
+    is_tensor = isinstance(operand_type, TensorType)
+    element = cast("TensorType[Attribute]", operand_type).element_type if is_tensor else operand_type
+    scalar = TensorType(element, [])
     block = Block(arg_types=[scalar, scalar])
     op = inner.create(operands=block.args, result_types=[scalar])
     from fuse_dialect.frontends.stablehlo.dialect import ReturnOp

@@ -43,11 +43,14 @@ def _complex(types: Sequence[Attribute], operands: int) -> Signature | None:
 
 
 def _real(type: Attribute) -> Attribute:
-    if isinstance(type, TensorType):
-        tensor = cast("TensorType[Attribute]", type)
-        if isinstance(tensor.element_type, ComplexType):
-            return TensorType(tensor.element_type.element_type, tensor.shape, tensor.encoding)
-    return type
+    """The type of the parts of complex numbers."""
+    if not isinstance(type, TensorType):
+        return type
+    tensor = cast("TensorType[Attribute]", type)
+    if not isinstance(tensor.element_type, ComplexType):
+        return tensor
+    (part,) = tensor.element_type.parameters
+    return TensorType(part, tensor.shape, tensor.encoding)
 
 
 def _shorten_complex(op: Operation) -> Sequence[Attribute] | None:

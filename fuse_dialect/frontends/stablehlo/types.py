@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import ComplexType, TensorType, TupleType
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
@@ -47,9 +47,9 @@ def _real(type: Attribute) -> Attribute:
     if not isinstance(type, TensorType):
         return type
     tensor = cast("TensorType[Attribute]", type)
-    if not isinstance(tensor.element_type, ComplexType):
+    if tensor.element_type.name != ComplexType.name:
         return tensor
-    (part,) = tensor.element_type.parameters
+    (part,) = cast(ParametrizedAttribute, tensor.element_type).parameters
     return TensorType(part, tensor.shape, tensor.encoding)
 
 

@@ -5,6 +5,7 @@ Every mistake in the input is a `FuseError`, whose text is what the command-line
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from io import StringIO
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
 
@@ -89,6 +90,7 @@ def read(
     dialects: Sequence[Dialect] = (),
     allow_unregistered: bool = False,
     allow_unsupported_onnx: bool = False,
+    weights: "str | PathLike[str] | None" = None,
 ) -> ModuleOp:
     """The verified module in a file.
 
@@ -97,6 +99,8 @@ def read(
         dialects: Dialects of your own, besides those that xDSL and its plug-ins provide.
         allow_unregistered: Whether ops of unknown dialects are read, in their generic form.
         allow_unsupported_onnx: Whether ONNX operators that are not supported are kept as opaque ops.
+        weights: A safetensors file with the elements of the text's `dense_resource` constants. They stay there until
+            somebody reads them.
 
     Raises:
         FuseError: The file cannot be read, is malformed, or holds an invalid module, with its place.
@@ -108,7 +112,34 @@ def read(
         dialects=dialects,
         allow_unregistered=allow_unregistered,
         allow_unsupported_onnx=allow_unsupported_onnx,
+        weights=None if weights is None else fspath(weights),
     ).module
+
+
+def write(module: ModuleOp, path: str | PathLike[str], weights: "str | PathLike[str] | None" = None) -> None:
+    """Write a module as MLIR text.
+
+    Args:
+        module: The module.
+        path: The file; it is written as a whole or not at all.
+        weights: Large constants go to this safetensors file, and the text refers to them by name; `read` takes both.
+
+    Raises:
+        FuseError: A file cannot be written, or the elements of a constant are not known here.
+    """
+    from fuse_dialect.frontends.mlir.reader import context
+    from fuse_dialect.targets.mlir import FuseMLIRTarget
+    from fuse_dialect.targets.weights import collect_weights
+    from fuse_dialect.tools.output_file import write_files, writer_of
+
+    with _errors_of(module, " while the module is written"):
+        table = None if weights is None else collect_weights(module)
+        text = StringIO()
+        FuseMLIRTarget(weights=table).emit(context(), module, text)
+        files = [(fspath(path), writer_of(text.getvalue()))]
+        if table is not None and weights is not None:
+            files.insert(0, (fspath(weights), table.write))
+        write_files(files)
 
 
 def fuse_ops(module: ModuleOp, **options: Unpack[FuseOptions]) -> ModuleOp:
@@ -163,8 +194,9 @@ def run(module: ModuleOp, *inputs: "npt.ArrayLike | Mapping[str, npt.ArrayLike]"
 
     Args:
         module: The module; it is verified. StableHLO is run by what `fuse` ops say the same.
-        inputs: Arrays in the order of the function's arguments, or one mapping from argument names to arrays. Each
-            has exactly the element type and a shape of its argument.
+        inputs: Arrays in the order of the function's arguments, or one mapping from argument names to arrays: names in
+            the model that the module comes from, or in the IR. Each has exactly the element type and a shape of its
+            argument.
         entry: Name of the function.
 
     Returns:
@@ -207,6 +239,7 @@ def compile(
     entry: str = "main",
     *,
     cache: bool = True,
+    weights: "str | PathLike[str] | None" = None,
     **options: Unpack[FuseOptions],
 ) -> "Program":
     """Compile a function of a module to machine code, with all that it calls.
@@ -220,6 +253,7 @@ def compile(
         threads: Most threads that one call uses.
         entry: Name of the function.
         cache: Keep machine code on disk, and use what is there.
+        weights: A safetensors file that belongs to a path, see `read`.
         options: See `FuseOptions`.
 
     Returns:
@@ -243,7 +277,7 @@ def compile(
     from fuse_dialect.backends.compile import compile_program
 
     is_ours = not isinstance(source, ModuleOp)
-    module = read(source) if is_ours else source
+    module = read(source, weights=weights) if is_ours else source
     with _errors_of(module, " in the compiler"):
         if not is_ours:
             verify_module(module)

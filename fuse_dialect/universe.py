@@ -44,6 +44,7 @@ FUSE_UNIVERSE = Universe(
             "fuse_dialect.transforms.convert_stablehlo_to_fuse:ConvertStableHLOToFusePass"
         ),
         "compile-prefix": _lazy("fuse_dialect.transforms.compile_prefix:CompilePrefixPass"),
+        "convert-fuse-to-linalg": _lazy("fuse_dialect.transforms.convert_fuse_to_linalg:ConvertFuseToLinalgPass"),
     },
     all_targets={
         "loops": _lazy("fuse_dialect.targets.loops:LoopsTarget"),

@@ -2,10 +2,13 @@
 
     python tools/fuzz_inputs.py --count 1000 --seed 0         half of them text, half ONNX
     python tools/fuzz_inputs.py --kind onnx --count 1 --seed 123 --keep failed/
+    python tools/fuzz_inputs.py --kind cli --wide --count 10000        through `fuse-opt`, from more originals
 
-Text is mutated by tokens and by bytes, models by fields of their messages and by bytes. Each input has its own seed, so
-that a failure is repeated by its number alone. Memory is limited to what the process may take at most, time to seconds
-for each input; an error that is not a `FuseError`, says "internal error", or has control characters, is a failure.
+Text is mutated by tokens and by bytes, models by fields of their messages and by bytes; `random` makes text of no
+original. Each input has its own seed, so that a failure is repeated by its number alone. Memory is limited to what the
+process may take at most, time to seconds for each input. An error that is not a `FuseError`, says "internal error", or
+has control characters, is a failure; so is printed text that is not read back as the same, a file of output that is not
+whole, and a peak of memory over a gigabyte.
 """
 
 import argparse
@@ -15,30 +18,53 @@ import resource
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
 from types import FrameType
 from typing import Any, TypeAlias
+from zlib import crc32
 
 import onnx
 from hostile_inputs import TRAPS
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.mlir.deep_stack import call_with_deep_stack
 from fuse_dialect.frontends.mlir.reader import context, read_mlir
+from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.frontends.onnx.reader import read_onnx_module
 from fuse_dialect.targets.mlir import FuseMLIRTarget
 from fuse_dialect.tools.failure import located_errors
+from fuse_dialect.tools.fuse_opt import main as fuse_opt
 from fuse_dialect.tools.verification import verify_module
+from fuse_dialect.transforms.compile_prefix import CompilePrefixPass
+from fuse_dialect.transforms.convert_layout import ConvertLayoutPass
 from fuse_dialect.transforms.defuse_ops import DefuseOpsPass
+from fuse_dialect.transforms.eliminate_common_subexpr import EliminateCommonSubexprPass
+from fuse_dialect.transforms.extract_primitives import ExtractPrimitivesPass
 from fuse_dialect.transforms.fold_constants import FoldConstantsPass
+from fuse_dialect.transforms.fold_scale_axis import FoldScaleAxisPass
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.transforms.fuse_ops_hw import FuseOpsHwPass
 from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
 
-PASSES = (SimplifyInferencePass(), FoldConstantsPass(), FuseOpsPass(), DefuseOpsPass())
+PIPELINES = (
+    (SimplifyInferencePass(), FoldConstantsPass(), FuseOpsPass(), DefuseOpsPass()),
+    (EliminateCommonSubexprPass(), FoldScaleAxisPass(), ConvertLayoutPass(), FuseOpsPass(link_params=True)),
+    (CompilePrefixPass(), FuseOpsPass(max_function_args=6, dedup=False), ExtractPrimitivesPass()),
+    (FuseOpsHwPass(), DefuseOpsPass(), FoldConstantsPass()),
+)
+"""What an input goes through: the one that its checksum chooses."""
+ROOT = Path(__file__).parent.parent
+GIGABYTE = 2**30
 _TOKEN = re.compile(rb"\s+|[%@#!^]?[\w.$]+|->|\S")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_BUG = re.compile("internal error|Traceback")
 _NUMBERS = (0, 1, -1, 2, 7, 255, 2**31, 2**63 - 1, -(2**63), 10**9)
 _WORDS = (b"", b"x", b"?", b"-1", b"0", b"9223372036854775807", b'"', b"{", b"}", b"(", b")", b"<", b">", b"\x1b[31m")
 
@@ -57,18 +83,46 @@ class _Late(BaseException):
     """The time for one input is over; no handler of errors may take it for one."""
 
 
-def text_corpus() -> list[bytes]:
-    """Small programs: those of the documentation, and small traps."""
-    examples = Path(__file__).parent.parent / "docs" / "examples"
-    programs = [path.read_bytes() for path in sorted(examples.glob("*.mlir"))]
-    return [*programs, *(trap.make(4) for trap in TRAPS if trap.extension == "mlir")]
+def text_corpus(*, wide: bool = False) -> list[bytes]:
+    """Small programs: those of the documentation, and small traps; `wide` adds those of the tests."""
+    programs = [path.read_bytes() for path in sorted((ROOT / "docs" / "examples").glob("*.mlir"))]
+    programs += [trap.make(4) for trap in TRAPS if trap.extension == "mlir"]
+    if wide:
+        for path in sorted((ROOT / "tests" / "filecheck").rglob("*.mlir")):
+            # One in four parts: the parts of a file are much alike.
+            programs += [part for part in path.read_bytes().split(b"// -----\n")[::4] if 0 < len(part) < 6000]
+    return programs
 
 
-def model_corpus() -> list[bytes]:
-    """Small models: those of the documentation, and small traps."""
-    examples = Path(__file__).parent.parent / "docs" / "examples"
-    models = [path.read_bytes() for path in sorted(examples.glob("*.onnx"))]
-    return [*models, *(trap.make(4) for trap in TRAPS if trap.extension == "onnx" and trap.name != "onnx-ranges")]
+def model_corpus(*, wide: bool = False) -> list[bytes]:
+    """Small models: those of the documentation, and small traps; `wide` adds those of ONNX's own tests of operators."""
+    models = [path.read_bytes() for path in sorted((ROOT / "docs" / "examples").glob("*.onnx"))]
+    models += [trap.make(4) for trap in TRAPS if trap.extension == "onnx" and trap.name != "onnx-ranges"]
+    if wide:
+        # Imported here: it makes the models by running all cases, which takes seconds.
+        from onnx.backend.test.case.node import collect_testcases
+
+        cases = (case.model.SerializeToString() for case in collect_testcases(None) if case.model is not None)
+        models += [data for data in cases if len(data) < 6000]
+    return models
+
+
+_ALPHABETS: tuple[Sequence[bytes], ...] = (
+    [bytes([code]) for code in range(256)],
+    [bytes([code]) for code in range(32, 127)],
+    [chr(code).encode("utf-8", "replace") for code in (*range(1, 0x250), *range(0x2020, 0x2070), 0x1F600, 0x10FFFF)],
+    b'func.func module @main ( ) { } -> : tensor < 4 x f32 > %x %0 = " #a ! ^b , [ ] dense 0x 1.0 // -----'.split(),
+    b'( { [ < " ((((((( [[[[[[[ {{{{{{ <<<<<<'.split(),
+)
+
+
+def random_text(data: bytes, rng: random.Random) -> bytes:
+    """A quarter of a megabyte, of bytes, characters or words, behind a beginning that may be valid; or less."""
+    alphabet = rng.choice(_ALPHABETS)
+    separator = rng.choice((b"", b"", b" ", b"\n"))
+    count = rng.choice((10, 1000, 100_000, 300_000)) // (len(alphabet[0]) + len(separator))
+    head = rng.choice((b"", data, data.rsplit(b"}", 1)[0], b'module { "', b"%0 = arith.constant dense<"))
+    return head + separator.join(rng.choices(alphabet, k=count))
 
 
 def mutated_bytes(data: bytes, rng: random.Random) -> bytes:
@@ -173,14 +227,7 @@ def run_text(data: bytes) -> None:
 
     def work() -> None:
         module, places = read_mlir(data, "fuzz.mlir", ctx)
-        with located_errors(places, " in the verifier"):
-            verify_module(module)
-        for each in PASSES:
-            with located_errors(places, f" in pass '{each.name}'"):
-                each.apply(ctx, module)
-            with located_errors(places, f" after pass '{each.name}'"):
-                verify_module(module)
-        FuseMLIRTarget().emit(ctx, module, StringIO())
+        _process(module, places, ctx, data)
 
     try:
         work()
@@ -189,37 +236,105 @@ def run_text(data: bytes) -> None:
 
 
 def run_model(data: bytes) -> None:
-    """Read and verify a model."""
-    verify_module(read_onnx_module(data, "fuzz.onnx", allow_unsupported=len(data) % 2 == 0))
+    """Read, verify, transform and print a model."""
+    ctx = context(allow_unregistered=True)
+    module = read_onnx_module(data, "fuzz.onnx", allow_unsupported=len(data) % 2 == 0)
+    _process(module, SourceMap("fuzz.onnx", ""), ctx, data)
 
 
+def _process(module: ModuleOp, places: SourceMap, ctx: Context, data: bytes) -> None:
+    with located_errors(places, " in the verifier"):
+        verify_module(module)
+    for each in PIPELINES[crc32(data) % len(PIPELINES)]:
+        with located_errors(places, f" in pass '{each.name}'"):
+            each.apply(ctx, module)
+        with located_errors(places, f" after pass '{each.name}'"):
+            verify_module(module)
+    text = _printed(module, ctx)
+    try:
+        again = _printed(read_mlir(text.encode(), "printed.mlir", ctx)[0], ctx)
+    except FuseError as error:
+        raise AssertionError(f"what was printed cannot be read: {error.diagnostic.format()!r}") from error
+    assert again == text, "what was printed is read as something else"
+
+
+def _printed(module: ModuleOp, ctx: Context) -> str:
+    stream = StringIO()
+    FuseMLIRTarget().emit(ctx, module, stream)
+    return stream.getvalue()
+
+
+_BEFORE = "what was there before\n"
+
+
+def run_tool(data: bytes) -> None:
+    """Let `fuse-opt` read the input and write a file: whole, or left as it was."""
+    is_text = b"func" in data or b"module" in data
+    errors = StringIO()
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        source, output = folder / ("fuzz.mlir" if is_text else "fuzz.onnx"), folder / "out.mlir"
+        source.write_bytes(data)
+        output.write_text(_BEFORE)
+        flags = ["--allow-unregistered-dialect", "--allow-unsupported-onnx", "--fuse-ops", "--fusion-remarks"]
+        with redirect_stderr(errors), redirect_stdout(errors):
+            status = fuse_opt([*flags[: 1 + crc32(data) % 4], str(source), "-o", str(output)])
+        left = sorted(path.name for path in folder.iterdir())
+        text = output.read_text()
+    told = errors.getvalue()
+    assert not _BUG.search(told), told
+    assert not _CONTROL.search(told), f"control characters: {told!r}"
+    assert left == sorted([source.name, output.name]), f"files {left}"
+    assert status in (0, 1), f"status {status}"
+    assert (status == 0) == (not told.startswith(str(source)) or ": error: " not in told), told
+    assert (text == _BEFORE) == (status == 1), "half-written output"
+    if status == 0:
+        read_mlir(text.encode(), "out.mlir", context(allow_unregistered=True))
+
+
+Corpus: TypeAlias = Callable[..., list[bytes]]
 Mutation: TypeAlias = Callable[[bytes, random.Random], bytes]
 
-KINDS: dict[str, tuple[Callable[[], list[bytes]], Sequence[Mutation], Callable[[bytes], None]]] = {
+KINDS: dict[str, tuple[Corpus, Sequence[Mutation], Callable[[bytes], None]]] = {
     "mlir": (text_corpus, (mutated_text, mutated_text, mutated_bytes), run_text),
     "onnx": (model_corpus, (mutated_model, mutated_model, mutated_bytes), run_model),
+    "random": (text_corpus, (random_text,), run_text),
+    "cli": (text_corpus, (mutated_text, mutated_bytes), run_tool),
+    "cli-onnx": (model_corpus, (mutated_model, mutated_bytes), run_tool),
 }
-"""For each kind of input the corpus, the mutations and what is done with an input."""
+"""For each kind of input the originals, the mutations and what is done with an input."""
 
 
-def fuzz(kind: str, seeds: Sequence[int], *, seconds: int = 10) -> list[Failure]:
+def fuzz(kind: str, seeds: Sequence[int], *, seconds: int = 10, wide: bool = False) -> list[Failure]:
     """Try one mutated input for each seed.
 
     Args:
-        kind: `mlir` or `onnx`.
+        kind: One of `KINDS`.
         seeds: One for each input.
         seconds: Time for each.
+        wide: Whether to take more originals.
     """
+    return [failure for failure in _failures(kind, seeds, seconds, wide) if failure is not None]
+
+
+def _failures(kind: str, seeds: Sequence[int], seconds: int, wide: bool) -> Iterator[Failure | None]:
+    """For each seed what went wrong, or `None`."""
     make_corpus, mutations, run = KINDS[kind]
-    corpus = make_corpus()
-    failures: list[Failure] = []
+    corpus = make_corpus(wide=wide)
+    peak = _peak()
     for seed in seeds:
         rng = random.Random(seed)
         data = rng.choice(mutations)(rng.choice(corpus), rng)
         reason = _reason(run, data, seconds)
-        if reason is not None:
-            failures.append(Failure(seed, kind, reason, data))
-    return failures
+        if _peak() > max(peak, GIGABYTE):
+            peak = _peak()
+            reason = reason or f"{peak / 2**20:.0f} MB"
+        yield None if reason is None else Failure(seed, kind, reason, data)
+
+
+def _peak() -> int:
+    """Most bytes that the process has held so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def _reason(run: Callable[[bytes], None], data: bytes, seconds: int) -> str | None:
@@ -230,7 +345,7 @@ def _reason(run: Callable[[bytes], None], data: bytes, seconds: int) -> str | No
         run(data)
     except FuseError as error:
         text = error.diagnostic.format()
-        if "internal error" in text or "Traceback" in text:
+        if _BUG.search(text):
             return text
         if _CONTROL.search(text):
             return f"control characters: {text!r}"
@@ -255,28 +370,32 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Mutated inputs, read and processed.")
     parser.add_argument("--count", type=int, default=1000, help="inputs in all (default: 1000)")
     parser.add_argument("--seed", type=int, default=0, help="of the first input (default: 0)")
-    parser.add_argument("--kind", choices=("mlir", "onnx", "both"), default="both")
+    parser.add_argument("--kind", choices=(*KINDS, "both"), default="both", help="default: mlir and onnx, half each")
     parser.add_argument("--seconds", type=int, default=10, help="time for each input (default: 10)")
     parser.add_argument("--gigabytes", type=float, default=4.0, help="address space of the process (default: 4)")
+    parser.add_argument("--minutes", type=float, default=1e9, help="begin no input after so long (default: no limit)")
+    parser.add_argument("--wide", action="store_true", help="more originals: of the tests, and of ONNX itself")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write inputs that fail there")
     options = parser.parse_args()
-    limit = int(options.gigabytes * 2**30)
+    limit = int(options.gigabytes * GIGABYTE)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     kinds = ("mlir", "onnx") if options.kind == "both" else (options.kind,)
-    count = options.count // len(kinds)
-    failures = [
-        failure
-        for kind in kinds
-        for failure in fuzz(kind, range(options.seed, options.seed + count), seconds=options.seconds)
-    ]
-    for failure in failures:
-        print(f"{failure.kind} seed {failure.seed}: {failure.reason[:300]}")
-        if options.keep is not None:
-            options.keep.mkdir(parents=True, exist_ok=True)
-            (options.keep / f"{failure.seed}.{failure.kind}").write_bytes(failure.data)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{count * len(kinds)} inputs, {len(failures)} failures, peak {peak:.0f} MB")
-    return 1 if failures else 0
+    end, done, failed = monotonic() + 60 * options.minutes, 0, 0
+    for kind in kinds:
+        seeds = range(options.seed, options.seed + options.count // len(kinds))
+        for failure in _failures(kind, seeds, options.seconds, options.wide):
+            done += 1
+            if monotonic() > end:
+                break
+            if failure is None:
+                continue
+            failed += 1
+            print(f"{failure.kind} seed {failure.seed}: {failure.reason[:300]}", flush=True)
+            if options.keep is not None:
+                options.keep.mkdir(parents=True, exist_ok=True)
+                (options.keep / f"{failure.seed}.{failure.kind}").write_bytes(failure.data)
+    print(f"{done} inputs from seed {options.seed} on, {failed} failures, peak {_peak() / 2**20:.0f} MB")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -166,6 +166,7 @@ def many_ranges(count: int) -> bytes:
 
 _OPT = ("fuse_opt", "--allow-unregistered-dialect")
 _FUSE = (*_OPT, "--fuse-ops")
+_HARDWARE = (*_OPT, "--fuse-ops-hw")
 
 
 def _text(make: Callable[[int], str]) -> Callable[[int], bytes]:
@@ -177,7 +178,13 @@ TRAPS: tuple[Trap, ...] = (
     Trap("nested-window", _text(lambda n: nested_operators("stablehlo.reduce_window", n)), (400, 1600), _FUSE),
     Trap("nested-sort", _text(lambda n: nested_operators("stablehlo.sort", n)), (400, 1600), _FUSE),
     Trap("nested-effect", _text(lambda n: nested_operators("stablehlo.reduce", n, effect=True)), (400, 1600), _FUSE),
+    Trap("nested-generate", _text(lambda n: nested_operators("tensor.generate", n)), (400, 1600), _FUSE),
     Trap("nested-if", _text(nested_conditionals), (400, 1600), _FUSE),
+    Trap("nested-if-remarks", _text(nested_conditionals), (400, 1600), (*_FUSE, "--fusion-remarks")),
+    Trap("nested-if-hardware", _text(nested_conditionals), (400, 1600), _HARDWARE),
+    Trap("nested-if-hw-remarks", _text(nested_conditionals), (400, 1600), (*_HARDWARE, "--fusion-remarks")),
+    Trap("nested-reduce-hardware", _text(lambda n: nested_operators("stablehlo.reduce", n)), (400, 1600), _HARDWARE),
+    Trap("blocks-hardware", _text(many_blocks), (1000, 4000), _HARDWARE),
     Trap("blocks", _text(many_blocks), (1000, 4000), _FUSE),
     Trap("colliding-attributes", _text(colliding_attributes), (1000, 4000), _FUSE),
     Trap("doubling-defuse", _text(doubling_primitives), (30, 600), (*_OPT, "--defuse-ops")),

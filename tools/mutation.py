@@ -3,113 +3,64 @@
     python tools/mutation.py                     all mutants; exit code 1 when one survives
     python tools/mutation.py --only resolve      those whose names begin so
 
-Each mutant is one piece of a file replaced by another, in a copy of the package that shadows the installed one. The
-tests in `TESTS` run on it until the first fails.
+Each mutant of `mutants.py` is one piece of a file replaced by another, in a copy of the package that shadows the
+installed one. The tests of its part of the package run on it until the first fails. A mutant that takes more time or
+memory than all the tests need is killed, too: somebody waits for the run.
 """
 
 import argparse
 import os
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from mutants import MUTANTS, Mutant
 
 ROOT = Path(__file__).parent.parent
 
-TESTS = (
-    "tests/transforms/test_core_details.py",
-    "tests/transforms/test_untrusted.py",
-    "tests/kinds",
-    "tests/fusion/test_rules.py",
-    "tests/transforms/test_fuse_ops.py",
-    "tests/fusion/test_partition.py",
-)
-"""The fastest first: most mutants die there."""
+_CORE = ("tests/transforms/test_core_details.py", "tests/transforms/test_untrusted.py")
+_DEFUSE = "tests/transforms/test_defuse_ops.py"
+_FUSE = "tests/transforms/test_fuse_ops.py"
 
-
-@dataclass(frozen=True, slots=True)
-class Mutant:
-    """One change."""
-
-    name: str
-    file: str
-    """Below `fuse_dialect`."""
-    old: str
-    """Stands in the file once."""
-    new: str
-
-
-MUTANTS: tuple[Mutant, ...] = (
-    Mutant(
-        "key-of-results",
-        "analysis/block_graph.py",
-        "if place is not None and len(op.results) == 1:\n                return place",
-        "if place is not None and len(op.results) >= 1:\n                return place",
+TESTS: Mapping[str, Sequence[str]] = {
+    "analysis": (*_CORE, "tests/kinds", "tests/analysis", _DEFUSE, _FUSE, "tests/transforms/test_fuse_ops_hw.py"),
+    "fusion": ("tests/fusion", _FUSE),
+    "kinds": (*_CORE, "tests/kinds", _FUSE),
+    "transforms": (
+        *_CORE,
+        _DEFUSE,
+        "tests/transforms/test_eliminate_common_subexpr.py",
+        "tests/transforms/test_fold_constants.py",
+        "tests/transforms/test_simplify_inference.py",
+        "tests/transforms/test_fold_scale_axis.py",
+        "tests/transforms/test_convert_layout.py",
+        "tests/transforms/test_fuse_ops_hw.py",
+        _FUSE,
     ),
-    Mutant(
-        "resolve-once",
-        "transforms/outlining/rewiring.py",
-        "while value in replacement and",
-        "if value in replacement and",
-    ),
-    Mutant(
-        "order-of-dead-ops",
-        "analysis/block_graph.py",
-        "                builder.check_order(place, op)\n",
-        "",
-    ),
-    Mutant(
-        "barrier-of-other-type",
-        "transforms/outlining/outline.py",
-        "isinstance(op, StopFusionOp) and op.result.type == op.input.type",
-        "isinstance(op, StopFusionOp)",
-    ),
-    Mutant("escaping-outputs", "analysis/block_graph.py", "    builder.escaping.update(outputs)\n", ""),
-    Mutant(
-        "dead-again",
-        "transforms/outlining/outline_functions.py",
-        "    return is_more\n",
-        "    return False\n",
-    ),
-    Mutant("captured-order", "analysis/ssa.py", "(*each.operands, *known[each])", "(*known[each], *each.operands)"),
-    Mutant("captured-inner", "analysis/ssa.py", "if _block_of(value) not in blocks", "if True"),
-    Mutant("effects-nested", "kinds/region_effects.py", "or (bool(each.regions) and known[each])", ""),
-    Mutant("effects-any", "kinds/region_effects.py", "known[inner] = any(", "known[inner] = all("),
-    Mutant("memref-operand", "kinds/kind_of.py", "if not op.results or any(", "if any("),
-    Mutant("pinned", "transforms/defuse_ops.py", "            table.pinned = pinned\n", ""),
-    Mutant("call-attributes", "transforms/defuse_ops.py", "    return not call.attributes\n", "    return True\n"),
-    Mutant(
-        "copies-counted",
-        "transforms/defuse_ops.py",
-        "if not is_last and not budget.take",
-        "if False and not budget.take",
-    ),
-    Mutant("moves-free", "transforms/defuse_ops.py", "if not is_last and not budget.take", "if not budget.take"),
-    Mutant(
-        "used-results",
-        "transforms/outlining/group.py",
-        "    return used or list(op.results)",
-        "    return list(op.results)",
-    ),
-    Mutant(
-        "key-of-floats",
-        "transforms/outlining/primitives.py",
-        'pack("<d", attribute.value.data)',
-        'pack("<f", attribute.value.data)',
-    ),
-)
-"""Changes of behaviour, each of which a user could notice."""
+}
+"""For each part of the package the tests that its mutants meet, the fastest first."""
+MOST_SECONDS, MOST_BYTES = 120, 2 << 30
+"""For one mutant; the tests of a part take a minute at most and 500 MB."""
 
 
 def main() -> int:
     """Print a line for each mutant; 1 when one survives."""
     parser = argparse.ArgumentParser(description="Mutants of the core, and the tests that notice them.")
     parser.add_argument("--only", default="", metavar="PREFIX", help="mutants whose names begin so")
+    parser.add_argument("--part", choices=tuple(TESTS), help="mutants of one part of the package")
     options = parser.parse_args()
-    chosen = [mutant for mutant in MUTANTS if mutant.name.startswith(options.only)]
-    survivors = [mutant.name for mutant in chosen if not _is_killed(mutant)]
+    chosen = [
+        mutant for mutant in MUTANTS if mutant.name.startswith(options.only) and options.part in (None, mutant.folder)
+    ]
+    survivors = [mutant.folder for mutant in chosen if not _is_killed(mutant)]
+    lost = Counter(survivors)
+    for folder, count in Counter(mutant.folder for mutant in chosen).items():
+        print(f"{folder}: {count - lost[folder]} of {count}")
     killed = len(chosen) - len(survivors)
     print(f"{killed} of {len(chosen)} mutants killed ({100 * killed / max(1, len(chosen)):.0f} %)")
     return 1 if survivors else 0
@@ -127,14 +78,38 @@ def _is_killed(mutant: Mutant) -> bool:
                 f"{mutant.name}: the piece to change stands {text.count(mutant.old)} times in {mutant.file}"
             )
         path.write_text(text.replace(mutant.old, mutant.new))
-        search = os.pathsep.join(filter(None, [folder, os.environ.get("PYTHONPATH", "")]))
-        command = [sys.executable, "-P", "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *TESTS]
+        reason = _first_failure(folder, _sorted_tests(mutant))
+    print(f"{'SURVIVED' if reason is None else 'killed  '} {mutant.name:24} {(reason or '')[:100]}", flush=True)
+    return reason is not None
+
+
+def _sorted_tests(mutant: Mutant) -> list[str]:
+    """The tests of the part, those first that are named after the file."""
+    stem = Path(mutant.file).stem
+    return sorted(TESTS[mutant.folder], key=lambda test: stem not in test)
+
+
+def _first_failure(folder: str, tests: Sequence[str]) -> str | None:
+    """The first test that fails with the package in `folder`, or why there is none; `None` if all pass."""
+    search = os.pathsep.join(filter(None, [folder, os.environ.get("PYTHONPATH", "")]))
+    command = [sys.executable, "-P", "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *tests]
+    try:
         run = subprocess.run(
-            command, cwd=ROOT, env={**os.environ, "PYTHONPATH": search}, capture_output=True, text=True, check=False
+            command,
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": search},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=MOST_SECONDS,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES)),
         )
-    failed = next((line for line in run.stdout.splitlines() if line.startswith("FAILED")), "")
-    print(f"{'killed  ' if run.returncode else 'SURVIVED'} {mutant.name:24} {failed[7:120]}", flush=True)
-    return run.returncode != 0
+    except subprocess.TimeoutExpired:
+        return f"more than {MOST_SECONDS} s"
+    if not run.returncode:
+        return None
+    failed = (line for line in run.stdout.splitlines() if line.startswith(("FAILED", "ERROR")))
+    return next(failed, f"pytest ends with {run.returncode}").removeprefix("FAILED ")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """Runs onnx's own node test cases through import, verification and the NumPy meaning, and counts them.
 
-    python tools/onnx_coverage.py [--verbose] [NAME ...]
+    python tools/onnx_coverage.py [--verbose] [--backend numpy|llvm] [NAME ...]
 
 A case *passes* when its outputs agree within its own tolerance. It is *unsupported* when the import refuses it with a
 diagnosed error. Anything else is a *failure*: a wrong answer or a crash, of which there must be none. Many cases feed
 shapes, axes and the like as inputs; the importer needs them as constants, as exporters write them, so such an input is
-turned into an initializer when the importer asks for it by name. Those cases are counted apart.
+turned into an initializer when the importer names it, or a value computed from it. Those cases are counted apart.
+
+With `--backend llvm` the imported model is compiled, and must also give what its NumPy meaning gives, within 1e-4.
 """
 
 import argparse
@@ -21,10 +23,13 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 from onnx.backend.test.case.node import collect_testcases
+from xdsl.dialects.builtin import ModuleOp
 
+from fuse_dialect.backends.compile import BACKENDS, compile_program
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.onnx.node import NeedsConstantError
 from fuse_dialect.frontends.onnx.reader import import_model
+from fuse_dialect.interpreters.comparison import difference
 from fuse_dialect.interpreters.numpy import run_module
 
 _MAX_CONSTANTS = 8
@@ -82,21 +87,21 @@ class Coverage:
         return "\n".join(lines)
 
 
-def run_cases(names: Sequence[str] = ()) -> Coverage:
-    """Run onnx's node test cases, all of them or those whose name contains one of `names`."""
+def run_cases(names: Sequence[str] = (), backend: str = "numpy") -> Coverage:
+    """Run onnx's node test cases, all of them or those whose name contains one of `names`, on a backend."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         cases = collect_testcases(None)
     chosen = [case for case in cases if not names or any(name in case.name for name in names)]
-    return Coverage([_run_case(case) for case in chosen])
+    return Coverage([_run_case(case, backend) for case in chosen])
 
 
-def _run_case(case: Any) -> CaseResult:
+def _run_case(case: Any, backend: str) -> CaseResult:
     operator = _operator_of(case)
     frozen: list[str] = []
     try:
         for inputs, outputs in case.data_sets:
-            results = _run(case.model, inputs, frozen)
+            results = _run(case.model, inputs, frozen, backend)
             _compare(outputs, results, case.rtol, case.atol)
     except FuseError as error:
         text = "\n".join((error.message, *error.notes))
@@ -112,7 +117,7 @@ def _operator_of(case: Any) -> str:
     return next(iter(operators)) if len(operators) == 1 else case.name.removeprefix("test_") + "*"
 
 
-def _run(model: onnx.ModelProto, inputs: Sequence[Any], frozen: list[str]) -> list[np.ndarray]:
+def _run(model: onnx.ModelProto, inputs: Sequence[Any], frozen: list[str], backend: str) -> Sequence[np.ndarray]:
     """Import and run; an input that must be a constant becomes one, and the import starts over."""
     names = [value.name for value in model.graph.input]
     feeds = dict(zip(names, (_array(value) for value in inputs), strict=True))
@@ -123,13 +128,29 @@ def _run(model: onnx.ModelProto, inputs: Sequence[Any], frozen: list[str]) -> li
         try:
             module = import_model(candidate)
         except NeedsConstantError as error:
-            if error.operand not in feeds or error.operand in frozen:
+            missing = [name for name in error.inputs or (error.operand,) if name in feeds and name not in frozen]
+            if not missing:
                 raise
-            frozen.append(error.operand)
+            frozen.extend(missing)
             continue
         module.verify()
-        return run_module(module, [feeds[name] for name in names if name not in frozen])
+        values = [feeds[name] for name in names if name not in frozen]
+        results = run_module(module, values)
+        return results if backend == "numpy" else _run_on(backend, module, values, results)
     raise FuseError(f"more than {_MAX_CONSTANTS} inputs must be constants")
+
+
+def _run_on(
+    backend: str, module: ModuleOp, values: Sequence[Any], expected: Sequence[np.ndarray]
+) -> Sequence[np.ndarray]:
+    """Compile and run, and compare with the NumPy meaning; f16 and bf16 may differ by a unit in the last place."""
+    results = compile_program(module, backend, cache=False)(*values)
+    for want, got in zip(expected, results, strict=True):
+        rtol = _TWO_ULPS.get(want.dtype.name, 1e-4)
+        finite = np.abs(want[np.isfinite(want)].astype(np.float64)) if want.dtype.kind in "fV" else np.zeros(1)
+        found = difference(got, want, rtol=rtol, atol=rtol * 1e-2 * float(finite.max(initial=0)))
+        assert found.is_within, f"differs from the NumPy meaning: {found}"
+    return results
 
 
 def _array(value: Any) -> Any:
@@ -166,9 +187,10 @@ def main() -> int:
     """Run the script; exit code 1 when a case fails."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", help="run only the cases whose names contain one of these")
+    parser.add_argument("--backend", choices=BACKENDS, default="numpy", help="what runs the imported model")
     parser.add_argument("--verbose", action="store_true", help="print every case that does not pass")
     arguments = parser.parse_args()
-    coverage = run_cases(arguments.names)
+    coverage = run_cases(arguments.names, arguments.backend)
     if not coverage.results:
         parser.error(f"no case has one of these in its name: {', '.join(arguments.names)}")
     for result in coverage.results:

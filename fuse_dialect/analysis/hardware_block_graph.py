@@ -13,10 +13,10 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
-from fuse_dialect.analysis.block_graph import Node, Role, build_graph
+from fuse_dialect.analysis.block_graph import Node, RegionFacts, Role, build_graph
 from fuse_dialect.analysis.constants import is_constant
 from fuse_dialect.analysis.hardware_predicates import PREDICATES, is_broadcast
-from fuse_dialect.analysis.ssa import read_values
+from fuse_dialect.analysis.ssa import OuterOps, read_values
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.types import DYNAMIC, byte_count, is_tensor
 from fuse_dialect.hardware.graph import HardwareGraph, HardwareNode, HardwareRole
@@ -38,24 +38,34 @@ class BlockHardwareGraph:
     """Pure ops whose results nothing needs, in block order."""
 
 
-def build_hardware_graph(block: Block, template: HardwareTemplate) -> BlockHardwareGraph:
+def build_hardware_graph(
+    block: Block, template: HardwareTemplate, facts: RegionFacts | None = None
+) -> BlockHardwareGraph:
     """The graph of a block for a template.
+
+    Args:
+        block: Any block.
+        template: The hardware.
+        facts: What is known about regions, for a caller that asks for blocks at several depths.
 
     Raises:
         OpError: The block is not in SSA order, or the attribute `fuse.pattern_kind` is wrong on an op.
 
-    Complexity: O(ops + operands).
+    Complexity: O(ops + operands), those in regions included where `facts` do not know them yet.
     """
-    block_graph = build_graph(block)
-    builder = _Builder(block, template)
+    facts = facts or RegionFacts()
+    block_graph = build_graph(block, facts=facts)
+    builder = _Builder(block, template, facts)
     for node in block_graph.nodes:
         if node.role not in (Role.RESULT, Role.OPERAND_TUPLE):
             builder.add(node)
+    outer = OuterOps(block)
     graph = HardwareGraph(
         builder.with_order_of_unknown_ops(),
         builder.producers,
         [byte_count(value.type) for value in builder.values],
-        [is_read_outside(value, block) for value in builder.values],
+        # What comes in from outside is also seen there; to ask all its users, at every depth, takes quadratic time.
+        [_block_of(value) is not block or is_read_outside(value, outer) for value in builder.values],
     )
     return BlockHardwareGraph(block, graph, builder.ops, builder.values, block_graph.dead)
 
@@ -63,8 +73,9 @@ def build_hardware_graph(block: Block, template: HardwareTemplate) -> BlockHardw
 class _Builder:
     """Numbers nodes and values."""
 
-    def __init__(self, block: Block, template: HardwareTemplate):
+    def __init__(self, block: Block, template: HardwareTemplate, facts: RegionFacts):
         self.block = block
+        self.facts = facts
         self.rows: dict[str, list[OperatorMapping]] = {}
         for row in template.mappings:
             self.rows.setdefault(row.operator, []).append(row)
@@ -101,7 +112,7 @@ class _Builder:
         label = value_label(op.results[0], f"'{name}'") if op.results else f"'{name}'"
         if role is Role.CONSTANT:
             return HardwareNode(HardwareRole.CONSTANT, label)
-        reads = tuple(self.number_of_value[value] for value in read_values(op))
+        reads = tuple(self.number_of_value[value] for value in read_values(op, self.facts.captured))
         word = name.split(".", 1)[-1]
         rows = self.rows.get(name, [])
         if role is Role.IN_PLACE:
@@ -130,11 +141,15 @@ class _Builder:
         previous: int | None = None
         for op in self.block.ops:
             index = number.get(op)
-            if index is not None and nodes[index].role is HardwareRole.BARRIER and kind_of(op) is None:
+            if index is not None and nodes[index].role is HardwareRole.BARRIER and self.is_unknown(op):
                 if previous is not None:
                     nodes[index] = replace(nodes[index], after=(previous,))
                 previous = index
         return nodes
+
+    def is_unknown(self, op: Operation) -> bool:
+        """Whether nothing is known about the op, so that it keeps its place."""
+        return kind_of(op, self.facts.effects) is None
 
 
 def _is_plain(op: Operation) -> bool:
@@ -168,14 +183,16 @@ def value_label(value: SSAValue, otherwise: str) -> str:
     return otherwise if value.name_hint is None else f"%{value.name_hint}"
 
 
-def is_read_outside(value: SSAValue, block: Block, inside: Mapping[Operation, object] | None = None) -> bool:
+def _block_of(value: SSAValue) -> Block | None:
+    return value.owner if isinstance(value.owner, Block) else value.owner.parent
+
+
+def is_read_outside(value: SSAValue, outer: OuterOps, inside: Mapping[Operation, object] | None = None) -> bool:
     """Whether the terminator, another block, or an op of the block that is not in `inside`, if given, reads it."""
     for use in value.uses:
-        reader: Operation | None = use.operation
-        while reader is not None and reader.parent is not block:
-            reader = reader.parent_op()
+        reader = outer.of(use.operation)
         if reader is None or (inside is not None and reader not in inside):
             return True
-        if reader is block.last_op and reader.has_trait(IsTerminator):
+        if reader is outer.block.last_op and reader.has_trait(IsTerminator):
             return True
     return False

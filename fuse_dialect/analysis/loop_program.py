@@ -22,8 +22,9 @@ from xdsl.utils.exceptions import VerifyException
 from fuse_dialect.dialect.constants import constant_array
 from fuse_dialect.dialect.loops import RESULT, LoopFormError, LoopOperand, Nest, Piece
 from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops.regions import IfOp, LoopOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
-from fuse_dialect.dialect.types import DYNAMIC, Tensor, is_tensor
+from fuse_dialect.dialect.types import DYNAMIC, Tensor, is_narrow, is_tensor
 from fuse_dialect.kernels.indices import Index, Size, loop
 from fuse_dialect.kernels.program import Buffer, LoopProgram, Refusal, Role, Stage
 from fuse_dialect.kernels.rewriting import renamed, with_sizes
@@ -106,6 +107,8 @@ class _Lowering:
 
     def _array(self, type: Tensor, shape: tuple[Size, ...], name: str, role: Role) -> _Array:
         """A new buffer."""
+        if is_narrow(type.element_type):
+            raise LoopFormError(f"'{name}' has elements of type {type.element_type}, which no loops compute with")
         unique = name
         while unique in self.buffers:
             unique = f"{name}_{len(self.buffers)}"
@@ -128,6 +131,8 @@ class _Lowering:
                     return self._operator(op, origin)
                 except LoopFormError as refusal:
                     raise LoopFormError(f"'{op.name}' op {refusal}") from None
+            case LoopOp() | IfOp():
+                raise LoopFormError(f"'{op.name}' op runs regions, which loops over elements cannot")
             case _:
                 raise LoopFormError(f"'{op_name(op)}' op is no op of the dialect")
         return []
@@ -227,6 +232,8 @@ def _constant(op: arith.ConstantOp) -> _Array:
         raise LoopFormError(f"'arith.constant' op {error}") from error
     if not is_tensor(type):
         raise LoopFormError(f"'arith.constant' op gives a value of type {type}")
+    if is_narrow(type.element_type):
+        raise LoopFormError(f"'arith.constant' op has elements of type {type.element_type}")
     data = array.tobytes()
     if not array.size or data != data[: array.itemsize] * array.size:
         held = f"holds {array.size} numbers"

@@ -72,6 +72,29 @@ def check_ssa_order(block: Block, captured: CapturedValues | None = None) -> Non
         defined.add(op)
 
 
+class OuterOps:
+    """The ops of one block that hold other ops, at any depth; a way up the regions is gone once."""
+
+    def __init__(self, block: Block):
+        self.block = block
+        self._known: dict[Block, Operation | None] = {}
+
+    def of(self, op: Operation) -> Operation | None:
+        """The op of the block that holds the op, or is it; `None` for an op outside."""
+        path: list[Block] = []
+        found: Operation | None = op
+        while found is not None and found.parent is not self.block:
+            block = found.parent
+            if block is None or block in self._known:
+                found = None if block is None else self._known[block]
+                break
+            path.append(block)
+            found = block.parent_op()
+        for each in path:
+            self._known[each] = found
+        return found
+
+
 def seen_by_other_blocks(block: Block) -> Iterable[SSAValue]:
     """Results of the block's ops that later blocks of its region use."""
     region = block.parent

@@ -16,6 +16,7 @@ from fuse_dialect.dialect.ops import (
     elementwise,
     indexing,
     layout,
+    linear_algebra,
     matmul,
     normalization,
     opaque,
@@ -23,10 +24,14 @@ from fuse_dialect.dialect.ops import (
     reduction,
     replication,
     resizing,
+    sampling,
+    selection,
+    sequences,
     trigonometry,
     tuples,
 )
 from fuse_dialect.dialect.ops.hardware import HARDWARE_OPS
+from fuse_dialect.dialect.ops.regions import REGION_OPS
 
 FAMILIES: tuple[ModuleType, ...] = (
     elementwise,
@@ -40,13 +45,17 @@ FAMILIES: tuple[ModuleType, ...] = (
     concatenation,
     indexing,
     resizing,
+    sampling,
     reduction,
     matmul,
+    linear_algebra,
     convolution,
     pooling,
     normalization,
     tuples,
     opaque,
+    sequences,
+    selection,
 )
 """The op families, in the order of the reference pages."""
 
@@ -66,4 +75,4 @@ def ops_of(family: ModuleType) -> list[type[FuseOp]]:
 ALL_OPS: tuple[type[FuseOp], ...] = tuple(op for family in FAMILIES for op in ops_of(family))
 """Every operator of the dialect."""
 
-Fuse = Dialect("fuse", [*ALL_OPS, *HARDWARE_OPS], [PatternKindAttr])
+Fuse = Dialect("fuse", [*ALL_OPS, *REGION_OPS, *HARDWARE_OPS], [PatternKindAttr])

@@ -14,7 +14,14 @@ from xdsl.ir import SSAValue
 from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.op import Array
 
-COORDINATE_MODES = ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel")
+COORDINATE_MODES = (
+    "half_pixel",
+    "align_corners",
+    "asymmetric",
+    "pytorch_half_pixel",
+    "half_pixel_symmetric",
+    "tf_crop_and_resize",
+)
 """How a pixel of the result is mapped to the operand."""
 NEAREST_MODES = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 """How a coordinate between two pixels becomes one of them; the first two differ on halves alone."""
@@ -42,12 +49,33 @@ def coordinates(size: int, count: int, scale: float, mode: str) -> npt.NDArray[n
             return pixels / scale
         case "pytorch_half_pixel" if length <= 1:
             return np.zeros(count)
+        case "half_pixel_symmetric":
+            return _symmetric_offset(size, count, length) + (pixels + 0.5) / scale - 0.5
         case _:
             return (pixels + 0.5) / scale - 0.5
 
 
-def coordinate_code(pixel: SSAValue, size: int, scale: float, mode: str) -> SSAValue:
-    """`coordinates` for one `pixel`, as scalar code on f64."""
+def cropped_coordinates(size: int, count: int, start: float, end: float) -> npt.NDArray[np.float64]:
+    """The coordinates of `count` pixels that are spread over the part from `start` to `end` of `size` pixels.
+
+    Args:
+        size: Pixels of the operand.
+        count: Pixels of the result.
+        start: Where the part begins; 0 is the first pixel, 1 the last.
+        end: Where it ends.
+    """
+    if count == 1:
+        return np.array([(start + end) * (size - 1) / 2])
+    return start * (size - 1) + np.arange(count) * (end - start) * (size - 1) / (count - 1)
+
+
+def _symmetric_offset(size: int, count: int, length: float) -> float:
+    """What keeps the centres together when `count` pixels are taken in place of `length`."""
+    return size / 2 * (1 - count / length)
+
+
+def coordinate_code(pixel: SSAValue, size: int, count: int, scale: float, mode: str) -> SSAValue:
+    """`coordinates` for one `pixel` of `count`, as scalar code on f64."""
     length = size * scale
     zero, half = scalars.constant(0, f64), scalars.constant(0.5, f64)
     match mode:
@@ -59,7 +87,10 @@ def coordinate_code(pixel: SSAValue, size: int, scale: float, mode: str) -> SSAV
         case "pytorch_half_pixel" if length <= 1:
             return zero
         case _:
-            return scalars.subtract(scalars.divide(scalars.add(pixel, half), scalars.constant(scale, f64)), half)
+            place = scalars.subtract(scalars.divide(scalars.add(pixel, half), scalars.constant(scale, f64)), half)
+            if mode != "half_pixel_symmetric":
+                return place
+            return scalars.add(scalars.constant(_symmetric_offset(size, count, length), f64), place)
 
 
 def nearest_places(places: npt.NDArray[np.float64], size: int, mode: str) -> npt.NDArray[np.int64]:
@@ -122,3 +153,51 @@ def linear(x: Array, axis: int, places: npt.NDArray[np.float64]) -> Array:
     weight = (places - left).astype(x.dtype).reshape(shape)
     index = left.astype(np.int64)
     return x.take(index, axis=axis, mode="clip") * (1 - weight) + x.take(index + 1, axis=axis, mode="clip") * weight
+
+
+def _triangle(distance: npt.NDArray[np.float64], alpha: float) -> npt.NDArray[np.float64]:
+    return np.maximum(0, 1 - np.abs(distance))
+
+
+def _cubic(distance: npt.NDArray[np.float64], alpha: float) -> npt.NDArray[np.float64]:
+    """Keys' convolution kernel, https://doi.org/10.1109/TASSP.1981.1163711."""
+    x = np.abs(distance)
+    near = ((alpha + 2) * x - (alpha + 3)) * x * x + 1
+    far = ((alpha * x - 5 * alpha) * x + 8 * alpha) * x - 4 * alpha
+    return np.where(x <= 1, near, np.where(x < 2, far, 0))
+
+
+KERNELS = {"linear": (1, _triangle), "cubic": (2, _cubic)}
+"""Reach and weights of a pixel by its distance, by method."""
+
+
+def weights(
+    places: npt.NDArray[np.float64],
+    size: int,
+    method: str,
+    *,
+    alpha: float = -0.75,
+    shrink: float = 1.0,
+    exclude_outside: bool = False,
+) -> npt.NDArray[np.float64]:
+    """The share of each of `size` pixels in the value at each of `places`; beyond the ends the outermost pixel goes on.
+
+    Args:
+        places: Coordinates in the operand.
+        size: Pixels of the operand.
+        method: One of `KERNELS`.
+        alpha: The slope of the cubic kernel at distance 1.
+        shrink: Pixels of the result for one of the operand, if that is below 1 and pixels in between are to count.
+        exclude_outside: Whether what lies beyond the ends counts for nothing, and the rest for more.
+    """
+    reach, kernel = KERNELS[method]
+    taps = np.arange(-int(np.ceil(reach / shrink)), int(np.ceil(reach / shrink)) + 1)
+    pixels = np.floor(places)[:, None] + taps
+    shares = kernel((pixels - places[:, None]) * shrink, alpha)
+    if exclude_outside:
+        shares = np.where((pixels >= 0) & (pixels < size), shares, 0)
+    shares /= shares.sum(axis=1, keepdims=True)
+    result = np.zeros((len(places), size))
+    rows = np.broadcast_to(np.arange(len(places))[:, None], pixels.shape)
+    np.add.at(result, (rows, np.clip(pixels, 0, size - 1).astype(np.int64)), shares)
+    return result

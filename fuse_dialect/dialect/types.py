@@ -6,7 +6,7 @@ message; the parser and the verifier add the place.
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TypeAlias, TypeGuard
+from typing import TypeAlias, TypeGuard, cast
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -14,6 +14,12 @@ from xdsl.dialects.builtin import (
     AnyFloat,
     BFloat16Type,
     FixedBitwidthType,
+    Float4E2M1FNType,
+    Float8E4M3FNType,
+    Float8E4M3FNUZType,
+    Float8E5M2FNUZType,
+    Float8E5M2Type,
+    Float8E8M0FNUType,
     Float16Type,
     Float32Type,
     Float64Type,
@@ -51,6 +57,21 @@ _INTEGER_DTYPES: dict[tuple[int, bool], type[np.generic]] = {
 }
 """NumPy type by (width in bits, unsigned)."""
 
+_NARROW_DTYPES: dict[Attribute, str] = {
+    Float8E4M3FNType(): "float8_e4m3fn",
+    Float8E4M3FNUZType(): "float8_e4m3fnuz",
+    Float8E5M2Type(): "float8_e5m2",
+    Float8E5M2FNUZType(): "float8_e5m2fnuz",
+    Float8E8M0FNUType(): "float8_e8m0fnu",
+    Float4E2M1FNType(): "float4_e2m1fn",
+    IntegerType(4): "int4",
+    IntegerType(4, Signedness.UNSIGNED): "uint4",
+    IntegerType(2): "int2",
+    IntegerType(2, Signedness.UNSIGNED): "uint2",
+}
+"""Name in `ml_dtypes` of the types in which numbers are stored, one byte each, but not computed with."""
+_NARROW_TYPES = {name: type for type, name in _NARROW_DTYPES.items()}
+
 AnyTensor: AttrConstraint[Tensor] = BaseAttr(TensorType)
 """Operand constraint: a ranked tensor of any element type that the dialect knows (`element_dtype` decides)."""
 
@@ -67,7 +88,7 @@ def tensor_type(value: SSAValue) -> Tensor:
 
 
 def element_dtype(element_type: Attribute) -> np.dtype[np.generic]:
-    """NumPy dtype of an element type: f16 bf16 f32 f64, i1, signless (signed) and `ui` integers of 8 to 64 bits.
+    """NumPy dtype of an element type: floats of 4 to 64 bits, i1, signless (signed) and `ui` integers of 2 to 64 bits.
 
     Raises:
         VerifyException: The dialect has no such element type.
@@ -80,7 +101,9 @@ def element_dtype(element_type: Attribute) -> np.dtype[np.generic]:
         case Float16Type():
             return np.dtype(np.float16)
         case BFloat16Type():
-            return _bfloat16()
+            return _ml_dtype("bfloat16", element_type)
+        case _ if element_type in _NARROW_DTYPES:
+            return _ml_dtype(_NARROW_DTYPES[element_type], element_type)
         case IntegerType():
             unsigned = element_type.signedness.data is Signedness.UNSIGNED
             dtype = _INTEGER_DTYPES.get((element_type.width.data, unsigned))
@@ -92,21 +115,28 @@ def element_dtype(element_type: Attribute) -> np.dtype[np.generic]:
 
 
 def check_element_type(element_type: Attribute) -> None:
-    """Reject an element type that `element_dtype` does not know, without importing anything for bf16.
+    """Reject an element type that `element_dtype` does not know, without importing `ml_dtypes` for any.
 
     Raises:
         VerifyException: The dialect has no such element type.
     """
-    if not isinstance(element_type, BFloat16Type):
+    if not isinstance(element_type, BFloat16Type) and not is_narrow(element_type):
         element_dtype(element_type)
 
 
-def _bfloat16() -> np.dtype[np.generic]:
+def is_narrow(element_type: Attribute) -> bool:
+    """Whether numbers of the type are stored only: floats of 8 bits and less, integers of 4 bits and less."""
+    return element_type in _NARROW_DTYPES
+
+
+def _ml_dtype(name: str, element_type: Attribute) -> np.dtype[np.generic]:
     try:
-        from ml_dtypes import bfloat16
+        import ml_dtypes
     except ModuleNotFoundError as error:
-        raise VerifyException("running bf16 needs the package 'ml_dtypes' (pip install ml_dtypes)") from error
-    return np.dtype(bfloat16)
+        raise VerifyException(
+            f"running {element_type} needs the package 'ml_dtypes' (pip install ml_dtypes)"
+        ) from error
+    return np.dtype(getattr(ml_dtypes, name))
 
 
 def element_type_of(dtype: np.dtype[np.generic]) -> ElementType:
@@ -117,6 +147,8 @@ def element_type_of(dtype: np.dtype[np.generic]) -> ElementType:
     """
     if dtype.name == "bfloat16":
         return BFloat16Type()
+    if dtype.name in _NARROW_TYPES:
+        return cast(ElementType, _NARROW_TYPES[dtype.name])
     if dtype.kind == "f" and dtype.itemsize in (2, 4, 8):
         return {2: f16, 4: f32, 8: f64}[dtype.itemsize]
     if dtype.kind == "b":

@@ -28,6 +28,13 @@ class Difference:
         return self.beyond == 0
 
 
+def greatest(reference: Array) -> float:
+    """The greatest finite absolute value of an array, 0 if there is none."""
+    with np.errstate(all="ignore"):
+        size = np.abs(reference.astype(np.float64))
+    return float(size[np.isfinite(size)].max(initial=0.0))
+
+
 def layout_mismatch(value: Array, reference: Array) -> str | None:
     """Why two arrays cannot be compared, `None` when they can: dtypes or shapes differ."""
     if (value.dtype, value.shape) == (reference.dtype, reference.shape):
@@ -70,7 +77,7 @@ def _distance(value: Array, reference: Array) -> npt.NDArray[np.float64]:
 
 
 def _real(array: Array) -> Array:
-    return array.astype(np.float64) if array.dtype.kind in "iub" else array
+    return array.astype(np.float64) if array.dtype.kind in "iubV" else array
 
 
 def is_uniform(output: Array) -> bool:

@@ -1,13 +1,21 @@
 """The functions of a module as something to call: their names, arguments and inputs."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, TupleType
+from xdsl.ir import Attribute
 from xdsl.utils.exceptions import InterpretationError
 
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.interpreters.values import EvaluationError, mismatch
+
+T = TypeVar("T")
+
+MODEL_NAME = "onnx.name"
+"""Attribute of an argument or a result that gives its name in the model it comes from."""
 
 
 def functions_of(module: ModuleOp) -> dict[str, func.FuncOp]:
@@ -48,6 +56,47 @@ def argument_names(function: func.FuncOp) -> list[str]:
     return names
 
 
+def model_names(attributes: ArrayAttr[DictionaryAttr] | None, count: int) -> list[str | None]:
+    """The names that a model gave to arguments or results; `None` where there is none, or another has it too.
+
+    Args:
+        attributes: `arg_attrs` or `res_attrs` of a function.
+        count: Number of arguments or results.
+    """
+    names: list[str | None] = [None] * count
+    for index, entry in enumerate([] if attributes is None else attributes.data[:count]):
+        name = entry.data.get(MODEL_NAME)
+        if isinstance(name, StringAttr) and name.data:
+            names[index] = name.data
+    counts = Counter(names)
+    return [name if counts[name] == 1 else None for name in names]
+
+
+def result_names(function: func.FuncOp) -> list[str]:
+    """A name for each result: the model's, else `result<position>`; the fields of tuples are counted one by one."""
+    types = function.function_type.outputs.data
+    if any(isinstance(type, TupleType) for type in types):
+        return [f"result{index}" for index in range(sum(map(_field_count, types)))]
+    names = model_names(function.res_attrs, len(types))
+    own = [f"result{index}" for index in range(len(types))]
+    # A model may call its second result 'result0': then positions stand for all.
+    if set(own) & set(names) and names != own:
+        return own
+    return [name or position for name, position in zip(names, own, strict=True)]
+
+
+def _field_count(type: Attribute) -> int:
+    """Number of tensors in a value."""
+    count, pending = 0, [type]
+    while pending:
+        inner = pending.pop()
+        if isinstance(inner, TupleType):
+            pending.extend(inner.types)
+        else:
+            count += 1
+    return count
+
+
 def bind_inputs(function: func.FuncOp, inputs: Sequence[Array] | Mapping[str, Array]) -> list[Array]:
     """The inputs in the order of the function's arguments, each checked against its type.
 
@@ -55,7 +104,8 @@ def bind_inputs(function: func.FuncOp, inputs: Sequence[Array] | Mapping[str, Ar
         InterpretationError: An input is missing, unknown, or of another type.
     """
     names = argument_names(function)
-    arrays = _inputs_by_name(names, inputs) if isinstance(inputs, Mapping) else list(inputs)
+    models = model_names(function.arg_attrs, len(names))
+    arrays = inputs_by_name(names, models, inputs) if isinstance(inputs, Mapping) else list(inputs)
     if len(arrays) != len(names):
         raise InterpretationError(f"'{function.sym_name.data}' expects {len(names)} inputs, got {len(arrays)}")
     for name, array, type in zip(names, arrays, function.function_type.inputs, strict=True):
@@ -65,19 +115,35 @@ def bind_inputs(function: func.FuncOp, inputs: Sequence[Array] | Mapping[str, Ar
     return arrays
 
 
-def _inputs_by_name(names: Sequence[str], inputs: Mapping[str, Array]) -> list[Array]:
+def inputs_by_name(names: Sequence[str], given: Sequence[str | None], inputs: Mapping[str, T]) -> list[T]:
+    """The inputs in the order of a function's arguments.
+
+    A name is the model's, that in the IR, `arg<position>` or `arr_<position>`. Where an argument has the name in the IR
+    that another has in the model, the model's names count if all of them are given.
+
+    Args:
+        names: Names of the arguments in the IR.
+        given: Those in the model, where there is one.
+        inputs: Values by any of these names.
+
+    Raises:
+        InterpretationError: An input is missing or unknown.
+    """
+    by_model = all(name is not None and name in inputs for name in given)
     unused = dict.fromkeys(inputs)
-    arrays: list[Array] = []
-    for index, name in enumerate(names):
-        aliases = (name, f"arg{index}", f"arr_{index}")
-        key = next((alias for alias in aliases if alias in inputs), None)
+    values: list[T] = []
+    for index, (name, model) in enumerate(zip(names, given, strict=True)):
+        aliases = [name, *([model] if model is not None and model not in names else []), f"arg{index}", f"arr_{index}"]
+        key = model if by_model else next((alias for alias in aliases if alias in inputs), None)
         if key is None:
-            raise InterpretationError(f"no input '{name}' among {listed(inputs)}")
+            known = f"'{name}'" if model in (None, name) else f"'{model}' ('{name}')"
+            raise InterpretationError(f"no input {known} among {listed(inputs)}")
         unused.pop(key, None)
-        arrays.append(inputs[key])
+        values.append(inputs[key])
     if unused:
-        raise InterpretationError(f"no argument takes the input {listed(unused)}; there are {listed(names)}")
-    return arrays
+        wanted = [model or name for name, model in zip(names, given, strict=True)]
+        raise InterpretationError(f"no argument takes the input {listed(unused)}; there are {listed(wanted)}")
+    return values
 
 
 def listed(names: Iterable[str]) -> str:

@@ -21,10 +21,11 @@ from fuse_dialect.budget import Budget, Limits
 from fuse_dialect.dialect.constants import constant_array
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.ops.regions import IfOp, LoopOp, YieldOp
 from fuse_dialect.dialect.types import element_dtype, is_tensor
 from fuse_dialect.frontends.mlir.reader import ELIDED_RESOURCE
 from fuse_dialect.interpreters.entry import bind_inputs, check_has_body, function_named, functions_of
-from fuse_dialect.interpreters.stablehlo_regions import END_OF_REGION, is_control_flow, run_control_flow
+from fuse_dialect.interpreters.regions import Yielded, is_true, run_loop, yielded
 from fuse_dialect.interpreters.values import EvaluationError, Value, flatten, mismatch
 
 MAX_CALL_DEPTH = 128
@@ -45,8 +46,8 @@ def run_module(
 
     Args:
         module: A verified module.
-        inputs: Arguments in order, or by name: the name in the IR, `arg<position>`, or `arr_<position>` as
-            `numpy.savez` calls arrays without a name.
+        inputs: Arguments in order, or by name: that in the model, that in the IR, `arg<position>`, or `arr_<position>`
+            as `numpy.savez` calls arrays without a name.
         entry: Name of the function.
         limits: How many ops calls and loops may run, over and above the first run of each function.
 
@@ -101,7 +102,7 @@ def evaluate_constant(op: arith.ConstantOp) -> Array:
     try:
         return constant_array(op.value)
     except VerifyException as error:
-        raise EvaluationError(op, str(error), _ELIDED_HINT if _is_elided(op.value) else None) from error
+        raise EvaluationError(op, str(error), _missing_elements_hint(op.value)) from error
 
 
 _ELIDED_HINT = (
@@ -110,8 +111,12 @@ _ELIDED_HINT = (
 )
 
 
-def _is_elided(value: Attribute) -> bool:
-    return isinstance(value, DenseResourceAttr) and value.resource_handle.data == ELIDED_RESOURCE
+def _missing_elements_hint(value: Attribute) -> str | None:
+    """Where the elements of a constant may be that are not in the module."""
+    if not isinstance(value, DenseResourceAttr):
+        return None
+    is_elided = value.resource_handle.data == ELIDED_RESOURCE
+    return _ELIDED_HINT if is_elided else "--weights names the safetensors file that was written with the module"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +152,8 @@ class _Frame:
 class Runner:
     """The functions of a module, planned when first called; several threads may call them."""
 
-    def __init__(self, module: ModuleOp, limits: Limits = _LIMITS):
-        self._functions = functions_of(module)
+    def __init__(self, module: ModuleOp | Mapping[str, func.FuncOp], limits: Limits = _LIMITS):
+        self._functions = functions_of(module) if isinstance(module, ModuleOp) else module
         self._limits = limits
         self._plans: dict[Block, list[_Step]] = {}
 
@@ -187,7 +192,7 @@ class Runner:
         for step in self._plan(block):
             op = step.op
             operands = [values[operand] for operand in op.operands]
-            if isinstance(op, func.ReturnOp) or op.name == END_OF_REGION:
+            if isinstance(op, func.ReturnOp | YieldOp):
                 return op, operands
             for result, value in zip(op.results, self._results(op, operands, frame), strict=True):
                 values[result] = value
@@ -203,12 +208,15 @@ class Runner:
                 return (evaluate_constant(op),)
             case func.CallOp():
                 return self._call(op, operands, frame.depth + 1, frame.budget)
-            case Operation() if is_control_flow(op):
-                return run_control_flow(op, operands, lambda region, given: self._region(op, region, given, frame))
+            case LoopOp():
+                return run_loop(op, operands, lambda given: self._region(op, op.body, given, frame))
+            case IfOp():
+                branch = op.then if is_true(op, operands[0]) else op.otherwise
+                return tuple(self._region(op, branch, (), frame)[1])
             case _:
                 raise EvaluationError(op, "has no meaning in the NumPy interpreter")
 
-    def _region(self, op: Operation, region: Region, arguments: Sequence[Value], frame: _Frame) -> list[Value]:
+    def _region(self, op: Operation, region: Region, arguments: Sequence[Value], frame: _Frame) -> Yielded:
         """What a region of an op yields; Python's stack grows with the depth of regions."""
         if frame.depth > MAX_CALL_DEPTH:
             raise EvaluationError(op, f"exceeds {MAX_CALL_DEPTH} calls and regions within each other")
@@ -217,9 +225,9 @@ class Runner:
             hint = "--max-ops raises the limit; a loop whose condition stays true has no end"
             raise EvaluationError(op, "runs too long: no more ops may be run", hint)
         end, values = self._run_block(region.block, arguments, replace(frame, depth=frame.depth + 1))
-        if end is None or end.name != END_OF_REGION:
-            raise EvaluationError(op, f"has a region that ends without '{END_OF_REGION}'")
-        return values
+        if not isinstance(end, YieldOp):
+            raise EvaluationError(op, "has a region that ends without 'fuse.yield'")
+        return yielded(end, values)
 
     def _call(self, op: func.CallOp, operands: list[Value], depth: int, budget: Budget) -> tuple[Value, ...]:
         if depth > MAX_CALL_DEPTH:

@@ -5,13 +5,24 @@ from typing import Any, cast
 
 from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import TensorType
-from xdsl.interpreter import Interpreter, InterpreterFunctions, OpImpl, PythonValues, impl, register_impls
+from xdsl.interpreter import (
+    Interpreter,
+    InterpreterFunctions,
+    OpImpl,
+    PythonValues,
+    ReturnedValues,
+    impl,
+    impl_terminator,
+    register_impls,
+)
 from xdsl.interpreters.func import FuncFunctions
 
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops.regions import IfOp, LoopOp, YieldOp
 from fuse_dialect.interpreters.entry import functions_of
 from fuse_dialect.interpreters.numpy import evaluate, evaluate_constant
+from fuse_dialect.interpreters.regions import Yielded, is_true, run_loop
 from fuse_dialect.interpreters.values import EvaluationError
 
 
@@ -61,7 +72,33 @@ class CallFunctions(FuncFunctions):
         return interpreter.call_op(callee, args)
 
 
+@register_impls
+class RegionFunctions(InterpreterFunctions):
+    """Loops and branches; unlike `run_module`, xDSL's interpreter knows no limit."""
+
+    @impl(LoopOp)
+    def run_loop(self, interpreter: Interpreter, op: LoopOp, args: PythonValues) -> PythonValues:
+        """The results of the loop."""
+        condition = cast(YieldOp, op.body.block.last_op).condition
+
+        def run_body(arguments: PythonValues) -> Yielded:
+            values = interpreter.run_ssacfg_region(op.body, tuple(arguments), "loop")
+            return (None, values) if condition is None else (values[0], values[1:])
+
+        return run_loop(op, args, run_body)
+
+    @impl(IfOp)
+    def run_if(self, interpreter: Interpreter, op: IfOp, args: PythonValues) -> PythonValues:
+        """What the chosen region yields."""
+        return interpreter.run_ssacfg_region(op.then if is_true(op, args[0]) else op.otherwise, (), "if")
+
+    @impl_terminator(YieldOp)
+    def run_yield(self, interpreter: Interpreter, op: YieldOp, args: PythonValues):
+        """The operands."""
+        return ReturnedValues(args), ()
+
+
 def register_numpy(interpreter: Interpreter) -> None:
     """Teach xDSL's interpreter the `fuse` ops, tensor constants, and faster calls than its own."""
-    for functions in (FuseFunctions(), ConstantFunctions(), CallFunctions()):
+    for functions in (FuseFunctions(), ConstantFunctions(), CallFunctions(), RegionFunctions()):
         interpreter.register_implementations(functions, override=True)

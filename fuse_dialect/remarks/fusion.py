@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from fuse_dialect.analysis.block_graph import Node, Role
-from fuse_dialect.analysis.fusible_blocks import functions_to_fuse, fusible_blocks
+from fuse_dialect.analysis.fusible_blocks import functions_to_fuse
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.fusion.rules import FusionRule
 from fuse_dialect.pattern_kind import PatternKind
@@ -63,8 +63,8 @@ def fusion_remarks(module: ModuleOp, fuse_ops: FuseOpsPass) -> Iterator[FusionRe
 
 def function_remarks(function: func.FuncOp, fuse_ops: FuseOpsPass) -> Iterator[FusionRemark]:
     """Remarks on one function."""
-    for block in fusible_blocks(function):
-        yield from block_remarks(fuse_ops.plan_block(block))
+    for fusion in fuse_ops.plan_function(function):
+        yield from block_remarks(fusion)
 
 
 def block_remarks(fusion: BlockFusion) -> Iterator[FusionRemark]:

@@ -7,7 +7,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from fuse_dialect.analysis.fusible_blocks import functions_to_fuse, fusible_blocks
+from fuse_dialect.analysis.fusible_blocks import functions_to_fuse
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.frontends.mlir.hardware_template import find_template
 from fuse_dialect.remarks import wording
@@ -41,8 +41,8 @@ def hardware_remarks(module: ModuleOp, fuse_ops_hw: FuseOpsHwPass, ctx: Context)
     """
     template = find_template(fuse_ops_hw.template, module, ctx)
     for function in functions_to_fuse(module):
-        for block in fusible_blocks(function):
-            yield from block_remarks(fuse_ops_hw.plan_block(block, template))
+        for fusion in fuse_ops_hw.plan_function(function, template):
+            yield from block_remarks(fusion)
 
 
 def block_remarks(fusion: BlockHardwareFusion) -> Iterator[HardwareRemark]:

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from fuse_dialect.analysis.block_graph import Role
-from fuse_dialect.analysis.fusible_blocks import functions_to_fuse, fusible_blocks
+from fuse_dialect.analysis.fusible_blocks import functions_to_fuse
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.kinds.kind_of import op_name
 from fuse_dialect.remarks.fusion import remark_on
@@ -107,8 +107,7 @@ def plan_module(module: ModuleOp, fuse_ops: FuseOpsPass) -> ModulePlan:
     groups: list[PlannedGroup] = []
     decisions: list[Decision] = []
     for function in functions_to_fuse(module):
-        for block in fusible_blocks(function):
-            fusion = fuse_ops.plan_block(block)
+        for fusion in fuse_ops.plan_function(function):
             for group in groups_of(fusion.block_graph, fusion.plan.root_of, link_params=fuse_ops.link_params):
                 groups.append(PlannedGroup(function, tuple(group.ops), group.root))
             decisions.extend(_decisions(fusion))

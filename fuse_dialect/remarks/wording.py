@@ -10,6 +10,7 @@ from fuse_dialect.kinds.kind_of import op_name
 from fuse_dialect.pattern_kind import PatternKind
 
 if TYPE_CHECKING:
+    from fuse_dialect.remarks.calls import CallRemark
     from fuse_dialect.remarks.fusion import FusionRemark
     from fuse_dialect.remarks.hardware import HardwareRemark
 
@@ -53,6 +54,17 @@ def fusion_explanation(remark: "FusionRemark") -> str:
             return "the value is read outside the block, for example returned"
         case _:
             return "there is no operator that all paths from the value lead to"
+
+
+def call_message(remark: "CallRemark") -> str:
+    """Which call stays, and the code."""
+    return f"'{op_name(remark.op)}' op of '@{remark.op.callee.string_value()}' stays: {remark.reason.value}"
+
+
+def call_explanation(remark: "CallRemark") -> str:
+    """Which attributes the call has."""
+    names = ", ".join(f"'{name}'" for name in remark.op.attributes)
+    return f"no op of the primitive could take over the attributes of the call: {names}"
 
 
 def hardware_message(remark: "HardwareRemark") -> str:

@@ -30,10 +30,15 @@ from xdsl.printer import Printer
 from xdsl.syntax_printer import SyntaxPrinter
 from xdsl.targets.mlir import MLIRTarget
 
+from fuse_dialect.dialect.constants import is_splat as all_equal
+from fuse_dialect.dialect.mapped_file import release
 from fuse_dialect.frontends.mlir.locations import RANGE, range_text
+from fuse_dialect.targets.weights import Weights
 
 _HEX_ABOVE = 100
 """Elements; longer lists are printed as one hexadecimal string, as in MLIR."""
+_HEX_BYTES = 1 << 20
+"""Bytes of a hexadecimal string that are printed at a time."""
 
 
 @dataclass(eq=False, repr=False)
@@ -42,6 +47,8 @@ class FusePrinter(Printer):
 
     elide_larger_than: int | None = field(default=None)
     """A constant of more elements, unless a splat, is printed as `dense_resource<__elided__>`; `None` for never."""
+    weights: Weights | None = field(default=None)
+    """Constants that are printed as references to tensors of a file; `None` if all elements are printed."""
     _types: dict[int, tuple[Attribute, str]] = field(default_factory=dict[int, tuple[Attribute, str]], init=False)
     """Text of each type that was printed, by identity; the type is kept alive with it."""
 
@@ -89,11 +96,19 @@ class FusePrinter(Printer):
         element_type, data = attribute.get_element_type(), attribute.data.data
         size = element_type.compile_time_size
         count = len(data) // size
-        is_splat = count > 0 and data == data[:size] * count
+        if self.weights is not None and (name := self.weights.name_of(attribute)) is not None:
+            self.print_string(f"dense_resource<{name}> : ")
+            self.print_attribute(attribute.get_type())
+            return
+        is_splat = all_equal(data, size)
         if self.elide_larger_than is not None and count > self.elide_larger_than and not is_splat:
             self.print_string("dense_resource<__elided__>")
         elif count > _HEX_ABOVE and not is_splat and element_type != i1:
-            self.print_string(f'dense<"0x{data.hex().upper()}">')
+            self.print_string('dense<"0x')
+            for start in range(0, len(data), _HEX_BYTES):
+                self.print_string(data[start : start + _HEX_BYTES].hex().upper())
+                release(data[start : start + _HEX_BYTES])
+            self.print_string('">')
         else:
             values = element_type.unpack(data[:size], 1) if is_splat else attribute.get_values()
             shape = attribute.get_shape() if attribute.shape_is_complete else (count,)
@@ -134,6 +149,8 @@ class FuseMLIRTarget(MLIRTarget):
     """MLIR text."""
 
     elide_larger_than: int | None = None
+    weights: Weights | None = None
+    """Constants that are written to a file of their own."""
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         """Write the module and the resources it refers to, ended by one newline."""
@@ -143,6 +160,7 @@ class FuseMLIRTarget(MLIRTarget):
             print_properties_as_attributes=self.print_properties_as_attributes,
             print_debuginfo=self.print_debuginfo,
             elide_larger_than=self.elide_larger_than,
+            weights=self.weights,
         )
         printer.print_op(module)
         printer.print_metadata(ctx.loaded_dialects)

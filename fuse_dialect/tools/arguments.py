@@ -93,6 +93,11 @@ def _add_input(parser: argparse.ArgumentParser, frontends: Iterable[str]) -> Non
     group.add_argument("-f", "--frontend", choices=list(frontends), help="format of the input, if not by its extension")
     _flag(group, "--allow-unregistered-dialect", help="read operations of unknown dialects in their generic form")
     _flag(group, "--allow-unsupported-onnx", help="keep ONNX operators that are not supported as opaque operations")
+    group.add_argument(
+        "--input-weights",
+        metavar="FILE",
+        help="a safetensors file with the elements of the input's dense_resource constants",
+    )
     _flag(group, "--no-implicit-module", help="the input must be one module, not a list of operations")
     _flag(group, "--split-input-file", help="process each part between lines '// -----' on its own")
     _flag(group, "--disable-verify", help="do not verify attributes and operations")
@@ -116,6 +121,11 @@ def limits_of(options: argparse.Namespace) -> Limits:
 def _add_output(parser: argparse.ArgumentParser, targets: Iterable[str], foreign_targets: Iterable[str]) -> None:
     group = parser.add_argument_group("output")
     group.add_argument("-o", "--output-file", metavar="FILE", help="where to write the result, - for stdout (default)")
+    group.add_argument(
+        "--weights",
+        metavar="FILE",
+        help="write large constants to this safetensors file; the result refers to them by name",
+    )
     theirs = ", ".join(foreign_targets)
     group.add_argument(
         "-t",
@@ -143,7 +153,11 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--pass-pipeline", metavar="PIPELINE", help="the same, also as builtin.module(...)")
     _flag(group, "--list-passes", help="list all passes and leave")
     group.add_argument("--help-pass", metavar="NAME", help="say what a pass and its options do, and leave")
-    _flag(group, "--fusion-remarks", help="say on stderr what fuse-ops and fuse-ops-hw do not fuse, and why")
+    _flag(
+        group,
+        "--fusion-remarks",
+        help="say on stderr what fuse-ops and fuse-ops-hw do not fuse, what defuse-ops keeps, and why",
+    )
     _flag(group, "--mlir-pass-statistics", help="say on stderr in one line what each fusing pass did, in numbers")
     group.add_argument(
         "--mlir-pass-statistics-display",

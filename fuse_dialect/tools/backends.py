@@ -99,6 +99,8 @@ def measure(program: "Program", inputs: Sequence["Array"], options: argparse.Nam
         "threads": program.threads,
         "peak_bytes": program.peak_bytes,
         "constant_bytes": program.constant_bytes,
+        "inputs": program.input_names,
+        "outputs": program.output_names,
     }
     if options.benchmark:
         profile = program.profile(*inputs, repeat=options.benchmark)

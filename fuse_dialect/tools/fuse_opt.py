@@ -33,6 +33,12 @@ def _run(arguments: list[str], options: list[str]) -> None:
         write_stdout(demo_text())
         return
 
+    if not {"-h", "--help"}.isdisjoint(options):
+        from fuse_dialect.tools.opt_help import help_text
+
+        write_stdout(help_text())
+        return
+
     from fuse_dialect.tools.collection import rare_collection
     from fuse_dialect.tools.opt_main import FuseOptMain
 

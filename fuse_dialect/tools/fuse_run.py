@@ -6,7 +6,7 @@ Exit codes: 0 ok, 1 a diagnosed error or a difference beyond the tolerances, 2 u
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation
@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from fuse_dialect.dialect.op import Array
     from fuse_dialect.tools.module_file import ModuleFile
 
+MAX_VALUE_BYTES = 1 << 32
+"""Most bytes of one value when the command line does not say."""
+
+_RELATIVE_ATOL = 1e-5
+"""Absolute tolerance for an output whose greatest element is 1, unless one is given."""
 MAX_PRINTED_ELEMENTS = 16
 """Outputs of at most so many elements are printed in full."""
 
@@ -56,15 +61,28 @@ def _parser() -> argparse.ArgumentParser:
         "-f", "--frontend", choices=["mlir", "onnx"], help="format of MODULE, if not by its extension (- is MLIR)"
     )
     parser.add_argument("--entry", default="main", metavar="NAME", help="the function to run (default: %(default)s)")
+    parser.add_argument(
+        "--weights", metavar="FILE", help="a safetensors file with the elements of dense_resource constants"
+    )
+    parser.add_argument("--compare-weights", metavar="FILE", help="the same for OTHER (default: the file of --weights)")
     inputs = parser.add_mutually_exclusive_group()
-    inputs.add_argument("--inputs", metavar="FILE", help="an .npz file: arrays by argument name, or arg0, arg1, ...")
+    inputs.add_argument(
+        "--inputs", metavar="FILE", help="an .npz file: arrays by name in the model or in the IR, or arg0, arg1, ..."
+    )
     inputs.add_argument("--random-inputs", type=_natural, metavar="SEED", help="make up inputs, always the same ones")
     parser.add_argument(
         "--dynamic-dim", type=_natural, default=2, metavar="N", help="size of `?` in random inputs (default: 2)"
     )
-    parser.add_argument("--outputs", metavar="FILE", help="write the outputs as result0, result1, ... to an .npz file")
+    parser.add_argument(
+        "--outputs", metavar="FILE", help="write the outputs to an .npz file, by name in the model, or as result0, ..."
+    )
     parser.add_argument("--compare-with", metavar="OTHER", help="another module; fail where its outputs differ")
-    parser.add_argument("--atol", type=_tolerance, default=1e-5, metavar="X", help="absolute tolerance (default: 1e-5)")
+    parser.add_argument(
+        "--atol",
+        type=_tolerance,
+        metavar="X",
+        help="absolute tolerance (default: 1e-5 times the greatest element of each output)",
+    )
     parser.add_argument("--rtol", type=_tolerance, default=1e-4, metavar="X", help="relative tolerance (default: 1e-4)")
     parser.add_argument(
         "--allow-unregistered-dialect",
@@ -73,6 +91,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_backend_arguments(parser, _natural)
     add_limits(parser)
+    parser.add_argument(
+        "--max-value-bytes",
+        type=_natural,
+        default=MAX_VALUE_BYTES,
+        metavar="N",
+        help="bytes of the largest value that a run may make, where its type says them (%(default)s)",
+    )
     parser.add_argument("--debug", action="store_true", help="print the traceback of an error too")
     parser.add_argument("-v", "--version", action="store_true", help="print the versions of fuse-run and xDSL")
     return parser
@@ -99,24 +124,38 @@ _tolerance.__name__ = "number"
 
 
 def _run_module(options: argparse.Namespace) -> None:
+    from fuse_dialect.interpreters.entry import function_named, result_names
     from fuse_dialect.tools.array_files import write_arrays
     from fuse_dialect.tools.module_file import read_module
 
     allow_unregistered = options.allow_unregistered_dialect
     limits = limits_of(options)
-    file = read_module(options.module, options.frontend, allow_unregistered=allow_unregistered, limits=limits)
-    path = options.compare_with
-    other = None if path is None else read_module(path, allow_unregistered=allow_unregistered, limits=limits)
+    file = read_module(
+        options.module,
+        options.frontend,
+        allow_unregistered=allow_unregistered,
+        limits=limits,
+        weights=options.weights,
+    )
+    path, weights = options.compare_with, options.compare_weights or options.weights
+    other = (
+        None
+        if path is None
+        else read_module(path, allow_unregistered=allow_unregistered, limits=limits, weights=weights)
+    )
     for each in (file, other):
         if each is not None:
+            _check_sizes(each, options)
             _make_runnable(each)
     inputs = _inputs(file, options)
+    # Before compiling, which changes the module.
+    names = result_names(function_named(file.module, options.entry))
     program = _program(file, options)
-    outputs = _outputs(file, inputs, options, program)
+    outputs = dict(zip(names, _outputs(file, inputs, options, program), strict=True))
     if options.outputs is not None:
-        write_arrays(options.outputs, {f"result{index}": array for index, array in enumerate(outputs)})
+        write_arrays(options.outputs, outputs)
     elif other is None and not options.benchmark:
-        write_stdout("".join(f"result{index}: {_summary(array)}\n" for index, array in enumerate(outputs)))
+        write_stdout("".join(f"{name}: {_summary(array)}\n" for name, array in outputs.items()))
     if other is not None:
         _compare(outputs, _other_outputs(other, inputs, options), options)
     if program is not None and (options.benchmark or options.json is not None):
@@ -130,6 +169,15 @@ def _make_runnable(file: "ModuleFile") -> None:
 
     with located_errors(file.source_map, " before running"):
         make_runnable(file.module)
+
+
+def _check_sizes(file: "ModuleFile", options: argparse.Namespace) -> None:
+    """Refuse values that are larger than the command line allows."""
+    from fuse_dialect.interpreters.sizes import check_sizes
+    from fuse_dialect.tools.failure import located_errors
+
+    with located_errors(file.source_map, " before running"):
+        check_sizes(file.module, options.entry, options.max_value_bytes)
 
 
 def _inputs(file: "ModuleFile", options: argparse.Namespace) -> list["Array"]:
@@ -185,7 +233,7 @@ def _outputs(
         return run_module(file.module, inputs, options.entry, limits=limits_of(options))
 
 
-def _compare(outputs: Sequence["Array"], references: Sequence["Array"], options: argparse.Namespace) -> None:
+def _compare(outputs: Mapping[str, "Array"], references: Sequence["Array"], options: argparse.Namespace) -> None:
     """Print the difference of each output.
 
     Raises:
@@ -197,25 +245,47 @@ def _compare(outputs: Sequence["Array"], references: Sequence["Array"], options:
     if len(outputs) != len(references):
         raise FuseError(f"expected {len(outputs)} outputs as from '{options.module}', got {len(references)}", place)
     beyond, lines = 0, list[str]()
-    for index, (output, reference) in enumerate(zip(outputs, references, strict=True)):
+    for (name, output), reference in zip(outputs.items(), references, strict=True):
         if (mismatch := layout_mismatch(output, reference)) is not None:
-            raise FuseError(f"result{index} cannot be compared: {mismatch}", place)
-        found = difference(output, reference, atol=options.atol, rtol=options.rtol)
+            raise FuseError(f"{name} cannot be compared: {mismatch}", place)
+        found = difference(output, reference, atol=_absolute(reference, options.atol), rtol=options.rtol)
         verdict = (
             "ok"
             if found.is_within
             else f"{found.beyond} of {output.size} elements differ, worst at {list(found.worst)}"
         )
-        lines.append(
-            f"result{index}: max absolute error {found.absolute:.3g}, relative {found.relative:.3g}: {verdict}"
+        lines.append(f"{name}: max absolute error {found.absolute:.3g}, relative {found.relative:.3g}: {verdict}")
+        lines += (
+            _doubts(name, output, reference, options.atol)
+            if not is_uniform(output)
+            else [f"note: all {output.size} elements of {name} are {output.flat[0]}: this shows little"]
         )
-        if is_uniform(output):
-            lines.append(f"note: all {output.size} elements of result{index} are {output.flat[0]}: this shows little")
         beyond += not found.is_within
+    allowed = (
+        f"atol {options.atol:g}" if options.atol is not None else f"atol {_RELATIVE_ATOL:g} of the greatest element"
+    )
     write_stdout("".join(f"{line}\n" for line in lines))
     if beyond:
-        text = f"{beyond} of {len(outputs)} outputs differ beyond atol {options.atol:g} and rtol {options.rtol:g}"
-        raise FuseError(text, place)
+        raise FuseError(f"{beyond} of {len(outputs)} outputs differ beyond {allowed} and rtol {options.rtol:g}", place)
+
+
+def _absolute(reference: "Array", atol: float | None) -> float:
+    """The absolute tolerance for one output: as given, or relative to its greatest element."""
+    from fuse_dialect.interpreters.comparison import greatest
+
+    if atol is not None or reference.dtype.kind in "iub":
+        return _RELATIVE_ATOL if atol is None else atol
+    return _RELATIVE_ATOL * greatest(reference)
+
+
+def _doubts(name: str, output: "Array", reference: "Array", atol: float | None) -> list[str]:
+    """A note where an absolute tolerance that was asked for lets any output pass."""
+    from fuse_dialect.interpreters.comparison import greatest
+
+    size = greatest(reference)
+    if atol is None or not output.size or atol < size or not size:
+        return []
+    return [f"note: the greatest element of {name} is {size:.3g}, within --atol {atol:g} of 0: this shows little"]
 
 
 def _summary(array: "Array") -> str:

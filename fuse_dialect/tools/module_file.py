@@ -32,6 +32,7 @@ def read_module(
     allow_unregistered: bool = False,
     allow_unsupported_onnx: bool = False,
     limits: Limits = _LIMITS,
+    weights: str | None = None,
 ) -> ModuleFile:
     """The verified module in a file, or on standard input when the path is `-`.
 
@@ -42,13 +43,16 @@ def read_module(
         allow_unregistered: Whether ops of unknown dialects are read, in their generic form.
         allow_unsupported_onnx: Whether ONNX operators that are not supported are kept as opaque ops.
         limits: How much an ONNX model may expand to.
+        weights: A safetensors file with the elements of constants that the text keeps elsewhere.
 
     Raises:
         FuseError: The file cannot be read, is malformed, or holds an invalid module.
     """
     (source,) = read_sources(path, frontend, split=False)
     if source.frontend != "onnx":
-        return module_of_text(source.data, source.name, dialects=dialects, allow_unregistered=allow_unregistered)
+        return module_of_text(
+            source.data, source.name, dialects=dialects, allow_unregistered=allow_unregistered, weights=weights
+        )
 
     from fuse_dialect.tools.onnx_source import read_onnx
 
@@ -56,16 +60,38 @@ def read_module(
     return _verified(ModuleFile(module, SourceMap(source.name, "")))
 
 
+def read_weights(module: ModuleOp, source_map: SourceMap, ctx: Context, path: str | None) -> None:
+    """Give constants the elements that the text keeps at its end, and those of a weights file.
+
+    Raises:
+        FuseError: The file cannot be read, or does not fit the module.
+    """
+    from fuse_dialect.frontends.mlir.dense_resources import embed_resources
+
+    embed_resources(module, ctx)
+    if path is None:
+        return
+    from fuse_dialect.frontends.mlir.weights_file import open_weights, resolve_weights
+
+    weights = open_weights(path)
+    with located_errors(source_map, " while weights are read"):
+        resolve_weights(module, weights)
+
+
 def module_of_text(
-    text: str | bytes, name: str, *, dialects: Sequence[Dialect] = (), allow_unregistered: bool = False
+    text: str | bytes,
+    name: str,
+    *,
+    dialects: Sequence[Dialect] = (),
+    allow_unregistered: bool = False,
+    weights: str | None = None,
 ) -> ModuleFile:
     """The verified module that MLIR text spells.
 
     Raises:
-        FuseError: The text is malformed, or the module is invalid.
+        FuseError: The text is malformed, the module is invalid, or the weights do not fit it.
     """
     from fuse_dialect.frontends.mlir.deep_stack import call_with_deep_stack
-    from fuse_dialect.frontends.mlir.dense_resources import embed_resources
     from fuse_dialect.frontends.mlir.reader import context, read_mlir
 
     def fresh_context() -> Context:
@@ -80,7 +106,7 @@ def module_of_text(
     except RecursionError:
         ctx = fresh_context()
         file = ModuleFile(*call_with_deep_stack(lambda: read_mlir(text, name, ctx)))
-    embed_resources(file.module, ctx)
+    read_weights(file.module, file.source_map, ctx, weights)
     return _verified(file)
 
 

@@ -4,6 +4,7 @@ Nothing is written before everything has succeeded: results are kept as text unt
 Timings and dumps go to stderr at once.
 """
 
+import os
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Generator, Sequence
@@ -11,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from io import StringIO
 from time import perf_counter
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -28,29 +29,36 @@ from fuse_dialect.frontends.mlir.deep_stack import call_with_deep_stack
 from fuse_dialect.frontends.mlir.reader import context, read_mlir
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.targets.mlir import FuseMLIRTarget
+from fuse_dialect.targets.weights import Weights, collect_weights
 from fuse_dialect.tools.arguments import UsageParser, limits_of, opt_argument_parser
 from fuse_dialect.tools.exit_status import DIAGNOSED, print_error
 from fuse_dialect.tools.failure import located_errors
 from fuse_dialect.tools.foreign_target import foreign_text
 from fuse_dialect.tools.ir_dumps import IRDumps, pipeline_text, write_reproducer
+from fuse_dialect.tools.module_file import read_weights
+from fuse_dialect.tools.opt_help import DESCRIPTION, FRONTENDS, OWN_TARGETS
 from fuse_dialect.tools.option_hints import attached_to_one_dash, option_hint
-from fuse_dialect.tools.output_file import write_output
+from fuse_dialect.tools.output_file import is_stdout, write_files, writer_of
 from fuse_dialect.tools.pass_flags import split_pass_flags
 from fuse_dialect.tools.pipeline import build_passes
 from fuse_dialect.tools.source import SEPARATOR, Source, read_sources
 from fuse_dialect.tools.streams import tell, write_stdout
 from fuse_dialect.tools.verification import verify_module
-from fuse_dialect.universe import FUSE_UNIVERSE
 
-OWN_TARGETS = ("mlir", *FUSE_UNIVERSE.all_targets)
-"""Targets of this package."""
-_DESCRIPTION = "Run passes over a module, MLIR or ONNX; operator fusion is `--fuse-ops`."
+if TYPE_CHECKING:
+    from fuse_dialect.targets.onnx.target import OnnxTarget
 
 
 def _kernel_target() -> type[Target]:
     from fuse_dialect.targets.llvm import KernelTarget
 
     return KernelTarget
+
+
+def _onnx_target() -> type[Target]:
+    from fuse_dialect.targets.onnx.target import OnnxTarget
+
+    return OnnxTarget
 
 
 def _name_note(op: Operation, location: SourceLocation | None) -> tuple[str, ...]:
@@ -66,8 +74,12 @@ class FuseOptMain(xDSLOptMain):
     passes: Sequence[ModulePass]
     """What to run, in order."""
     target_spec: ArgSpec
+    weights: Weights | None = None
+    """Constants of the result that go to a file of their own."""
+    model: bytes | None = None
+    """The result, if it is no text."""
 
-    def __init__(self, description: str = _DESCRIPTION, args: Sequence[str] | None = None):
+    def __init__(self, description: str = DESCRIPTION, args: Sequence[str] | None = None):
         """Read the command line.
 
         Raises:
@@ -102,6 +114,7 @@ class FuseOptMain(xDSLOptMain):
         self.ctx.allow_unregistered = self.args.allow_unregistered_dialect
         self.passes = build_passes(split.passes, self.available_passes)
         self._check_dumps(parser)
+        self._check_weights(parser)
         self._dumps = IRDumps(self.args, self._text_of)
         self.setup_pipeline()
 
@@ -115,19 +128,40 @@ class FuseOptMain(xDSLOptMain):
                 if name not in self.available_passes:
                     parser.error(f"argument {flag}: unknown pass '{name}'")
 
+    def _check_weights(self, parser: UsageParser) -> None:
+        """Refuse a weights file where there is none, or no place for it."""
+        if self.target_spec.name == "onnx" and self.args.split_input_file:
+            parser.error("argument -t/--target: one ONNX model cannot hold the parts of --split-input-file")
+        if self.args.weights is None:
+            return
+        if self.target_spec.name not in ("mlir", "onnx"):
+            parser.error(f"argument --weights: target '{self.target_spec.name}' writes no weights")
+        if self.args.split_input_file:
+            parser.error("argument --weights: not allowed with --split-input-file, which gives several results")
+        if self.args.weights == "-":
+            parser.error("argument --weights: expected a file, got stdout")
+        output = self.args.output_file
+        if not is_stdout(output) and os.path.realpath(output) == os.path.realpath(self.args.weights):
+            parser.error("argument --weights: expected another file than that of --output-file")
+        if self.target_spec.name == "onnx":
+            folders = [os.path.dirname(os.path.realpath(path)) for path in (output or "-", self.args.weights)]
+            if is_stdout(output) or folders[0] != folders[1]:
+                parser.error("argument --weights: an ONNX model takes weights only from files in its own folder")
+
     def register_all_dialects(self) -> None:
         """Make every dialect known that xDSL and its plug-ins provide."""
         self.ctx = context()
 
     def register_all_frontends(self) -> None:
         """Name the input formats; `parse_source` reads them, because it needs more than a stream."""
-        for name in ("mlir", "onnx"):
+        for name in FRONTENDS:
             self.available_frontends[name] = lambda stream: parse_only(self, stream.read())
 
     def register_all_targets(self) -> None:
         """Make every target known; `mlir` and `llvm` are ours."""
         self.available_targets["mlir"] = lambda: FuseMLIRTarget
         self.available_targets["llvm"] = _kernel_target
+        self.available_targets["onnx"] = _onnx_target
         super().register_all_targets()
 
     def register_all_arguments(self, arg_parser: ArgumentParser) -> None:
@@ -154,11 +188,21 @@ class FuseOptMain(xDSLOptMain):
                 raise FuseError("a pass says that the input can shrink", hint="--shrink is for that") from None
             write_stdout("Success, can shrink\n")
             return
-        write_output(self.args.output_file, text)
+        self._write(text)
         if self.args.shrink:
             # shrinkray and the like go by the exit code: not 0 says that there is nothing of interest any more.
             write_stdout("Failure, can't shrink\n")
             raise SystemExit(DIAGNOSED)
+
+    def _write(self, text: str) -> None:
+        """Write the result, and its weights."""
+        output, result = self.args.output_file, text if self.model is None else self.model
+        files = [] if self.weights is None else [(self.args.weights, self.weights.write)]
+        if is_stdout(output):
+            write_files(files)
+            write_stdout(result)
+        else:
+            write_files([*files, (output, writer_of(result))])
 
     def process(self, sources: Sequence[Source]) -> str:
         """The results for all sources, in order.
@@ -183,6 +227,8 @@ class FuseOptMain(xDSLOptMain):
         """The result for one source."""
         with self._timed("parse"):
             module, source_map = self.parse_source(source)
+            if self.args.weights is not None or self.args.input_weights is not None:
+                read_weights(module, source_map, self.ctx, self.args.input_weights)
             if self.args.print_debuginfo:
                 source_map.write_locations()
         self.run_passes(module, source_map)
@@ -243,8 +289,15 @@ class FuseOptMain(xDSLOptMain):
 
     def output_resulting_program(self, prog: ModuleOp) -> str:
         """The module as the target spells it."""
+        if self.args.weights is not None:
+            self.weights = collect_weights(prog)
         target, name = self._target(), self.target_spec.name
-        if name not in OWN_TARGETS:
+        if name == "onnx" and not getattr(target, "text", False):
+            self.model = cast("OnnxTarget", target).model_bytes(
+                prog, self.weights, os.path.basename(self.args.weights or "")
+            )
+            return ""
+        if name not in OWN_TARGETS or name == "llvm":  # without functions that is xDSL's
             return foreign_text(target, name, self.ctx, prog)
         output = StringIO()
         target.emit(self.ctx, prog, output)
@@ -253,7 +306,9 @@ class FuseOptMain(xDSLOptMain):
     def _target(self) -> Target:
         factory = self.available_targets[self.target_spec.name]
         cls = cast(type[Target], factory())  # pyright: ignore[reportCallIssue]
-        return self._mlir_target() if issubclass(cls, MLIRTarget) else cls.from_spec(self.target_spec)
+        if issubclass(cls, MLIRTarget):
+            return replace(self._mlir_target(), weights=self.weights)
+        return cls.from_spec(self.target_spec)
 
     def _mlir_target(self) -> FuseMLIRTarget:
         return FuseMLIRTarget(

@@ -2,11 +2,22 @@
 
 import os
 import stat
-from collections.abc import Callable
-from typing import BinaryIO
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import BinaryIO, TypeAlias
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation
 from fuse_dialect.tools.streams import write_stdout
+
+_CHUNK = 1 << 24
+"""Characters that are encoded at a time: a text of GBs is not there twice."""
+Writer: TypeAlias = Callable[[BinaryIO], object]
+"""Fills a file that is open."""
+
+
+def is_stdout(path: str | None) -> bool:
+    """Whether a result goes to stdout."""
+    return path is None or path == "-"
 
 
 def write_output(path: str | None, text: str) -> None:
@@ -17,50 +28,97 @@ def write_output(path: str | None, text: str) -> None:
     Raises:
         FuseError: The file cannot be written.
     """
-    if path is None or path == "-":
+    if path is None or is_stdout(path):
         write_stdout(text)
-        return
+    else:
+        write_file(path, writer_of(text))
+
+
+def writer_of(result: str | bytes) -> Writer:
+    """Writes a result; text as UTF-8."""
 
     def write(stream: BinaryIO) -> None:
-        stream.write(text.encode("utf-8", "backslashreplace"))
+        if isinstance(result, bytes):
+            stream.write(result)
+            return
+        for start in range(0, len(result), _CHUNK):
+            stream.write(result[start : start + _CHUNK].encode("utf-8", "backslashreplace"))
 
-    write_file(path, write)
+    return write
 
 
-def write_file(path: str, write: Callable[[BinaryIO], object]) -> None:
+def write_file(path: str, write: Writer) -> None:
     """Let `write` fill the file at `path`: whole, or not at all.
 
     Raises:
         FuseError: The file cannot be written.
     """
+    write_files([(path, write)])
+
+
+def write_files(files: Sequence[tuple[str, Writer]]) -> None:
+    """Fill several files that belong together: all of them whole before the first takes its place, or none at all.
+
+    Raises:
+        FuseError: A file cannot be written.
+    """
+    with ExitStack() as drafts:
+        finished: list[_Draft] = []
+        for path, write in files:
+            with _named_errors(path):
+                draft = _Draft(os.path.realpath(path))
+                drafts.callback(draft.discard)
+                draft.fill(write)
+                finished.append(draft)
+        for draft, (path, _) in zip(finished, files, strict=True):
+            with _named_errors(path):
+                draft.publish()
+
+
+@contextmanager
+def _named_errors(path: str) -> Generator[None]:
     try:
-        _replace(os.path.realpath(path), write)
+        yield
     except (OSError, ValueError) as error:
         reason = error.strerror or "unknown reason" if isinstance(error, OSError) else str(error)
         raise FuseError(f"cannot write the output: {reason.lower()}", SourceLocation(path)) from error
 
 
-def _replace(path: str, write: Callable[[BinaryIO], object]) -> None:
-    try:
-        mode = os.stat(path).st_mode
-    except FileNotFoundError:
-        mode = None
-    if mode is not None and not stat.S_ISREG(mode):
-        # A device or a pipe cannot be replaced; opening a directory raises the error to report.
-        with open(path, "wb") as stream:
+class _Draft:
+    """What will take the place of a file: a sibling of it. A device or a pipe cannot be replaced, and is written to."""
+
+    def __init__(self, path: str):
+        self._path = path
+        folder, name = os.path.split(path)
+        self._temporary = os.path.join(folder, f".{name[:100]}.{os.getpid()}.tmp")
+        self._is_left = False
+        try:
+            self._mode = os.stat(path).st_mode
+        except FileNotFoundError:
+            self._mode = None
+
+    def fill(self, write: Writer) -> None:
+        """Write the content."""
+        if self._mode is not None and not stat.S_ISREG(self._mode):
+            # Opening a directory raises the error to report.
+            with open(self._path, "wb") as stream:
+                write(stream)
+            return
+        if self._mode is not None and not os.access(self._path, os.W_OK):
+            raise PermissionError(13, os.strerror(13))
+        with open(self._temporary, "xb") as stream:
+            self._is_left = True
             write(stream)
-        return
-    if mode is not None and not os.access(path, os.W_OK):
-        raise PermissionError(13, os.strerror(13))
-    folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name[:100]}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "xb") as stream:
-            write(stream)
-        if mode is not None:
-            os.chmod(temporary, stat.S_IMODE(mode))
-        os.replace(temporary, path)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-        raise
+        if self._mode is not None:
+            os.chmod(self._temporary, stat.S_IMODE(self._mode))
+
+    def publish(self) -> None:
+        """Take the place of the file."""
+        if self._is_left:
+            os.replace(self._temporary, self._path)
+            self._is_left = False
+
+    def discard(self) -> None:
+        """Remove what did not take its place."""
+        if self._is_left and os.path.exists(self._temporary):
+            os.unlink(self._temporary)

@@ -13,8 +13,8 @@ from fuse_dialect.diagnostics import FuseError, SourceLocation
 STDOUT = SourceLocation("<stdout>")
 
 
-def write_stdout(text: str) -> None:
-    """Write a result to stdout, as UTF-8 whatever the terminal's encoding is: MLIR is UTF-8.
+def write_stdout(result: str | bytes) -> None:
+    """Write a result to stdout; text as UTF-8 whatever the terminal's encoding is: MLIR is UTF-8.
 
     Raises:
         FuseError: It cannot be written, because stdout is full or closed.
@@ -27,10 +27,10 @@ def write_stdout(text: str) -> None:
     try:
         buffer = getattr(stream, "buffer", None)
         if buffer is None:
-            stream.write(text)
+            stream.write(result if isinstance(result, str) else result.decode("latin-1"))
         else:
             stream.flush()
-            buffer.write(text.encode("utf-8", "backslashreplace"))
+            buffer.write(result if isinstance(result, bytes) else result.encode("utf-8", "backslashreplace"))
         stream.flush()
     except BrokenPipeError:
         _drop(stream)

@@ -2,7 +2,7 @@
 
 1. A call of a function with the attribute `primitive` is replaced by the ops of the function, right where it stood.
    Primitives that call primitives are resolved from the innermost on; those on a cycle of calls stay.
-   A call with discardable attributes of its own stays: they belong to no op of the primitive.
+   A call with discardable attributes of its own stays: they belong to no op of the primitive. A remark says so.
 2. A private primitive that nothing refers to any more is removed.
 3. No op has a unit of hardware any more.
 4. The op that gives a call's result takes the location and the name of the call, which are those that it had before
@@ -98,6 +98,17 @@ def inline_calls(module: ModuleOp, inlining: Inlining, max_ops: int) -> None:
 def callee(call: func.CallOp) -> str:
     """Name of the function that is called."""
     return call.callee.root_reference.data
+
+
+def calls_that_stay(module: ModuleOp) -> list[func.CallOp]:
+    """Calls of primitives that `defuse-ops` does not inline for the sake of their attributes, in order."""
+    return [
+        call
+        for table in (_CallsOfTable(block, _DEFUSION) for block in blocks_of_functions(module))
+        for calls in table.calls.values()
+        for call in calls
+        if callee(call) in table.primitives and not _can_go(call)
+    ]
 
 
 class _CallsOfTable:

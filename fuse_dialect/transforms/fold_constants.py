@@ -28,6 +28,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException, VerifyException
 
+from fuse_dialect.budget import Budget, Limits
 from fuse_dialect.dialect.attributes import PATTERN_KIND_ATTRIBUTE
 from fuse_dialect.dialect.constants import constant, constant_of
 from fuse_dialect.dialect.op import Array, FuseOp, MapOp
@@ -75,7 +76,7 @@ class FoldConstantsPass(ModulePass):
         for name, value in (("max-bytes", self.max_bytes), ("max-total-bytes", self.max_total_bytes)):
             if value < 0:
                 raise PassFailedException(f"option '{name}' expects 0 or more, got {value}")
-        folding = _Folding(self.max_bytes, self.max_total_bytes)
+        folding = _Folding(self.max_bytes, Limits(bytes=self.max_total_bytes).budget())
         for inner in walk_unfinished(op):
             folding.visit(inner)
         folding.finish(op)
@@ -86,7 +87,8 @@ class _Folding:
     """One run over a module."""
 
     max_bytes: int
-    bytes_left: int
+    budget: Budget
+    """What all folded ops together may add."""
     replacement: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     """The constant for each result that was folded. Users are rewired when they are visited: to do it at once takes
     the number of a user's operands for each of them."""
@@ -113,16 +115,13 @@ class _Folding:
         growth = sum(byte_count(result.type) or 0 for result in op.results) - self._bytes_freed(op)
         # (3) A splat may be one element that stands for terabytes, which NumPy would write out.
         written_out = max((operand.nbytes for operand in operands if _is_splat(operand)), default=0)
-        if max(growth, written_out) > self.max_bytes or growth > self.bytes_left:
+        if max(growth, written_out) > self.max_bytes:
             return None
         flops = op.flops()
         stored = sum(_stored_bytes(operand) for operand in op.operands)
         if flops is None or flops > _WORK_PER_BYTE * stored + _FREE_WORK:  # (4)
             return None
-        results = _evaluate(op, operands)
-        if results is not None:
-            self.bytes_left -= max(growth, 0)
-        return results
+        return _evaluate(op, operands) if self.budget.take(bytes=max(growth, 0)) else None
 
     def _bytes_freed(self, op: FuseOp) -> int:
         """Bytes of the operands that nothing else reads."""

@@ -78,17 +78,25 @@ class FuseOpsPass(ModulePass):
 
     def groups_in(self, function: func.FuncOp) -> list[Group]:
         """The groups of one function, whose dead ops are erased."""
-        fusions = self._plan_function(function)
+        fusions = self.plan_function(function)
         if erase_dead_chains([dead for fusion in fusions for dead in fusion.block_graph.dead]):
             # What an op of another block alone has read is dead with that one, and stood in a plan.
-            fusions = self._plan_function(function)
+            fusions = self.plan_function(function)
         return [
             group
             for fusion in fusions
             for group in groups_of(fusion.block_graph, fusion.plan.root_of, link_params=self.link_params)
         ]
 
-    def _plan_function(self, function: func.FuncOp) -> list[BlockFusion]:
+    def plan_function(self, function: func.FuncOp) -> list[BlockFusion]:
+        """Decide, without changing anything, how the ops of all blocks of a function are grouped.
+
+        Raises:
+            PassFailedException: See `plan_block`.
+            FuseError: See `plan_block`.
+
+        Complexity: O(ops + operands), at whatever depth they stand, and what the strategy takes.
+        """
         # All blocks are planned first: a plan sees the function as it was, dead ops of other blocks included.
         facts = RegionFacts()
         return [self.plan_block(block, facts) for block in fusible_blocks(function, facts.effects)]

@@ -22,10 +22,11 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
+from fuse_dialect.analysis.block_graph import RegionFacts
 from fuse_dialect.analysis.constants import is_constant
 from fuse_dialect.analysis.fusible_blocks import fusible_blocks
 from fuse_dialect.analysis.hardware_block_graph import BlockHardwareGraph, build_hardware_graph, is_read_outside
-from fuse_dialect.analysis.ssa import read_values
+from fuse_dialect.analysis.ssa import OuterOps, read_values
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE, REASON_ATTRIBUTE, UNIT_ATTRIBUTE
 from fuse_dialect.frontends.mlir.hardware_template import find_template
@@ -35,7 +36,7 @@ from fuse_dialect.hardware.template import HardwareTemplate
 from fuse_dialect.kinds.kind_of import op_name
 from fuse_dialect.transforms.outlining.gather_ops import gather_ops
 from fuse_dialect.transforms.outlining.group import Group
-from fuse_dialect.transforms.outlining.outline_functions import erase_dead, outline_functions
+from fuse_dialect.transforms.outlining.outline_functions import erase_dead_chains, outline_functions
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +69,36 @@ class FuseOpsHwPass(ModulePass):
 
     def groups_in(self, function: func.FuncOp, template: HardwareTemplate) -> list[Group]:
         """The groups of one function; their ops are annotated and brought together, dead ops are erased."""
-        groups: list[Group] = []
-        for block in list(fusible_blocks(function)):
-            fusion = self.plan_block(block, template)
-            erase_dead(fusion.block_graph.dead)
-            groups.extend(_gathered_groups(fusion, template.name))
-        return groups
+        fusions = self.plan_function(function, template)
+        if erase_dead_chains([dead for fusion in fusions for dead in fusion.block_graph.dead]):
+            # What an op of another block alone has read is dead with that one, and stood in a plan.
+            fusions = self.plan_function(function, template)
+        facts = RegionFacts()
+        return [group for fusion in fusions for group in _gathered_groups(fusion, template.name, facts)]
 
-    def plan_block(self, block: Block, template: HardwareTemplate) -> BlockHardwareFusion:
+    def plan_function(self, function: func.FuncOp, template: HardwareTemplate) -> list[BlockHardwareFusion]:
+        """Decide, without changing anything, how the ops of all blocks of a function are grouped.
+
+        Raises:
+            OpError: See `plan_block`.
+        """
+        facts = RegionFacts()
+        return [self.plan_block(block, template, facts) for block in fusible_blocks(function, facts.effects)]
+
+    def plan_block(
+        self, block: Block, template: HardwareTemplate, facts: RegionFacts | None = None
+    ) -> BlockHardwareFusion:
         """Decide, without changing anything, how the ops of a block are grouped.
+
+        Args:
+            block: Any block.
+            template: The hardware.
+            facts: What is known about regions, for a caller that asks for several blocks.
 
         Raises:
             OpError: The block is not in SSA order, or the groups of the strict replay are no program.
         """
-        block_graph = build_hardware_graph(block, template)
+        block_graph = build_hardware_graph(block, template, facts)
         if not self.strict_opu:
             plan = plan_hardware(block_graph.graph, template)
             return BlockHardwareFusion(block_graph, plan, [None] * len(plan.groups))
@@ -91,16 +108,17 @@ class FuseOpsHwPass(ModulePass):
         return BlockHardwareFusion(block_graph, plan, strict.roots)
 
 
-def _gathered_groups(fusion: BlockHardwareFusion, template: str) -> list[Group]:
+def _gathered_groups(fusion: BlockHardwareFusion, template: str, facts: RegionFacts) -> list[Group]:
     """The groups of one block in block order, their ops annotated and brought together."""
     block_graph, plan = fusion.block_graph, fusion.plan
     place = {op: index for index, op in enumerate(block_graph.block.ops)}
+    outer = OuterOps(block_graph.block)
     groups = [
-        _group(block_graph, plan, group, root, template, place)
+        _group(block_graph, plan, group, root, template, place, outer, facts)
         for group, root in zip(plan.groups, fusion.roots, strict=True)
     ]
     _annotate(block_graph, plan)
-    gather_ops(block_graph.block, [group.ops for group in groups])
+    gather_ops(block_graph.block, [group.ops for group in groups], facts)
     place = {op: index for index, op in enumerate(block_graph.block.ops)}
     groups.sort(key=lambda group: place[group.root])
     return groups
@@ -141,6 +159,8 @@ def _group(
     root: int | None,
     template: str,
     place: Mapping[Operation, int],
+    outer: OuterOps,
+    facts: RegionFacts,
 ) -> Group:
     """The group as ops.
 
@@ -151,13 +171,17 @@ def _group(
         root: The node that alone gives results; `None` lets every node.
         template: Name of the template.
         place: Where each op stands in the block.
+        outer: The ops of the block that hold others.
+        facts: What is known about regions.
     """
     numbered = [op for op in map(block_graph.ops.__getitem__, group.nodes) if op is not None]
     ops = sorted(numbered, key=place.__getitem__)
     inside = dict.fromkeys(ops)
-    reads = dict.fromkeys(value for op in numbered for value in read_values(op) if value.owner not in inside)
+    reads = dict.fromkeys(
+        value for op in numbered for value in read_values(op, facts.captured) if value.owner not in inside
+    )
     givers = ops if root is None else [op for op in ops if op is block_graph.ops[root]]
-    results = [value for op in givers for value in op.results if is_read_outside(value, block_graph.block, inside)]
+    results = [value for op in givers for value in op.results if is_read_outside(value, outer, inside)]
     refusal = plan.refusals[group.walk[0]] if group.walk else None
     return Group(
         ops,

@@ -43,13 +43,18 @@ def test_op_declares_exactly_one_kind(op_class):
 
 
 RELAY_NAMES = {
+    "grid_sample": "image.grid_sample",
     "mod": "floor_mod",
+    "non_max_suppression": "vision.non_max_suppression",
     "resize2d": "image.resize2d",
+    "roi_align": "vision.roi_align",
     "stop_fusion": "annotation.stop_fusion",
 }
 """Relay's name of an op whose name is not Relay's, with or without the prefix `nn.`."""
 
 WITHOUT_RELAY_KIND = {
+    "col2im": PatternKind.OPAQUE,
+    "det": PatternKind.OPAQUE,
     "elu": PatternKind.ELEMWISE,
     "gelu": PatternKind.ELEMWISE,
     "get_tuple_element": PatternKind.INJECTIVE,  # a node of Relay's graph, not an operator
@@ -58,6 +63,7 @@ WITHOUT_RELAY_KIND = {
     "hard_swish": PatternKind.ELEMWISE,
     "instance_norm": PatternKind.OPAQUE,  # as group_norm
     "layer_norm": PatternKind.OPAQUE,  # as group_norm
+    "max_pool2d_indices": PatternKind.OPAQUE,
     "reciprocal": PatternKind.ELEMWISE,
     "silu": PatternKind.ELEMWISE,
     "softplus": PatternKind.ELEMWISE,

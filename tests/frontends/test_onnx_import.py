@@ -109,10 +109,17 @@ def test_gemm_transposes_a_constant_weight_at_import():
     np.testing.assert_allclose(run_module(module, [x])[0], 2 * x @ weight, rtol=1e-6)
 
 
-def test_great_weight_is_transposed_at_import_too():
-    weight = np.random.default_rng(0).random((512, 512), np.float32)
+def test_great_weight_is_multiplied_as_it_is_stored():
+    weight = np.random.default_rng(0).random((512, 600), np.float32)
     module = _import([helper.make_node("Gemm", ["x", "w"], ["y"])], [("x", [2, 512], _FLOAT)], [("w", weight)])
-    assert _ops(module) == ["dense"]
+    assert _ops(module) == ["matmul"]
+    nodes = [helper.make_node("Transpose", ["w"], ["t"]), helper.make_node("MatMul", ["x", "t"], ["y"])]
+    module = _import(nodes, [("x", [2, 600], _FLOAT)], [("w", weight)])
+    assert _ops(module) == ["matmul"]
+    (constant,) = [op for op in module.walk() if op.name == "arith.constant"]
+    assert constant.value.get_shape() == (512, 600)
+    x = np.random.default_rng(1).random((2, 600), np.float32)
+    np.testing.assert_allclose(run_module(module, [x])[0], x @ weight.T, rtol=1e-5)
 
 
 def test_softmax_before_opset_13_covers_all_axes_from_its_own():

@@ -1,6 +1,7 @@
 """Models of strangers: no file is read but the model's own, and what a model expands to is bounded."""
 
 import os
+import subprocess
 import sys
 
 import numpy as np
@@ -348,3 +349,43 @@ def test_ill_formed_node_is_diagnosed(model, message):
     error = _error(model.SerializeToString())
     assert message in error.message
     assert "is not valid (" not in error.message
+
+
+_FATAL = """
+import sys
+from onnx import TensorProto, helper
+from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.frontends.onnx.reader import import_model
+from fuse_dialect.frontends.onnx.shape_inference import FATAL_OPERATORS
+
+attributes = {
+    "EyeLike": {"dtype": 11},
+    "RegexFullMatch": {"pattern": "x"},
+    "DictVectorizer": {"string_vocabulary": ["x"]},
+    "LabelEncoder": {"keys_strings": ["x"], "values_int64s": [1]},
+}
+for domain, name in sorted(FATAL_OPERATORS):
+    nodes = [
+        helper.make_node("Unknown", ["x"], ["u"], domain="own"),
+        helper.make_node(name, ["u"], ["y"], domain=domain, **attributes[name]),
+    ]
+    opsets = [helper.make_opsetid("", 22), helper.make_opsetid("own", 1), helper.make_opsetid("ai.onnx.ml", 4)]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n"])],
+        [helper.make_tensor_value_info("y", TensorProto.INT64, ["n", 2])],
+    )
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
+    try:
+        print(name, "fuse_dialect.hidden" in str(import_model(model, allow_unsupported=True)))
+    except FuseError as error:
+        print(name, "internal error" in str(error))
+"""
+
+
+def test_operators_on_which_the_library_ends_the_process_are_read_or_refused():
+    run = subprocess.run([sys.executable, "-c", _FATAL], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    names = sorted(["DictVectorizer", "EyeLike", "LabelEncoder", "RegexFullMatch"])
+    assert sorted(run.stdout.splitlines()) == [f"{name} False" for name in names]

@@ -5,6 +5,7 @@ import pytest
 from hostile_inputs import batch_norm_of_splats, doubling_primitives
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+from xdsl.dialects.func import FuncOp
 
 from fuse_dialect.budget import Limits
 from fuse_dialect.dialect.errors import OpError
@@ -12,8 +13,10 @@ from fuse_dialect.frontends.mlir.reader import context, read_mlir
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.interpreters.values import EvaluationError
 from fuse_dialect.tools.fuse_opt import main
+from fuse_dialect.tools.fuse_run import main as fuse_run
 from fuse_dialect.transforms.defuse_ops import DefuseOpsPass
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.transforms.fuse_ops_hw import FuseOpsHwPass
 from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
 
 
@@ -157,3 +160,94 @@ def test_dead_chain_across_blocks_is_erased_at_once():
     assert [op.name for op in module.walk() if op.name.startswith(("fuse.", "arith."))] == ["fuse.exp"]
     FuseOpsPass().apply(context(), module)
     assert str(module) == once
+
+
+_TAKE = """
+  func.func @main(%x: tensor<5xf32>) -> tensor<4xf32> {
+    %i = arith.constant dense<[4611686018427387904, -9223372036854775808, -1, 7]> : tensor<4xi64>
+    %y = fuse.take %x, %i, AXIS mode = "wrap" : (tensor<5xf32>, tensor<4xi64>) -> tensor<4xf32>
+    return %y : tensor<4xf32>
+  }"""
+
+
+@pytest.mark.parametrize("axis", ["", "axis = 0,"])
+def test_index_far_out_of_range_wraps_around_at_once(axis):
+    x = np.arange(5, dtype=np.float32)
+    (result,) = run_module(_module(_TAKE.replace("AXIS", axis)), [x])
+    assert result.tolist() == [4611686018427387904 % 5, -9223372036854775808 % 5, 4, 2]
+
+
+_DEAD_IN_OTHER_BLOCKS = """
+  func.func @main(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32> {
+    cf.br ^b
+  ^c:
+    %dead = fuse.exp %a : tensor<1x4x8x8xf32>
+    return %b : tensor<1x4x8x8xf32>
+  ^b:
+    %a = fuse.relu %x : tensor<1x4x8x8xf32>
+    %b = fuse.relu %a : tensor<1x4x8x8xf32>
+    cf.br ^c
+  }"""
+
+
+def test_hardware_groups_give_nothing_that_only_dead_ops_have_read():
+    module = _module(_DEAD_IN_OTHER_BLOCKS)
+    FuseOpsHwPass().apply(context(), module)
+    module.verify()
+    assert "fuse.exp" not in str(module)
+    assert max(len(op.function_type.outputs) for op in module.walk() if isinstance(op, FuncOp)) == 1
+
+
+def test_call_that_stays_has_a_remark(tmp_path, capsys):
+    path = tmp_path / "t.mlir"
+    path.write_text(_PRIMITIVE.replace("CALL", "{mine = 1 : i64}"))
+    assert main(["--defuse-ops", "--fusion-remarks", str(path)]) == 0
+    told = capsys.readouterr().err
+    assert "t.mlir:7:10: remark: 'func.call' op of '@f' stays: call-attributes" in told
+    assert "'mine'" in told
+    path.write_text(_PRIMITIVE.replace("CALL", ""))
+    assert main(["--defuse-ops", "--fusion-remarks", str(path)]) == 0
+    assert capsys.readouterr().err == ""
+
+
+_LARGE = """
+  func.func private @f(%x: tensor<4xf32>) -> tensor<f32> {
+    %a = fuse.broadcast_to %x : (tensor<4xf32>) -> tensor<1000000x1000000x4xf32>
+    %s = fuse.sum %a : (tensor<1000000x1000000x4xf32>) -> tensor<f32>
+    return %s : tensor<f32>
+  }
+  func.func @small(%x: tensor<4xf32>) -> tensor<4xf32> {
+    %y = fuse.relu %x : tensor<4xf32>
+    return %y : tensor<4xf32>
+  }
+  func.func @takes(%x: tensor<4000000000000xf32>) -> tensor<4000000000000xf32> {
+    return %x : tensor<4000000000000xf32>
+  }
+  func.func @main(%x: tensor<4xf32>) -> tensor<f32> {
+    %s = func.call @f(%x) : (tensor<4xf32>) -> tensor<f32>
+    return %s : tensor<f32>
+  }"""
+
+
+@pytest.mark.parametrize(
+    ("entry", "line"), [("main", ":3:10: error: 'fuse.broadcast_to' op"), ("takes", ":11:3: error: 'func.func' op")]
+)
+@pytest.mark.parametrize("more", [[], ["--backend", "llvm"], ["--benchmark", "1"]])
+def test_value_of_terabytes_is_refused_before_the_run(tmp_path, capsys, entry, line, more):
+    path = tmp_path / "t.mlir"
+    path.write_text(_LARGE)
+    assert fuse_run([str(path), "--random-inputs", "0", "--entry", entry, *more]) == 1
+    told = capsys.readouterr().err
+    assert line in told
+    assert "16000000000000 bytes, more than the 4294967296 that one may take" in told
+    assert "--max-value-bytes" in told
+
+
+def test_size_of_values_that_do_not_run_does_not_matter_and_the_limit_is_an_option(tmp_path, capsys):
+    path = tmp_path / "t.mlir"
+    path.write_text(_LARGE)
+    run = [str(path), "--random-inputs", "0", "--entry", "small"]
+    assert fuse_run(run) == 0
+    assert fuse_run([*run, "--max-value-bytes", "16"]) == 0
+    assert fuse_run([*run, "--max-value-bytes", "15"]) == 1
+    assert "16 bytes, more than the 15" in capsys.readouterr().err

@@ -3,27 +3,27 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
 
 from fuse_dialect.backends.backend import KernelRequest, Packing
 from fuse_dialect.backends.llvm.builder import Module, Parameter
-from fuse_dialect.backends.llvm.contractions.dispatch import write_contraction
 from fuse_dialect.backends.llvm.engine import Code, compile_object, host, load
-from fuse_dialect.backends.llvm.family import Family, Request
-from fuse_dialect.backends.llvm.generic import write_generic
+from fuse_dialect.backends.llvm.family import Family, NoNativeFormError, Request
 from fuse_dialect.backends.llvm.host import Host
-from fuse_dialect.backends.llvm.maps import write_map
-from fuse_dialect.backends.llvm.rows import write_rows
-from fuse_dialect.backends.llvm.scalars import NoNativeFormError
 from fuse_dialect.backends.llvm.values import I64, PTR
 from fuse_dialect.kernels.program import Refusal
 
-FAMILIES: Mapping[str, Family] = {
-    "contraction": write_contraction,
-    "map": write_map,
-    "rows": write_rows,
-    "generic": write_generic,
+FAMILIES: Mapping[str, str] = {
+    "contraction": "contractions.dispatch:write_contraction",
+    "map": "maps:write_map",
+    "rows": "rows:write_rows",
+    "generic": "generic:write_generic",
 }
-"""Families by the names that reports use; the first that accepts a program writes its kernel."""
+"""Families by the names that reports use, with their functions; the first that accepts a program writes its kernel.
+
+Their modules are imported when one must write: a program whose kernels all come from a cache starts without them.
+"""
 _THOROUGH = frozenset({"contraction"})
 """Families whose kernels gain from LLVM's own passes; a convolution runs 1.5 times as fast."""
 _SLOTS = (Parameter("slots", PTR, "noalias readonly"), Parameter("part", I64), Parameter("parts", I64))
@@ -90,7 +90,7 @@ class LLVMBackend:
         """
         self.fast_math = fast_math
         self.target = target or host()
-        self.families = {name: FAMILIES[name] for name in families or FAMILIES}
+        self.families = tuple(families) or tuple(FAMILIES)
 
     def emit(self, request: KernelRequest, module: Module | None = None) -> EmittedKernel | Refusal:
         """The text of a kernel, or why there is none.
@@ -100,13 +100,13 @@ class LLVMBackend:
             module: Where the kernel is written, for a text of several; by default a new one.
         """
         symbol = re.sub(r"\W", "_", request.program.name, flags=re.ASCII)
-        for name, write in self.families.items():
+        for name in self.families:
             target = Module(self.target.attributes) if module is None else module
             before = target.mark()
             entry = target.function(symbol, _SLOTS)
             wanted = Request(request.program, self.target, target, entry, request.constants, self.fast_math)
             try:
-                written = write(wanted)
+                written = _family(name)(wanted)
             except NoNativeFormError as error:
                 target.forget(before)
                 return Refusal(str(error))
@@ -129,3 +129,9 @@ class LLVMBackend:
         if isinstance(emitted, Refusal):
             return emitted
         return NativeKernel(emitted, load(self.object_code(emitted), [emitted.symbol]))
+
+
+@cache
+def _family(name: str) -> Family:
+    module, _, function = FAMILIES[name].partition(":")
+    return getattr(import_module(f"{__package__}.{module}"), function)

@@ -304,6 +304,20 @@ class Function:
         """Write a scalar or a vector; `align` in bytes, by default that of an element."""
         self.do(f"store {value}, {pointer}, align {self._align(value.type, align)}{_attached(metadata)}")
 
+    def prefetch(self, pointer: Value, ahead: Value, *, writes: bool = False, near: bool = True) -> None:
+        """Fetch a cache line that is needed soon.
+
+        Args:
+            pointer: An address.
+            ahead: How many bytes behind it the line is; nothing need be there.
+            writes: Whether the line will be written.
+            near: Whether it is fetched into the first cache, else into the second.
+        """
+        if ahead.number != 0:
+            pointer = self.emit(PTR, f"getelementptr i8, {pointer}, {ahead}", "ahead")
+        hints = [constant(I32, int(writes)), constant(I32, 3 if near else 2), constant(I32, 1)]
+        self.intrinsic("prefetch", VOID, [pointer, *hints], over=[PTR])
+
     def stream(self, value: Value, pointer: Value, align: int) -> None:
         """Write past the caches; `align` must be that of the whole vector."""
         self.streams = True

@@ -109,4 +109,5 @@ def _packing(fields: Mapping[str, Any]) -> Packing:
         Strided(**cast("Mapping[str, int]", fields["columns"])),
         axes(fields["reduced"]),
         fields["width"],
+        fields["has_points"],
     )

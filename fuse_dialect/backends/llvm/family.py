@@ -10,6 +10,10 @@ from fuse_dialect.backends.llvm.host import Host
 from fuse_dialect.kernels.program import LoopProgram
 
 
+class NoNativeFormError(Exception):
+    """A program holds something that has no native code; it runs by its NumPy meaning instead."""
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """A kernel that is wanted."""

@@ -11,9 +11,8 @@ from typing import TypeAlias
 from fuse_dialect.backends.backend import symbols_of
 from fuse_dialect.backends.llvm.builder import FAST, Function, Parameter
 from fuse_dialect.backends.llvm.elements import ELEMENTS, element_bytes
-from fuse_dialect.backends.llvm.family import Request, Written
+from fuse_dialect.backends.llvm.family import NoNativeFormError, Request, Written
 from fuse_dialect.backends.llvm.host import Host
-from fuse_dialect.backends.llvm.scalars import NoNativeFormError
 from fuse_dialect.backends.llvm.values import I8, I64, PTR, VOID, Value
 from fuse_dialect.kernels.counts import Count
 from fuse_dialect.kernels.program import Buffer, LoopProgram, Role

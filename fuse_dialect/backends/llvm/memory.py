@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from fuse_dialect.backends.llvm.addresses import Addresses
 from fuse_dialect.backends.llvm.elements import from_memory, memory_type, register_type, to_memory
-from fuse_dialect.backends.llvm.scalars import NoNativeFormError
+from fuse_dialect.backends.llvm.family import NoNativeFormError
 from fuse_dialect.backends.llvm.values import I64, Type, Value, constant
 from fuse_dialect.kernels.places import Place
 from fuse_dialect.kernels.program import Literal, Read

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fuse_dialect.backends.llvm.builder import Function
-from fuse_dialect.backends.llvm.family import Request, Written
+from fuse_dialect.backends.llvm.family import NoNativeFormError, Request, Written
 from fuse_dialect.backends.llvm.kernel import Frame, write_kernel
 from fuse_dialect.backends.llvm.nest_code import Row
 from fuse_dialect.backends.llvm.nests import write_nest
-from fuse_dialect.backends.llvm.scalars import NoNativeFormError
 from fuse_dialect.backends.llvm.values import Value
 from fuse_dialect.kernels.counts import product
 from fuse_dialect.kernels.grouping import is_whole, parallel_sizes, reads_of

@@ -16,15 +16,11 @@ from typing import Protocol, TypeAlias
 from fuse_dialect.backends.llvm import integers, trigonometry, vector_math
 from fuse_dialect.backends.llvm.builder import Function
 from fuse_dialect.backends.llvm.elements import narrowed, register_type, widened
+from fuse_dialect.backends.llvm.family import NoNativeFormError
 from fuse_dialect.backends.llvm.floats import Floats
 from fuse_dialect.backends.llvm.host import Host
 from fuse_dialect.backends.llvm.values import Type, Value, constant
 from fuse_dialect.kernels.program import Apply, Body, Extent, Guard, Index, Inside, Instruction, Literal, Position, Read
-
-
-class NoNativeFormError(Exception):
-    """A program holds something that has no native code; it runs by its NumPy meaning instead."""
-
 
 Values: TypeAlias = Mapping[int, Value]
 """Values of a body's instructions, by place."""

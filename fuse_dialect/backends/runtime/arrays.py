@@ -99,7 +99,7 @@ def _as_array(port: Port, value: Any) -> Array:
         array = np.asarray(value)
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise port.mismatch(_kind(value), f"numpy says: {_first_line(error)}") from error
-    if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
+    if array.dtype.kind not in "biuf" and array.dtype != port.type.dtype and array.dtype.name != "bfloat16":
         raise port.mismatch(_kind(value))
     has_dtype = hasattr(value, "dtype") or hasattr(value, "__array_interface__")
     if has_dtype or array.dtype == port.type.dtype or not _may_become(value, array, port):

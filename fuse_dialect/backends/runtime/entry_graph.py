@@ -3,9 +3,8 @@
 1. Tuples vanish: a tuple value is a Python tuple of tensors here, and calls take and give tensors only.
 2. Calls of functions that are no primitives are expanded.
 3. An operator outside a primitive becomes a primitive of its own.
-4. Two calls of one function share a kernel if the same arguments of theirs are constants.
-5. A loop or branch becomes a primitive too, with the values that its regions use as arguments. Calls inside it are
-   expanded in a copy, and NumPy runs it.
+4. A loop or a branch is a primitive, too; the values that it sees around it are arguments. NumPy runs it.
+5. Two calls of one function share a kernel if the same arguments of theirs are constants.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,24 +13,28 @@ from typing import TypeAlias, Union, cast
 
 import numpy as np
 from xdsl.dialects import arith, func
-from xdsl.dialects.builtin import ModuleOp, StringAttr, TupleType, UnitAttr
+from xdsl.dialects.builtin import ModuleOp, TupleType, UnitAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.analysis.fusible_blocks import PRIMITIVE_ATTRIBUTE
-from fuse_dialect.analysis.ssa import read_values
-from fuse_dialect.budget import Limits
 from fuse_dialect.dialect.constants import constant_array
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.ops.regions import IfOp, LoopOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.dialect.types import DYNAMIC, element_dtype, is_tensor
-from fuse_dialect.interpreters.entry import argument_names, check_has_body, function_named, functions_of
+from fuse_dialect.interpreters.entry import (
+    argument_names,
+    check_has_body,
+    function_named,
+    functions_of,
+    model_names,
+    result_names,
+)
 from fuse_dialect.interpreters.numpy import MAX_CALL_DEPTH
-from fuse_dialect.interpreters.stablehlo_regions import is_control_flow
 from fuse_dialect.interpreters.values import EvaluationError
 from fuse_dialect.kinds.reshapes import RESHAPE_ONLY_ATTRIBUTE, only_reshapes
-from fuse_dialect.transforms.defuse_ops import Inlining, has_one_block, inline_calls
 
 Shape: TypeAlias = tuple[int, ...]
 _Value: TypeAlias = Union[int, "tuple[_Value, ...]"]
@@ -59,6 +62,8 @@ class Primitive:
     function: func.FuncOp
     constants: frozenset[int] = frozenset()
     """Positions of arguments that are constants in every call."""
+    callees: Mapping[str, func.FuncOp] = field(default_factory=dict[str, func.FuncOp], compare=False)
+    """Functions that the function may call: those of the module, if it holds a loop or a branch."""
 
     @property
     def is_view(self) -> bool:
@@ -90,6 +95,9 @@ class EntryGraph:
     inputs: Sequence[int]
     """Numbers of the arguments."""
     input_names: Sequence[str]
+    model_input_names: Sequence[str | None]
+    """Names in the model that the module comes from, where there is one."""
+    output_names: Sequence[str]
     constants: Mapping[int, Array]
     """Elements by number of the tensor; read-only, maybe broadcast."""
     primitives: Sequence[Primitive]
@@ -131,6 +139,8 @@ class _Reader:
         default_factory=dict[tuple[func.FuncOp, frozenset[int]], int]
     )
     calls: list[Call] = field(default_factory=list[Call])
+    regions: set[func.FuncOp] = field(default_factory=set[func.FuncOp])
+    """Functions that were made of loops and branches."""
 
     def read(self, function: func.FuncOp) -> EntryGraph:
         arguments = [self._new(type, function) for type in function.function_type.inputs]
@@ -143,8 +153,13 @@ class _Reader:
             tensors=self.tensors,
             inputs=_flat(arguments),
             input_names=argument_names(function),
+            model_input_names=model_names(function.arg_attrs, len(arguments)),
+            output_names=result_names(function),
             constants=self.constants,
-            primitives=[Primitive(function, constants) for function, constants in self.primitives],
+            primitives=[
+                Primitive(function, constants, self.functions if function in self.regions else {})
+                for function, constants in self.primitives
+            ],
             calls=self.calls,
             outputs=_flat(outputs),
         )
@@ -157,16 +172,12 @@ class _Reader:
             op = next(top.ops, None)
             if op is None:
                 raise EvaluationError(function, "ends without 'func.return'")
-            operands = [top.values[operand] for operand in op.operands]
+            operands = [top.values[operand] for operand in (*op.operands, *_captured(op))]
             if isinstance(op, func.ReturnOp):
                 stack.pop()
                 if top.call is None:
                     return operands
                 stack[-1].values.update(zip(top.call.results, operands, strict=True))
-                continue
-            if is_control_flow(op):
-                operands = [top.values[value] for value in read_values(op)]
-                top.values.update(zip(op.results, self._call(op, self._region_function(op), operands), strict=True))
                 continue
             callee = self._callee(op)
             if callee is None or PRIMITIVE_ATTRIBUTE in callee.attributes:
@@ -204,34 +215,12 @@ class _Reader:
                 return self._call(op, callee, operands)
             case FuseOp():
                 return self._call(op, _function_of(op), operands)
+            case LoopOp() | IfOp():
+                function = _function_of(op)
+                self.regions.add(function)
+                return self._call(op, function, operands)
             case _:
                 raise EvaluationError(op, "has no meaning that a backend could run")
-
-    def _region_function(self, op: Operation) -> func.FuncOp:
-        """(5) A primitive that holds a copy of a loop or branch, without calls."""
-        values = read_values(op)
-        body = Block(arg_types=[value.type for value in values])
-        copy = op.clone(dict(zip(values, body.args, strict=True)))
-        body.add_ops((copy, func.ReturnOp(*copy.results)))
-        types = [value.type for value in values], list(op.result_types)
-        function = func.FuncOp(op.name.partition(".")[2], types, Region(body))
-        callees = {inner.callee.string_value(): None for inner in ops_inside(copy) if isinstance(inner, func.CallOp)}
-        module = ModuleOp([function])
-        pending = list(callees)
-        while pending:
-            callee = self.functions.get(pending.pop())
-            if callee is None:
-                raise EvaluationError(op, "calls a function that is not in the module")
-            module.body.block.add_op(copied := callee.clone())
-            for inner in ops_inside(copied):
-                if isinstance(inner, func.CallOp) and inner.callee.string_value() not in callees:
-                    callees[inner.callee.string_value()] = None
-                    pending.append(inner.callee.string_value())
-        inline_calls(module, _EVERY_CALL, Limits().ops)
-        function.detach()
-        function.sym_visibility = StringAttr("private")
-        function.attributes[PRIMITIVE_ATTRIBUTE] = UnitAttr()
-        return function
 
     def _constant(self, op: arith.ConstantOp) -> _Value:
         try:
@@ -264,9 +253,6 @@ class _Reader:
         return len(self.tensors) - 1
 
 
-_EVERY_CALL = Inlining("compile", takes=has_one_block, undoes_fusion=False)
-
-
 def _flat(values: Sequence[_Value]) -> tuple[int, ...]:
     """The tensors in the values, in order."""
     numbers: list[int] = []
@@ -280,16 +266,30 @@ def _flat(values: Sequence[_Value]) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-def _function_of(op: FuseOp) -> func.FuncOp:
-    """A primitive that holds a copy of the op alone."""
-    body = Block(arg_types=op.operand_types)
-    copy = op.clone(dict(zip(op.operands, body.args, strict=False)))
-    for place, argument in enumerate(body.args):
+def _captured(op: Operation) -> list[SSAValue]:
+    """The values around an op that its regions read, each once."""
+    if not op.regions:
+        return []
+    inside = ops_inside(op)
+    own: set[SSAValue] = {value for inner in inside for value in inner.results}
+    for outer in (op, *inside):
+        own.update(argument for region in outer.regions for block in region.blocks for argument in block.args)
+    reads = dict.fromkeys(value for inner in inside for value in inner.operands)
+    return [value for value in reads if value not in own]
+
+
+def _function_of(op: Operation) -> func.FuncOp:
+    """A primitive that holds a copy of the op alone; what its regions read is given as further arguments."""
+    values = [*op.operands, *_captured(op)]
+    types = [value.type for value in values]
+    body = Block(arg_types=types)
+    copy = op.clone(dict(zip(values, body.args, strict=False)))
+    for place, argument in enumerate(body.args[: len(op.operands)]):
         copy.operands[place] = argument
     body.add_ops((copy, func.ReturnOp(*copy.results)))
     name = op.name.partition(".")[2]
-    function = func.FuncOp(name, (list(op.operand_types), list(op.result_types)), Region(body), "private")
+    function = func.FuncOp(name, (types, list(op.result_types)), Region(body), "private")
     function.attributes[PRIMITIVE_ATTRIBUTE] = UnitAttr()
-    if only_reshapes(op):
+    if isinstance(op, FuseOp) and only_reshapes(op):
         function.attributes[RESHAPE_ONLY_ATTRIBUTE] = UnitAttr()
     return function

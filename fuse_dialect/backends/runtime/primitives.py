@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from xdsl.dialects.builtin import ModuleOp, TupleType
+from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import InterpretationError
 
@@ -29,7 +29,10 @@ class Compiled:
     """Native code; `None` if NumPy runs it."""
     reason: str = ""
     """Why there is no native code."""
-    _runner: Runner = field(default_factory=lambda: Runner(ModuleOp([])))
+    _runner: Runner = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._runner = Runner(self.primitive.callees)
 
     @property
     def name(self) -> str:
@@ -46,13 +49,15 @@ class Compiled:
     @property
     def ops(self) -> tuple[str, ...]:
         """The operators in it, without constants, `fuse.` left out."""
-        ops = (op.name for op in self.primitive.function.body.block.ops if isinstance(op, FuseOp))
+        ops = (op.name for op in self.primitive.function.body.block.ops if op.name.startswith("fuse."))
         return tuple(name.removeprefix("fuse.") for name in ops)
 
     @property
     def flops(self) -> int | None:
         """Arithmetic operations of one call, if all sizes are known."""
-        counts = [op.flops() for op in self.primitive.function.body.block.ops if isinstance(op, FuseOp)]
+        ops = list(self.primitive.function.body.block.ops)
+        # How often regions run is known when they do.
+        counts = [op.flops() for op in ops if isinstance(op, FuseOp)] if not any(op.regions for op in ops) else [None]
         return None if None in counts else sum(cast("list[int]", counts))
 
     def evaluate(self, arguments: Sequence[Array]) -> list[Array]:

@@ -1,10 +1,11 @@
 """`Program`: a compiled function as something to call with arrays."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from threading import Lock
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from xdsl.utils.exceptions import InterpretationError
 
 from fuse_dialect.backends.runtime.arrays import Port, as_input, check_output, is_dense, shares_memory
 from fuse_dialect.backends.runtime.constants import Constants
@@ -19,6 +20,7 @@ from fuse_dialect.backends.runtime.shapes import resolve_shapes
 from fuse_dialect.backends.runtime.stepwise import run_stepwise
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.op import Array
+from fuse_dialect.interpreters.entry import inputs_by_name
 
 MAX_PLANS = 32
 """Most sets of sizes that a program with dynamic sizes keeps a plan for."""
@@ -66,7 +68,8 @@ class Program:
 
         Args:
             inputs: One for each argument: NumPy arrays, objects with `__dlpack__`, or what `numpy.asarray` takes.
-                Arrays that are strided, reversed, misaligned or in another byte order are copied.
+                Arrays that are strided, reversed, misaligned or in another byte order are copied. Or one mapping from
+                names of arguments, those in the model or in the IR, to such values.
 
         Returns:
             One fresh array for each result; a result that is a tuple gives its fields, in order.
@@ -112,6 +115,11 @@ class Program:
         return tuple(self._graph.input_names)
 
     @property
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the results: those in the model, else `result<position>`."""
+        return tuple(self._graph.output_names)
+
+    @property
     def kernels(self) -> tuple[KernelReport, ...]:
         """What runs each primitive, in order of the first call."""
         shapes = [type.shape for type in self._graph.tensors] if self._static is None else self._static.plan.shapes
@@ -151,6 +159,8 @@ class Program:
 
     def _arrays(self, inputs: Sequence[Any]) -> Sequence[Array]:
         """The inputs as kernels may read them."""
+        if len(inputs) == 1 and type(inputs[0]) is not np.ndarray and isinstance(inputs[0], Mapping):
+            inputs = self._by_name(cast("Mapping[str, Any]", inputs[0]))
         if len(inputs) != len(self._inputs):
             names = ", ".join(self._graph.input_names) or "none"
             raise FuseError(f"'{self._graph.name}' expects {len(self._inputs)} inputs ({names}), got {len(inputs)}")
@@ -158,6 +168,12 @@ class Program:
             if type(value) is not np.ndarray or value.dtype != dtype or value.shape != shape or not is_dense(value):
                 return [as_input(port, value) for port, value in zip(self._inputs, inputs, strict=True)]
         return inputs
+
+    def _by_name(self, inputs: Mapping[str, Any]) -> Sequence[Any]:
+        try:
+            return inputs_by_name(self._graph.input_names, self._graph.model_input_names, inputs)
+        except InterpretationError as error:
+            raise FuseError(f"'{self._graph.name}': {error}") from error
 
     def _executable(self, shapes: Sequence[Shape]) -> Executable | None:
         """How the function runs on inputs of these shapes; `None` for step by step."""

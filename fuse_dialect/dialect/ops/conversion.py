@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import f32, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.utils.exceptions import VerifyException
@@ -15,6 +15,7 @@ from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.constants import constant
 from fuse_dialect.dialect.fields import tensor_operand, tensor_result
+from fuse_dialect.dialect.loops import LoopFormError
 from fuse_dialect.dialect.op import Array, MapOp
 from fuse_dialect.dialect.types import (
     DYNAMIC,
@@ -81,17 +82,17 @@ class CastOp(MapOp):
 
 
 @irdl_op_definition
-class BitcastOp(MapOp):
-    """The bits of each element, read as another type of the same width.
+class ReinterpretOp(MapOp):
+    """The bits of each element read as another type of the same size.
 
     Shapes: any, unchanged.
-    Types: numbers of one width, i1 excepted; the result type must be spelled out.
+    Types: any to any of as many bytes, true being a byte of 1; the result type must be spelled out.
     Kind: elemwise.
     Cost: no operations.
-    Source: `numpy.ndarray.view`, ONNX BitCast, StableHLO `bitcast_convert`.
+    Source: `numpy.ndarray.view`, ONNX BitCast, Relay `reinterpret`, StableHLO `bitcast_convert`.
     """
 
-    name = "fuse.bitcast"
+    name = "fuse.reinterpret"
     traits = traits_def(OpPatternKind(PatternKind.ELEMWISE))
     FLOPS_PER_RESULT_ELEMENT: ClassVar[int] = 0
 
@@ -99,26 +100,30 @@ class BitcastOp(MapOp):
     result = tensor_result()
 
     def infer_types(self) -> Sequence[Attribute] | None:
-        """Nothing: the result type says as what the bits are read."""
+        """Nothing: the result type says what to read."""
         return None
 
     def verify_(self) -> None:
-        """Check that shape and width stay."""
+        """Check that shape and size of the elements stay."""
         super().verify_()
         expected = with_element(self.input.type, self.result.type.element_type)
         if not are_compatible(expected, self.result.type):
             raise VerifyException(f"expects a result of type {expected}, got {self.result.type}")
-        source, target = (element_dtype(value.type.element_type) for value in (self.input, self.result))
-        if "b" in (source.kind, target.kind) or source.itemsize != target.itemsize:
-            raise VerifyException(f"expects numbers of one width, got {self.input.type} and {self.result.type}")
+        sizes = [byte_count(with_shape(type, [1])) for type in (self.input.type, self.result.type)]
+        if sizes[0] != sizes[1]:
+            raise VerifyException(f"expects elements of {sizes[0]} bytes, got {self.result.type.element_type}")
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """`numpy.ndarray.view`."""
-        return (np.ascontiguousarray(operands[0]).view(element_dtype(self.result.type.element_type)),)
+        dtype = element_dtype(self.result.type.element_type)
+        data = np.ascontiguousarray(operands[0]).reshape(operands[0].shape)
+        return (data.view(np.uint8) != 0 if dtype == np.bool_ else data.view(dtype),)
 
     def scalar_body(self, *elements: SSAValue) -> SSAValue:
         """The bits; integers are signless here, so that between integers nothing happens."""
         target = scalars.signless(self.result.type.element_type)
+        if i1 in (elements[0].type, target):
+            raise LoopFormError("has no scalar form for truth values")
         return elements[0] if elements[0].type == target else arith.BitcastOp(elements[0], target).result
 
 

@@ -240,38 +240,11 @@ class Conv3dOp(ConvOp):
     """`OIDHW` or `DHWIO`."""
 
 
-@irdl_op_definition
-class Conv2dTransposeOp(WindowedProductOp):
-    """The gradient of a two-dimensional convolution: each input element adds a scaled kernel to the result.
+class ConvTransposeOp(WindowedProductOp, ABC):
+    """A transposed convolution in any number of spatial dimensions: shape rule, meaning and cost."""
 
-    Shapes: input [N, C, H, W], weight [C, O / groups, KH, KW]; result [N, O, H', W'] with
-        H' = (H - 1) * strides + (KH - 1) * dilation + 1 + output_padding - top - bottom. `padding` is top, left,
-        bottom, right of the result.
-    Types: one type of numbers; f16 and bf16 are summed in f32.
-    Kind: out_ewise_fusable.
-    Cost: 2 * N * C * H * W * (O / groups) * KH * KW.
-    Source: ONNX ConvTranspose, Relay `nn.conv2d_transpose`.
-    """
-
-    name = "fuse.conv2d_transpose"
-    traits = traits_def(OpPatternKind(PatternKind.OUT_EWISE_FUSABLE))
-    DATA_LAYOUTS: ClassVar[tuple[str, str]] = ("NCHW", "NHWC")
-    KERNEL_LAYOUTS: ClassVar[tuple[str, ...]] = ("IOHW",)
-
-    strides = integers([1, 1])
-    """How far the kernel moves, along each spatial axis."""
-    padding = integers([0, 0, 0, 0])
-    """Zeros before each spatial axis, then after each."""
-    output_padding = integers([0, 0])
-    """What the result grows by at the end of each spatial axis."""
-    dilation = integers([1, 1])
-    """Distance of the elements that neighbours in the kernel meet, along each spatial axis."""
-    groups = integer(1)
-    """Number of parts of the channels that are convolved apart from each other."""
-    data_layout = string("NCHW")
-    """`NCHW` or `NHWC`."""
-    kernel_layout = string("IOHW")
-    """`IOHW`, the only one."""
+    if TYPE_CHECKING:  # as in `WindowedProductOp`
+        output_padding: Integers
 
     def infer_types(self) -> Sequence[Attribute]:
         """The input for which a convolution with these windows would give the op's input."""
@@ -337,3 +310,71 @@ class Conv2dTransposeOp(WindowedProductOp):
         _, (_, *taps) = self.canonical_shapes()
         products = product((*self.input.type.get_shape(), *taps))
         return None if products == DYNAMIC else 2 * products
+
+
+@irdl_op_definition
+class Conv2dTransposeOp(ConvTransposeOp):
+    """The gradient of a two-dimensional convolution: each input element adds a scaled kernel to the result.
+
+    Shapes: input [N, C, H, W], weight [C, O / groups, KH, KW]; result [N, O, H', W'] with
+        H' = (H - 1) * strides + (KH - 1) * dilation + 1 + output_padding - top - bottom. `padding` is top, left,
+        bottom, right of the result.
+    Types: one type of numbers; f16 and bf16 are summed in f32.
+    Kind: out_ewise_fusable.
+    Cost: 2 * N * C * H * W * (O / groups) * KH * KW.
+    Source: ONNX ConvTranspose, Relay `nn.conv2d_transpose`.
+    """
+
+    name = "fuse.conv2d_transpose"
+    traits = traits_def(OpPatternKind(PatternKind.OUT_EWISE_FUSABLE))
+    DATA_LAYOUTS: ClassVar[tuple[str, str]] = ("NCHW", "NHWC")
+    KERNEL_LAYOUTS: ClassVar[tuple[str, ...]] = ("IOHW",)
+
+    strides = integers([1, 1])
+    """How far the kernel moves, along each spatial axis."""
+    padding = integers([0, 0, 0, 0])
+    """Zeros before each spatial axis, then after each."""
+    output_padding = integers([0, 0])
+    """What the result grows by at the end of each spatial axis."""
+    dilation = integers([1, 1])
+    """Distance of the elements that neighbours in the kernel meet, along each spatial axis."""
+    groups = integer(1)
+    """Number of parts of the channels that are convolved apart from each other."""
+    data_layout = string("NCHW")
+    """`NCHW` or `NHWC`."""
+    kernel_layout = string("IOHW")
+    """`IOHW`, the only one."""
+
+
+@irdl_op_definition
+class Conv3dTransposeOp(ConvTransposeOp):
+    """The gradient of a three-dimensional convolution: each input element adds a scaled kernel to the result.
+
+    Shapes: input [N, C, D, H, W], weight [C, O / groups, KD, KH, KW]; result [N, O, D', H', W'] with
+        H' = (H - 1) * strides + (KH - 1) * dilation + 1 + output_padding - top - bottom. `padding` is front, top,
+        left, back, bottom, right of the result.
+    Types: one type of numbers; f16 and bf16 are summed in f32.
+    Kind: out_ewise_fusable.
+    Cost: 2 * N * C * D * H * W * (O / groups) * KD * KH * KW.
+    Source: ONNX ConvTranspose, Relay `nn.conv3d_transpose`.
+    """
+
+    name = "fuse.conv3d_transpose"
+    traits = traits_def(OpPatternKind(PatternKind.OUT_EWISE_FUSABLE))
+    DATA_LAYOUTS: ClassVar[tuple[str, str]] = ("NCDHW", "NDHWC")
+    KERNEL_LAYOUTS: ClassVar[tuple[str, ...]] = ("IODHW",)
+
+    strides = integers([1, 1, 1])
+    """How far the kernel moves, along each spatial axis."""
+    padding = integers([0, 0, 0, 0, 0, 0])
+    """Zeros before each spatial axis, then after each."""
+    output_padding = integers([0, 0, 0])
+    """What the result grows by at the end of each spatial axis."""
+    dilation = integers([1, 1, 1])
+    """Distance of the elements that neighbours in the kernel meet, along each spatial axis."""
+    groups = integer(1)
+    """Number of parts of the channels that are convolved apart from each other."""
+    data_layout = string("NCDHW")
+    """`NCDHW` or `NDHWC`."""
+    kernel_layout = string("IODHW")
+    """`IODHW`, the only one."""

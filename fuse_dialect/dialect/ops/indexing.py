@@ -177,8 +177,9 @@ class TakeOp(PickOp):
         axis = None if self.axis is None else self.axis.value.data
         size = x.size if axis is None else x.shape[axis]
         places = indices.astype(np.int64)
-        places = np.where(places < 0, places + size, places)
-        return (np.take(x, places, axis=axis, mode="wrap" if self.mode.data == "wrap" else "clip"),)
+        # NumPy's own mode `wrap` adds the size again and again, which takes hours for an index of 2**62.
+        places = places % size if self.mode.data == "wrap" and size else np.where(places < 0, places + size, places)
+        return (np.take(x, places, axis=axis, mode="clip"),)
 
     def loops(self, nest: Nest) -> SSAValue:
         """Read the index, bring it into range, read there."""

@@ -17,7 +17,16 @@ from fuse_dialect.dialect.fields import Integer, Integers, flag, integers, strin
 from fuse_dialect.dialect.loops import Nest, limits
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.shape_rules import integer_list, one_of, product, require_float, require_numbers
-from fuse_dialect.dialect.types import DYNAMIC, Shape, element_count, is_unsigned, require_rank, with_shape
+from fuse_dialect.dialect.types import (
+    DYNAMIC,
+    Shape,
+    element_count,
+    is_tensor,
+    is_unsigned,
+    require_rank,
+    with_element,
+    with_shape,
+)
 from fuse_dialect.dialect.windows import Windows
 from fuse_dialect.kernels.indices import Guard, Index, range_of
 from fuse_dialect.kernels.program import Combiner
@@ -171,6 +180,62 @@ class MaxPool2dOp(WindowPoolOp):
         unsigned = is_unsigned(self.input.type)
         least, _ = limits(scalars.signless(self.input.type.element_type), unsigned=unsigned)
         return nest.total(Combiner.MAXIMUM, self.window_element(nest, least), unsigned=unsigned)
+
+
+@irdl_op_definition
+class MaxPool2dIndicesOp(WindowPoolOp):
+    """Where the greatest element of each window stands, of equal ones the first; `max_pool2d` gives the element.
+
+    Shapes: as `max_pool2d`; a place is counted over all elements of the operand in the order [N, C, H, W].
+    Types: one type of numbers; the result is i64.
+    Kind: opaque.
+    Cost: the size of the window an element of the result.
+    Source: ONNX MaxPool, result `Indices`.
+    """
+
+    name = "fuse.max_pool2d_indices"
+    traits = traits_def(OpPatternKind(PatternKind.OPAQUE))
+    FLOAT_ONLY: ClassVar[bool] = False
+
+    pool_size = integers()
+    """Height and width of a window."""
+    strides = integers([1, 1])
+    """How far a window moves, down and to the right."""
+    padding = integers([0, 0, 0, 0])
+    """Elements that no window counts, at the top, left, bottom and right."""
+    dilation = integers([1, 1])
+    """Distance of neighbours in a window, vertical and horizontal."""
+    ceil_mode = flag()
+    """Whether a last window may reach beyond the padding."""
+    layout = string(_NCHW)
+    """`NCHW` or `NHWC`."""
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """The shape of `max_pool2d`, of i64."""
+        (type,) = super().infer_types()
+        assert is_tensor(type), "an image"
+        return (with_element(type, i64),)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """Pool in NCHW."""
+        y = self.pool(operands[0].transpose(permutation(self.layout.data, _NCHW)))
+        return (y.transpose(permutation(_NCHW, self.layout.data)),)
+
+    def pool(self, x: Array) -> Array:
+        """The place of the maximum over the places in the window."""
+        windows, counts = self.windows, self.windows.counts(x.shape[2:])
+        lowest = np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf
+        places = windows.pad(np.arange(x.size).reshape(x.shape), -1)
+        greatest, found = np.empty(0, x.dtype), np.empty(0, np.int64)
+        for value, place in zip(
+            windows.taps(windows.pad(x, lowest), counts), windows.taps(places, counts), strict=True
+        ):
+            if not greatest.size:
+                greatest, found = value.copy(), place.copy()
+                continue
+            better = (place >= 0) & ((value > greatest) | (found < 0))
+            greatest, found = np.where(better, value, greatest), np.where(better, place, found)
+        return found
 
 
 @irdl_op_definition

@@ -1,8 +1,10 @@
 """Images sampled at another resolution: kind `injective`."""
 
+import math
 from collections.abc import Sequence
 
-from xdsl.dialects import math
+import numpy as np
+from xdsl.dialects import math as math_dialect
 from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
@@ -13,13 +15,15 @@ from fuse_dialect.dialect.accumulation import widened
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.axis_layout import permutation
 from fuse_dialect.dialect.fields import (
+    flag,
     integers,
     optional_reals,
+    real,
     string,
     tensor_operand,
     tensor_result,
 )
-from fuse_dialect.dialect.loops import Nest, Place
+from fuse_dialect.dialect.loops import LoopFormError, Nest, Place
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.shape_rules import (
     integer_list,
@@ -42,9 +46,9 @@ class Resize2dOp(FuseOp):
 
     Shapes: [N, C, H, W] to [N, C, *size], or NHWC. `scales`, where given, replace size / operand size in the
         formula of the coordinates.
-    Types: any for method `nearest`, floating point for `linear`; f16 and bf16 are computed in f32.
+    Types: any for method `nearest`, floating point for the others; f16 and bf16 are computed in f32.
     Kind: injective.
-    Cost: none for `nearest`, nine operations an element for `linear`: three interpolations of three.
+    Cost: none for `nearest`, nine operations an element for `linear`: three interpolations of three; forty for `cubic`.
     Source: ONNX Resize, Relay `image.resize2d`.
     """
 
@@ -59,22 +63,37 @@ class Resize2dOp(FuseOp):
     layout = string("NCHW")
     """`NCHW` or `NHWC`."""
     method = string("nearest")
-    """`nearest` or `linear`."""
+    """`nearest`, `linear` or `cubic`."""
     coordinate_transformation_mode = string("half_pixel")
-    """Where a pixel lies in the operand: `half_pixel`, `align_corners`, `asymmetric`, `pytorch_half_pixel`."""
+    """Where a pixel lies in the operand: `half_pixel`, `align_corners`, `asymmetric`, `pytorch_half_pixel`,
+    `half_pixel_symmetric` or `tf_crop_and_resize`."""
     nearest_mode = string("round_prefer_floor")
     """How a place becomes a pixel: `round_prefer_floor`, `round_prefer_ceil`, `floor`, `ceil`."""
     scales = optional_reals()
     """Vertical and horizontal scale, for the places alone; result / operand size when left out."""
+    cubic_alpha = real(-0.75)
+    """The slope of the cubic kernel at a distance of one pixel."""
+    exclude_outside = flag()
+    """Whether pixels beyond the ends count for nothing, in place of the outermost pixel; not for `nearest`."""
+    antialias = flag()
+    """Whether all pixels that a pixel of a smaller result covers count; not for `nearest`."""
+    roi = optional_reals()
+    """The part of the operand that `tf_crop_and_resize` takes: top, left, bottom, right, 0 to 1 of the last pixel."""
+    extrapolation_value = real(0.0)
+    """What `tf_crop_and_resize` puts where `roi` reaches beyond the operand."""
 
     def infer_types(self) -> Sequence[Attribute]:
         """The operand's batch and channels with the new height and width."""
         layout = one_of(self.layout, ("NCHW", "NHWC"), "layout")
-        method = one_of(self.method, ("nearest", "linear"), "method")
+        method = one_of(self.method, ("nearest", "linear", "cubic"), "method")
         one_of(self.coordinate_transformation_mode, resampling.COORDINATE_MODES, "coordinate_transformation_mode")
         one_of(self.nearest_mode, resampling.NEAREST_MODES, "nearest_mode")
-        if method == "linear":
+        if method != "nearest":
             require_float(self.input.type)
+        if (self.roi is None) == (self.coordinate_transformation_mode.data == "tf_crop_and_resize"):
+            raise VerifyException("expects roi with the mode 'tf_crop_and_resize', and only with it")
+        if self.roi is not None and not (len(self.roi) == 4 and all(map(math.isfinite, self.roi.get_values()))):
+            raise VerifyException(f"expects 4 finite numbers in roi, got {list(self.roi.get_values())}")
         scales = (1.0, 1.0) if self.scales is None else self.scales.get_values()
         if len(scales) != 2 or not all(scale > 0 for scale in scales):
             raise VerifyException(f"expects 2 positive numbers in scales, got {list(scales)}")
@@ -88,20 +107,41 @@ class Resize2dOp(FuseOp):
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """Samples along the height, then along the width."""
-        (x,), sizes = operands, self.size.get_values()
+        (x,), method = operands, self.method.data
         y = x.transpose(permutation(self.layout.data, "NCHW"))
-        y = widened(y) if self.method.data == "linear" else y
-        for axis, count in zip((2, 3), sizes, strict=True):
-            scale = count / y.shape[axis] if self.scales is None else self.scales.get_values()[axis - 2]
-            places = resampling.coordinates(y.shape[axis], count, scale, self.coordinate_transformation_mode.data)
-            if self.method.data == "linear":
-                y = resampling.linear(y, axis, places)
-            else:
-                y = resampling.nearest(y, axis, places, self.nearest_mode.data)
+        y = y if method == "nearest" else widened(y)
+        for axis in (2, 3):
+            y = self._sampled(y, axis)
         return (y.transpose(permutation("NCHW", self.layout.data)).astype(x.dtype, copy=False),)
+
+    def _sampled(self, y: Array, axis: int) -> Array:
+        """The samples along the height (2) or the width (3)."""
+        count, size, method = self.size.get_values()[axis - 2], y.shape[axis], self.method.data
+        scale = count / size if self.scales is None else self.scales.get_values()[axis - 2]
+        roi = None if self.roi is None else self.roi.get_values()
+        if roi is None:
+            places = resampling.coordinates(size, count, scale, self.coordinate_transformation_mode.data)
+        else:
+            places = resampling.cropped_coordinates(size, count, roi[axis - 2], roi[axis])
+        if method == "nearest":
+            sampled = resampling.nearest(y, axis, places, self.nearest_mode.data)
+        elif method == "linear" and not self.antialias.value.data and not self.exclude_outside.value.data:
+            sampled = resampling.linear(y, axis, places)
+        else:
+            shrink = min(scale, 1.0) if self.antialias.value.data else 1.0
+            outside, alpha = bool(self.exclude_outside.value.data), self.cubic_alpha.value.data
+            shares = resampling.weights(places, size, method, alpha=alpha, shrink=shrink, exclude_outside=outside)
+            sampled = np.moveaxis(np.moveaxis(y, axis, -1) @ shares.astype(y.dtype).T, -1, axis)
+        if roi is not None:
+            beyond = ((places < 0) | (places > size - 1)).reshape([-1 if i == axis else 1 for i in range(4)])
+            sampled = np.where(beyond, np.array(self.extrapolation_value.value.data).astype(y.dtype), sampled)
+        return sampled
 
     def loops(self, nest: Nest) -> SSAValue:
         """The nearest pixel, or the four around the place, by their distances along the height and the width."""
+        plain = not self.antialias.value.data and not self.exclude_outside.value.data and self.roi is None
+        if not plain or self.method.data == "cubic":
+            raise LoopFormError("has no loop form for these properties")
         if self.method.data == "nearest":
             return self._pixel(nest, [self._near(nest, axis) for axis in (0, 1)])
         element = scalars.signless(self.input.type.element_type)
@@ -110,7 +150,7 @@ class Resize2dOp(FuseOp):
         weights: list[SSAValue] = []
         for axis in (0, 1):
             place = self._place(nest, axis)
-            first = scalars.apply(math.FloorOp, place)
+            first = scalars.apply(math_dialect.FloorOp, place)
             second = scalars.add(first, scalars.constant(1, f64))
             size = self._sizes(nest)[axis]
             sides.append((resampling.clipped(first, size), resampling.clipped(second, size)))
@@ -140,7 +180,8 @@ class Resize2dOp(FuseOp):
         index = nest.position(nest.at[self.layout.data.index("HW"[axis])])
         pixel = scalars.convert(index, f64, unsigned_source=False, unsigned_target=False)
         mode = self.coordinate_transformation_mode.data
-        return resampling.coordinate_code(pixel, self._sizes(nest)[axis], self._scale(nest, axis), mode)
+        size, count = self._sizes(nest)[axis], self.size.get_values()[axis]
+        return resampling.coordinate_code(pixel, size, count, self._scale(nest, axis), mode)
 
     def _near(self, nest: Nest, axis: int) -> Place:
         """The nearest pixel along the height or the width: by a plain formula, if there is one."""
@@ -154,9 +195,12 @@ class Resize2dOp(FuseOp):
         return (nest.at[self.layout.data.index("HW"[axis])] * factor + offset) // divisor
 
     def flops(self) -> int | None:
-        """Three linear interpolations an element, each a subtraction, a multiplication and an addition."""
+        """Three linear interpolations an element, each a subtraction, a multiplication and an addition; or five cubic.
+
+        A cubic one has four products and sums.
+        """
         count = element_count(self.result.type)
-        return None if count is None else count * (9 if self.method.data == "linear" else 0)
+        return None if count is None else count * {"nearest": 0, "linear": 9, "cubic": 40}[self.method.data]
 
 
 def _between(one: SSAValue, other: SSAValue, weight: SSAValue) -> SSAValue:

@@ -9,6 +9,9 @@ from fuse_dialect.diagnostics import FuseError, SourceLocation
 
 _AnySpan = Span[str] | Span[bytes]
 
+GENERIC_FORM_ONLY = "is of a dialect whose assembly is not known; only its generic form can be read"
+"""What is said of an unregistered operation in its own assembly, after its name."""
+
 _SNIPPET_WIDTH = 120
 """Columns of source shown; a line that holds a large constant may have millions."""
 _TAIL_WIDTH = 40
@@ -72,7 +75,13 @@ def _snippet(span: _AnySpan) -> Iterator[str]:
 
 def _hint(message: str) -> str | None:
     if "is not registered" in message:
-        return "--allow-unregistered-dialect reads operations of unknown dialects in their generic form"
-    if "does not have a custom format" in message:
-        return 'an unregistered operation must be spelled in its generic form, "dialect.name"(...) : (...) -> ...'
+        return (
+            "--allow-unregistered-dialect reads operations of unknown dialects in their generic form, "
+            "which `mlir-opt --mlir-print-op-generic` prints"
+        )
+    if GENERIC_FORM_ONLY in message or "does not have a custom format" in message:
+        return (
+            '`mlir-opt --mlir-print-op-generic` prints the generic form, "dialect.name"(...) : (...) -> ...; '
+            "iree-opt and torch-mlir-opt have the same flag"
+        )
     return None

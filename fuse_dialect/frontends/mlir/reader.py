@@ -22,7 +22,7 @@ from fuse_dialect.frontends.mlir.deep_stack import call_with_deep_stack
 from fuse_dialect.frontends.mlir.dense_literal import DenseLiteralParser
 from fuse_dialect.frontends.mlir.lexer import FuseLexer
 from fuse_dialect.frontends.mlir.locations import LocationParser
-from fuse_dialect.frontends.mlir.parse_error import diagnose_parse_error
+from fuse_dialect.frontends.mlir.parse_error import GENERIC_FORM_ONLY, diagnose_parse_error
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 
 ELIDED_RESOURCE = "__elided__"
@@ -42,6 +42,15 @@ def _stablehlo_dialect(name: str) -> Callable[[], Dialect]:
     return load
 
 
+def _upstream(name: str) -> Callable[[], Dialect]:
+    def load() -> Dialect:
+        from fuse_dialect.frontends.mlir.upstream import UPSTREAM
+
+        return UPSTREAM[name]()
+
+    return load
+
+
 _STABLEHLO = {
     "stablehlo": _stablehlo_dialect("StableHLO"),
     "chlo": _stablehlo_dialect("CHLO"),
@@ -49,13 +58,15 @@ _STABLEHLO = {
     "sdy": _stablehlo_dialect("SDY"),
 }
 """What JAX prints, by name."""
+_UPSTREAM = {name: _upstream(name) for name in ("linalg", "tensor", "tosa")}
+"""Dialects of which xDSL reads less than MLIR prints."""
 
 
 def context(*, allow_unregistered: bool = False) -> Context:
     """A context that knows every dialect that xDSL and its plug-ins provide, loaded when first used."""
     ctx = Context(allow_unregistered)
-    ours = {"builtin": _fresh_builtin, **_STABLEHLO}
     # A plug-in of xDSL may bring dialects of these names, and names in its tables must not clash: so these are no rows.
+    ours = {"builtin": _fresh_builtin, **_UPSTREAM, **_STABLEHLO}
     for name, factory in {**Universe.get_multiverse().all_dialects, **ours}.items():
         ctx.register_dialect(name, factory)
     return ctx
@@ -233,10 +244,16 @@ class FuseParser(LocationParser, DenseLiteralParser):
                 raise ParseError(
                     self._name_span(name), f"the operation name '{printable(name)}' cannot be printed{_NAME_RULE}"
                 )
+            if issubclass(op_type, UnregisteredOp) and not self._is_generic_here():
+                raise ParseError(self._name_span(name), f"operation '{printable(name)}' {GENERIC_FORM_ONLY}")
             return op_type
         close = get_close_matches(name, [op.name for op in self.ctx.loaded_ops], n=1)
         suggestion = f", did you mean '{close[0]}'?" if close else ""
         raise ParseError(self._name_span(name), f"operation '{printable(name)}' is not registered{suggestion}")
+
+    def _is_generic_here(self) -> bool:
+        """Whether the current op's name stands in quotes."""
+        return self.source_map.text.startswith('"', self._op_name_offsets[-1])
 
     def _name_span(self, name: str) -> Span:
         """Where the name of the current op stands; the opening quote alone if the name is spelled with escapes."""

@@ -1,17 +1,17 @@
 """Building of the function's body: ops are appended, or computed at once when their operands are constants."""
 
-import sys
+from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, LocationAttr, TensorType
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from fuse_dialect.budget import Budget
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.dialect.constants import constant_attribute
+from fuse_dialect.dialect.constants import constant_attribute, shared_bytes
 from fuse_dialect.dialect.fields import PropertyValue
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.types import (
@@ -37,14 +37,21 @@ SMALL = 1 << 16
 class BodyBuilder:
     """Appends ops to a block; constants stay outside of it until an op needs them."""
 
-    def __init__(self, block: Block, budget: Budget):
+    def __init__(self, block: Block, budget: Budget, outer: "BodyBuilder | None" = None):
         self.block = block
         self.budget = budget
         """What constants may still be computed and written out."""
-        self.location: LocationAttr | None = None
+        self.location: LocationAttr | None = None if outer is None else outer.location
         """Given to the ops that are appended."""
-        self._constants: dict[Constant, SSAValue[Tensor]] = {}
-        self._sizes: dict[SSAValue, tuple[int | Size, ...]] = {}
+        self._constants: ChainMap[Constant, SSAValue[Tensor]] = (
+            ChainMap() if outer is None else outer._constants.new_child()
+        )
+        """Those in the IR already; a region sees the ones around it, but not the other way round."""
+        self._sizes: dict[SSAValue, tuple[int | Size, ...]] = {} if outer is None else outer._sizes
+
+    def region(self, arguments: Sequence[Tensor]) -> "BodyBuilder":
+        """The builder of a region inside this body, with a block of its own."""
+        return BodyBuilder(Block(arg_types=arguments), self.budget, self)
 
     def type_of(self, value: Value) -> Tensor:
         """The tensor type of a value."""
@@ -147,18 +154,7 @@ class BodyBuilder:
     def _attribute(self, value: Constant) -> DenseIntOrFPElementsAttr:
         """The dense attribute; it shares the bytes that the model's tensor was read from, where it can."""
         array = value.array
-        base: object = array
-        while isinstance(base, np.ndarray):
-            base = cast(object, base.base)
-        if (
-            isinstance(base, bytes)
-            and len(base) == array.nbytes
-            and array.flags.c_contiguous
-            and array.dtype != np.bool_
-            and sys.byteorder == "little"
-        ):
-            return DenseIntOrFPElementsAttr(TensorType(element_type_of(array.dtype), array.shape), BytesAttr(base))
-        if any(array.strides):
+        if any(array.strides) and shared_bytes(array) is None:
             self.budget.spend(f"the constant '{value.name or 'unnamed'}'", bytes=array.nbytes)
         return constant_attribute(array)
 

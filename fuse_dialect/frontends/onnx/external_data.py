@@ -16,18 +16,20 @@ import onnx
 from fuse_dialect.diagnostics import FuseError
 
 _HINT = "external data is read only from regular files in the model's folder or below"
-_TENSOR = onnx.TensorProto.DESCRIPTOR.full_name
+TENSOR_MESSAGE = onnx.TensorProto.DESCRIPTOR.full_name
+"""What protobuf calls the message of a tensor."""
 
 
-def check_external_tensors(model: onnx.ModelProto, folder: Path | None) -> int:
+def check_external_tensors(model: onnx.ModelProto, folder: Path | None, own_location: str | None = None) -> int:
     """Check every external tensor of a model, wherever it stands.
 
     Args:
         model: Any model, before anything is made of it.
         folder: Where the model's file is; `None` for a model in memory, which must not name files.
+        own_location: What stands for the model's own file, if it may be named.
 
     Returns:
-        Bytes of all the files that the tensors name.
+        Bytes of all the files that the tensors name, the model's own not counted.
 
     Raises:
         FuseError: See `check_location`.
@@ -35,7 +37,7 @@ def check_external_tensors(model: onnx.ModelProto, folder: Path | None) -> int:
     sizes: dict[str, int] = {}
     for tensor in external_tensors(model):
         location = next((entry.value for entry in tensor.external_data if entry.key == "location"), "")
-        if location not in sizes:
+        if location not in sizes and location != own_location:
             sizes[location] = check_location(tensor.name or "constant", location, folder).stat().st_size
     return sum(sizes.values())
 
@@ -62,8 +64,13 @@ def _fields_towards_tensors(message: Any) -> tuple[tuple[str, bool], ...]:
     return tuple(
         (field.name, field.is_repeated if hasattr(field, "is_repeated") else field.label == field.LABEL_REPEATED)
         for field in message.fields
-        if field.message_type is not None and _TENSOR in _reachable(field.message_type)
+        if leads_to_tensors(field)
     )
+
+
+def leads_to_tensors(field: Any) -> bool:
+    """Whether a tensor can be reached through a field of a message."""
+    return field.message_type is not None and TENSOR_MESSAGE in _reachable(field.message_type)
 
 
 @cache

@@ -22,6 +22,7 @@ from fuse_dialect.budget import Budget
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, element_type_of, is_tensor, tensor
 from fuse_dialect.frontends.onnx.builder import BodyBuilder, hint_of
+from fuse_dialect.frontends.onnx.control_flow import CONTROL_FLOW, import_control_flow
 from fuse_dialect.frontends.onnx.node import NeedsConstantError, OnnxNode, UnsupportedFormError
 from fuse_dialect.frontends.onnx.opaque import import_opaque
 from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
@@ -56,6 +57,7 @@ class _GraphImporter:
         self._inputs = [value for value in self._graph.inputs if value.name not in self._graph.initializers]
         self._block = Block(arg_types=[_input_type(value) for value in self._inputs])
         self._builder = BodyBuilder(self._block, budget)
+        self._depth = 0
 
     def run(self) -> ModuleOp:
         """Import the whole graph."""
@@ -63,7 +65,7 @@ class _GraphImporter:
             argument.name_hint = hint_of(value.name)
             self._bind(value, cast(SSAValue[Tensor], argument))
         self._bind_initializers(self._graph)
-        self._import_nodes(self._graph, 0)
+        self._import_nodes(self._graph)
         self._builder.location = None
         results = [self._builder.materialize(self._value_of(output, "the graph")) for output in self._graph.outputs]
         self._block.add_op(func.ReturnOp(*results))
@@ -101,24 +103,25 @@ class _GraphImporter:
         except KeyError:
             raise FuseError(f"{user} uses the value '{value.name}', which nothing defines") from None
 
-    def _import_nodes(self, graph: Iterable[ir.Node], depth: int) -> None:
+    def _import_nodes(self, graph: Iterable[ir.Node]) -> None:
         for node in graph:
             self._builder.location = NameLoc(StringAttr(node_name(node)), UnknownLoc())
-            results = self._import_node(node, depth)
+            results = self._import_node(node)
             for index, output in enumerate(node.outputs):
                 if index < len(results):
                     self._bind(output, results[index])
                 elif output.uses() or output.is_graph_output():
                     raise FuseError(f"{self._describe(node)}: result {index} is not supported")
 
-    def _import_node(self, node: ir.Node, depth: int) -> Sequence[Value]:
+    def _import_node(self, node: ir.Node) -> Sequence[Value]:
         """The node's results; any failure names the node."""
         try:
             operands = tuple(None if value is None else self._value_of(value, "the node") for value in node.inputs)
             view = OnnxNode(node, opset_of(self._model, node), operands, self._builder)
-            return self._dispatch(node, view, depth)
+            return self._dispatch(node, view)
         except NeedsConstantError as error:
-            raise NeedsConstantError(f"{self._describe(node)}: {error.message}", error.operand) from error
+            inputs = error.inputs or self._inputs_behind(node, error.operand)
+            raise NeedsConstantError(f"{self._describe(node)}: {error.message}", error.operand, inputs) from error
         except FuseError as error:
             raise FuseError(f"{self._describe(node)}: {error.message}", notes=error.notes, hint=error.hint) from error
         except VerifyException as error:
@@ -128,9 +131,25 @@ class _GraphImporter:
             message = f"{self._describe(node)}: is not valid ({type(error).__name__}: {_first_line(error)})"
             raise FuseError(message) from error
 
-    def _dispatch(self, node: ir.Node, view: OnnxNode, depth: int) -> Sequence[Value]:
-        if node.op_type == "If" and is_supported(node):
-            return self._import_conditional(view, depth)
+    def _inputs_behind(self, node: ir.Node, operand: str) -> list[str]:
+        """The model's inputs from which an operand is computed."""
+        names: list[str] = []
+        pending = [value for value in node.inputs if value is not None and value.name == operand]
+        seen = set(pending)
+        own = set(self._inputs)
+        while pending:
+            value = pending.pop()
+            producer = value.producer()
+            if value in own:
+                names.append(value.name or "")
+            found = [] if producer is None else [each for each in producer.inputs if each is not None]
+            pending.extend(each for each in found if each not in seen)
+            seen.update(found)
+        return names
+
+    def _dispatch(self, node: ir.Node, view: OnnxNode) -> Sequence[Value]:
+        if node.op_type in CONTROL_FLOW and is_supported(node):
+            return import_control_flow(self, view)
         if not is_supported(node):
             return import_opaque(view)
         check_operands(node, view.opset)
@@ -144,17 +163,36 @@ class _GraphImporter:
             raise
         return results if isinstance(results, Sequence) else (results,)
 
-    def _import_conditional(self, view: OnnxNode, depth: int) -> Sequence[Value]:
-        """The results of the branch that a constant condition chooses."""
-        if depth > _MAX_NESTING:
+    def import_here(self, graph: ir.Graph) -> list[Value]:
+        """The outputs of a graph without inputs, whose nodes are imported into the current body."""
+        return self._import_inner(graph)
+
+    def import_region(self, graph: ir.Graph, inputs: Sequence[Value], builder: BodyBuilder) -> list[Value]:
+        """The outputs of a graph, whose nodes are imported into a region."""
+        outer, self._builder = self._builder, builder
+        try:
+            if len(inputs) != len(graph.inputs):
+                raise FuseError(f"expects a subgraph with {len(inputs)} inputs, got {len(graph.inputs)}")
+            for value, imported in zip(graph.inputs, inputs, strict=True):
+                self._bind(value, imported)
+            return self._import_inner(graph)
+        finally:
+            self._builder = outer
+
+    def _import_inner(self, graph: ir.Graph) -> list[Value]:
+        """The outputs of a subgraph."""
+        if self._depth >= _MAX_NESTING:
             raise FuseError(f"graphs are nested more than {_MAX_NESTING} deep")
-        branch = view.node.attributes["then_branch" if view.constant_scalar(0) else "else_branch"].as_graph()
-        unsupported = [inner for inner in branch if not is_supported(inner)]
+        unsupported = [inner for inner in graph if not is_supported(inner)]
         if unsupported and not self._allow_unsupported:
-            raise FuseError(f"'{unsupported[0].op_type}' in a branch is not supported")
-        self._bind_initializers(branch)
-        self._import_nodes(branch, depth + 1)
-        return [self._value_of(output, "the branch") for output in branch.outputs]
+            raise FuseError(f"'{unsupported[0].op_type}' in a subgraph is not supported")
+        self._depth += 1
+        try:
+            self._bind_initializers(graph)
+            self._import_nodes(graph)
+            return [self._value_of(output, "the subgraph") for output in graph.outputs]
+        finally:
+            self._depth -= 1
 
     def _describe(self, node: ir.Node) -> str:
         domain = node.domain or "ai.onnx"

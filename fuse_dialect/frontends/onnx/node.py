@@ -34,10 +34,17 @@ class DynamicShapeError(UnsupportedFormError):
 class NeedsConstantError(FuseError):
     """An operand must be known at import, and is computed when the model runs."""
 
-    def __init__(self, message: str, operand: str):
-        super().__init__(message, hint="make this input an initializer, or compute it from constants and static shapes")
+    def __init__(self, message: str, operand: str, inputs: Sequence[str] = ()):
+        listed = ", ".join(f"'{name}'" for name in inputs)
+        super().__init__(
+            message,
+            notes=(f"'{operand}' is computed from {listed}",) if inputs and list(inputs) != [operand] else (),
+            hint="make this input an initializer, or compute it from constants and static shapes",
+        )
         self.operand = operand
         """The value's name in the model."""
+        self.inputs = tuple(inputs)
+        """Names of the model's inputs from which the value is computed, as far as is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +226,10 @@ class OnnxNode:
     def reals(self, name: str, default: Sequence[float] | None = None) -> list[float]:
         """A list of floats."""
         return list(self._attribute_or(name, ir.AttributeType.FLOATS, default))
+
+    def strings(self, name: str, default: Sequence[str] | None = None) -> list[str]:
+        """A list of strings."""
+        return list(self._attribute_or(name, ir.AttributeType.STRINGS, default))
 
     def tensor_attribute(self, name: str) -> Array:
         """The elements of a tensor attribute."""

@@ -5,28 +5,31 @@
    lacks but ONNX defines by other operators is expanded into them.
 3. What a model expands to is limited, see `fuse_dialect.budget`, and it names files in its own folder alone, see
    `external_data`.
-4. Operators come from the table `onnx_operators`; all that are missing are named in one error.
-5. Ops on constants and on static shapes are computed at import, see `onnx_builder`.
+4. Large tensors stay in the file until somebody needs them, see `embedded_data`.
+5. Operators come from the table `onnx_operators`; all that are missing are named in one error.
+6. Ops on constants and on static shapes are computed at import, see `onnx_builder`.
 """
 
 import logging
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 import onnx
-import onnx.inliner
 import onnx_ir as ir
-from onnx_ir.passes.common import ShapeInferencePass
 from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.budget import Budget, Limits
 from fuse_dialect.diagnostics import FuseError, SourceLocation
+from fuse_dialect.dialect.mapped_file import map_file
+from fuse_dialect.frontends.onnx.embedded_data import EMBEDDED, LARGE, without_large_tensors
+from fuse_dialect.frontends.onnx.expansion import expand_operators
 from fuse_dialect.frontends.onnx.external_data import check_external_tensors
 from fuse_dialect.frontends.onnx.graph import import_graph
 from fuse_dialect.frontends.onnx.inlining import inline_functions
-from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
-from fuse_dialect.frontends.onnx.support import check_opaque_results, check_support, is_default_domain, needs_expansion
+from fuse_dialect.frontends.onnx.shape_inference import infer_shapes
+from fuse_dialect.frontends.onnx.support import check_opaque_results, check_support, is_known_operator
 from fuse_dialect.frontends.onnx.tensors import bind_external_data
 
 T = TypeVar("T")
@@ -36,9 +39,6 @@ OLDEST_OPSET = 7
 """Oldest version of ONNX's operator set that is read; the newest is the installed library's."""
 
 _LIMITS = Limits()
-
-_MAX_EXPANSIONS = 4
-"""Definitions of operators that use operators defined by others again."""
 
 # onnx_ir reports failures of shape inference as log records with tracebacks; without a handler they go to stderr.
 logging.getLogger("onnx_ir").addHandler(logging.NullHandler())
@@ -57,11 +57,15 @@ def load_onnx_module(path: str | Path, *, allow_unsupported: bool = False, limit
     """
     path = Path(path)
     try:
-        data = path.read_bytes()
+        own_bytes = map_file(path)
+        shortened = None if own_bytes is None or len(own_bytes) < LARGE else without_large_tensors(own_bytes)
+        data = path.read_bytes() if shortened is None else shortened
     except (OSError, ValueError) as error:
         reason = (getattr(error, "strerror", None) or "not a file name").lower()
         raise FuseError(f"cannot read the file: {reason}", SourceLocation(str(path))) from error
-    return read_onnx_module(data, str(path), folder=path.parent, allow_unsupported=allow_unsupported, limits=limits)
+    proto = _parse(data, str(path))
+    origin = _Origin(len(data)) if own_bytes is None or shortened is None else _Origin(len(own_bytes), own_bytes)
+    return _import(proto, str(path), path.parent, origin, allow_unsupported, limits)
 
 
 def read_onnx_module(
@@ -84,9 +88,9 @@ def read_onnx_module(
     Raises:
         FuseError: The bytes are no valid model, or hold what cannot be imported.
     """
-    proto = _parse(data, file_name)
+    proto, size = _parse(data, file_name), len(data)
     del data
-    return import_model(proto, file_name=file_name, folder=folder, allow_unsupported=allow_unsupported, limits=limits)
+    return _import(proto, file_name, folder, _Origin(size), allow_unsupported, limits)
 
 
 def _parse(data: bytes, file_name: str) -> onnx.ModelProto:
@@ -121,12 +125,35 @@ def import_model(
     Raises:
         FuseError: The model is not valid, or holds what cannot be imported.
     """
+    origin = _Origin(model.ByteSize() if isinstance(model, onnx.ModelProto) else 0)
+    return _import(model, file_name, folder, origin, allow_unsupported, limits)
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """Where a model comes from."""
+
+    size: int
+    """Bytes of the model's file; 0 for a model of `onnx_ir`, whose tensors are counted one by one."""
+    own_bytes: memoryview | None = None
+    """That file, if large tensors were left there."""
+
+
+def _import(
+    model: Model,
+    file_name: str,
+    folder: Path | None,
+    origin: _Origin,
+    allow_unsupported: bool,
+    limits: Limits,
+) -> ModuleOp:
+    """See `import_model`."""
     try:
-        budget = _budget(model, folder, limits)
-        prepared = _guarded(lambda: _prepare(model, folder, budget), "reading of the model")
+        budget = _budget(model, folder, origin, limits)
+        prepared = _guarded(lambda: _prepare(model, folder, origin.own_bytes, budget), "reading of the model")
         check_support(prepared, allow_unsupported=allow_unsupported)
         if allow_unsupported or _has_dynamic_input(prepared):
-            _guarded(lambda: ShapeInferencePass(check_type=False, strict_mode=False)(prepared), "shape inference")
+            _guarded(lambda: infer_shapes(prepared), "shape inference")
         if allow_unsupported:
             check_opaque_results(prepared)
         return _guarded(
@@ -138,24 +165,25 @@ def import_model(
         raise
 
 
-def _budget(model: Model, folder: Path | None, limits: Limits) -> Budget:
+def _budget(model: Model, folder: Path | None, origin: _Origin, limits: Limits) -> Budget:
     """What the model may expand to; its external tensors are checked on the way, before anything else is done."""
     if isinstance(model, onnx.ModelProto):
-        return limits.budget(model.ByteSize() + check_external_tensors(model, folder))
+        own_location = None if origin.own_bytes is None else EMBEDDED
+        return limits.budget(origin.size + check_external_tensors(model, folder, own_location))
     tensors = [value.const_value for value in model.graph.initializers.values()]
     return limits.budget(sum(tensor.nbytes for tensor in tensors if tensor is not None))
 
 
-def _prepare(model: Model, folder: Path | None, budget: Budget) -> ir.Model:
+def _prepare(model: Model, folder: Path | None, own_bytes: memoryview | None, budget: Budget) -> ir.Model:
     """The model in `onnx_ir`'s form, with functions inlined, in topological order."""
     if isinstance(model, ir.Model) and model.functions:
         bind_external_data(model, folder)
         model = ir_model(inline_functions(ir.to_proto(model), budget))
     if isinstance(model, onnx.ModelProto):
         _check_names(model.graph)
-        model = ir_model(_expanded(inline_functions(model, budget)))
+        model = ir_model(expand_operators(inline_functions(model, budget), is_known_operator, budget))
     _check_opset(model)
-    bind_external_data(model, folder)
+    bind_external_data(model, folder, own_bytes)
     try:
         model.graph.sort()
     except ValueError as error:
@@ -170,23 +198,6 @@ def ir_model(proto: onnx.ModelProto) -> ir.Model:
         FuseError: It is not valid.
     """
     return _guarded(lambda: ir.from_proto(proto), "reading of the graph")
-
-
-def _expanded(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with those operators expanded that the table lacks and ONNX defines by other operators."""
-    versions = {entry.domain: entry.version for entry in proto.opset_import}
-    version = versions.get("", versions.get("ai.onnx", 0))
-    for _ in range(_MAX_EXPANSIONS):
-        names = dict.fromkeys(node.op_type for node in proto.graph.node if is_default_domain(node.domain))
-        wanted = [("", name) for name in names if name not in ONNX_OPERATORS and needs_expansion(name, version)]
-        if not wanted:
-            break
-        try:
-            proto = onnx.inliner.inline_selected_functions(proto, wanted, inline_schema_functions=True)
-        except Exception:
-            # The library fails in many ways on invalid models. The operators stay, and are reported as unsupported.
-            break
-    return proto
 
 
 def _check_names(graph: onnx.GraphProto) -> None:

@@ -7,10 +7,8 @@ import onnx
 import onnx_ir as ir
 
 from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.frontends.onnx.control_flow import CONTROL_FLOW
 from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
-
-_CONDITIONAL = "If"
-"""Imported when its condition is known; not in the table, since it imports nodes itself."""
 
 
 def is_default_domain(domain: str) -> bool:
@@ -20,16 +18,12 @@ def is_default_domain(domain: str) -> bool:
 
 def is_supported(node: ir.Node) -> bool:
     """Whether the table has the node's operator."""
-    return is_default_domain(node.domain) and (node.op_type in ONNX_OPERATORS or node.op_type == _CONDITIONAL)
+    return is_known_operator(node.domain, node.op_type)
 
 
-def needs_expansion(name: str, version: int) -> bool:
-    """Whether ONNX defines an operator by other operators, at this opset."""
-    try:
-        schema: Any = onnx.defs.get_schema(name, version, "")
-    except onnx.defs.SchemaError:
-        return False
-    return bool(schema.has_function or schema.has_context_dependent_function)
+def is_known_operator(domain: str, name: str) -> bool:
+    """Whether the table has an operator."""
+    return is_default_domain(domain) and (name in ONNX_OPERATORS or name in CONTROL_FLOW)
 
 
 @cache

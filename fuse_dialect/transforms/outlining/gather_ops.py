@@ -11,17 +11,19 @@ from heapq import heapify, heappop, heappush
 from xdsl.ir import Block, Operation, OpResult
 from xdsl.traits import IsTerminator
 
+from fuse_dialect.analysis.block_graph import RegionFacts
 from fuse_dialect.analysis.constants import is_constant
 from fuse_dialect.analysis.ssa import read_values
 from fuse_dialect.kinds.kind_of import kind_of
 
 
-def gather_ops(block: Block, groups: Sequence[Sequence[Operation]]) -> None:
+def gather_ops(block: Block, groups: Sequence[Sequence[Operation]], facts: RegionFacts | None = None) -> None:
     """Move ops so that those of each group stand in a row, in their old order.
 
     Args:
         block: In SSA order.
         groups: Ops of the block; each op in at most one group, and no group depending on itself.
+        facts: What is known about regions, for a caller that asks for blocks at several depths.
 
     Complexity: O((ops + operands) log ops).
     """
@@ -41,25 +43,31 @@ def gather_ops(block: Block, groups: Sequence[Sequence[Operation]]) -> None:
             item_of[place] = each[-1]
     for op in ops:
         op.detach()
-    new_order = [ops[place] for item in _sorted_items(ops, position, item_of) for place in members.get(item, [item])]
+    new_order = [
+        ops[place]
+        for item in _sorted_items(ops, position, item_of, facts or RegionFacts())
+        for place in members.get(item, [item])
+    ]
     if terminator is None:
         block.add_ops(new_order)
     else:
         block.insert_ops_before(new_order, terminator)
 
 
-def _sorted_items(ops: Sequence[Operation], position: dict[Operation, int], item_of: Sequence[int]) -> list[int]:
+def _sorted_items(
+    ops: Sequence[Operation], position: dict[Operation, int], item_of: Sequence[int], facts: RegionFacts
+) -> list[int]:
     """The items, named by the place of their last op, in an order in which each follows what it reads."""
     followers: dict[int, dict[int, None]] = {item: {} for item in item_of}
     previous: int | None = None
     for place, op in enumerate(ops):
         item = item_of[place]
-        for value in read_values(op):
+        for value in read_values(op, facts.captured):
             source = position.get(value.op) if isinstance(value, OpResult) else None
             if source is not None and item_of[source] != item:
                 followers[item_of[source]][item] = None
         # Unknown ops may have effects, which happen in the old order.
-        if kind_of(op) is None and not is_constant(op):
+        if kind_of(op, facts.effects) is None and not is_constant(op):
             if previous is not None:
                 followers[previous][item] = None
             previous = item

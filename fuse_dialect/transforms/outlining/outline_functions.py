@@ -41,7 +41,7 @@ def outline_functions(
         outline(function, groups_in(function), primitives[symbols], keep_barriers=keep_barriers)
 
 
-def erase_dead(dead: Sequence[Operation]) -> None:
+def _erase_dead(dead: Sequence[Operation]) -> None:
     """Erase ops whose results nothing needs but ops behind them in the sequence."""
     for op in reversed(dead):
         op.detach()
@@ -58,7 +58,7 @@ def erase_dead_chains(dead: Sequence[Operation]) -> bool:
         Whether pure ops other than these were erased.
     """
     pending = [value.op for op in dead for value in read_values(op) if isinstance(value, OpResult)]
-    erase_dead(dead)
+    _erase_dead(dead)
     is_more = False
     while pending:
         op = pending.pop()
@@ -66,6 +66,6 @@ def erase_dead_chains(dead: Sequence[Operation]) -> bool:
             continue
         if kind_of(op) is not None or is_constant(op):
             pending.extend(value.op for value in read_values(op) if isinstance(value, OpResult))
-            erase_dead([op])
+            _erase_dead([op])
             is_more = True
     return is_more

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 from guarded_memory import GuardedMemory
-from test_ops_as_loops import assert_close, examples, functions, operator, random_operands
+from op_examples import assert_close, examples, functions, operator, random_operands
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 

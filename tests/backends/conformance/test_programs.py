@@ -26,11 +26,13 @@ from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.tools.array_files import random_inputs
 
 RANDOM_PROGRAMS = int(os.environ.get("FUSE_RANDOM_PROGRAMS", "15"))
-"""How many random programs each backend runs; 10,000 take hours."""
+"""How many random programs each backend runs; 10,000 take half an hour."""
 LIGHT_MODELS = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 SLOW_BACKENDS = {"loops"}
 """Those that interpret every element; they are left out where arrays are large."""
 NETWORKS = ("mlp", "se_block", "softmax_manual", "dqn", "dyn_batch_mlp", "yolo_head")
+if "FUSE_ALL_NETWORKS" in os.environ:  # takes minutes
+    NETWORKS = tuple(dict.fromkeys(case["name"] for records in ("zoo", "handmade") for case in recorded(records)))
 
 
 def assert_equal(actual: Array, expected: Array, scale: float = 1.0) -> None:
@@ -103,13 +105,17 @@ def test_recorded_networks(backend: Backend, name: str) -> None:
     if backend.name in SLOW_BACKENDS:
         pytest.skip("too slow")
     cases = [case for records in ("zoo", "handmade") for case in recorded(records) if case["name"] == name]
-    module = Network(cases[0], constant_parameters=True).module
+    case = next(case for case in cases if "params" in case["graph"])
+    if any("callee" in node for node in case["graph"]["nodes"]):
+        pytest.skip("the record calls functions whose bodies it lacks")
+    module = Network(case, constant_parameters=True).module
     # Small numbers: the exponentials of these networks overflow for others, and then nothing can be compared.
     inputs = [array * np.asarray(0.1, array.dtype) for array in random_inputs(main_of(module), 0, 3)]
     expected = run_module(module, inputs)
     for threads in (1, 2):
         for actual, array in zip(compile_program(module, backend, threads)(*inputs), expected, strict=True):
-            assert_equal(actual, array)
+            # DCGAN ends in a tanh of numbers up to 1e4: what is left near 0 has lost as many digits.
+            assert_equal(actual, array, scale=100.0 if name == "dcgan" else 1.0)
 
 
 DYNAMIC = """

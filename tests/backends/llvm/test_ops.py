@@ -5,9 +5,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from native_run import Native
+from op_examples import assert_close, examples, functions, operator, random_operands
 from random_moves import random_moves
 from random_programs import random_programs
-from test_ops_as_loops import WITHOUT_LOOPS, assert_close, examples, functions, operator, random_operands
+from test_ops_as_loops import WITHOUT_LOOPS
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, i1, i64

@@ -35,3 +35,27 @@ func.func @like(%x: tensor<?x3xi32>) {
   %ones = fuse.ones_like %x : tensor<?x3xi32>
   return
 }
+
+// The bits of an element are read as another type of its size; types of less than a byte take one in memory.
+// CHECK-LABEL: func.func @bits_are_reinterpreted
+func.func @bits_are_reinterpreted(%x: tensor<?x3xf32>, %b: tensor<4xi1>) {
+  // CHECK: fuse.reinterpret %x : (tensor<?x3xf32>) -> tensor<?x3xi32>
+  %bits = fuse.reinterpret %x : (tensor<?x3xf32>) -> tensor<?x3xi32>
+  // CHECK: fuse.reinterpret %b : (tensor<4xi1>) -> tensor<4xui8>
+  %bytes = fuse.reinterpret %b : (tensor<4xi1>) -> tensor<4xui8>
+  return
+}
+
+// Types of 8 bits and less hold numbers; ops convert from and to them.
+// CHECK-LABEL: func.func @narrow_types_hold_numbers
+func.func @narrow_types_hold_numbers(%x: tensor<?xf32>, %q: tensor<8xi4>, %u: tensor<8xui2>) {
+  // CHECK: fuse.cast %x : (tensor<?xf32>) -> tensor<?xf8E4M3FN>
+  %f8 = fuse.cast %x : (tensor<?xf32>) -> tensor<?xf8E4M3FN>
+  // CHECK: fuse.cast %x : (tensor<?xf32>) -> tensor<?xf4E2M1FN>
+  %f4 = fuse.cast %x : (tensor<?xf32>) -> tensor<?xf4E2M1FN>
+  // CHECK: fuse.cast %q : (tensor<8xi4>) -> tensor<8xf32>
+  %wide = fuse.cast %q : (tensor<8xi4>) -> tensor<8xf32>
+  // CHECK: fuse.cast %u : (tensor<8xui2>) -> tensor<8xui8>
+  %bytes = fuse.cast %u : (tensor<8xui2>) -> tensor<8xui8>
+  return
+}

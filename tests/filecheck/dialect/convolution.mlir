@@ -33,3 +33,11 @@ func.func @transposed_convolutions_grow_their_operand(%a: tensor<1x4x3x?xf32>, %
   %1 = fuse.conv2d_transpose %b, %v, strides = [2, 2], padding = [1, 1, 1, 1], output_padding = [1, 0], dilation = [1, 2], groups = 2, data_layout = "NHWC", kernel_layout = "IOHW" : (tensor<1x3x3x4xf32>, tensor<4x2x3x3xf32>)
   return
 }
+
+// The same along three axes.
+// CHECK-LABEL: func.func @volumes_are_convolved_backwards
+func.func @volumes_are_convolved_backwards(%v: tensor<1x4x3x3x?xf32>, %w: tensor<4x2x3x3x3xf32>) {
+  // CHECK: fuse.conv3d_transpose %v, %w, strides = [2, 2, 2], padding = [1, 1, 1, 1, 1, 1], output_padding = [1, 0, 1] : (tensor<1x4x3x3x?xf32>, tensor<4x2x3x3x3xf32>) -> tensor<1x2x6x5x?xf32>
+  %0 = fuse.conv3d_transpose %v, %w, strides = [2, 2, 2], padding = [1, 1, 1, 1, 1, 1], output_padding = [1, 0, 1] : (tensor<1x4x3x3x?xf32>, tensor<4x2x3x3x3xf32>)
+  return
+}

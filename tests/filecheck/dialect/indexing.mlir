@@ -49,3 +49,15 @@ func.func @images_are_resized_with_all_options_of_onnx(%x: tensor<?x3x4x?xf32>, 
   %2 = fuse.resize2d %x, size = [2, 9], coordinate_transformation_mode = "asymmetric", nearest_mode = "floor" : (tensor<?x3x4x?xf32>)
   return
 }
+
+// Cubic kernels, more pixels for smaller results, and parts of an image.
+// CHECK-LABEL: func.func @images_are_resized_by_kernels
+func.func @images_are_resized_by_kernels(%a: tensor<1x3x8x8xf32>) {
+  // CHECK: fuse.resize2d %a, size = [16, 16], method = "cubic", cubic_alpha = -0.5, exclude_outside = true : (tensor<1x3x8x8xf32>) -> tensor<1x3x16x16xf32>
+  %0 = fuse.resize2d %a, size = [16, 16], method = "cubic", cubic_alpha = -0.5, exclude_outside = true : (tensor<1x3x8x8xf32>)
+  // CHECK: fuse.resize2d %a, size = [3, 5], method = "linear", coordinate_transformation_mode = "half_pixel_symmetric", antialias = true : (tensor<1x3x8x8xf32>) -> tensor<1x3x3x5xf32>
+  %1 = fuse.resize2d %a, size = [3, 5], method = "linear", coordinate_transformation_mode = "half_pixel_symmetric", antialias = true : (tensor<1x3x8x8xf32>)
+  // CHECK: fuse.resize2d %a, size = [4, 4], method = "linear", coordinate_transformation_mode = "tf_crop_and_resize", roi = [0.25, 0.0, 1.5, 1.0], extrapolation_value = 10.0 : (tensor<1x3x8x8xf32>) -> tensor<1x3x4x4xf32>
+  %2 = fuse.resize2d %a, size = [4, 4], method = "linear", coordinate_transformation_mode = "tf_crop_and_resize", roi = [0.25, 0.0, 1.5, 1.0], extrapolation_value = 10.0 : (tensor<1x3x8x8xf32>)
+  return
+}

@@ -37,3 +37,11 @@ func.func @pooling_to_a_fixed_size(%a: tensor<?x3x8x8xf32>, %b: tensor<1x8x8x3xu
   %5 = fuse.adaptive_avg_pool2d %c, output_size = [2, 2], layout = "NHWC" : (tensor<1x8x?x3xf32>)
   return
 }
+
+// Places of the greatest elements, counted over all elements.
+// CHECK-LABEL: func.func @places_of_maxima
+func.func @places_of_maxima(%a: tensor<?x3x8x8xf32>) {
+  // CHECK: fuse.max_pool2d_indices %a, pool_size = [2, 2], strides = [2, 2] : (tensor<?x3x8x8xf32>) -> tensor<?x3x4x4xi64>
+  %0 = fuse.max_pool2d_indices %a, pool_size = [2, 2], strides = [2, 2] : (tensor<?x3x8x8xf32>)
+  return
+}

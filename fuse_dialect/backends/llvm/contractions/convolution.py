@@ -205,7 +205,9 @@ class _Block:
     last: Value
 
 
-class _Convolve(Blocks):
+class Convolve(Blocks):
+    """Writes a convolution."""
+
     def __init__(self, module: Module, plan: ConvolutionPlan, f: Function):
         super().__init__(module, plan, f)
         self.p = plan
@@ -264,6 +266,7 @@ class _Convolve(Blocks):
             first = f.multiply(top, f.i64(self.above.step))
             to = self.frame.workspace
             fill_strip(f, self.strip, self.slots, to, plan.convolution, point, (first, rows))
+        self.prepare(top, stop)
         columns = plan.sizes((self.column,))[0]
         whole, rest = f.i64(columns // self.width), columns % self.width
         end = f.add(group[0], group[1])
@@ -271,17 +274,7 @@ class _Convolve(Blocks):
         def panel(number: Value, columns: int) -> None:
             place = f.multiply(f.subtract(number, group[0]), f.multiply(self.depth, f.i64(self.width)))
             at = {**point, self.column: f.multiply(number, f.i64(self.width))}
-            panel = f.offset(base, place, self.type)
-            with f.loop(f.i64(0), f.i64(self.steps), hints=["unroll.disable"]) as loop:
-                below = f.multiply(f.quotient(self.depth, self.steps), f.i64(self.width))
-                block = _Block(
-                    top,
-                    f.offset(panel, f.multiply(loop.index, below), self.type),
-                    f.multiply(loop.index, f.i64(self.distance)),
-                    f.compare("eq", loop.index, f.i64(0)),
-                    f.compare("eq", loop.index, f.i64(self.steps - 1)),
-                )
-                self._grid(at, stop, block, columns)
+            self.panel(at, (top, stop), number, f.offset(base, place, self.type), columns)
 
         if columns >= self.width:
             with f.loop(group[0], f.least(end, whole), hints=["unroll.disable"]) as loop:
@@ -289,6 +282,31 @@ class _Convolve(Blocks):
         if rest:
             with f.when(f.compare("slt", whole, end)):
                 panel(whole, rest)
+
+    def prepare(self, top: Value, stop: Value) -> None:
+        """What else is to be done once for a strip of pixel rows, before all panels."""
+
+    def panel(self, at: dict[int, Value], rows: tuple[Value, Value], number: Value, panel: Value, columns: int) -> None:
+        """All tiles of a strip of pixel rows, for one panel.
+
+        Args:
+            at: Values of the outer axes and of the column axis.
+            rows: The first pixel row, and the first that is not of the strip.
+            number: Of the panel.
+            panel: Its address.
+            columns: How many columns it has.
+        """
+        f = self.f
+        with f.loop(f.i64(0), f.i64(self.steps), hints=["unroll.disable"]) as loop:
+            below = f.multiply(f.quotient(self.depth, self.steps), f.i64(self.width))
+            block = _Block(
+                rows[0],
+                f.offset(panel, f.multiply(loop.index, below), self.type),
+                f.multiply(loop.index, f.i64(self.distance)),
+                f.compare("eq", loop.index, f.i64(0)),
+                f.compare("eq", loop.index, f.i64(self.steps - 1)),
+            )
+            self._grid(at, rows[1], block, columns)
 
     def _grid(self, at: dict[int, Value], stop: Value, block: _Block, columns: int) -> None:
         """All tiles of a strip, for one panel; tiles at its lower and right ends may be smaller."""
@@ -344,4 +362,4 @@ class _Convolve(Blocks):
 
 def write_convolution(module: Module, plan: ConvolutionPlan, f: Function) -> None:
     """Write the kernel into `f`, a function of `slots`, `part` and `parts`."""
-    _Convolve(module, plan, f).write()
+    Convolve(module, plan, f).write()

@@ -4,6 +4,7 @@ from fuse_dialect.backends.llvm.contractions.convolution import ConvolutionPlan,
 from fuse_dialect.backends.llvm.contractions.gemm import Matrices, matrices_of, write_gemm
 from fuse_dialect.backends.llvm.contractions.operands import unit_axis
 from fuse_dialect.backends.llvm.contractions.windows import window_plan, write_windows
+from fuse_dialect.backends.llvm.contractions.winograd import WinogradPlan, winograd_plan, write_winograd
 from fuse_dialect.backends.llvm.elements import ELEMENTS
 from fuse_dialect.backends.llvm.family import Request, Written
 from fuse_dialect.backends.llvm.host import Host
@@ -35,7 +36,11 @@ def write_contraction(request: Request) -> Written | None:
     plan = _plan(program, contraction, request.host, names)
     if plan is None:
         return None
-    if isinstance(plan, ConvolutionPlan):
+    workspace_bytes = plan.workspace_bytes
+    if isinstance(plan, WinogradPlan):
+        write_winograd(request.module, plan, request.entry)
+        plan = plan.plain
+    elif isinstance(plan, ConvolutionPlan):
         write_convolution(request.module, plan, request.entry)
     else:
         write_gemm(request.module, plan, request.entry)
@@ -43,7 +48,7 @@ def write_contraction(request: Request) -> Written | None:
     packings: dict[int, Packing] = {}
     if plan.packing is not None and read is not None:
         packings[arguments.index(read.buffer)] = plan.packing
-    return Written(plan.workspace_bytes, True, packings)
+    return Written(workspace_bytes, True, packings)
 
 
 def _written_windows(request: Request) -> Written | None:
@@ -82,7 +87,7 @@ def _is_served(program: LoopProgram, stage: Stage) -> bool:
 
 def _plan(
     program: LoopProgram, contraction: Contraction, host: Host, constants: frozenset[str]
-) -> Matrices | ConvolutionPlan | None:
+) -> Matrices | ConvolutionPlan | WinogradPlan | None:
     """Matrices if rows merge and lie at equal distances, else a convolution if its channels lie side by side."""
     matrices = matrices_of(program, as_matrices(program, contraction), host, constants)
     if matrices is not None and matrices.is_plain:
@@ -91,7 +96,7 @@ def _plan(
     if convolution is not None and _has_strips(program, convolution):
         plan = convolution_plan(program, convolution, host, constants)
         if plan is not None:
-            return plan
+            return winograd_plan(plan) or plan
     return matrices
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from fuse_dialect.backends.llvm.contractions.frame import Frame, Point
 from fuse_dialect.backends.llvm.elements import from_memory, memory_type, register_type
-from fuse_dialect.backends.llvm.scalars import NoNativeFormError, Scalars, Values, emit_body
+from fuse_dialect.backends.llvm.family import NoNativeFormError
+from fuse_dialect.backends.llvm.scalars import Scalars, Values, emit_body
 from fuse_dialect.backends.llvm.values import I1, Value, constant
 from fuse_dialect.kernels.access import flat_place
 from fuse_dialect.kernels.counts import Count

@@ -7,6 +7,8 @@
 3. After the last product `finish` runs on the tile and the results are stored. If the reduced axes are taken in
    blocks, sums wait in the result in between.
 4. A long `finish` runs row by row from the stack: the code stays small, and few values live at once.
+5. Whatever comes from memory is asked for in advance: the panel some rows ahead, the rows of the next tile while this
+   one runs, and at its start the lines that `finish` reads and writes. A processor finds few of these by itself.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,14 +21,20 @@ from fuse_dialect.backends.llvm.contractions.reads import Reader
 from fuse_dialect.backends.llvm.elements import memory_type, register_type, to_memory
 from fuse_dialect.backends.llvm.host import Host
 from fuse_dialect.backends.llvm.values import I1, I64, PTR, VOID, Type, Value, constant
-from fuse_dialect.kernels.access import FlatPlace
+from fuse_dialect.kernels.access import FlatPlace, flat_place
 from fuse_dialect.kernels.contraction import Contraction
-from fuse_dialect.kernels.program import Apply, LoopProgram
+from fuse_dialect.kernels.program import Apply, LoopProgram, Read
 
 _PRODUCTS = 28
 """Products of vectors in the innermost loop, at least about so many: enough to hide the loop's own instructions."""
 _LONG = 240
 """Instructions from which on `finish` is not repeated for every vector of the tile."""
+_LINE = 64
+"""Bytes of a cache line."""
+_AHEAD = 4096
+"""How many bytes of a panel are on their way: as many as memory delivers while one line comes."""
+_NEAR = 16384
+"""Bytes of the next tile's rows for which there is room in the first cache."""
 
 _Write: TypeAlias = Callable[[], None]
 _Store: TypeAlias = Callable[[Value, Value, Sequence[Value]], list[_Write]]
@@ -158,6 +166,7 @@ class _Tile:
 
     def write(self) -> None:
         f, tiles = self.f, self.tiles
+        self._prefetch_results()
         sums = self._sums()
         if tiles.in_blocks:
             sums = f.either(self.first, lambda: sums, lambda: self._with_waiting(sums))
@@ -173,6 +182,30 @@ class _Tile:
         else:
             self._each_row(sums, self._finished)
         f.ret()
+
+    def _prefetch_results(self) -> None:
+        """Fetch the lines of the results, and what `finish` reads for each row of them."""
+        shape, contraction = self.shape, self.tiles.contraction
+        if shape.some_rows or shape.columns is None:
+            return  # some of the tile lies outside
+        self._prefetch_lines(contraction.stage.buffer, self.tiles.store, writes=True)
+        for read in contraction.stage.finish:
+            if isinstance(read, Read) and not read.guards:
+                place = flat_place(read.indices, self.frame.buffers[read.buffer].shape, len(contraction.stage.axes))
+                if place is not None and place.strides[contraction.column_axes[-1]].number == 1:
+                    self._prefetch_lines(read.buffer, place, writes=False)
+
+    def _prefetch_lines(self, buffer: str, place: FlatPlace, *, writes: bool) -> None:
+        """Fetch the lines of a place, for each vector of the tile, if the rows differ."""
+        f, grid = self.f, self.shape.grid
+        if all(axis is None or place.is_free_of(axis) for axis in self.tiles.grid_axes):
+            return
+        memory = memory_type(self.frame.buffers[buffer].element)
+        for row in range(self.shape.rows):
+            for v in range(self.shape.vectors):
+                point = self._at(f.i64(row // grid[1]), f.i64(row % grid[1]), v)
+                address = f.offset(self.frame.address(buffer), self.frame.place(place, point), memory)
+                f.prefetch(address, f.i64(0), writes=writes)
 
     def _sums(self) -> tuple[Value, ...]:
         """The products added up over all reduced axes."""
@@ -222,6 +255,7 @@ class _Tile:
         step = shape.width if walk.panel_step is None else walk.panel_step
         panel = f.offset(b, f.multiply(k, f.i64(step)), scalar)
         vectors = [self._panel_vector(panel, v) for v in range(shape.vectors)]
+        self._prefetch_factors(a, panel, k)
         first = f.offset(a, f.multiply(k, f.i64(walk.step)), scalar)
         result: list[Value] = []
         for row in range(shape.rows):
@@ -230,6 +264,18 @@ class _Tile:
             for v, vector in enumerate(vectors):
                 result.append(self._product(element, vector, sums[row * shape.vectors + v]))
         return tuple(result)
+
+    def _prefetch_factors(self, a: Value, panel: Value, k: Value) -> None:
+        """Fetch a later row of the panel, and a piece of the rows of the next tile if they follow those of this one."""
+        f, shape, walk = self.f, self.shape, self.tiles.walk
+        bytes = self.tiles.sum_type.bits // 8
+        step = (shape.width if walk.panel_step is None else walk.panel_step) * bytes
+        for line in range(0, shape.vectors * shape.lanes * bytes, _LINE):
+            f.prefetch(panel, f.i64(max(_AHEAD // step, 1) * step + line))
+        reach = shape.rows * walk.rows[1] * bytes
+        if walk.depth and _follow_each_other(walk, shape):
+            piece = f.multiply(k, f.i64(-(-reach // walk.depth)))
+            f.prefetch(a, f.add(piece, f.i64(reach)), near=reach <= _NEAR)
 
     def _panel_vector(self, panel: Value, v: int) -> Value:
         """Some columns; those beyond the last are 0 in a packed panel, and not there in the array itself."""
@@ -342,3 +388,10 @@ class _Tile:
                 self.f.masked_store(stored, address, mask)
 
         return write
+
+
+def _follow_each_other(walk: Walk, shape: Shape) -> bool:
+    """Whether rows lie one behind the other, with little between them, so that those of the next tile come next."""
+    is_one_row = shape.grid[0] == 1 or walk.rows[0] == shape.grid[1] * walk.rows[1]
+    is_dense = walk.depth is not None and walk.depth <= walk.rows[1] <= walk.depth + 2 * _LINE
+    return not walk.outer and walk.step == 1 and is_one_row and is_dense

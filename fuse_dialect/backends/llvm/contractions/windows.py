@@ -3,6 +3,7 @@
 1. A tile is some neighbours along the tile axis. What their windows share is read once, since LLVM sees all reads.
 2. Tiles are cut from the windows whose guards all hold; results at a border are computed one by one, with guards.
 3. Parts share the outer axes, or the lanes.
+4. A tile asks in advance for the lines that the next row of tiles will read: it comes by much later, from memory.
 """
 
 from collections.abc import Sequence
@@ -19,9 +20,9 @@ from fuse_dialect.backends.llvm.family import Request
 from fuse_dialect.backends.llvm.host import Host
 from fuse_dialect.backends.llvm.scalars import Scalars
 from fuse_dialect.backends.llvm.values import I1, I64, PTR, VOID, Value, constant
-from fuse_dialect.kernels.access import FlatPlace
+from fuse_dialect.kernels.access import FlatPlace, flat_place
 from fuse_dialect.kernels.contraction import store_place
-from fuse_dialect.kernels.program import Body, LoopProgram, Reduction
+from fuse_dialect.kernels.program import Body, LoopProgram, Read, Reduction
 from fuse_dialect.kernels.windowing import Windowing, without_guards
 
 _UNROLLED_TAPS = 12
@@ -272,6 +273,8 @@ class _Tile:
         f, plan = self.f, self.plan
         type = accumulator_type(plan.reduction, plan.lanes)
         places = [(number, v) for number in range(self.count) for v in range(vectors)]
+        if not self.guarded and not plan.looped:
+            self._prefetch(first, vectors)
         totals = [neutral(plan.reduction, plan.lanes) for _ in places]
         totals = self._looped(plan.looped, dict(self.point), totals, first, places, mask)
         start = constant(type, plan.reduction.start.value)
@@ -292,6 +295,33 @@ class _Tile:
                 f.store(value, address)
             else:
                 f.masked_store(value, address, mask)
+
+    def _prefetch(self, first: Value, vectors: int) -> None:
+        """Fetch what the same tile one step further along the next axis reads, and this one does not."""
+        f, windowing, buffers = self.f, self.windowing, self.frame.buffers
+        for read in self.body:
+            place = None
+            if isinstance(read, Read):
+                place = flat_place(read.indices, buffers[read.buffer].shape, len(windowing.stage.axes))
+            if not isinstance(read, Read) or place is None or place.strides[windowing.lane_axis].number != 1:
+                continue
+            at = {**self.point, **{axis: f.i64(0) for axis in self.plan.unrolled}, windowing.lane_axis: first}
+            element = buffers[read.buffer].element
+            start = f.offset(self.frame.address(read.buffer), self.frame.place(place, at), memory_type(element))
+            for offset in self._fresh(place):
+                for v in range(vectors):
+                    f.prefetch(start, f.i64((offset + v * self.plan.lanes) * element_bytes(element)))
+
+    def _fresh(self, place: FlatPlace) -> list[int]:
+        """Distances of such elements from the first that the tile reads; none if its strides are not known."""
+        windowing, strides = self.windowing, [stride.number or 0 for stride in place.strides]
+        step = min((strides[axis] for axis in windowing.outer if strides[axis] > 0), default=0)
+        axes = [(_size(windowing, axis), strides[axis]) for axis in self.plan.unrolled]
+        if windowing.tile_axis is not None:
+            axes.append((self.count, strides[windowing.tile_axis]))
+        points = _points([size for size, _ in axes])
+        read = {sum(at * stride for at, (_, stride) in zip(point, axes, strict=True)) for point in points}
+        return sorted({offset + step for offset in read} - read) if step else []
 
     def _reader(self, point: dict[int, Value], mask: Value | None) -> Reader:
         rank = len(self.windowing.stage.axes)

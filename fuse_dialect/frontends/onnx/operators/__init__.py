@@ -11,8 +11,12 @@ from fuse_dialect.frontends.onnx.operators import (
     normalizations,
     pools,
     quantization,
+    recurrent,
     reductions,
     resizing,
+    sampling,
+    selection,
+    signal,
 )
 from fuse_dialect.frontends.onnx.operators.table import Importer, OperatorTable
 
@@ -27,8 +31,12 @@ _FAMILIES: tuple[OperatorTable, ...] = (
     normalizations.OPERATORS,
     pools.OPERATORS,
     quantization.OPERATORS,
+    recurrent.OPERATORS,
     reductions.OPERATORS,
     resizing.OPERATORS,
+    sampling.OPERATORS,
+    selection.OPERATORS,
+    signal.OPERATORS,
 )
 
 ONNX_OPERATORS: dict[str, Importer] = {name: importer for family in _FAMILIES for name, importer in family.items()}

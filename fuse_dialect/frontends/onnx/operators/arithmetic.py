@@ -4,6 +4,7 @@ import numpy as np
 import onnx_ir as ir
 
 from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops.activation import ClipOp
 from fuse_dialect.dialect.ops.broadcast import (
     AddOp,
     DivideOp,
@@ -30,7 +31,7 @@ from fuse_dialect.dialect.ops.comparison import (
     LogicalXorOp,
     RightShiftOp,
 )
-from fuse_dialect.dialect.ops.conversion import CastOp
+from fuse_dialect.dialect.ops.conversion import CastOp, ReinterpretOp
 from fuse_dialect.dialect.types import element_type_of, with_element
 from fuse_dialect.frontends.onnx.node import OnnxNode, UnsupportedFormError
 from fuse_dialect.frontends.onnx.operators.table import OperatorTable
@@ -38,6 +39,9 @@ from fuse_dialect.frontends.onnx.tensors import dtype_of
 from fuse_dialect.frontends.onnx.values import Value
 
 OPERATORS = OperatorTable()
+
+_GREATEST = {"float8_e4m3fn": 448.0, "float8_e4m3fnuz": 240.0, "float8_e5m2": 57344.0, "float8_e5m2fnuz": 57344.0}
+"""Greatest number of each float of 8 bits, but of those without sign."""
 
 OPERATORS.simple(
     [
@@ -124,7 +128,7 @@ def import_bitwise_not(node: OnnxNode) -> Value:
 @OPERATORS.operator("Cast")
 def import_cast(node: OnnxNode) -> Value:
     """`cast`."""
-    return cast_to(node, node.operand(0), dtype_of(_data_type(node.integer("to"))))
+    return _converted(node, dtype_of(_data_type(node.integer("to"))))
 
 
 def _data_type(number: int) -> ir.DataType | None:
@@ -137,7 +141,30 @@ def _data_type(number: int) -> ir.DataType | None:
 @OPERATORS.operator("CastLike")
 def import_cast_like(node: OnnxNode) -> Value:
     """`cast` to the element type of the second operand."""
-    return cast_to(node, node.operand(0), node.dtype(node.operand(1)))
+    return _converted(node, node.dtype(node.operand(1)))
+
+
+def _converted(node: OnnxNode, dtype: "np.dtype[np.generic]") -> Value:
+    """The first operand in another type, as the attributes of Cast say."""
+    if dtype.name == "float8_e8m0fnu" and node.string("round_mode", "up") != "nearest":
+        raise UnsupportedFormError(f"rounding '{node.string('round_mode', 'up')}' to {dtype} is not supported")
+    return saturating_cast(node, node.operand(0), dtype, saturate=node.flag("saturate", True))
+
+
+def saturating_cast(node: OnnxNode, x: Value, dtype: "np.dtype[np.generic]", *, saturate: bool = True) -> Value:
+    """The value in another type; a float of 8 bits has its greatest number where the operand is greater."""
+    greatest = _GREATEST.get(dtype.name)
+    if greatest is not None and saturate and node.dtype(x) != dtype:
+        x = node.emit(ClipOp, x, min=-greatest, max=greatest)
+    return cast_to(node, x, dtype)
+
+
+@OPERATORS.operator("BitCast")
+def import_bit_cast(node: OnnxNode) -> Value:
+    """`reinterpret`."""
+    x = node.operand(0)
+    element = element_type_of(dtype_of(_data_type(node.integer("to"))))
+    return node.emit(ReinterpretOp, x, type=with_element(node.type_of(x), element))
 
 
 def cast_to(node: OnnxNode, value: Value, dtype: "np.dtype[np.generic]") -> Value:

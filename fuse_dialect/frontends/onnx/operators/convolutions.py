@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.broadcast import BiasAddOp
-from fuse_dialect.dialect.ops.convolution import Conv1dOp, Conv2dOp, Conv2dTransposeOp, Conv3dOp
+from fuse_dialect.dialect.ops.convolution import Conv1dOp, Conv2dOp, Conv2dTransposeOp, Conv3dOp, Conv3dTransposeOp
 from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.frontends.onnx.node import OnnxNode, UnsupportedFormError
 from fuse_dialect.frontends.onnx.operators.layout import expand_dims, squeeze
@@ -21,14 +21,20 @@ _CONVOLUTIONS: dict[int, type[FuseOp]] = {1: Conv1dOp, 2: Conv2dOp, 3: Conv3dOp}
 @OPERATORS.operator("Conv")
 def import_conv(node: OnnxNode) -> Value:
     """`conv1d`, `conv2d` or `conv3d`, and `bias_add`."""
-    x, weight = node.operand(0), node.operand(1)
+    result = convolution(node, node.operand(0), node.operand(1))
+    bias = node.optional(2)
+    return result if bias is None else node.emit(BiasAddOp, result, bias, axis=1)
+
+
+def convolution(node: OnnxNode, x: Value, weight: Value) -> Value:
+    """The convolution that a node's attributes describe."""
     spatial = node.rank(weight) - 2
     if spatial not in _CONVOLUTIONS:
         raise UnsupportedFormError(f"convolutions over {spatial} axes are not supported")
     kernel = _kernel(node, weight)
     strides = spatial_list(node, "strides", 1, spatial)
     dilation = spatial_list(node, "dilations", 1, spatial)
-    result = node.emit(
+    return node.emit(
         _CONVOLUTIONS[spatial],
         x,
         weight,
@@ -37,8 +43,6 @@ def import_conv(node: OnnxNode) -> Value:
         dilation=dilation,
         groups=node.integer("group", 1),
     )
-    bias = node.optional(2)
-    return result if bias is None else node.emit(BiasAddOp, result, bias, axis=1)
 
 
 def _kernel(node: OnnxNode, weight: Value) -> list[int]:
@@ -88,10 +92,10 @@ def padding(
 
 @OPERATORS.operator("ConvTranspose")
 def import_conv_transpose(node: OnnxNode) -> Value:
-    """`conv2d_transpose`, also for one spatial axis, and `bias_add`."""
+    """`conv2d_transpose`, also for one spatial axis, or `conv3d_transpose`, and `bias_add`."""
     x, weight = node.operand(0), node.operand(1)
     spatial = node.rank(weight) - 2
-    if spatial not in (1, 2):
+    if spatial not in (1, 2, 3):
         raise UnsupportedFormError(f"transposed convolutions over {spatial} axes are not supported")
     kernel = _kernel(node, weight)
     strides = spatial_list(node, "strides", 1, spatial)
@@ -103,7 +107,7 @@ def import_conv_transpose(node: OnnxNode) -> Value:
         strides, dilation, extra = [1, *strides], [1, *dilation], [0, *extra]
         pads = [0, pads[0], 0, pads[1]]
     result = node.emit(
-        Conv2dTransposeOp,
+        Conv3dTransposeOp if spatial == 3 else Conv2dTransposeOp,
         x,
         weight,
         strides=strides,

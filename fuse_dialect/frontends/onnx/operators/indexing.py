@@ -5,11 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.dialect.ops.broadcast import AddOp, ModOp
 from fuse_dialect.dialect.ops.concatenation import StackOp
 from fuse_dialect.dialect.ops.indexing import GatherNdOp, GatherOp, PadOp, StridedSliceOp, TakeOp
 from fuse_dialect.dialect.ops.normalization import OneHotOp
 from fuse_dialect.dialect.ops.opaque import ArgwhereOp, CumsumOp, ScatterNdOp, TopkOp
 from fuse_dialect.dialect.ops.reduction import ArgmaxOp
+from fuse_dialect.dialect.ops.sequences import CumprodOp, ReverseSequenceOp
 from fuse_dialect.dialect.types import DYNAMIC, normalize_axis
 from fuse_dialect.frontends.onnx.node import DynamicShapeError, OnnxNode, UnsupportedFormError
 from fuse_dialect.frontends.onnx.operators.arithmetic import cast_to
@@ -180,6 +182,49 @@ def import_cumsum(node: OnnxNode) -> Value:
         exclusive=node.flag("exclusive"),
         reverse=node.flag("reverse"),
     )
+
+
+@OPERATORS.operator("CumProd")
+def import_cumprod(node: OnnxNode) -> Value:
+    """`cumprod`."""
+    return node.emit(
+        CumprodOp,
+        node.operand(0),
+        axis=int(node.constant_scalar(1)),
+        exclusive=node.flag("exclusive"),
+        reverse=node.flag("reverse"),
+    )
+
+
+@OPERATORS.operator("ReverseSequence")
+def import_reverse_sequence(node: OnnxNode) -> Value:
+    """`reverse_sequence`."""
+    x, lengths = node.operand(0), node.operand(1)
+    batch, time = node.integer("batch_axis", 1), node.integer("time_axis", 0)
+    return node.emit(ReverseSequenceOp, x, lengths, seq_axis=time, batch_axis=batch)
+
+
+@OPERATORS.operator("TensorScatter")
+def import_tensor_scatter(node: OnnxNode) -> Value:
+    """`scatter_nd`: a run of rows along an axis, from a place on that is each sample's own."""
+    cache, update, begin = node.operand(0), node.operand(1), node.optional(2)
+    rank = node.rank(cache)
+    axis = normalize_axis(node.integer("axis", -2), rank)
+    if not axis:
+        raise FuseError("expects an axis other than that of the samples, got 0")
+    order = [0, axis, *(other for other in range(1, rank) if other != axis)]
+    cache, update = transpose(node, cache, order), transpose(node, update, order)
+    batch, count = node.static_shape(update)[:2]
+    node.builder.budget.spend("the list of places", bytes=2 * _INT64.itemsize * batch * count)
+    places: Value = Constant(np.broadcast_to(np.arange(count), (batch, count)))
+    if begin is not None:
+        places = node.emit(AddOp, places, reshape(node, cast_to(node, begin, _INT64), [batch, 1]))
+    if node.string("mode", "linear") == "circular":
+        places = node.emit(ModOp, places, Constant(np.array(node.static_shape(cache)[1])))
+    samples = Constant(np.broadcast_to(np.arange(batch)[:, None], (batch, count)))
+    coordinates = node.emit(StackOp, samples, places, axis=2)
+    written = node.emit(ScatterNdOp, cache, coordinates, update)
+    return transpose(node, written, [order.index(position) for position in range(rank)])
 
 
 @OPERATORS.operator("NonZero")

@@ -19,7 +19,7 @@ from fuse_dialect.dialect.ops.normalization import (
     SoftmaxOp,
 )
 from fuse_dialect.dialect.ops.opaque import DropoutOp, LrnOp
-from fuse_dialect.dialect.ops.reduction import MeanOp, SumOp
+from fuse_dialect.dialect.ops.reduction import MeanOp, SumOp, VarianceOp
 from fuse_dialect.dialect.ops.replication import RepeatOp
 from fuse_dialect.dialect.types import DYNAMIC, normalize_axis
 from fuse_dialect.frontends.onnx.node import OnnxNode, UnsupportedFormError
@@ -32,15 +32,25 @@ OPERATORS = OperatorTable()
 
 
 @OPERATORS.operator("BatchNormalization")
-def import_batch_norm(node: OnnxNode) -> Value:
-    """`batch_norm` with the recorded mean and variance."""
-    node.reject_outputs(1, "training")
-    if node.flag("training_mode") or not node.flag("spatial", True):
-        raise UnsupportedFormError("training is not supported")
+def import_batch_norm(node: OnnxNode) -> Sequence[Value]:
+    """`batch_norm` with the recorded mean and variance; in training with those of the batch, which move the others."""
     x, gamma, beta, mean, variance = (node.operand(index) for index in range(5))
-    dtype = node.dtype(x)
-    parameters = [cast_to(node, value, dtype) for value in (gamma, beta, mean, variance)]
-    return node.emit(BatchNormOp, x, *parameters, axis=1, epsilon=node.real("epsilon", 1e-5))
+    training = node.opset >= 14 and node.flag("training_mode")
+    if not training:
+        node.reject_outputs(1, "training")
+    if not node.flag("spatial", True):
+        raise UnsupportedFormError("the attribute 'spatial' is not supported")
+    moved: list[Value] = []
+    if training:
+        axes = [axis for axis in range(node.rank(x)) if axis != 1]
+        of_batch = [node.emit(op, x, axes=axes, keepdims=False) for op in (MeanOp, VarianceOp)]
+        keep = node.real("momentum", 0.9)
+        for old, new in zip((mean, variance), of_batch, strict=True):
+            part = node.emit(MultiplyOp, cast_to(node, new, node.dtype(old)), node.scalar(1 - keep, old))
+            moved.append(node.emit(AddOp, node.emit(MultiplyOp, old, node.scalar(keep, old)), part))
+        mean, variance = of_batch
+    parameters = [cast_to(node, value, node.dtype(x)) for value in (gamma, beta, mean, variance)]
+    return (node.emit(BatchNormOp, x, *parameters, axis=1, epsilon=node.real("epsilon", 1e-5)), *moved)
 
 
 @OPERATORS.operator("InstanceNormalization")
@@ -184,9 +194,14 @@ def import_dropout(node: OnnxNode) -> Sequence[Value]:
     x = node.operand(0)
     rate = node.real("ratio", 0.5)
     if node.opset >= 12:
-        if node.optional(2) is not None and bool(node.constant_scalar(2)):
-            raise UnsupportedFormError("training is not supported")
         ratio = node.optional(1)
+        # A share of 0 drops nothing, in training too.
+        if (
+            node.optional(2) is not None
+            and bool(node.constant_scalar(2))
+            and (ratio is None or node.constant_scalar(1))
+        ):
+            raise UnsupportedFormError("training, which drops elements at random, is not supported")
         rate = float(str(ratio.array.reshape(-1)[0])) if isinstance(ratio, Constant) and ratio.array.size == 1 else 0.5
     result = node.emit(DropoutOp, x, rate=rate)
     if not node.is_used(1):

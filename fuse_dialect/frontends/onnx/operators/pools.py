@@ -8,16 +8,24 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from fuse_dialect.dialect.op import FuseOp
-from fuse_dialect.dialect.ops.broadcast import MultiplyOp, PowerOp
+from fuse_dialect.dialect.ops.broadcast import AddOp, DivideOp, ModOp, MultiplyOp, PowerOp, SubtractOp
 from fuse_dialect.dialect.ops.elementwise import AbsOp
-from fuse_dialect.dialect.ops.pooling import AvgPool2dOp, GlobalAvgPool2dOp, GlobalMaxPool2dOp, MaxPool2dOp
+from fuse_dialect.dialect.ops.pooling import (
+    AvgPool2dOp,
+    GlobalAvgPool2dOp,
+    GlobalMaxPool2dOp,
+    MaxPool2dIndicesOp,
+    MaxPool2dOp,
+)
 from fuse_dialect.dialect.ops.reduction import MaxOp, MeanOp
 from fuse_dialect.frontends.onnx.node import OnnxNode, UnsupportedFormError
 from fuse_dialect.frontends.onnx.operators.convolutions import padding, spatial_list
 from fuse_dialect.frontends.onnx.operators.layout import expand_dims, reshape, squeeze
 from fuse_dialect.frontends.onnx.operators.table import OperatorTable
-from fuse_dialect.frontends.onnx.values import Value
+from fuse_dialect.frontends.onnx.values import Constant, Value
 
 OPERATORS = OperatorTable()
 
@@ -84,10 +92,27 @@ def _pool(node: OnnxNode, op: type[FuseOp], x: Value, windows: _Windows, *, ceil
 
 
 @OPERATORS.operator("MaxPool")
-def import_max_pool(node: OnnxNode) -> Value:
-    """`max_pool2d`."""
-    node.reject_outputs(1, "the result 'Indices'")
-    return _pool(node, MaxPool2dOp, node.operand(0), _windows(node), ceil_mode=node.flag("ceil_mode"))
+def import_max_pool(node: OnnxNode) -> Sequence[Value]:
+    """`max_pool2d`, and `max_pool2d_indices` if the places are used."""
+    x, windows, ceil_mode = node.operand(0), _windows(node), node.flag("ceil_mode")
+    result = _pool(node, MaxPool2dOp, x, windows, ceil_mode=ceil_mode)
+    if not node.is_used(1):
+        return (result,)
+    if len(windows.size) > 2:
+        raise UnsupportedFormError("the result 'Indices' over three axes is not supported")
+    places = _pool(node, MaxPool2dIndicesOp, x, windows, ceil_mode=ceil_mode)
+    return (result, _by_columns(node, x, places) if node.integer("storage_order", 0) else places)
+
+
+def _by_columns(node: OnnxNode, x: Value, places: Value) -> Value:
+    """Places in images whose elements are counted along the columns first."""
+    height, width = (node.static_shape(x)[2:] + (1,))[:2]
+    size = Constant(np.array(height * width))
+    inside = node.emit(ModOp, places, size)
+    row = node.emit(DivideOp, inside, Constant(np.array(width)))
+    column = node.emit(ModOp, inside, Constant(np.array(width)))
+    turned = node.emit(AddOp, node.emit(MultiplyOp, column, Constant(np.array(height))), row)
+    return node.emit(AddOp, node.emit(SubtractOp, places, inside), turned)
 
 
 @OPERATORS.operator("AveragePool")

@@ -1,14 +1,19 @@
-"""ONNX conversions between real and quantized numbers, by their formulas."""
+"""ONNX conversions between real and quantized numbers, and products of quantized ones, by their formulas."""
 
 import numpy as np
 import onnx_ir as ir
 
+from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.ops.activation import ClipOp
-from fuse_dialect.dialect.ops.broadcast import AddOp, DivideOp, MultiplyOp, SubtractOp
+from fuse_dialect.dialect.ops.broadcast import AddOp, BiasAddOp, DivideOp, MultiplyOp, SubtractOp
 from fuse_dialect.dialect.ops.elementwise import RoundOp
-from fuse_dialect.dialect.types import normalize_axis
+from fuse_dialect.dialect.ops.indexing import StridedSliceOp
+from fuse_dialect.dialect.ops.replication import RepeatOp
+from fuse_dialect.dialect.types import DYNAMIC, normalize_axis
 from fuse_dialect.frontends.onnx.node import OnnxNode, UnsupportedFormError
-from fuse_dialect.frontends.onnx.operators.arithmetic import cast_to
+from fuse_dialect.frontends.onnx.operators.arithmetic import cast_to, saturating_cast
+from fuse_dialect.frontends.onnx.operators.convolutions import convolution
+from fuse_dialect.frontends.onnx.operators.linear import matrix_product
 from fuse_dialect.frontends.onnx.operators.normalizations import per_axis
 from fuse_dialect.frontends.onnx.operators.table import OperatorTable
 from fuse_dialect.frontends.onnx.tensors import dtype_of
@@ -17,15 +22,26 @@ from fuse_dialect.frontends.onnx.values import Value
 OPERATORS = OperatorTable()
 
 _INT32 = np.dtype(np.int32)
+_NARROW_LIMITS = {"int4": (-8, 7), "uint4": (0, 15), "int2": (-2, 1), "uint2": (0, 3)}
 
 
 def _along_axis(node: OnnxNode, parameter: Value) -> Value:
+    """A scale or a zero point, shaped to broadcast with the first operand; those of blocks are repeated."""
     x = node.operand(0)
-    if node.integer("block_size", 0) or node.rank(parameter) > 1:
-        raise UnsupportedFormError("quantization by blocks is not supported")
-    if node.rank(x) == 0 or node.shape(parameter) in ((), (1,)):
-        return per_axis(node, parameter, 0, node.rank(x))
-    return per_axis(node, parameter, normalize_axis(node.integer("axis", 1), node.rank(x)), node.rank(x))
+    rank, shape = node.rank(x), node.shape(parameter)
+    if rank == 0 or (shape in ((), (1,)) and not node.integer("block_size", 0)):
+        return per_axis(node, parameter, 0, rank)
+    axis = normalize_axis(node.integer("axis", 1), rank)
+    block = node.integer("block_size", 0)
+    if not block:
+        return per_axis(node, parameter, axis, rank)
+    if len(shape) != rank or block < 0:
+        raise FuseError(f"expects scales of rank {rank} for blocks, got {node.type_of(parameter)}")
+    size = node.static_shape(x)[axis]
+    if shape[axis] != DYNAMIC and not (shape[axis] - 1) * block < size <= shape[axis] * block:
+        raise FuseError(f"expects {-(-size // block)} blocks of {block} on axis {axis}, got {shape[axis]}")
+    repeated = node.emit(RepeatOp, parameter, repeats=block, axis=axis)
+    return node.emit(StridedSliceOp, repeated, begin=[0], end=[size], strides=[1], axes=[axis])
 
 
 @OPERATORS.operator("DequantizeLinear")
@@ -33,9 +49,13 @@ def import_dequantize(node: OnnxNode) -> Value:
     """(x - zero point) * scale."""
     x, scale, zero = node.operand(0), node.operand(1), node.optional(2)
     scale = _along_axis(node, scale)
-    wide = cast_to(node, x, _INT32)
-    if zero is not None:
-        wide = node.emit(SubtractOp, wide, cast_to(node, _along_axis(node, zero), _INT32))
+    if is_integer(node, x):
+        wide = cast_to(node, x, _INT32)
+        if zero is not None:
+            wide = node.emit(SubtractOp, wide, cast_to(node, _along_axis(node, zero), _INT32))
+    else:
+        # The zero point of floats is 0.
+        wide = x
     result = node.emit(MultiplyOp, cast_to(node, wide, node.dtype(scale)), scale)
     if target := node.integer("output_dtype", 0):
         result = cast_to(node, result, dtype_of(ir.DataType(target)))
@@ -44,20 +64,108 @@ def import_dequantize(node: OnnxNode) -> Value:
 
 @OPERATORS.operator("QuantizeLinear")
 def import_quantize(node: OnnxNode) -> Value:
-    """round(x / scale) + zero point, saturated."""
+    """round(x / scale) + zero point, saturated; floats of 8 and 4 bits are rounded by their own conversion."""
     x, scale, zero = node.operand(0), _along_axis(node, node.operand(1)), node.optional(2)
-    if node.integer("precision", 0):
-        raise UnsupportedFormError("the attribute 'precision' is not supported")
     if zero is not None:
         dtype = node.dtype(zero)
     else:
         dtype = dtype_of(ir.DataType(node.integer("output_dtype", 0) or ir.DataType.UINT8.value))
-    if dtype.kind not in "iu" or dtype.itemsize > 2:
-        raise UnsupportedFormError(f"elements of type {dtype} are not supported")
-    wide = node.dtype(scale) if node.dtype(x).kind != "f" else node.dtype(x)
-    x, scale = cast_to(node, x, wide), cast_to(node, scale, wide)
-    result = node.emit(RoundOp, node.emit(DivideOp, x, scale))
-    if zero is not None:
-        result = node.emit(AddOp, result, cast_to(node, _along_axis(node, zero), wide))
+    if precision := node.integer("precision", 0):
+        wide = dtype_of(ir.DataType(precision))
+    else:
+        wide = node.dtype(scale) if node.dtype(x).kind != "f" else node.dtype(x)
+    quotient = node.emit(DivideOp, cast_to(node, x, wide), cast_to(node, scale, wide))
+    limits = integer_limits(dtype)
+    if limits is None:
+        return saturating_cast(node, quotient, dtype, saturate=node.flag("saturate", True))
+    return to_integers(node, quotient, None if zero is None else _along_axis(node, zero), dtype, limits)
+
+
+def is_integer(node: OnnxNode, value: Value) -> bool:
+    """Whether a value has elements of an integer type."""
+    return integer_limits(node.dtype(value)) is not None
+
+
+def integer_limits(dtype: np.dtype[np.generic]) -> tuple[int, int] | None:
+    """The least and greatest number of an integer type; `None` for others."""
+    if dtype.name in _NARROW_LIMITS:
+        return _NARROW_LIMITS[dtype.name]
+    if dtype.kind not in "iu":
+        return None
     limits = np.iinfo(dtype)
-    return cast_to(node, node.emit(ClipOp, result, min=float(limits.min), max=float(limits.max)), dtype)
+    return int(limits.min), int(limits.max)
+
+
+def to_integers(
+    node: OnnxNode, quotient: Value, zero: Value | None, dtype: np.dtype[np.generic], limits: tuple[int, int]
+) -> Value:
+    """round(quotient) + zero point, saturated to the limits of the type."""
+    if max(limits) > 1 << 16:
+        raise UnsupportedFormError(f"quantization to {dtype} is not supported")
+    result = node.emit(RoundOp, quotient)
+    if zero is not None:
+        result = node.emit(AddOp, result, cast_to(node, zero, node.dtype(quotient)))
+    return cast_to(node, node.emit(ClipOp, result, min=float(limits[0]), max=float(limits[1])), dtype)
+
+
+def _without_zero(node: OnnxNode, value: Value, zero: Value | None, axis: int) -> Value:
+    """The numbers less their zero point, as i32; the zero point may differ along an axis."""
+    wide = cast_to(node, value, _INT32)
+    if zero is None:
+        return wide
+    if node.rank(zero) <= 1:
+        zero = per_axis(node, zero, normalize_axis(axis, node.rank(value)), node.rank(value))
+    return node.emit(SubtractOp, wide, cast_to(node, zero, _INT32))
+
+
+@OPERATORS.operator("MatMulInteger")
+def import_matmul_integer(node: OnnxNode) -> Value:
+    """A product of integers in 32 bits: one zero point for each row of A, and for each column of B."""
+    a = _without_zero(node, node.operand(0), node.optional(2), -2 if node.rank(node.operand(0)) > 1 else 0)
+    b = _without_zero(node, node.operand(1), node.optional(3), -1)
+    return matrix_product(node, a, b)
+
+
+@OPERATORS.operator("ConvInteger")
+def import_conv_integer(node: OnnxNode) -> Value:
+    """A convolution of integers in 32 bits; padding stands for the zero point."""
+    x = _without_zero(node, node.operand(0), node.optional(2), 1)
+    weight = _without_zero(node, node.operand(1), node.optional(3), 0)
+    return convolution(node, x, weight)
+
+
+@OPERATORS.operator("QLinearMatMul")
+def import_qlinear_matmul(node: OnnxNode) -> Value:
+    """The product of two quantized tensors, quantized: by 32-bit integers, scaled once."""
+    a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = (node.operand(index) for index in range(8))
+    a_axis = -2 if node.rank(a) > 1 else 0
+    product = matrix_product(node, _without_zero(node, a, a_zero, a_axis), _without_zero(node, b, b_zero, -1))
+    rank = node.rank(product)
+    scales = (
+        per_axis(node, a_scale, max(rank - 2, 0), rank),
+        per_axis(node, b_scale, max(rank - 1, 0), rank),
+        per_axis(node, y_scale, max(rank - 2, 0), rank),
+    )
+    return _requantized(node, product, scales, per_axis(node, y_zero, max(rank - 2, 0), rank))
+
+
+@OPERATORS.operator("QLinearConv")
+def import_qlinear_conv(node: OnnxNode) -> Value:
+    """The convolution of two quantized tensors, quantized: by 32-bit integers, scaled once."""
+    x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = (node.operand(index) for index in range(8))
+    sums = convolution(node, _without_zero(node, x, x_zero, 1), _without_zero(node, w, w_zero, 0))
+    if (bias := node.optional(8)) is not None:
+        sums = node.emit(BiasAddOp, sums, bias, axis=1)
+    scales = [per_axis(node, scale, 1, node.rank(sums)) for scale in (x_scale, w_scale, y_scale)]
+    return _requantized(node, sums, (scales[0], scales[1], scales[2]), per_axis(node, y_zero, 1, node.rank(sums)))
+
+
+def _requantized(node: OnnxNode, sums: Value, scales: tuple[Value, Value, Value], zero: Value) -> Value:
+    """Integer sums times both scales over the scale of the result, rounded, with the zero point of the result."""
+    one, other, result = (cast_to(node, scale, np.dtype(np.float32)) for scale in scales)
+    factor = node.emit(DivideOp, node.emit(MultiplyOp, one, other), result)
+    real = node.emit(MultiplyOp, cast_to(node, sums, np.dtype(np.float32)), factor)
+    limits = integer_limits(node.dtype(zero))
+    if limits is None:
+        raise UnsupportedFormError(f"quantization to {node.dtype(zero)} is not supported")
+    return to_integers(node, real, zero, node.dtype(zero), limits)

@@ -1,0 +1,272 @@
+"""Ops that read images at places which are data: grids, regions of interest, deformed kernels."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition, traits_def
+from xdsl.utils.exceptions import VerifyException
+
+from fuse_dialect.dialect.accumulation import widened
+from fuse_dialect.dialect.attributes import OpPatternKind
+from fuse_dialect.dialect.fields import flag, integer, integers, real, string, tensor_operand, tensor_result
+from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.sampling import PADDING_MODES, inside, pixels_of, sample
+from fuse_dialect.dialect.shape_rules import (
+    integer_list,
+    one_of,
+    product,
+    quotient,
+    require_float,
+    require_integers,
+    require_positive,
+    require_rank_at_least,
+    unify,
+)
+from fuse_dialect.dialect.types import DYNAMIC, element_count, require_rank, require_same_element, with_shape
+from fuse_dialect.dialect.windows import Windows
+from fuse_dialect.pattern_kind import PatternKind
+
+
+@irdl_op_definition
+class GridSampleOp(FuseOp):
+    """An image sampled at the places that a grid says, each a point in [-1, 1] along every spatial axis.
+
+    Shapes: input [N, C, *spatial] with one to three spatial axes, grid [N, *out, number of spatial axes]; result
+        [N, C, *out]. A point names the last spatial axis first: x, y, z.
+    Types: one floating-point type; f16 and bf16 are computed in f32.
+    Kind: injective.
+    Cost: 3 * 2^R operations an element for `linear` with R spatial axes, 3 * 4^R for `cubic`, none for `nearest`.
+    Source: ONNX GridSample, Relay `image.grid_sample`.
+    """
+
+    name = "fuse.grid_sample"
+    traits = traits_def(OpPatternKind(PatternKind.INJECTIVE))
+
+    input = tensor_operand()
+    grid = tensor_operand()
+    result = tensor_result()
+
+    mode = string("linear")
+    """`nearest`, `linear` or `cubic`."""
+    padding_mode = string("zeros")
+    """What lies beyond the borders: `zeros`, `border` (the outermost pixel) or `reflection`."""
+    align_corners = flag()
+    """Whether -1 and 1 are the centres of the outermost pixels, or else their outer edges."""
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """Samples and channels of the input, places of the grid."""
+        one_of(self.mode, ("nearest", "linear", "cubic"), "mode")
+        one_of(self.padding_mode, PADDING_MODES, "padding_mode")
+        require_same_element((self.input.type, self.grid.type))
+        require_float(self.input.type)
+        shape = require_rank_at_least(self.input.type, 3, "input")
+        spatial = len(shape) - 2
+        if spatial > 3:
+            raise VerifyException(f"expects an input of at most three spatial axes, got {spatial}")
+        grid = require_rank(self.grid.type, len(shape), "grid")
+        unify(grid[-1], spatial, "the last axis of 'grid' and the number of spatial axes")
+        batch = unify(shape[0], grid[0], "the batch of 'input' and of 'grid'")
+        if 0 in shape[2:]:
+            raise VerifyException(f"expects pixels to sample, got {list(shape)}")
+        return (with_shape(self.input.type, (batch, shape[1], *grid[1:-1])),)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """Weighted sums of the pixels around each place."""
+        x, grid = (widened(operand) for operand in operands)
+        padding, aligned = self.padding_mode.data, bool(self.align_corners.value.data)
+        places: list[Array] = []
+        for axis, size in enumerate(x.shape[2:]):
+            place = pixels_of(grid[..., x.ndim - 3 - axis], size, align_corners=aligned)
+            place = np.rint(place) if self.mode.data == "nearest" else place
+            places.append(inside(place, size, padding, align_corners=aligned))
+        y = sample(x, places, self.mode.data, padding, align_corners=aligned)
+        return (y.astype(operands[0].dtype, copy=False),)
+
+    def flops(self) -> int | None:
+        """Two products and a sum for each pixel around a place."""
+        count, spatial = element_count(self.result.type), self.input.type.get_num_dims() - 2
+        taps = {"nearest": 0, "linear": 2**spatial, "cubic": 4**spatial}[self.mode.data]
+        return None if count is None else count * 3 * taps
+
+
+@irdl_op_definition
+class RoiAlignOp(FuseOp):
+    """Regions of interest of images, each pooled to the same size from values between the pixels.
+
+    Shapes: input [N, C, H, W], rois [R, 4] as x and y of the first and of the last corner, samples [R] numbers of
+        images; result [R, C, *pooled_size].
+    Types: input and rois of one floating-point type, integer samples; f16 and bf16 are computed in f32.
+    Kind: out_ewise_fusable.
+    Cost: 8 * sampling_ratio^2 operations an element; as if the ratio were 1 where it depends on the regions.
+    Source: ONNX RoiAlign, Relay `vision.roi_align`; the greatest of `max` is that of weighted pixels, as in ONNX.
+    """
+
+    name = "fuse.roi_align"
+    traits = traits_def(OpPatternKind(PatternKind.OUT_EWISE_FUSABLE))
+
+    input = tensor_operand()
+    rois = tensor_operand()
+    samples = tensor_operand()
+    result = tensor_result()
+
+    pooled_size = integers()
+    """Height and width of the result."""
+    spatial_scale = real(1.0)
+    """Factor of the coordinates."""
+    sampling_ratio = integer(0)
+    """Values in a pooled element along each axis; 0 for about one a pixel."""
+    mode = string("avg")
+    """`avg` or `max`."""
+    aligned = flag()
+    """Whether coordinates lie half a pixel before those of the pixels' centres."""
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """A pooled image for each region."""
+        one_of(self.mode, ("avg", "max"), "mode")
+        require_same_element((self.input.type, self.rois.type))
+        require_float(self.input.type)
+        require_integers(self.samples.type, "samples")
+        shape = require_rank(self.input.type, 4, "input")
+        regions, corners = require_rank(self.rois.type, 2, "rois")
+        unify(corners, 4, "the last axis of 'rois' and the corners")
+        (count,) = require_rank(self.samples.type, 1, "samples")
+        if self.sampling_ratio.value.data < 0 or 0 in shape[2:]:
+            raise VerifyException("expects pixels to sample, and a sampling_ratio of 0 or more")
+        size = integer_list(self.pooled_size, 2, "pooled_size", least=1)
+        return (with_shape(self.input.type, (unify(regions, count, "regions"), shape[1], *size)),)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """One region after the other."""
+        x, rois, samples = widened(operands[0]), widened(operands[1]), operands[2]
+        y = np.empty((len(rois), x.shape[1], *self.pooled_size.get_values()), x.dtype)
+        for region, (roi, number) in enumerate(zip(rois, samples, strict=True)):
+            y[region] = self._pooled(x[number], roi)
+        return (y.astype(operands[0].dtype, copy=False),)
+
+    def _pooled(self, image: Array, roi: Array) -> Array:
+        """One region of one image [C, H, W]."""
+        offset = 0.5 if self.aligned.value.data else 0.0
+        corners = roi * roi.dtype.type(self.spatial_scale.value.data) - roi.dtype.type(offset)
+        lines: list[tuple[Array, Array, Array, Array]] = []
+        ratios: list[int] = []
+        for axis, pooled in enumerate(self.pooled_size.get_values()):
+            start, length = corners[1 - axis], corners[3 - axis] - corners[1 - axis]
+            length = length if self.aligned.value.data else max(length, roi.dtype.type(1))
+            ratio = self.sampling_ratio.value.data or max(0, int(np.ceil(length / pooled)))
+            bins = np.arange(pooled)[:, None] + (np.arange(ratio) + 0.5) / max(1, ratio)
+            lines.append(_corner_weights(start + bins.reshape(-1) * (length / pooled), image.shape[1 + axis]))
+            ratios.append(ratio)
+        if 0 in ratios:
+            return np.zeros((), image.dtype)
+        (top, bottom, low_y, high_y), (left, right, low_x, high_x) = lines
+        parts = [
+            image[:, row[:, None], column] * (weight_y[:, None] * weight_x).astype(image.dtype)
+            for row, weight_y in ((top, low_y), (bottom, high_y))
+            for column, weight_x in ((left, low_x), (right, high_x))
+        ]
+        shape = (len(image), -1, ratios[0], len(left) // ratios[1], ratios[1])
+        if self.mode.data == "max":
+            return np.maximum.reduce(parts).reshape(shape).max(axis=(2, 4))
+        return (parts[0] + parts[1] + parts[2] + parts[3]).reshape(shape).mean(axis=(2, 4))
+
+    def flops(self) -> int | None:
+        """Four products with weights, which are products themselves, for each value."""
+        count, ratio = element_count(self.result.type), max(1, self.sampling_ratio.value.data)
+        return None if count is None else 8 * count * ratio * ratio
+
+
+def _corner_weights(places: Array, size: int) -> tuple[Array, Array, Array, Array]:
+    """The pixels before and behind each place, and their weights; nothing counts more than a pixel outside."""
+    known = (places >= -1) & (places <= size)
+    at = np.clip(places, 0, size - 1)
+    low = np.floor(at).astype(np.int64)
+    share = at - low
+    return low, np.minimum(low + 1, size - 1), np.where(known, 1 - share, 0), np.where(known, share, 0)
+
+
+@irdl_op_definition
+class DeformableConv2dOp(FuseOp):
+    """A convolution whose kernel meets the image at places that are moved by offsets, and weighted by a mask.
+
+    Shapes: input [N, C, H, W], offset [N, 2 * G * KH * KW, H', W'] with y before x and G `deformable_groups`,
+        mask [N, G * KH * KW, H', W'], weight [O, C / groups, KH, KW]; result [N, O, H', W'] as for `conv2d`.
+    Types: one floating-point type; f16 and bf16 are computed in f32.
+    Kind: out_ewise_fusable.
+    Cost: 2 * N * O * H' * W' * (C / groups) * KH * KW, and 13 for each value of the image that is computed.
+    Source: ONNX DeformConv, Relay `nn.deformable_conv2d`, which has no mask.
+    """
+
+    name = "fuse.deformable_conv2d"
+    traits = traits_def(OpPatternKind(PatternKind.OUT_EWISE_FUSABLE))
+    IS_PRODUCT: ClassVar[bool] = True
+
+    input = tensor_operand()
+    offset = tensor_operand()
+    mask = tensor_operand()
+    weight = tensor_operand()
+    result = tensor_result()
+
+    strides = integers([1, 1])
+    """How far the kernel moves, along each spatial axis."""
+    padding = integers([0, 0, 0, 0])
+    """Zeros before each spatial axis, then after each."""
+    dilation = integers([1, 1])
+    """Distance of the elements that neighbours in the kernel meet, along each spatial axis."""
+    groups = integer(1)
+    """Number of parts of the channels that are convolved apart from each other."""
+    deformable_groups = integer(1)
+    """Number of parts of the channels that have offsets of their own."""
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """Batch of the input, output channels of the kernel, one element for each window."""
+        require_same_element((self.input.type, self.offset.type, self.mask.type, self.weight.type))
+        require_float(self.input.type)
+        batch, channels, *sizes = require_rank(self.input.type, 4, "input")
+        outputs, inputs, *extent = require_rank(self.weight.type, 4, "weight")
+        groups = require_positive(self.groups.value.data, "groups")
+        parts = require_positive(self.deformable_groups.value.data, "deformable_groups")
+        unify(quotient(channels, groups, "input channels"), inputs, "input channels of a group and of 'weight'")
+        quotient(outputs, groups, "output channels")
+        quotient(channels, parts, "input channels")
+        windows = Windows.of(tuple(extent), self.strides, self.padding, self.dilation)
+        shape = (batch, outputs, *windows.counts(sizes))
+        taps = product((parts, *extent))
+        for operand, name, size in ((self.offset, "offset", product((2, taps))), (self.mask, "mask", taps)):
+            own = require_rank(operand.type, 4, name)
+            for dim, wanted in zip(own, (batch, size, *shape[2:]), strict=True):
+                unify(dim, wanted, f"'{name}' and of the convolution")
+        return (with_shape(self.input.type, shape),)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """The values that each place of the kernel meets, then a product with the kernel."""
+        x, offset, mask, w = (widened(operand) for operand in operands)
+        windows = Windows.of(w.shape[2:], self.strides, self.padding, self.dilation)
+        counts, parts = windows.counts(x.shape[2:]), self.deformable_groups.value.data
+        offset = offset.reshape(len(x), parts, *w.shape[2:], 2, *counts)
+        mask = mask.reshape(len(x), parts, 1, *w.shape[2:], *counts)
+        taken: list[Array] = []
+        for part, image in enumerate(np.split(x, parts, axis=1)):
+            places = [offset[:, part, :, :, axis] + _regular(windows, axis, counts, x.dtype) for axis in (0, 1)]
+            taken.append(sample(image, places, "linear", "zeros", align_corners=True) * mask[:, part])
+        values = np.concatenate(taken, axis=1)
+        groups = self.groups.value.data
+        values = values.reshape(len(x), groups, -1, product(counts))
+        kernel = w.reshape(groups, len(w) // groups, -1)
+        y = (kernel @ values).reshape(len(x), len(w), *counts)
+        return (y.astype(operands[0].dtype, copy=False),)
+
+    def flops(self) -> int | None:
+        """Products with the kernel; four weights, their products and sums, and the mask for each value."""
+        taps = product(self.weight.type.get_shape()[2:])
+        products = product((*self.result.type.get_shape(), self.weight.type.get_shape()[1], taps))
+        values = product((*self.input.type.get_shape()[:2], *self.result.type.get_shape()[2:], taps))
+        return None if DYNAMIC in (products, values) else 2 * products + 13 * values
+
+
+def _regular(windows: Windows, axis: int, counts: Sequence[int], dtype: "np.dtype[np.generic]") -> Array:
+    """Where the kernel meets the image without offsets, along one axis: [KH, KW, H', W']."""
+    taps = np.arange(windows.extent[axis]) * windows.dilation[axis] - windows.low[axis]
+    places = taps[:, None] + np.arange(counts[axis]) * windows.strides[axis]
+    return places.astype(dtype)[:, None, :, None] if axis == 0 else places.astype(dtype)[None, :, None, :]

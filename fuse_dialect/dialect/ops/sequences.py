@@ -1,0 +1,183 @@
+"""Ops on lines of elements, one after the other: running products, sequences of different lengths, Fourier transforms."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition, traits_def
+from xdsl.utils.exceptions import VerifyException
+
+from fuse_dialect.dialect.accumulation import widened
+from fuse_dialect.dialect.attributes import OpPatternKind
+from fuse_dialect.dialect.fields import flag, integer, optional_integer, tensor_operand, tensor_result
+from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.ops.opaque import LineOp
+from fuse_dialect.dialect.shape_rules import require_float, require_integers, require_positive, unify
+from fuse_dialect.dialect.types import DYNAMIC, element_count, normalize_axis, require_rank, with_shape
+from fuse_dialect.pattern_kind import PatternKind
+
+
+@irdl_op_definition
+class CumprodOp(LineOp):
+    """Products of the elements of each line up to each element.
+
+    Shapes: any of rank 1 or more, unchanged.
+    Types: numbers; f16 and bf16 are multiplied in f32. With `exclusive` the element itself does not count, with
+        `reverse` the products run from the end.
+    Kind: opaque.
+    Cost: one operation an element.
+    Source: ONNX CumProd, `numpy.cumprod`, Relay `cumprod`.
+    """
+
+    name = "fuse.cumprod"
+    traits = traits_def(OpPatternKind(PatternKind.OPAQUE))
+
+    result = tensor_result()
+
+    axis = integer()
+    """The axis of the lines."""
+    exclusive = flag()
+    """Whether an element is left out of its own product."""
+    reverse = flag()
+    """Whether the products run from the end."""
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """The operand's type."""
+        self.line_axis(self.axis.value.data)
+        return (self.input.type,)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """`numpy.cumprod`, shifted by one element when exclusive."""
+        x = np.moveaxis(widened(operands[0]), self.axis.value.data, 0)
+        x = x[::-1] if self.reverse.value.data else x
+        y = np.cumprod(x, axis=0, dtype=x.dtype)
+        if self.exclusive.value.data:
+            y = np.concatenate([np.ones_like(y[:1]), y[:-1]])
+        y = y[::-1] if self.reverse.value.data else y
+        return (np.moveaxis(y, 0, self.axis.value.data).astype(operands[0].dtype, copy=False),)
+
+
+@irdl_op_definition
+class ReverseSequenceOp(FuseOp):
+    """The first `lengths[b]` elements along `seq_axis` in opposite order, for each `b` along `batch_axis`.
+
+    Shapes: input of rank 2 or more, lengths [the size of `batch_axis`]; result as the input. A length is at most the
+        size of `seq_axis`; a greater one counts as that.
+    Types: any; integer lengths.
+    Kind: injective.
+    Cost: no arithmetic.
+    Source: ONNX ReverseSequence, Relay `reverse_sequence`.
+    """
+
+    name = "fuse.reverse_sequence"
+    traits = traits_def(OpPatternKind(PatternKind.INJECTIVE))
+    FLOPS_PER_RESULT_ELEMENT: ClassVar[int] = 0
+
+    input = tensor_operand()
+    lengths = tensor_operand()
+    result = tensor_result()
+
+    seq_axis = integer(1)
+    """The axis of the sequences."""
+    batch_axis = integer(0)
+    """The axis that tells sequences apart."""
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """The input's type."""
+        shape = tuple(self.input.type.get_shape())
+        axes = [normalize_axis(axis.value.data, len(shape)) for axis in (self.seq_axis, self.batch_axis)]
+        if axes[0] == axes[1]:
+            raise VerifyException(f"expects two different axes, got {axes[0]} twice")
+        require_integers(self.lengths.type, "lengths")
+        (count,) = require_rank(self.lengths.type, 1, "lengths")
+        unify(shape[axes[1]], count, "the batch axis and 'lengths'")
+        return (self.input.type,)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """The elements at mirrored places."""
+        x, lengths = operands
+        seq, batch = (axis.value.data % x.ndim for axis in (self.seq_axis, self.batch_axis))
+        places = np.arange(x.shape[seq])[None, :]
+        ends = np.minimum(lengths.astype(np.int64), x.shape[seq])[:, None]
+        order = np.where(places < ends, ends - 1 - places, places)
+        moved = np.moveaxis(x, (batch, seq), (0, 1))
+        return (np.moveaxis(moved[np.arange(len(moved))[:, None], order], (0, 1), (batch, seq)),)
+
+
+@irdl_op_definition
+class DftOp(FuseOp):
+    """The discrete Fourier transform of each line of complex or real numbers.
+
+    Shapes: input [..., 1 or 2]: real parts, and imaginary parts if there are two. `axis` is one of the others; a line
+        is cut or filled with zeros to `length`. Result [..., 2], with n elements on the axis, n / 2 + 1 of them with
+        `onesided`. The inverse of a onesided one takes n / 2 + 1 elements and gives [..., 1].
+    Types: floating point; f16 and bf16 are computed in f32.
+    Kind: opaque.
+    Cost: 5 * ceil(log2 n) operations an element of the result.
+    Source: ONNX DFT, `numpy.fft`, Relay `dft`.
+    """
+
+    name = "fuse.dft"
+    traits = traits_def(OpPatternKind(PatternKind.OPAQUE))
+
+    input = tensor_operand()
+    result = tensor_result()
+
+    axis = integer(-2)
+    """The axis of the lines; not the last one."""
+    length = optional_integer()
+    """Elements of a line; those that the input has when left out, or that its half stands for."""
+    inverse = flag()
+    """Whether the inverse transform is meant, which divides by the length."""
+    onesided = flag()
+    """Whether only the first half of a result is computed, or given in the input: the other half mirrors it."""
+
+    def _line(self) -> tuple[int, int]:
+        """The axis from the front, and the number of elements of a transformed line."""
+        shape = self.input.type.get_shape()
+        axis = normalize_axis(self.axis.value.data, len(shape))
+        if axis == len(shape) - 1:
+            raise VerifyException("expects an axis other than the last, which holds real and imaginary parts")
+        if self.length is not None:
+            return axis, require_positive(self.length.value.data, "length")
+        if shape[axis] == DYNAMIC:
+            return axis, DYNAMIC
+        return axis, 2 * (shape[axis] - 1) if self.inverse.value.data and self.onesided.value.data else shape[axis]
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """The input's shape with the elements of the result on the axis, and both parts."""
+        require_float(self.input.type)
+        shape = list(self.input.type.get_shape())
+        if len(shape) < 2 or shape[-1] not in (1, 2):
+            raise VerifyException(
+                f"expects an input of rank 2 or more whose last axis has 1 or 2 elements, got {shape}"
+            )
+        axis, length = self._line()
+        inverse, onesided = bool(self.inverse.value.data), bool(self.onesided.value.data)
+        if onesided and (shape[-1] == 2) != inverse:
+            raise VerifyException(
+                f"expects {2 if inverse else 1} on the last axis of a onesided input, got {shape[-1]}"
+            )
+        shape[axis] = length // 2 + 1 if onesided and not inverse and length != DYNAMIC else length
+        shape[-1] = 1 if onesided and inverse else 2
+        return (with_shape(self.input.type, shape),)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """`numpy.fft`."""
+        x, axis = widened(operands[0]), self.axis.value.data % operands[0].ndim
+        onesided, inverse = self.onesided.value.data, self.inverse.value.data
+        size = 2 * (x.shape[axis] - 1) if onesided and inverse else x.shape[axis]
+        length = size if self.length is None else self.length.value.data
+        values = x[..., 0] if x.shape[-1] == 1 else x[..., 0] + 1j * x[..., 1]
+        if onesided:
+            y = np.fft.irfft(values, length, axis) if inverse else np.fft.rfft(values, length, axis)
+        else:
+            y = (np.fft.ifft if inverse else np.fft.fft)(values, length, axis)
+        parts = y[..., None] if onesided and inverse else np.stack([y.real, y.imag], axis=-1)
+        return (parts.astype(operands[0].dtype),)
+
+    def flops(self) -> int | None:
+        """A fast transform of each line."""
+        count, (_, length) = element_count(self.result.type), self._line()
+        return None if count is None or length == DYNAMIC else count * 5 * max(1, (length - 1).bit_length())

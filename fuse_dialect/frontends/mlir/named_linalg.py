@@ -1,0 +1,223 @@
+"""Named ops of MLIR's linalg dialect, made from the table of their forms.
+
+xDSL 0.74 has 26 of the named ops, and the hidden regions of some differ from MLIR's: the operands of the sum of a
+convolution are swapped, and a maximum over a window takes the window instead of the element. The ops of this module
+have the regions that MLIR builds, so that their pretty and their generic form mean the same there.
+
+    linalg.conv_2d_nchw_fchw {dilations = dense<1> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>}
+      ins(%x, %w : tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>) outs(%y : tensor<1x4x6x6xf32>) -> tensor<1x4x6x6xf32>
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Self
+
+from xdsl.builder import ImplicitBuilder
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    ArrayAttr,
+    DenseIntElementsAttr,
+    FloatAttr,
+    IntegerType,
+    ShapedType,
+    TensorType,
+    i64,
+)
+from xdsl.dialects.linalg.ops import YieldOp
+from xdsl.dialects.math import Math
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_op_definition,
+    opt_prop_def,
+    var_operand_def,
+    var_region_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+
+from fuse_dialect.frontends.mlir.linalg_forms import FORMS, FUNCTIONS, Form
+
+SCALAR_OPS: Mapping[str, type[Operation]] = {op.name: op for op in (*arith.Arith.operations, *Math.operations)}
+"""Ops of `arith` and `math` by name."""
+
+
+class NamedOp(IRDLOperation):
+    """An op of linalg with inputs and outputs, whose region follows from its name."""
+
+    inputs = var_operand_def()
+    outputs = var_operand_def()
+    res = var_result_def(TensorType)
+    strides = opt_prop_def(DenseIntElementsAttr)
+    dilations = opt_prop_def(DenseIntElementsAttr)
+    indexing_maps = opt_prop_def(ArrayAttr)
+    cast = opt_prop_def(Attribute)
+    body = var_region_def()
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def __init__(
+        self,
+        inputs: Sequence[SSAValue],
+        outputs: Sequence[SSAValue],
+        properties: Mapping[str, Attribute] | None = None,
+        attributes: Mapping[str, Attribute] | None = None,
+    ):
+        """Build the op; results have the types of those outputs that are tensors."""
+        super().__init__(
+            operands=[inputs, outputs],
+            result_types=[[output.type for output in outputs if isinstance(output.type, TensorType)]],
+            properties=dict(properties or {}),
+            attributes=dict(attributes or {}),
+            regions=[[self.hidden_region(inputs, outputs)]],
+        )
+
+    @classmethod
+    def hidden_region(cls, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]) -> Region:
+        """The region that MLIR builds from the op's name and the types of its elements."""
+        elements = [element_of(value.type) for value in (*inputs, *outputs)]
+        block = Block(arg_types=elements)
+        short = cls.name.removeprefix("linalg.")
+        with ImplicitBuilder(block):
+            *values, total = block.args
+            form = FORMS.get("matmul" if short == "contract" else short)
+            YieldOp(_function(short, values, total) if form is None else _combined(form, values, total))
+        return Region(block)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parse what stands behind the op's name."""
+        properties: dict[str, Attribute] = {}
+        if parser.parse_optional_keyword("indexing_maps"):
+            parser.parse_punctuation("=")
+            properties["indexing_maps"] = parser.parse_attribute()
+        attributes = parser.parse_optional_attr_dict()
+        for name in ("strides", "dilations", "indexing_maps", "cast"):
+            if name in attributes:
+                properties[name] = attributes.pop(name)
+        attributes.pop("operandSegmentSizes", None)
+        inputs, outputs = parse_operands(parser, "ins"), parse_operands(parser, "outs")
+        attributes |= parser.parse_optional_attr_dict()
+        if parser.parse_optional_punctuation("->"):
+            parse_result_types(parser)
+        return cls(inputs, outputs, properties, attributes)
+
+    def print(self, printer: Printer) -> None:
+        """Print what stands behind the op's name."""
+        if self.indexing_maps is not None:
+            printer.print_string(" indexing_maps = ")
+            printer.print_attribute(self.indexing_maps)
+        shown = {name: value for name, value in self.properties.items() if name in ("cast", "dilations", "strides")}
+        printer.print_op_attributes(dict(sorted({**shown, **self.attributes}.items())))
+        print_operands(printer, "ins", self.inputs)
+        print_operands(printer, "outs", self.outputs)
+        if self.res:
+            printer.print_string(" -> ")
+            printer.print_list([result.type for result in self.res], printer.print_attribute)
+
+
+def parse_operands(parser: Parser, keyword: str) -> list[SSAValue]:
+    """Parse `ins(%a, %b : type, type)`; none if it is not there."""
+    if not parser.parse_optional_keyword(keyword):
+        return []
+    parser.parse_punctuation("(")
+    position = parser.pos
+    names = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_unresolved_operand)
+    parser.parse_punctuation(":")
+    types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+    parser.parse_punctuation(")")
+    return list(parser.resolve_operands(names, types, position))
+
+
+def print_operands(printer: Printer, keyword: str, values: Sequence[SSAValue]) -> None:
+    """Print ` ins(%a, %b : type, type)`; nothing if there are none."""
+    if not values:
+        return
+    printer.print_string(f" {keyword}(")
+    printer.print_list(values, printer.print_ssa_value)
+    printer.print_string(" : ")
+    printer.print_list([value.type for value in values], printer.print_attribute)
+    printer.print_string(")")
+
+
+def parse_result_types(parser: Parser) -> list[Attribute]:
+    """Types of results: one, or a list in parentheses."""
+    return list(
+        parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type) or [parser.parse_type()]
+    )
+
+
+def element_of(type: Attribute) -> Attribute:
+    """The element type of a tensor or buffer; other types are their own."""
+    return type.get_element_type() if isinstance(type, ShapedType) else type
+
+
+def _apply(name: str, *operands: SSAValue, like: Attribute | None = None) -> SSAValue:
+    return SCALAR_OPS[name].create(operands=operands, result_types=[like or operands[-1].type]).results[0]
+
+
+def _converted(value: SSAValue, target: Attribute) -> SSAValue:
+    """The value in the type of the total, as MLIR's `cast_signed` does."""
+    source = value.type
+    if source == target:
+        return value
+    match source, target:
+        case IntegerType(), IntegerType():
+            wider = source.width.data < target.width.data
+            name = "arith.extsi" if wider else "arith.trunci"
+        case IntegerType(), _:
+            name = "arith.sitofp"
+        case _, IntegerType():
+            name = "arith.fptosi"
+        case _:
+            assert isinstance(source, AnyFloat), "elements are numbers"
+            assert isinstance(target, AnyFloat), "elements are numbers"
+            name = "arith.extf" if source.bitwidth < target.bitwidth else "arith.truncf"
+    return _apply(name, value, like=target)
+
+
+def _combined(form: Form, values: Sequence[SSAValue], total: SSAValue) -> SSAValue:
+    suffix = "f" if isinstance(total.type, AnyFloat) else "i"
+    if form.combination == "product":
+        left, right = (_converted(value, total.type) for value in values[:2])
+        return _apply(f"arith.add{suffix}", total, _apply(f"arith.mul{suffix}", left, right))
+    element = _converted(values[0], total.type)
+    if form.combination == "sum":
+        return _apply(f"arith.add{suffix}", total, element)
+    name, _, unsigned = form.combination.partition("_")
+    if suffix == "f":
+        return _apply(f"arith.{name}imumf", total, element)
+    return _apply(f"arith.{name}{'u' if unsigned else 's'}i", total, element)
+
+
+def _function(name: str, values: Sequence[SSAValue], total: SSAValue) -> SSAValue:
+    operands = [value if value.type == IntegerType(1) else _converted(value, total.type) for value in values]
+    match name:
+        case "copy" | "fill":
+            return operands[0]
+        case "square":
+            return _apply("arith.mulf", operands[0], operands[0])
+        case "reciprocal":
+            assert isinstance(total.type, AnyFloat), "the reciprocal of an integer is no op of linalg"
+            one = arith.ConstantOp(FloatAttr(1.0, total.type)).result
+            return _apply("arith.divf", one, operands[0])
+        case _:
+            floating, integer = FUNCTIONS[name]
+            function = (floating or integer) if isinstance(total.type, AnyFloat) else (integer or floating)
+            return _apply(function, *operands, like=total.type)
+
+
+def _op_class(name: str) -> type[NamedOp]:
+    body = {"name": f"linalg.{name}", "__doc__": f"`linalg.{name}`."}
+    return irdl_op_definition(type(f"{name.title().replace('_', '')}Op", (NamedOp,), body))
+
+
+NAMED_OPS: Mapping[str, type[NamedOp]] = {name: _op_class(name) for name in ("fill", *FORMS, *FUNCTIONS)}
+"""Ops by the name without the dialect."""
+
+
+def window_attribute(values: Sequence[int]) -> DenseIntElementsAttr:
+    """Strides or dilations as a property."""
+    return DenseIntElementsAttr.from_list(TensorType(i64, [len(values)]), list(values))

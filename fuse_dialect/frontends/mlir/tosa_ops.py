@@ -1,0 +1,160 @@
+"""TOSA as mlir-opt prints it: nearly all of its ops share one form.
+
+    %1 = tosa.conv2d %x, %w, %b, %z, %z {acc_type = f32, stride = array<i64: 1, 1>} : (tensor<...>, ...) -> tensor<...>
+
+xDSL 0.74 has 21 of the 103 ops, some of them with fewer operands than MLIR gives them today; the ops here take any.
+`tosa.cond_if` and `tosa.while_loop` stay as xDSL has them.
+"""
+
+from collections.abc import Mapping
+from typing import Self
+
+from xdsl.dialects.builtin import IntAttr, UnitAttr
+from xdsl.ir import Attribute, Data, ParametrizedAttribute, TypeAttribute
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_attr_definition,
+    irdl_op_definition,
+    opt_prop_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import AttrParser, Parser
+from xdsl.printer import Printer
+
+_NAMES = """
+abs add argmax arithmetic_right_shift avg_pool2d bitwise_and bitwise_not bitwise_or bitwise_xor cast ceil clamp
+clz concat const const_shape conv2d conv3d cos depthwise_conv2d equal erf exp fft2d floor fully_connected gather
+greater greater_equal identity intdiv log logical_and logical_left_shift logical_not logical_or
+logical_right_shift logical_xor matmul max_pool2d maximum minimum mul negate pad pow reciprocal reduce_all
+reduce_any reduce_max reduce_min reduce_prod reduce_product reduce_sum rescale reshape resize reverse rfft2d
+rsqrt scatter select sigmoid sin slice sub table tanh tile transpose transpose_conv2d
+"""
+_PROPERTIES = """
+a_zp acc_type axis b_zp dilation double_round input_unsigned input_zp input1_zp input2_zp inverse kernel
+local_bound max_fp max_int max_val min_fp min_int min_val mode multiplier multiples nan_mode new_shape out_pad
+out_shape output_unsigned output_zp pad pad_const per_channel perms quantization_info round rounding_mode scale32
+shift size start stride value values weight_zp
+"""
+
+
+class _Keyword(Data[str]):
+    """An attribute that is one word; in an op's list of attributes it stands alone: `mode = BILINEAR`."""
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> str:
+        """Parse the word."""
+        with parser.in_angle_brackets():
+            return parser.parse_identifier()
+
+    def print_parameter(self, printer: Printer) -> None:
+        """Print the word."""
+        printer.print_string(f"<{self.data}>")
+
+
+@irdl_attr_definition
+class NanModeAttr(_Keyword):
+    """What becomes of nan: PROPAGATE or IGNORE."""
+
+    name = "tosa.nan_mode"
+
+
+@irdl_attr_definition
+class ResizeModeAttr(_Keyword):
+    """NEAREST_NEIGHBOR or BILINEAR."""
+
+    name = "tosa.resize_mode"
+
+
+@irdl_attr_definition
+class RoundingModeAttr(_Keyword):
+    """SINGLE_ROUND, INEXACT_ROUND or DOUBLE_ROUND."""
+
+    name = "tosa.rounding_mode"
+
+
+@irdl_attr_definition
+class ShapeType(ParametrizedAttribute, TypeAttribute):
+    """A list of so many sizes: `!tosa.shape<4>`."""
+
+    name = "tosa.shape"
+
+    rank: IntAttr
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        """Parse the number."""
+        with parser.in_angle_brackets():
+            return [IntAttr(parser.parse_integer())]
+
+    def print_parameters(self, printer: Printer) -> None:
+        """Print the number."""
+        printer.print_string(f"<{self.rank.data}>")
+
+
+_KEYWORDS: Mapping[str, type[_Keyword]] = {
+    "nan_mode": NanModeAttr,
+    "mode": ResizeModeAttr,
+    "rounding_mode": RoundingModeAttr,
+}
+"""Attributes that are printed as a word alone, by name."""
+
+
+class TosaOp(IRDLOperation):
+    """An op in the common form."""
+
+    operands_ = var_operand_def()
+    results_ = var_result_def()
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parse operands, attributes and a function type."""
+        position = parser.pos
+        names = parser.parse_optional_undelimited_comma_separated_list(
+            parser.parse_optional_unresolved_operand, parser.parse_unresolved_operand
+        )
+        entries = parser.parse_optional_comma_separated_list(parser.Delimiter.BRACES, lambda: _entry(parser))
+        parser.parse_punctuation(":")
+        type = parser.parse_function_type()
+        operands = parser.resolve_operands(names or [], type.inputs.data, position)
+        return cls.create(operands=operands, result_types=type.outputs.data, properties=dict(entries or []))
+
+    def print(self, printer: Printer) -> None:
+        """Print operands, attributes and a function type."""
+        if self.operands:
+            printer.print_string(" ")
+            printer.print_list(self.operands, printer.print_ssa_value)
+        entries = sorted({**self.properties, **self.attributes}.items())
+        if entries:
+            printer.print_string(" {")
+            printer.print_list(entries, lambda entry: _print_entry(printer, *entry))
+            printer.print_string("}")
+        printer.print_string(" : ")
+        printer.print_operation_type(self)
+
+
+def _entry(parser: Parser) -> tuple[str, Attribute]:
+    start = parser.pos
+    name = parser.parse_identifier()
+    if name not in _PROPERTIES.split():
+        parser.raise_error(f"unknown attribute '{name}'", start, parser.pos)
+    if parser.parse_optional_punctuation("=") is None:
+        return name, UnitAttr()
+    word = parser.parse_optional_identifier() if name in _KEYWORDS else None
+    return name, parser.parse_attribute() if word is None else _KEYWORDS[name](word)
+
+
+def _print_entry(printer: Printer, name: str, value: Attribute) -> None:
+    printer.print_string(f"{name} = {value.data}" if isinstance(value, _Keyword) else f"{name} = ")
+    if not isinstance(value, _Keyword):
+        printer.print_attribute(value)
+
+
+def _op_class(name: str) -> type[TosaOp]:
+    members = {"name": f"tosa.{name}", "__doc__": f"`tosa.{name}`."}
+    members |= {f"{own}_": opt_prop_def(Attribute, prop_name=own) for own in _PROPERTIES.split()}
+    return irdl_op_definition(type(f"{name.title().replace('_', '')}Op", (TosaOp,), members))
+
+
+TOSA_OPS: tuple[type[TosaOp], ...] = tuple(_op_class(name) for name in _NAMES.split())
+"""Ops in the common form."""

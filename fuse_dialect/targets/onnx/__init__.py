@@ -1,0 +1,1 @@
+"""A module as an ONNX model: `-t onnx`."""

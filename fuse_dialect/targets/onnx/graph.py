@@ -1,0 +1,175 @@
+"""The nodes of one ONNX graph or function while it is written, and what every row of the table may ask for."""
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    FloatAttr,
+    IntegerAttr,
+    StringAttr,
+)
+from xdsl.ir import Attribute, SSAValue
+
+from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.types import DYNAMIC, Shape, element_dtype, is_tensor
+
+OPSET = 21
+"""Version of ONNX's operators that is written."""
+LARGEST_LIST = 1 << 16
+"""Elements that a node may hold as a constant; larger ones are initializers, which functions cannot have."""
+
+_Number: TypeAlias = int | float | bool
+
+
+class Names:
+    """Names of one graph or function: each is given once."""
+
+    def __init__(self) -> None:
+        self._next: dict[str, int] = {}
+
+    def unique(self, wanted: str) -> str:
+        """The name, or the name and a number."""
+        name = wanted
+        while name in self._next:
+            self._next[wanted] += 1
+            name = f"{wanted}_{self._next[wanted]}"
+        self._next[name] = 1
+        return name
+
+
+class GraphWriter:
+    """Appends nodes. Values are named; a row of the table turns the names of operands into names of results."""
+
+    def __init__(self, names: Names):
+        self.names = names
+        self.nodes: list[onnx.NodeProto] = []
+        self.hint = "v"
+        """Beginning of the names of values without a name of their own."""
+        self._constants: dict[tuple[str, Shape, bytes], str] = {}
+
+    def emit(self, op_type: str, *inputs: str, **attributes: Any) -> str:
+        """The result of a new node; an attribute that is `None` is left out."""
+        return self.emit_all(op_type, inputs, 1, **attributes)[0]
+
+    def emit_all(
+        self, op_type: str, inputs: Sequence[str], outputs: int, domain: str = "", **attributes: Any
+    ) -> list[str]:
+        """The results of a new node."""
+        results = [self.names.unique(self.hint) for _ in range(outputs)]
+        given = {name: value for name, value in attributes.items() if value is not None}
+        name = self.names.unique(f"{self.hint}/{op_type}")
+        self.nodes.append(helper.make_node(op_type, list(inputs), results, name=name, domain=domain, **given))
+        return results
+
+    def constant(self, array: Array) -> str:
+        """A small constant; equal ones are one node."""
+        key = (array.dtype.name, array.shape, array.tobytes())
+        if key not in self._constants:
+            tensor = numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape))
+            self._constants[key] = self.emit("Constant", value=tensor)
+        return self._constants[key]
+
+    def integers(self, values: Sequence[int]) -> str:
+        """A list of integers as an operand."""
+        return self.constant(np.array(values, np.int64).reshape(len(values)))
+
+    def floats(self, values: Sequence[float]) -> str:
+        """A list of numbers as an operand."""
+        return self.constant(np.array(values, np.float32))
+
+    def scalar(self, number: _Number, like: "SSAValue | np.dtype[Any]") -> str:
+        """A constant of rank 0, of a dtype or with the element type of a value."""
+        dtype = dtype_of(like) if isinstance(like, SSAValue) else like
+        return self.constant(np.array(number).astype(dtype))
+
+    def cast(self, value: str, dtype: "np.dtype[Any] | type[np.generic]") -> str:
+        """The value in another element type."""
+        return self.emit("Cast", value, to=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+
+    def transpose(self, value: str, axes: Sequence[int]) -> str:
+        """The value with its axes in another order; itself when they keep theirs."""
+        order = list(axes)
+        return value if order == sorted(order) else self.emit("Transpose", value, perm=order)
+
+    def reshape(self, value: str, shape: Sequence[int], op: FuseOp) -> str:
+        """The value in another shape, in which one size may be dynamic.
+
+        Raises:
+            OpError: Two sizes are.
+        """
+        if list(shape).count(DYNAMIC) > 1:
+            raise unsupported(op, "with two sizes that are not known")
+        # With allowzero a 0 is a size, not "as in the operand"; ONNX does not allow it beside -1.
+        zero = 1 if 0 in shape and DYNAMIC not in shape else None
+        sizes = [-1 if size == DYNAMIC else size for size in shape]
+        return self.emit("Reshape", value, self.integers(sizes), allowzero=zero)
+
+    def unsqueeze(self, value: str, axes: Sequence[int]) -> str:
+        """The value with axes of size 1."""
+        return self.emit("Unsqueeze", value, self.integers(axes)) if axes else value
+
+    def along(self, vector: str, axis: int, rank: int) -> str:
+        """A vector that broadcasts along one axis of `rank`."""
+        return self.unsqueeze(vector, range(1, rank - axis))
+
+
+def unsupported(op: FuseOp, form: str = "") -> OpError:
+    """The error for an op, or a form of one, that has no ONNX operators."""
+    return OpError(op, f"'{op.name}' op {form} cannot be written as ONNX".replace("op  ", "op "))
+
+
+def dtype_of(value: SSAValue) -> "np.dtype[Any]":
+    """The NumPy element type of a tensor."""
+    assert is_tensor(value.type), "operands and results of the ops in the table are tensors"
+    return element_dtype(value.type.element_type)
+
+
+def shape_of(value: SSAValue) -> Shape:
+    """The shape of a tensor, with `DYNAMIC` where a size is not known."""
+    assert is_tensor(value.type), "operands and results of the ops in the table are tensors"
+    return tuple(value.type.get_shape())
+
+
+def static_shape(op: FuseOp, value: SSAValue) -> Shape:
+    """The shape of a tensor.
+
+    Raises:
+        OpError: A size is not known.
+    """
+    if DYNAMIC in (shape := shape_of(value)):
+        raise unsupported(op, f"on {value.type}, whose sizes are not all known,")
+    return shape
+
+
+def prop(op: FuseOp, name: str) -> Any:
+    """A property as a Python value; `None` when it is left out and has no default."""
+    value: Attribute | None = getattr(op, name)
+    match value:
+        case IntegerAttr() | FloatAttr():
+            return value.value.data
+        case StringAttr():
+            return value.data
+        case DenseArrayBase():
+            return list(value.get_values())
+        case _:
+            return None
+
+
+def axis_of(op: FuseOp, rank: int, name: str = "axis") -> int:
+    """A property that is an axis, counted from the front."""
+    axis: int = prop(op, name)
+    return axis + rank if axis < 0 else axis
+
+
+def tensor_proto(name: str, value: DenseIntOrFPElementsAttr, array: Array) -> onnx.TensorProto:
+    """A tensor that holds the elements of a constant."""
+    tensor = onnx.TensorProto(name=name, dims=value.get_shape())
+    tensor.data_type = helper.np_dtype_to_tensor_dtype(array.dtype)
+    tensor.raw_data = np.ascontiguousarray(array).tobytes()
+    return tensor

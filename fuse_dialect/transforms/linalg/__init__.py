@@ -1,0 +1,1 @@
+"""Loop programs to ops of `linalg`, `tensor`, `arith` and `math`."""

@@ -1,0 +1,267 @@
+"""A function of `fuse` ops as one of `linalg` ops.
+
+The ops of a function's block are of three sorts:
+
+1. *Kept*: calls, constants, returns, ops of other dialects. They are copied, with types without a sign.
+2. *Anchors*: products and pools, each written alone as a named op where it is one. *Reshapes* are written alone, too.
+3. All others form one loop program, simplified as for a kernel, of which every stage becomes one `linalg.generic`;
+   what anchors and kept ops compute are its arguments.
+
+A stage is written when the first op asks for what it computes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeGuard
+
+from xdsl.builder import ImplicitBuilder
+from xdsl.dialects import arith, func, tensor
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FunctionType
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+
+from fuse_dialect.analysis.loop_program import lower
+from fuse_dialect.dialect.constants import constant_of
+from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.dialect.loops import LoopFormError
+from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.types import is_tensor, tensor_type
+from fuse_dialect.kernels.bodies import reads
+from fuse_dialect.kernels.program import LoopProgram, Refusal, Role, Stage
+from fuse_dialect.kernels.simplify import simplify
+from fuse_dialect.kinds.kind_of import op_name
+from fuse_dialect.pattern_kind import PatternKind
+from fuse_dialect.transforms.linalg.arrays import Arrays, signless_type
+from fuse_dialect.transforms.linalg.reshapes import reshaped
+from fuse_dialect.transforms.linalg.stages import write_stage
+
+
+def converted_block(block: Block) -> Block:
+    """A block that computes the same with upstream ops; the old one is not changed.
+
+    Raises:
+        OpError: An op has no form in linalg.
+    """
+    return _Conversion(block).run()
+
+
+def is_reshape(op: Operation) -> TypeGuard[FuseOp]:
+    """Whether an op only gives its operand another static shape."""
+    if not isinstance(op, FuseOp) or not op.RESHAPE_ONLY:
+        return False
+    return all(size > 0 for value in (op.operands[0], op.results[0]) for size in tensor_type(value).get_shape())
+
+
+def is_anchor(op: Operation) -> TypeGuard[FuseOp]:
+    """Whether an op is written alone: a product, a pool, or anything else that reduces under windows."""
+    return (
+        isinstance(op, FuseOp)
+        and op.kind is PatternKind.OUT_EWISE_FUSABLE
+        and type(op).decompose is FuseOp.decompose
+        and len(op.results) == 1
+    )
+
+
+@dataclass(eq=False, slots=True)
+class _Program:
+    """A loop program and where its arguments and results come from."""
+
+    loops: LoopProgram
+    inputs: dict[str, SSAValue]
+    """Old values by the buffer that holds them."""
+    writers: dict[str, list[int]]
+    """For each buffer the numbers of the stages that write it."""
+    arrays: Arrays
+    done: set[int] = field(default_factory=set[int])
+
+    @property
+    def results(self) -> list[str]:
+        """Buffers of the results, in order."""
+        return [buffer.name for buffer in self.loops.buffers if buffer.role is Role.RESULT]
+
+
+class _Conversion:
+    """One block while it is converted."""
+
+    def __init__(self, block: Block):
+        self.old = block
+        self.new = Block(arg_types=[signless_type(type) for type in block.arg_types])
+        for old, new in zip(block.args, self.new.args, strict=True):
+            new.name_hint = old.name_hint
+        self.values: dict[SSAValue, SSAValue] = dict(zip(block.args, self.new.args, strict=True))
+        self.looped = [op for op in block.ops if isinstance(op, FuseOp) and not is_anchor(op) and not is_reshape(op)]
+        self.alone: dict[Operation, _Program] = {}
+        """Programs of anchors."""
+        self.buffers: dict[SSAValue, str] = {}
+        self.program: _Program | None = None
+
+    def run(self) -> Block:
+        """The new block."""
+        # What makes ops must be done before the builder is open, which takes all ops that are made.
+        self.program = self._joint_program()
+        self.alone = {op: _program([op], op.results, simple=False) for op in self.old.ops if is_anchor(op)}
+        looped = set(self.looped)
+        with ImplicitBuilder(self.new):
+            for op in self.old.ops:
+                if op in looped or isinstance(op, arith.ConstantOp):
+                    continue
+                for operand in op.operands:
+                    self.need(operand)
+                self._write(op)
+        return self.new
+
+    def _joint_program(self) -> _Program | None:
+        if not self.looped:
+            return None
+        looped = set[Operation](self.looped)
+        results = [
+            result
+            for op in self.looped
+            for result in op.results
+            if any(use.operation not in looped for use in result.uses)
+        ]
+        program = _program(self.looped, results, simple=True)
+        self.buffers = dict(zip(results, program.results, strict=True))
+        return program
+
+    def need(self, value: SSAValue) -> SSAValue:
+        """The new value that stands for an old one; the stages that compute it are written now."""
+        if value in self.values:
+            return self.values[value]
+        if isinstance(value.owner, arith.ConstantOp):
+            self.values[value] = _constant(value.owner)
+        else:
+            assert self.program is not None, "the block is in SSA order"
+            self._write_stages(self.program, self.buffers[value])
+            self.values[value] = _standing_for(self.program.arrays.values[self.buffers[value]], value)
+        return self.values[value]
+
+    def _write_stages(self, program: _Program, buffer: str) -> None:
+        """Write the stages that a buffer needs, each after those that it reads; without recursion."""
+        pending = [(buffer, False)]
+        while pending:
+            name, is_ready = pending.pop()
+            if name in program.arrays.values and name not in program.arrays.pieces:
+                continue
+            if name in program.inputs:
+                program.arrays.values[name] = self.need(program.inputs[name])
+                continue
+            stages = [number for number in program.writers[name] if number not in program.done]
+            if is_ready:
+                for number in stages:
+                    self._write_stage(self.looped[0], program.loops.stages[number], program.arrays)
+                    program.done.add(number)
+            elif stages:
+                pending.append((name, True))
+                for number in reversed(stages):
+                    stage = program.loops.stages[number]
+                    read = dict.fromkeys(own.buffer for own in reads((*stage.body, *stage.finish)))
+                    pending.extend((own, False) for own in reversed(read))
+
+    def _write(self, op: Operation) -> None:
+        """Write an op that is no part of the loop program."""
+        if is_reshape(op):
+            value = reshaped(self.need(op.operands[0]), tensor_type(op.results[0]).get_shape())
+            self.values[op.results[0]] = _standing_for(value, op.results[0])
+        elif op in self.alone:
+            self._write_alone(op, self.alone[op])
+        elif any(isinstance(inner, FuseOp) for inner in op.walk()):
+            raise OpError(op, f"'{op.name}' op holds ops in a region, which do not become linalg")
+        else:
+            self._copy(op)
+
+    def _copy(self, op: Operation) -> None:
+        # An op is made without its regions: the builder would take the ops inside.
+        copy = op.create(
+            operands=[self.need(operand) for operand in op.operands],
+            result_types=[signless_type(type) for type in op.result_types],
+            properties=op.properties,
+            attributes=op.attributes,
+            successors=op.successors,
+        )
+        copy.location = op.location
+        for region in list(op.regions):
+            op.detach_region(region)
+            copy.add_region(region)
+        for old, new in zip(op.results, copy.results, strict=True):
+            self.values[old] = _standing_for(new, old)
+
+    def _write_alone(self, op: Operation, program: _Program) -> None:
+        program.arrays.values.update((buffer, self.need(value)) for buffer, value in program.inputs.items())
+        for stage in program.loops.stages:
+            self._write_stage(op, stage, program.arrays, is_anchor=True)
+        for result, buffer in zip(op.results, program.results, strict=True):
+            self.values[result] = _standing_for(program.arrays.values[buffer], result)
+
+    def _write_stage(self, op: Operation, stage: Stage, arrays: Arrays, *, is_anchor: bool = False) -> None:
+        try:
+            write_stage(stage, arrays, is_anchor=is_anchor)
+        except LoopFormError as error:
+            raise OpError(op, f"'{op_name(op)}' op {error}") from error
+
+
+def _program(ops: Sequence[FuseOp], results: Sequence[SSAValue], *, simple: bool) -> _Program:
+    """The loops of some ops of a block.
+
+    Raises:
+        OpError: One of the ops has no loops.
+    """
+    function, outside = _function_of(ops, results)
+    loops = lower(function)
+    if isinstance(loops, Refusal):
+        for op in ops:
+            alone = lower(_function_of([op], op.results)[0])
+            if isinstance(alone, Refusal):
+                raise OpError(op, alone.reason, "it has no form in linalg; `fuse-run` runs it")
+        raise OpError(ops[0], loops.reason)
+    loops = simplify(loops) if simple else loops
+    named = [buffer.name for buffer in loops.buffers if buffer.role is Role.ARGUMENT]
+    writers: dict[str, list[int]] = {}
+    for number, stage in enumerate(loops.stages):
+        writers.setdefault(stage.buffer, []).append(number)
+    arrays = Arrays({buffer.name: buffer for buffer in loops.buffers})
+    return _Program(loops, dict(zip(named, outside, strict=True)), writers, arrays)
+
+
+def _function_of(ops: Sequence[Operation], results: Sequence[SSAValue]) -> tuple[func.FuncOp, list[SSAValue]]:
+    """A function of copies of the ops, and the values of its arguments.
+
+    Constants of one number are copied along: the loops have them as numbers.
+    """
+    inside = {result for op in ops for result in op.results}
+    read = dict.fromkeys(operand for op in ops for operand in op.operands if operand not in inside)
+    constants = [value for value in read if _is_number(value)]
+    outside = [value for value in read if value not in constants]
+    block = Block(arg_types=[value.type for value in outside])
+    values: dict[SSAValue, SSAValue] = dict(zip(outside, block.args, strict=True))
+    for value, argument in zip(outside, block.args, strict=True):
+        argument.name_hint = value.name_hint
+    owners = [value.owner for value in constants if isinstance(value.owner, Operation)]
+    with ImplicitBuilder(block):
+        for op in (*owners, *ops):
+            op.clone(values)
+        func.ReturnOp(*(values[result] for result in results))
+    type = FunctionType.from_lists([value.type for value in outside], [result.type for result in results])
+    return func.FuncOp("loops", type, Region(block)), outside
+
+
+def _is_number(value: SSAValue) -> bool:
+    array = constant_of(value)
+    return array is not None and array.size > 0 and not any(array.strides[axis] for axis in range(array.ndim))
+
+
+def _constant(op: arith.ConstantOp) -> SSAValue:
+    value = op.value
+    if isinstance(value, DenseIntOrFPElementsAttr):
+        type = signless_type(value.type)
+        value = DenseIntOrFPElementsAttr(type, value.data)
+    return _standing_for(arith.ConstantOp(value).result, op.result)
+
+
+def _standing_for(value: SSAValue, old: SSAValue) -> SSAValue:
+    """The new value with the type and the name of the old one; a type may say more or less than the other."""
+    type = signless_type(old.type)
+    if value.type != type and is_tensor(type):
+        value = tensor.CastOp(value, type).dest
+    if old.name_hint is not None and value.name_hint is None and not isinstance(value, BlockArgument):
+        value.name_hint = old.name_hint
+    return value

@@ -1,0 +1,156 @@
+"""One stage of a loop program as ops of linalg: a named op where it is one, else a `linalg.generic`.
+
+1. A reduction begins with a `linalg.fill`, and its end is a generic of its own.
+2. A stage that writes a piece of a buffer writes a tensor, which is inserted.
+"""
+
+from collections.abc import Sequence
+
+from xdsl.builder import ImplicitBuilder
+from xdsl.dialects import tensor
+from xdsl.dialects.builtin import AffineMapAttr
+from xdsl.dialects.linalg.attrs import IteratorTypeAttr
+from xdsl.dialects.linalg.ops import GenericOp, YieldOp
+from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir.affine import AffineMap
+
+from fuse_dialect.dialect.loops import LoopFormError
+from fuse_dialect.dialect.types import is_tensor
+from fuse_dialect.frontends.mlir.named_linalg import NAMED_OPS
+from fuse_dialect.kernels.bodies import reads
+from fuse_dialect.kernels.indices import Index, Loop, Size, loop
+from fuse_dialect.kernels.program import Body, Reduction, Stage
+from fuse_dialect.transforms.linalg.accesses import Access, access_of
+from fuse_dialect.transforms.linalg.arrays import Arrays, element_type, static_shape
+from fuse_dialect.transforms.linalg.groups import split_by_groups
+from fuse_dialect.transforms.linalg.named import named_op
+from fuse_dialect.transforms.linalg.reshapes import joined
+from fuse_dialect.transforms.linalg.scalars import BodyWriter, combine, literal_constant
+
+
+def write_stage(stage: Stage, arrays: Arrays, *, is_anchor: bool = False) -> None:
+    """Create the ops of a stage at the open builder, and note what they give in `arrays`.
+
+    Args:
+        stage: The stage; the buffers it reads are whole.
+        arrays: Tensors by buffer.
+        is_anchor: Look for a named op.
+
+    Raises:
+        LoopFormError: The stage cannot be written.
+    """
+    split = split_by_groups(stage) if is_anchor else None
+    result = _computed(stage if split is None else split.stage, arrays, is_anchor=is_anchor)
+    parallel = [axis.size for axis in stage.axes if not axis.is_reduced]
+    _store(stage, result if split is None else joined(result, split.axis), parallel, arrays)
+
+
+def _computed(stage: Stage, arrays: Arrays, *, is_anchor: bool) -> SSAValue:
+    """The tensor of the stage's values."""
+    parallel = [axis.size for axis in stage.axes if not axis.is_reduced]
+    element = arrays.buffers[stage.buffer].element
+    if stage.reduction is None:
+        return _map(stage.body, parallel, arrays, element=element)
+    result = _reduced(stage, stage.reduction, parallel, arrays, is_anchor=is_anchor)
+    return _map(stage.finish, parallel, arrays, element=element, total=result) if stage.finish else result
+
+
+def _map(
+    body: Body, parallel: Sequence[Size], arrays: Arrays, *, element: str, total: SSAValue | None = None
+) -> SSAValue:
+    """The tensor of the body's values, one for each point; `total` is read at each point, as place 0."""
+    accesses = {read: access_of(read, arrays, parallel) for read in dict.fromkeys(reads(body))}
+    inputs = {read: access.along_unit_loops(parallel) for read, access in accesses.items() if access is not None}
+    output = arrays.empty(parallel, element_type(element))
+    totals = [] if total is None else [Access(total, tuple(loop(axis) for axis in range(len(parallel))))]
+    operands = [*totals, *inputs.values()]
+    block = _block(operands, output)
+    with ImplicitBuilder(block):
+        writer = BodyWriter(arrays, dict(zip(inputs, block.args[len(totals) :], strict=False)))
+        YieldOp(writer.write(body, block.args[: len(totals)]))
+    return _generic(operands, output, block, len(parallel), 0)
+
+
+def _reduced(
+    stage: Stage, reduction: Reduction, parallel: Sequence[Size], arrays: Arrays, *, is_anchor: bool
+) -> SSAValue:
+    """The tensor of combined values."""
+    extents = [axis.size for axis in stage.axes]
+    accesses = {
+        read: access_of(read, arrays, extents, keeps_steps=is_anchor) for read in dict.fromkeys(reads(stage.body))
+    }
+    inputs = {read: access for read, access in accesses.items() if access is not None}
+    start = literal_constant(reduction.start).result
+    empty = arrays.empty(parallel, start.type)
+    total = NAMED_OPS["fill"]([start], [empty]).res[0]
+    if is_anchor and len(inputs) == len(accesses):
+        named = named_op(stage, reduction, list(inputs.values()), total)
+        if named is not None:
+            return named
+    operands = [access.along_unit_loops(extents) for access in inputs.values()]
+    known = set[int]().union(*(access.lone_loops() for access in operands))
+    missing = [axis for axis in range(len(parallel), len(extents)) if axis not in known]
+    if missing:
+        # MLIR takes the size of each loop from an operand: as the window of a named pooling op does.
+        window = arrays.empty([extents[axis] for axis in missing], start.type)
+        operands.append(Access(window, tuple(loop(axis) for axis in missing)))
+    block = _block(operands, total)
+    with ImplicitBuilder(block):
+        value = BodyWriter(arrays, dict(zip(inputs, block.args, strict=False))).write(stage.body)
+        is_unsigned = reduction.start.element.startswith("u")
+        YieldOp(combine(reduction.combiner, block.args[-1], value, unsigned=is_unsigned))
+    return _generic(operands, total, block, len(parallel), len(extents) - len(parallel))
+
+
+def _block(operands: Sequence[Access], output: SSAValue) -> Block:
+    types = [value.type for value in (*(access.value for access in operands), output)]
+    return Block(arg_types=[type.element_type for type in types if is_tensor(type)])
+
+
+def _generic(operands: Sequence[Access], output: SSAValue, block: Block, parallel: int, reduced: int) -> SSAValue:
+    rank = parallel + reduced
+    maps = [access.map(rank) for access in operands]
+    maps.append(AffineMap(rank, 0, AffineMap.identity(parallel).results))
+    iterators = [IteratorTypeAttr.parallel()] * parallel + [IteratorTypeAttr.reduction()] * reduced
+    return GenericOp(
+        [access.value for access in operands],
+        [output],
+        Region(block),
+        [AffineMapAttr(map) for map in maps],
+        iterators,
+        [output.type],
+    ).res[0]
+
+
+def _store(stage: Stage, result: SSAValue, parallel: Sequence[Size], arrays: Arrays) -> None:
+    """Keep the result as the stage's buffer, or insert it."""
+    buffer = arrays.buffers[stage.buffer]
+    if not stage.store:
+        arrays.values[stage.buffer] = arrays.typed(result, buffer.shape)
+        return
+    offsets = [_offset(index, axis, parallel) for axis, index in enumerate(stage.store)]
+    assert is_tensor(result.type), "the op gives a tensor"
+    target = arrays.pieces.get(stage.buffer)
+    if target is None:
+        target = arrays.empty(buffer.shape, result.type.element_type)
+    inserted = tensor.InsertSliceOp.get(
+        source=result,
+        dest=target,
+        static_offsets=offsets,
+        static_sizes=static_shape(parallel),
+        static_strides=[1] * len(offsets),
+        sizes=[arrays.size(size) for size in parallel if isinstance(size, str)],
+        result_type=target.type,
+    ).result
+    arrays.pieces[stage.buffer] = arrays.values[stage.buffer] = inserted
+
+
+def _offset(index: Index, axis: int, parallel: Sequence[Size]) -> int:
+    """Where a piece begins on an axis."""
+    match index:
+        case Index(((Loop(own), 1),), offset) if own == axis:
+            return offset
+        case Index((), offset) if parallel[axis] == 1:
+            return offset
+        case _:
+            raise LoopFormError("writes its result in another order than its loops")

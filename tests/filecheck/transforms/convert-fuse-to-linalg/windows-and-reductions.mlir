@@ -1,0 +1,47 @@
+// RUN: fuse-opt %s --convert-fuse-to-linalg | filecheck %s
+
+// Padding of a maximum is the least number, and the second input gives the size of the window.
+// CHECK-LABEL: func.func @max_pool
+// CHECK:         tensor.pad %x low[0, 0, 1, 1] high[0, 0, 0, 0]
+// CHECK:         arith.constant 0xFF800000 : f32
+// CHECK:         [[WINDOW:%.*]] = tensor.empty() : tensor<3x3xf32>
+// CHECK:         linalg.pooling_nchw_max {dilations = dense<1> : tensor<2xi64>, strides = dense<2> : tensor<2xi64>} ins(%{{.*}}, [[WINDOW]] : tensor<1x4x9x9xf32>, tensor<3x3xf32>)
+func.func @max_pool(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x4x4xf32> {
+  %y = fuse.max_pool2d %x, pool_size = [3, 3], strides = [2, 2], padding = [1, 1, 1, 1] : (tensor<1x4x8x8xf32>) -> tensor<1x4x4x4xf32>
+  func.return %y : tensor<1x4x4x4xf32>
+}
+
+// An average is a sum and a quotient.
+// CHECK-LABEL: func.func @avg_pool
+// CHECK:         linalg.pooling_nchw_sum
+// CHECK:         linalg.generic
+// CHECK:         arith.divf
+func.func @avg_pool(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x4x4xf32> {
+  %y = fuse.avg_pool2d %x, pool_size = [2, 2], strides = [2, 2] : (tensor<1x4x8x8xf32>) -> tensor<1x4x4x4xf32>
+  func.return %y : tensor<1x4x4x4xf32>
+}
+
+// What comes before a reduction is part of it, what comes after it is a generic of its own.
+// CHECK-LABEL: func.func @norm
+// CHECK:         linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>], iterator_types = ["parallel", "reduction"]} ins(%x
+// CHECK:         arith.mulf
+// CHECK-NEXT:    arith.addf
+// CHECK-NEXT:    linalg.yield
+// CHECK:         linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
+// CHECK:         math.sqrt
+// CHECK-NOT:     linalg.generic
+func.func @norm(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %squares = fuse.multiply %x, %x : tensor<4x8xf32>
+  %sum = fuse.sum %squares, axes = [1] : (tensor<4x8xf32>) -> tensor<4xf32>
+  %y = fuse.sqrt %sum : tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+
+// Unsigned integers are compared as such, and their types have no sign.
+// CHECK-LABEL: func.func @unsigned
+// CHECK-SAME:    (%x: tensor<4x8xi8>) -> tensor<4xi8>
+// CHECK:         arith.maxui
+func.func @unsigned(%x: tensor<4x8xui8>) -> tensor<4xui8> {
+  %y = fuse.max %x, axes = [1] : (tensor<4x8xui8>) -> tensor<4xui8>
+  func.return %y : tensor<4xui8>
+}

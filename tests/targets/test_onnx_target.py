@@ -1,0 +1,240 @@
+"""`-t onnx`: what is written means what the module means, as our own reader and onnxruntime, if installed, have it."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from op_examples import assert_close, examples, functions, operator, random_operands
+from random_programs import random_programs
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+import fuse_dialect as fd
+from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.dialect.fuse import ALL_OPS
+from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
+from fuse_dialect.dialect.types import DYNAMIC, is_tensor
+from fuse_dialect.frontends.onnx.reader import import_model, load_onnx_module
+from fuse_dialect.interpreters.entry import function_named
+from fuse_dialect.interpreters.numpy import run_module
+from fuse_dialect.interpreters.values import EvaluationError
+from fuse_dialect.targets.onnx.model import DOMAIN, onnx_model
+from fuse_dialect.targets.onnx.operators import ROWS
+from fuse_dialect.tools import fuse_opt
+from fuse_dialect.tools.array_files import random_inputs
+from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+
+LIGHT_MODELS = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+WITHOUT_ROW = {
+    "fuse.tuple": "a tuple is the list of its fields",
+    "fuse.get_tuple_element": "a field of that list",
+}
+"""Ops that no ONNX operator stands for, and why."""
+
+
+def test_every_op_has_a_row_or_a_reason() -> None:
+    assert {op.name for op in ALL_OPS} - {op.name for op in ROWS} == {*WITHOUT_ROW}
+    assert len(ROWS) == len(ALL_OPS) - len(WITHOUT_ROW)
+
+
+@pytest.mark.parametrize(
+    "op_class", [op for op in ALL_OPS if op not in (TupleOp, GetTupleElementOp)], ids=lambda op: op.name
+)
+def test_an_op_read_back_means_the_same(op_class: type[FuseOp]) -> None:
+    random = np.random.default_rng(0)
+    compared = 0
+    for op in examples()[op_class.name]:
+        for function in functions(op):
+            compared += _is_same(function, random)
+    assert compared
+
+
+def _is_same(function: func.FuncOp, random: np.random.Generator) -> bool:
+    function.properties["sym_name"] = StringAttr("main")
+    module = ModuleOp([function])
+    arrays = random_operands(function, random)
+    try:
+        expected = run_module(module, arrays)
+    except EvaluationError:
+        return False  # the size that stands for `?` does not fit this op
+    try:
+        model = onnx_model(module)
+    except OpError:
+        return False  # what is refused has tests of its own
+    try:
+        back = import_model(model)
+    except FuseError:
+        # Our reader needs to know more sizes than ONNX.
+        assert any(DYNAMIC in type.get_shape() for type in function.function_type.inputs if is_tensor(type))
+        return False
+    for actual, array in zip(run_module(back, arrays), expected, strict=True):
+        op = operator(function)
+        if op.name == "fuse.resize2d" and array.dtype == np.float64:
+            # ONNX has scales in 32 bits.
+            np.testing.assert_allclose(actual, array, rtol=1e-5, atol=1e-5)
+        else:
+            assert_close(actual, array, f"{op}")
+    return True
+
+
+def _inputs(module: ModuleOp, seed: int = 1) -> list[Array]:
+    return random_inputs(function_named(module, "main"), seed, 3)
+
+
+def _run_with_onnxruntime(model: bytes | str, inputs: list[Array]) -> list[Array]:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    return session.run(None, {port.name: array for port, array in zip(session.get_inputs(), inputs, strict=True)})
+
+
+def _assert_near(actual: Array, expected: Array) -> None:
+    """Within 1e-5 of the largest element: runtimes sum in another order."""
+    assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
+    finite = np.abs(expected[np.isfinite(expected)])
+    scale = float(finite.max(initial=1.0))
+    np.testing.assert_allclose(actual / scale, expected / scale, rtol=1e-4, atol=1e-5)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(random_programs(), st.booleans())
+def test_random_programs_read_back_mean_the_same(module: ModuleOp, link_params: bool) -> None:
+    inputs = _inputs(module)
+    expected = run_module(module, inputs)
+    FuseOpsPass(link_params=link_params).apply(Context(), module)
+    model = onnx_model(module)
+    onnx.checker.check_model(model)
+    for actual, array in zip(run_module(import_model(model), inputs), expected, strict=True):
+        np.testing.assert_array_equal(actual, array)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(random_programs())
+def test_onnxruntime_runs_random_programs(module: ModuleOp) -> None:
+    inputs = _inputs(module)
+    expected = run_module(module, inputs)
+    FuseOpsPass().apply(Context(), module)
+    for actual, array in zip(
+        _run_with_onnxruntime(onnx_model(module).SerializeToString(), inputs), expected, strict=True
+    ):
+        _assert_near(actual, array)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["light_squeezenet", "light_shufflenet", "light_resnet50", "light_densenet121"])
+def test_a_light_model_is_written_with_its_groups_and_its_numbers(name: str, tmp_path: Path) -> None:
+    module = load_onnx_module(LIGHT_MODELS / f"{name}.onnx")
+    inputs = _inputs(module)
+    expected = run_module(module, inputs)
+    FuseOpsPass().apply(Context(), module)
+    path = tmp_path / "fused.onnx"
+    path.write_bytes(onnx_model(module).SerializeToString())
+    model = onnx.load(path)
+    groups = [op for op in module.ops if isinstance(op, func.FuncOp) and "primitive" in op.attributes]
+    assert [function.name for function in model.functions] == [group.sym_name.data for group in groups]
+    assert {function.domain for function in model.functions} == {DOMAIN}
+    assert {node.domain for node in model.graph.node} <= {DOMAIN, ""}
+    for actual, array in zip(run_module(load_onnx_module(path), inputs), expected, strict=True):
+        np.testing.assert_array_equal(actual, array)
+    for actual, array in zip(_run_with_onnxruntime(str(path), inputs), expected, strict=True):
+        _assert_near(actual, array)
+
+
+PROGRAM = """
+func.func @main(%x: tensor<4x64xf32> {onnx.name = "my input"}) ->
+    (tensor<4x32xf32> {onnx.name = "out:0"}, tensor<4x64xf32>) {
+  %w = arith.constant dense<"WEIGHT"> : tensor<32x64xf32>
+  %y = fuse.dense %x, %w : (tensor<4x64xf32>, tensor<32x64xf32>)
+  %r = fuse.relu %y : tensor<4x32xf32>
+  return %r, %x : tensor<4x32xf32>, tensor<4x64xf32>
+}"""
+
+
+def _program() -> ModuleOp:
+    weight = np.random.default_rng(0).random((32, 64), np.float32)
+    return fd.parse(PROGRAM.replace("WEIGHT", f"0x{weight.tobytes().hex()}"))
+
+
+def test_inputs_and_results_keep_their_names_and_every_result_has_its_own() -> None:
+    model = onnx_model(fd.fuse_ops(_program()))
+    assert [port.name for port in model.graph.input] == ["my input"]
+    assert [port.name for port in model.graph.output] == ["out:0", "result1"]
+    assert [tensor.name for tensor in model.graph.initializer] == ["w"]
+
+
+def test_weights_are_external_data_in_the_file_that_is_written(tmp_path: Path) -> None:
+    pytest.importorskip("safetensors")
+    (tmp_path / "in.mlir").write_text(str(_program()))
+    path, weights = str(tmp_path / "m.onnx"), str(tmp_path / "m.safetensors")
+    arguments = [str(tmp_path / "in.mlir"), "--fuse-ops", "-t", "onnx", "-o", path, "--weights", weights]
+    assert fuse_opt.main(arguments) == 0
+    (tensor,) = onnx.load(path, load_external_data=False).graph.initializer
+    assert {entry.key: entry.value for entry in tensor.external_data}["location"] == "m.safetensors"
+    x = np.random.default_rng(1).random((4, 64), np.float32)
+    expected = fd.run(_program(), x)
+    for actual, array in zip(fd.run(fd.read(path), x), expected, strict=True):
+        np.testing.assert_array_equal(actual, array)
+    for actual, array in zip(_run_with_onnxruntime(path, [x]), expected, strict=True):
+        _assert_near(actual, array)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("%y = math.exp %x : tensor<4x?xf32>", "'math.exp' op cannot be written as ONNX"),
+        (
+            "%y = fuse.sort %x : tensor<4x?xf32>",
+            "'fuse.sort' op along an axis whose size is not known cannot be written as ONNX",
+        ),
+        (
+            "%c = arith.constant dense_resource<__elided__> : tensor<4x7xf32>\n"
+            "%y = fuse.add %x, %c : (tensor<4x?xf32>, tensor<4x7xf32>) -> tensor<4x?xf32>",
+            "expects the elements of the constant",
+        ),
+    ],
+)
+def test_what_cannot_be_written_is_an_error_that_names_the_op(
+    text: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = f"func.func @main(%x: tensor<4x?xf32>) -> tensor<4x?xf32> {{\n{text}\nreturn %y : tensor<4x?xf32>\n}}"
+    (tmp_path / "in.mlir").write_text(module)
+    assert fuse_opt.main([str(tmp_path / "in.mlir"), "-t", "onnx", "-o", str(tmp_path / "m.onnx")]) == 1
+    error = capsys.readouterr().err
+    assert words in error
+    assert "in.mlir:2:" in error
+    assert not (tmp_path / "m.onnx").exists()
+
+
+def test_a_module_without_main_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "in.mlir").write_text("func.func private @main(tensor<4xf32>) -> tensor<4xf32>")
+    assert fuse_opt.main([str(tmp_path / "in.mlir"), "-t", "onnx"]) == 1
+    assert "writes the function '@main'" in capsys.readouterr().err
+
+
+def test_a_large_constant_in_a_group_is_refused() -> None:
+    weight = np.random.default_rng(0).random((512, 64), np.float32)
+    text = PROGRAM.replace("32x64", "512x64").replace("4x32", "4x512").replace("WEIGHT", f"0x{weight.tobytes().hex()}")
+    module = fd.fuse_ops(fd.parse(text), link_params=True)
+    with pytest.raises(OpError, match="large constant in a function"):
+        onnx_model(module)
+
+
+def test_tuples_are_lists_of_their_fields() -> None:
+    module = fd.parse("""
+    func.func @main(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> tuple<tensor<2x3xf32>, tensor<2x6xf32>> {
+      %a = fuse.exp %x : tensor<2x3xf32>
+      %t = fuse.tuple %a, %y : (tensor<2x3xf32>, tensor<2x3xf32>) -> tuple<tensor<2x3xf32>, tensor<2x3xf32>>
+      %b = fuse.get_tuple_element %t, index = 1 : (tuple<tensor<2x3xf32>, tensor<2x3xf32>>) -> tensor<2x3xf32>
+      %c = fuse.concatenate %a, %b, axis = 1 : (tensor<2x3xf32>, tensor<2x3xf32>)
+      %r = fuse.tuple %a, %c : (tensor<2x3xf32>, tensor<2x6xf32>) -> tuple<tensor<2x3xf32>, tensor<2x6xf32>>
+      return %r : tuple<tensor<2x3xf32>, tensor<2x6xf32>>
+    }""")
+    inputs = _inputs(module)
+    expected = run_module(module, inputs)
+    for actual, array in zip(run_module(import_model(onnx_model(fd.fuse_ops(module))), inputs), expected, strict=True):
+        np.testing.assert_array_equal(actual, array)

@@ -1,0 +1,30 @@
+"""The list of mutants fits the code: a run of all of them takes minutes, and is no test."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from mutants import MUTANTS
+from mutation import ROOT, TESTS
+
+import fuse_dialect
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_mutant_changes_one_place(mutant):
+    text = (Path(fuse_dialect.__file__).parent / mutant.file).read_text()
+    assert text.count(mutant.old) == 1
+    changed = text.replace(mutant.old, mutant.new)
+    compile(changed, mutant.file, "exec")
+    assert changed != text
+
+
+def test_every_part_of_the_core_has_mutants():
+    count = Counter(mutant.folder for mutant in MUTANTS)
+    assert set(count) == set(TESTS)
+    assert min(count[part] for part in ("analysis", "fusion", "transforms")) >= 15
+    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
+
+
+def test_tests_of_mutants_exist():
+    assert all((ROOT / test).exists() for tests in TESTS.values() for test in tests)

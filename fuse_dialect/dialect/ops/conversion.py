@@ -15,7 +15,6 @@ from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.constants import constant
 from fuse_dialect.dialect.fields import tensor_operand, tensor_result
-from fuse_dialect.dialect.loops import LoopFormError
 from fuse_dialect.dialect.op import Array, MapOp
 from fuse_dialect.dialect.types import (
     DYNAMIC,
@@ -123,7 +122,7 @@ class ReinterpretOp(MapOp):
         """The bits; integers are signless here, so that between integers nothing happens."""
         target = scalars.signless(self.result.type.element_type)
         if i1 in (elements[0].type, target):
-            raise LoopFormError("has no scalar form for truth values")
+            return scalars.convert(elements[0], target, unsigned_source=True, unsigned_target=True)
         return elements[0] if elements[0].type == target else arith.BitcastOp(elements[0], target).result
 
 

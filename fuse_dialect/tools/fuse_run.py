@@ -66,16 +66,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--compare-weights", metavar="FILE", help="the same for OTHER (default: the file of --weights)")
     inputs = parser.add_mutually_exclusive_group()
-    inputs.add_argument(
-        "--inputs", metavar="FILE", help="an .npz file: arrays by name in the model or in the IR, or arg0, arg1, ..."
-    )
+    inputs.add_argument("--inputs", metavar="FILE", help="an .npz file: arrays by name in the model or in the IR, or arg0, arg1, ...")
     inputs.add_argument("--random-inputs", type=_natural, metavar="SEED", help="make up inputs, always the same ones")
     parser.add_argument(
         "--dynamic-dim", type=_natural, default=2, metavar="N", help="size of `?` in random inputs (default: 2)"
     )
-    parser.add_argument(
-        "--outputs", metavar="FILE", help="write the outputs to an .npz file, by name in the model, or as result0, ..."
-    )
+    parser.add_argument("--outputs", metavar="FILE", help="write the outputs to an .npz file, by name in the model, or as result0, ...")
     parser.add_argument("--compare-with", metavar="OTHER", help="another module; fail where its outputs differ")
     parser.add_argument(
         "--atol",
@@ -145,8 +141,8 @@ def _run_module(options: argparse.Namespace) -> None:
     )
     for each in (file, other):
         if each is not None:
-            _check_sizes(each, options)
             _make_runnable(each)
+            _check_sizes(each, options)
     inputs = _inputs(file, options)
     # Before compiling, which changes the module.
     names = result_names(function_named(file.module, options.entry))
@@ -162,15 +158,6 @@ def _run_module(options: argparse.Namespace) -> None:
         measure(program, inputs, options)
 
 
-def _make_runnable(file: "ModuleFile") -> None:
-    """Say the StableHLO of a module with `fuse` ops."""
-    from fuse_dialect.tools.failure import located_errors
-    from fuse_dialect.transforms.runnable import make_runnable
-
-    with located_errors(file.source_map, " before running"):
-        make_runnable(file.module)
-
-
 def _check_sizes(file: "ModuleFile", options: argparse.Namespace) -> None:
     """Refuse values that are larger than the command line allows."""
     from fuse_dialect.interpreters.sizes import check_sizes
@@ -178,6 +165,15 @@ def _check_sizes(file: "ModuleFile", options: argparse.Namespace) -> None:
 
     with located_errors(file.source_map, " before running"):
         check_sizes(file.module, options.entry, options.max_value_bytes)
+
+
+def _make_runnable(file: "ModuleFile") -> None:
+    """Say the StableHLO of a module with `fuse` ops."""
+    from fuse_dialect.tools.failure import located_errors
+    from fuse_dialect.transforms.runnable import make_runnable
+
+    with located_errors(file.source_map, " before running"):
+        make_runnable(file.module)
 
 
 def _inputs(file: "ModuleFile", options: argparse.Namespace) -> list["Array"]:
@@ -255,15 +251,11 @@ def _compare(outputs: Mapping[str, "Array"], references: Sequence["Array"], opti
             else f"{found.beyond} of {output.size} elements differ, worst at {list(found.worst)}"
         )
         lines.append(f"{name}: max absolute error {found.absolute:.3g}, relative {found.relative:.3g}: {verdict}")
-        lines += (
-            _doubts(name, output, reference, options.atol)
-            if not is_uniform(output)
-            else [f"note: all {output.size} elements of {name} are {output.flat[0]}: this shows little"]
-        )
+        lines += _doubts(name, output, reference, options.atol) if not is_uniform(output) else [
+            f"note: all {output.size} elements of {name} are {output.flat[0]}: this shows little"
+        ]
         beyond += not found.is_within
-    allowed = (
-        f"atol {options.atol:g}" if options.atol is not None else f"atol {_RELATIVE_ATOL:g} of the greatest element"
-    )
+    allowed = f"atol {options.atol:g}" if options.atol is not None else f"atol {_RELATIVE_ATOL:g} of the greatest element"
     write_stdout("".join(f"{line}\n" for line in lines))
     if beyond:
         raise FuseError(f"{beyond} of {len(outputs)} outputs differ beyond {allowed} and rtol {options.rtol:g}", place)

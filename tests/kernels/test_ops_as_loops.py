@@ -30,7 +30,6 @@ WITHOUT_LOOPS = {
     "fuse.grid_sample": "places are data",
     "fuse.max_pool2d_indices": "the greatest element and its place are found together",
     "fuse.non_max_suppression": "the number of results depends on the values",
-    "fuse.reinterpret": "loops compute with numbers, not with bits",
     "fuse.reverse_sequence": "places are data",
     "fuse.roi_align": "places are data",
     "fuse.scatter_nd": "updates of one place are applied in order",

@@ -18,8 +18,8 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.analysis.fusible_blocks import PRIMITIVE_ATTRIBUTE
+from fuse_dialect.analysis.ssa import read_values
 from fuse_dialect.dialect.constants import constant_array
-from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.regions import IfOp, LoopOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
@@ -172,7 +172,7 @@ class _Reader:
             op = next(top.ops, None)
             if op is None:
                 raise EvaluationError(function, "ends without 'func.return'")
-            operands = [top.values[operand] for operand in (*op.operands, *_captured(op))]
+            operands = [top.values[operand] for operand in read_values(op)]
             if isinstance(op, func.ReturnOp):
                 stack.pop()
                 if top.call is None:
@@ -266,21 +266,9 @@ def _flat(values: Sequence[_Value]) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-def _captured(op: Operation) -> list[SSAValue]:
-    """The values around an op that its regions read, each once."""
-    if not op.regions:
-        return []
-    inside = ops_inside(op)
-    own: set[SSAValue] = {value for inner in inside for value in inner.results}
-    for outer in (op, *inside):
-        own.update(argument for region in outer.regions for block in region.blocks for argument in block.args)
-    reads = dict.fromkeys(value for inner in inside for value in inner.operands)
-    return [value for value in reads if value not in own]
-
-
 def _function_of(op: Operation) -> func.FuncOp:
     """A primitive that holds a copy of the op alone; what its regions read is given as further arguments."""
-    values = [*op.operands, *_captured(op)]
+    values = read_values(op)
     types = [value.type for value in values]
     body = Block(arg_types=types)
     copy = op.clone(dict(zip(values, body.args, strict=False)))

@@ -81,7 +81,7 @@ class CastOp(MapOp):
 
 
 @irdl_op_definition
-class ReinterpretOp(MapOp):
+class BitcastOp(MapOp):
     """The bits of each element read as another type of the same size.
 
     Shapes: any, unchanged.
@@ -91,7 +91,7 @@ class ReinterpretOp(MapOp):
     Source: `numpy.ndarray.view`, ONNX BitCast, Relay `reinterpret`, StableHLO `bitcast_convert`.
     """
 
-    name = "fuse.reinterpret"
+    name = "fuse.bitcast"
     traits = traits_def(OpPatternKind(PatternKind.ELEMWISE))
     FLOPS_PER_RESULT_ELEMENT: ClassVar[int] = 0
 
@@ -99,7 +99,7 @@ class ReinterpretOp(MapOp):
     result = tensor_result()
 
     def infer_types(self) -> Sequence[Attribute] | None:
-        """Nothing: the result type says what to read."""
+        """Nothing: the result type says as what the bits are read."""
         return None
 
     def verify_(self) -> None:
@@ -120,10 +120,12 @@ class ReinterpretOp(MapOp):
 
     def scalar_body(self, *elements: SSAValue) -> SSAValue:
         """The bits; integers are signless here, so that between integers nothing happens."""
-        target = scalars.signless(self.result.type.element_type)
-        if i1 in (elements[0].type, target):
+        source, target = elements[0].type, scalars.signless(self.result.type.element_type)
+        if source == target:
+            return elements[0]
+        if i1 in (source, target):
             return scalars.convert(elements[0], target, unsigned_source=True, unsigned_target=True)
-        return elements[0] if elements[0].type == target else arith.BitcastOp(elements[0], target).result
+        return arith.BitcastOp(elements[0], target).result
 
 
 @irdl_op_definition

@@ -53,7 +53,9 @@ class YieldOp(IRDLOperation):
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(LoopOp, IfOp)))
-    assembly_format = "(`while` `(` $condition^ `:` type($condition) `)`)? ($values^ `:` type($values))? attr-dict"
+    assembly_format = (
+        "(`while` `(` $condition^ `:` type($condition) `)`)? ($values^ `:` type($values))? attr-dict"
+    )
 
     def __init__(self, *values: SSAValue, condition: SSAValue | None = None):
         """Build the op."""
@@ -128,7 +130,6 @@ class LoopOp(IRDLOperation):
         iterations = DYNAMIC if self.limit is not None else _count(None, self.rows)
         results = [*yielded[:count], *(_stacked(type, iterations) for type in yielded[count:])]
         _check_all(results, self.result_types, "results")
-
 
 @irdl_op_definition
 class IfOp(IRDLOperation):

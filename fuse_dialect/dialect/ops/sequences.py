@@ -150,15 +150,11 @@ class DftOp(FuseOp):
         require_float(self.input.type)
         shape = list(self.input.type.get_shape())
         if len(shape) < 2 or shape[-1] not in (1, 2):
-            raise VerifyException(
-                f"expects an input of rank 2 or more whose last axis has 1 or 2 elements, got {shape}"
-            )
+            raise VerifyException(f"expects an input of rank 2 or more whose last axis has 1 or 2 elements, got {shape}")
         axis, length = self._line()
         inverse, onesided = bool(self.inverse.value.data), bool(self.onesided.value.data)
         if onesided and (shape[-1] == 2) != inverse:
-            raise VerifyException(
-                f"expects {2 if inverse else 1} on the last axis of a onesided input, got {shape[-1]}"
-            )
+            raise VerifyException(f"expects {2 if inverse else 1} on the last axis of a onesided input, got {shape[-1]}")
         shape[axis] = length // 2 + 1 if onesided and not inverse and length != DYNAMIC else length
         shape[-1] = 1 if onesided and inverse else 2
         return (with_shape(self.input.type, shape),)

@@ -6,6 +6,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
+from importlib import import_module
 
 from xdsl.context import Context
 from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
@@ -33,40 +34,25 @@ _NAME_RULE = ": it holds a quote, a backslash or a control character"
 _BYTECODE_MAGIC = b"ML\xefR"
 
 
-def _stablehlo_dialect(name: str) -> Callable[[], Dialect]:
+def _lazily(module: str, table: str, name: str) -> Callable[[], Dialect]:
     def load() -> Dialect:
-        from fuse_dialect.frontends.stablehlo import dialect
-
-        return getattr(dialect, name)
+        return getattr(import_module(f"fuse_dialect.frontends.{module}"), table)[name]()
 
     return load
 
 
-def _upstream(name: str) -> Callable[[], Dialect]:
-    def load() -> Dialect:
-        from fuse_dialect.frontends.mlir.upstream import UPSTREAM
-
-        return UPSTREAM[name]()
-
-    return load
-
-
-_STABLEHLO = {
-    "stablehlo": _stablehlo_dialect("StableHLO"),
-    "chlo": _stablehlo_dialect("CHLO"),
-    "quant": _stablehlo_dialect("Quant"),
-    "sdy": _stablehlo_dialect("SDY"),
+_PRETTY: dict[str, Callable[[], Dialect]] = {
+    **{name: _lazily("mlir.upstream", "UPSTREAM", name) for name in ("linalg", "tensor", "tosa")},
+    **{name: _lazily("stablehlo.dialect", "DIALECTS", name) for name in ("stablehlo", "chlo", "quant", "sdy")},
 }
-"""What JAX prints, by name."""
-_UPSTREAM = {name: _upstream(name) for name in ("linalg", "tensor", "tosa")}
-"""Dialects of which xDSL reads less than MLIR prints."""
+"""Dialects of which xDSL reads less than MLIR and JAX print."""
 
 
 def context(*, allow_unregistered: bool = False) -> Context:
     """A context that knows every dialect that xDSL and its plug-ins provide, loaded when first used."""
     ctx = Context(allow_unregistered)
-    # A plug-in of xDSL may bring dialects of these names, and names in its tables must not clash: so these are no rows.
-    ours = {"builtin": _fresh_builtin, **_UPSTREAM, **_STABLEHLO}
+    ours = {"builtin": _fresh_builtin, **_PRETTY}
+    # No rows of the universe, where two tables must not have one name: a plug-in of xDSL may bring such a dialect.
     for name, factory in {**Universe.get_multiverse().all_dialects, **ours}.items():
         ctx.register_dialect(name, factory)
     return ctx

@@ -150,7 +150,9 @@ def _definition(node: onnx.NodeProto, versions: dict[str, int], types: _Types) -
         if schema.has_context_dependent_function:
             version = _newest(schema.context_dependent_function_opset_versions, newest)
             operands = [types.of(name) for name in node.input]
-            data = schema.get_context_dependent_function_with_opset_version(version, node.SerializeToString(), operands)
+            data = schema.get_context_dependent_function_with_opset_version(
+                version, node.SerializeToString(), operands
+            )
         else:
             data = schema.get_function_with_opset_version(_newest(schema.function_opset_versions, newest))
     except Exception:

@@ -1,5 +1,7 @@
 """The dialects `stablehlo`, `chlo` and what they lean on, made from the rows."""
 
+from collections.abc import Callable, Mapping
+
 from xdsl.ir import Dialect
 
 from fuse_dialect.frontends.stablehlo.attributes import CHLO_WORDS, STABLEHLO_ATTRIBUTES, raw
@@ -66,3 +68,8 @@ SDY = Dialect(
     ],
 )
 """Annotations of shardings, which JAX puts on some calls; of its ops none is read."""
+
+DIALECTS: Mapping[str, Callable[[], Dialect]] = {
+    dialect.name: lambda dialect=dialect: dialect for dialect in (StableHLO, CHLO, Quant, SDY)
+}
+"""Dialects by name."""

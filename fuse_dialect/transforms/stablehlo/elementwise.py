@@ -12,7 +12,7 @@ from fuse_dialect.dialect.ops import comparison as c
 from fuse_dialect.dialect.ops import elementwise as e
 from fuse_dialect.dialect.ops import trigonometry as t
 from fuse_dialect.dialect.ops.activation import SigmoidOp
-from fuse_dialect.dialect.ops.conversion import CastOp, ReinterpretOp
+from fuse_dialect.dialect.ops.conversion import CastOp, BitcastOp
 from fuse_dialect.transforms.stablehlo.building import (
     NoFuseFormError,
     Rule,
@@ -185,7 +185,7 @@ def unsigned_of(x: SSAValue) -> TensorType[Attribute]:
 
 def bitcast(x: SSAValue, type_: TensorType[Attribute]) -> SSAValue:
     """The same bits as another type of the same width."""
-    return x if x.type == type_ else result(ReinterpretOp(x, result_types=[type_]))
+    return x if x.type == type_ else result(BitcastOp(x, result_types=[type_]))
 
 
 def _bitcast_convert(op: Operation) -> Sequence[SSAValue]:

@@ -39,10 +39,10 @@ func.func @like(%x: tensor<?x3xi32>) {
 // The bits of an element are read as another type of its size; types of less than a byte take one in memory.
 // CHECK-LABEL: func.func @bits_are_reinterpreted
 func.func @bits_are_reinterpreted(%x: tensor<?x3xf32>, %b: tensor<4xi1>) {
-  // CHECK: fuse.reinterpret %x : (tensor<?x3xf32>) -> tensor<?x3xi32>
-  %bits = fuse.reinterpret %x : (tensor<?x3xf32>) -> tensor<?x3xi32>
-  // CHECK: fuse.reinterpret %b : (tensor<4xi1>) -> tensor<4xui8>
-  %bytes = fuse.reinterpret %b : (tensor<4xi1>) -> tensor<4xui8>
+  // CHECK: fuse.bitcast %x : (tensor<?x3xf32>) -> tensor<?x3xi32>
+  %bits = fuse.bitcast %x : (tensor<?x3xf32>) -> tensor<?x3xi32>
+  // CHECK: fuse.bitcast %b : (tensor<4xi1>) -> tensor<4xui8>
+  %bytes = fuse.bitcast %b : (tensor<4xi1>) -> tensor<4xui8>
   return
 }
 

@@ -31,7 +31,7 @@ from fuse_dialect.dialect.ops.comparison import (
     LogicalXorOp,
     RightShiftOp,
 )
-from fuse_dialect.dialect.ops.conversion import CastOp, ReinterpretOp
+from fuse_dialect.dialect.ops.conversion import BitcastOp, CastOp
 from fuse_dialect.dialect.types import element_type_of, with_element
 from fuse_dialect.frontends.onnx.node import OnnxNode, UnsupportedFormError
 from fuse_dialect.frontends.onnx.operators.table import OperatorTable
@@ -164,7 +164,7 @@ def import_bit_cast(node: OnnxNode) -> Value:
     """`reinterpret`."""
     x = node.operand(0)
     element = element_type_of(dtype_of(_data_type(node.integer("to"))))
-    return node.emit(ReinterpretOp, x, type=with_element(node.type_of(x), element))
+    return node.emit(BitcastOp, x, type=with_element(node.type_of(x), element))
 
 
 def cast_to(node: OnnxNode, value: Value, dtype: "np.dtype[np.generic]") -> Value:

@@ -204,6 +204,8 @@ class WhileBase(StableHLOOp):
         if pairs:
             parser.parse_punctuation(":")
             types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+        if len(types) != len(pairs):
+            parser.raise_error(f"expected the type of each of {len(pairs)} values, got {len(types)}", position)
         values = parser.resolve_operands([operand for _, operand in pairs], types, position)
         properties: dict[str, Attribute] = {}
         found = parser.parse_optional_attr_dict_with_keyword()

@@ -34,8 +34,11 @@ from fuse_dialect.transforms.inline import InlinePass
 
 DATA = Path(__file__).parent.parent / "tests" / "data" / "jax"
 _INSTRUCTION = re.compile(r"^ +(?:ROOT )?%\S+ = \S.*? ([a-z][a-z0-9-]*)\(", re.MULTILINE)
-_FREE = {"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "copy", "iota", "broadcast"}
-_FREE |= {"call", "while", "conditional"}
+_FREE = {"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "copy", "iota", "broadcast"} | {
+    "call",
+    "while",
+    "conditional",
+}
 """Instructions that compute nothing, or call what is counted by itself."""
 _COMPUTATION = re.compile(r"^(?:ENTRY )?%?(\S+) [^\n]*\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 

@@ -12,7 +12,7 @@ from fuse_dialect.dialect.ops import comparison as c
 from fuse_dialect.dialect.ops import elementwise as e
 from fuse_dialect.dialect.ops import trigonometry as t
 from fuse_dialect.dialect.ops.activation import SigmoidOp
-from fuse_dialect.dialect.ops.conversion import CastOp, BitcastOp
+from fuse_dialect.dialect.ops.conversion import BitcastOp, CastOp
 from fuse_dialect.transforms.stablehlo.building import (
     NoFuseFormError,
     Rule,

@@ -1,17 +1,14 @@
 """Programs of JAX and PyTorch as modules, captured by the frameworks themselves; each needs an extra of its own."""
 
 import tempfile
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.diagnostics import FuseError
-
-if TYPE_CHECKING:
-    import torch
 
 
 def from_jax(function: Callable[..., Any], *examples: Any) -> ModuleOp:
@@ -28,20 +25,19 @@ def from_jax(function: Callable[..., Any], *examples: Any) -> ModuleOp:
     Raises:
         FuseError: JAX is not installed, or what it prints cannot be read.
     """
-    with _extra("jax", "jax"):
-        import jax
+    jax = _package("jax", "jax")
     from fuse_dialect.tools.module_file import module_of_text
 
-    jitted: Any = function if hasattr(function, "lower") else jax.jit(function)  # pyright: ignore
+    jitted: Any = function if hasattr(function, "lower") else jax.jit(function)
     text = jitted.lower(*examples).as_text(debug_info=True)
     return module_of_text(text, getattr(function, "__name__", "<jax>")).module
 
 
-def from_torch(module: "torch.nn.Module", *examples: Any) -> ModuleOp:
+def from_torch(module: Any, *examples: Any) -> ModuleOp:
     """The module of a PyTorch network, by way of `torch.export` and ONNX.
 
     Args:
-        module: A network; it is exported as it behaves in evaluation.
+        module: A `torch.nn.Module`; it is exported as it behaves in evaluation.
         examples: Arguments, tensors mostly.
 
     Returns:
@@ -50,31 +46,27 @@ def from_torch(module: "torch.nn.Module", *examples: Any) -> ModuleOp:
     Raises:
         FuseError: PyTorch is not installed, or an operator of the exported model is not supported.
     """
-    with _extra("torch", "torch", "onnx", "onnxscript"):
-        import onnx as _onnx  # pyright: ignore  # noqa: F401
-        import onnxscript as _onnxscript  # pyright: ignore  # noqa: F401
-        import torch
+    torch, *_ = [_package(name, "torch") for name in ("torch", "onnx", "onnxscript")]
     from fuse_dialect.tools.module_file import read_module
 
     was_training = module.training
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{type(module).__name__}.onnx"
         try:
-            torch.onnx.export(module.eval(), examples, str(path), dynamo=True, verbose=False)  # pyright: ignore
+            torch.onnx.export(module.eval(), examples, str(path), dynamo=True, verbose=False)
         finally:
             module.train(was_training)
         return read_module(str(path)).module
 
 
-@contextmanager
-def _extra(extra: str, *packages: str) -> Generator[None]:
-    """Say which extra is missing if one of its packages is."""
+def _package(name: str, extra: str) -> Any:
+    """A package of an extra, imported; if it is missing, the error says which extra has it."""
     try:
-        yield
+        return import_module(name)
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in packages:
+        if error.name != name:
             raise
         raise FuseError(
-            f"this needs the '{extra}' extra: package '{error.name}' is not installed",
+            f"this needs the '{extra}' extra: package '{name}' is not installed",
             hint=f'pip install "fuse_dialect[{extra}]"',
         ) from error

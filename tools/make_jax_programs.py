@@ -5,6 +5,12 @@ Needs the extra `jax`. Run it again when JAX prints something new, and say its v
     python tools/make_jax_programs.py
 """
 
+# JAX is no extra of the checks, and has types for a part of what is used here.
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false, reportMissingParameterType=false
+# pyright: reportUnknownLambdaType=false, reportPrivateImportUsage=false, reportAttributeAccessIssue=false
+# pyright: reportArgumentType=false, reportCallIssue=false
+
 import re
 import sys
 from collections.abc import Callable

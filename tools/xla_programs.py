@@ -1,5 +1,11 @@
 """Programs as text, compiled and run by the XLA that JAX ships: JAX's own parser reads them."""
 
+# JAX is no extra of the checks, and has types for a part of what is used here.
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false, reportMissingParameterType=false
+# pyright: reportUnknownLambdaType=false, reportPrivateImportUsage=false, reportAttributeAccessIssue=false
+# pyright: reportArgumentType=false, reportCallIssue=false
+
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,7 +44,10 @@ class XLAProgram:
 
     def arguments(self, seed: int) -> Arrays:
         """Arrays of the types that the program takes, always the same ones for a seed."""
-        return [_array(shape, element, np.random.default_rng([seed, place])) for place, (shape, element) in enumerate(self._types)]
+        return [
+            _array(shape, element, np.random.default_rng([seed, place]))
+            for place, (shape, element) in enumerate(self._types)
+        ]
 
     def __call__(self, arguments: Sequence[np.ndarray]) -> Arrays:
         """The results."""

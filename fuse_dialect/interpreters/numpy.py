@@ -26,7 +26,6 @@ from fuse_dialect.dialect.types import element_dtype, is_tensor
 from fuse_dialect.frontends.mlir.reader import ELIDED_RESOURCE
 from fuse_dialect.interpreters.entry import bind_inputs, check_has_body, function_named, functions_of
 from fuse_dialect.interpreters.regions import Yielded, is_true, run_loop, yielded
-from fuse_dialect.interpreters.stablehlo_regions import END_OF_REGION, is_control_flow, run_control_flow
 from fuse_dialect.interpreters.values import EvaluationError, Value, flatten, mismatch
 
 MAX_CALL_DEPTH = 128
@@ -193,7 +192,7 @@ class Runner:
         for step in self._plan(block):
             op = step.op
             operands = [values[operand] for operand in op.operands]
-            if isinstance(op, func.ReturnOp | YieldOp) or op.name == END_OF_REGION:
+            if isinstance(op, func.ReturnOp | YieldOp):
                 return op, operands
             for result, value in zip(op.results, self._results(op, operands, frame), strict=True):
                 values[result] = value
@@ -214,8 +213,6 @@ class Runner:
             case IfOp():
                 branch = op.then if is_true(op, operands[0]) else op.otherwise
                 return tuple(self._region(op, branch, (), frame)[1])
-            case Operation() if is_control_flow(op):
-                return run_control_flow(op, operands, lambda region, given: self._region(op, region, given, frame)[1])
             case _:
                 raise EvaluationError(op, "has no meaning in the NumPy interpreter")
 
@@ -228,13 +225,9 @@ class Runner:
             hint = "--max-ops raises the limit; a loop whose condition stays true has no end"
             raise EvaluationError(op, "runs too long: no more ops may be run", hint)
         end, values = self._run_block(region.block, arguments, replace(frame, depth=frame.depth + 1))
-        match end:
-            case YieldOp():
-                return yielded(end, values)
-            case Operation() if end.name == END_OF_REGION:
-                return None, values
-            case _:
-                raise EvaluationError(op, f"has a region that ends without 'fuse.yield' or '{END_OF_REGION}'")
+        if not isinstance(end, YieldOp):
+            raise EvaluationError(op, "has a region that ends without 'fuse.yield'")
+        return yielded(end, values)
 
     def _call(self, op: func.CallOp, operands: list[Value], depth: int, budget: Budget) -> tuple[Value, ...]:
         if depth > MAX_CALL_DEPTH:

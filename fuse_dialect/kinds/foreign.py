@@ -105,8 +105,8 @@ FOREIGN_OPS: Mapping[str, ForeignOp] = {
     **_rows(
         "stablehlo",
         ForeignOp(PatternKind.BROADCAST),
-        "add and atan2 broadcast clamp compare complex divide maximum minimum multiply or power remainder select shift_left "
-        "shift_right_arithmetic shift_right_logical subtract xor",
+        "add and atan2 broadcast clamp compare complex divide maximum minimum multiply or power remainder select "
+        "shift_left shift_right_arithmetic shift_right_logical subtract xor",
     ),
     **_rows("stablehlo", ForeignOp(broadcast_in_dim_kind), "broadcast_in_dim"),
     **_rows("stablehlo", ForeignOp(sized_elemwise), "dynamic_iota"),
@@ -168,9 +168,9 @@ FOREIGN_OPS: Mapping[str, ForeignOp] = {
     **_rows(
         "tosa",
         ForeignOp(PatternKind.BROADCAST),
-        "add apply_scale arithmetic_right_shift bitwise_and bitwise_or bitwise_xor equal greater greater_equal int_div intdiv "
-        "logical_and logical_left_shift logical_or logical_right_shift logical_xor maximum minimum mul pow select sub "
-        "tile",
+        "add apply_scale arithmetic_right_shift bitwise_and bitwise_or bitwise_xor equal greater greater_equal int_div "
+        "intdiv logical_and logical_left_shift logical_or logical_right_shift logical_xor maximum minimum mul pow "
+        "select sub tile",
     ),
     **_rows("tosa", ForeignOp(PatternKind.INJECTIVE), " gather pad  resize reverse row_gather slice transpose"),
     **_rows(

@@ -5,8 +5,8 @@ A program that JAX prints then runs on NumPy and natively: `fuse-run`, `fuse_dia
 
 1. Every op that has a rule in `transforms/stablehlo` is replaced by what the rule makes. The result has the same types
    and, up to rounding, the same elements.
-2. `while`, `if` and `case` stay, and the pass goes on inside them. So do ops without a rule, or of a form that no `fuse`
-   op has: `strict=true` makes them errors that say what it is.
+2. `while` becomes `fuse.loop`, `if` and `case` become `fuse.if`, with their regions converted. Ops without a rule, or
+   of a form that no `fuse` op has, stay: `strict=true` makes them errors that say what it is.
 3. What is recognised in regions is what one op does, and what JAX writes for `argmax`, `sort` and the like.
 
 Source: docs/spec.md of openxla/stablehlo, August 2026.
@@ -14,11 +14,12 @@ Source: docs/spec.md of openxla/stablehlo, August 2026.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.builder import ImplicitBuilder
 from xdsl.context import Context
 from xdsl.dialects import arith, func
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -26,23 +27,22 @@ from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.nesting import ops_inside
-from fuse_dialect.transforms.stablehlo.building import NoFuseForm, Rule
+from fuse_dialect.transforms.stablehlo.building import NoFuseFormError, Rule
 from fuse_dialect.transforms.stablehlo.contractions import CONTRACTIONS
+from fuse_dialect.transforms.stablehlo.control_flow import CONTROL_FLOW, can_be_converted, convert_control_flow
 from fuse_dialect.transforms.stablehlo.elementwise import ELEMENTWISE
 from fuse_dialect.transforms.stablehlo.indexing import INDEXING
 from fuse_dialect.transforms.stablehlo.reductions import REDUCTIONS
 from fuse_dialect.transforms.stablehlo.shapes import SHAPES
 
-CONTROL_FLOW = frozenset(("stablehlo.while", "stablehlo.if", "stablehlo.case"))
-"""Ops that stay, with other ops in their regions."""
-_STAYS = CONTROL_FLOW | {"stablehlo.return"}
+_STAYS = {"stablehlo.return"}
 
 
 def _constant(op: Operation) -> Sequence[SSAValue]:
     value = op.properties["value"]
     if getattr(value, "type", None) != op.results[0].type:
-        raise NoFuseForm("a quantized type")
-    return [arith.ConstantOp(value).result]
+        raise NoFuseFormError("a quantized type")
+    return [arith.ConstantOp(cast(DenseIntOrFPElementsAttr, value)).result]
 
 
 def _same(op: Operation) -> Sequence[SSAValue]:
@@ -79,16 +79,23 @@ class ConvertStableHLOToFusePass(ModulePass):
 
         Complexity: O(ops + operands).
         """
+        regions: list[Operation] = []
         pending = [block for function in functions_in(op) for block in function.body.blocks]
         while pending:
             block = pending.pop()
             for inner in list(block.ops):
                 if inner.name in CONTROL_FLOW:
+                    regions.append(inner)
                     pending.extend(each for region in inner.regions for each in region.blocks)
                 elif inner.name in RULES:
                     self._replace(inner)
                 elif self.strict and inner.name.startswith(("stablehlo.", "chlo.")) and inner.name not in _STAYS:
                     raise OpError(inner, f"'{inner.name}' op has no equal among the 'fuse' ops")
+        for each in reversed(regions):  # What stands inside another one was found after that.
+            if can_be_converted(each):
+                convert_control_flow(each)
+            elif self.strict:
+                raise OpError(each, f"'{each.name}' op has no equal among the 'fuse' ops")
 
     def _replace(self, op: Operation) -> None:
         block = Block()
@@ -98,7 +105,7 @@ class ConvertStableHLOToFusePass(ModulePass):
             _check_types(op, values)
             for each in block.ops:
                 each.verify()
-        except (NoFuseForm, VerifyException) as error:
+        except (NoFuseFormError, VerifyException) as error:
             block.erase()
             if self.strict:
                 reason = str(error).partition("\n")[0]
@@ -119,7 +126,7 @@ class ConvertStableHLOToFusePass(ModulePass):
 def _check_types(op: Operation, values: Sequence[SSAValue]) -> None:
     for result, value in zip(op.results, values, strict=True):
         if result.type != value.type:
-            raise NoFuseForm(f"a result of type {result.type}, and not {value.type}")
+            raise NoFuseFormError(f"a result of type {result.type}, and not {value.type}")
 
 
 def functions_in(module: ModuleOp) -> list[func.FuncOp]:

@@ -121,7 +121,7 @@ class LocationParser(Parser):
             self.parse_punctuation(":")
             column = self.parse_integer(allow_boolean=False, allow_negative=False)
             end_line = location.line if line is None else IntAttr(line)
-            return FusedLoc([location, FileLineColLoc(location.filename, end_line, IntAttr(column))], RANGE)
+            return FusedLoc((location, FileLineColLoc(location.filename, end_line, IntAttr(column))), RANGE)
         return location
 
     def _parse_fused(self) -> LocationAttr:
@@ -131,4 +131,4 @@ class LocationParser(Parser):
             metadata = self.parse_attribute()
             self.parse_punctuation(">")
         parts = self.parse_comma_separated_list(self.Delimiter.SQUARE, self._parse_location)
-        return FusedLoc(parts, metadata)
+        return FusedLoc(tuple(parts), metadata)

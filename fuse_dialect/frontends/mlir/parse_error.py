@@ -73,7 +73,15 @@ def _snippet(span: _AnySpan) -> Iterator[str]:
     yield "".join("\t" if c == "\t" else " " for c in line[:column]) + "^" * width
 
 
+_OF_JAX = ("'mhlo.", "'sdy.", "'vhlo.", "'tpu.", "'mpmd.")
+
+
 def _hint(message: str) -> str | None:
+    if any(dialect in message for dialect in _OF_JAX):
+        return (
+            "--allow-unregistered-dialect reads the generic form, which JAX prints by "
+            "`lowered.compiler_ir().operation.get_asm(print_generic_op_form=True)`"
+        )
     if "is not registered" in message:
         return (
             "--allow-unregistered-dialect reads operations of unknown dialects in their generic form, "

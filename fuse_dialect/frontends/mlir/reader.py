@@ -32,6 +32,7 @@ _MAX_INTEGER_WIDTH = (1 << 24) - 1
 """MLIR's `IntegerType::kMaxWidth`; xDSL computes with numbers of that many bits."""
 _NAME_RULE = ": it holds a quote, a backslash or a control character"
 _BYTECODE_MAGIC = b"ML\xefR"
+_TEXT_HINT = "mlir-opt prints it as text; JAX prints what it has exported by `exported.mlir_module()`"
 
 
 def _lazily(module: str, table: str, name: str) -> Callable[[], Dialect]:
@@ -144,7 +145,7 @@ def read_mlir(
 
 def _decode(data: bytes, file_name: str, line_offset: int) -> str:
     if data.startswith(_BYTECODE_MAGIC):
-        raise FuseError("MLIR bytecode cannot be read", SourceLocation(file_name), hint="mlir-opt prints it as text")
+        raise FuseError("MLIR bytecode cannot be read", SourceLocation(file_name), hint=_TEXT_HINT)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -14,10 +14,10 @@ from xdsl.dialects.builtin import (
     BoolAttr,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
-    FlatSymbolRefAttr,
     IntegerAttr,
     IntegerType,
     StringAttr,
+    SymbolRefAttr,
     TensorType,
     i1,
     i32,
@@ -32,6 +32,7 @@ from fuse_dialect.frontends.stablehlo.attributes import (
     DotAlgorithmAttr,
     DotDimensionNumbersAttr,
     PrecisionAttr,
+    Raw,
     Word,
     parse_conv_dimensions,
     parse_ints,
@@ -49,7 +50,7 @@ def int_array(values: tuple[int, ...]) -> DenseArrayBase[IntegerType]:
 
 def ints_of(attribute: Attribute) -> tuple[int, ...]:
     """The integers of a list attribute."""
-    return cast("tuple[int, ...]", cast(DenseArrayBase[IntegerType], attribute).get_values())
+    return cast(DenseArrayBase[IntegerType], attribute).get_values()
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +271,7 @@ class Algorithm(_Assigned):
 
     def write_value(self, value: Attribute) -> str:
         """The text in brackets."""
-        return f"<{cast('type[object]', value).data}>"  # pyright: ignore
+        return f"<{cast(Raw, value).data}>"
 
 
 class ConvAxes(_Assigned):
@@ -347,7 +348,7 @@ def _spell_window_part(part: str, value: Attribute) -> str:
     if part != "pad":
         return spell(ints_of(value))
     dense = cast(DenseIntOrFPElementsAttr, value)
-    numbers = [int(each) for each in dense.get_values()]
+    numbers = [int(cast(int, each)) for each in dense.get_values()]
     numbers *= 1 if len(numbers) != 1 else 2 * dense.get_shape()[0]
     return f"[{', '.join(f'[{low}, {high}]' for low, high in zip(numbers[::2], numbers[1::2], strict=True))}]"
 
@@ -384,7 +385,7 @@ class SymbolText(Clause):
 
     def write(self, properties: Properties) -> str | None:
         """The symbol."""
-        return f" {FlatSymbolRefAttr(cast(StringAttr, properties[self.properties[0]]).data)}"
+        return f" {SymbolRefAttr(cast(StringAttr, properties[self.properties[0]]))}"
 
 
 class StringText(Clause):

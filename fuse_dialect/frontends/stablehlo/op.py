@@ -161,7 +161,7 @@ def _parse_clauses(row: Row, parser: Parser, properties: dict[str, Attribute], e
         elif clause.required:
             parser.raise_error(f"expected '{clause.keywords[0]}'")
     if expected and not row.in_parentheses:
-        parser.raise_error(f"'{row.name}' has nothing of that name")
+        parser.raise_error(f"'{row.name}' takes nothing of that name")
 
 
 def _split_attributes(

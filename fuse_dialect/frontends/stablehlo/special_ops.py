@@ -59,7 +59,7 @@ class ConstantBase(StableHLOOp):
 
 
 class ReduceBase(StableHLOOp):
-    """`stablehlo.reduce(%x init: %c) applies stablehlo.add across dimensions = [1] : (...) -> ...`, or with a region."""
+    """`stablehlo.reduce(%x init: %c) applies stablehlo.add across dimensions = [1] : ...`, or with a region."""
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -129,8 +129,9 @@ def _parse_inner_op(parser: Parser) -> type[Operation]:
 
 def _applying(inner: type[Operation], operand_type: Attribute) -> Region:
     """The region that the compact form stands for."""
-    element = operand_type.element_type if isinstance(operand_type, TensorType) else operand_type
-    scalar = TensorType(cast(Attribute, element), [])
+    is_tensor = isinstance(operand_type, TensorType)
+    element = cast("TensorType[Attribute]", operand_type).element_type if is_tensor else operand_type
+    scalar = TensorType(element, [])
     block = Block(arg_types=[scalar, scalar])
     op = inner.create(operands=block.args, result_types=[scalar])
     from fuse_dialect.frontends.stablehlo.dialect import ReturnOp
@@ -203,6 +204,8 @@ class WhileBase(StableHLOOp):
         if pairs:
             parser.parse_punctuation(":")
             types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+        if len(types) != len(pairs):
+            parser.raise_error(f"expected the type of each of {len(pairs)} values, got {len(types)}", position)
         values = parser.resolve_operands([operand for _, operand in pairs], types, position)
         properties: dict[str, Attribute] = {}
         found = parser.parse_optional_attr_dict_with_keyword()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import ComplexType, TensorType, TupleType
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
@@ -43,11 +43,14 @@ def _complex(types: Sequence[Attribute], operands: int) -> Signature | None:
 
 
 def _real(type: Attribute) -> Attribute:
-    if isinstance(type, TensorType):
-        tensor = cast("TensorType[Attribute]", type)
-        if isinstance(tensor.element_type, ComplexType):
-            return TensorType(tensor.element_type.element_type, tensor.shape, tensor.encoding)
-    return type
+    """The type of the parts of complex numbers."""
+    if not isinstance(type, TensorType):
+        return type
+    tensor = cast("TensorType[Attribute]", type)
+    if tensor.element_type.name != ComplexType.name:
+        return tensor
+    (part,) = cast(ParametrizedAttribute, tensor.element_type).parameters
+    return TensorType(part, tensor.shape, tensor.encoding)
 
 
 def _shorten_complex(op: Operation) -> Sequence[Attribute] | None:

@@ -1,7 +1,7 @@
 """What the rules are made of: reading an op's properties, and building `fuse` ops from values.
 
-Ops that are made insert themselves where the pass has its builder. A rule that finds no way raises `NoFuseForm`, and
-what it has made so far is dropped.
+Ops that are made insert themselves where the pass has its builder. A rule that finds no way raises
+`NoFuseFormError`, and what it has made so far is dropped.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ from fuse_dialect.frontends.stablehlo.attributes import Word
 from fuse_dialect.frontends.stablehlo.clauses import ints_of
 
 
-class NoFuseForm(Exception):
+class NoFuseFormError(Exception):
     """An op has no equal among the `fuse` ops; the text says what of it."""
 
 
@@ -31,7 +31,7 @@ Rule: TypeAlias = Callable[[Operation], Sequence[SSAValue]]
 """The values of an op's results.
 
 Raises:
-    NoFuseForm: There is none.
+    NoFuseFormError: There is none.
 """
 
 
@@ -66,8 +66,8 @@ def padding(op: Operation, rank: int) -> list[tuple[int, int]]:
 def tensor(value: SSAValue) -> TensorType[Attribute]:
     """The type of a tensor."""
     if not is_tensor(value.type):
-        raise NoFuseForm(f"a value of type {value.type}")
-    return cast("TensorType[Attribute]", value.type)
+        raise NoFuseFormError(f"a value of type {value.type}")
+    return value.type
 
 
 def shape(value: SSAValue) -> tuple[int, ...]:
@@ -79,7 +79,7 @@ def static_shape(value: SSAValue) -> tuple[int, ...]:
     """The sizes of a tensor, all known."""
     sizes = shape(value)
     if DYNAMIC in sizes:
-        raise NoFuseForm(f"open sizes in {value.type}")
+        raise NoFuseFormError(f"open sizes in {value.type}")
     return sizes
 
 

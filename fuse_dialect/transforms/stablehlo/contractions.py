@@ -2,7 +2,9 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import cast
 
+from xdsl.dialects.builtin import AnyFloat, FloatAttr
 from xdsl.ir import Operation, SSAValue
 
 from fuse_dialect.dialect.op import FuseOp
@@ -13,7 +15,7 @@ from fuse_dialect.dialect.ops.normalization import BatchNormOp
 from fuse_dialect.frontends.stablehlo.attributes import ConvDimensionNumbersAttr, DotDimensionNumbersAttr
 from fuse_dialect.frontends.stablehlo.clauses import ints_of
 from fuse_dialect.transforms.stablehlo.building import (
-    NoFuseForm,
+    NoFuseFormError,
     Rule,
     cast_to,
     ints,
@@ -75,7 +77,7 @@ def _convolution(op: Operation) -> Sequence[SSAValue]:
     x_axes, w_axes, y_axes = numbers.data
     rank = len(x_axes) - 2
     if rank not in _CONVOLUTIONS or number(op, "batch_group_count", 1) != 1:
-        raise NoFuseForm("several groups of the batch" if rank in _CONVOLUTIONS else f"{rank} spatial axes")
+        raise NoFuseFormError("several groups of the batch" if rank in _CONVOLUTIONS else f"{rank} spatial axes")
     ones = [1] * rank
     element_type = tensor(op.results[0]).element_type
     x, w = (cast_to(value, element_type) for value in op.operands)
@@ -112,7 +114,7 @@ def _convolution(op: Operation) -> Sequence[SSAValue]:
 
 
 def _batch_norm_inference(op: Operation) -> Sequence[SSAValue]:
-    epsilon = op.properties["epsilon"].value.data  # pyright: ignore
+    epsilon = cast("FloatAttr[AnyFloat]", op.properties["epsilon"]).value.data
     return [result(BatchNormOp(*op.operands, axis=number(op, "feature_index"), epsilon=epsilon))]
 
 

@@ -14,7 +14,7 @@ from fuse_dialect.dialect.ops import trigonometry as t
 from fuse_dialect.dialect.ops.activation import SigmoidOp
 from fuse_dialect.dialect.ops.conversion import BitcastOp, CastOp
 from fuse_dialect.transforms.stablehlo.building import (
-    NoFuseForm,
+    NoFuseFormError,
     Rule,
     broadcast,
     cast_to,
@@ -141,7 +141,7 @@ _DIRECTIONS: Mapping[str, type[FuseOp]] = {
 
 def _compare(op: Operation) -> Sequence[SSAValue]:
     if word(op, "compare_type") == "TOTALORDER":
-        raise NoFuseForm("a total order of floats")
+        raise NoFuseFormError("a total order of floats")
     return [result(_DIRECTIONS[word(op, "comparison_direction")](*op.operands))]
 
 
@@ -190,7 +190,7 @@ def bitcast(x: SSAValue, type_: TensorType[Attribute]) -> SSAValue:
 
 def _bitcast_convert(op: Operation) -> Sequence[SSAValue]:
     if shape(op.operands[0]) != shape(op.results[0]):
-        raise NoFuseForm("another width")
+        raise NoFuseFormError("another width")
     return [bitcast(op.operands[0], tensor(op.results[0]))]
 
 
@@ -202,7 +202,7 @@ def _reduce_precision(op: Operation) -> Sequence[SSAValue]:
     if form == (8, 23) and isinstance(own, Float32Type):
         return [x]
     if narrow is None or not isinstance(own, Float32Type):
-        raise NoFuseForm("a format that is no type")
+        raise NoFuseFormError("a format that is no type")
     return [cast_to(cast_to(x, narrow), own)]
 
 
@@ -243,7 +243,7 @@ def _erf_inv(op: Operation) -> Sequence[SSAValue]:
     """Source: M. Giles, "Approximating the erfinv function" (2010), the single-precision polynomials."""
     (x,) = op.operands
     if not isinstance(tensor(x).element_type, Float32Type):
-        raise NoFuseForm("elements other than f32")
+        raise NoFuseFormError("elements other than f32")
     one = scalar(x, 1.0)
     square = result(b.MultiplyOp(x, x))
     w = result(e.NegativeOp(result(e.LogOp(result(b.SubtractOp(one, square))))))

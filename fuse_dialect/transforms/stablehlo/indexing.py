@@ -13,7 +13,7 @@ from fuse_dialect.dialect.ops.indexing import GatherNdOp, TakeOp
 from fuse_dialect.dialect.ops.opaque import ScatterNdOp
 from fuse_dialect.frontends.stablehlo.attributes import GatherDimensionNumbersAttr, ScatterDimensionNumbersAttr
 from fuse_dialect.transforms.stablehlo.building import (
-    NoFuseForm,
+    NoFuseFormError,
     Rule,
     broadcast,
     clamp,
@@ -85,9 +85,9 @@ def _gather(op: Operation) -> Sequence[SSAValue]:
     rest = [axis for axis in range(len(sizes)) if axis not in (*batch, *index_map)]
     kept = [axis for axis in index_map if axis not in collapsed]
     if any(parts[axis] != 1 for axis in index_map) or any(parts[axis] != sizes[axis] for axis in rest):
-        raise NoFuseForm("slices that are parts of an axis")
+        raise NoFuseFormError("slices that are parts of an axis")
     if any(axis in collapsed for axis in rest):
-        raise NoFuseForm("an axis that is dropped and not indexed")
+        raise NoFuseFormError("an axis that is dropped and not indexed")
     vectors = _index_vectors(indices, numbers.number_named("index_vector_dim"))
     places = len(shape(vectors)) - 1
     others = [axis for axis in range(places) if axis not in _without(index_batch, numbers)]
@@ -141,7 +141,7 @@ _SCATTER_MODES = {"add": "add", "multiply": "mul", "maximum": "max", "minimum": 
 def _scatter(op: Operation) -> Sequence[SSAValue]:
     """A scatter of whole slices or single elements; what lies outside is written to a place that is cut off again."""
     if len(op.operands) != 3:
-        raise NoFuseForm("several operands")
+        raise NoFuseFormError("several operands")
     x, indices, updates = op.operands
     numbers = op.properties["scatter_dimension_numbers"]
     assert isinstance(numbers, ScatterDimensionNumbersAttr), "the class of the op says so"
@@ -150,11 +150,11 @@ def _scatter(op: Operation) -> Sequence[SSAValue]:
     inserted, index_map = (*batch, *inserted), (*batch, *index_map)
     rest = [axis for axis in range(len(sizes)) if axis not in index_map]
     if sorted(inserted) != sorted(index_map):
-        raise NoFuseForm("windows that are parts of an axis")
+        raise NoFuseFormError("windows that are parts of an axis")
     if [static_shape(updates)[axis] for axis in window] != [sizes[axis] for axis in rest]:
-        raise NoFuseForm("windows that are parts of an axis")
+        raise NoFuseFormError("windows that are parts of an axis")
     if tensor(x).element_type == i1:
-        raise NoFuseForm("booleans")
+        raise NoFuseFormError("booleans")
     mode = _scatter_mode(op)
     vectors = _with_batches(
         _index_vectors(indices, numbers.number_named("index_vector_dim")), _without(index_batch, numbers)
@@ -187,7 +187,7 @@ def _scatter_mode(op: Operation) -> str:
     last = block.last_op
     if last is block.first_op and last is not None and tuple(last.operands) == (block.args[1],):
         return "update"
-    raise NoFuseForm("a combination of its own")
+    raise NoFuseFormError("a combination of its own")
 
 
 INDEXING: Mapping[str, Rule] = {

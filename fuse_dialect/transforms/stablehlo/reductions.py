@@ -15,7 +15,7 @@ from fuse_dialect.dialect.ops.indexing import GatherOp
 from fuse_dialect.dialect.ops.opaque import ArgsortOp, CumsumOp, SortOp, TopkOp
 from fuse_dialect.dialect.ops.pooling import MaxPool2dOp
 from fuse_dialect.transforms.stablehlo.building import (
-    NoFuseForm,
+    NoFuseFormError,
     Rule,
     cast_to,
     combined_by,
@@ -54,9 +54,10 @@ def _neutral(name: str, kind: "np.dtype[np.generic]") -> float:
         case "multiply" | "and":
             return 1
         case _:
-            is_integer = kind.kind in "iu"
-            bounds = (np.iinfo(kind).min, np.iinfo(kind).max) if is_integer else (-math.inf, math.inf)
-            return bounds[0] if name == "maximum" else bounds[1]
+            if kind.kind not in "iu":
+                return -math.inf if name == "maximum" else math.inf
+            bounds = np.iinfo(str(kind))
+            return int(bounds.min if name == "maximum" else bounds.max)
 
 
 def _combiner(op: Operation) -> str:
@@ -66,7 +67,7 @@ def _combiner(op: Operation) -> str:
     if is_boolean:
         name = {"maximum": "or", "minimum": "and", "add": "or", "multiply": "and"}.get(name, name)
     if name not in _REDUCTIONS or (name in ("and", "or")) != is_boolean:
-        raise NoFuseForm(f"a combination of its own: {name or 'several ops'}")
+        raise NoFuseFormError(f"a combination of its own: {name or 'several ops'}")
     return name
 
 
@@ -80,7 +81,7 @@ def _reduce(op: Operation) -> Sequence[SSAValue]:
     if len(op.operands) == 4:
         return _reduce_with_index(op, axes)
     if len(op.operands) != 2:
-        raise NoFuseForm("several operands")
+        raise NoFuseFormError("several operands")
     x, init = op.operands
     name = _combiner(op)
     reduce, combine = _REDUCTIONS[name]
@@ -119,16 +120,15 @@ def _reduce_with_index(op: Operation, axes: Sequence[int]) -> Sequence[SSAValue]
     x, positions = op.operands[:2]
     block = op.regions[0].blocks[0]
     found = fingerprint(block)
-    found = ";".join(found.split(";"))
     choices: dict[str, tuple[type[FuseOp], type[FuseOp], str]] = {}
     for form in (_ARGMAX, _INTEGER_ARGMAX):
         choices[form.format("GT")] = (r.ArgmaxOp, r.MaxOp, "maximum")
         choices[form.format("LT")] = (r.ArgminOp, r.MinOp, "minimum")
     if found not in choices or len(axes) != 1 or not _counts_along(positions, axes[0]):
-        raise NoFuseForm("a combination of its own")
+        raise NoFuseFormError("a combination of its own")
     arg, reduce, name = choices[found]
     if not _starts_neutral(op.operands[2], name):
-        raise NoFuseForm("a start of its own")
+        raise NoFuseFormError("a start of its own")
     index = result(arg(x, axes=list(axes), result_types=[op.results[1].type]))
     return [result(reduce(x, axes=list(axes))), index]
 
@@ -150,7 +150,7 @@ def _counts_along(value: SSAValue, axis: int) -> bool:
 
 def _reduce_window(op: Operation) -> Sequence[SSAValue]:
     if len(op.operands) != 2:
-        raise NoFuseForm("several operands")
+        raise NoFuseFormError("several operands")
     x, init = op.operands
     sizes = static_shape(x)
     ones = [1] * len(sizes)
@@ -173,7 +173,7 @@ def _reduce_window(op: Operation) -> Sequence[SSAValue]:
         if pooled is not None:
             return [pooled]
     if math.prod(window) > _MOST_SLICES:
-        raise NoFuseForm(f"a window of {math.prod(window)} positions")
+        raise NoFuseFormError(f"a window of {math.prod(window)} positions")
     low, high = [each[0] for each in around], [each[1] for each in around]
     x = pad(x, init, low, high, [each - 1 for each in base])
     return [_combine_window(x, init, name, window, strides, dilations, static_shape(op.results[0]))]
@@ -252,7 +252,7 @@ def _sorts_ascending(op: Operation) -> bool | None:
 def _sort(op: Operation) -> Sequence[SSAValue]:
     ascends = _sorts_ascending(op)
     if ascends is None:
-        raise NoFuseForm("an order of its own")
+        raise NoFuseFormError("an order of its own")
     key, *others = op.operands
     axis = number(op, "dimension", -1) % max(len(shape(key)), 1)
     if not others:

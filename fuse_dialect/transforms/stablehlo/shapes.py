@@ -9,7 +9,7 @@ from fuse_dialect.dialect.ops.indexing import PadOp, StridedSliceOp
 from fuse_dialect.dialect.ops.layout import ReverseOp
 from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.transforms.stablehlo.building import (
-    NoFuseForm,
+    NoFuseFormError,
     Rule,
     broadcast,
     counting,
@@ -114,7 +114,7 @@ def _iota(op: Operation) -> Sequence[SSAValue]:
 def _get_dimension_size(op: Operation) -> Sequence[SSAValue]:
     size = shape(op.operands[0])[number(op, "dimension")]
     if size == DYNAMIC:
-        raise NoFuseForm("an open size")
+        raise NoFuseFormError("an open size")
     return [scalar(op.results[0], size)]
 
 

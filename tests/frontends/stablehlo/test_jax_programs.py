@@ -101,13 +101,12 @@ def test_is_said_with_fuse_ops(name: str) -> None:
     InlinePass().apply(Context(), module)
     ConvertStableHLOToFusePass().apply(Context(), module)
     verify_module(module)
-    stays = {"stablehlo.while", "stablehlo.case", "stablehlo.return"}
-    left = {op.name for op in module.walk() if op.name.startswith(("stablehlo", "chlo"))} - stays
+    left = {op.name for op in module.walk() if op.name.startswith(("stablehlo", "chlo"))}
     assert (NOT_ON_NUMPY.get(name) in left) if name in NOT_ON_NUMPY else not left
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", [*PLAIN, "attention.debug", "scan.debug", "sort.debug", "reductions.debug"])
 def test_xla_runs_what_is_printed_to_the_bit(name: str) -> None:
     pytest.importorskip("jax")
     from xla_programs import XLAProgram, load_lapack

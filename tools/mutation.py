@@ -24,12 +24,24 @@ from mutants import MUTANTS, Mutant
 
 ROOT = Path(__file__).parent.parent
 
-_CORE = ("tests/transforms/test_core_details.py", "tests/transforms/test_untrusted.py")
+_CORE = (
+    "tests/transforms/test_core_details.py",
+    "tests/transforms/test_pass_details.py",
+    "tests/transforms/test_untrusted.py",
+)
 _DEFUSE = "tests/transforms/test_defuse_ops.py"
 _FUSE = "tests/transforms/test_fuse_ops.py"
 
 TESTS: Mapping[str, Sequence[str]] = {
-    "analysis": (*_CORE, "tests/kinds", "tests/analysis", _DEFUSE, _FUSE, "tests/transforms/test_fuse_ops_hw.py"),
+    "analysis": (
+        *_CORE,
+        "tests/kinds",
+        "tests/analysis",
+        _DEFUSE,
+        _FUSE,
+        "tests/transforms/test_fuse_ops_hw.py",
+        "tests/transforms/test_argument_limit.py",
+    ),
     "fusion": ("tests/fusion", _FUSE),
     "kinds": (*_CORE, "tests/kinds", _FUSE),
     "transforms": (

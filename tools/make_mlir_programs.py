@@ -54,7 +54,7 @@ def _elementwise() -> str:
     floats, integers = "tensor<4x8xf32>", "tensor<4x8xi32>"
     unary = "abs ceil copy erf exp floor log negf reciprocal round rsqrt sqrt square tanh"
     inputs = {name: [floats] for name in unary.split()}
-    inputs |= {name: [floats, floats] for name in "add div max min mul powf sub".split()}
+    inputs |= {name: [floats, floats] for name in ("add", "div", "max", "min", "mul", "powf", "sub")}
     inputs |= {"div_unsigned": [integers, integers], "select": ["tensor<4x8xi1>", floats, floats], "fill": ["f32"]}
     return "".join(
         _function(name, own, integers if name == "div_unsigned" else floats, name) for name, own in inputs.items()

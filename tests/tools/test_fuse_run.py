@@ -309,7 +309,7 @@ def test_bad_inputs_are_diagnosed(folder: Folder, module: str, inputs: Callable[
             "m.mlir:2:2: error: 'func.call' op exceeds",
         ),
         ("func.func @main(%x: i32) { func.return }", "no random value for input 'x': expects a tensor, got i32"),
-        ("func.func @main(%x: tensor<1000000000000xf32>) { func.return }", "no random value for input 'x': "),
+        ("func.func @main(%x: tensor<1000000000000xf32>) { func.return }", "4000000000000 bytes, more than"),
     ],
 )
 def test_bad_modules_are_diagnosed(folder: Folder, text: str, message: str) -> None:

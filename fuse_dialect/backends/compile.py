@@ -73,7 +73,8 @@ def compile_program(
         each.apply(context, source)
     (fuse or _fuse_ops_pass(fuse_options)).apply(context, source)
     graph = read_entry(source, entry)
-    for function in {primitive.function: None for primitive in graph.primitives}:
+    run = [each for primitive in graph.primitives for each in (primitive.function, *primitive.callees.values())]
+    for function in dict.fromkeys(run):
         if function.parent is not None:
             function.detach()  # a function left in the module would keep the module's constants in memory
     for op in source.walk():

@@ -58,7 +58,7 @@ def test_an_op_read_back_means_the_same(op_class: type[FuseOp]) -> None:
 def _is_same(function: func.FuncOp, random: np.random.Generator) -> bool:
     function.properties["sym_name"] = StringAttr("main")
     module = ModuleOp([function])
-    arrays = random_operands(function, random)
+    arrays = [np.asarray(array) for array in random_operands(function, random)]
     try:
         expected = run_module(module, arrays)
     except EvaluationError:

@@ -101,7 +101,8 @@ def _assert_near(actual: Array, expected: Array) -> None:
     np.testing.assert_allclose(actual / scale, expected / scale, rtol=1e-4, atol=1e-5)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.slow
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random_programs(), st.booleans())
 def test_random_programs_read_back_mean_the_same(module: ModuleOp, link_params: bool) -> None:
     inputs = _inputs(module)
@@ -113,7 +114,8 @@ def test_random_programs_read_back_mean_the_same(module: ModuleOp, link_params: 
         np.testing.assert_array_equal(actual, array)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.slow
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random_programs())
 def test_onnxruntime_runs_random_programs(module: ModuleOp) -> None:
     inputs = _inputs(module)

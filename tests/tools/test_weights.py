@@ -1,6 +1,7 @@
 """`--weights`: constants in a safetensors file beside the text, and what can be wrong with one."""
 
 import os
+import random
 import re
 import subprocess
 import sys
@@ -166,6 +167,26 @@ def test_a_file_that_is_no_weights_file_is_refused(folder: Folder, data: bytes) 
     code, _, err = folder.run("m.mlir", "--weights", "m.safetensors")
     assert code == 1
     assert "error" in err
+
+
+@pytest.mark.slow
+def test_damage_to_the_head_is_an_error_or_does_no_harm(folder: Folder) -> None:
+    folder.write(w=TABLE, v=np.arange(200))
+    path, choose = folder.path / "m.safetensors", random.Random(0)
+    data = path.read_bytes()
+    head = 8 + int.from_bytes(data[:8], "little")
+    refused = 0
+    for _ in range(60):
+        damaged = bytearray(data)
+        for _ in range(choose.randint(1, 2)):
+            damaged[choose.randrange(head)] = choose.choice(b'0123456789{}[],:"FIUx\x00\xff')
+        path.write_bytes(damaged)
+        try:
+            module = fd.read(folder.path / "m.mlir", weights=path)
+            assert [result.shape for result in fd.run(module)] == [(30, 40), (200,)]
+        except fd.FuseError:
+            refused += 1
+    assert refused > 30
 
 
 def test_places_that_are_no_file_are_refused(folder: Folder) -> None:

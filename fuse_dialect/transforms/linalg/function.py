@@ -12,11 +12,20 @@ A stage is written when the first op asks for what it computes.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeGuard
+from typing import TypeGuard, cast
 
 from xdsl.builder import ImplicitBuilder
 from xdsl.dialects import arith, func, tensor
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FunctionType, IntegerAttr, f32, f64, i64
+from xdsl.dialects.builtin import (
+    AnyDenseElement,
+    DenseIntOrFPElementsAttr,
+    FunctionType,
+    IntegerAttr,
+    TensorType,
+    f32,
+    f64,
+    i64,
+)
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from fuse_dialect.analysis.loop_program import lower
@@ -313,7 +322,7 @@ def _is_number(value: SSAValue) -> bool:
 def _constant(op: arith.ConstantOp) -> SSAValue:
     value = op.value
     if isinstance(value, DenseIntOrFPElementsAttr):
-        type = signless_type(value.type)
+        type = cast(TensorType[AnyDenseElement], signless_type(value.type))
         value = DenseIntOrFPElementsAttr(type, value.data)
     return _standing_for(arith.ConstantOp(value).result, op.result)
 

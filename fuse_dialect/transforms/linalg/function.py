@@ -161,12 +161,15 @@ class _Conversion:
         if not self.looped:
             return None
         looped = set[Operation](self.looped)
-        results = [
-            result
-            for op in self.looped
-            for result in op.results
-            if any(use.operation not in looped for use in result.uses)
-        ]
+        results: list[SSAValue] = []
+        for op in self.looped:
+            for result in op.results:
+                if any(use.operation not in looped for use in result.uses):
+                    if not is_tensor(result.type):
+                        raise OpError(
+                            op, f"'{op.name}' op gives a tuple that is returned or handed on: linalg has none"
+                        )
+                    results.append(result)
         program = _program(self.looped, results, simple=True)
         self.buffers = dict(zip(results, program.results, strict=True))
         program.arrays.fetch = lambda buffer: self.need(program.inputs[buffer])
@@ -245,11 +248,6 @@ class _Conversion:
         copy.location = op.location
         if op.regions:
             self.copies.append((op, copy))
-            for operand in [operand for inner in op.walk() for operand in inner.operands]:
-                if operand.owner is self.old or (
-                    isinstance(owner := operand.owner, Operation) and owner.parent is self.old
-                ):
-                    self.need(operand)
         for old, new in zip(op.results, copy.results, strict=True):
             self.values[old] = _standing_for(new, old)
 

@@ -312,9 +312,19 @@ def _function_of(
     return func.FuncOp("loops", type, Region(block)), outside
 
 
+_MOST_COMPARED = 1 << 16
+"""Elements; greater constants are not looked through for one number."""
+
+
 def _is_number(value: SSAValue) -> bool:
+    """Whether a value is a constant whose elements are all the same, to the bit."""
     array = constant_of(value)
-    return array is not None and array.size > 0 and not any(array.strides[axis] for axis in range(array.ndim))
+    if array is None or not array.size:
+        return False
+    if not any(array.strides):
+        return True
+    data = array.tobytes() if array.size <= _MOST_COMPARED else b""
+    return bool(data) and data == data[: array.itemsize] * array.size
 
 
 def _constant(op: arith.ConstantOp) -> SSAValue:

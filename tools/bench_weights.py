@@ -26,6 +26,7 @@ from time import perf_counter
 
 import onnx
 
+from fuse_dialect.dialect.mapped_file import map_file
 from fuse_dialect.frontends.onnx.embedded_data import without_large_tensors
 
 _MB = 1e6
@@ -114,7 +115,9 @@ MAKERS: dict[str, Callable[[Path], None]] = {"gpt2": _export("gpt2"), "bert": _e
 
 def weight_bytes(model: Path) -> int:
     """Bytes of the model's tensors, in its file or beside it."""
-    data = memoryview(model.read_bytes())
+    # Nothing is read here: a process counts the pages of its parent, until it has started.
+    data = map_file(model)
+    assert data is not None, "a model is not empty"
     short = without_large_tensors(data)
     proto = onnx.ModelProto.FromString(bytes(data) if short is None else short)
     sizes = (

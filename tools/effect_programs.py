@@ -230,15 +230,22 @@ def _call(writer: ProgramWriter, visible: Sequence[Value]) -> Value:
 
 
 def _operator_with_region(writer: ProgramWriter, visible: Sequence[Value]) -> Value:
-    argument = writer.new(IMAGE)
-    x, result = writer.image(visible), writer.new(IMAGE)
-    name = writer.random.choice(("stablehlo.reduce", "stablehlo.reduce_window", "stablehlo.sort"))
-    writer.lines.append(f'{result.name} = "{name}"({x}) ({{\n^bb0({argument.name}: {IMAGE}):')
+    arguments = [writer.new(IMAGE), writer.new(IMAGE)]
+    x, y, result = writer.image(visible), writer.image(visible), writer.new(IMAGE)
+    name, properties = writer.random.choice(
+        (
+            ("stablehlo.reduce", "<{dimensions = array<i64>}> "),
+            ("stablehlo.reduce_window", "<{window_dimensions = array<i64>}> "),
+            ("stablehlo.sort", ""),
+        )
+    )
+    heads = ", ".join(f"{value.name}: {value.type}" for value in arguments)
+    writer.lines.append(f'{result.name} = "{name}"({x}, {y}) {properties}({{\n^bb0({heads}):')
     may_call, writer.may_call = writer.may_call, False
-    inner = write_ops(writer, [*visible, argument], writer.random.randint(0, 4), pure=writer.chance(0.8))
+    inner = write_ops(writer, [*visible, *arguments], writer.random.randint(0, 4), pure=writer.chance(0.8))
     writer.may_call = may_call
     writer.lines.append(f'"stablehlo.return"({writer.image(inner)}) : ({IMAGE}) -> ()')
-    writer.lines.append(f"}}) : ({IMAGE}) -> {IMAGE}")
+    writer.lines.append(f"}}) : ({IMAGE}, {IMAGE}) -> {IMAGE}")
     return result
 
 

@@ -150,8 +150,8 @@ _MEANINGS: Mapping[str, Callable[[_Run, Operation, Sequence[Any]], Sequence[Any]
     "test.pure": lambda run, op, operands: (np.cos(operands[0]),),
     "test.region": lambda run, op, operands: run.region(op.regions[0], operands),
     "stablehlo.reduce": lambda run, op, operands: run.region(op.regions[0], operands),
-    "stablehlo.reduce_window": lambda run, op, operands: run.region(op.regions[0], [operands[0] + 1]),
-    "stablehlo.sort": lambda run, op, operands: run.region(op.regions[0], [np.sort(operands[0])]),
+    "stablehlo.reduce_window": lambda run, op, operands: run.region(op.regions[0], [operands[1] + 1, operands[0]]),
+    "stablehlo.sort": lambda run, op, operands: run.region(op.regions[0], [np.sort(operands[0]), operands[1]]),
 }
 """The fuser relies on operators of other dialects being pure, and on nothing else: any pure meaning serves."""
 

@@ -20,7 +20,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from io import StringIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
@@ -28,6 +28,7 @@ from types import FrameType
 from typing import Any, TypeAlias
 from zlib import crc32
 
+import numpy as np
 import onnx
 from hostile_inputs import TRAPS
 from xdsl.context import Context
@@ -39,6 +40,7 @@ from fuse_dialect.frontends.mlir.reader import context, read_mlir
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.frontends.onnx.reader import read_onnx_module
 from fuse_dialect.targets.mlir import FuseMLIRTarget
+from fuse_dialect.tools.array_files import read_arrays
 from fuse_dialect.tools.failure import located_errors
 from fuse_dialect.tools.fuse_opt import main as fuse_opt
 from fuse_dialect.tools.verification import verify_module
@@ -292,12 +294,31 @@ def run_tool(data: bytes) -> None:
         read_mlir(text.encode(), "out.mlir", context(allow_unregistered=True))
 
 
+def array_corpus(*, wide: bool = False) -> list[bytes]:
+    """Archives of arrays, plain and compressed."""
+    files: list[bytes] = []
+    for save in (np.savez, np.savez_compressed):
+        stream = BytesIO()
+        save(stream, x=np.arange(4.0), y=np.ones((2, 3), np.int8), z=np.array(True))
+        files.append(stream.getvalue())
+    return files
+
+
+def run_arrays(data: bytes) -> None:
+    """Read an archive of arrays."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "fuzz.npz"
+        path.write_bytes(data)
+        read_arrays(str(path))
+
+
 Corpus: TypeAlias = Callable[..., list[bytes]]
 Mutation: TypeAlias = Callable[[bytes, random.Random], bytes]
 
 KINDS: dict[str, tuple[Corpus, Sequence[Mutation], Callable[[bytes], None]]] = {
     "mlir": (text_corpus, (mutated_text, mutated_text, mutated_bytes), run_text),
     "onnx": (model_corpus, (mutated_model, mutated_model, mutated_bytes), run_model),
+    "npz": (array_corpus, (mutated_bytes,), run_arrays),
     "random": (text_corpus, (random_text,), run_text),
     "cli": (text_corpus, (mutated_text, mutated_bytes), run_tool),
     "cli-onnx": (model_corpus, (mutated_model, mutated_bytes), run_tool),

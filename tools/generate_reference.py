@@ -11,6 +11,7 @@ import dataclasses
 import inspect
 import os
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stdout, suppress
 from functools import cache
@@ -28,7 +29,11 @@ from fuse_dialect.diagnostics import Reason
 from fuse_dialect.dialect import fields
 from fuse_dialect.dialect.fuse import FAMILIES, ops_of
 from fuse_dialect.dialect.op import FuseOp, MapOp
+from fuse_dialect.dialect.ops import regions
 from fuse_dialect.frontends.mlir.reader import parse_mlir
+from fuse_dialect.frontends.onnx.control_flow import CONTROL_FLOW
+from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
+from fuse_dialect.frontends.onnx.refusals import EXPANDED_INTO_REFUSED, REFUSED_FORMS, REFUSED_OPERATORS
 from fuse_dialect.fusion.rules import FusionRule
 from fuse_dialect.fusion.tvm_rules import TVM_RULES
 from fuse_dialect.kinds.foreign import FOREIGN_DIALECTS, FOREIGN_OPS, ForeignOp, KindRule
@@ -67,6 +72,7 @@ def pages() -> dict[str, str]:
         "passes.md": _page("Passes", _passes()),
         "remarks.md": _page("Kinds, rules and reasons", _remarks()),
         "cli.md": _page("Command line", _cli()),
+        "onnx.md": _page("ONNX operators", _onnx()),
     }
 
 
@@ -89,6 +95,32 @@ def _ops() -> Lines:
         yield from ("", f"## {family.__name__.rpartition('.')[2]}", "", inspect.cleandoc(family.__doc__ or ""))
         for op in ops_of(family):
             yield from _op(op, examples)
+    yield from ("", "## regions", "", inspect.cleandoc(regions.__doc__ or ""))
+    for op in regions.REGION_OPS:
+        yield from ("", f"### {op.name}", "", inspect.cleandoc(op.__doc__ or ""), "")
+        docs = field_docs(op)
+        definition = op.get_irdl_definition()
+        for name, _ in (*definition.operands, *definition.results):
+            if name in docs:
+                yield f"- `{name}`: {docs[name]}"
+
+
+def _onnx() -> Lines:
+    """What is read, and what is not, with the reason."""
+    yield "`fuse-opt` and `fuse_dialect.read` take the operators below, from opset 7 on. An operator that is in neither"
+    yield "list and that ONNX defines by others, such as `Attention` or `HannWindow`, is expanded into them."
+    yield "`python tools/onnx_coverage.py` runs ONNX's own test cases and counts."
+    yield from ("", "## Read", "")
+    yield textwrap.fill(" ".join(f"`{name}`" for name in sorted((*ONNX_OPERATORS, *CONTROL_FLOW))), 118)
+    yield from ("", "## Not read", "", "| operators | why |", "|---|---|")
+    by_reason: dict[str, list[str]] = {}
+    for (_, name), reason in [*REFUSED_OPERATORS.items(), *((("", n), r) for n, r in EXPANDED_INTO_REFUSED.items())]:
+        by_reason.setdefault(reason, []).append(name)
+    for reason, names in by_reason.items():
+        yield f"| {', '.join(f'`{name}`' for name in sorted(names))} | {reason} |"
+    yield from ("", "## Not read of operators that are", "", "| operator | what |", "|---|---|")
+    for name, what in REFUSED_FORMS.items():
+        yield f"| {name} | {what} |"
 
 
 def _word(op: type[FuseOp]) -> str:

@@ -33,10 +33,22 @@ def nested_operators(name: str, depth: int, *, effect: bool = False) -> str:
     inner = '"test.effect"() : () -> ()\n' if effect else ""
     properties = {"stablehlo.reduce": "dimensions", "stablehlo.reduce_window": "window_dimensions"}.get(name)
     spelled = "" if properties is None else f"<{{{properties} = array<i64>}}> "
-    opening = "".join(f'%r{level} = "{name}"(%x) {spelled}({{\n' for level in range(depth))
-    closing = f'"{name.split(".")[0]}.return"(%x) : (tensor<4xf32>) -> ()\n}}) : (tensor<4xf32>) -> tensor<4xf32>\n'
+    type_, operands = "tensor<4xf32>", "%x, %x"
+    opening = "".join(
+        f'%r{level} = "{name}"({operands}) {spelled}({{\n^bb0(%a{level}: {type_}, %b{level}: {type_}):\n'
+        for level in range(depth)
+    )
+    closing = f'"stablehlo.return"(%x) : ({type_}) -> ()\n}}) : ({type_}, {type_}) -> {type_}\n'
     body = f"{opening}{inner}{closing * depth}return %r0 : tensor<4xf32>"
     return f"func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{\n{body}\n}}\n"
+
+
+def nested_generators(depth: int) -> str:
+    """`tensor.generate` in `tensor.generate`."""
+    opening = "".join(f'%t{level} = "tensor.generate"() ({{\n^bb0(%i{level}: index):\n' for level in range(depth))
+    closing = '"tensor.yield"(%f) : (f32) -> ()\n}) : () -> tensor<4xf32>\n'
+    body = f"{opening}{closing * depth}return %t0 : tensor<4xf32>"
+    return f"func.func @main(%f: f32) -> tensor<4xf32> {{\n{body}\n}}\n"
 
 
 def nested_conditionals(depth: int) -> str:
@@ -178,7 +190,7 @@ TRAPS: tuple[Trap, ...] = (
     Trap("nested-window", _text(lambda n: nested_operators("stablehlo.reduce_window", n)), (400, 1600), _FUSE),
     Trap("nested-sort", _text(lambda n: nested_operators("stablehlo.sort", n)), (400, 1600), _FUSE),
     Trap("nested-effect", _text(lambda n: nested_operators("stablehlo.reduce", n, effect=True)), (400, 1600), _FUSE),
-    Trap("nested-generate", _text(lambda n: nested_operators("tensor.generate", n)), (400, 1600), _FUSE),
+    Trap("nested-generate", _text(nested_generators), (400, 1600), _FUSE),
     Trap("nested-if", _text(nested_conditionals), (400, 1600), _FUSE),
     Trap("nested-if-remarks", _text(nested_conditionals), (400, 1600), (*_FUSE, "--fusion-remarks")),
     Trap("nested-if-hardware", _text(nested_conditionals), (400, 1600), _HARDWARE),

@@ -5,6 +5,7 @@ from importlib.util import find_spec
 from typing import Any, Literal, TypeAlias
 
 from xdsl.context import Context
+from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.analysis.loop_program import lower
@@ -72,6 +73,9 @@ def compile_program(
     for function in {primitive.function: None for primitive in graph.primitives}:
         if function.parent is not None:
             function.detach()  # a function left in the module would keep the module's constants in memory
+    for op in source.walk():
+        if isinstance(op, ConstantOp):
+            op.properties.clear()  # the graph has its elements, and lets go of them one by one
     return Program(graph, _compiled(graph, engine), engine.name, threads)
 
 

@@ -80,7 +80,7 @@ def _iterations(op: LoopOp, limit: int | None, rows: Sequence[Array]) -> int | N
 
 
 def _stacked(op: LoopOp, index: int, values: Sequence[Value]) -> Array:
-    """The values along a new first axis; without any, an array without elements, of size 0 where a size is not known."""
+    """The values along a new first axis; without any, no elements, of size 0 where a size is not known."""
     if values:
         try:
             return np.stack([_array(op, value) for value in values])

@@ -240,6 +240,8 @@ def evaluate_function(name: str, operands: Sequence[Array], dtype: "np.dtype[np.
     """
     if name == arith.FPToUIOp.name:
         return widened(operands[0]).astype(np.dtype(f"u{dtype.itemsize}")).astype(dtype, copy=False)
+    if name == arith.BitcastOp.name:
+        return np.ascontiguousarray(operands[0]).reshape(operands[0].shape).view(dtype)
     function = _BY_NAME.get(name)
     if function is None:
         raise InterpretationError(f"'{name}' op has no meaning in a scalar body")

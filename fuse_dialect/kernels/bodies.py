@@ -25,6 +25,7 @@ _COSTS: Mapping[str, int] = {
     "arith.floordivsi": 8,
     "arith.remsi": 8,
     "arith.remui": 8,
+    "arith.bitcast": 0,
     "arith.extf": 0,
     "arith.truncf": 0,
     "arith.extsi": 0,

@@ -4,11 +4,12 @@ A panel holds `width` neighbouring columns: for each point of the reduced axes, 
 Panels follow each other, for each point of the outer axes; columns beyond the last are 0.
 
 For a convolution of 3x3 taps the panels of its 4x4 *points* may stand in front of them: what the taps are in the domain
-where a tile of 2x2 results takes 16 products in place of 36. They are the taps times a matrix along each axis.
+where a tile of 2x2 results takes 16 products in place of 36: sums of taps along each axis.
 
 Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks (arXiv:1509.09308), F(2x2, 3x3).
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -22,7 +23,6 @@ from fuse_dialect.kernels.program import LoopProgram
 _ALIGNMENT = 64
 TAPS = 3
 POINTS = 4
-_POINTS_OF_TAPS = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]], np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +92,20 @@ class Packing:
         both = _aligned((self.size,), packed.dtype)
         both[self.points_size :] = packed.reshape(-1)
         points = both[: self.points_size].reshape(POINTS, POINTS, *taps.shape[:1], *taps.shape[3:])
-        for row, weights in enumerate(_POINTS_OF_TAPS):
-            along = np.tensordot(weights, taps, (0, 1))  # panels, taps, rest
-            for column, others in enumerate(_POINTS_OF_TAPS):
-                points[row, column] = np.tensordot(others, along, (0, 1))
+        for row, along in enumerate(_points_of([taps[:, tap] for tap in range(TAPS)])):
+            for column, values in enumerate(_points_of([along[:, tap] for tap in range(TAPS)])):
+                points[row, column] = values
         return both
+
+
+def _points_of(taps: Sequence[NDArray[np.generic]]) -> Iterator[NDArray[np.generic]]:
+    """Four sums of three taps along one axis."""
+    half = taps[0].dtype.type(0.5)
+    outer, middle = np.multiply(np.add(taps[0], taps[2]), half), np.multiply(taps[1], half)
+    yield taps[0]
+    yield np.add(outer, middle)
+    yield np.subtract(outer, middle)
+    yield taps[2]
 
 
 def _aligned(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> NDArray[np.generic]:

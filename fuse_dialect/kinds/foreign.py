@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, Inte
 from xdsl.ir import Operation
 
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor
-from fuse_dialect.kinds.linalg_generic import generic_kind
+from fuse_dialect.kinds.linalg_generic import elementwise_kind, generic_kind
 from fuse_dialect.pattern_kind import PatternKind
 
 KindRule: TypeAlias = PatternKind | Callable[[Operation], PatternKind | None]
@@ -213,6 +213,19 @@ FOREIGN_OPS: Mapping[str, ForeignOp] = {
         "depthwise_conv_2d_nhwc_hwc depthwise_conv_2d_nhwc_hwcm dot matmul matvec pooling_nchw_max pooling_nchw_sum "
         "pooling_nhwc_max pooling_nhwc_min pooling_nhwc_sum quantized_matmul softmax vecmat",
     ),
+    **_rows(
+        "linalg",
+        ForeignOp(PatternKind.OUT_EWISE_FUSABLE),
+        "batch_matmul_transpose_a batch_matmul_transpose_b batch_mmt4d conv_1d conv_2d conv_2d_nhwgc_gfhwc "
+        "conv_3d depthwise_conv_1d_ncw_cw depthwise_conv_1d_nwc_wcm depthwise_conv_3d_ncdhw_cdhw "
+        "depthwise_conv_3d_ndhwc_dhwc depthwise_conv_3d_ndhwc_dhwcm matmul_transpose_a matmul_transpose_b mmt4d "
+        "pooling_ncw_max pooling_ncw_sum pooling_ndhwc_max pooling_ndhwc_min pooling_ndhwc_sum "
+        "pooling_nhwc_max_unsigned pooling_nhwc_min_unsigned pooling_nwc_max pooling_nwc_max_unsigned "
+        "pooling_nwc_min pooling_nwc_min_unsigned pooling_nwc_sum",
+    ),
+    **_rows("linalg", ForeignOp(elementwise_kind), "elementwise"),
+    **_rows("linalg", ForeignOp(PatternKind.ELEMWISE), "copy"),
+    **_rows("tensor", ForeignOp(PatternKind.ELEMWISE), "bitcast"),
     **_rows("tensor", ForeignOp(PatternKind.ELEMWISE), "splat"),
     **_rows(
         "tensor",

@@ -40,6 +40,14 @@ def generic_kind(op: Operation) -> PatternKind | None:
     return max(kind, PatternKind.INJECTIVE) if reads_elsewhere else kind
 
 
+def elementwise_kind(op: Operation) -> PatternKind:
+    """Kind of a `linalg.elementwise`: the greatest of its inputs' maps; these are identities if it has none."""
+    maps = cast(ArrayAttr[AffineMapAttr] | None, op.properties.get("indexing_maps"))
+    kinds = [] if maps is None else [_map_kind(map.data) for map in maps.data[:-1]]
+    is_joint = len(op.operands) > 2  # two operands meet in a broadcast, as in the named ops
+    return max(kinds, default=PatternKind.ELEMWISE) if not is_joint else max(PatternKind.BROADCAST, *kinds)
+
+
 def _dimensions(map: AffineMap) -> list[int] | None:
     """The loop variables that the map returns, or `None` if it computes with them."""
     dims = [result.position for result in map.results if isinstance(result, AffineDimExpr)]

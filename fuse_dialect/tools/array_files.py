@@ -33,13 +33,16 @@ def read_arrays(path: str) -> dict[str, Array]:
             file.seek(0)
             with cast(NpzFile, np.load(file, allow_pickle=False)) as archive:
                 return {name: archive[name] for name in archive.files}
-    except OSError as error:
-        raise FuseError((error.strerror or str(error)).lower(), place) from error
-    except (ValueError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError) as error:
-        message = str(error).splitlines()[0] if str(error) else "truncated"
-        raise FuseError(f"cannot read the arrays: {message}", place) from error
+    except FuseError:
+        raise
     except MemoryError as error:
         raise FuseError("cannot read the arrays: not enough memory", place) from error
+    except OSError as error:
+        raise FuseError((error.strerror or str(error)).lower(), place) from error
+    except Exception as error:
+        # zipfile, its decompressors and NumPy raise a dozen unrelated types on archives that are damaged.
+        message = str(error).splitlines()[0] if str(error) else "truncated"
+        raise FuseError(f"cannot read the arrays: {message}", place) from error
 
 
 def write_arrays(path: str, arrays: Mapping[str, Array]) -> None:

@@ -40,6 +40,12 @@ def _run(arguments: list[str], options: list[str]) -> None:
         return
 
     from fuse_dialect.tools.collection import rare_collection
+
+    with rare_collection():
+        _run_tool(arguments)
+
+
+def _run_tool(arguments: list[str]) -> None:
     from fuse_dialect.tools.opt_main import FuseOptMain
 
     tool = FuseOptMain(args=arguments)
@@ -53,8 +59,7 @@ def _run(arguments: list[str], options: list[str]) -> None:
 
         write_stdout(pass_help(tool.args.help_pass, tool.available_passes))
         return
-    with rare_collection():
-        tool.run()
+    tool.run()
 
 
 if __name__ == "__main__":

@@ -66,12 +66,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--compare-weights", metavar="FILE", help="the same for OTHER (default: the file of --weights)")
     inputs = parser.add_mutually_exclusive_group()
-    inputs.add_argument("--inputs", metavar="FILE", help="an .npz file: arrays by name in the model or in the IR, or arg0, arg1, ...")
+    inputs.add_argument(
+        "--inputs", metavar="FILE", help="an .npz file: arrays by name in the model or in the IR, or arg0, arg1, ..."
+    )
     inputs.add_argument("--random-inputs", type=_natural, metavar="SEED", help="make up inputs, always the same ones")
     parser.add_argument(
         "--dynamic-dim", type=_natural, default=2, metavar="N", help="size of `?` in random inputs (default: 2)"
     )
-    parser.add_argument("--outputs", metavar="FILE", help="write the outputs to an .npz file, by name in the model, or as result0, ...")
+    parser.add_argument(
+        "--outputs", metavar="FILE", help="write the outputs to an .npz file, by name in the model, or as result0, ..."
+    )
     parser.add_argument("--compare-with", metavar="OTHER", help="another module; fail where its outputs differ")
     parser.add_argument(
         "--atol",
@@ -251,11 +255,13 @@ def _compare(outputs: Mapping[str, "Array"], references: Sequence["Array"], opti
             else f"{found.beyond} of {output.size} elements differ, worst at {list(found.worst)}"
         )
         lines.append(f"{name}: max absolute error {found.absolute:.3g}, relative {found.relative:.3g}: {verdict}")
-        lines += _doubts(name, output, reference, options.atol) if not is_uniform(output) else [
-            f"note: all {output.size} elements of {name} are {output.flat[0]}: this shows little"
-        ]
+        lines += (
+            _doubts(name, output, reference, options.atol)
+            if not is_uniform(output)
+            else [f"note: all {output.size} elements of {name} are {output.flat[0]}: this shows little"]
+        )
         beyond += not found.is_within
-    allowed = f"atol {options.atol:g}" if options.atol is not None else f"atol {_RELATIVE_ATOL:g} of the greatest element"
+    allowed = f"atol {_RELATIVE_ATOL:g} of the greatest element" if options.atol is None else f"atol {options.atol:g}"
     write_stdout("".join(f"{line}\n" for line in lines))
     if beyond:
         raise FuseError(f"{beyond} of {len(outputs)} outputs differ beyond {allowed} and rtol {options.rtol:g}", place)

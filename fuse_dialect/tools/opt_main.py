@@ -141,8 +141,9 @@ class FuseOptMain(xDSLOptMain):
         if self.args.weights == "-":
             parser.error("argument --weights: expected a file, got stdout")
         output = self.args.output_file
-        if not is_stdout(output) and os.path.realpath(output) == os.path.realpath(self.args.weights):
-            parser.error("argument --weights: expected another file than that of --output-file")
+        for option, path in (("--output-file", output), ("the input", self.args.input_file)):
+            if not is_stdout(path) and os.path.realpath(path) == os.path.realpath(self.args.weights):
+                parser.error(f"argument --weights: expected another file than that of {option}")
         if self.target_spec.name == "onnx":
             folders = [os.path.dirname(os.path.realpath(path)) for path in (output or "-", self.args.weights)]
             if is_stdout(output) or folders[0] != folders[1]:

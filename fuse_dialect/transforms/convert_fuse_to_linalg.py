@@ -21,7 +21,7 @@ from fuse_dialect.analysis.ssa import check_ssa_order
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.transforms.linalg.arrays import signless_type
-from fuse_dialect.transforms.linalg.function import converted_block
+from fuse_dialect.transforms.linalg.function import ConvertedBlock, converted_block
 
 NOINLINE_ATTRIBUTE = "noinline"
 """What keeps IREE from inlining a function."""
@@ -33,6 +33,9 @@ class ConvertFuseToLinalgPass(ModulePass):
 
     name = "convert-fuse-to-linalg"
 
+    named_softmax: bool = False
+    """Write a softmax as `linalg.softmax`, one dispatch of IREE; MLIR's own lowerings do not know that op."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Convert all functions of the module.
 
@@ -40,26 +43,22 @@ class ConvertFuseToLinalgPass(ModulePass):
             OpError: An op has no form in linalg, or stands in a function of several blocks; the module is not changed.
         """
         functions = [inner for inner in op.walk() if isinstance(inner, func.FuncOp)]
-        blocks = [_converted(function) for function in functions]
+        blocks = [self._converted(function) for function in functions]
         for function, block in zip(functions, blocks, strict=True):
             type = signless_type(function.function_type)
             assert isinstance(type, FunctionType), "a function's type stays one"
             function.properties["function_type"] = type
             if block is not None:
-                function.body.detach_block(function.body.block)
-                function.body.add_block(block)
+                block.replace_in(function.body)
             if PRIMITIVE_ATTRIBUTE in function.attributes:
                 function.attributes[NOINLINE_ATTRIBUTE] = UnitAttr()
 
-
-def _converted(function: func.FuncOp):
-    """The new block of a function; `None` for a declaration."""
-    if not function.body.blocks:
-        return None
-    if len(function.body.blocks) > 1:
+    def _converted(self, function: func.FuncOp) -> ConvertedBlock | None:
+        """The new block of a function; `None` for a declaration, and for several blocks that hold no op of ours."""
+        if len(function.body.blocks) == 1:
+            check_ssa_order(function.body.block)
+            return converted_block(function.body.block, named_softmax=self.named_softmax)
         for op in function.walk():
             if isinstance(op, FuseOp):
                 raise OpError(op, f"'{op.name}' op stands in a function of several blocks, which do not become linalg")
         return None
-    check_ssa_order(function.body.block)
-    return converted_block(function.body.block)

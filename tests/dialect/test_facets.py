@@ -43,6 +43,7 @@ def test_op_declares_exactly_one_kind(op_class):
 
 
 RELAY_NAMES = {
+    "bitcast": "reinterpret",
     "grid_sample": "image.grid_sample",
     "mod": "floor_mod",
     "non_max_suppression": "vision.non_max_suppression",

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import onnx
+import onnx.inliner
 import pytest
 from hostile_inputs import chain_of_functions, doubling_functions, many_ranges, split_into
 from onnx import TensorProto, helper, numpy_helper

@@ -1,6 +1,7 @@
 """`fuse-run`: results on stdout or in a file, comparisons, and errors without tracebacks."""
 
 import io
+import json
 import os
 import re
 import sys
@@ -308,7 +309,7 @@ def test_bad_inputs_are_diagnosed(folder: Folder, module: str, inputs: Callable[
             "m.mlir:2:2: error: 'func.call' op exceeds",
         ),
         ("func.func @main(%x: i32) { func.return }", "no random value for input 'x': expects a tensor, got i32"),
-        ("func.func @main(%x: tensor<1000000000000xf32>) { func.return }", "no random value for input 'x': "),
+        ("func.func @main(%x: tensor<1000000000000xf32>) { func.return }", "4000000000000 bytes, more than"),
     ],
 )
 def test_bad_modules_are_diagnosed(folder: Folder, text: str, message: str) -> None:
@@ -355,3 +356,69 @@ def test_wrong_usage_exits_with_2(folder: Folder, module: str, options: list[str
     assert result.code == 2
     assert "error: " in result.err
     assert result.out == ""
+
+
+NAMED = """
+func.func @main(%a: tensor<2xf32> {onnx.name = "gpu_0/data_0"}, %b: tensor<2xf32> {onnx.name = "data.0"})
+    -> (tensor<2xf32> {onnx.name = "out:0"}, tensor<2xf32>) {
+  %y = fuse.subtract %a, %b : tensor<2xf32>
+  func.return %y, %a : tensor<2xf32>, tensor<2xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("names", [("gpu_0/data_0", "data.0"), ("a", "b"), ("gpu_0/data_0", "arg1")])
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_names_of_the_model_are_those_of_inputs_and_outputs(
+    folder: Folder, names: tuple[str, str], backend: str
+) -> None:
+    if backend == "llvm":
+        pytest.importorskip("llvmlite")
+    module = folder.file("named.mlir", NAMED)
+    values = np.array([3, 4], np.float32), np.array([1, 2], np.float32)
+    inputs = folder.arrays("in.npz", **dict(zip(names, values, strict=True)))
+    outputs, report = str(folder.path / "out.npz"), str(folder.path / "out.json")
+    options = ["--backend", backend, "--no-cache"]
+    assert folder.run(module, "--inputs", inputs, "--outputs", outputs, "--json", report, *options).code == 0
+    with np.load(outputs, allow_pickle=False) as arrays:
+        assert arrays.files == ["out:0", "result1"]
+        np.testing.assert_array_equal(arrays["out:0"], [2, 2])
+    assert json.loads((folder.path / "out.json").read_text())["outputs"] == ["out:0", "result1"]
+    table = folder.run(module, "--inputs", inputs).out
+    assert table == "out:0: tensor<2xf32> = [2.0, 2.0]\nresult1: tensor<2xf32> = [3.0, 4.0]\n"
+
+
+def test_an_input_that_is_missing_is_named_as_in_the_model(folder: Folder) -> None:
+    inputs = folder.arrays("in.npz", **{"data.0": X, "other": X})
+    result = folder.run(folder.file("named.mlir", NAMED), "--inputs", inputs)
+    assert "no input 'gpu_0/data_0' ('a') among 'data.0', 'other'" in result.err
+
+
+def test_names_of_the_model_that_others_have_in_the_ir_count_when_all_are_given(folder: Folder) -> None:
+    module = folder.file("named.mlir", NAMED.replace("gpu_0/data_0", "b").replace("data.0", "a"))
+    inputs = folder.arrays("in.npz", a=np.array([1, 1], np.float32), b=np.array([5, 6], np.float32))
+    assert "out:0: tensor<2xf32> = [4.0, 5.0]" in folder.run(module, "--inputs", inputs).out
+
+
+TINY = """
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %f = arith.constant dense<FACTOR> : tensor<f32>
+  %y = fuse.multiply %x, %f : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+"""
+
+
+def test_small_outputs_are_compared_with_their_own_greatest_element(folder: Folder) -> None:
+    one, other = (folder.file(f"{name}.mlir", TINY.replace("FACTOR", name)) for name in ("1.0e-9", "1.1e-9"))
+    result = folder.run(one, "--random-inputs", "0", "--compare-with", other)
+    assert result.code == 1
+    assert "1 of 1 outputs differ beyond atol 1e-05 of the greatest element and rtol 0.0001" in result.err
+
+
+def test_a_tolerance_that_lets_anything_pass_is_said_to(folder: Folder) -> None:
+    one, other = (folder.file(f"{name}.mlir", TINY.replace("FACTOR", name)) for name in ("1.0e-9", "1.1e-9"))
+    result = folder.run(one, "--random-inputs", "0", "--compare-with", other, "--atol", "1e-5")
+    assert result.code == 0
+    assert "note: the greatest element of result0 is " in result.out
+    assert "within --atol 1e-05 of 0: this shows little" in result.out

@@ -70,7 +70,11 @@ def run(*arguments: str) -> tuple[int, str, str]:
 @pytest.mark.parametrize("name", FUSE_UNIVERSE.all_passes)
 def test_functions_in_an_op_with_a_kind(name: str, write: Write):
     status, _, err = run(write(NESTED), "--allow-unregistered-dialect", f"--{name}")
-    assert (status, err) == (0, "")
+    if name == "convert-fuse-to-linalg":
+        assert status == 1
+        assert "holds ops in a region, which do not become linalg" in err
+    else:
+        assert (status, err) == (0, "")
 
 
 @pytest.mark.slow
@@ -101,3 +105,36 @@ def test_enormous_sizes(dim: int, name: str, write: Write):
     status, _, err = run(write(text), f"--{name}", "--fusion-remarks")
     assert status in (0, 1)
     assert sys.getsizeof(err) < 10_000
+
+
+REDUCE = '"stablehlo.reduce"(OPERANDS) <{dimensions = array<i64: 0>}> ({ BODY }) : (TYPES) -> tensor<4xf32>'
+PAIR = REDUCE.replace("OPERANDS", "%x, %x").replace("TYPES", "tensor<4xf32>, tensor<4xf32>")
+WHILE = '"stablehlo.while"(%x) ({ BODY }, { BODY }) : (tensor<4xf32>) -> tensor<4xf32>'
+YIELD = '"stablehlo.return"(%x) : (tensor<4xf32>) -> ()'
+
+
+@pytest.mark.parametrize(
+    ("op", "message"),
+    [
+        (REDUCE.replace("OPERANDS", "%x").replace("TYPES", "tensor<4xf32>").replace("BODY", YIELD), "initial value"),
+        (REDUCE.replace("OPERANDS", "").replace("TYPES", "").replace("BODY", YIELD), "initial value"),
+        (
+            REDUCE.replace("OPERANDS", "%x, %x")
+            .replace("TYPES", "tensor<4xf32>, tensor<4xf32>")
+            .replace("BODY", YIELD),
+            "expects a region with 2 arguments, got 0",
+        ),
+        (
+            PAIR.replace("BODY", ""),
+            "expects a region with 2 arguments",
+        ),
+        (WHILE.replace("BODY", YIELD), "expects a region with 1 arguments, got 0"),
+        (WHILE.replace("BODY", ""), "expects a region with 1 arguments"),
+    ],
+)
+def test_op_that_its_form_cannot_say_is_diagnosed(op: str, message: str, write: Write):
+    text = f"func.func @main(%x: tensor<4xf32>) {{\n  %y = {op}\n  return\n}}\n"
+    status, out, err = run(write(text))
+    assert (status, out) == (1, "")
+    assert message in err
+    assert ":2:" in err

@@ -216,6 +216,7 @@ def test_a_new_file_needs_the_elements_of_the_old_one(folder: Folder) -> None:
     "arguments",
     [
         ("--weights", "m.mlir", "-o", "m.mlir"),
+        ("--weights", "m.mlir"),
         ("--weights", "-"),
         ("--weights", "w.safetensors", "-t", "loops"),
         ("--weights", "w.safetensors", "--split-input-file"),

@@ -28,6 +28,8 @@ def test_products_are_anchors_with_weights() -> None:
         "fuse.conv2d",
         "fuse.conv3d",
         "fuse.conv2d_transpose",
+        "fuse.conv3d_transpose",
+        "fuse.deformable_conv2d",
         "fuse.dense",
         "fuse.matmul",
         "fuse.batch_matmul",

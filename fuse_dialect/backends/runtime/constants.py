@@ -12,11 +12,14 @@ from fuse_dialect.dialect.op import Array
 class Constants:
     """Elements by tensor; what only packed forms were read of can be dropped."""
 
-    def __init__(self, elements: Mapping[int, Array]):
-        self._elements = dict(elements)
+    def __init__(self, elements: dict[int, Array]):
+        """Take over a dictionary: what is dropped here is dropped from it."""
+        self._elements = elements
         self._dense: dict[int, Array] = {}
         self._packed: dict[tuple[int, Packing], Array] = {}
         self._wanted: set[int] = set()
+        self._left: dict[int, int] = {}
+        """How many forms of a tensor are still to be made."""
 
     def elements(self, tensor: int) -> Array:
         """The elements for NumPy, maybe one that is broadcast; read-only."""
@@ -26,6 +29,18 @@ class Constants:
         """Keep the elements for `elements`."""
         self._wanted.add(tensor)
 
+    def expect(self, forms: Mapping[int, set[Packing | None]]) -> None:
+        """Say which forms are asked for, `None` being the dense one: elements go when the last has been made.
+
+        Calls of `want` come first.
+        """
+        self._left = {tensor: len(each) for tensor, each in forms.items() if tensor not in self._wanted}
+
+    def _made(self, tensor: int) -> None:
+        self._left[tensor] = self._left.get(tensor, 0) - 1
+        if self._left[tensor] == 0:
+            del self._elements[tensor]
+
     def dense(self, tensor: int) -> Array:
         """The elements row by row; read-only."""
         if tensor not in self._dense:
@@ -33,6 +48,7 @@ class Constants:
             dense = array if is_dense(array) else np.array(array, order="C", copy=True)
             dense.flags.writeable = False
             self._dense[tensor] = dense
+            self._made(tensor)
         return self._dense[tensor]
 
     def packed(self, tensor: int, packing: Packing) -> Array:
@@ -40,11 +56,13 @@ class Constants:
         key = (tensor, packing)
         if key not in self._packed:
             self._packed[key] = np.ascontiguousarray(packing.apply(self._elements[tensor]))
+            self._made(tensor)
         return self._packed[key]
 
     def seal(self) -> None:
         """Drop what nobody wants: nothing new will be asked for."""
-        self._elements = {tensor: array for tensor, array in self._elements.items() if tensor in self._wanted}
+        for tensor in [tensor for tensor in self._elements if tensor not in self._wanted]:
+            del self._elements[tensor]
 
     @property
     def bytes(self) -> int:

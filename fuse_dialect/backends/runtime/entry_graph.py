@@ -98,8 +98,8 @@ class EntryGraph:
     model_input_names: Sequence[str | None]
     """Names in the model that the module comes from, where there is one."""
     output_names: Sequence[str]
-    constants: Mapping[int, Array]
-    """Elements by number of the tensor; read-only, maybe broadcast."""
+    constants: dict[int, Array]
+    """Elements by number of the tensor; read-only, maybe broadcast. A program takes out what it has in other forms."""
     primitives: Sequence[Primitive]
     calls: Sequence[Call]
     outputs: Sequence[int]

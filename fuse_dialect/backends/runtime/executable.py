@@ -73,6 +73,8 @@ class Executable:
         primitives: Sequence[Compiled],
         constants: Constants,
         threads: int,
+        *,
+        is_only: bool = False,
     ):
         """Lay out slots and table.
 
@@ -82,6 +84,7 @@ class Executable:
             primitives: What runs each primitive.
             constants: Their elements.
             threads: Parts that kernels are split into at most.
+            is_only: Whether there will be no other executable of the same constants.
         """
         self.graph, self.plan, self.primitives, self.constants = graph, plan, primitives, constants
         self.threads = threads
@@ -95,6 +98,7 @@ class Executable:
         """Of all parts: kernel, place of its first slot, flags."""
         self.workspace_bytes = rounded_up(max((c.kernel.workspace_bytes for c in self._native()), default=0))
         self.memory_bytes = rounded_up(plan.arena_bytes) + self.workspace_bytes * threads
+        self._want_constants(is_only=is_only)
         self._lay_out()
         self._inputs = self._slots_of(Home.INPUT)
         self._outputs = self._slots_of(Home.OUTPUT)
@@ -129,15 +133,26 @@ class Executable:
                     self._lay_out_segment(run, part)
                 elif part == 0:
                     self.segments.append(Segment(run[0], 0, 0))
-                    self._want(self.plan.calls[run[0]].arguments)
-        self._want(self.graph.outputs)
         self.stride = len(self._rows) // self.threads * ROW * _WORD
 
-    def _want(self, tensors: Sequence[int]) -> None:
-        """Keep those of the tensors that are constants: Python reads them."""
-        for place in (self.plan.places[tensor] for tensor in tensors):
+    def _want_constants(self, *, is_only: bool) -> None:
+        """Keep constants that Python reads; if this is the only executable, drop others when kernels have theirs."""
+        forms: dict[int, set[Any]] = {}
+        python = list(self.graph.outputs)
+        for index, (call, native) in enumerate(zip(self.plan.calls, self.plan.is_native, strict=True)):
+            if not native:
+                python += call.arguments
+                continue
+            packings = self._kernel(index).packings
+            for position, tensor in enumerate(call.arguments):
+                place = self.plan.places[tensor]
+                if place.home is Home.CONSTANT:
+                    forms.setdefault(place.at, set()).add(packings.get(position))
+        for place in (self.plan.places[tensor] for tensor in python):
             if place.home is Home.CONSTANT:
                 self.constants.want(place.at)
+        if is_only:
+            self.constants.expect(forms)
 
     def _lay_out_segment(self, run: Sequence[int], part: int) -> None:
         start = len(self._rows)

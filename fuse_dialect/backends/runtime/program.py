@@ -58,7 +58,8 @@ class Program:
         self._lock = Lock()
         self._dense = [(port.type.dtype, port.type.shape) for port in self._inputs]
         self._static: Executable | None = None
-        if all(port.type.is_static for port in self._inputs):
+        self._is_static = all(port.type.is_static for port in self._inputs)
+        if self._is_static:
             self._static = self._executable([port.type.shape for port in self._inputs])
             if self._static is not None:
                 self._constants.seal()
@@ -187,7 +188,9 @@ class Program:
             executable = None
             if found is not None:
                 plan = make_plan(self._graph, found, how)
-                executable = Executable(self._graph, plan, self._primitives, self._constants, self.threads)
+                executable = Executable(
+                    self._graph, plan, self._primitives, self._constants, self.threads, is_only=self._is_static
+                )
             if len(self._plans) >= MAX_PLANS:
                 del self._plans[next(iter(self._plans))]
             self._plans[key] = executable

@@ -72,7 +72,9 @@ class EinsumOp(FuseOp):
         equation = self._parsed()
         labels, result = equation.numbered()
         terms = [part for operand, own in zip(operands, labels, strict=True) for part in (widened(operand), own)]
-        return (np.asarray(np.einsum(*terms, result, optimize=len(operands) > 2)).astype(operands[0].dtype, copy=False),)
+        return (
+            np.asarray(np.einsum(*terms, result, optimize=len(operands) > 2)).astype(operands[0].dtype, copy=False),
+        )
 
     def loops(self, nest: Nest) -> SSAValue:
         """The product of one element of each operand, summed over the labels that the result has not."""
@@ -94,8 +96,10 @@ class EinsumOp(FuseOp):
         assert value is not None, "the shape rule wants an operand"
         total = nest.total(Combiner.ADD, value) if reduces else value
         wanted = scalars.signless(self.result.type.element_type)
-        return total if total.type == wanted else scalars.convert(
-            total, wanted, unsigned_source=False, unsigned_target=False
+        return (
+            total
+            if total.type == wanted
+            else scalars.convert(total, wanted, unsigned_source=False, unsigned_target=False)
         )
 
     def flops(self) -> int | None:

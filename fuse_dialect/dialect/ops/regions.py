@@ -53,9 +53,7 @@ class YieldOp(IRDLOperation):
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(LoopOp, IfOp)))
-    assembly_format = (
-        "(`while` `(` $condition^ `:` type($condition) `)`)? ($values^ `:` type($values))? attr-dict"
-    )
+    assembly_format = "(`while` `(` $condition^ `:` type($condition) `)`)? ($values^ `:` type($values))? attr-dict"
 
     def __init__(self, *values: SSAValue, condition: SSAValue | None = None):
         """Build the op."""
@@ -102,8 +100,8 @@ class LoopOp(IRDLOperation):
         states: Sequence[SSAValue] = (),
         rows: Sequence[SSAValue] = (),
     ):
-        """Build the op; the result types are those that the body yields, `rows` and `limit` say how many are stacked."""
-        iterations = DYNAMIC if condition is not None or _end(body).condition is not None else _count(limit, rows)
+        """Build the op; the body says the result types, and `rows` how many values are stacked."""
+        iterations = _count([limit, condition, _end(body).condition], rows)
         stacks = [_stacked(value.type, iterations) for value in _yielded(body)[len(states) :]]
         super().__init__(
             operands=[limit, condition, list(states), list(rows)],
@@ -127,9 +125,10 @@ class LoopOp(IRDLOperation):
         yielded = [value.type for value in end.values]
         count = len(self.states)
         _check_all([value.type for value in self.states], yielded[:count], "states that the body yields")
-        iterations = DYNAMIC if self.limit is not None else _count(None, self.rows)
+        iterations = _count([self.limit, self.condition, end.condition], self.rows)
         results = [*yielded[:count], *(_stacked(type, iterations) for type in yielded[count:])]
         _check_all(results, self.result_types, "results")
+
 
 @irdl_op_definition
 class IfOp(IRDLOperation):
@@ -180,12 +179,12 @@ def row_type(value: SSAValue) -> Tensor:
     return tensor(type.get_shape()[1:], type.element_type)
 
 
-def _count(limit: SSAValue | None, rows: Sequence[SSAValue]) -> int:
-    """Number of iterations that the types say: that of the rows, unless a limit may end the loop before."""
+def _count(ends: Sequence[SSAValue | None], rows: Sequence[SSAValue]) -> int:
+    """Number of iterations that the types say: that of the rows, unless one of `ends` may end the loop before."""
     sizes = {tensor_type(value).get_shape()[0] for value in rows} - {DYNAMIC}
     if len(sizes) > 1:
         raise VerifyException(f"expects equally many rows, got {' and '.join(map(str, sorted(sizes)))}")
-    return sizes.pop() if sizes and limit is None else DYNAMIC
+    return sizes.pop() if sizes and all(end is None for end in ends) else DYNAMIC
 
 
 def _stacked(type: Attribute, count: int) -> Tensor:

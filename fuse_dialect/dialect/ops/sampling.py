@@ -24,7 +24,14 @@ from fuse_dialect.dialect.shape_rules import (
     require_rank_at_least,
     unify,
 )
-from fuse_dialect.dialect.types import DYNAMIC, element_count, require_rank, require_same_element, with_shape
+from fuse_dialect.dialect.types import (
+    DYNAMIC,
+    element_count,
+    require_rank,
+    require_same_element,
+    shape_text,
+    with_shape,
+)
 from fuse_dialect.dialect.windows import Windows
 from fuse_dialect.pattern_kind import PatternKind
 
@@ -69,7 +76,7 @@ class GridSampleOp(FuseOp):
         unify(grid[-1], spatial, "the last axis of 'grid' and the number of spatial axes")
         batch = unify(shape[0], grid[0], "the batch of 'input' and of 'grid'")
         if 0 in shape[2:]:
-            raise VerifyException(f"expects pixels to sample, got {list(shape)}")
+            raise VerifyException(f"expects pixels to sample, got {shape_text(shape)}")
         return (with_shape(self.input.type, (batch, shape[1], *grid[1:-1])),)
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:

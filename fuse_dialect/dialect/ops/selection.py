@@ -112,9 +112,7 @@ class NonMaxSuppressionOp(FuseOp):
 
     def infer_types(self) -> Sequence[Attribute]:
         """Three numbers for each box that is kept."""
-        require_same_element(
-            (self.boxes.type, self.scores.type, self.iou_threshold.type, self.score_threshold.type)
-        )
+        require_same_element((self.boxes.type, self.scores.type, self.iou_threshold.type, self.score_threshold.type))
         require_float(self.boxes.type)
         require_integers(self.limit.type, "limit")
         for operand, name in (

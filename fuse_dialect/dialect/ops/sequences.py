@@ -1,4 +1,4 @@
-"""Ops on lines of elements, one after the other: running products, sequences of different lengths, Fourier transforms."""
+"""Ops on lines of elements: running products, sequences of different lengths, Fourier transforms."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -14,7 +14,7 @@ from fuse_dialect.dialect.fields import flag, integer, optional_integer, tensor_
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.opaque import LineOp
 from fuse_dialect.dialect.shape_rules import require_float, require_integers, require_positive, unify
-from fuse_dialect.dialect.types import DYNAMIC, element_count, normalize_axis, require_rank, with_shape
+from fuse_dialect.dialect.types import DYNAMIC, element_count, normalize_axis, require_rank, shape_text, with_shape
 from fuse_dialect.pattern_kind import PatternKind
 
 
@@ -150,11 +150,15 @@ class DftOp(FuseOp):
         require_float(self.input.type)
         shape = list(self.input.type.get_shape())
         if len(shape) < 2 or shape[-1] not in (1, 2):
-            raise VerifyException(f"expects an input of rank 2 or more whose last axis has 1 or 2 elements, got {shape}")
+            raise VerifyException(
+                f"expects an input of rank 2 or more whose last axis has 1 or 2 elements, got {shape_text(shape)}"
+            )
         axis, length = self._line()
         inverse, onesided = bool(self.inverse.value.data), bool(self.onesided.value.data)
         if onesided and (shape[-1] == 2) != inverse:
-            raise VerifyException(f"expects {2 if inverse else 1} on the last axis of a onesided input, got {shape[-1]}")
+            raise VerifyException(
+                f"expects {2 if inverse else 1} on the last axis of a onesided input, got {shape[-1]}"
+            )
         shape[axis] = length // 2 + 1 if onesided and not inverse and length != DYNAMIC else length
         shape[-1] = 1 if onesided and inverse else 2
         return (with_shape(self.input.type, shape),)

@@ -1,4 +1,7 @@
-"""The dialects linalg, tensor and TOSA with what MLIR prints and xDSL 0.74 cannot read."""
+"""The dialects linalg, tensor and TOSA with what MLIR prints and xDSL 0.74 cannot read.
+
+Each imports its ops when it is asked for: making 150 classes takes longer than reading a small file.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -6,9 +9,6 @@ from xdsl.dialects.linalg import Linalg
 from xdsl.dialects.tensor import Tensor
 from xdsl.dialects.tosa import TOSA
 from xdsl.ir import Attribute, Dialect, Operation
-
-from fuse_dialect.frontends.mlir import structured_linalg, tensor_ops, tosa_ops
-from fuse_dialect.frontends.mlir.named_linalg import NAMED_OPS
 
 
 def _extended(dialect: Dialect, ops: Sequence[type[Operation]], attributes: Sequence[type[Attribute]]) -> Dialect:
@@ -19,10 +19,13 @@ def _extended(dialect: Dialect, ops: Sequence[type[Operation]], attributes: Sequ
 
 
 def _linalg() -> Dialect:
-    # MLIR prints `indexing_maps` on `matmul`, of which xDSL knows nothing.
-    known = {op.name for op in Linalg.operations} - {"linalg.matmul"}
-    # Passes of xDSL know its own classes, which stay wherever they read what MLIR prints.
-    named = [op for op in NAMED_OPS.values() if op.name not in known]
+    from fuse_dialect.frontends.mlir import structured_linalg
+    from fuse_dialect.frontends.mlir.linalg_forms import FORMS
+    from fuse_dialect.frontends.mlir.named_linalg import NAMED_OPS
+
+    # Of products and windows xDSL's regions differ from MLIR's; passes of xDSL know its other classes, which stay.
+    known = {op.name for op in Linalg.operations}
+    named = [op for name, op in NAMED_OPS.items() if name in FORMS or op.name not in known]
     structured = (
         structured_linalg.UpstreamGenericOp,
         structured_linalg.UpstreamReduceOp,
@@ -39,6 +42,8 @@ def _linalg() -> Dialect:
 
 
 def _tensor() -> Dialect:
+    from fuse_dialect.frontends.mlir import tensor_ops
+
     ops = (
         tensor_ops.GenerateOp,
         tensor_ops.RankOp,
@@ -50,6 +55,8 @@ def _tensor() -> Dialect:
 
 
 def _tosa() -> Dialect:
+    from fuse_dialect.frontends.mlir import tosa_ops
+
     attributes = (
         tosa_ops.NanModeAttr,
         tosa_ops.ResizeModeAttr,

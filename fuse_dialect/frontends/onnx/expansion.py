@@ -13,6 +13,7 @@ from typing import Any
 import onnx
 
 from fuse_dialect.budget import Budget
+from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.onnx.inlining import inline_functions
 
 _MAX_ROUNDS = 4
@@ -143,16 +144,22 @@ def _inferred_types(model: onnx.ModelProto) -> dict[str, bytes]:
 
 
 def _definition(node: onnx.NodeProto, versions: dict[str, int], types: _Types) -> onnx.FunctionProto | None:
-    """The function that a node stands for, with the model's version of each opset, or `None` if there is none."""
+    """The function that a node stands for, with the model's version of each opset, or `None` if there is none.
+
+    Raises:
+        FuseError: The node has fewer or more operands than its operator takes.
+    """
     schema = _schema(node.domain, node.op_type, versions.get(node.domain, 0))
     newest = versions.get(node.domain, 0)
+    if not schema.min_input <= len(node.input) <= schema.max_input:
+        what = f"'{node.op_type}' node '{node.name or next(iter(node.output), 'unnamed')}'"
+        wanted = f"{schema.min_input} to {schema.max_input} operands"
+        raise FuseError(f"{what}: expects {wanted}, got {len(node.input)}")
     try:
         if schema.has_context_dependent_function:
             version = _newest(schema.context_dependent_function_opset_versions, newest)
             operands = [types.of(name) for name in node.input]
-            data = schema.get_context_dependent_function_with_opset_version(
-                version, node.SerializeToString(), operands
-            )
+            data = schema.get_context_dependent_function_with_opset_version(version, node.SerializeToString(), operands)
         else:
             data = schema.get_function_with_opset_version(_newest(schema.function_opset_versions, newest))
     except Exception:

@@ -61,11 +61,12 @@ def external_tensors(message: Any) -> Iterator[onnx.TensorProto]:
 @cache
 def _fields_towards_tensors(message: Any) -> tuple[tuple[str, bool], ...]:
     """The fields of a kind of message through which a tensor can be reached, and whether they are repeated."""
-    return tuple(
-        (field.name, field.is_repeated if hasattr(field, "is_repeated") else field.label == field.LABEL_REPEATED)
-        for field in message.fields
-        if leads_to_tensors(field)
-    )
+    return tuple((field.name, is_repeated(field)) for field in message.fields if leads_to_tensors(field))
+
+
+def is_repeated(field: Any) -> bool:
+    """Whether a field may be there more than once, as protobuf's description says in one of two ways."""
+    return field.is_repeated if hasattr(field, "is_repeated") else field.label == field.LABEL_REPEATED
 
 
 def leads_to_tensors(field: Any) -> bool:

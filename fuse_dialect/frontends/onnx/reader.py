@@ -156,13 +156,22 @@ def _import(
             _guarded(lambda: infer_shapes(prepared), "shape inference")
         if allow_unsupported:
             check_opaque_results(prepared)
-        return _guarded(
+        module = _guarded(
             lambda: import_graph(prepared, budget, allow_unsupported=allow_unsupported), "import of the graph"
         )
+        if prepared is not model:
+            _let_go_of_tensors(prepared)
+        return module
     except FuseError as error:
         if error.location is None:
             error.location = SourceLocation(file_name)
         raise
+
+
+def _let_go_of_tensors(model: ir.Model) -> None:
+    """Weights have been copied: the model, which refers to itself, must not keep its own till it is collected."""
+    for value in model.graph.initializers.values():
+        value.const_value = None
 
 
 def _budget(model: Model, folder: Path | None, origin: _Origin, limits: Limits) -> Budget:

@@ -169,7 +169,4 @@ def axis_of(op: FuseOp, rank: int, name: str = "axis") -> int:
 
 def tensor_proto(name: str, value: DenseIntOrFPElementsAttr, array: Array) -> onnx.TensorProto:
     """A tensor that holds the elements of a constant."""
-    tensor = onnx.TensorProto(name=name, dims=value.get_shape())
-    tensor.data_type = helper.np_dtype_to_tensor_dtype(array.dtype)
-    tensor.raw_data = np.ascontiguousarray(array).tobytes()
-    return tensor
+    return numpy_helper.from_array(np.ascontiguousarray(array).reshape(value.get_shape()), name)

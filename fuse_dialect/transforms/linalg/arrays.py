@@ -1,6 +1,6 @@
 """The tensors that stand for the buffers of a loop program while it becomes linalg."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith, tensor
@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from fuse_dialect.dialect.types import is_tensor
 from fuse_dialect.kernels.indices import Size
-from fuse_dialect.kernels.program import Buffer
+from fuse_dialect.kernels.program import Body, Buffer, Extent, Inside, Read, Role
 
 _FLOATS: Mapping[str, Attribute] = {"f16": f16, "f32": f32, "f64": f64, "bf16": BFloat16Type()}
 
@@ -67,6 +67,8 @@ class Arrays:
     """Buffers that are whole."""
     pieces: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])
     """Buffers of which pieces are written."""
+    fetch: Callable[[str], SSAValue] | None = None
+    """The tensor of an argument that nobody has read yet, by its buffer's name."""
     _sizes: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])
 
     def size(self, size: Size) -> SSAValue:
@@ -77,12 +79,25 @@ class Arrays:
             self._sizes[size] = self._measured(size)
         return self._sizes[size]
 
+    def measure(self, body: Body) -> None:
+        """Find the sizes that a body asks for, outside of the region that it becomes."""
+        for instruction in body:
+            match instruction:
+                case Extent(size):
+                    self.size(size)
+                case Read(guards=guards) | Inside(guards):
+                    for guard in guards:
+                        if isinstance(guard.size, str):
+                            self.size(guard.size)
+                case _:
+                    pass
+
     def _measured(self, size: str) -> SSAValue:
-        for name, value in self.values.items():
-            for axis, own in enumerate(self.buffers[name].shape):
-                if own == size:
-                    return tensor.DimOp(value, index_constant(axis)).result
-        raise AssertionError(f"size {size} is that of no tensor so far")
+        known = [name for name in self.values if size in self.buffers[name].shape]
+        arguments = [name for name, own in self.buffers.items() if own.role is Role.ARGUMENT and size in own.shape]
+        name = next(iter((*known, *arguments)))
+        value = self.fetch(name) if name not in self.values and self.fetch is not None else self.values[name]
+        return tensor.DimOp(value, index_constant(self.buffers[name].shape.index(size))).result
 
     def empty(self, shape: Sequence[Size], element: Attribute) -> SSAValue:
         """A tensor of unknown elements."""

@@ -10,13 +10,13 @@ The ops of a function's block are of three sorts:
 A stage is written when the first op asks for what it computes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
 from xdsl.builder import ImplicitBuilder
 from xdsl.dialects import arith, func, tensor
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FunctionType
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FunctionType, IntegerAttr, f32, f64, i64
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from fuse_dialect.analysis.loop_program import lower
@@ -24,24 +24,57 @@ from fuse_dialect.dialect.constants import constant_of
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.loops import LoopFormError
 from fuse_dialect.dialect.op import FuseOp
-from fuse_dialect.dialect.types import is_tensor, tensor_type
+from fuse_dialect.dialect.ops.normalization import SoftmaxOp
+from fuse_dialect.dialect.types import DYNAMIC, is_tensor, normalize_axis, tensor_type
+from fuse_dialect.frontends.mlir import structured_linalg as linalg
 from fuse_dialect.kernels.bodies import reads
 from fuse_dialect.kernels.program import LoopProgram, Refusal, Role, Stage
 from fuse_dialect.kernels.simplify import simplify
 from fuse_dialect.kinds.kind_of import op_name
 from fuse_dialect.pattern_kind import PatternKind
-from fuse_dialect.transforms.linalg.arrays import Arrays, signless_type
+from fuse_dialect.transforms.linalg.arrays import Arrays, index_constant, signless_type
 from fuse_dialect.transforms.linalg.reshapes import reshaped
 from fuse_dialect.transforms.linalg.stages import write_stage
 
 
-def converted_block(block: Block) -> Block:
+@dataclass(frozen=True, slots=True)
+class ConvertedBlock:
+    """A block that computes the same as another one, with upstream ops."""
+
+    block: Block
+    values: Mapping[SSAValue, SSAValue]
+    """New values by old ones."""
+    copies: Sequence[tuple[Operation, Operation]]
+    """Ops with regions, and their copies, which have none yet."""
+
+    def replace_in(self, region: Region) -> None:
+        """Put the block in the place of the old one, whose regions move."""
+        for old, copy in self.copies:
+            for inner in list(old.regions):
+                old.detach_region(inner)
+                copy.add_region(inner)
+            for op in copy.walk():
+                op.operands = [self.values.get(operand, operand) for operand in op.operands]
+        region.detach_block(region.block)
+        region.add_block(self.block)
+
+
+def converted_block(block: Block, *, named_softmax: bool = False) -> ConvertedBlock:
     """A block that computes the same with upstream ops; the old one is not changed.
+
+    Args:
+        block: The only block of a function.
+        named_softmax: Write a softmax in f32 and f64 as `linalg.softmax`.
 
     Raises:
         OpError: An op has no form in linalg.
     """
-    return _Conversion(block).run()
+    return _Conversion(block, named_softmax=named_softmax).run()
+
+
+def is_softmax(op: Operation) -> TypeGuard[SoftmaxOp]:
+    """Whether an op is what `linalg.softmax` computes; halves are computed in f32, which that does not do."""
+    return isinstance(op, SoftmaxOp) and tensor_type(op.input).element_type in (f32, f64)
 
 
 def is_reshape(op: Operation) -> TypeGuard[FuseOp]:
@@ -82,20 +115,26 @@ class _Program:
 class _Conversion:
     """One block while it is converted."""
 
-    def __init__(self, block: Block):
+    def __init__(self, block: Block, *, named_softmax: bool):
         self.old = block
+        self.softmaxes = {op for op in block.ops if named_softmax and is_softmax(op)}
         self.new = Block(arg_types=[signless_type(type) for type in block.arg_types])
         for old, new in zip(block.args, self.new.args, strict=True):
             new.name_hint = old.name_hint
         self.values: dict[SSAValue, SSAValue] = dict(zip(block.args, self.new.args, strict=True))
-        self.looped = [op for op in block.ops if isinstance(op, FuseOp) and not is_anchor(op) and not is_reshape(op)]
+        self.looped = [
+            op
+            for op in block.ops
+            if isinstance(op, FuseOp) and not is_anchor(op) and not is_reshape(op) and op not in self.softmaxes
+        ]
         self.alone: dict[Operation, _Program] = {}
         """Programs of anchors."""
+        self.copies: list[tuple[Operation, Operation]] = []
         self.buffers: dict[SSAValue, str] = {}
         self.program: _Program | None = None
 
-    def run(self) -> Block:
-        """The new block."""
+    def run(self) -> ConvertedBlock:
+        """The new block, and what stands for the old values."""
         # What makes ops must be done before the builder is open, which takes all ops that are made.
         self.program = self._joint_program()
         self.alone = {op: _program([op], op.results, simple=False) for op in self.old.ops if is_anchor(op)}
@@ -107,7 +146,7 @@ class _Conversion:
                 for operand in op.operands:
                     self.need(operand)
                 self._write(op)
-        return self.new
+        return ConvertedBlock(self.new, self.values, self.copies)
 
     def _joint_program(self) -> _Program | None:
         if not self.looped:
@@ -121,6 +160,7 @@ class _Conversion:
         ]
         program = _program(self.looped, results, simple=True)
         self.buffers = dict(zip(results, program.results, strict=True))
+        program.arrays.fetch = lambda buffer: self.need(program.inputs[buffer])
         return program
 
     def need(self, value: SSAValue) -> SSAValue:
@@ -162,6 +202,8 @@ class _Conversion:
         if is_reshape(op):
             value = reshaped(self.need(op.operands[0]), tensor_type(op.results[0]).get_shape())
             self.values[op.results[0]] = _standing_for(value, op.results[0])
+        elif op in self.softmaxes and isinstance(op, SoftmaxOp):
+            self._write_softmax(op)
         elif op in self.alone:
             self._write_alone(op, self.alone[op])
         elif any(isinstance(inner, FuseOp) for inner in op.walk()):
@@ -169,8 +211,21 @@ class _Conversion:
         else:
             self._copy(op)
 
+    def _write_softmax(self, op: SoftmaxOp) -> None:
+        value, type = self.need(op.input), tensor_type(op.input)
+        places = [index_constant(axis) for axis, size in enumerate(type.get_shape()) if size == DYNAMIC]
+        output = tensor.EmptyOp([tensor.DimOp(value, place).result for place in places], value.type).tensor
+        axis = normalize_axis(op.axis.value.data, type.get_num_dims())
+        properties = {"dimension": IntegerAttr(axis, i64)}
+        softmax = linalg.SoftmaxOp(operands=[value, output], result_types=[[value.type]], properties=properties)
+        self.values[op.result] = _standing_for(softmax.res[0], op.result)
+
     def _copy(self, op: Operation) -> None:
-        # An op is made without its regions: the builder would take the ops inside.
+        for operand in [operand for inner in op.walk() for operand in inner.operands] if op.regions else ():
+            owner = operand.owner.parent if isinstance(operand.owner, Operation) else operand.owner
+            if owner is self.old:
+                self.need(operand)
+        # Regions move later, when nothing can fail any more.
         copy = op.create(
             operands=[self.need(operand) for operand in op.operands],
             result_types=[signless_type(type) for type in op.result_types],
@@ -179,9 +234,13 @@ class _Conversion:
             successors=op.successors,
         )
         copy.location = op.location
-        for region in list(op.regions):
-            op.detach_region(region)
-            copy.add_region(region)
+        if op.regions:
+            self.copies.append((op, copy))
+            for operand in [operand for inner in op.walk() for operand in inner.operands]:
+                if operand.owner is self.old or (
+                    isinstance(owner := operand.owner, Operation) and owner.parent is self.old
+                ):
+                    self.need(operand)
         for old, new in zip(op.results, copy.results, strict=True):
             self.values[old] = _standing_for(new, old)
 
@@ -205,11 +264,11 @@ def _program(ops: Sequence[FuseOp], results: Sequence[SSAValue], *, simple: bool
     Raises:
         OpError: One of the ops has no loops.
     """
-    function, outside = _function_of(ops, results)
+    function, outside = _function_of(ops, results, embeds_numbers=simple)
     loops = lower(function)
     if isinstance(loops, Refusal):
         for op in ops:
-            alone = lower(_function_of([op], op.results)[0])
+            alone = lower(_function_of([op], op.results, embeds_numbers=simple)[0])
             if isinstance(alone, Refusal):
                 raise OpError(op, alone.reason, "it has no form in linalg; `fuse-run` runs it")
         raise OpError(ops[0], loops.reason)
@@ -222,20 +281,22 @@ def _program(ops: Sequence[FuseOp], results: Sequence[SSAValue], *, simple: bool
     return _Program(loops, dict(zip(named, outside, strict=True)), writers, arrays)
 
 
-def _function_of(ops: Sequence[Operation], results: Sequence[SSAValue]) -> tuple[func.FuncOp, list[SSAValue]]:
+def _function_of(
+    ops: Sequence[Operation], results: Sequence[SSAValue], *, embeds_numbers: bool
+) -> tuple[func.FuncOp, list[SSAValue]]:
     """A function of copies of the ops, and the values of its arguments.
 
-    Constants of one number are copied along: the loops have them as numbers.
+    Constants of one number are copied along if that is asked for: the loops have them as numbers.
     """
     inside = {result for op in ops for result in op.results}
     read = dict.fromkeys(operand for op in ops for operand in op.operands if operand not in inside)
-    constants = [value for value in read if _is_number(value)]
+    constants = {value for value in read if embeds_numbers and _is_number(value)}
     outside = [value for value in read if value not in constants]
     block = Block(arg_types=[value.type for value in outside])
     values: dict[SSAValue, SSAValue] = dict(zip(outside, block.args, strict=True))
     for value, argument in zip(outside, block.args, strict=True):
         argument.name_hint = value.name_hint
-    owners = [value.owner for value in constants if isinstance(value.owner, Operation)]
+    owners = [value.owner for value in read if value in constants and isinstance(value.owner, Operation)]
     with ImplicitBuilder(block):
         for op in (*owners, *ops):
             op.clone(values)

@@ -51,6 +51,8 @@ def named_op(stage: Stage, reduction: Reduction, inputs: Sequence[Access], total
     combination = _combination(stage, reduction)
     if combination is None or len(inputs) != (2 if combination == "product" else 1):
         return None
+    if combination != "product" and not any(len(index.terms) > 1 for index in inputs[0].indices):
+        return None  # one window over all of an axis: a plain reduction
     extents = [axis.size for axis in stage.axes]
     parallel = sum(not axis.is_reduced for axis in stage.axes)
     for name in CHOSEN:

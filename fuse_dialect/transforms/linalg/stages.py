@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from xdsl.builder import ImplicitBuilder
 from xdsl.dialects import tensor
-from xdsl.dialects.builtin import AffineMapAttr
+from xdsl.dialects.builtin import AffineMapAttr, TensorType
 from xdsl.dialects.linalg.attrs import IteratorTypeAttr
 from xdsl.dialects.linalg.ops import GenericOp, YieldOp
 from xdsl.ir import Block, Region, SSAValue
@@ -24,7 +24,7 @@ from fuse_dialect.transforms.linalg.accesses import Access, access_of
 from fuse_dialect.transforms.linalg.arrays import Arrays, element_type, static_shape
 from fuse_dialect.transforms.linalg.groups import split_by_groups
 from fuse_dialect.transforms.linalg.named import named_op
-from fuse_dialect.transforms.linalg.reshapes import joined
+from fuse_dialect.transforms.linalg.reshapes import joined, reshaped
 from fuse_dialect.transforms.linalg.scalars import BodyWriter, combine, literal_constant
 
 
@@ -62,6 +62,7 @@ def _map(
     accesses = {read: access_of(read, arrays, parallel) for read in dict.fromkeys(reads(body))}
     inputs = {read: access.along_unit_loops(parallel) for read, access in accesses.items() if access is not None}
     output = arrays.empty(parallel, element_type(element))
+    arrays.measure(body)
     totals = [] if total is None else [Access(total, tuple(loop(axis) for axis in range(len(parallel))))]
     operands = [*totals, *inputs.values()]
     block = _block(operands, output)
@@ -94,6 +95,7 @@ def _reduced(
         # MLIR takes the size of each loop from an operand: as the window of a named pooling op does.
         window = arrays.empty([extents[axis] for axis in missing], start.type)
         operands.append(Access(window, tuple(loop(axis) for axis in missing)))
+    arrays.measure(stage.body)
     block = _block(operands, total)
     with ImplicitBuilder(block):
         value = BodyWriter(arrays, dict(zip(inputs, block.args, strict=False))).write(stage.body)
@@ -128,29 +130,65 @@ def _store(stage: Stage, result: SSAValue, parallel: Sequence[Size], arrays: Arr
     if not stage.store:
         arrays.values[stage.buffer] = arrays.typed(result, buffer.shape)
         return
-    offsets = [_offset(index, axis, parallel) for axis, index in enumerate(stage.store)]
-    assert is_tensor(result.type), "the op gives a tensor"
+    piece, sizes = _laid_out(result, stage, parallel)
+    offsets = [index.constant for index in stage.store]
+    if sizes == list(buffer.shape) and not any(offsets):
+        arrays.values[stage.buffer] = piece
+        return
     target = arrays.pieces.get(stage.buffer)
     if target is None:
-        target = arrays.empty(buffer.shape, result.type.element_type)
+        target = arrays.empty(buffer.shape, element_type(buffer.element))
     inserted = tensor.InsertSliceOp.get(
-        source=result,
+        source=piece,
         dest=target,
         static_offsets=offsets,
-        static_sizes=static_shape(parallel),
+        static_sizes=static_shape(sizes),
         static_strides=[1] * len(offsets),
-        sizes=[arrays.size(size) for size in parallel if isinstance(size, str)],
+        sizes=[arrays.size(size) for size in sizes if isinstance(size, str)],
         result_type=target.type,
     ).result
     arrays.pieces[stage.buffer] = arrays.values[stage.buffer] = inserted
 
 
-def _offset(index: Index, axis: int, parallel: Sequence[Size]) -> int:
-    """Where a piece begins on an axis."""
+def _laid_out(result: SSAValue, stage: Stage, parallel: Sequence[Size]) -> tuple[SSAValue, list[Size]]:
+    """The result with its axes as the stage stores them, and their sizes; loops of size 1 may come and go.
+
+    Raises:
+        LoopFormError: The stage stores in steps, or changes its axes without knowing all their sizes.
+    """
+    axes = [_loop_of(index) for index in stage.store]
+    sizes: list[Size] = [1 if axis is None else parallel[axis] for axis in axes]
+    kept = [axis for axis in axes if axis is not None and parallel[axis] != 1]
+    if sorted(kept) != [axis for axis, size in enumerate(parallel) if size != 1]:
+        raise LoopFormError("stores its result where its loops do not say")
+    if axes == list(range(len(parallel))):
+        return result, sizes
+    known = [size for size in sizes if isinstance(size, int)]
+    if len(known) != len(sizes):
+        raise LoopFormError("needs static sizes")
+    if kept != sorted(kept):
+        result = _transposed(result, [*kept, *(axis for axis in range(len(parallel)) if axis not in kept)])
+    return reshaped(result, known), sizes
+
+
+def _loop_of(index: Index) -> int | None:
+    """The loop along which an axis is stored; `None` for one place."""
     match index:
-        case Index(((Loop(own), 1),), offset) if own == axis:
-            return offset
-        case Index((), offset) if parallel[axis] == 1:
-            return offset
+        case Index(((Loop(axis), 1),), _):
+            return axis
+        case Index((), _):
+            return None
         case _:
-            raise LoopFormError("writes its result in another order than its loops")
+            raise LoopFormError("stores its result in steps")
+
+
+def _transposed(value: SSAValue, order: Sequence[int]) -> SSAValue:
+    """The tensor with its axes in another order."""
+    assert is_tensor(value.type), "the op gives a tensor"
+    shape = value.type.get_shape()
+    output = tensor.EmptyOp([], TensorType(value.type.element_type, [shape[axis] for axis in order])).tensor
+    access = Access(value, tuple(loop(list(order).index(axis)) for axis in range(len(order))))
+    block = _block([access], output)
+    with ImplicitBuilder(block):
+        YieldOp(block.args[0])
+    return _generic([access], output, block, len(order), 0)

@@ -100,8 +100,9 @@ def _move_into_function(callee: SymbolRefAttr, group: Group, primitives: Primiti
     for op in group.ops:
         op.detach()
         replace_operands(op, inner)
-        for nested in ops_inside(op):
-            replace_operands(nested, inner)
+        if op.regions:
+            for nested in ops_inside(op):
+                replace_operands(nested, inner)
     body.add_ops((*constants, *group.ops))
     body.add_op(func.ReturnOp.create(operands=group.results))
     return func.FuncOp.create(

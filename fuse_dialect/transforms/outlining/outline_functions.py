@@ -57,7 +57,13 @@ def erase_dead_chains(dead: Sequence[Operation]) -> bool:
     Returns:
         Whether pure ops other than these were erased.
     """
-    pending = [value.op for op in dead for value in read_values(op) if isinstance(value, OpResult)]
+    # What only they have read in their own block is dead with them already.
+    pending = [
+        value.op
+        for op in dead
+        for value in read_values(op)
+        if isinstance(value, OpResult) and value.op.parent is not op.parent
+    ]
     _erase_dead(dead)
     is_more = False
     while pending:

@@ -7,7 +7,7 @@
 
 // SAME: result0: max absolute error 0
 // CHECK:      opset_import: ["" : {{[0-9]+}}, "fuse" : 1]
-// CHECK:      main (float[1,4] x) => (float[1,4] result0)
+// CHECK:      main (float[1,4] x) => (float[1,2] result0)
 // CHECK-NEXT:   <float[2,4] w
 // CHECK:        result0 = fuse.fused_dense_multiply_relu (x, w)
 // CHECK:      <

@@ -154,14 +154,14 @@ def _converted(node: OnnxNode, dtype: "np.dtype[np.generic]") -> Value:
 def saturating_cast(node: OnnxNode, x: Value, dtype: "np.dtype[np.generic]", *, saturate: bool = True) -> Value:
     """The value in another type; a float of 8 bits has its greatest number where the operand is greater."""
     greatest = _GREATEST.get(dtype.name)
-    if greatest is not None and saturate and node.dtype(x) != dtype:
+    if greatest is not None and saturate and node.dtype(x) not in (dtype, np.dtype(np.bool_)):
         x = node.emit(ClipOp, x, min=-greatest, max=greatest)
     return cast_to(node, x, dtype)
 
 
 @OPERATORS.operator("BitCast")
 def import_bit_cast(node: OnnxNode) -> Value:
-    """`reinterpret`."""
+    """`bitcast`."""
     x = node.operand(0)
     element = element_type_of(dtype_of(_data_type(node.integer("to"))))
     return node.emit(BitcastOp, x, type=with_element(node.type_of(x), element))

@@ -141,3 +141,15 @@ def _row_and_column(node: OnnxNode, height: int, width: int, offset: int) -> tup
 def import_identity(node: OnnxNode) -> Value:
     """The operand."""
     return node.operand(0)
+
+
+@OPERATORS.operator("OptionalHasElement")
+def import_optional_has_element(node: OnnxNode) -> Value:
+    """True for a tensor, false for what is left out."""
+    return Constant(np.array(node.optional(0) is not None))
+
+
+@OPERATORS.operator("OptionalGetElement")
+def import_optional_get_element(node: OnnxNode) -> Value:
+    """The tensor itself."""
+    return node.operand(0)

@@ -106,7 +106,7 @@ def import_max_pool(node: OnnxNode) -> Sequence[Value]:
 
 def _by_columns(node: OnnxNode, x: Value, places: Value) -> Value:
     """Places in images whose elements are counted along the columns first."""
-    height, width = (node.static_shape(x)[2:] + (1,))[:2]
+    height, width = (*node.static_shape(x)[2:], 1)[:2]
     size = Constant(np.array(height * width))
     inside = node.emit(ModOp, places, size)
     row = node.emit(DivideOp, inside, Constant(np.array(width)))

@@ -91,13 +91,17 @@ def _recurrence(
     """The results of a recurrent operator: the states of all steps, then the last ones."""
     directions = _DIRECTIONS.get(node.string("direction", "forward"))
     if directions is None:
-        raise FuseError(f"expects 'direction' to be forward, reverse or bidirectional, got '{node.string('direction')}'")
+        raise FuseError(
+            f"expects 'direction' to be forward, reverse or bidirectional, got '{node.string('direction')}'"
+        )
     batch_first = node.integer("layout", 0) == 1
     x = node.operand(0)
     x = transpose(node, x, [1, 0, 2]) if batch_first else x
     hidden = node.shape(node.operand(2))[-1]
     if hidden == DYNAMIC or node.integer("hidden_size", hidden) != hidden:
-        raise FuseError(f"expects R of {node.integer('hidden_size', hidden)} columns, got {node.type_of(node.operand(2))}")
+        raise FuseError(
+            f"expects R of {node.integer('hidden_size', hidden)} columns, got {node.type_of(node.operand(2))}"
+        )
     functions = activations_of(node, len(directions), defaults)
     lengths = _lengths(node, x)
     outputs: list[list[Value]] = []

@@ -16,7 +16,6 @@ from fuse_dialect.frontends.onnx.values import Value
 OPERATORS = OperatorTable()
 
 
-
 @dataclass(frozen=True, slots=True)
 class _Sampling:
     """How pixels are sampled, whatever the sizes."""
@@ -56,9 +55,7 @@ def import_resize(node: OnnxNode) -> Value:
         return _resize(node, sizes, scales, _Sampling(node.string("mode", "nearest"), "asymmetric", "floor"))
     sizes, scales = _target(node, shape)
     coordinates = node.string("coordinate_transformation_mode", "half_pixel")
-    properties: dict[str, PropertyValue] = {
-        name: True for name in ("antialias", "exclude_outside") if node.flag(name)
-    }
+    properties: dict[str, PropertyValue] = {name: True for name in ("antialias", "exclude_outside") if node.flag(name)}
     if node.string("mode", "nearest") == "cubic":
         properties["cubic_alpha"] = node.real("cubic_coeff_a", -0.75)
     sampling = _Sampling(
@@ -112,9 +109,7 @@ def _resize(node: OnnxNode, sizes: list[int], scales: list[float], sampling: _Sa
         sampling = replace(sampling, regions={axis + 1: part for axis, part in sampling.regions.items()})
     shape, rank = node.static_shape(x), len(sizes)
     changed = [
-        axis
-        for axis, size in enumerate(shape)
-        if size != sizes[axis] or scales[axis] != 1 or axis in sampling.regions
+        axis for axis, size in enumerate(shape) if size != sizes[axis] or scales[axis] != 1 or axis in sampling.regions
     ]
     if len(changed) > 2 and (sampling.regions or sampling.mode not in ("nearest", "linear", "cubic")):
         raise UnsupportedFormError(f"resizing axes {changed} with '{sampling.coordinates}' is not supported")

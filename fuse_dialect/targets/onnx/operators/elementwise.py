@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from onnx import helper
 
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops import activation, broadcast, comparison, conversion, elementwise, trigonometry
@@ -145,8 +146,11 @@ def write_hard_sigmoid(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) 
 
 @ROWS.row(conversion.CastOp)
 def write_cast(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
-    """`Cast`."""
-    return graph.cast(operands[0], dtype_of(op.results[0]))
+    """`Cast`, which does not saturate to a float of 8 bits here: that is an op of its own."""
+    dtype = dtype_of(op.results[0])
+    if dtype.name.startswith("float8"):
+        return graph.emit("Cast", operands[0], to=helper.np_dtype_to_tensor_dtype(dtype), saturate=0)
+    return graph.cast(operands[0], dtype)
 
 
 @ROWS.row(conversion.FullOp)

@@ -58,7 +58,7 @@ def write_conv(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
     return _convolution(graph, op, operands, "Conv", "OI")
 
 
-@ROWS.row(convolution.Conv2dTransposeOp)
+@ROWS.row(convolution.Conv2dTransposeOp, convolution.Conv3dTransposeOp)
 def write_conv_transpose(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
     """`ConvTranspose`, of channels in front."""
     return _convolution(graph, op, operands, "ConvTranspose", "IO", output_padding=prop(op, "output_padding"))

@@ -154,23 +154,31 @@ def write_resize2d(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> s
     """`Resize` by scales where they are given, else to sizes."""
     text, scales, size = prop(op, "layout"), prop(op, "scales"), prop(op, "size")
     first = channels_first(graph, operands[0], text)
+    n, c, *extents = [shape_of(op.operands[0])[text.index(letter)] for letter in "NCHW"]
+    axes: list[int] | None = None
     if scales is None:
-        target = ["", graph.integers(size)]
+        # onnxruntime 1.31 does not move a transpose past `axes` correctly, so they are left out where they can be.
+        axes = [2, 3] if DYNAMIC in (n, c) else None
+        target = ["", graph.integers([n, c, *size] if axes is None else size)]
     else:
-        # ONNX takes either, and multiplies by the scales to get the sizes.
-        extents = [shape_of(op.operands[0])[text.index(letter)] for letter in "HW"]
+        # ONNX takes sizes or scales, and multiplies by the scales to get the sizes.
         if DYNAMIC in extents or [int(extent * scale) for extent, scale in zip(extents, scales, strict=True)] != size:
             raise unsupported(op, "with scales that do not give its size")
-        target = [graph.floats(scales)]
+        target = [graph.floats([1.0, 1.0, *scales])]
+    roi, method = prop(op, "roi"), prop(op, "method")
     resized = graph.emit(
         "Resize",
         first,
-        "",
+        "" if roi is None else graph.floats(roi if axes is not None else [0.0, 0.0, *roi[:2], 1.0, 1.0, *roi[2:]]),
         *target,
-        axes=[2, 3],
-        mode=prop(op, "method"),
+        axes=axes,
+        mode=method,
         coordinate_transformation_mode=prop(op, "coordinate_transformation_mode"),
-        nearest_mode=prop(op, "nearest_mode") if prop(op, "method") == "nearest" else None,
+        nearest_mode=prop(op, "nearest_mode") if method == "nearest" else None,
+        cubic_coeff_a=prop(op, "cubic_alpha") if method == "cubic" else None,
+        exclude_outside=abs(prop(op, "exclude_outside")) or None,
+        antialias=abs(prop(op, "antialias")) or None,
+        extrapolation_value=None if roi is None else prop(op, "extrapolation_value"),
     )
     return channels_back(graph, resized, text)
 

@@ -69,3 +69,19 @@ func.func @dynamic(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
   %y = fuse.exp %x : tensor<?x8xf32>
   func.return %y : tensor<?x8xf32>
 }
+
+// Ops of other dialects stay; what their regions read is computed before them.
+// CHECK-LABEL: func.func @foreign
+// CHECK:         [[Y:%.*]] = linalg.generic
+// CHECK:         scf.if %c -> (tensor<4xf32>) {
+// CHECK-NEXT:      scf.yield [[Y]]
+// CHECK:           scf.yield %x
+func.func @foreign(%x: tensor<4xf32>, %c: i1) -> tensor<4xf32> {
+  %y = fuse.exp %x : tensor<4xf32>
+  %z = scf.if %c -> (tensor<4xf32>) {
+    scf.yield %y : tensor<4xf32>
+  } else {
+    scf.yield %x : tensor<4xf32>
+  }
+  func.return %z : tensor<4xf32>
+}

@@ -1,4 +1,5 @@
 // RUN: fuse-opt %s --convert-fuse-to-linalg | filecheck %s
+// RUN: fuse-opt %s --convert-fuse-to-linalg=named-softmax=true | filecheck %s --check-prefix=NAMED
 
 // Padding of a maximum is the least number, and the second input gives the size of the window.
 // CHECK-LABEL: func.func @max_pool
@@ -44,4 +45,17 @@ func.func @norm(%x: tensor<4x8xf32>) -> tensor<4xf32> {
 func.func @unsigned(%x: tensor<4x8xui8>) -> tensor<4xui8> {
   %y = fuse.max %x, axes = [1] : (tensor<4x8xui8>) -> tensor<4xui8>
   func.return %y : tensor<4xui8>
+}
+
+// A softmax is generics, or the named op where that is asked for.
+// CHECK-LABEL: func.func @softmax
+// CHECK-NOT:     linalg.softmax
+// CHECK:         func.return
+// NAMED-LABEL: func.func @softmax
+// NAMED-NEXT:    [[EMPTY:%.*]] = tensor.empty() : tensor<4x8xf32>
+// NAMED-NEXT:    [[Y:%.*]] = linalg.softmax dimension(1) ins(%x : tensor<4x8xf32>) outs([[EMPTY]] : tensor<4x8xf32>) -> tensor<4x8xf32>
+// NAMED-NEXT:    func.return [[Y]]
+func.func @softmax(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %y = fuse.softmax %x : tensor<4x8xf32>
+  func.return %y : tensor<4x8xf32>
 }

@@ -1,0 +1,48 @@
+"""ONNX's operators that are not read, and why: every operator is in the table, has a definition, or stands here."""
+
+_STRINGS = "strings are no tensors of numbers"
+_SEQUENCES = "the dialect has no sequences; a model that makes and uses one is exported with tensors in its place"
+_OPTIONAL = "the dialect has no values that may be missing"
+_RANDOM = "random numbers are not the same on two machines; only what a model computes at inference is read"
+_TRAINING = "training is no subject of this project"
+_CLASSIC = "classic machine learning on features, not on tensors; its own runtimes do not fuse it either"
+_RARE = "no model that we know of uses it today"
+
+_REASONS: tuple[tuple[str, str, str], ...] = (
+    (_STRINGS, "", "RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer"),
+    (
+        _SEQUENCES,
+        "",
+        "ConcatFromSequence SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength "
+        "SplitToSequence",
+    ),
+    (_OPTIONAL, "", "Optional"),
+    (_RANDOM, "", "Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike"),
+    ("decoding of image files", "", "ImageDecoder"),
+    (_RARE, "", "GlobalLpPool MaxRoiPool"),
+    (_TRAINING, "ai.onnx.preview.training", "Adagrad Adam Gradient Momentum"),
+    (
+        _CLASSIC,
+        "ai.onnx.ml",
+        "ArrayFeatureExtractor Binarizer CastMap CategoryMapper DictVectorizer FeatureVectorizer Imputer LabelEncoder "
+        "LinearClassifier LinearRegressor Normalizer OneHotEncoder SVMClassifier SVMRegressor Scaler TreeEnsemble "
+        "TreeEnsembleClassifier TreeEnsembleRegressor ZipMap",
+    ),
+)
+
+REFUSED_OPERATORS: dict[tuple[str, str], str] = {
+    (domain, name): reason for reason, domain, names in _REASONS for name in names.split()
+}
+"""Reason by domain and name."""
+EXPANDED_INTO_REFUSED = {"Bernoulli": _RANDOM, "SequenceMap": _SEQUENCES}
+"""Operators whose definition uses operators that are not read."""
+REFUSED_FORMS = {
+    "Cast": "rounding up or down to `f8E8M0FNU`: only to the nearest",
+    "Dropout": "training with a share that is not 0: " + _RANDOM,
+    "Identity, If, Loop": "values that are sequences or optional",
+    "Loop, Scan and others": "shapes and bounds that are computed when the model runs, where an operator needs them "
+    "before",
+    "Scan": "opset 8, with a batch axis",
+    "any": "opsets before 7; elements that are strings, complex, or floats of 6 bits",
+}
+"""What is not read of operators that are."""

@@ -1,0 +1,84 @@
+"""Types of 8 bits and less: constants, casts, and that no loops compute with them."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from fuse_dialect.analysis.loop_program import lower
+from fuse_dialect.api import compile as compile_module
+from fuse_dialect.api import parse, run
+from fuse_dialect.dialect.constants import constant_array, constant_attribute
+from fuse_dialect.dialect.types import element_dtype, element_type_of
+from fuse_dialect.kernels.program import Refusal
+
+NAMES = {
+    "float8_e4m3fn": "f8E4M3FN",
+    "float8_e4m3fnuz": "f8E4M3FNUZ",
+    "float8_e5m2": "f8E5M2",
+    "float8_e5m2fnuz": "f8E5M2FNUZ",
+    "float8_e8m0fnu": "f8E8M0FNU",
+    "float4_e2m1fn": "f4E2M1FN",
+    "int4": "i4",
+    "uint4": "ui4",
+    "int2": "i2",
+    "uint2": "ui2",
+}
+NUMBERS = {"int4": [-8, -1, 0, 7], "uint4": [0, 15, 3, 4], "int2": [-2, -1, 0, 1], "uint2": [0, 3, 1, 2]}
+
+names = pytest.mark.parametrize("name", NAMES)
+
+
+def numbers(name: str):
+    values = NUMBERS.get(name, [1.0, 2.0, 4.0, 0.5] if "e8m0" in name else [-1.0, 0.0, 1.5, 4.0])
+    return np.array(values).astype(getattr(ml_dtypes, name))
+
+
+@names
+def test_element_type_and_dtype_are_each_others_inverse(name):
+    element = element_type_of(np.dtype(getattr(ml_dtypes, name)))
+    assert str(element) == NAMES[name]
+    assert element_dtype(element) == np.dtype(getattr(ml_dtypes, name))
+
+
+@names
+def test_constants_keep_their_numbers_in_attributes_and_text(name):
+    x = numbers(name)
+    assert constant_array(constant_attribute(x)).tobytes() == x.tobytes()
+    module = parse(f"""
+        func.func @main() -> tensor<4x{NAMES[name]}> {{
+          %c = arith.constant {constant_attribute(x)}
+          func.return %c : tensor<4x{NAMES[name]}>
+        }}""")
+    (read,) = run(parse(str(module)))
+    assert read.dtype == x.dtype
+    assert read.tobytes() == x.tobytes()
+    splat = np.broadcast_to(x[0], (3, 2))
+    assert constant_array(constant_attribute(splat)).tobytes() == np.ascontiguousarray(splat).tobytes()
+
+
+CAST = """
+func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {{
+  %n = fuse.cast %x : (tensor<?xf32>) -> tensor<?x{0}>
+  %r = fuse.reshape %n : tensor<?x{0}>
+  %y = fuse.cast %r : (tensor<?x{0}>) -> tensor<?xf32>
+  func.return %y : tensor<?xf32>
+}}"""
+
+
+@names
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_numbers_that_a_type_holds_come_back(name, backend):
+    if backend == "llvm":
+        pytest.importorskip("llvmlite")
+    x = numbers(name).astype(np.float32)
+    program = compile_module(parse(CAST.format(NAMES[name])), backend, cache=False)
+    np.testing.assert_array_equal(program(x)[0], x)
+    np.testing.assert_array_equal(run(parse(CAST.format(NAMES[name])), x)[0], x)
+
+
+@names
+def test_loops_are_refused_with_the_type(name):
+    (function,) = parse(CAST.format(NAMES[name])).ops
+    refusal = lower(function)
+    assert isinstance(refusal, Refusal)
+    assert f"elements of type {NAMES[name]}, which no loops compute with" in refusal.reason

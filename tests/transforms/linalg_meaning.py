@@ -1,0 +1,239 @@
+"""What modules of linalg, tensor, arith and math mean, on NumPy: an oracle for the conversion, independent of its code.
+
+A structured op is read as MLIR defines it: for every point of its loops, the body on the elements that the indexing
+maps give. Only what the conversion writes has a meaning here; reductions combine by one op.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+
+import numpy as np
+from xdsl.dialects import arith, func, tensor
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, ModuleOp, ShapedType
+from xdsl.dialects.linalg.ops import GenericOp, IndexOp, YieldOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+    AffineMap,
+)
+
+from fuse_dialect.dialect.constants import constant_array
+from fuse_dialect.dialect.op import Array
+from fuse_dialect.dialect.types import DYNAMIC, element_dtype, is_tensor, tensor_type
+from fuse_dialect.frontends.mlir.linalg_forms import FORMS, Form
+from fuse_dialect.frontends.mlir.named_linalg import NAMED_OPS
+from fuse_dialect.interpreters.scalar import evaluate_function, evaluate_scalar
+
+COMBINED: Mapping[str, np.ufunc] = {
+    "arith.addf": np.add,
+    "arith.addi": np.add,
+    "arith.mulf": np.multiply,
+    "arith.muli": np.multiply,
+    "arith.maximumf": np.maximum,
+    "arith.minimumf": np.minimum,
+    "arith.maxsi": np.maximum,
+    "arith.minsi": np.minimum,
+    "arith.andi": np.bitwise_and,
+    "arith.ori": np.bitwise_or,
+}
+Values = dict[SSAValue, Array]
+
+
+def run_linalg(module: ModuleOp, arguments: Sequence[Array], entry: str = "main") -> list[Array]:
+    """The results of a function; unsigned integers are given and come back as signed ones."""
+    functions = {op.sym_name.data: op for op in module.ops if isinstance(op, func.FuncOp)}
+    block = functions[entry].body.block
+    values: Values = dict(zip(block.args, map(_signless, arguments), strict=True))
+    for op in block.ops:
+        operands = [values[operand] for operand in op.operands]
+        match op:
+            case func.ReturnOp():
+                return operands
+            case func.CallOp():
+                results = run_linalg(module, operands, op.callee.root_reference.data)
+            case _:
+                results = [_result(op, operands, values)]
+        for result, array in zip(op.results, results, strict=True):
+            _check_type(result.type, array, op)
+            values[result] = array
+    raise AssertionError("a function returns")
+
+
+def _check_type(type: Attribute, array: Array, op: Operation) -> None:
+    if not isinstance(type, ShapedType):
+        return
+    assert is_tensor(type), op
+    sizes = type.get_shape()
+    assert len(sizes) == array.ndim, op
+    assert all(size in (DYNAMIC, own) for size, own in zip(sizes, array.shape, strict=True)), f"{op}: {array.shape}"
+
+
+def _signless(array: Array) -> Array:
+    return array.view(f"i{array.dtype.itemsize}") if array.dtype.kind == "u" else array
+
+
+def _result(op: Operation, operands: Sequence[Array], values: Values) -> Array:
+    match op:
+        case arith.ConstantOp() if isinstance(op.result.type, IndexType):
+            return np.array(op.value.value.data)
+        case arith.ConstantOp():
+            return constant_array(op.value)
+        case tensor.EmptyOp():
+            sizes = iter(operands)
+            type = tensor_type(op.tensor)
+            shape = [int(next(sizes)) if size == DYNAMIC else size for size in type.get_shape()]
+            return np.full(shape, 77).astype(element_dtype(type.element_type))  # nobody may rely on it
+        case tensor.DimOp():
+            return np.array(operands[0].shape[int(operands[1])])
+        case tensor.CastOp():
+            return operands[0]
+        case tensor.CollapseShapeOp() | tensor.ExpandShapeOp():
+            return operands[0].reshape(tensor_type(op.result).get_shape())
+        case tensor.PadOp():
+            return _padded(op, operands[0])
+        case tensor.ExtractSliceOp():
+            return operands[0][_slices(op, ())]
+        case tensor.InsertSliceOp():
+            whole = operands[1].copy()
+            whole[_slices(op, [int(size) for size in operands[2:]])] = operands[0]
+            return whole
+        case GenericOp():
+            return _structured(op.body.block, [map.data for map in op.indexing_maps], operands, values)
+        case _ if op.name == "linalg.fill":
+            return np.full(operands[1].shape, operands[0])
+        case _ if (name := op.name.removeprefix("linalg.")) in FORMS:
+            region = NAMED_OPS[name].hidden_region(op.operands[:-1], op.operands[-1:])
+            return _structured(region.block, _maps(op, FORMS[name]), operands, values)
+        case _:
+            raise AssertionError(f"no meaning for {op.name}")
+
+
+def _padded(op: tensor.PadOp, array: Array) -> Array:
+    constant = op.region.block.first_op
+    assert isinstance(constant, arith.ConstantOp)
+    widths = list(zip(op.static_low.get_values(), op.static_high.get_values(), strict=True))
+    return np.pad(array, widths, constant_values=constant_array(constant.value).item())
+
+
+def _slices(op: tensor.ExtractSliceOp | tensor.InsertSliceOp, dynamic: Sequence[int]) -> tuple[slice, ...]:
+    sizes = iter(dynamic)
+    return tuple(
+        slice(start, start + ((next(sizes) if size == DYNAMIC else size) - 1) * step + 1, step)
+        for start, size, step in zip(
+            op.static_offsets.get_values(), op.static_sizes.get_values(), op.static_strides.get_values(), strict=True
+        )
+    )
+
+
+def _maps(op: Operation, form: Form) -> list[AffineMap]:
+    """The indexing maps of a named op, from its form."""
+    loops = [*form.parallel.split(), *form.reduced.split()]
+    strides, dilations = (_integers(op.properties.get(name)) for name in ("strides", "dilations"))
+
+    def axis(text: str) -> AffineExpr:
+        total = AffineExpr.constant(0)
+        for term in text.split("+"):
+            factor = next(strides) if term.startswith("s*") else next(dilations) if term.startswith("d*") else 1
+            total = total + AffineExpr.dimension(loops.index(term[-1])) * factor
+        return total
+
+    inputs = [AffineMap(len(loops), 0, tuple(map(axis, text.split()))) for text in form.inputs]
+    return [*inputs, AffineMap(len(loops), 0, tuple(map(axis, form.parallel.split())))]
+
+
+def _integers(attribute: Attribute | None) -> Iterator[int]:
+    return iter(attribute.get_values() if isinstance(attribute, DenseIntOrFPElementsAttr) else ())
+
+
+def _index(expression: AffineExpr, loops: Sequence[Array]) -> Array:
+    match expression:
+        case AffineDimExpr():
+            return loops[expression.position]
+        case AffineConstantExpr():
+            return np.array(expression.value)
+        case AffineBinaryOpExpr():
+            left, right = _index(expression.lhs, loops), _index(expression.rhs, loops)
+            return left + right if expression.kind is AffineBinaryOpKind.Add else left * right
+        case _:
+            raise AssertionError(expression)
+
+
+def _extents(maps: Sequence[AffineMap], operands: Sequence[Array]) -> list[int]:
+    """Sizes of the loops: those of axes that a loop indexes alone, as MLIR finds them."""
+    extents: dict[int, int] = {}
+    for map, operand in zip(maps, operands, strict=True):
+        for expression, size in zip(map.results, operand.shape, strict=True):
+            if isinstance(expression, AffineDimExpr):
+                assert extents.setdefault(expression.position, size) == size, "sizes of loops contradict each other"
+    return [extents[axis] for axis in range(maps[0].num_dims)]
+
+
+def _structured(block: Block, maps: Sequence[AffineMap], operands: Sequence[Array], outer: Values) -> Array:
+    extents = _extents(maps, operands)
+    loops = [own.astype(np.int64) for own in np.ogrid[tuple(slice(size) for size in extents)]] if extents else []
+    values: Values = dict(outer)
+    for argument, map, operand in zip(block.args, maps, operands, strict=True):
+        places = tuple(_index(expression, loops) for expression in map.results)
+        if prod(extents):
+            values[argument] = operand[places] if places else operand
+        else:
+            values[argument] = np.zeros(extents, operand.dtype)
+    rank = len(maps[-1].results)
+    *ops, end = block.ops
+    assert isinstance(end, YieldOp)
+    last = end.operands[0].owner
+    is_reduced = len(extents) > rank
+    for op in ops if not is_reduced else [op for op in ops if op is not last]:
+        values[op.results[0]] = _scalar(op, [values[operand] for operand in op.operands], loops)
+    if not is_reduced:
+        result = np.broadcast_to(values[end.operands[0]], extents)
+        return result.astype(operands[-1].dtype, copy=False)
+    assert isinstance(last, Operation)
+    assert last.operands[0] is block.args[-1], "the total comes first, as in the named ops"
+    element = np.broadcast_to(values[last.operands[1]], extents)
+    total = _combine(last.name, element, tuple(range(rank, len(extents))))
+    with np.errstate(all="ignore"):
+        return evaluate_function(last.name, [operands[-1], total], operands[-1].dtype)
+
+
+def _combine(name: str, element: Array, axes: tuple[int, ...]) -> Array:
+    if name in ("arith.maxui", "arith.minui"):
+        unsigned = element.view(f"u{element.dtype.itemsize}")
+        return (unsigned.max if name == "arith.maxui" else unsigned.min)(axis=axes).view(element.dtype)
+    if not element.size:
+        shape = [size for axis, size in enumerate(element.shape) if axis not in axes]
+        identity = COMBINED[name].identity
+        assert identity is not None
+        return np.full(shape, identity, element.dtype)
+    with np.errstate(all="ignore"):
+        return COMBINED[name].reduce(element, axis=axes, dtype=element.dtype)
+
+
+def _scalar(op: Operation, operands: Sequence[Array], loops: Sequence[Array]) -> Array:
+    match op:
+        case IndexOp():
+            return loops[op.dim.value.data]
+        case arith.ConstantOp() if isinstance(op.result.type, IndexType):
+            return np.array(op.value.value.data, np.int64)
+        case arith.IndexCastOp():
+            type = op.result.type
+            return operands[0].astype(np.int64 if isinstance(type, IndexType) else element_dtype(type))
+        case tensor.ExtractOp():
+            table, *places = operands
+            assert all(
+                not place.size or (place.min() >= 0 and place.max() < size)
+                for place, size in zip(places, table.shape, strict=True)
+            ), "an element is read outside its tensor"
+            return table[tuple(places)] if table.size else np.zeros(np.broadcast_shapes(*map(np.shape, places)))
+        case tensor.DimOp():
+            return np.array(operands[0].shape[int(operands[1])])
+        case _ if isinstance(op.results[0].type, IndexType):
+            with np.errstate(all="ignore"):
+                return evaluate_function(op.name, operands, np.dtype(np.int64))
+        case _:
+            with np.errstate(all="ignore"):
+                return evaluate_scalar(op, operands)

@@ -1,0 +1,140 @@
+"""Ops and programs converted to linalg mean what they meant, op by op and fused; ops without a form stand on a list."""
+
+from io import StringIO
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from linalg_meaning import run_linalg
+from random_moves import random_moves
+from random_programs import random_programs
+from test_ops_as_loops import WITHOUT_LOOPS, assert_close, examples, functions, operator, random_operands
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.dialect.fuse import ALL_OPS
+from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops.opaque import SortOp
+from fuse_dialect.dialect.ops.tuples import GetTupleElementOp
+from fuse_dialect.dialect.types import is_tensor
+from fuse_dialect.frontends.mlir.reader import parse_mlir
+from fuse_dialect.interpreters.numpy import evaluate, run_module
+from fuse_dialect.interpreters.values import EvaluationError
+from fuse_dialect.targets.mlir import FusePrinter
+from fuse_dialect.transforms.convert_fuse_to_linalg import ConvertFuseToLinalgPass
+from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+
+WITHOUT_LINALG = WITHOUT_LOOPS | {
+    "fuse.get_tuple_element": "a tuple is no argument of a function of linalg",
+    "fuse.tuple": "a tuple is no result of a function of linalg",
+}
+"""Ops that have no form in linalg when they stand alone, and why; tuples inside a function vanish."""
+
+
+def converted(module: ModuleOp) -> ModuleOp:
+    """The module as linalg, printed and read again."""
+    copy = module.clone()
+    ConvertFuseToLinalgPass().apply(Context(), copy)
+    copy.verify()
+    return reread(copy)
+
+
+def reread(module: ModuleOp) -> ModuleOp:
+    text = StringIO()
+    FusePrinter(stream=text).print_op(module)
+    again = parse_mlir(text.getvalue())
+    again.verify()
+    assert not any(isinstance(op, FuseOp) for op in again.walk())
+    return again
+
+
+OF_DYNAMIC_SIZES = ("static sizes", "dynamic size", "does not follow")
+"""Words in reasons why an op on dynamic sizes has no loops."""
+MOST_FUNCTIONS = 8
+"""Functions that are tried of each op: element types and shapes."""
+
+
+def functions_of(op_class: type[FuseOp]) -> list[func.FuncOp]:
+    """Functions of one op each, some of all that can be had."""
+    found = [function for op in examples()[op_class.name] for function in functions(op)]
+    some = found[:: -(-len(found) // MOST_FUNCTIONS)]
+    for number, function in enumerate(some):
+        function.properties["sym_name"] = StringAttr(f"f{number}")
+    return some
+
+
+def refusal(function: func.FuncOp) -> str:
+    """Why the op has no form in linalg; empty if it has one."""
+    try:
+        ConvertFuseToLinalgPass().apply(Context(), ModuleOp([function.clone()]))
+    except OpError as error:
+        return str(error)
+    return ""
+
+
+def check_op(module: ModuleOp, function: func.FuncOp, random: np.random.Generator) -> None:
+    """Compare linalg with the meaning of the function's op."""
+    arrays = random_operands(function, random)
+    try:
+        expected = evaluate(operator(function), arrays)
+    except EvaluationError:
+        return  # the size that stands for `?` does not fit this op
+    for actual, array in zip(run_linalg(module, arrays, function.sym_name.data), expected, strict=True):
+        assert isinstance(array, np.ndarray)
+        assert_close(actual.view(array.dtype) if array.dtype.kind == "u" else actual, array, str(function))
+
+
+@pytest.mark.parametrize("op_class", ALL_OPS, ids=lambda op: op.name)
+def test_linalg_of_an_op_gives_its_meaning(op_class: type[FuseOp]) -> None:
+    random = np.random.default_rng(0)
+    reasons = {function: refusal(function) for function in functions_of(op_class)}
+    chosen = [function for function, reason in reasons.items() if not reason]
+    if op_class.name not in WITHOUT_LINALG:
+        assert all(any(known in reason for known in OF_DYNAMIC_SIZES) for reason in reasons.values() if reason)
+    assert bool(chosen) == (op_class.name not in WITHOUT_LINALG)
+    module = converted(ModuleOp([function.clone() for function in chosen]))
+    for function in chosen:
+        check_op(module, function, random)
+
+
+def test_ops_without_linalg_are_few() -> None:
+    assert len(WITHOUT_LINALG) == 10
+    assert GetTupleElementOp.name in WITHOUT_LINALG
+
+
+def check_program(program: ModuleOp) -> None:
+    if any(isinstance(op, SortOp) for op in program.walk()):
+        with pytest.raises(OpError, match=r"'fuse\.sort' op has no loop form"):
+            ConvertFuseToLinalgPass().apply(Context(), program.clone())
+        return
+    (main,) = (op for op in program.ops if isinstance(op, func.FuncOp) and op.sym_name.data == "main")
+    random = np.random.default_rng(0)
+    arrays = []
+    for type in main.function_type.inputs:
+        assert is_tensor(type)
+        numbers = random.standard_normal(type.get_shape())
+        is_integer = "i64" in str(type.element_type)
+        arrays.append((2 * numbers).astype(np.int64) if is_integer else numbers.astype(np.float32))
+    expected = run_module(program, arrays)
+    for actual, array in zip(run_linalg(converted(program), arrays), expected, strict=True):
+        finite = np.abs(array[np.isfinite(array)])
+        np.testing.assert_allclose(actual, array, rtol=2e-5, atol=2e-5 * float(finite.max(initial=1.0)))
+
+
+@settings(max_examples=60)
+@given(program=random_programs(), fused=st.booleans())
+def test_random_programs_keep_their_meaning_in_linalg(program: ModuleOp, fused: bool) -> None:
+    if fused:
+        FuseOpsPass().apply(Context(), program)
+    check_program(program)
+
+
+@settings(max_examples=60)
+@given(program=random_moves(), fused=st.booleans())
+def test_random_moves_keep_their_meaning_in_linalg(program: ModuleOp, fused: bool) -> None:
+    if fused:
+        FuseOpsPass().apply(Context(), program)
+    check_program(program)

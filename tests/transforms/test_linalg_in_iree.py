@@ -1,0 +1,129 @@
+"""What `convert-fuse-to-linalg` writes, compiled and run by IREE and read by mlir-opt, where they are installed."""
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_programs import random_programs
+from test_convert_fuse_to_linalg import WITHOUT_LINALG, functions_of, refusal
+from test_ops_as_loops import assert_close, operator, random_operands
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from fuse_dialect.dialect.fuse import ALL_OPS
+from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.ops.opaque import SortOp
+from fuse_dialect.frontends.onnx.reader import load_onnx_module
+from fuse_dialect.interpreters.numpy import evaluate, run_module
+from fuse_dialect.interpreters.values import EvaluationError
+from fuse_dialect.targets.mlir import FusePrinter
+from fuse_dialect.transforms.compile_prefix import CompilePrefixPass
+from fuse_dialect.transforms.convert_fuse_to_linalg import ConvertFuseToLinalgPass
+from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+
+MODEL = Path(__file__).parents[2] / "docs" / "examples" / "tiny_cnn.onnx"
+NOT_IN_IREE = {"fuse.asin": "f64", "fuse.atan": "f64", "fuse.erf": "f64", "fuse.gelu": "f64"}
+"""Ops that IREE 3.13 has no code for on elements of a type: it links no library of mathematics."""
+
+needs_iree = pytest.mark.skipif("not __import__('importlib.util').util.find_spec('iree')", reason="needs IREE")
+MLIR_OPT = next(filter(None, map(shutil.which, ("mlir-opt", "mlir-opt-22", "mlir-opt-19"))), None)
+
+
+def text_of(module: ModuleOp) -> str:
+    """The module as linalg."""
+    copy = module.clone()
+    ConvertFuseToLinalgPass().apply(Context(), copy)
+    text = StringIO()
+    FusePrinter(stream=text).print_op(copy)
+    return text.getvalue()
+
+
+def loaded(module: ModuleOp) -> Any:
+    """The module's functions, compiled for this machine."""
+    import iree.compiler
+    import iree.runtime
+
+    flags = ["--iree-llvmcpu-target-cpu=host", "--iree-input-demote-f64-to-f32=false"]
+    code = iree.compiler.compile_str(text_of(module), target_backends=["llvm-cpu"], extra_args=flags)
+    context = iree.runtime.SystemContext(config=iree.runtime.Config("local-sync"))
+    context.add_vm_module(iree.runtime.VmModule.copy_buffer(context.instance, code))
+    return context.modules["module"]
+
+
+def call(functions: Any, name: str, arrays: Sequence[Array]) -> list[Array]:
+    signless = [array.view(f"i{array.dtype.itemsize}") if array.dtype.kind == "u" else array for array in arrays]
+    results = functions[name](*signless)
+    return [result.to_host() for result in (results if isinstance(results, (tuple, list)) else [results])]
+
+
+@needs_iree
+@pytest.mark.slow
+@pytest.mark.parametrize("op_class", ALL_OPS, ids=lambda op: op.name)
+def test_op_gives_its_meaning_in_iree(op_class: type[FuseOp]) -> None:
+    if op_class.name in WITHOUT_LINALG:
+        pytest.skip(WITHOUT_LINALG[op_class.name])
+    without = NOT_IN_IREE.get(op_class.name, "none")
+    chosen = [own for own in functions_of(op_class)[::2] if not refusal(own) and without not in str(own)]
+    compiled = loaded(ModuleOp([function.clone() for function in chosen]))
+    random = np.random.default_rng(0)
+    for function in chosen:
+        arrays = random_operands(function, random)
+        try:
+            expected = evaluate(operator(function), arrays)
+        except EvaluationError:
+            continue  # the size that stands for `?` does not fit this op
+        for actual, array in zip(call(compiled, function.sym_name.data, arrays), expected, strict=True):
+            assert isinstance(array, np.ndarray)
+            if array.dtype.kind == "f" and array.dtype.itemsize > 2:
+                np.testing.assert_allclose(actual, array, rtol=1e-4, atol=1e-4, err_msg=str(function))
+            elif array.dtype.kind in "biu":
+                assert_close(actual.view(array.dtype), array, str(function))
+            else:
+                wide = [own.astype(np.float32) for own in (actual.view(array.dtype), array)]
+                np.testing.assert_allclose(*wide, rtol=2**-7, atol=2**-7, err_msg=str(function))
+
+
+@needs_iree
+@pytest.mark.slow
+@settings(max_examples=6)
+@given(program=random_programs(max_ops=10), fused=st.booleans())
+def test_random_programs_give_the_same_in_iree(program: ModuleOp, fused: bool) -> None:
+    if any(isinstance(op, SortOp) for op in program.walk()):
+        return
+    if fused:
+        FuseOpsPass().apply(Context(), program)
+    random = np.random.default_rng(0)
+    arrays = [random.standard_normal((3, 4, 4)).astype(np.float32) for _ in range(2)]
+    for actual, expected in zip(call(loaded(program), "main", arrays), run_module(program, arrays), strict=True):
+        finite = np.abs(expected[np.isfinite(expected)])
+        np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4 * float(finite.max(initial=1.0)))
+
+
+@needs_iree
+@pytest.mark.slow
+def test_model_gives_the_same_in_iree() -> None:
+    module = load_onnx_module(MODEL)
+    CompilePrefixPass(layout="keep").apply(Context(), module)
+    FuseOpsPass().apply(Context(), module)
+    image = np.random.default_rng(0).standard_normal((1, 3, 16, 16)).astype(np.float32)
+    (expected,) = run_module(module, [image])
+    (actual,) = call(loaded(module), "main", [image])
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.skipif(MLIR_OPT is None, reason="needs mlir-opt")
+@pytest.mark.slow
+def test_every_op_is_accepted_by_mlir_opt() -> None:
+    assert MLIR_OPT is not None
+    modules = [ModuleOp([own.clone() for own in functions_of(op) if not refusal(own)]) for op in ALL_OPS]
+    text = "\n// -----\n".join(text_of(module) for module in modules)
+    run = subprocess.run([MLIR_OPT, "--split-input-file", "-"], input=text, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr[:2000]
+    assert run.stdout.count("linalg.generic") > 500

@@ -16,7 +16,8 @@ def from_jax(function: Callable[..., Any], *examples: Any) -> ModuleOp:
 
     Args:
         function: What `jax.jit` takes or has returned.
-        examples: Arguments, or `jax.ShapeDtypeStruct`s of them; trees of arrays become one argument an array.
+        examples: Arguments, or `jax.ShapeDtypeStruct`s of them; trees of arrays become one argument an array. All become
+            arguments, also those that nothing reads, unless `jax.jit` has been told otherwise.
 
     Returns:
         A verified module whose function is `main`. `fuse_dialect.run` and `compile` say it with `fuse` ops first, as
@@ -28,7 +29,7 @@ def from_jax(function: Callable[..., Any], *examples: Any) -> ModuleOp:
     jax = _package("jax", "jax")
     from fuse_dialect.tools.module_file import module_of_text
 
-    jitted: Any = function if hasattr(function, "lower") else jax.jit(function)
+    jitted: Any = function if hasattr(function, "lower") else jax.jit(function, keep_unused=True)
     text = jitted.lower(*examples).as_text(debug_info=True)
     return module_of_text(text, getattr(function, "__name__", "<jax>")).module
 

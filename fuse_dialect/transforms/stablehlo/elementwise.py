@@ -114,14 +114,24 @@ def _is_finite(op: Operation) -> Sequence[SSAValue]:
 
 
 def _atan2(op: Operation) -> Sequence[SSAValue]:
+    """The angle of a point: zeros and infinities count with their signs, as IEEE 754 has it."""
     y, x = op.operands
-    zero, pi, half = scalar(x, 0), scalar(x, math.pi), scalar(x, math.pi / 2)
-    base = result(t.AtanOp(result(b.DivideOp(y, x))))
-    is_negative = result(c.LessOp(y, zero))
-    turned = result(b.AddOp(base, result(b.WhereOp(is_negative, result(e.NegativeOp(pi)), pi))))
-    upright = result(b.MultiplyOp(result(e.SignOp(y)), half))
-    plain = result(b.WhereOp(result(c.LessOp(x, zero)), turned, base))
-    return [result(b.WhereOp(result(c.EqualOp(x, zero)), upright, plain))]
+    zero, pi = scalar(x, 0), scalar(x, math.pi)
+    both_zero = result(c.LogicalAndOp(result(c.EqualOp(x, zero)), result(c.EqualOp(y, zero))))
+    both_infinite = result(c.LogicalAndOp(result(e.IsinfOp(x)), result(e.IsinfOp(y))))
+    near_y = result(b.WhereOp(both_infinite, result(e.SignOp(y)), y))
+    near_x = result(b.WhereOp(both_infinite, result(e.SignOp(x)), x))
+    angle = result(t.AtanOp(result(b.DivideOp(near_y, near_x))))
+    angle = result(b.WhereOp(both_zero, y, angle))
+    half_turn = result(b.WhereOp(_is_negative(y), result(e.NegativeOp(pi)), pi))
+    return [result(b.WhereOp(_is_negative(x), result(b.AddOp(angle, half_turn)), angle))]
+
+
+def _is_negative(x: SSAValue) -> SSAValue:
+    """Whether the sign is set, also that of a zero: its reciprocal is an infinity of the same sign."""
+    zero = scalar(x, 0)
+    below = result(c.LessOp(x, zero))
+    return result(c.LogicalOrOp(below, result(c.LessOp(result(e.ReciprocalOp(x)), zero))))
 
 
 def _clamp(op: Operation) -> Sequence[SSAValue]:

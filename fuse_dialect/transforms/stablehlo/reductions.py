@@ -17,6 +17,7 @@ from fuse_dialect.dialect.ops.pooling import MaxPool2dOp
 from fuse_dialect.transforms.stablehlo.building import (
     NoFuseFormError,
     Rule,
+    broadcast,
     cast_to,
     combined_by,
     dtype,
@@ -24,6 +25,7 @@ from fuse_dialect.transforms.stablehlo.building import (
     known_number,
     number,
     padding,
+    reshape,
     result,
     shape,
     static_shape,
@@ -44,6 +46,9 @@ _REDUCTIONS: Mapping[str, tuple[type[FuseOp], type[FuseOp]]] = {
     "or": (r.AnyOp, c.LogicalOrOp),
 }
 """What reduces an axis, and what combines two elements."""
+
+
+_BITWISE: Mapping[str, type[FuseOp]] = {"and": c.BitwiseAndOp, "or": c.BitwiseOrOp, "xor": c.BitwiseXorOp}
 
 
 def _neutral(name: str, kind: "np.dtype[np.generic]") -> float:
@@ -71,6 +76,19 @@ def _combiner(op: Operation) -> str:
     return name
 
 
+def _combine_bits(x: SSAValue, init: SSAValue, combine: type[FuseOp], axes: Sequence[int]) -> SSAValue:
+    """A reduction that no `fuse` op is: the slices along the axes, combined with each other."""
+    sizes = static_shape(x)
+    if math.prod(sizes[axis] for axis in axes) > _MOST_SLICES:
+        raise NoFuseFormError("bits of many elements")
+    kept = [size for axis, size in enumerate(sizes) if axis not in axes]
+    total = broadcast(init, kept)
+    for position in np.ndindex(*(sizes[axis] if axis in axes else 1 for axis in range(len(sizes)))):
+        end = [place + (1 if axis in axes else sizes[axis]) for axis, place in enumerate(position)]
+        total = result(combine(total, reshape(slice_of(x, position, end, [1] * len(sizes)), kept)))
+    return total
+
+
 def _starts_neutral(init: SSAValue, name: str) -> bool:
     known = known_number(init)
     return known is not None and bool(known == np.array(_neutral(name, dtype(init))).astype(dtype(init)))
@@ -83,6 +101,8 @@ def _reduce(op: Operation) -> Sequence[SSAValue]:
     if len(op.operands) != 2:
         raise NoFuseFormError("several operands")
     x, init = op.operands
+    if combined_by(op) in _BITWISE and dtype(x).kind in "iu":
+        return [_combine_bits(x, init, _BITWISE[combined_by(op)], axes)]
     name = _combiner(op)
     reduce, combine = _REDUCTIONS[name]
     value = result(reduce(x, axes=list(axes))) if axes else x
@@ -174,9 +194,12 @@ def _reduce_window(op: Operation) -> Sequence[SSAValue]:
             return [pooled]
     if math.prod(window) > _MOST_SLICES:
         raise NoFuseFormError(f"a window of {math.prod(window)} positions")
+    target = static_shape(op.results[0])
+    if 0 in target:
+        return [broadcast(init, target)]
     low, high = [each[0] for each in around], [each[1] for each in around]
     x = pad(x, init, low, high, [each - 1 for each in base])
-    return [_combine_window(x, init, name, window, strides, dilations, static_shape(op.results[0]))]
+    return [_combine_window(x, init, name, window, strides, dilations, target)]
 
 
 def _max_pool(

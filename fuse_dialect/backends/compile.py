@@ -1,4 +1,4 @@
-"""A module to a `Program`: prefix, fusion, loops, kernels, plan."""
+"""Compile a module to a `Program`: passes before fusion, fusion, loops, kernels, plan of memory."""
 
 from collections.abc import Mapping
 from importlib.util import find_spec

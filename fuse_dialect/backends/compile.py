@@ -1,4 +1,4 @@
-"""Compile a module to a `Program`: passes before fusion, fusion, loops, kernels, plan of memory."""
+"""A module to a `Program`: prefix, fusion, loops, kernels, plan."""
 
 from collections.abc import Mapping
 from importlib.util import find_spec

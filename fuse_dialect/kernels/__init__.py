@@ -1,1 +1,1 @@
-"""A primitive as loops: pure data, and algorithms on it. The dialect is built on this: each op says how it becomes loops."""
+"""A primitive as loops: pure data, and algorithms on it. The dialect uses it: each op says how it becomes loops."""

@@ -70,13 +70,16 @@ def match_bfloat16(function: func.FuncOp, arrays: Mapping[str, Array]) -> dict[s
     return {name: array.view(bf16[0]) if array.dtype == np.dtype("V2") else array for name, array in arrays.items()}
 
 
-def random_inputs(function: func.FuncOp, seed: int, sizes: Mapping[str, int]) -> list[Array]:
+def random_inputs(
+    function: func.FuncOp, seed: int, dynamic_dim: int, named: Mapping[str, int] | None = None
+) -> list[Array]:
     """Inputs for a function; each depends on the seed, its position and its type alone.
 
     Args:
         function: What is to be called.
         seed: Not negative.
-        sizes: Size of every `?` that has a name; of all others at the name "".
+        dynamic_dim: Size of every `?`, but those of these names.
+        named: Sizes by the names that `fuse.sizes` gives them.
 
     Returns:
         Standard normal numbers for floating-point types, integers in [0, `MAX_RANDOM_INTEGER`], booleans.
@@ -86,13 +89,14 @@ def random_inputs(function: func.FuncOp, seed: int, sizes: Mapping[str, int]) ->
     """
     types: Sequence[object] = function.function_type.inputs.data
     names = size_names(function)
-    if unknown := [name for name in sizes if name and not any(name in own for own in names)]:
+    sizes = named or {}
+    if unknown := [name for name in sizes if not any(name in own for own in names)]:
         raise InterpretationError(f"no argument has a size '{unknown[0]}'")
     inputs: list[Array] = []
     for index, (name, type) in enumerate(zip(argument_names(function), types, strict=True)):
         try:
-            own = [sizes.get(each, sizes[""]) for each in names[index]]
-            inputs.append(_random_array(type, np.random.default_rng([seed, index]), own, sizes[""]))
+            own = [sizes.get(each, dynamic_dim) for each in names[index]]
+            inputs.append(_random_array(type, np.random.default_rng([seed, index]), own, dynamic_dim))
         except (VerifyException, ValueError, MemoryError) as error:
             message = str(error) or "not enough memory"
             raise InterpretationError(f"no random value for input '{name}': {message}") from error

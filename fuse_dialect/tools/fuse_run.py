@@ -203,7 +203,8 @@ def _inputs(file: "ModuleFile", options: argparse.Namespace) -> list["Array"]:
         function = function_named(file.module, options.entry)
         names = argument_names(function)
         if options.random_inputs is not None:
-            return random_inputs(function, options.random_inputs, {"": 2, **dict(options.dynamic_dim or ())})
+            sizes = dict[str, int](options.dynamic_dim or ())
+            return random_inputs(function, options.random_inputs, sizes.pop("", 2), sizes)
     if options.inputs is not None:
         arrays = match_bfloat16(function, read_arrays(options.inputs))
         with located_errors(SourceMap(options.inputs, ""), " before running"):

@@ -54,7 +54,6 @@ def import_resize(node: OnnxNode) -> Value:
         scales = node.constant_reals(1)
         sizes = _scaled(node, scales)
         return _resize(node, sizes, scales, _Sampling(node.string("mode", "nearest"), "asymmetric", "floor"))
-    sizes, factors = _target(node)
     coordinates = node.string("coordinate_transformation_mode", "half_pixel")
     properties: dict[str, PropertyValue] = {name: True for name in ("antialias", "exclude_outside") if node.flag(name)}
     if node.string("mode", "nearest") == "cubic":
@@ -64,7 +63,11 @@ def import_resize(node: OnnxNode) -> Value:
     )
     if coordinates == "tf_crop_and_resize":
         properties["extrapolation_value"] = node.real("extrapolation_value", 0.0)
-        sampling = replace(sampling, regions=_regions(node, len(sizes)))
+        sampling = replace(sampling, regions=_regions(node, node.rank(node.operand(0))))
+    scales = node.optional(2)
+    if (scales is None or node.shape(scales) == (0,)) and node.known_elements(3) is None:
+        return _resize_to_computed(node, sampling)
+    sizes, factors = _target(node)
     return _resize(node, sizes, factors, sampling)
 
 
@@ -110,6 +113,25 @@ def _target(node: OnnxNode) -> tuple[list[int | Size], list[float | None]]:
             sizes[axis] = number if isinstance(number, Size) else int(number)
             factors[axis] = by_ratio.get(axis, _ratio(number, shape[axis]))
     return sizes, factors
+
+
+def _resize_to_computed(node: OnnxNode, sampling: _Sampling) -> Value:
+    """`dyn_resize2d` to sizes of the spatial axes that the running model computes."""
+    x = node.operand(0)
+    if node.rank(x) != 4 or node.integers("axes", []) != [2, 3] or sampling.regions:
+        raise DynamicShapeError("resizes other axes than 2 and 3 to computed sizes")
+    if node.string("keep_aspect_ratio_policy", "stretch") != "stretch":
+        raise DynamicShapeError("keeps the ratio of computed sizes")
+    return node.emit(
+        DynResize2dOp,
+        x,
+        node.integer_list(3),
+        type=None,
+        method=sampling.mode,
+        coordinate_transformation_mode=sampling.coordinates,
+        nearest_mode=sampling.rounding,
+        **sampling.properties,
+    )
 
 
 def _wanted_sizes(node: OnnxNode) -> list[int | float | Size]:

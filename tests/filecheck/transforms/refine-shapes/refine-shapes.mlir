@@ -104,3 +104,18 @@ func.func private @callee(%x: tensor<?xf32>) -> tensor<?xf32> {
   %y = fuse.relu %x : tensor<?xf32>
   return %y : tensor<?xf32>
 }
+
+// Inside a branch ops are refined, too; what the branch yields keeps its type.
+// CHECK-LABEL: func.func @branch
+// CHECK:         fuse.broadcast_to %y : tensor<?x4xf32>
+func.func @branch(%x: tensor<?x4xf32>, %c: tensor<i1>) -> tensor<?x4xf32> {
+  %y = fuse.relu %x : tensor<?x4xf32>
+  %r = fuse.if(%c : tensor<i1>) -> (tensor<?x4xf32>) {
+    %shape = fuse.shape_of %y : (tensor<?x4xf32>)
+    %z = fuse.dyn_broadcast_to %y, %shape : (tensor<?x4xf32>, tensor<2xi64>)
+    fuse.yield %z : tensor<?x4xf32>
+  } else {
+    fuse.yield %y : tensor<?x4xf32>
+  }
+  return %r : tensor<?x4xf32>
+}

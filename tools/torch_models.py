@@ -194,7 +194,9 @@ def _vit() -> nn.Module:
 
 @_network("vit_torchvision", _image(16), _OPEN_BATCH, _BATCH)
 def _vit_torchvision() -> nn.Module:
-    return _vision().VisionTransformer(16, 4, 2, 4, 16, 32, num_classes=5)
+    model = _vision().VisionTransformer(16, 4, 2, 4, 16, 32, num_classes=5)
+    nn.init.normal_(model.heads.head.weight)  # they are zero at first
+    return model
 
 
 @_network("swin", _image(32), _OPEN_BATCH, _BATCH)

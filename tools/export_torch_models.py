@@ -14,6 +14,7 @@ import sys
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -25,7 +26,7 @@ from torch_models import NETWORKS, Network
 def export(network: Network, exporter: str, path: Path) -> None:
     """Write the model, inputs to run it with, and results."""
     inputs = network.inputs(network.sizes[0])
-    options: dict[str, object] = {"input_names": list(inputs)}
+    options: dict[str, Any] = {"input_names": list(inputs)}
     if exporter == "script":
         options |= {"dynamo": False, "dynamic_axes": {name: dict(axes) for name, axes in network.axes.items()}}
     elif exporter == "dynamo":
@@ -37,7 +38,7 @@ def export(network: Network, exporter: str, path: Path) -> None:
         options |= {"dynamo": True, "dynamic_shapes": shapes, "external_data": False}
     else:
         options |= {"dynamo": True, "external_data": False}
-    buffer = io.BytesIO()
+    buffer: Any = io.BytesIO()
     with warnings.catch_warnings(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
         if exporter == "script":

@@ -66,7 +66,7 @@ def write_dyn_pad(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> st
 def write_dyn_arange(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
     """`Range`, in a wider type for those that it does not take."""
     dtype = dtype_of(op.results[0])
-    if dtype in _COUNTED:
+    if dtype.type in _COUNTED:
         return graph.emit("Range", *operands)
     wide = np.int64 if dtype.kind in "iu" else np.float32
     return graph.cast(graph.emit("Range", *(graph.cast(name, wide) for name in operands)), dtype)

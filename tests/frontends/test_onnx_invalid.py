@@ -194,7 +194,7 @@ def test_wrong_ranks_and_types_name_node_domain_and_opset():
         (helper.make_node("Relu", [], ["y"]), "'Relu' node"),
         (helper.make_node("Transpose", ["x"], ["y"], perm=[0, 5]), "'Transpose' node"),
         (helper.make_node("Softmax", ["x"], ["y"], axis="one"), "attribute 'axis' of type INT"),
-        (helper.make_node("Reshape", ["x", "x"], ["y"]), "needs operand 1 ('x') as a constant"),
+        (helper.make_node("Reshape", ["x", "x"], ["y"]), "short list of integers"),
         (helper.make_node("Flatten", ["x"], ["y"], axis=9), "'Flatten' node"),
         (helper.make_node("LeakyRelu", ["x"], ["y", "z"]), "'LeakyRelu' node"),
     ],

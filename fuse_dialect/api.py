@@ -6,6 +6,7 @@ Every mistake in the input is a `FuseError`, whose text is what the command-line
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from io import StringIO
+from numbers import Integral
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
 
@@ -13,6 +14,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Dialect
 
+from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.tools.failure import located_errors
 from fuse_dialect.tools.verification import verify_module
@@ -288,6 +290,7 @@ def compile(
 def _fuse_ops_pass(options: FuseOptions) -> "FuseOpsPass":
     from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 
+    _check_options(options)
     strategy = options.get("strategy")
     values = {name: value for name, value in options.items() if name not in ("rules", "strategy")}
     if isinstance(strategy, str):
@@ -295,8 +298,39 @@ def _fuse_ops_pass(options: FuseOptions) -> "FuseOpsPass":
     return FuseOpsPass(**cast(dict[str, Any], values)).using(rules=options.get("rules"), strategy=strategy)
 
 
+def _check_options(options: FuseOptions) -> None:
+    """Check names and types of the options, as the tools check those on the command line.
+
+    Raises:
+        FuseError: An option is unknown, or its value has the wrong type.
+    """
+    from fuse_dialect.fusion.rules import RuleTable
+    from fuse_dialect.tools.pipeline import closest
+
+    for name, value in options.items():
+        if name not in FuseOptions.__annotations__:
+            known = list(FuseOptions.__annotations__)
+            raise FuseError(
+                f"there is no option '{name}'", hint=closest(name, known) or f"there are {', '.join(known)}"
+            )
+        match name:
+            case "rules":
+                words, is_right = "a RuleTable", value is None or isinstance(value, RuleTable)
+            case "strategy":
+                words, is_right = "a name or a function", value is None or isinstance(value, str) or callable(value)
+            case "link_params" | "dedup":
+                words, is_right = "True or False", isinstance(value, bool)
+            case _:
+                words, is_right = "an integer", isinstance(value, Integral) and not isinstance(value, bool)
+        if not is_right:
+            raise FuseError(f"option '{name}' expects {words}, got {value!r}")
+
+
 @contextmanager
 def _errors_of(module: ModuleOp, where: str) -> Generator[None]:
     """Turn errors about ops of the module into `FuseError`s; ops with a location say where they stand."""
+    if not isinstance(module, ModuleOp):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers without types
+        hint = "fuse_dialect.read(path) and fuse_dialect.parse(text) give one"
+        raise FuseError(f"expected a module, got {type(module).__name__}", hint=hint)
     with located_errors(SourceMap("<module>", ""), where):
         yield

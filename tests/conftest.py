@@ -1,11 +1,16 @@
 """How all tests run, and what they report besides passing: figures that the closing summary of the run prints."""
 
+import os
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.vendor.pretty import RepresentationPrinter
+from tested_package import complaint
 from xdsl.dialects.builtin import ModuleOp
+
+import fuse_dialect
 
 # A busy machine is no failure: no test is timed, and examples may take as long as they take.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -26,6 +31,13 @@ def own_cache_of_machine_code(tmp_path_factory: pytest.TempPathFactory) -> Gener
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FUSE_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+def pytest_configure() -> None:
+    """Refuse to test the package of another tree, or an old copy of this one. `tools/mutation.py` may: it needs to."""
+    mistake = complaint(Path(fuse_dialect.__path__[0]))
+    if mistake is not None and "FUSE_TEST_ANY_PACKAGE" not in os.environ:
+        raise pytest.UsageError(mistake)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -117,6 +117,38 @@ def test_wrong_inputs_are_errors(inputs: tuple[object, ...], message: str) -> No
         fd.run(fd.parse(CHAIN), *inputs)  # pyright: ignore[reportArgumentType]
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_dept": 3}, r"no option 'max_dept'\nhint: did you mean 'max_depth'\?"),
+        ({"max_depth": "x"}, "option 'max_depth' expects an integer, got 'x'"),
+        ({"dedup": 0}, "option 'dedup' expects True or False, got 0"),
+        ({"rules": [1]}, r"option 'rules' expects a RuleTable, got \[1\]"),
+        ({"strategy": 3}, "option 'strategy' expects a name or a function, got 3"),
+    ],
+)
+def test_wrong_options_are_errors(options: dict[str, object], message: str) -> None:
+    for call in (fd.fuse_ops, fd.plan_fusion, fd.compile):
+        with pytest.raises(fd.FuseError, match=message):
+            call(fd.parse(CHAIN), **options)  # pyright: ignore[reportArgumentType]
+
+
+def test_integers_of_numpy_are_integers() -> None:
+    assert len(fd.plan_fusion(fd.parse(CHAIN), max_depth=np.int64(1)).groups) == 3
+
+
+def test_text_in_place_of_a_module_is_an_error() -> None:
+    for call in (fd.fuse_ops, fd.plan_fusion, fd.run):
+        with pytest.raises(fd.FuseError, match=r"expected a module, got str\nhint: fuse_dialect\.read"):
+            call(CHAIN)  # pyright: ignore[reportArgumentType]
+
+
+def test_decisions_include_ops_of_unknown_kind() -> None:
+    plan = fd.plan_fusion(fd.parse(FOREIGN, allow_unregistered=True))
+    assert [decision.reason for decision in plan.decisions] == [Reason.OPAQUE]
+    assert "kind is not known" in plan.decisions[0].explanation
+
+
 FOREIGN = """
 func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
   %y = "my.op"(%x) : (tensor<2xf32>) -> tensor<2xf32>

@@ -10,12 +10,12 @@
 2. the same from Python, without the time of imports: `read`, `fuse_ops`, `write`;
 3. `onnx.load` and the making of an onnxruntime session, without and with the time of the process around them.
 
-Memory is the greatest resident set, the pages of mapped files included, divided by the bytes of the weights. The best
-of `--repeat` times counts; ours and theirs take turns. Models and results go to a folder that is removed at the end.
+Memory is the greatest resident set (`VmHWM` of Linux), the pages of mapped files included, divided by the bytes of the
+weights. The best of `--repeat` times counts; ours and theirs take turns. Models and results go to a folder that is
+removed at the end.
 """
 
 import argparse
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -72,14 +72,31 @@ torch.onnx.export(Alone().eval(), (tokens,), dynamo=True, verbose=False).save(pa
 """
 
 
+_PEAK = """
+print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
+"""
+"""Prints the peak memory in KiB; what a parent is told of its child counts its own memory too."""
+_COMMAND = """
+import sys
+from fuse_dialect.tools.fuse_opt import main
+if main(sys.argv[1:]):
+    sys.exit(1)
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Process:
     """What a process took."""
 
     seconds: float
     """Wall time."""
-    peak_bytes: int
-    output: str
+    output: list[str]
+    """Lines."""
+
+    @property
+    def peak_bytes(self) -> int:
+        """Peak memory, if that is the last line."""
+        return int(self.output[-1]) * 1024
 
 
 def run(command: Sequence[str]) -> Process:
@@ -89,18 +106,14 @@ def run(command: Sequence[str]) -> Process:
         SystemExit: It failed.
     """
     start = perf_counter()
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        output = process.stdout.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(f"{command[0]} failed with exit code {process.returncode}")
-    return Process(perf_counter() - start, usage.ru_maxrss * 1024, output)
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise SystemExit(f"{command[0]} failed with exit code {done.returncode}")
+    return Process(perf_counter() - start, done.stdout.splitlines())
 
 
 def _export(kind: str) -> Callable[[Path], None]:
-    return lambda path: print(run([sys.executable, "-W", "ignore", "-c", _EXPORT, kind, str(path)]).output, end="")
+    return lambda path: print(*run([sys.executable, "-W", "ignore", "-c", _EXPORT, kind, str(path)]).output, sep="\n")
 
 
 def _resnet(path: Path) -> None:
@@ -132,17 +145,15 @@ def weight_bytes(model: Path) -> int:
 def measure(name: str, model: Path, folder: Path, repeat: int) -> str:
     """Lines with the figures of a model."""
     text, weights = str(folder / "fused.mlir"), str(folder / "fused.safetensors")
-    fuse_opt = str(Path(sys.executable).with_name("fuse-opt"))
-    command = [fuse_opt, str(model), "--fuse-ops", "-o", text, "--weights", weights]
+    command = [sys.executable, "-c", _COMMAND + _PEAK, str(model), "--fuse-ops", "-o", text, "--weights", weights]
+    calls = [sys.executable, "-c", _OURS, str(model), text, weights]
+    theirs_alone = [sys.executable, "-c", _THEIRS + _PEAK, str(model)]
     ours: list[tuple[Process, float]] = []
     theirs: list[tuple[Process, float]] = []
     for _ in range(repeat):
-        for found, whole, inner in (
-            (ours, command, [sys.executable, "-c", _OURS, str(model), text, weights]),
-            (theirs, None, [sys.executable, "-c", _THEIRS, str(model)]),
-        ):
-            part = run(inner)
-            found.append((part if whole is None else run(whole), float(part.output)))
+        ours.append((run(command), float(run(calls).output[0])))
+        process = run(theirs_alone)
+        theirs.append((process, float(process.output[0])))
     size = weight_bytes(model)
     our_whole, their_whole = (min(process.seconds for process, _ in runs) for runs in (ours, theirs))
     our_calls, their_calls = (min(seconds for _, seconds in runs) for runs in (ours, theirs))

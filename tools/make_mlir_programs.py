@@ -15,8 +15,7 @@ from pathlib import Path
 from fuse_dialect.frontends.mlir.linalg_forms import FORMS, Form
 
 FOLDER = Path(__file__).parents[1] / "tests" / "data" / "mlir"
-_SIZES = {"n": 1, "m": 4, "k": 5, "b": 2, "u": 2, "v": 2, "w": 2, "c": 3, "f": 4, "g": 2}
-_SIZES |= dict.fromkeys("xyz", 4) | dict.fromkeys("pqr", 2)
+_SIZES = {"n": 1, "m": 4, "k": 5, "c": 3, "f": 4, **dict.fromkeys("xyz", 4), **dict.fromkeys("bguvwpqr", 2)}
 _NOT_IN_24 = ("matmul_transpose_a", "matmul_transpose_b", "batch_matmul_transpose_a", "batch_matmul_transpose_b")
 _NOT_IN_19 = ("conv_2d_nhwgc_gfhwc",)
 

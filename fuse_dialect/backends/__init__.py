@@ -1,1 +1,1 @@
-"""Loop programs to things that run: one folder for each engine."""
+"""Backends make loop programs run: one folder for each engine, and `runtime` for whole modules."""

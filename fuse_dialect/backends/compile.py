@@ -1,5 +1,6 @@
 """A module to a `Program`: prefix, fusion, loops, kernels, plan."""
 
+import gc
 from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any, Literal, TypeAlias
@@ -25,6 +26,8 @@ from fuse_dialect.transforms.runnable import make_runnable
 BACKENDS = ("llvm", "numpy")
 """Names that `compile_program` takes."""
 MAX_THREADS = 256
+_MUCH = 64 << 20
+"""Bytes of constants of which no second copy may stay until the collector of cycles comes by itself."""
 Layout: TypeAlias = Literal["NHWC", "NCHW", "keep"]
 _LAYOUTS: dict[str, Layout] = {"llvm": "NHWC"}
 """Of images, by backend; others get what the model has."""
@@ -70,12 +73,15 @@ def compile_program(
         each.apply(context, source)
     (fuse or _fuse_ops_pass(fuse_options)).apply(context, source)
     graph = read_entry(source, entry)
-    for function in {primitive.function: None for primitive in graph.primitives}:
+    run = [each for primitive in graph.primitives for each in (primitive.function, *primitive.callees.values())]
+    for function in dict.fromkeys(run):
         if function.parent is not None:
             function.detach()  # a function left in the module would keep the module's constants in memory
     for op in source.walk():
         if isinstance(op, ConstantOp):
             op.properties.clear()  # the graph has its elements, and lets go of them one by one
+    if sum(array.nbytes for array in graph.constants.values()) >= _MUCH:
+        gc.collect()  # what passes replaced refers to itself, and to other forms of the same constants
     return Program(graph, _compiled(graph, engine), engine.name, threads)
 
 

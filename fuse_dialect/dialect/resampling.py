@@ -171,33 +171,39 @@ KERNELS = {"linear": (1, _triangle), "cubic": (2, _cubic)}
 """Reach and weights of a pixel by its distance, by method."""
 
 
-def weights(
+def weighted(
+    x: Array,
+    axis: int,
     places: npt.NDArray[np.float64],
-    size: int,
     method: str,
     *,
     alpha: float = -0.75,
     shrink: float = 1.0,
     exclude_outside: bool = False,
-) -> npt.NDArray[np.float64]:
-    """The share of each of `size` pixels in the value at each of `places`; beyond the ends the outermost pixel goes on.
+) -> Array:
+    """Values at `places` along `axis`: sums of the pixels around, weighted by a kernel of their distance.
 
     Args:
-        places: Coordinates in the operand.
-        size: Pixels of the operand.
+        x: Floating-point numbers.
+        axis: The axis of the pixels; beyond its ends the outermost pixels go on.
+        places: Coordinates.
         method: One of `KERNELS`.
         alpha: The slope of the cubic kernel at distance 1.
         shrink: Pixels of the result for one of the operand, if that is below 1 and pixels in between are to count.
         exclude_outside: Whether what lies beyond the ends counts for nothing, and the rest for more.
+
+    Complexity: O(places * reach / shrink) for each line along the axis.
     """
     reach, kernel = KERNELS[method]
-    taps = np.arange(-int(np.ceil(reach / shrink)), int(np.ceil(reach / shrink)) + 1)
-    pixels = np.floor(places)[:, None] + taps
+    span, size = int(np.ceil(reach / shrink)), x.shape[axis]
+    pixels = np.floor(places)[:, None] + np.arange(-span, span + 1)
     shares = kernel((pixels - places[:, None]) * shrink, alpha)
     if exclude_outside:
         shares = np.where((pixels >= 0) & (pixels < size), shares, 0)
-    shares /= shares.sum(axis=1, keepdims=True)
-    result = np.zeros((len(places), size))
-    rows = np.broadcast_to(np.arange(len(places))[:, None], pixels.shape)
-    np.add.at(result, (rows, np.clip(pixels, 0, size - 1).astype(np.int64)), shares)
+    shares = (shares / shares.sum(axis=1, keepdims=True)).astype(x.dtype)
+    index = np.clip(pixels, 0, size - 1).astype(np.int64)
+    shape = [-1 if i == axis else 1 for i in range(x.ndim)]
+    result = np.zeros([len(places) if i == axis else size for i, size in enumerate(x.shape)], x.dtype)
+    for tap in np.flatnonzero(shares.any(axis=0)):
+        result += x.take(index[:, tap], axis=axis) * shares[:, tap].reshape(shape)
     return result

@@ -1,6 +1,6 @@
 """The NumPy meaning of modules for xDSL's own `Interpreter`: implementations of `fuse` ops, constants and calls."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
 from xdsl.dialects import arith, func
@@ -23,7 +23,7 @@ from fuse_dialect.dialect.ops.regions import IfOp, LoopOp, YieldOp
 from fuse_dialect.interpreters.entry import functions_of
 from fuse_dialect.interpreters.numpy import evaluate, evaluate_constant
 from fuse_dialect.interpreters.regions import Yielded, is_true, run_loop
-from fuse_dialect.interpreters.values import EvaluationError
+from fuse_dialect.interpreters.values import EvaluationError, Value
 
 
 def _run_fuse_op(
@@ -81,7 +81,7 @@ class RegionFunctions(InterpreterFunctions):
         """The results of the loop."""
         condition = cast(YieldOp, op.body.block.last_op).condition
 
-        def run_body(arguments: PythonValues) -> Yielded:
+        def run_body(arguments: Sequence[Value]) -> Yielded:
             values = interpreter.run_ssacfg_region(op.body, tuple(arguments), "loop")
             return (None, values) if condition is None else (values[0], values[1:])
 

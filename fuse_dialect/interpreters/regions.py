@@ -15,6 +15,9 @@ Yielded: TypeAlias = tuple[Value | None, Sequence[Value]]
 RunRegion: TypeAlias = Callable[[Sequence[Value]], Yielded]
 """Runs the body of a loop with these block arguments."""
 
+MAX_STACKED_BYTES = 1 << 32
+"""Bytes that the iterations of one loop may give to be stacked."""
+
 
 def yielded(op: YieldOp, operands: Sequence[Value]) -> Yielded:
     """The condition and the values among the operands of `fuse.yield`."""
@@ -45,13 +48,16 @@ def run_loop(op: LoopOp, operands: Sequence[Value], run_body: RunRegion) -> tupl
     rows = [_array(op, value) for value in given]
     count = _iterations(op, limit, rows)
     stacks: list[list[Value]] = [[] for _ in op.results[len(states) :]]
-    iteration = 0
+    iteration, held = 0, 0
     while goes_on and (count is None or iteration < count):
         number = np.asarray(iteration, np.int64)
         condition, values = run_body([number, *states, *(np.asarray(row[iteration]) for row in rows)])
         states = list(values[: len(states)])
         for stack, value in zip(stacks, values[len(states) :], strict=True):
             stack.append(value)
+            held += _array(op, value).nbytes
+        if held > MAX_STACKED_BYTES:
+            raise EvaluationError(op, f"stacks more than {MAX_STACKED_BYTES} bytes")
         goes_on = condition is None or is_true(op, condition)
         iteration += 1
     results = (*states, *(_stacked(op, len(states) + index, stack) for index, stack in enumerate(stacks)))

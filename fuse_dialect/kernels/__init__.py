@@ -1,1 +1,1 @@
-"""A primitive as loops: pure data and algorithms on it, below the dialect, whose ops say how they become loops."""
+"""A primitive as loops: pure data, and algorithms on it. The dialect uses it: each op says how it becomes loops."""

@@ -1,11 +1,11 @@
 """Contractions: stages that add up products of two factors. What they are, and their normal form. Pure data.
 
-1. A factor is the part of the body that computes one operand of the multiplication: often one read, else with casts,
-   scales, or padding around it.
-2. A parallel axis that only the first factor depends on is a *row* axis, one of the second factor alone a *column*
-   axis; on both or none, an *outer* axis: a batch, a group.
-3. Columns are what neighbours in memory in the result: the last axis of the store has stride 1, and the factor that
-   depends on it is the second one. Vectors run along it, and the other factor is read element by element.
+1. A factor is the part of the body that computes one operand of the multiplication. Often it is one read; it may have
+   casts, scales or padding around it.
+2. A parallel axis is a *row* axis if only the first factor depends on it, and a *column* axis if only the second one
+   does. If both or none do, it is an *outer* axis: a batch, a group.
+3. Neighbouring columns lie side by side in the result: the second factor is the one that depends on the last axis of
+   the store, whose stride is 1. Vectors run along it, and the other factor is read element by element.
 4. A row axis that is also in an index of a reduced axis makes windows: a convolution.
 
 Matrix products, dense layers, convolutions in any layout, products with vectors are all of this form.

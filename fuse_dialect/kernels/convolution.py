@@ -1,11 +1,12 @@
-"""Convolutions: contractions whose rows factor is read through windows. Pure data.
+"""Convolutions: contractions in which each row of results reads a window of the first factor. Pure data.
 
-1. The last two row axes are those of a grid of output pixels. A reduced axis that stands in one index with a grid
-   axis is the *taps* of a window along it; the index is `step * pixel + dilation * tap`, times a factor, plus others.
-2. Such an index depends on a *position* alone, `step * pixel + dilation * tap`. The body of the factor by positions,
-   in place of pixels and taps, says what a strip of input holds that many windows share.
-3. Reduced axes without a window are *free*; that along which neighbours lie side by side in memory is the innermost:
-   the channels.
+1. The last two row axes span a grid of output pixels. A reduced axis that stands in one index together with a grid
+   axis counts the *taps* of a window along that axis; the index is `step * pixel + dilation * tap`, times a factor,
+   plus others.
+2. Such an index depends on one number, the *position* `step * pixel + dilation * tap`. Neighbouring windows share
+   positions. So the factor is computed once for each position of a strip, not once for each pixel and tap.
+3. Reduced axes without a window are *free*. The innermost of them is the one whose neighbours lie side by side in
+   memory, the channels.
 """
 
 from dataclasses import dataclass, replace

@@ -3,8 +3,9 @@
 A panel holds `width` neighbouring columns: for each point of the reduced axes, in order, one element of each column.
 Panels follow each other, for each point of the outer axes; columns beyond the last are 0.
 
-For a convolution of 3x3 taps the panels of its 4x4 *points* may stand in front of them: what the taps are in the domain
-where a tile of 2x2 results takes 16 products in place of 36: sums of taps along each axis.
+For a convolution of 3x3 taps, panels of 4x4 *points* may stand in front of the panels of taps. A point is a weighted
+sum of taps: the taps are multiplied by a matrix along each axis. With points, a tile of 2x2 results takes 16
+products, with taps 36.
 
 Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks (arXiv:1509.09308), F(2x2, 3x3).
 """

@@ -1,4 +1,4 @@
-"""Which sizes are equal: a program may only learn that when it meets an op that takes them for equal."""
+"""Which sizes are equal. Two sizes that are not known count as equal from the first op on that needs them to be."""
 
 from dataclasses import dataclass, field
 
@@ -39,7 +39,7 @@ class Sizes:
         return isinstance(size, int) or not size.startswith("?")
 
     def unify(self, one: Size, other: Size) -> bool:
-        """Take two sizes for equal; false if they are different numbers."""
+        """Note that two sizes are equal; false if they are different numbers."""
         one, other = self.resolve(one), self.resolve(other)
         if one == other:
             return True

@@ -1,5 +1,7 @@
 """Why was this not fused? One remark for each operator that did not grow into its consumers, as data.
 
+An op of unknown kind counts as an operator here if it works on tensors: it stays where it is, and a remark says why.
+
 What people read of a remark is made in `wording`.
 
 Source: the idea of MLIR's missed-optimization remarks, mlir/docs/Remarks.md.
@@ -9,12 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation
 
 from fuse_dialect.analysis.block_graph import Node, Role
 from fuse_dialect.analysis.fusible_blocks import functions_to_fuse
 from fuse_dialect.diagnostics import Reason
+from fuse_dialect.dialect.ops.opaque import StopFusionOp
 from fuse_dialect.fusion.rules import FusionRule
 from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.remarks import wording
@@ -43,6 +46,8 @@ class FusionRemark:
     counted: int | None
     """Nodes or arguments that the merged group would have at least; more than `limit`."""
     limit: int | None
+    has_kind: bool = True
+    """Whether the kind of the operator is known; if not, `kind` is opaque."""
 
     @property
     def message(self) -> str:
@@ -70,8 +75,20 @@ def function_remarks(function: func.FuncOp, fuse_ops: FuseOpsPass) -> Iterator[F
 def block_remarks(fusion: BlockFusion) -> Iterator[FusionRemark]:
     """Remarks on one block: one for each operator that is not fused, the last and the opaque ones included."""
     for number, decision in enumerate(fusion.plan.decisions):
-        if not decision and fusion.block_graph.nodes[number].role is Role.OPERATOR:
+        if not decision and is_operator(fusion.block_graph.nodes[number]):
             yield remark_on(fusion, number)
+
+
+def is_operator(node: Node) -> bool:
+    """Whether fusion has to answer for a node: an operator, or an op of unknown kind that reads or gives a tensor.
+
+    A barrier stays because the program says so, and a call because its callee is fused for itself.
+    """
+    if node.role is not Role.IN_PLACE or node.op is None:
+        return node.role is Role.OPERATOR
+    if isinstance(node.op, StopFusionOp | func.CallOp):
+        return False
+    return any(isinstance(value.type, TensorType) for value in (*node.op.operands, *node.op.results))
 
 
 def remark_on(fusion: BlockFusion, number: int) -> FusionRemark:
@@ -90,4 +107,5 @@ def remark_on(fusion: BlockFusion, number: int) -> FusionRemark:
         decision.kind,
         decision.counted,
         decision.limit,
+        nodes[number].role is not Role.IN_PLACE,
     )

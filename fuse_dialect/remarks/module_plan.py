@@ -8,11 +8,10 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from fuse_dialect.analysis.block_graph import Role
 from fuse_dialect.analysis.fusible_blocks import functions_to_fuse
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.kinds.kind_of import op_name
-from fuse_dialect.remarks.fusion import remark_on
+from fuse_dialect.remarks.fusion import is_operator, remark_on
 from fuse_dialect.remarks.statistics import FusionStatistics, primitives_of, statistics_of
 from fuse_dialect.transforms.fuse_ops import BlockFusion, FuseOpsPass
 from fuse_dialect.transforms.outlining.group import groups_of
@@ -118,7 +117,7 @@ def _decisions(fusion: BlockFusion) -> Iterator[Decision]:
     """What the plan decides about each operator of a block."""
     nodes = fusion.block_graph.nodes
     for number, (node, decision) in enumerate(zip(nodes, fusion.plan.decisions, strict=True)):
-        if node.role is not Role.OPERATOR or node.op is None:
+        if node.op is None or not is_operator(node):
             continue
         into = None if decision.sink is None else nodes[decision.sink].op
         rule = None if decision.rule is None else decision.rule.name

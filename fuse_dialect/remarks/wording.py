@@ -44,6 +44,8 @@ def fusion_explanation(remark: "FusionRemark") -> str:
             is_tuple = remark.sink is not None and _is_tuple(remark.sink)
             into = "a tuple" if is_tuple else "its consumers"
             return f"no rule fuses an operator of kind {remark.kind.keyword} into {into}"
+        case Reason.OPAQUE if not remark.has_kind:
+            return "its kind is not known, so it stays where it is; the attribute fuse.pattern_kind would say its kind"
         case Reason.OPAQUE:
             return "an operator of kind opaque stays alone"
         case Reason.FUSION_OFF:

@@ -38,7 +38,7 @@ from fuse_dialect.tools.ir_dumps import IRDumps, pipeline_text, write_reproducer
 from fuse_dialect.tools.module_file import read_weights
 from fuse_dialect.tools.opt_help import DESCRIPTION, FRONTENDS, OWN_TARGETS
 from fuse_dialect.tools.option_hints import attached_to_one_dash, option_hint
-from fuse_dialect.tools.output_file import is_stdout, write_files, writer_of
+from fuse_dialect.tools.output_file import Writer, is_stdout, write_files, writer_of
 from fuse_dialect.tools.pass_flags import split_pass_flags
 from fuse_dialect.tools.pipeline import build_passes
 from fuse_dialect.tools.source import SEPARATOR, Source, read_sources
@@ -198,7 +198,9 @@ class FuseOptMain(xDSLOptMain):
     def _write(self, text: str) -> None:
         """Write the result, and its weights."""
         output, result = self.args.output_file, text if self.model is None else self.model
-        files = [] if self.weights is None else [(self.args.weights, self.weights.write)]
+        files: list[tuple[str, Writer]] = []
+        if self.weights is not None:
+            files.append((self.args.weights, self.weights.write))
         if is_stdout(output):
             write_files(files)
             write_stdout(result)

@@ -2,7 +2,7 @@
 
 1. Matrix products, convolutions and pools become named ops of linalg where there is one; everything else that computes
    becomes `linalg.generic`, each with all the elementwise work that can be done in one pass.
-2. Primitive functions stay functions, with `noinline`, so that IREE does not merge them again.
+2. Primitive functions stay functions, by default with `noinline`, so that IREE does not merge them again.
 3. Integers lose their sign in types: `ui8` is `i8`, as `arith` has it. The bits are the same.
 4. Equal names of dynamic sizes are taken for equal: a dimension that is 1 when the program runs is not broadcast.
 
@@ -33,6 +33,9 @@ class ConvertFuseToLinalgPass(ModulePass):
 
     name = "convert-fuse-to-linalg"
 
+    noinline: bool = True
+    """Keep IREE from inlining primitives. IREE 3.13 fails on much more than 60 calls in one function ("failed to solve
+    for timepoint coverage"); without the attribute it takes them, and groups anew."""
     named_softmax: bool = False
     """Write a softmax as `linalg.softmax`, one dispatch of IREE; MLIR's own lowerings do not know that op."""
 
@@ -50,7 +53,7 @@ class ConvertFuseToLinalgPass(ModulePass):
             function.properties["function_type"] = type
             if block is not None:
                 block.replace_in(function.body)
-            if PRIMITIVE_ATTRIBUTE in function.attributes:
+            if self.noinline and PRIMITIVE_ATTRIBUTE in function.attributes:
                 function.attributes[NOINLINE_ATTRIBUTE] = UnitAttr()
 
     def _converted(self, function: func.FuncOp) -> ConvertedBlock | None:

@@ -147,7 +147,9 @@ def build_map_op(op_class, element, properties, result_element=None):
     elements = [i1 if name == "condition" else element for name in names]
     types = [tensor(operand_shape(name, properties), own) for name, own in zip(names, elements, strict=True)]
     result_types = (
-        None if op_class.name not in ("fuse.cast", "fuse.full") else [tensor(SHAPE, result_element or element)]
+        None
+        if op_class.name not in ("fuse.bitcast", "fuse.cast", "fuse.full")
+        else [tensor(SHAPE, result_element or element)]
     )
     try:
         return op_class(*map(create_ssa_value, types), result_types=result_types, **properties)

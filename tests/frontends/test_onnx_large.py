@@ -89,7 +89,8 @@ def _values(module) -> list:
     return [op.value for op in module.walk() if op.name == "arith.constant"]
 
 
-@pytest.mark.parametrize("shift", range(4))
+@pytest.mark.slow
+@pytest.mark.parametrize("shift", [0, 1])
 def test_native_code_takes_elements_at_any_address(tmp_path: Path, shift: int) -> None:
     pytest.importorskip("llvmlite")
     shifted = model()
@@ -108,6 +109,7 @@ def test_replacing_the_file_leaves_the_constants(tmp_path: Path) -> None:
     np.testing.assert_array_equal(constant_array(value), WEIGHT)
 
 
+@pytest.mark.slow
 def test_any_damage_has_the_same_outcome_as_when_protobuf_reads_everything(tmp_path: Path) -> None:
     data = model().SerializeToString()
     tensors = [(data.index(array.tobytes()), array.nbytes) for array in (WEIGHT, OTHER)]
@@ -151,6 +153,7 @@ def test_nesting_without_end_ends_the_scan() -> None:
     assert without_large_tensors(memoryview(_field(7, data))) is None
 
 
+@pytest.mark.slow
 def test_a_file_of_tiny_fields_is_left_to_protobuf(tmp_path: Path) -> None:
     data = model().SerializeToString() + b"\x28\x01" * (1 << 20)  # the model's version, again and again
     assert without_large_tensors(memoryview(data)) is None

@@ -18,7 +18,9 @@ func.func @main(%n: tensor<i64>, %go: tensor<i1>, %x: tensor<?x2xf32>, %scale: t
   %last, %all = fuse.loop limit(%n : tensor<i64>) while(%go : tensor<i1>) states(%zero : tensor<2xf32>)
       rows(%x : tensor<?x2xf32>) -> (tensor<2xf32>, tensor<?x2xf32>) {
   ^bb0(%i: tensor<i64>, %s: tensor<2xf32>, %row: tensor<2xf32>):
-    %scaled = fuse.multiply %row, %scale : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+    %one = arith.constant dense<1.0> : tensor<f32>
+    %unit = fuse.multiply %scale, %one : tensor<f32>
+    %scaled = fuse.multiply %row, %unit : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
     %sum = fuse.add %s, %scaled : tensor<2xf32>
     fuse.yield %sum, %sum : tensor<2xf32>, tensor<2xf32>
   }

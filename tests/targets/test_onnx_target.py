@@ -58,7 +58,7 @@ def test_an_op_read_back_means_the_same(op_class: type[FuseOp]) -> None:
 def _is_same(function: func.FuncOp, random: np.random.Generator) -> bool:
     function.properties["sym_name"] = StringAttr("main")
     module = ModuleOp([function])
-    arrays = random_operands(function, random)
+    arrays = [np.asarray(array) for array in random_operands(function, random)]
     try:
         expected = run_module(module, arrays)
     except EvaluationError:
@@ -101,7 +101,8 @@ def _assert_near(actual: Array, expected: Array) -> None:
     np.testing.assert_allclose(actual / scale, expected / scale, rtol=1e-4, atol=1e-5)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.slow
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random_programs(), st.booleans())
 def test_random_programs_read_back_mean_the_same(module: ModuleOp, link_params: bool) -> None:
     inputs = _inputs(module)
@@ -113,7 +114,8 @@ def test_random_programs_read_back_mean_the_same(module: ModuleOp, link_params: 
         np.testing.assert_array_equal(actual, array)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.slow
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random_programs())
 def test_onnxruntime_runs_random_programs(module: ModuleOp) -> None:
     inputs = _inputs(module)
@@ -126,7 +128,7 @@ def test_onnxruntime_runs_random_programs(module: ModuleOp) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["light_squeezenet", "light_shufflenet", "light_resnet50", "light_densenet121"])
+@pytest.mark.parametrize("name", ["light_squeezenet", "light_shufflenet", "light_resnet50"])
 def test_a_light_model_is_written_with_its_groups_and_its_numbers(name: str, tmp_path: Path) -> None:
     module = load_onnx_module(LIGHT_MODELS / f"{name}.onnx")
     inputs = _inputs(module)

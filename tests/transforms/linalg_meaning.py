@@ -222,6 +222,8 @@ def _scalar(op: Operation, operands: Sequence[Array], loops: Sequence[Array]) ->
         case arith.IndexCastOp():
             type = op.result.type
             return operands[0].astype(np.int64 if isinstance(type, IndexType) else element_dtype(type))
+        case arith.BitcastOp():
+            return operands[0].view(element_dtype(op.results[0].type))
         case tensor.ExtractOp():
             table, *places = operands
             assert all(

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from op_examples import assert_close, operator, random_operands
 from random_programs import random_programs
 from test_convert_fuse_to_linalg import WITHOUT_LINALG, functions_of, refusal
-from test_ops_as_loops import assert_close, operator, random_operands
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 

@@ -67,11 +67,11 @@ def test_groups_that_give_other_results_do_not_share_a_primitive():
 
 def test_groups_whose_regions_differ_do_not_share_a_primitive():
     reduce = """
-      %RESULT = "stablehlo.reduce"(%x) ({
-        ^bb0(%a: tensor<4xf32>):
+      %RESULT = "stablehlo.reduce"(%x, %x) <{dimensions = array<i64>}> ({
+        ^bb0(%a: tensor<4xf32>, %c: tensor<4xf32>):
           %b = OP %a : tensor<4xf32>
           "stablehlo.return"(%b) : (tensor<4xf32>) -> ()
-      }) : (tensor<4xf32>) -> tensor<4xf32>"""
+      }) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>"""
     counts = []
     for second in ("fuse.relu", "fuse.exp"):
         ops = [reduce.replace("RESULT", name).replace("OP", op) for name, op in (("r", "fuse.relu"), ("s", second))]

@@ -20,6 +20,7 @@ from xdsl.utils.exceptions import VerifyException
 from fuse_dialect.analysis.fusible_blocks import PRIMITIVE_ATTRIBUTE
 from fuse_dialect.analysis.ssa import read_values
 from fuse_dialect.dialect.constants import constant_array
+from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.regions import IfOp, LoopOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
@@ -63,7 +64,7 @@ class Primitive:
     constants: frozenset[int] = frozenset()
     """Positions of arguments that are constants in every call."""
     callees: Mapping[str, func.FuncOp] = field(default_factory=dict[str, func.FuncOp], compare=False)
-    """Functions that the function may call: those of the module, if it holds a loop or a branch."""
+    """Functions that are called in it, by name: what a loop or a branch runs."""
 
     @property
     def is_view(self) -> bool:
@@ -157,7 +158,7 @@ class _Reader:
             output_names=result_names(function),
             constants=self.constants,
             primitives=[
-                Primitive(function, constants, self.functions if function in self.regions else {})
+                Primitive(function, constants, _callees(function, self.functions) if function in self.regions else {})
                 for function, constants in self.primitives
             ],
             calls=self.calls,
@@ -264,6 +265,19 @@ def _flat(values: Sequence[_Value]) -> tuple[int, ...]:
         else:
             numbers.append(value)
     return tuple(numbers)
+
+
+def _callees(function: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> dict[str, func.FuncOp]:
+    """The functions that a function calls, and those that these call."""
+    found: dict[str, func.FuncOp] = {}
+    pending = [function]
+    while pending:
+        for op in ops_inside(pending.pop()):
+            name = op.callee.string_value() if isinstance(op, func.CallOp) else ""
+            if name in functions and name not in found:
+                found[name] = functions[name]
+                pending.append(functions[name])
+    return found
 
 
 def _function_of(op: Operation) -> func.FuncOp:

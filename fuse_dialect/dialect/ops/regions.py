@@ -35,7 +35,7 @@ from xdsl.irdl import (
 from xdsl.traits import HasParent, IsTerminator, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
-from fuse_dialect.dialect.types import DYNAMIC, AnyTensor, Tensor, are_compatible, tensor, tensor_type
+from fuse_dialect.dialect.types import DYNAMIC, AnyTensor, Tensor, are_compatible, is_tensor, tensor, tensor_type
 
 _COUNT = TensorType(i64, [])
 _TRUTH = TensorType(i1, [])
@@ -79,7 +79,7 @@ class LoopOp(IRDLOperation):
     """What the first iteration begins with."""
     rows = cast("SSAValues[SSAValue[Tensor]]", var_operand_def(AnyTensor))
     """Tensors of which each iteration takes one row, along the first axis."""
-    outputs = cast("SSAValues[OpResult[Tensor]]", var_result_def(AnyTensor))
+    outputs: SSAValues[OpResult[Tensor]] = var_result_def(AnyTensor)
     """The last states, then what the iterations gave, stacked along a new first axis."""
     body = region_def("single_block")
 
@@ -138,7 +138,7 @@ class IfOp(IRDLOperation):
 
     condition = cast("SSAValue[Tensor]", operand_def(AnyTensor))
     """An i1 of rank 0."""
-    outputs = cast("SSAValues[OpResult[Tensor]]", var_result_def(AnyTensor))
+    outputs: SSAValues[OpResult[Tensor]] = var_result_def(AnyTensor)
     """What the region yields."""
     then = region_def("single_block")
     otherwise = region_def("single_block")
@@ -188,14 +188,14 @@ def _count(ends: Sequence[SSAValue | None], rows: Sequence[SSAValue]) -> int:
 
 
 def _stacked(type: Attribute, count: int) -> Tensor:
-    assert isinstance(type, TensorType), "yielded values are tensors"
+    assert is_tensor(type), "yielded values are tensors"
     return tensor((count, *type.get_shape()), type.element_type)
 
 
 def _merged(one: Attribute, other: Attribute) -> Tensor:
     """The type of values of either type."""
-    assert isinstance(one, TensorType), "yielded values are tensors"
-    assert isinstance(other, TensorType), "yielded values are tensors"
+    assert is_tensor(one), "yielded values are tensors"
+    assert is_tensor(other), "yielded values are tensors"
     if one.element_type != other.element_type or one.get_num_dims() != other.get_num_dims():
         raise VerifyException(f"expects branches that give the same element types and ranks, got {one} and {other}")
     sizes = zip(one.get_shape(), other.get_shape(), strict=True)

@@ -130,8 +130,7 @@ class Resize2dOp(FuseOp):
         else:
             shrink = min(scale, 1.0) if self.antialias.value.data else 1.0
             outside, alpha = bool(self.exclude_outside.value.data), self.cubic_alpha.value.data
-            shares = resampling.weights(places, size, method, alpha=alpha, shrink=shrink, exclude_outside=outside)
-            sampled = np.moveaxis(np.moveaxis(y, axis, -1) @ shares.astype(y.dtype).T, -1, axis)
+            sampled = resampling.weighted(y, axis, places, method, alpha=alpha, shrink=shrink, exclude_outside=outside)
         if roi is not None:
             beyond = ((places < 0) | (places > size - 1)).reshape([-1 if i == axis else 1 for i in range(4)])
             sampled = np.where(beyond, np.array(self.extrapolation_value.value.data).astype(y.dtype), sampled)

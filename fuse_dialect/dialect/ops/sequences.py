@@ -98,8 +98,8 @@ class ReverseSequenceOp(FuseOp):
         """The elements at mirrored places."""
         x, lengths = operands
         seq, batch = (axis.value.data % x.ndim for axis in (self.seq_axis, self.batch_axis))
-        places = np.arange(x.shape[seq])[None, :]
-        ends = np.minimum(lengths.astype(np.int64), x.shape[seq])[:, None]
+        places: Array = np.arange(x.shape[seq])[None, :]
+        ends: Array = np.minimum(lengths.astype(np.int64), x.shape[seq])[:, None]
         order = np.where(places < ends, ends - 1 - places, places)
         moved = np.moveaxis(x, (batch, seq), (0, 1))
         return (np.moveaxis(moved[np.arange(len(moved))[:, None], order], (0, 1), (batch, seq)),)

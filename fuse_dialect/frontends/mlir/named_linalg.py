@@ -9,7 +9,7 @@ have the regions that MLIR builds, so that their pretty and their generic form m
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import Self, cast
 
 from xdsl.builder import ImplicitBuilder
 from xdsl.dialects import arith
@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import (
     DenseIntElementsAttr,
     FloatAttr,
     IntegerType,
-    ShapedType,
+    MemRefType,
     TensorType,
     i64,
 )
@@ -38,6 +38,7 @@ from xdsl.irdl import (
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
+from fuse_dialect.dialect.types import is_tensor
 from fuse_dialect.frontends.mlir.linalg_forms import FORMS, FUNCTIONS, Form
 
 SCALAR_OPS: Mapping[str, type[Operation]] = {op.name: op for op in (*arith.Arith.operations, *Math.operations)}
@@ -68,7 +69,7 @@ class NamedOp(IRDLOperation):
         """Build the op; results have the types of those outputs that are tensors."""
         super().__init__(
             operands=[inputs, outputs],
-            result_types=[[output.type for output in outputs if isinstance(output.type, TensorType)]],
+            result_types=[result_types(outputs)],
             properties=dict(properties or {}),
             attributes=dict(attributes or {}),
             regions=[[self.hidden_region(inputs, outputs)]],
@@ -149,9 +150,16 @@ def parse_result_types(parser: Parser) -> list[Attribute]:
     )
 
 
+def result_types(outputs: Sequence[SSAValue]) -> list[Attribute]:
+    """Types of the results: those of the outputs that are tensors, and not buffers."""
+    return [output.type for output in outputs if is_tensor(output.type)]
+
+
 def element_of(type: Attribute) -> Attribute:
     """The element type of a tensor or buffer; other types are their own."""
-    return type.get_element_type() if isinstance(type, ShapedType) else type
+    if is_tensor(type):
+        return type.element_type
+    return cast(MemRefType[Attribute], type).element_type if isinstance(type, MemRefType) else type
 
 
 def _apply(name: str, *operands: SSAValue, like: Attribute | None = None) -> SSAValue:

@@ -30,6 +30,8 @@ def diagnose_parse_error(error: ParseError, line_offset: int = 0) -> FuseError:
         for span, message in error.refs:
             notes.append(f"{_place(span, line_offset)}: {message or error.ref_text or 'see here'}")
     message, *rest = error.msg.splitlines() or ["syntax error"]
+    # xDSL writes the name of its variable where the character is meant, in mlir_lexer.py.
+    message = message.replace("{first_char}", f"'{error.span.text[:1]}'")
     if message.startswith(" "):
         # Some of xDSL's messages are only the end of a sentence, " in block definition".
         message = f"unexpected {_quoted(error.span)}{message}"

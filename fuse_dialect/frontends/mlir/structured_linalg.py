@@ -52,6 +52,7 @@ from fuse_dialect.frontends.mlir.named_linalg import (
     parse_operands,
     parse_result_types,
     print_operands,
+    result_types,
 )
 
 
@@ -101,7 +102,7 @@ class UpstreamGenericOp(GenericOp):
         body = parser.parse_region()
         results = parse_result_types(parser) if parser.parse_optional_punctuation("->") else []
         types = [cls._iterator(item, parser) for item in cast(ArrayAttr[Attribute], iterators)]
-        op = cls(inputs, outputs, body, maps, types, results)
+        op = cls(inputs, outputs, body, cast(ArrayAttr[AffineMapAttr], maps), types, results)
         for name in ("doc", "library_call"):
             if name in attributes:
                 op.properties[name] = attributes.pop(name)
@@ -205,8 +206,9 @@ class MapOp(IRDLOperation):
         else:
             types = [element_of(value.type) for value in (*inputs, *outputs)]
             region = _payload_region(payload, types, range(len(inputs)), element)
-        results = [value.type for value in outputs if isinstance(value.type, TensorType)]
-        return cls(operands=[inputs, outputs[0]], result_types=[results], regions=[region], attributes=attributes)
+        return cls(
+            operands=[inputs, outputs[0]], result_types=[result_types(outputs)], regions=[region], attributes=attributes
+        )
 
     def print(self, printer: Printer) -> None:
         """Print the short form if it is one."""
@@ -237,10 +239,9 @@ class UpstreamReduceOp(ReduceOp):
         else:
             types = [element_of(value.type) for value in (*inputs, *outputs)]
             region = _payload_region(payload, types, (1, 0), types[-1])
-        results = [value.type for value in outputs if isinstance(value.type, TensorType)]
         return cls.create(
             operands=[*inputs, *outputs],
-            result_types=results,
+            result_types=result_types(outputs),
             properties={"dimensions": DenseArrayBase.from_list(i64, dimensions)},
             attributes=attributes,
             regions=[region],
@@ -380,9 +381,9 @@ class _TiledOp(IRDLOperation):
     padding_value = opt_operand_def()
     inner_tiles = var_operand_def(IndexType)
     result = result_def(TensorType)
-    outer_dims_perm = opt_prop_def(DenseArrayBase)
-    inner_dims_pos = prop_def(DenseArrayBase)
-    static_inner_tiles = prop_def(DenseArrayBase)
+    outer_dims_perm = opt_prop_def(DenseArrayBase.constr(i64))
+    inner_dims_pos = prop_def(DenseArrayBase.constr(i64))
+    static_inner_tiles = prop_def(DenseArrayBase.constr(i64))
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
@@ -431,8 +432,7 @@ class _TiledOp(IRDLOperation):
             if axes is not None:
                 printer.print_string(f" {name} = {list(axes.get_values())}")
         printer.print_string(" inner_tiles = ")
-        static = cast(tuple[int, ...], self.static_inner_tiles.get_values())
-        print_dynamic_index_list(printer, DYNAMIC_INDEX, self.inner_tiles, static)
+        print_dynamic_index_list(printer, DYNAMIC_INDEX, self.inner_tiles, self.static_inner_tiles.get_values())
         printer.print_string(" into ")
         printer.print_ssa_value(self.dest)
         printer.print_op_attributes(self.attributes)

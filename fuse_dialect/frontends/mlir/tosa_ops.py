@@ -3,7 +3,7 @@
     %1 = tosa.conv2d %x, %w, %b, %z, %z {acc_type = f32, stride = array<i64: 1, 1>} : (tensor<...>, ...) -> tensor<...>
 
 xDSL 0.74 has 21 of the 103 ops, some of them with fewer operands than MLIR gives them today; the ops here take any.
-`tosa.cond_if` and `tosa.while_loop` stay as xDSL has them.
+Missing are `while_loop` and the `variable` ops, whose assembly is another; `cond_if` is that of xDSL.
 """
 
 from collections.abc import Mapping
@@ -23,18 +23,21 @@ from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 
 _NAMES = """
-abs add argmax arithmetic_right_shift avg_pool2d bitwise_and bitwise_not bitwise_or bitwise_xor cast ceil clamp
-clz concat const const_shape conv2d conv3d cos depthwise_conv2d equal erf exp fft2d floor fully_connected gather
-greater greater_equal identity intdiv log logical_and logical_left_shift logical_not logical_or
-logical_right_shift logical_xor matmul max_pool2d maximum minimum mul negate pad pow reciprocal reduce_all
-reduce_any reduce_max reduce_min reduce_prod reduce_product reduce_sum rescale reshape resize reverse rfft2d
-rsqrt scatter select sigmoid sin slice sub table tanh tile transpose transpose_conv2d
+abs add add_shape apply_scale argmax argmin arithmetic_right_shift assert_equal_shape avg_pool2d avg_pool2d_adaptive
+bitwise_and bitwise_not bitwise_or bitwise_xor cast cast_from_block_scaled cast_to_block_scaled ceil clamp clz concat
+concat_shape const const_shape conv2d conv2d_block_scaled conv3d cos custom depthwise_conv2d dim div_ceil_shape
+div_floor_shape equal erf exp exp2_shape fft2d floor fully_connected gather greater greater_equal identity intdiv log
+log2_ceil_shape log2_floor_shape logical_and logical_left_shift logical_not logical_or logical_right_shift logical_xor
+matmul matmul_t matmul_t_block_scaled max_pool2d max_pool2d_adaptive max_shape maximum min_shape minimum mod_shape mul
+mul_shape negate pad pow reciprocal reduce_all reduce_any reduce_max reduce_min reduce_prod reduce_product reduce_sum
+rescale reshape reshape_block_scaled resize reverse rfft2d row_gather row_gather_block_scaled rsqrt scatter select
+sigmoid sin slice slice_shape sub sub_shape table tanh tile transpose transpose_conv2d
 """
 _PROPERTIES = """
-a_zp acc_type axis b_zp dilation double_round input_unsigned input_zp input1_zp input2_zp inverse kernel
-local_bound max_fp max_int max_val min_fp min_int min_val mode multiplier multiples nan_mode new_shape out_pad
-out_shape output_unsigned output_zp pad pad_const per_channel perms quantization_info round rounding_mode scale32
-shift size start stride value values weight_zp
+a_zp acc_type allow_subbyte axis b_zp block_size dilation domain_name double_round implementation_attrs input1_zp
+input2_zp input_unsigned input_zp inverse kernel local_bound max_fp max_int max_val min_fp min_int min_val mode
+multiples multiplier nan_mode new_shape operator_name out_pad out_shape output_unsigned output_zp pad pad_const
+per_channel perms quantization_info round rounding_mode scale32 shift size start stride value values weight_zp
 """
 
 

@@ -129,14 +129,6 @@ def resolve_weights(module: ModuleOp, weights: WeightsFile) -> None:
         items[key] = value
 
 
-def unresolved_resource(module: ModuleOp) -> Operation | None:
-    """The first op whose constant is a `dense_resource`, of which only the name is known."""
-    for op in module.walk():
-        if any(isinstance(value, DenseResourceAttr) for value in (*op.properties.values(), *op.attributes.values())):
-            return op
-    return None
-
-
 def _elements(op: Operation, resource: DenseResourceAttr, weights: WeightsFile) -> DenseIntOrFPElementsAttr:
     name, type = resource.resource_handle.data, cast(Attribute, resource.type)
     tensor = weights.tensors.get(name)

@@ -103,7 +103,7 @@ def tensor_array(tensor: ir.TensorProtocol, budget: Budget) -> Array:
     return array
 
 
-def _unpacked(data: bytes, bits: int, count: int) -> Array:
+def _unpacked(data: bytes | memoryview, bits: int, count: int) -> Array:
     """The elements of `bits` bits each, in a byte of their own."""
     packed = np.frombuffer(data, np.uint8)[:, None]
     shifts = np.arange(0, 8, bits, dtype=np.uint8)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import (
@@ -17,7 +18,7 @@ from xdsl.dialects.builtin import (
     f32,
     f64,
 )
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, SSAValue, TypeAttribute
 
 from fuse_dialect.dialect.types import is_tensor
 from fuse_dialect.kernels.indices import Size
@@ -39,7 +40,7 @@ def signless_type(type: Attribute) -> Attribute:
         case TensorType():
             return TensorType(signless_type(type.get_element_type()), type.get_shape(), type.encoding)
         case TupleType():
-            return TupleType([signless_type(part) for part in type.types])
+            return TupleType(tuple(cast(TypeAttribute, signless_type(part)) for part in type.types))
         case FunctionType():
             return FunctionType.from_lists(
                 [signless_type(part) for part in type.inputs], [signless_type(part) for part in type.outputs]

@@ -12,11 +12,20 @@ A stage is written when the first op asks for what it computes.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeGuard
+from typing import TypeGuard, cast
 
 from xdsl.builder import ImplicitBuilder
 from xdsl.dialects import arith, func, tensor
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FunctionType, IntegerAttr, f32, f64, i64
+from xdsl.dialects.builtin import (
+    AnyDenseElement,
+    DenseIntOrFPElementsAttr,
+    FunctionType,
+    IntegerAttr,
+    TensorType,
+    f32,
+    f64,
+    i64,
+)
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from fuse_dialect.analysis.loop_program import lower
@@ -152,12 +161,15 @@ class _Conversion:
         if not self.looped:
             return None
         looped = set[Operation](self.looped)
-        results = [
-            result
-            for op in self.looped
-            for result in op.results
-            if any(use.operation not in looped for use in result.uses)
-        ]
+        results: list[SSAValue] = []
+        for op in self.looped:
+            for result in op.results:
+                if any(use.operation not in looped for use in result.uses):
+                    if not is_tensor(result.type):
+                        raise OpError(
+                            op, f"'{op.name}' op gives a tuple that is returned or handed on: linalg has none"
+                        )
+                    results.append(result)
         program = _program(self.looped, results, simple=True)
         self.buffers = dict(zip(results, program.results, strict=True))
         program.arrays.fetch = lambda buffer: self.need(program.inputs[buffer])
@@ -236,11 +248,6 @@ class _Conversion:
         copy.location = op.location
         if op.regions:
             self.copies.append((op, copy))
-            for operand in [operand for inner in op.walk() for operand in inner.operands]:
-                if operand.owner is self.old or (
-                    isinstance(owner := operand.owner, Operation) and owner.parent is self.old
-                ):
-                    self.need(operand)
         for old, new in zip(op.results, copy.results, strict=True):
             self.values[old] = _standing_for(new, old)
 
@@ -305,15 +312,25 @@ def _function_of(
     return func.FuncOp("loops", type, Region(block)), outside
 
 
+_MOST_COMPARED = 1 << 16
+"""Elements; greater constants are not looked through for one number."""
+
+
 def _is_number(value: SSAValue) -> bool:
+    """Whether a value is a constant whose elements are all the same, to the bit."""
     array = constant_of(value)
-    return array is not None and array.size > 0 and not any(array.strides[axis] for axis in range(array.ndim))
+    if array is None or not array.size:
+        return False
+    if not any(array.strides):
+        return True
+    data = array.tobytes() if array.size <= _MOST_COMPARED else b""
+    return bool(data) and data == data[: array.itemsize] * array.size
 
 
 def _constant(op: arith.ConstantOp) -> SSAValue:
     value = op.value
     if isinstance(value, DenseIntOrFPElementsAttr):
-        type = signless_type(value.type)
+        type = cast(TensorType[AnyDenseElement], signless_type(value.type))
         value = DenseIntOrFPElementsAttr(type, value.data)
     return _standing_for(arith.ConstantOp(value).result, op.result)
 

@@ -1,6 +1,6 @@
 """Bodies of loop programs as ops of `arith` and `math`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -47,8 +47,8 @@ def literal_constant(literal: Literal) -> arith.ConstantOp:
     type = element_type(literal.element)
     if isinstance(type, AnyFloat):
         return arith.ConstantOp(FloatAttr(float(literal.value), type))
-    assert isinstance(type, IntegerType), "elements are floats or integers"
-    return arith.ConstantOp(IntegerAttr(_wrapped(int(literal.value), type.width.data), type))
+    width = int(literal.element.lstrip("ui"))
+    return arith.ConstantOp(IntegerAttr(_wrapped(int(literal.value), width), IntegerType(width)))
 
 
 def _wrapped(value: int, width: int) -> int:
@@ -149,7 +149,7 @@ class BodyWriter:
             parts.append(part if factor == 1 else arith.MuliOp(part, index_constant(factor)).result)
         if index.constant or not parts:
             parts.append(index_constant(index.constant))
-        return reduce(lambda one, other: arith.AddiOp(one, other).result, parts)
+        return reduce(_sum, parts)
 
     def _divided(self, index: Index, by: int) -> tuple[SSAValue, SSAValue]:
         """Quotient rounded down and remainder that is not negative."""
@@ -164,9 +164,16 @@ class BodyWriter:
         )
 
 
+def _sum(one: SSAValue, other: SSAValue) -> SSAValue:
+    return arith.AddiOp(one, other).result
+
+
+def _both(one: SSAValue, other: SSAValue) -> SSAValue:
+    return arith.AndIOp(one, other).result
+
+
 def _all(conditions: Sequence[SSAValue]) -> SSAValue:
-    join: Callable[[SSAValue, SSAValue], SSAValue] = lambda one, other: arith.AndIOp(one, other).result  # noqa: E731
-    return reduce(join, conditions) if conditions else arith.ConstantOp(IntegerAttr(1, i1)).result
+    return reduce(_both, conditions) if conditions else arith.ConstantOp(IntegerAttr(1, i1)).result
 
 
 def _integer(value: SSAValue, type: Attribute) -> SSAValue:

@@ -92,7 +92,7 @@ def integer_limits(dtype: np.dtype[np.generic]) -> tuple[int, int] | None:
         return _NARROW_LIMITS[dtype.name]
     if dtype.kind not in "iu":
         return None
-    limits = np.iinfo(dtype)
+    limits = np.iinfo(dtype.name)
     return int(limits.min), int(limits.max)
 
 

@@ -1,5 +1,9 @@
 // RUN: fuse-opt %s --convert-fuse-to-linalg | filecheck %s
 // RUN: fuse-opt %s --fuse-ops --convert-fuse-to-linalg | filecheck %s --check-prefix=FUSED
+// RUN: fuse-opt %s --fuse-ops --convert-fuse-to-linalg=noinline=false | filecheck %s --check-prefix=INLINE
+
+// INLINE-NOT: noinline
+
 
 // A chain of maps and moves is one generic; a constant of one number is in its body.
 // CHECK-LABEL: func.func @chain

@@ -16,7 +16,7 @@ from functools import cache
 from typing import cast
 
 from xdsl.dialects.builtin import MemRefType, UnrankedMemRefType, UnregisteredOp
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 from xdsl.traits import IsTerminator, MemoryEffect, NoMemoryEffect, RecursiveMemoryEffect, is_side_effect_free
 
 from fuse_dialect.dialect.attributes import PATTERN_KIND_ATTRIBUTE, OpPatternKind, PatternKindAttr
@@ -43,6 +43,12 @@ def _has_open_size(op: Operation) -> bool:
 def _is_unregistered(op_class: type[Operation]) -> bool:
     """Whether the class stands for an op of an unregistered dialect; `isinstance` on xDSL's classes is slow."""
     return issubclass(op_class, UnregisteredOp)
+
+
+@cache
+def _is_buffer(type_class: type[Attribute]) -> bool:
+    """Whether types of the class are buffers; `isinstance` on xDSL's classes is slow."""
+    return issubclass(type_class, MemRefType | UnrankedMemRefType)
 
 
 def op_name(op: Operation) -> str:
@@ -83,7 +89,7 @@ def kind_of(op: Operation, effects: RegionEffects | None = None) -> PatternKind 
 
 def _may_have_effects(op: Operation, effects: RegionEffects | None) -> bool:
     """Whether an op of the tables is one of the forms that may have effects."""
-    if not op.results or any(isinstance(value.type, MemRefType | UnrankedMemRefType) for value in op.operands):
+    if not op.results or any([_is_buffer(type(value.type)) for value in op.operands]):
         return True
     return bool(op.regions) and (effects or RegionEffects()).may_have(op, _is_harmless)
 

@@ -15,6 +15,7 @@ from fuse_dialect.frontends.stablehlo.rows import (
     TOP_K_ROW,
     WHILE_ROW,
 )
+from fuse_dialect.frontends.stablehlo.sharding_ops import SDY_ATTRIBUTES, SDY_OPS
 from fuse_dialect.frontends.stablehlo.special_ops import BarrierBase, ConstantBase, ReduceBase, TopKBase, WhileBase
 
 STABLEHLO_OPS: tuple[type[StableHLOOp], ...] = (
@@ -45,29 +46,24 @@ Quant = Dialect("quant", [], [raw(f"quant.{name}", is_type=True) for name in ("u
 
 SDY = Dialect(
     "sdy",
-    [],
+    list(SDY_OPS),
     [
-        raw(f"sdy.{name}")
-        for name in [
-            "all_to_all_param_list",
-            "dim_mapping",
-            "dimension_sharding",
-            "edge_propagation_direction",
-            "list_of_axis_ref_lists",
-            "manual_axes",
-            "mesh",
-            "mesh_axis",
-            "op_sharding_rule",
-            "propagation_edges",
-            "propagation_oneof",
-            "sharding",
-            "sharding_per_value",
-            "sub_axis_info",
-            "tensor_mapping",
-        ]
+        *SDY_ATTRIBUTES,
+        *(
+            raw(f"sdy.{name}")
+            for name in (
+                "dim_mapping",
+                "dimension_sharding",
+                "list_of_axis_ref_lists",
+                "mesh_axis",
+                "op_sharding_rule",
+                "sub_axis_info",
+                "tensor_mapping",
+            )
+        ),
     ],
 )
-"""Annotations of shardings, which JAX puts on some calls; of its ops none is read."""
+"""Shardings, of which JAX prints some even for one device."""
 
 DIALECTS: Mapping[str, Callable[[], Dialect]] = {
     dialect.name: lambda dialect=dialect: dialect for dialect in (StableHLO, CHLO, Quant, SDY)

@@ -321,7 +321,7 @@ def _check_options(options: FuseOptions) -> None:
             case "link_params" | "dedup":
                 words, is_right = "True or False", isinstance(value, bool)
             case _:
-                words, is_right = "an integer", isinstance(value, Integral) and not isinstance(value, bool)
+                words, is_right = "an integer", not isinstance(value, bool) and isinstance(value, Integral)
         if not is_right:
             raise FuseError(f"option '{name}' expects {words}, got {value!r}")
 

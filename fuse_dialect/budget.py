@@ -13,6 +13,10 @@ BYTES_PER_INPUT_BYTE = 6
 """What every byte of the input adds to the budget of bytes: a weight may be read, cast, transposed and written out."""
 
 
+MOST_RUN_TIME_BYTES = 1 << 32
+"""Bytes of one result whose shape is computed while a program runs: a wrong number must not ask for all memory."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """How much a run may take; command lines set them by `--max-ops` and `--max-bytes`."""

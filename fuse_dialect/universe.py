@@ -39,6 +39,7 @@ FUSE_UNIVERSE = Universe(
         "eliminate-common-subexpr": _lazy(
             "fuse_dialect.transforms.eliminate_common_subexpr:EliminateCommonSubexprPass"
         ),
+        "refine-shapes": _lazy("fuse_dialect.transforms.refine_shapes:RefineShapesPass"),
         "convert-layout": _lazy("fuse_dialect.transforms.convert_layout:ConvertLayoutPass"),
         "convert-stablehlo-to-fuse": _lazy(
             "fuse_dialect.transforms.convert_stablehlo_to_fuse:ConvertStableHLOToFusePass"

@@ -134,7 +134,8 @@ def test_wrong_options_are_errors(options: dict[str, object], message: str) -> N
 
 
 def test_integers_of_numpy_are_integers() -> None:
-    assert len(fd.plan_fusion(fd.parse(CHAIN), max_depth=np.int64(1)).groups) == 3
+    plan = fd.plan_fusion(fd.parse(CHAIN), max_depth=np.int64(1))  # pyright: ignore[reportArgumentType]
+    assert len(plan.groups) == 3
 
 
 def test_text_in_place_of_a_module_is_an_error() -> None:

@@ -119,7 +119,7 @@ def _export(kind: str) -> Callable[[Path], None]:
 def _resnet(path: Path) -> None:
     from runtime_bench.networks import resnet
 
-    onnx.save(resnet(50), path)
+    path.write_bytes(resnet(50).SerializeToString())
 
 
 MAKERS: dict[str, Callable[[Path], None]] = {"gpt2": _export("gpt2"), "bert": _export("bert"), "resnet50": _resnet}

@@ -13,6 +13,7 @@ from fuse_dialect.dialect.ops import (
     concatenation,
     conversion,
     convolution,
+    dynamic,
     elementwise,
     indexing,
     layout,
@@ -56,6 +57,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     opaque,
     sequences,
     selection,
+    dynamic,
 )
 """The op families, in the order of the reference pages."""
 

@@ -87,6 +87,8 @@ class FuseOp(IRDLOperation, ABC):
     """Whether the operands are one tuple to the fusion analysis, as they are in Relay: `concatenate`, `stack`."""
     RESHAPE_ONLY: ClassVar[bool] = False
     """Whether the result holds the operand's elements in the same row-major order."""
+    SIZED_BY_ELEMENTS: ClassVar[bool] = False
+    """Whether elements of operands say how large results are: TVM's `TShapeDataDependent`."""
     IS_PRODUCT: ClassVar[bool] = False
     """Whether it multiplies by weights along channels, which hardware may want aligned: axis C, or else the last."""
 
@@ -168,6 +170,14 @@ class FuseOp(IRDLOperation, ABC):
         Raises:
             VerifyException: The operands or properties do not fit; the message leaves out the op's name.
         """
+
+    def refine_types(self) -> Sequence[Attribute] | None:
+        """Result types that follow from operands, properties and the result types there are; `None` for those.
+
+        Raises:
+            VerifyException: As `infer_types`.
+        """
+        return self.infer_types()
 
     @abstractmethod
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:

@@ -10,6 +10,7 @@ from xdsl.ir import Attribute
 from xdsl.utils.exceptions import InterpretationError
 
 from fuse_dialect.dialect.op import Array
+from fuse_dialect.dialect.size_names import contradiction, size_names
 from fuse_dialect.interpreters.values import EvaluationError, mismatch
 
 T = TypeVar("T")
@@ -101,7 +102,7 @@ def bind_inputs(function: func.FuncOp, inputs: Sequence[Array] | Mapping[str, Ar
     """The inputs in the order of the function's arguments, each checked against its type.
 
     Raises:
-        InterpretationError: An input is missing, unknown, or of another type.
+        InterpretationError: An input is missing, unknown, or of another type, or a named size is two numbers.
     """
     names = argument_names(function)
     models = model_names(function.arg_attrs, len(names))
@@ -112,6 +113,9 @@ def bind_inputs(function: func.FuncOp, inputs: Sequence[Array] | Mapping[str, Ar
         problem = mismatch(array, type)
         if problem is not None:
             raise InterpretationError(f"input '{name}' {problem}")
+    problem = contradiction(size_names(function), [f"input '{name}'" for name in names], [a.shape for a in arrays])
+    if problem is not None:
+        raise InterpretationError(problem)
     return arrays
 
 

@@ -3,7 +3,8 @@
 The first of these that speaks decides:
 
 1. the discardable attribute `fuse.pattern_kind` on the op;
-2. the trait of its class;
+2. the trait of its class, but opaque for an op of the dialect whose operands' elements say how large its results are,
+   unless the result types say it too (TVM `IsDataDependent`, src/relay/transforms/fuse_ops.cc);
 3. the rows of `foreign`, keyed by the op's name, whether or not its dialect is registered.
 
 An op of which none speaks is *unknown*: opaque, and possibly with effects, so it stays where it is. A row does not
@@ -20,12 +21,22 @@ from xdsl.traits import IsTerminator, MemoryEffect, NoMemoryEffect, RecursiveMem
 
 from fuse_dialect.dialect.attributes import PATTERN_KIND_ATTRIBUTE, OpPatternKind, PatternKindAttr
 from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.types import DYNAMIC, is_tensor
 from fuse_dialect.kinds.foreign import foreign_op
 from fuse_dialect.kinds.region_effects import RegionEffects
 from fuse_dialect.pattern_kind import PatternKind
 
 _trait_kinds: dict[type[Operation], PatternKind | None] = {}
 """What the trait of a class says, found once a class: looking through its traits costs as much as all the rest."""
+
+_sized_by_elements: set[type[Operation]] = set()
+"""Those of these classes for which `FuseOp.SIZED_BY_ELEMENTS` holds."""
+
+
+def _has_open_size(op: Operation) -> bool:
+    """Whether a result type leaves a size open."""
+    return any(is_tensor(result.type) and DYNAMIC in result.type.get_shape() for result in op.results)
 
 
 @cache
@@ -66,8 +77,10 @@ def kind_of(op: Operation, effects: RegionEffects | None = None) -> PatternKind 
     else:
         trait = cls.get_trait(OpPatternKind)
         kind = _trait_kinds[cls] = None if trait is None else trait.kind
+        if issubclass(cls, FuseOp) and cls.SIZED_BY_ELEMENTS:
+            _sized_by_elements.add(cls)
     if kind is not None:
-        return kind
+        return PatternKind.OPAQUE if cls in _sized_by_elements and _has_open_size(op) else kind
     rule = foreign_op(op_name(op)).kind
     if rule is None or _may_have_effects(op, effects):
         return None

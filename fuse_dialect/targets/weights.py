@@ -29,7 +29,7 @@ SMALLEST = 100
 """Elements; a constant of so many or fewer is readable, and stays in the text."""
 _CHUNK = 1 << 22
 """Bytes that are written at a time."""
-_NAMES = {element: name for name, (element, _) in STORED_TYPES.items()}
+_NAMES: Mapping[Attribute, str] = {element: name for name, (element, _) in STORED_TYPES.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,16 +121,17 @@ def collect_weights(module: ModuleOp) -> Weights:
                 name = value.resource_handle.data
                 hint = "--input-weights names the file that holds them"
                 raise OpError(op, f"refers to elements that are elsewhere, under the name '{name}'", hint)
-            if not isinstance(value, DenseIntOrFPElementsAttr) or id(value) in weights:
+            identity = id(value)
+            if identity in weights or not isinstance(value, DenseIntOrFPElementsAttr):
                 continue
             dense = cast(DenseIntOrFPElementsAttr, value)
             if not _is_weight(dense):
                 continue
-            place = (_address(dense), dense.type)
+            place = (_address(dense), cast(Attribute, dense.type))
             if place not in by_place:
                 name = _unique(_identifier(op.results[0].name_hint), names)
                 by_place[place] = Weight(name, _NAMES[dense.get_element_type()], dense)
-            weights[id(value)] = by_place[place]
+            weights[identity] = by_place[place]
     ordered = sorted(by_place.values(), key=lambda weight: -weight.element_size)
     return Weights(tuple(ordered), weights)
 

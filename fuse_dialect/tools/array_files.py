@@ -11,6 +11,7 @@ from xdsl.utils.exceptions import InterpretationError, VerifyException
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation
 from fuse_dialect.dialect.op import Array
+from fuse_dialect.dialect.size_names import size_names
 from fuse_dialect.dialect.types import DYNAMIC, element_dtype, is_tensor
 from fuse_dialect.interpreters.entry import argument_names
 from fuse_dialect.tools.output_file import write_file
@@ -69,35 +70,44 @@ def match_bfloat16(function: func.FuncOp, arrays: Mapping[str, Array]) -> dict[s
     return {name: array.view(bf16[0]) if array.dtype == np.dtype("V2") else array for name, array in arrays.items()}
 
 
-def random_inputs(function: func.FuncOp, seed: int, dynamic_dim: int) -> list[Array]:
+def random_inputs(
+    function: func.FuncOp, seed: int, dynamic_dim: int, named: Mapping[str, int] | None = None
+) -> list[Array]:
     """Inputs for a function; each depends on the seed, its position and its type alone.
 
     Args:
         function: What is to be called.
         seed: Not negative.
-        dynamic_dim: Size of every `?`.
+        dynamic_dim: Size of every `?`, but those of these names.
+        named: Sizes by the names that `fuse.sizes` gives them.
 
     Returns:
         Standard normal numbers for floating-point types, integers in [0, `MAX_RANDOM_INTEGER`], booleans.
 
     Raises:
-        InterpretationError: An argument is no tensor, or too large.
+        InterpretationError: An argument is no tensor, or too large; or no argument has a size of a name.
     """
     types: Sequence[object] = function.function_type.inputs.data
+    names = size_names(function)
+    sizes = named or {}
+    if unknown := [name for name in sizes if not any(name in own for own in names)]:
+        raise InterpretationError(f"no argument has a size '{unknown[0]}'")
     inputs: list[Array] = []
     for index, (name, type) in enumerate(zip(argument_names(function), types, strict=True)):
         try:
-            inputs.append(_random_array(type, np.random.default_rng([seed, index]), dynamic_dim))
+            own = [sizes.get(each, dynamic_dim) for each in names[index]]
+            inputs.append(_random_array(type, np.random.default_rng([seed, index]), own, dynamic_dim))
         except (VerifyException, ValueError, MemoryError) as error:
             message = str(error) or "not enough memory"
             raise InterpretationError(f"no random value for input '{name}': {message}") from error
     return inputs
 
 
-def _random_array(type: object, generator: np.random.Generator, dynamic_dim: int) -> Array:
+def _random_array(type: object, generator: np.random.Generator, named: Sequence[int], size: int) -> Array:
     if not is_tensor(type):  # pyright: ignore[reportArgumentType]
         raise VerifyException(f"expects a tensor, got {type}")
-    shape = [dynamic_dim if dim == DYNAMIC else dim for dim in type.get_shape()]
+    dims = type.get_shape()
+    shape = [own if dim == DYNAMIC else dim for dim, own in zip(dims, named or [size] * len(dims), strict=True)]
     dtype = element_dtype(type.element_type)
     if dtype.kind in "iub":
         return generator.integers(0, MAX_RANDOM_INTEGER, shape, dtype=np.uint8, endpoint=True).astype(dtype)

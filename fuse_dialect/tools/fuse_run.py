@@ -71,7 +71,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     inputs.add_argument("--random-inputs", type=_natural, metavar="SEED", help="make up inputs, always the same ones")
     parser.add_argument(
-        "--dynamic-dim", type=_natural, default=2, metavar="N", help="size of `?` in random inputs (default: 2)"
+        "--dynamic-dim",
+        type=_size,
+        action="append",
+        metavar="[NAME=]N",
+        help="size of `?` in random inputs (default: 2); with a name, of those that `fuse.sizes` calls so",
     )
     parser.add_argument(
         "--outputs", metavar="FILE", help="write the outputs to an .npz file, by name in the model, or as result0, ..."
@@ -111,6 +115,14 @@ def _natural(text: str) -> int:
 
 
 _natural.__name__ = "integer"
+
+
+def _size(text: str) -> tuple[str, int]:
+    name, _, number = text.rpartition("=")
+    return name, _natural(number)
+
+
+_size.__name__ = "integer or NAME=integer"
 
 
 def _tolerance(text: str) -> float:
@@ -191,7 +203,8 @@ def _inputs(file: "ModuleFile", options: argparse.Namespace) -> list["Array"]:
         function = function_named(file.module, options.entry)
         names = argument_names(function)
         if options.random_inputs is not None:
-            return random_inputs(function, options.random_inputs, options.dynamic_dim)
+            sizes = dict[str, int](options.dynamic_dim or ())
+            return random_inputs(function, options.random_inputs, sizes.pop("", 2), sizes)
     if options.inputs is not None:
         arrays = match_bfloat16(function, read_arrays(options.inputs))
         with located_errors(SourceMap(options.inputs, ""), " before running"):

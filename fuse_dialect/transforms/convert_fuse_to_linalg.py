@@ -34,8 +34,8 @@ class ConvertFuseToLinalgPass(ModulePass):
     name = "convert-fuse-to-linalg"
 
     noinline: bool = True
-    """Keep IREE from inlining primitives. IREE 3.13 fails on much more than 60 calls in one function ("failed to solve
-    for timepoint coverage"); without the attribute it takes them, and groups anew."""
+    """Keep IREE from inlining primitives. IREE 3.13 fails on some programs that have such functions, and computes one
+    known program wrongly; without the attribute it groups anew."""
     named_softmax: bool = False
     """Write a softmax as `linalg.softmax`, one dispatch of IREE; MLIR's own lowerings do not know that op."""
 

@@ -45,6 +45,11 @@ def test_op_declares_exactly_one_kind(op_class):
 RELAY_NAMES = {
     "bitcast": "reinterpret",
     "grid_sample": "image.grid_sample",
+    **{f"dyn_{name}": f"dyn.{name}" for name in ("broadcast_to", "full", "one_hot", "reshape", "strided_slice")},
+    **{f"dyn_{name}": f"dyn.{name}" for name in ("tile", "topk")},
+    "dyn_arange": "arange",  # its bounds are operands in Relay
+    "dyn_pad": "dyn.nn.pad",
+    "dyn_resize2d": "dyn.image.resize2d",
     "mod": "floor_mod",
     "non_max_suppression": "vision.non_max_suppression",
     "resize2d": "image.resize2d",

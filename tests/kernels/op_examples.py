@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import BFloat16Type, FunctionType, f16, f32, f64, i1,
 from xdsl.ir import Attribute, Block, Region
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.dialect.dynamic_form import DynamicOp
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, element_dtype, integer_type, is_tensor, with_element, with_shape
@@ -101,6 +102,10 @@ def random_array(random: np.random.Generator, type: Tensor) -> Array:
     return np.where(random.random(shape) < 0.03, special, random.normal(size=shape) * 2).astype(dtype)
 
 
+SHAPES = {"fuse.dyn_broadcast_to": [2, 1, 1], "fuse.dyn_reshape": [-1, 2]}
+"""Shapes that fit the operand."""
+
+
 def operator(function: func.FuncOp) -> FuseOp:
     op = function.body.block.first_op
     assert isinstance(op, FuseOp)
@@ -115,6 +120,11 @@ def random_operands(function: func.FuncOp, random: np.random.Generator) -> list[
         arrays[1] = np.asarray(np.abs(arrays[1]))
     if op.name == "fuse.cast" and arrays[0].dtype.kind not in "biu":
         arrays[0] = np.abs(np.nan_to_num(arrays[0].astype(np.float32), posinf=3.7, neginf=-3.7)).astype(arrays[0].dtype)
+    if isinstance(op, DynamicOp) and op.name not in ("fuse.dyn_strided_slice", "fuse.dyn_arange"):
+        for place in op.NUMBERS:
+            arrays[place] = np.asarray(np.abs(arrays[place]))
+    if op.name in SHAPES:
+        arrays[1] = np.array(SHAPES[op.name]).astype(arrays[1].dtype)
     if op.name in ("fuse.batch_norm",):
         arrays[4] = np.abs(arrays[4])
     return arrays

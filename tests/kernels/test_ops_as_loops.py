@@ -21,6 +21,13 @@ WITHOUT_LOOPS = {
     "fuse.argwhere": "the number of results depends on the values",
     "fuse.col2im": "blocks that overlap are summed",
     "fuse.cumprod": "each product continues the one before",
+    **{
+        f"fuse.{name}": "the size of the result depends on the values"
+        for name in (
+            *("dyn_arange", "dyn_broadcast_to", "dyn_full", "dyn_one_hot", "dyn_pad", "dyn_reshape"),
+            *("dyn_resize2d", "dyn_strided_slice", "dyn_tile", "dyn_topk"),
+        )
+    },
     "fuse.cumsum": "each sum continues the one before",
     "fuse.deformable_conv2d": "places are data",
     "fuse.det": "each step of the elimination needs the one before",
@@ -33,6 +40,7 @@ WITHOUT_LOOPS = {
     "fuse.reverse_sequence": "places are data",
     "fuse.roi_align": "places are data",
     "fuse.scatter_nd": "updates of one place are applied in order",
+    "fuse.shape_of": "no element is read, and loops know sizes by number alone",
     "fuse.sort": "sorting is no loop over elements",
     "fuse.topk": "sorting is no loop over elements",
     "fuse.unique": "the number of results depends on the values",

@@ -151,5 +151,6 @@ def test_how_to_says_how_to_set_up(page: Path):
 def test_files_that_examples_write_are_ignored_by_git(page: Path):
     patterns = [line[1:] for line in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines() if line[:1] == "/"]
     text = page.read_text(encoding="utf-8")
-    written = re.findall(r"(?:-o|--outputs|--mlir-pass-pipeline-crash-reproducer)[ =]([\w./-]+)", text)
+    options = "-o|--outputs|--json|--chart|--markdown|--weights|--mlir-pass-pipeline-crash-reproducer|-m venv"
+    written = re.findall(rf"(?:{options})[ =](\w[\w./-]*)", text)
     assert not [name for name in written if not any(fnmatch(name, pattern) for pattern in patterns)]

@@ -61,7 +61,7 @@ MOST_FUNCTIONS = 5
 def functions_of(op_class: type[FuseOp]) -> list[func.FuncOp]:
     """Functions of one op each, some of all that can be had."""
     found = [function for op in examples()[op_class.name] for function in functions(op)]
-    some = found[:: -(-len(found) // MOST_FUNCTIONS)]
+    some = found[:: max(1, -(-len(found) // MOST_FUNCTIONS))]
     for number, function in enumerate(some):
         function.properties["sym_name"] = StringAttr(f"f{number}")
     return some
@@ -102,7 +102,7 @@ def test_linalg_of_an_op_gives_its_meaning(op_class: type[FuseOp]) -> None:
 
 
 def test_ops_without_linalg_are_few() -> None:
-    assert len(WITHOUT_LINALG) == len(WITHOUT_LOOPS) + 2 <= 21
+    assert len(WITHOUT_LINALG) == len(WITHOUT_LOOPS) + 2 < len(ALL_OPS) // 5
     assert GetTupleElementOp.name in WITHOUT_LINALG
 
 

@@ -24,6 +24,7 @@ from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.regions import IfOp, LoopOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
+from fuse_dialect.dialect.size_names import SizeNames, size_names
 from fuse_dialect.dialect.types import DYNAMIC, element_dtype, is_tensor
 from fuse_dialect.interpreters.entry import (
     argument_names,
@@ -101,6 +102,8 @@ class EntryGraph:
     output_names: Sequence[str]
     constants: dict[int, Array]
     """Elements by number of the tensor; read-only, maybe broadcast. A program takes out what it has in other forms."""
+    size_names: Sequence[SizeNames]
+    """Names of the sizes of each argument."""
     primitives: Sequence[Primitive]
     calls: Sequence[Call]
     outputs: Sequence[int]
@@ -156,6 +159,7 @@ class _Reader:
             input_names=argument_names(function),
             model_input_names=model_names(function.arg_attrs, len(arguments)),
             output_names=result_names(function),
+            size_names=size_names(function),
             constants=self.constants,
             primitives=[
                 Primitive(function, constants, _callees(function, self.functions) if function in self.regions else {})

@@ -20,6 +20,7 @@ from fuse_dialect.backends.runtime.shapes import resolve_shapes
 from fuse_dialect.backends.runtime.stepwise import run_stepwise
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.op import Array
+from fuse_dialect.dialect.size_names import contradiction
 from fuse_dialect.interpreters.entry import inputs_by_name
 
 MAX_PLANS = 32
@@ -57,6 +58,7 @@ class Program:
         self._memory = RecycledMemory()
         self._lock = Lock()
         self._dense = [(port.type.dtype, port.type.shape) for port in self._inputs]
+        self._named_sizes = any(name for names in graph.size_names for name in names)
         self._static: Executable | None = None
         self._is_static = all(port.type.is_static for port in self._inputs)
         if self._is_static:
@@ -167,7 +169,9 @@ class Program:
             raise FuseError(f"'{self._graph.name}' expects {len(self._inputs)} inputs ({names}), got {len(inputs)}")
         for (dtype, shape), value in zip(self._dense, inputs, strict=True):
             if type(value) is not np.ndarray or value.dtype != dtype or value.shape != shape or not is_dense(value):
-                return [as_input(port, value) for port, value in zip(self._inputs, inputs, strict=True)]
+                arrays = [as_input(port, value) for port, value in zip(self._inputs, inputs, strict=True)]
+                self._check_sizes(arrays)
+                return arrays
         return inputs
 
     def _by_name(self, inputs: Mapping[str, Any]) -> Sequence[Any]:
@@ -175,6 +179,15 @@ class Program:
             return inputs_by_name(self._graph.input_names, self._graph.model_input_names, inputs)
         except InterpretationError as error:
             raise FuseError(f"'{self._graph.name}': {error}") from error
+
+    def _check_sizes(self, arrays: Sequence[Array]) -> None:
+        """Reject inputs of which two sizes differ that have one name; static sizes are right by then."""
+        if not self._named_sizes:
+            return
+        labels = [port.label for port in self._inputs]
+        problem = contradiction(self._graph.size_names, labels, [array.shape for array in arrays])
+        if problem is not None:
+            raise FuseError(problem)
 
     def _executable(self, shapes: Sequence[Shape]) -> Executable | None:
         """How the function runs on inputs of these shapes; `None` for step by step."""

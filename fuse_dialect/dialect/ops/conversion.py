@@ -58,6 +58,10 @@ class CastOp(MapOp):
         """Nothing: the result type says what to convert to."""
         return None
 
+    def refine_types(self) -> Sequence[Attribute]:
+        """The operand's shape."""
+        return (with_element(self.input.type, self.result.type.element_type),)
+
     def verify_(self) -> None:
         """Check that the shape stays."""
         super().verify_()

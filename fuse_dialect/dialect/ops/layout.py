@@ -112,6 +112,17 @@ class ReshapeOp(MoveOp):
         if count is not None and unknown and (count % known if known else count):
             raise VerifyException(f"expects a result that {count} elements fill, got {shape_text(shape)}")
 
+    def refine_types(self) -> Sequence[Attribute]:
+        """`?` before the last keep the operand's sizes; the last is what remains, where all sizes are known."""
+        shape = list(self.result.type.get_shape())
+        unknown = [axis for axis, dim in enumerate(shape) if dim == DYNAMIC]
+        for axis in unknown[:-1]:
+            shape[axis] = self.shape[axis]
+        count, known = product(self.shape), product(dim for axis, dim in enumerate(shape) if axis not in unknown[-1:])
+        if unknown and DYNAMIC not in (count, known) and known and not count % known:
+            shape[unknown[-1]] = count // known
+        return (with_shape(self.result.type, shape),)
+
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """`numpy.reshape`; the last `?` of the result type is computed, one before it keeps the operand's size."""
         (x,) = operands

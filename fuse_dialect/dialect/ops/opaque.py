@@ -458,6 +458,10 @@ class ArangeOp(FuseOp):
     def infer_types(self) -> None:
         """Nothing: the result type says the element type."""
 
+    def refine_types(self) -> Sequence[Attribute]:
+        """The number of elements."""
+        return (with_shape(self.result.type, [self.length]),)
+
     def verify_(self) -> None:
         """Check the number of elements."""
         super().verify_()

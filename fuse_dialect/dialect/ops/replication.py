@@ -66,8 +66,12 @@ class BroadcastToOp(FuseOp):
             if size == DYNAMIC and own == 1:
                 raise VerifyException(f"expects a known size in dimension {axis} of the result, got '?'")
 
+    def refine_types(self) -> Sequence[Attribute]:
+        """`?` that the operand knows."""
+        return (with_shape(self.input.type, self._target(tuple(self.input.type.get_shape()))),)
+
     def _target(self, shape: Shape) -> Shape:
-        """The shape of the result for an operand of the static shape `shape`."""
+        """The shape of the result for an operand of shape `shape`."""
         target = self.result.type.get_shape()
         added = len(target) - len(shape)
         return tuple(shape[axis - added] if size == DYNAMIC else size for axis, size in enumerate(target))

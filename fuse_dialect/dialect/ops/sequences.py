@@ -98,8 +98,9 @@ class ReverseSequenceOp(FuseOp):
         """The elements at mirrored places."""
         x, lengths = operands
         seq, batch = (axis.value.data % x.ndim for axis in (self.seq_axis, self.batch_axis))
-        places: Array = np.arange(x.shape[seq])[None, :]
-        ends: Array = np.minimum(lengths.astype(np.int64), x.shape[seq])[:, None]
+        size: int = x.shape[seq]
+        places = np.arange(size, dtype=np.int64).reshape(1, -1)
+        ends = np.minimum(lengths.astype(np.int64), size).reshape(-1, 1)
         order = np.where(places < ends, ends - 1 - places, places)
         moved = np.moveaxis(x, (batch, seq), (0, 1))
         return (np.moveaxis(moved[np.arange(len(moved))[:, None], order], (0, 1), (batch, seq)),)

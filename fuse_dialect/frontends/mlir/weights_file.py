@@ -15,11 +15,13 @@ from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import (
+    AnyDenseElement,
     BFloat16Type,
     BytesAttr,
     DenseIntOrFPElementsAttr,
     DenseResourceAttr,
     ModuleOp,
+    TensorType,
     f16,
     f32,
     f64,
@@ -79,14 +81,15 @@ def open_weights(path: str) -> WeightsFile:
     if data is None:
         raise FuseError("cannot read the weights: the file is empty, or no regular file", place)
     try:
-        from safetensors import SafetensorError, safe_open
+        import safetensors
     except ModuleNotFoundError as error:
         hint = 'pip install "fuse_dialect[weights]"'
         raise FuseError("reading weights needs the 'weights' extra", place, hint=hint) from error
+    library: Any = safetensors
     try:
-        with safe_open(path, framework="np") as file:
+        with library.safe_open(path, framework="np") as file:
             return WeightsFile(path, dict(_tensors(file, data)))
-    except (SafetensorError, OSError, ValueError) as error:
+    except (safetensors.SafetensorError, OSError, ValueError) as error:
         reason = (str(error).strip().splitlines() or ["no reason given"])[0]
         message = "cannot read the weights: it is no safetensors file, or it is truncated"
         raise FuseError(message, place, notes=(f"safetensors says: {reason}",)) from error
@@ -143,4 +146,5 @@ def _elements(op: Operation, resource: DenseResourceAttr, weights: WeightsFile) 
     if element == i1:
         # xDSL stores a true element as a byte whose bits are all set, the file as 1.
         data = ((np.frombuffer(data, np.uint8) != 0) * np.uint8(0xFF)).tobytes()
-    return DenseIntOrFPElementsAttr(type, BytesAttr(cast(bytes, data)))
+    stored_type = cast("TensorType[AnyDenseElement]", type)
+    return DenseIntOrFPElementsAttr(stored_type, BytesAttr(cast(bytes, data)))

@@ -9,8 +9,9 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from fuse_dialect.analysis.known_sizes import KnownSizes
+from fuse_dialect.analysis.sizes import Size
 from fuse_dialect.budget import Budget
-from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.constants import constant_attribute, shared_bytes
 from fuse_dialect.dialect.fields import PropertyValue
 from fuse_dialect.dialect.op import FuseOp
@@ -24,8 +25,9 @@ from fuse_dialect.dialect.types import (
     is_tensor,
     tensor,
 )
+from fuse_dialect.frontends.onnx.size_values import SizeValues
 from fuse_dialect.frontends.onnx.tensors import compress_splat
-from fuse_dialect.frontends.onnx.values import Constant, Size, SizeVector, Value
+from fuse_dialect.frontends.onnx.values import Constant, SizeVector, Value
 from fuse_dialect.pattern_kind import PatternKind
 
 STATIC_SHAPES_HINT = "give the model's inputs static shapes"
@@ -47,7 +49,8 @@ class BodyBuilder:
             ChainMap() if outer is None else outer._constants.new_child()
         )
         """Those in the IR already; a region sees the ones around it, but not the other way round."""
-        self._sizes: dict[SSAValue, tuple[int | Size, ...]] = {} if outer is None else outer._sizes
+        self._known = KnownSizes() if outer is None else outer._known
+        self._size_values = SizeValues(self, None if outer is None else outer._size_values)
 
     def region(self, arguments: Sequence[Tensor]) -> "BodyBuilder":
         """The builder of a region inside this body, with a block of its own."""
@@ -65,19 +68,14 @@ class BodyBuilder:
 
     def sizes_of(self, value: Value) -> tuple[int | Size, ...]:
         """The shape of a value, with a name for each dynamic dimension."""
-        if isinstance(value, SSAValue) and value in self._sizes:
-            return self._sizes[value]
+        if isinstance(value, SSAValue) and DYNAMIC in value.type.get_shape():
+            return self._known.sizes_of(value)
         return tuple(self.type_of(value).get_shape())
 
-    def name_sizes(self, value: Value, sizes: Sequence[Size | None]) -> None:
-        """Give names to the dynamic dimensions of a value; the first names given stay."""
-        if not isinstance(value, SSAValue) or value in self._sizes or DYNAMIC not in value.type.get_shape():
-            return
-        prefix = len(self._sizes)
-        self._sizes[value] = tuple(
-            dim if dim != DYNAMIC else (named or Size(f"?{prefix}.{axis}"))
-            for axis, (dim, named) in enumerate(zip(value.type.get_shape(), sizes, strict=True))
-        )
+    def name_sizes(self, value: Value, sizes: Sequence[int | Size | None]) -> None:
+        """Give names to the dynamic dimensions of a value; the first name given to each stays."""
+        if isinstance(value, SSAValue) and DYNAMIC in value.type.get_shape():
+            self._size_values.found(value, self._known.name_nameless(value, sizes))
 
     def append(self, op: Operation) -> None:
         """Add an op to the end of the body, with the current location."""
@@ -88,17 +86,13 @@ class BodyBuilder:
     def materialize(self, value: Value) -> SSAValue[Tensor]:
         """The value in the IR; a constant becomes an `arith.constant` where it is first used.
 
-        Raises:
-            FuseError: The value depends on a dynamic dimension; the IR has no op for that.
+        Integers that depend on dynamic dimensions are computed there too, from `shape_of` the values that have them.
         """
         match value:
             case SSAValue():
                 return value
             case SizeVector():
-                raise FuseError(
-                    "computes with a dynamic dimension as data",
-                    hint=STATIC_SHAPES_HINT,
-                )
+                return self._size_values.of(value)
             case Constant():
                 if (known := self._constants.get(value)) is None:
                     op = arith.ConstantOp(self._attribute(value))
@@ -118,7 +112,6 @@ class BodyBuilder:
 
         Raises:
             VerifyException: The operands or properties do not fit the op.
-            FuseError: An operand is no value of the IR.
         """
         if operands and all(isinstance(operand, Constant) for operand in operands):
             stand_ins = Block(arg_types=[self.type_of(operand) for operand in operands])
@@ -132,7 +125,12 @@ class BodyBuilder:
             values = [self.materialize(operand) for operand in operands]
             op = _build(op_class, values, properties, result_types)
         self.append(op)
-        return tuple(cast(SSAValue[Tensor], result) for result in op.results)
+        self._known.name_results(op)
+        results = tuple(cast(SSAValue[Tensor], result) for result in op.results)
+        for result in results:
+            if is_tensor(result.type) and DYNAMIC in result.type.get_shape():
+                self._size_values.found(result, self._known.sizes_of(result))
+        return results
 
     def _may_fold(self, op: FuseOp, operands: Sequence[Constant]) -> bool:
         """Whether to compute an op now: cheap in time and, for untrusted models, in memory."""

@@ -18,8 +18,10 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.analysis.sizes import Size
 from fuse_dialect.budget import Budget
 from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.dialect.size_names import SIZES_ATTRIBUTE
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, element_type_of, is_tensor, tensor
 from fuse_dialect.frontends.onnx.builder import BodyBuilder, hint_of
 from fuse_dialect.frontends.onnx.control_flow import CONTROL_FLOW, import_control_flow
@@ -29,7 +31,7 @@ from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
 from fuse_dialect.frontends.onnx.operators.sizes import import_on_sizes
 from fuse_dialect.frontends.onnx.support import check_operands, is_supported, node_name, opset_of
 from fuse_dialect.frontends.onnx.tensors import dtype_of, tensor_array
-from fuse_dialect.frontends.onnx.values import Constant, Size, Value
+from fuse_dialect.frontends.onnx.values import Constant, Value
 
 _TOO_MANY_ELEMENTS = 1 << 60
 """Their bytes, up to 8 for each, cannot be counted by 63 bits."""
@@ -73,7 +75,7 @@ class _GraphImporter:
             "main",
             FunctionType.from_lists(self._block.arg_types, [result.type for result in results]),
             Region(self._block),
-            arg_attrs=_names_of(self._inputs),
+            arg_attrs=_input_attributes(self._inputs),
             res_attrs=_names_of(self._graph.outputs),
         )
         return ModuleOp([function])
@@ -229,6 +231,17 @@ def _input_type(value: ir.Value) -> Tensor:
     if math.prod(dim for dim in shape if dim != DYNAMIC) >= _TOO_MANY_ELEMENTS:
         raise FuseError(f"the input '{value.name}' has more elements than any machine can address: {shape}")
     return tensor(shape, element_type)
+
+
+def _input_attributes(values: Sequence[ir.Value]) -> ArrayAttr[DictionaryAttr]:
+    """The model's names of the inputs, and of those of their sizes that it leaves open."""
+    attributes: list[DictionaryAttr] = []
+    for value, names in zip(values, _names_of(values), strict=True):
+        dims = [] if value.shape is None else [_size_of(dim) for dim in value.shape]
+        sizes = [StringAttr("" if size is None else size.name) for size in dims]
+        open_sizes = {SIZES_ATTRIBUTE: ArrayAttr(sizes)} if any(size.data for size in sizes) else {}
+        attributes.append(DictionaryAttr({**names.data, **open_sizes}))
+    return ArrayAttr(attributes)
 
 
 def _names_of(values: Sequence[ir.Value]) -> ArrayAttr[DictionaryAttr]:

@@ -1,5 +1,6 @@
 """One ONNX node, as the operator table sees it: typed access to operands and attributes, and ways to answer."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,13 +9,15 @@ import numpy as np
 import onnx_ir as ir
 from xdsl.ir import Attribute
 
+from fuse_dialect.analysis.sizes import Size
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.fields import PropertyValue
 from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops.layout import ReshapeOp
 from fuse_dialect.dialect.types import DYNAMIC, Shape, Tensor, element_dtype, tensor
 from fuse_dialect.frontends.onnx.builder import STATIC_SHAPES_HINT, BodyBuilder
 from fuse_dialect.frontends.onnx.tensors import Array, tensor_array
-from fuse_dialect.frontends.onnx.values import Constant, Size, SizeVector, Value
+from fuse_dialect.frontends.onnx.values import Constant, SizeVector, Value
 
 _LONGEST_LIST = 4096
 """Elements of an operand that says sizes, axes, scales and the like."""
@@ -97,13 +100,13 @@ class OnnxNode:
         """The NumPy element type of a value."""
         return element_dtype(self.type_of(value).element_type)
 
-    def static_shape(self, value: Value) -> Shape:
-        """The shape of a value whose dimensions must all be known.
+    def static_shape(self, value: Value, start: int = 0) -> Shape:
+        """The shape of a value, from axis `start` on, whose dimensions must all be known there.
 
         Raises:
             DynamicShapeError: One is dynamic.
         """
-        if DYNAMIC in (shape := self.shape(value)):
+        if DYNAMIC in (shape := self.shape(value)[start:]):
             raise DynamicShapeError(f"needs a static shape, got {self.type_of(value)}")
         return shape
 
@@ -187,6 +190,48 @@ class OnnxNode:
         """
         value = self.operand(index)
         return value.elements if isinstance(value, SizeVector) else np.array(self.constant_ints(index), object)
+
+    def known_elements(self, index: int) -> list[int | Size] | None:
+        """The integers of an operand, flattened, or `None` when they are computed when the model runs."""
+        if not isinstance(self.operand(index), Constant | SizeVector):
+            return None
+        return list(self.elements(index).reshape(-1))
+
+    def integer_list(self, index: int) -> Value:
+        """An operand that is a list of integers, of rank 1 whatever its own rank.
+
+        Raises:
+            FuseError: Its elements are no integers, or their number depends on the input of the model.
+        """
+        value = self.operand(index)
+        count = math.prod(self.shape(value))
+        if DYNAMIC in self.shape(value) or count > _LONGEST_LIST or self.dtype(value).kind not in "iu":
+            raise FuseError(f"expects operand {index} to be a short list of integers, got {self.type_of(value)}")
+        if self.rank(value) == 1:
+            return value
+        if isinstance(value, SizeVector):
+            return SizeVector(value.elements.reshape(-1))
+        return self.emit(ReshapeOp, value, type=self.typed(value, [count]))
+
+    def integer_scalar(self, index: int) -> Value:
+        """An operand that is one number, of rank 0 whatever its own rank.
+
+        Raises:
+            FuseError: It may hold more than one.
+        """
+        value = self.operand(index)
+        if any(size != 1 for size in self.shape(value)):
+            raise FuseError(f"expects operand {index} to hold one element, got {self.type_of(value)}")
+        if self.rank(value) == 0:
+            return value
+        if isinstance(value, SizeVector):
+            return SizeVector(value.elements.reshape(()))
+        return self.emit(ReshapeOp, value, type=self.typed(value, []))
+
+    def is_known(self, index: int) -> bool:
+        """Whether an operand is a constant, or left out."""
+        value = self.optional(index)
+        return value is None or isinstance(value, Constant)
 
     def sizes(self, value: Value) -> tuple[int | Size, ...]:
         """The shape of a value, with a name for each dynamic dimension."""

@@ -108,11 +108,9 @@ class BodyWriter:
             case LoopOp():
                 self._write_loop(op)
             case IfOp():
-                branches = {
-                    name: self._subgraph(region.block, [])
-                    for name, region in (("then_branch", op.then), ("else_branch", op.otherwise))
-                }
-                names = self.writer.emit_all("If", list(_flat(operands)), len(op.outputs), **branches)
+                one, other = (self._subgraph(region.block, []) for region in (op.then, op.otherwise))
+                condition = list(_flat(operands))
+                names = self.writer.emit_all("If", condition, len(op.outputs), then_branch=one, else_branch=other)
                 self._values.update(zip(op.outputs, names, strict=True))
             case FuseOp() if type(op) in ROWS:
                 made = ROWS[type(op)](self.writer, op, list(_flat(operands)))

@@ -156,7 +156,8 @@ def prop(op: FuseOp, name: str) -> Any:
         case StringAttr():
             return value.data
         case DenseArrayBase():
-            return list(value.get_values())
+            numbers: Any = value
+            return list(numbers.get_values())
         case _:
             return None
 

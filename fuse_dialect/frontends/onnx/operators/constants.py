@@ -5,17 +5,20 @@ import math
 import numpy as np
 import onnx_ir as ir
 
+from fuse_dialect.analysis.sizes import Size, add, product_of
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.ops.broadcast import WhereOp
 from fuse_dialect.dialect.ops.comparison import EqualOp, GreaterEqualOp, LessEqualOp
+from fuse_dialect.dialect.ops.dynamic import DynArangeOp, DynFullOp
 from fuse_dialect.dialect.ops.opaque import ArangeOp
-from fuse_dialect.dialect.types import element_type_of, tensor
+from fuse_dialect.dialect.types import DYNAMIC, element_type_of, tensor
 from fuse_dialect.frontends.onnx.builder import SMALL
-from fuse_dialect.frontends.onnx.node import DynamicShapeError, OnnxNode, UnsupportedFormError
+from fuse_dialect.frontends.onnx.node import OnnxNode, UnsupportedFormError
 from fuse_dialect.frontends.onnx.operators.arithmetic import cast_to
+from fuse_dialect.frontends.onnx.operators.layout import expand_dims
 from fuse_dialect.frontends.onnx.operators.table import OperatorTable
 from fuse_dialect.frontends.onnx.tensors import Array, dtype_of
-from fuse_dialect.frontends.onnx.values import Constant, Size, Value, settled
+from fuse_dialect.frontends.onnx.values import Constant, Value, settled
 
 OPERATORS = OperatorTable()
 
@@ -41,14 +44,30 @@ def import_constant(node: OnnxNode) -> Value:
 
 @OPERATORS.operator("ConstantOfShape")
 def import_constant_of_shape(node: OnnxNode) -> Value:
-    """One element in every place; takes the memory of one."""
-    shape = node.constant_ints(0)
-    if min(shape, default=0) < 0:
-        raise FuseError(f"expects sizes that are not negative, got {shape}")
+    """One element in every place: a constant that takes the memory of one, or `dyn_full` of a computed shape."""
     value: Array = node.tensor_attribute("value") if node.has("value") else np.zeros(1, np.float32)
     if value.size != 1:
         raise FuseError(f"expects attribute 'value' to hold one element, got {value.size}")
-    return Constant(splat(value.reshape(()), shape))
+    element = value.reshape(())
+    if not node.is_known(0):
+        return _dynamic_full(node, element)
+    shape = node.constant_ints(0)
+    if min(shape, default=0) < 0:
+        raise FuseError(f"expects sizes that are not negative, got {shape}")
+    return Constant(splat(element, shape))
+
+
+def _dynamic_full(node: OnnxNode, element: Array) -> Value:
+    sizes = node.known_elements(0)
+    if sizes is None:
+        return node.emit(DynFullOp, Constant(element), node.integer_list(0))
+    dims = [DYNAMIC if isinstance(size, Size) else size for size in sizes]
+    if any(dim < 0 and dim != DYNAMIC for dim in dims):
+        raise FuseError(f"expects sizes that are not negative, got {dims}")
+    type = tensor(dims, element_type_of(element.dtype))
+    result = node.emit(DynFullOp, Constant(element), node.integer_list(0), type=type)
+    node.builder.name_sizes(result, sizes)
+    return result
 
 
 def splat(element: Array, shape: list[int]) -> Array:
@@ -76,24 +95,33 @@ def import_shape(node: OnnxNode) -> Value:
 @OPERATORS.operator("Size")
 def import_size(node: OnnxNode) -> Value:
     """The number of elements."""
-    sizes = node.sizes(node.operand(0))
-    if any(isinstance(size, Size) for size in sizes):
-        raise DynamicShapeError("needs a static shape")
-    count = math.prod(size for size in sizes if isinstance(size, int))
-    if count > np.iinfo(_INT64).max:
+    count = product_of(node.sizes(node.operand(0)))
+    if not isinstance(count, Size) and count > np.iinfo(_INT64).max:
         raise FuseError(f"counts {count} elements, which no integer of 64 bits can say")
-    return Constant(np.array(count, np.int64))
+    return settled(np.array(count, object), _INT64)
 
 
 @OPERATORS.operator("Range")
 def import_range(node: OnnxNode) -> Value:
-    """Numbers from a start in equal steps."""
+    """Numbers from a start in equal steps, by `dyn_arange` where the running model says which."""
+    if not all(node.is_known(index) for index in range(3)):
+        return _dynamic_range(node)
     start, stop, step = (node.constant_scalar(index) for index in range(3))
     dtype = node.dtype(node.operand(0))
     if step == 0 or not all(math.isfinite(number) for number in (start, stop, step)):
         raise FuseError(f"expects finite numbers and a step other than 0, got {start}, {stop} and {step}")
     count = max(0, math.ceil((stop - start) / step))
     return arange(node, count, dtype, start, step)
+
+
+def _dynamic_range(node: OnnxNode) -> Value:
+    result = node.emit(DynArangeOp, *(node.integer_scalar(index) for index in range(3)))
+    bounds = [node.known_elements(index) for index in range(3)] if node.dtype(node.operand(0)).kind in "iu" else []
+    if bounds and bounds[0] == [0] and bounds[2] == [1] and bounds[1] is not None:
+        (stop,) = bounds[1]
+        if isinstance(stop, Size) and stop.is_extent:
+            node.builder.name_sizes(result, [stop])
+    return result
 
 
 def arange(node: OnnxNode, count: int, dtype: "np.dtype[np.generic]", start: float = 0, step: float = 1) -> Value:
@@ -108,11 +136,11 @@ def arange(node: OnnxNode, count: int, dtype: "np.dtype[np.generic]", start: flo
 def import_eye_like(node: OnnxNode) -> Value:
     """Ones where column - row = k, else zeros."""
     x = node.operand(0)
-    shape = node.static_shape(x)
-    if len(shape) != 2:
-        raise FuseError(f"expects an operand of rank 2, got rank {len(shape)}")
+    sizes = node.sizes(x)
+    if len(sizes) != 2:
+        raise FuseError(f"expects an operand of rank 2, got rank {len(sizes)}")
     dtype = dtype_of(ir.DataType(node.integer("dtype"))) if node.has("dtype") else node.dtype(x)
-    rows, columns = _row_and_column(node, shape[0], shape[1], node.integer("k", 0))
+    rows, columns = _row_and_column(node, sizes[0], sizes[1], node.integer("k", 0))
     return cast_to(node, node.emit(EqualOp, rows, columns), dtype)
 
 
@@ -120,21 +148,33 @@ def import_eye_like(node: OnnxNode) -> Value:
 def import_trilu(node: OnnxNode) -> Value:
     """The upper or lower triangle; zeros elsewhere."""
     x = node.operand(0)
-    shape = node.static_shape(x)
-    if len(shape) < 2:
-        raise FuseError(f"expects an operand of rank 2 or more, got rank {len(shape)}")
-    height, width = shape[-2:]
+    sizes = node.sizes(x)
+    if len(sizes) < 2:
+        raise FuseError(f"expects an operand of rank 2 or more, got rank {len(sizes)}")
+    height, width = sizes[-2:]
     offset = int(node.constant_scalar(1)) if node.optional(1) is not None else 0
-    rows, columns = _row_and_column(node, height, width, max(-height - 1, min(offset, width + 1)))
+    if isinstance(height, int) and isinstance(width, int):
+        offset = max(-height - 1, min(offset, width + 1))
+    rows, columns = _row_and_column(node, height, width, offset)
     inside = node.emit(LessEqualOp if node.flag("upper", True) else GreaterEqualOp, rows, columns)
     return node.emit(WhereOp, inside, x, node.scalar(0, x))
 
 
-def _row_and_column(node: OnnxNode, height: int, width: int, offset: int) -> tuple[Value, Value]:
+def _row_and_column(node: OnnxNode, height: int | Size, width: int | Size, offset: int) -> tuple[Value, Value]:
     """The row numbers plus `offset` as a column vector, and the column numbers as a row vector."""
-    if max(height, width) > SMALL:
-        raise UnsupportedFormError(f"matrices of {height} rows and {width} columns are too large")
-    return Constant(np.arange(offset, height + offset)[:, None]), Constant(np.arange(width)[None, :])
+    return expand_dims(node, counted(node, height, offset), [1]), expand_dims(node, counted(node, width, 0), [0])
+
+
+def counted(node: OnnxNode, count: int | Size, start: int) -> Value:
+    """`count` numbers from `start` on."""
+    if isinstance(count, Size):
+        bounds = (start, add(count, start), 1)
+        result = node.emit(DynArangeOp, *(settled(np.array(bound, object), _INT64) for bound in bounds))
+        node.builder.name_sizes(result, [count])
+        return result
+    if count > SMALL:
+        raise UnsupportedFormError(f"matrices of {count} rows or columns are too large")
+    return Constant(np.arange(start, count + start))
 
 
 @OPERATORS.operator("Identity")

@@ -80,7 +80,9 @@ def padding(
         raise FuseError(f"expects 'auto_pad' to be NOTSET, VALID, SAME_UPPER or SAME_LOWER, got '{auto}'")
     low: list[int] = []
     high: list[int] = []
-    for size, window, stride, step in zip(node.static_shape(x)[2:], kernel, strides, dilation, strict=True):
+    # In steps of 1 the paddings are the same for every size.
+    sizes = node.static_shape(x, 2) if any(stride != 1 for stride in strides) else [1] * spatial
+    for size, window, stride, step in zip(sizes, kernel, strides, dilation, strict=True):
         if stride < 1:
             raise FuseError(f"expects positive strides, got {list(strides)}")
         total = max(0, (-(-size // stride) - 1) * stride + (window - 1) * step + 1 - size)
@@ -138,7 +140,7 @@ def _transposed_padding(
     auto = node.string("auto_pad", "NOTSET")
     if not node.has("output_shape") and auto in ("NOTSET", "VALID"):
         return padding(node, x, kernel, strides, dilation)
-    shape = node.static_shape(x)[2:]
+    shape = node.static_shape(x, 2)
     if node.has("output_shape"):
         wanted = node.integers("output_shape")[-spatial:]
     else:

@@ -1,23 +1,27 @@
 """ONNX operators that pick elements by index, write them by index, pad, or order them."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
+from fuse_dialect.analysis.sizes import Size, integers_of, product_of
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.ops.broadcast import AddOp, ModOp
-from fuse_dialect.dialect.ops.concatenation import StackOp
+from fuse_dialect.dialect.ops.concatenation import ConcatenateOp, StackOp
+from fuse_dialect.dialect.ops.dynamic import DynBroadcastToOp, DynOneHotOp, DynPadOp, DynStridedSliceOp, DynTopkOp
 from fuse_dialect.dialect.ops.indexing import GatherNdOp, GatherOp, PadOp, StridedSliceOp, TakeOp
 from fuse_dialect.dialect.ops.normalization import OneHotOp
 from fuse_dialect.dialect.ops.opaque import ArgwhereOp, CumsumOp, ScatterNdOp, TopkOp
 from fuse_dialect.dialect.ops.reduction import ArgmaxOp
 from fuse_dialect.dialect.ops.sequences import CumprodOp, ReverseSequenceOp
-from fuse_dialect.dialect.types import DYNAMIC, normalize_axis
-from fuse_dialect.frontends.onnx.node import DynamicShapeError, OnnxNode, UnsupportedFormError
+from fuse_dialect.dialect.types import normalize_axis
+from fuse_dialect.frontends.onnx.node import OnnxNode, UnsupportedFormError
 from fuse_dialect.frontends.onnx.operators.arithmetic import cast_to
-from fuse_dialect.frontends.onnx.operators.layout import reshape, transpose
+from fuse_dialect.frontends.onnx.operators.constants import counted
+from fuse_dialect.frontends.onnx.operators.layout import expand_dims, reshape, reshape_to_sizes, transpose
 from fuse_dialect.frontends.onnx.operators.table import OperatorTable
-from fuse_dialect.frontends.onnx.values import Constant, Size, Value
+from fuse_dialect.frontends.onnx.values import Constant, Value, size_vector
 
 OPERATORS = OperatorTable()
 
@@ -46,58 +50,84 @@ def import_gather_nd(node: OnnxNode) -> Value:
 
 @OPERATORS.operator("Slice")
 def import_slice(node: OnnxNode) -> Value:
-    """`strided_slice`."""
+    """`strided_slice`, or `dyn_strided_slice` where the running model says from or to where."""
     x = node.operand(0)
     if node.opset < 10:
-        starts: Sequence[int | Size] = node.integers("starts")
-        ends: Sequence[int | Size] = node.integers("ends")
+        starts: Sequence[int | Size] | None = node.integers("starts")
+        ends: Sequence[int | Size] | None = node.integers("ends")
         axes = node.integers("axes") if node.has("axes") else list(range(len(starts)))
-        steps = [1] * len(starts)
+        steps: Sequence[int | Size] | None = [1] * len(starts)
     else:
-        starts, ends = list(node.elements(1).reshape(-1)), list(node.elements(2).reshape(-1))
-        axes = node.constant_ints(3) if node.optional(3) is not None else list(range(len(starts)))
-        steps = node.constant_ints(4) if node.optional(4) is not None else [1] * len(starts)
-    if not len(starts) == len(ends) == len(axes) == len(steps):
-        raise FuseError(f"expects as many starts, ends and steps as axes, got {len(starts)}, {len(ends)}, {len(steps)}")
+        starts, ends = node.known_elements(1), node.known_elements(2)
+        count = math.prod(node.shape(node.operand(1)))
+        axes = node.constant_ints(3) if node.optional(3) is not None else list(range(count))
+        steps = node.known_elements(4) if node.optional(4) is not None else [1] * len(axes)
     sizes = node.sizes(x)
     axes = [normalize_axis(axis, len(sizes)) for axis in axes]
+    if starts is None or ends is None or steps is None:
+        return _dynamic_slice(node, x, axes)
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        raise FuseError(f"expects as many starts, ends and steps as axes, got {len(starts)}, {len(ends)}, {len(steps)}")
     begin = [_bound(size, sizes[axis]) for size, axis in zip(starts, axes, strict=True)]
     end = [_bound(size, sizes[axis]) for size, axis in zip(ends, axes, strict=True)]
-    return node.emit(StridedSliceOp, x, begin=begin, end=end, strides=steps, axes=axes)
+    if any(isinstance(number, Size) for number in (*begin, *end, *steps)):
+        return _dynamic_slice(node, x, axes)
+    return node.emit(
+        StridedSliceOp, x, begin=integers_of(begin), end=integers_of(end), strides=integers_of(steps), axes=axes
+    )
 
 
-def _bound(bound: int | Size, extent: int | Size) -> int:
+def _bound(bound: int | Size, extent: int | Size) -> int | Size:
     """A bound of a slice; the extent of a dynamic axis is the open end."""
-    if not isinstance(bound, Size):
-        return bound
-    if bound == extent:
-        return _OPEN_END
-    raise DynamicShapeError(f"slices at the dynamic size '{bound.name}'")
+    return _OPEN_END if isinstance(bound, Size) and bound == extent else bound
+
+
+def _dynamic_slice(node: OnnxNode, x: Value, axes: Sequence[int]) -> Value:
+    steps = node.integer_list(4) if node.optional(4) is not None else Constant(np.ones(len(axes), np.int64))
+    return node.emit(DynStridedSliceOp, x, node.integer_list(1), node.integer_list(2), steps, axes=axes)
 
 
 @OPERATORS.operator("Pad")
 def import_pad(node: OnnxNode) -> Value:
-    """`pad`."""
+    """`pad`, or `dyn_pad` by widths that the running model computes."""
     x = node.operand(0)
     rank = node.rank(x)
     mode = node.string("mode", "constant")
+    if mode not in ("constant", "edge", "reflect", "wrap"):
+        raise UnsupportedFormError(f"the mode '{mode}' is not supported")
     if node.opset < 11:
-        pads, value = node.integers("pads"), node.scalar(node.real("value", 0.0), x)
+        pads, value = list[int | Size](node.integers("pads")), node.scalar(node.real("value", 0.0), x)
     else:
-        pads = node.constant_ints(1)
         given = node.optional(2)
-        value = node.scalar(0, x) if given is None else reshape(node, given, [])
+        pads, value = node.known_elements(1), node.scalar(0, x) if given is None else reshape(node, given, [])
     axes = list(range(rank))
     if node.optional(3) is not None:
         axes = [normalize_axis(axis, rank) for axis in node.constant_ints(3)]
+    if pads is None:
+        return node.emit(DynPadOp, x, value, *_widths(node, axes, rank), mode=mode)
     if len(pads) != 2 * len(axes):
         raise FuseError(f"expects {2 * len(axes)} paddings, got {len(pads)}")
-    low, high = [0] * rank, [0] * rank
+    low, high = list[int | Size]([0] * rank), list[int | Size]([0] * rank)
     for position, axis in enumerate(axes):
         low[axis], high[axis] = pads[position], pads[position + len(axes)]
-    if mode not in ("constant", "edge", "reflect", "wrap"):
-        raise UnsupportedFormError(f"the mode '{mode}' is not supported")
-    return node.emit(PadOp, x, value, low=low, high=high, mode=mode)
+    if any(isinstance(width, Size) for width in pads):
+        return node.emit(DynPadOp, x, value, size_vector(low), size_vector(high), mode=mode)
+    return node.emit(PadOp, x, value, low=integers_of(low), high=integers_of(high), mode=mode)
+
+
+def _widths(node: OnnxNode, axes: Sequence[int], rank: int) -> tuple[Value, Value]:
+    """What each axis grows by, before and behind, of an operand that has the numbers for some axes."""
+    pads = node.integer_list(1)
+    (count,) = node.shape(pads)
+    if count != 2 * len(axes):
+        raise FuseError(f"expects {2 * len(axes)} paddings, got {count}")
+    # A zero behind the paddings is what axes that are not named get.
+    extended = node.emit(ConcatenateOp, pads, Constant(np.zeros(1, node.dtype(pads))), axis=0)
+    places = [axes.index(axis) if axis in axes else None for axis in range(rank)]
+    low = [count if place is None else place for place in places]
+    high = [count if place is None else place + len(axes) for place in places]
+    taken = [node.emit(TakeOp, extended, Constant(np.array(side, np.int64)), axis=0) for side in (low, high)]
+    return taken[0], taken[1]
 
 
 @OPERATORS.operator("ScatterND")
@@ -118,9 +148,13 @@ def _scatter_mode(node: OnnxNode) -> str:
 def import_scatter_elements(node: OnnxNode) -> Value:
     """`scatter_nd`, with the coordinates of every index spelled out."""
     x, indices, updates = (node.operand(index) for index in range(3))
-    shape = node.static_shape(indices)
-    axis = normalize_axis(node.integer("axis", 0), len(shape))
+    sizes = node.sizes(indices)
+    axis = normalize_axis(node.integer("axis", 0), len(sizes))
     indices = cast_to(node, indices, _INT64)
+    if any(isinstance(size, Size) for size in sizes):
+        coordinates = _computed_coordinates(node, indices, sizes, axis)
+        return node.emit(ScatterNdOp, x, coordinates, updates, mode=_scatter_mode(node))
+    shape = integers_of(sizes)
     if len(shape) == 1:
         coordinates = reshape(node, indices, [*shape, 1])
     else:
@@ -134,11 +168,26 @@ def import_scatter_elements(node: OnnxNode) -> Value:
     return node.emit(ScatterNdOp, x, coordinates, updates, mode=_scatter_mode(node))
 
 
+def _computed_coordinates(node: OnnxNode, indices: Value, sizes: Sequence[int | Size], axis: int) -> Value:
+    """The coordinates of every index, of which the running model knows how many there are."""
+    rank = len(sizes)
+    parts: list[Value] = []
+    for position, size in enumerate(sizes):
+        if position == axis:
+            parts.append(indices)
+            continue
+        others = [other for other in range(rank) if other != position]
+        numbers = expand_dims(node, counted(node, size, 0), others)
+        part = node.emit(DynBroadcastToOp, numbers, size_vector(sizes))
+        node.builder.name_sizes(part, sizes)
+        parts.append(part)
+    return node.emit(StackOp, *parts, axis=rank)
+
+
 @OPERATORS.operator("OneHot")
 def import_one_hot(node: OnnxNode) -> Value:
-    """`one_hot`."""
+    """`one_hot`, or `dyn_one_hot`."""
     indices, values = node.operand(0), node.operand(2)
-    depth = int(node.constant_scalar(1))
     if isinstance(values, Constant) and values.array.size == 2:
         off, on = (Constant(item.reshape(())) for item in values.array.reshape(-1))
     else:
@@ -146,6 +195,10 @@ def import_one_hot(node: OnnxNode) -> Value:
             reshape(node, node.emit(StridedSliceOp, values, begin=[i], end=[i + 1], strides=[1]), []) for i in (0, 1)
         )
     indices = cast_to(node, indices, _INT64)
+    if not node.is_known(1):
+        depth = cast_to(node, node.integer_scalar(1), _INT64)
+        return node.emit(DynOneHotOp, indices, on, off, depth, axis=node.integer("axis", -1))
+    depth = int(node.constant_scalar(1))
     return node.emit(OneHotOp, indices, on, off, depth=depth, axis=node.integer("axis", -1))
 
 
@@ -165,10 +218,12 @@ def import_hardmax(node: OnnxNode) -> Value:
 
 @OPERATORS.operator("TopK")
 def import_top_k(node: OnnxNode) -> Sequence[Value]:
-    """`topk`."""
-    k = node.integer("k") if node.opset < 10 else int(node.constant_scalar(1))
+    """`topk`, or `dyn_topk`."""
     ascending = not node.flag("largest", True)
     axis = node.integer("axis", -1)
+    if node.opset >= 10 and not node.is_known(1):
+        return node.emit_all(DynTopkOp, node.operand(0), node.integer_scalar(1), axis=axis, is_ascend=ascending)
+    k = node.integer("k") if node.opset < 10 else int(node.constant_scalar(1))
     return node.emit_all(TopkOp, node.operand(0), k=k, axis=axis, is_ascend=ascending)
 
 
@@ -241,7 +296,5 @@ def import_compress(node: OnnxNode) -> Value:
     places = Constant(np.flatnonzero(condition))
     if node.has("axis"):
         return node.emit(TakeOp, x, places, axis=node.integer("axis"))
-    if DYNAMIC in node.shape(x):
-        raise DynamicShapeError(f"needs a static shape, got {node.type_of(x)}")
-    flat = reshape(node, x, [int(np.prod(node.shape(x)))])
+    flat = reshape_to_sizes(node, x, [product_of(node.sizes(x))])
     return node.emit(TakeOp, flat, places, axis=0)

@@ -2,11 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
+from fuse_dialect.analysis.sizes import Size, add, divide, integers_of, multiply, product_of
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.ops.concatenation import ConcatenateOp, SplitOp
+from fuse_dialect.dialect.ops.dynamic import DynBroadcastToOp, DynReshapeOp, DynStridedSliceOp, DynTileOp
 from fuse_dialect.dialect.ops.layout import (
     BatchFlattenOp,
     DepthToSpaceOp,
@@ -20,7 +23,7 @@ from fuse_dialect.dialect.types import DYNAMIC, broadcast_shapes, normalize_axes
 from fuse_dialect.frontends.onnx.node import DynamicShapeError, OnnxNode, UnsupportedFormError
 from fuse_dialect.frontends.onnx.operators.table import OperatorTable
 from fuse_dialect.frontends.onnx.tensors import Array
-from fuse_dialect.frontends.onnx.values import Constant, Size, Value
+from fuse_dialect.frontends.onnx.values import Constant, Value, size_vector
 
 OPERATORS = OperatorTable()
 
@@ -43,8 +46,10 @@ def _splat_of(array: Array, shape: Sequence[int]) -> Array:
 
 @OPERATORS.operator("Reshape")
 def import_reshape(node: OnnxNode) -> Value:
-    """`reshape`; 0 keeps a size and -1 is what remains."""
-    x, wanted = node.operand(0), node.elements(1).reshape(-1)
+    """`reshape`; 0 keeps a size and -1 is what remains. `dyn_reshape` to a shape that the running model computes."""
+    x, wanted = node.operand(0), node.known_elements(1)
+    if wanted is None:
+        return node.emit(DynReshapeOp, x, node.integer_list(1), allowzero=node.flag("allowzero"))
     sizes = node.sizes(x)
     shape: list[int | Size] = []
     for axis, size in enumerate(wanted):
@@ -55,7 +60,7 @@ def import_reshape(node: OnnxNode) -> Value:
         shape.append(size)
     if shape.count(-1) > 1 or any(isinstance(size, int) and size < -1 for size in shape):
         raise FuseError(f"expects sizes and at most one -1, got {list(wanted)}")
-    return _emit_reshape(node, x, _resolve(sizes, shape))
+    return reshape_to_sizes(node, x, _resolve(sizes, shape))
 
 
 def _resolve(sizes: Sequence[int | Size], shape: list[int | Size]) -> list[int | Size]:
@@ -78,10 +83,32 @@ def _resolve(sizes: Sequence[int | Size], shape: list[int | Size]) -> list[int |
     return [remaining if size == -1 else size for size in shape]
 
 
-def _emit_reshape(node: OnnxNode, x: Value, shape: Sequence[int | Size]) -> Value:
-    result = reshape(node, x, [size if isinstance(size, int) and size >= 0 else DYNAMIC for size in shape])
+def reshape_to_sizes(node: OnnxNode, x: Value, shape: Sequence[int | Size]) -> Value:
+    """The elements in another shape, of sizes some of which are known when the model runs; -1 is what remains.
+
+    It is `reshape` where the result type can say the shape: the last `?` is computed, and one before it keeps the size
+    that the operand has there.
+    """
+    if tuple(shape) == node.sizes(x) and not isinstance(x, Constant):
+        return x
+    dims = [size if isinstance(size, int) and size >= 0 else DYNAMIC for size in shape]
+    if _says_shape(node.sizes(x), shape, dims):
+        result = reshape(node, x, dims)
+    else:
+        # A 0 that kept a size has been replaced by it.
+        result = node.emit(DynReshapeOp, x, size_vector(list(shape)), type=node.typed(x, dims), allowzero=True)
     node.builder.name_sizes(result, [size if isinstance(size, Size) else None for size in shape])
     return result
+
+
+def _says_shape(sizes: Sequence[int | Size], shape: Sequence[int | Size], dims: Sequence[int]) -> bool:
+    """Whether `reshape` to a type of these dimensions means the shape."""
+    unknown = [axis for axis, dim in enumerate(dims) if dim == DYNAMIC]
+    if len(unknown) > 1:
+        shared = unknown[-2] + 1
+        return tuple(sizes[:shared]) == tuple(shape[:shared])
+    # What remains of no elements is anything.
+    return not unknown or 0 not in dims
 
 
 @OPERATORS.operator("Flatten")
@@ -94,8 +121,8 @@ def import_flatten(node: OnnxNode) -> Value:
         axis = normalize_axis(axis, len(shape))
     if axis == 1 and len(shape) > 1:
         return node.emit(BatchFlattenOp, x)
-    static = node.static_shape(x)
-    return reshape(node, x, [math.prod(static[:axis]), math.prod(static[axis:])])
+    sizes = node.sizes(x)
+    return reshape_to_sizes(node, x, [product_of(sizes[:axis]), product_of(sizes[axis:])])
 
 
 @OPERATORS.operator("Transpose")
@@ -178,37 +205,62 @@ def import_split(node: OnnxNode) -> Sequence[Value]:
     axis = normalize_axis(node.integer("axis", 0), node.rank(x))
     extent = node.shape(x)[axis]
     if node.has("split"):
-        sizes = node.integers("split")
+        sizes: list[int | Size] | None = list(node.integers("split"))
     elif node.optional(1) is not None:
-        sizes = node.constant_ints(1)
+        sizes = node.known_elements(1)
     else:
         parts = node.integer("num_outputs", len(node.node.outputs))
-        if parts != len(node.node.outputs):
+        if parts != len(node.node.outputs) or parts < 1:
             raise FuseError(f"expects attribute 'num_outputs' to be {len(node.node.outputs)}, got {parts}")
-        if extent == DYNAMIC or parts < 1:
-            raise DynamicShapeError(f"needs a static size along axis {axis}, got {node.type_of(x)}")
+        if extent == DYNAMIC:
+            return _split_evenly(node, x, axis, parts)
         chunk = -(-extent // parts)
         sizes = [max(0, min(chunk, extent - index * chunk)) for index in range(parts)]
-    return node.emit_all(SplitOp, x, axis=axis, sizes=sizes)
+    if sizes is None or any(isinstance(size, Size) for size in sizes):
+        raise DynamicShapeError(f"splits axis {axis} at computed sizes")
+    return node.emit_all(SplitOp, x, axis=axis, sizes=integers_of(sizes))
+
+
+def _split_evenly(node: OnnxNode, x: Value, axis: int, parts: int) -> Sequence[Value]:
+    """Slices of equal size along an axis of dynamic size; the last may be smaller."""
+    chunk = divide(add(node.sizes(x)[axis], parts - 1), parts)
+    bounds = [size_vector([multiply(chunk, index)]) for index in range(parts + 1)]
+    ones = size_vector([1])
+    return [node.emit(DynStridedSliceOp, x, begin, end, ones, axes=[axis]) for begin, end in pairwise(bounds)]
 
 
 @OPERATORS.operator("Expand")
 def import_expand(node: OnnxNode) -> Value:
-    """`broadcast_to` the shape that the operand's and the wanted shape broadcast to."""
-    x, wanted = node.operand(0), node.elements(1).reshape(-1)
+    """`broadcast_to` the shape that the operand's and the wanted shape broadcast to.
+
+    `dyn_broadcast_to` where a size of it is no size of the operand, and known only when the model runs.
+    """
+    x, wanted = node.operand(0), node.known_elements(1)
+    if wanted is None:
+        return node.emit(DynBroadcastToOp, x, node.integer_list(1))
     sizes = node.sizes(x)
     own = dict(zip(range(len(wanted) - len(sizes), len(wanted)), sizes, strict=True))
-    for axis, size in enumerate(wanted):
-        if isinstance(size, Size) and own.get(axis) != size:
-            raise DynamicShapeError(f"expands axis {axis} to the dynamic size '{size.name}'")
     target = broadcast_shapes(
         node.shape(x), [size if isinstance(size, int) and size >= 0 else DYNAMIC for size in wanted]
     )
+    if any(isinstance(size, Size) and own.get(axis) != size for axis, size in enumerate(wanted)):
+        # ONNX forbids -1 here; where no size is dynamic it has kept the operand's size all along.
+        shape = [1 if isinstance(size, int) and size < 0 else size for size in wanted]
+        result = node.emit(DynBroadcastToOp, x, size_vector(shape), type=node.typed(x, target))
+        node.builder.name_sizes(result, _broadcast_sizes(sizes, wanted))
+        return result
     if target == node.shape(x):
         return x
     result = node.emit(BroadcastToOp, x, type=node.typed(x, target))
     node.builder.name_sizes(result, _aligned_sizes(sizes, len(target)))
     return result
+
+
+def _broadcast_sizes(one: Sequence[int | Size], other: Sequence[int | Size]) -> list[int | Size | None]:
+    """Sizes of two shapes broadcast, `None` where it depends on the input which of two it is."""
+    rank = max(len(one), len(other))
+    pairs = zip([*[1] * (rank - len(one)), *one], [*[1] * (rank - len(other)), *other], strict=True)
+    return [b if a in (1, b) else a if b == 1 else None for a, b in pairs]
 
 
 def _aligned_sizes(sizes: Sequence[int | Size], rank: int) -> list[Size | None]:
@@ -218,8 +270,16 @@ def _aligned_sizes(sizes: Sequence[int | Size], rank: int) -> list[Size | None]:
 
 @OPERATORS.operator("Tile")
 def import_tile(node: OnnxNode) -> Value:
-    """`tile`."""
-    return node.emit(TileOp, node.operand(0), reps=node.constant_ints(1))
+    """`tile`, or `dyn_tile`."""
+    x = node.operand(0)
+    if node.is_known(1):
+        return node.emit(TileOp, x, reps=node.constant_ints(1))
+    result = node.emit(DynTileOp, x, node.integer_list(1))
+    reps = node.known_elements(1)
+    if reps is not None:
+        sizes = [multiply(size, rep) for size, rep in zip(node.sizes(x), reps, strict=True)]
+        node.builder.name_sizes(result, sizes)
+    return result
 
 
 @OPERATORS.operator("DepthToSpace")
@@ -238,7 +298,10 @@ def import_space_to_depth(node: OnnxNode) -> Value:
         return result
     if mode != "CRD":
         raise UnsupportedFormError(f"the mode '{mode}' is not supported")
-    n, channels, height, width = node.static_shape(result)
+    n, _, height, width = node.sizes(result)
+    channels = node.shape(result)[1]
+    if channels == DYNAMIC:
+        raise DynamicShapeError(f"needs a static number of channels, got {node.type_of(x)}")
     inner = channels // (block * block)
-    parts = reshape(node, result, [n, block * block, inner, height, width])
-    return reshape(node, transpose(node, parts, [0, 2, 1, 3, 4]), [n, channels, height, width])
+    parts = reshape_to_sizes(node, result, [n, block * block, inner, height, width])
+    return reshape_to_sizes(node, transpose(node, parts, [0, 2, 1, 3, 4]), [n, channels, height, width])

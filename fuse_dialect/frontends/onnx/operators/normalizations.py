@@ -1,10 +1,10 @@
 """ONNX normalizations, softmax and dropout, in the form they have when a model runs."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
+from fuse_dialect.analysis.sizes import product_of
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.broadcast import AddOp, DivideOp, MultiplyOp, SubtractOp, WhereOp
@@ -24,7 +24,7 @@ from fuse_dialect.dialect.ops.replication import RepeatOp
 from fuse_dialect.dialect.types import DYNAMIC, normalize_axis
 from fuse_dialect.frontends.onnx.node import OnnxNode, UnsupportedFormError
 from fuse_dialect.frontends.onnx.operators.arithmetic import cast_to
-from fuse_dialect.frontends.onnx.operators.layout import expand_dims, reshape
+from fuse_dialect.frontends.onnx.operators.layout import expand_dims, reshape, reshape_to_sizes
 from fuse_dialect.frontends.onnx.operators.table import OperatorTable
 from fuse_dialect.frontends.onnx.values import Constant, Value
 
@@ -169,9 +169,9 @@ def _softmax(node: OnnxNode, op: type[FuseOp]) -> Value:
     trailing = shape[axis + 1 :]
     if axis < len(shape) and all(size == 1 for size in trailing):
         return node.emit(op, x, axis=axis)
-    static = node.static_shape(x)
-    flat = reshape(node, x, [math.prod(static[:axis]), math.prod(static[axis:])])
-    return reshape(node, node.emit(op, flat, axis=-1), shape)
+    sizes = node.sizes(x)
+    flat = reshape_to_sizes(node, x, [product_of(sizes[:axis]), product_of(sizes[axis:])])
+    return reshape_to_sizes(node, node.emit(op, flat, axis=-1), sizes)
 
 
 @OPERATORS.operator("LRN")

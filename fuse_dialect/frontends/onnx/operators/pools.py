@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fuse_dialect.analysis.sizes import multiply
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.broadcast import AddOp, DivideOp, ModOp, MultiplyOp, PowerOp, SubtractOp
 from fuse_dialect.dialect.ops.elementwise import AbsOp
@@ -23,7 +24,7 @@ from fuse_dialect.dialect.ops.pooling import (
 from fuse_dialect.dialect.ops.reduction import MaxOp, MeanOp
 from fuse_dialect.frontends.onnx.node import OnnxNode, UnsupportedFormError
 from fuse_dialect.frontends.onnx.operators.convolutions import padding, spatial_list
-from fuse_dialect.frontends.onnx.operators.layout import expand_dims, reshape, squeeze
+from fuse_dialect.frontends.onnx.operators.layout import expand_dims, reshape_to_sizes, squeeze
 from fuse_dialect.frontends.onnx.operators.table import OperatorTable
 from fuse_dialect.frontends.onnx.values import Constant, Value
 
@@ -81,14 +82,15 @@ def _pool(node: OnnxNode, op: type[FuseOp], x: Value, windows: _Windows, *, ceil
         )
     if spatial != 3:
         raise UnsupportedFormError(f"pooling over {spatial} axes is not supported")
-    n, c, d, h, w = node.static_shape(x)
-    planes = _pool(node, op, reshape(node, x, [n, c * d, h, w]), windows.part(1, 3), ceil_mode=ceil_mode, **flags)
-    h, w = node.static_shape(planes)[2:]
-    columns = reshape(node, planes, [n * c, 1, d, h * w])
+    n, c, d, h, w = node.sizes(x)
+    images = reshape_to_sizes(node, x, [n, multiply(c, d), h, w])
+    planes = _pool(node, op, images, windows.part(1, 3), ceil_mode=ceil_mode, **flags)
+    h, w = node.sizes(planes)[2:]
+    columns = reshape_to_sizes(node, planes, [multiply(n, c), 1, d, multiply(h, w)])
     depth = windows.part(0, 1)
     along = _Windows([*depth.size, 1], [*depth.strides, 1], [depth.pads[0], 0, depth.pads[1], 0], [*depth.dilation, 1])
     pooled = _pool(node, op, columns, along, ceil_mode=ceil_mode, **flags)
-    return reshape(node, pooled, [n, c, node.static_shape(pooled)[2], h, w])
+    return reshape_to_sizes(node, pooled, [n, c, node.sizes(pooled)[2], h, w])
 
 
 @OPERATORS.operator("MaxPool")

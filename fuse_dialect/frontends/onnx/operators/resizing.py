@@ -1,17 +1,19 @@
-"""ONNX Resize and Upsample: `resize2d`, for one or two spatial axes at a time."""
+"""ONNX Resize and Upsample: `resize2d` and `dyn_resize2d`, for one or two spatial axes at a time."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from fuse_dialect.analysis.sizes import Size, integers_of, product_of, scaled
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.fields import PropertyValue
+from fuse_dialect.dialect.ops.dynamic import DynResize2dOp
 from fuse_dialect.dialect.ops.resizing import Resize2dOp
 from fuse_dialect.dialect.types import normalize_axis
-from fuse_dialect.frontends.onnx.node import OnnxNode, UnsupportedFormError
-from fuse_dialect.frontends.onnx.operators.layout import reshape
+from fuse_dialect.frontends.onnx.node import DynamicShapeError, OnnxNode, UnsupportedFormError
+from fuse_dialect.frontends.onnx.operators.layout import reshape_to_sizes
 from fuse_dialect.frontends.onnx.operators.table import OperatorTable
-from fuse_dialect.frontends.onnx.values import Value
+from fuse_dialect.frontends.onnx.values import SizeVector, Value, size_vector
 
 OPERATORS = OperatorTable()
 
@@ -33,27 +35,25 @@ class _Sampling:
 def import_upsample(node: OnnxNode) -> Value:
     """`resize2d` by the scales that operand 1, or the attribute of opset 7, gives."""
     scales = node.reals("scales") if node.has("scales") else node.constant_reals(1)
-    shape = node.static_shape(node.operand(0))
-    sizes = _scaled(shape, scales)
+    sizes = _scaled(node, scales)
     return _resize(node, sizes, scales, _Sampling(node.string("mode", "nearest"), "asymmetric", "floor"))
 
 
-def _scaled(shape: Sequence[int], scales: Sequence[float]) -> list[int]:
+def _scaled(node: OnnxNode, scales: Sequence[float]) -> list[int | Size]:
     """Each size times its scale."""
-    if len(scales) != len(shape) or not all(math.isfinite(scale) and scale > 0 for scale in scales):
-        raise FuseError(f"expects {len(shape)} positive scales, got {list(scales)}")
-    return [math.floor(size * scale) for size, scale in zip(shape, scales, strict=True)]
+    sizes = node.sizes(node.operand(0))
+    if len(scales) != len(sizes) or not all(math.isfinite(scale) and scale > 0 for scale in scales):
+        raise FuseError(f"expects {len(sizes)} positive scales, got {list(scales)}")
+    return [scaled(size, scale) for size, scale in zip(sizes, scales, strict=True)]
 
 
 @OPERATORS.operator("Resize")
 def import_resize(node: OnnxNode) -> Value:
-    """`resize2d`."""
-    shape = node.static_shape(node.operand(0))
+    """`resize2d`, or `dyn_resize2d` to a size that depends on the input of the model."""
     if node.opset < 11:
         scales = node.constant_reals(1)
-        sizes = _scaled(shape, scales)
+        sizes = _scaled(node, scales)
         return _resize(node, sizes, scales, _Sampling(node.string("mode", "nearest"), "asymmetric", "floor"))
-    sizes, scales = _target(node, shape)
     coordinates = node.string("coordinate_transformation_mode", "half_pixel")
     properties: dict[str, PropertyValue] = {name: True for name in ("antialias", "exclude_outside") if node.flag(name)}
     if node.string("mode", "nearest") == "cubic":
@@ -63,8 +63,12 @@ def import_resize(node: OnnxNode) -> Value:
     )
     if coordinates == "tf_crop_and_resize":
         properties["extrapolation_value"] = node.real("extrapolation_value", 0.0)
-        sampling = replace(sampling, regions=_regions(node, len(shape)))
-    return _resize(node, sizes, scales, sampling)
+        sampling = replace(sampling, regions=_regions(node, node.rank(node.operand(0))))
+    scales = node.optional(2)
+    if (scales is None or node.shape(scales) == (0,)) and node.known_elements(3) is None:
+        return _resize_to_computed(node, sampling)
+    sizes, factors = _target(node)
+    return _resize(node, sizes, factors, sampling)
 
 
 def _regions(node: OnnxNode, rank: int) -> dict[int, tuple[float, float]]:
@@ -77,37 +81,79 @@ def _regions(node: OnnxNode, rank: int) -> dict[int, tuple[float, float]]:
     return {axis: (start, end) for axis, start, end in parts if (start, end) != (0.0, 1.0)}
 
 
-def _target(node: OnnxNode, shape: Sequence[int]) -> tuple[list[int], list[float]]:
-    """Sizes and scales for all axes."""
+def _target(node: OnnxNode) -> tuple[list[int | Size], list[float | None]]:
+    """Sizes and scales for all axes; no scale where it is the quotient of two sizes that the running model knows."""
+    shape = node.sizes(node.operand(0))
     axes = [normalize_axis(axis, len(shape)) for axis in node.integers("axes", list(range(len(shape))))]
     given = node.optional(2)
     by_scale = given is not None and node.shape(given) != (0,)
-    numbers = node.constant_reals(2 if by_scale else 3)
-    if len(numbers) != len(axes) or 0 in shape or not all(0 <= number < math.inf for number in numbers):
+    numbers = node.constant_reals(2) if by_scale else _wanted_sizes(node)
+    if (
+        len(numbers) != len(axes)
+        or 0 in shape
+        or not all(isinstance(number, Size) or 0 <= number < math.inf for number in numbers)
+    ):
         raise FuseError(f"expects a scale or a size for each of {len(axes)} axes, got {numbers}")
     policy = node.string("keep_aspect_ratio_policy", "stretch")
+    by_ratio: dict[int, float] = {}
     if not by_scale and policy != "stretch":
-        ratios = [number / shape[axis] for number, axis in zip(numbers, axes, strict=True)]
-        ratio = min(ratios) if policy == "not_larger" else max(ratios)
+        ratios = [_ratio(number, shape[axis]) for number, axis in zip(numbers, axes, strict=True)]
+        known = [ratio for ratio in ratios if ratio is not None]
+        if len(known) < len(axes):
+            raise DynamicShapeError(f"the policy '{policy}' needs static sizes")
+        ratio = min(known) if policy == "not_larger" else max(known)
         # ONNX rounds half up here.
-        numbers = [math.floor(ratio * shape[axis] + 0.5) for axis in axes]
+        numbers = [math.floor(ratio * size + 0.5) for axis in axes if not isinstance(size := shape[axis], Size)]
         by_ratio = dict.fromkeys(axes, ratio)
-    else:
-        by_ratio: dict[int, float] = {}
-    sizes, scales = list(shape), [1.0] * len(shape)
+    sizes, factors = list(shape), list[float | None]([1.0] * len(shape))
     for axis, number in zip(axes, numbers, strict=True):
-        sizes[axis] = math.floor(shape[axis] * number) if by_scale else int(number)
-        scales[axis] = float(number) if by_scale else by_ratio.get(axis, sizes[axis] / shape[axis])
-    return sizes, scales
+        if by_scale and not isinstance(number, Size):
+            sizes[axis], factors[axis] = scaled(shape[axis], number), float(number)
+        else:
+            sizes[axis] = number if isinstance(number, Size) else int(number)
+            factors[axis] = by_ratio.get(axis, _ratio(number, shape[axis]))
+    return sizes, factors
 
 
-def _resize(node: OnnxNode, sizes: list[int], scales: list[float], sampling: _Sampling) -> Value:
+def _resize_to_computed(node: OnnxNode, sampling: _Sampling) -> Value:
+    """`dyn_resize2d` to sizes of the spatial axes that the running model computes."""
+    x = node.operand(0)
+    if node.rank(x) != 4 or node.integers("axes", []) != [2, 3] or sampling.regions:
+        raise DynamicShapeError("resizes other axes than 2 and 3 to computed sizes")
+    if node.string("keep_aspect_ratio_policy", "stretch") != "stretch":
+        raise DynamicShapeError("keeps the ratio of computed sizes")
+    return node.emit(
+        DynResize2dOp,
+        x,
+        node.integer_list(3),
+        type=None,
+        method=sampling.mode,
+        coordinate_transformation_mode=sampling.coordinates,
+        nearest_mode=sampling.rounding,
+        **sampling.properties,
+    )
+
+
+def _wanted_sizes(node: OnnxNode) -> list[int | float | Size]:
+    if isinstance(node.operand(3), SizeVector):
+        return list(node.elements(3).reshape(-1))
+    return list(node.constant_reals(3))
+
+
+def _ratio(size: float | Size, source: int | Size) -> float | None:
+    """The scale between two sizes, or `None` when one is not known."""
+    if size == source:
+        return 1.0
+    return None if isinstance(size, Size) or isinstance(source, Size) else int(size) / source
+
+
+def _resize(node: OnnxNode, sizes: Sequence[int | Size], scales: Sequence[float | None], sampling: _Sampling) -> Value:
     """Resize the axes that change, two neighbours at a time; the others are batch and channels of `resize2d`."""
     x = node.operand(0)
     if len(sizes) == 1:
-        x, sizes, scales = reshape(node, x, [1, *node.static_shape(x)]), [1, *sizes], [1.0, *scales]
+        x, sizes, scales = reshape_to_sizes(node, x, [1, *node.sizes(x)]), [1, *sizes], [1.0, *scales]
         sampling = replace(sampling, regions={axis + 1: part for axis, part in sampling.regions.items()})
-    shape, rank = node.static_shape(x), len(sizes)
+    shape, rank = node.sizes(x), len(sizes)
     changed = [
         axis for axis, size in enumerate(shape) if size != sizes[axis] or scales[axis] != 1 or axis in sampling.regions
     ]
@@ -117,34 +163,45 @@ def _resize(node: OnnxNode, sizes: list[int], scales: list[float], sampling: _Sa
         first = 2 if rank == 4 and changed[0] >= 2 else min(changed[0], rank - 2)
         x = _resize_plane(node, x, first, sizes, scales, sampling)
         changed = [axis for axis in changed if axis > first + 1]
-    final = sizes[-node.rank(node.operand(0)) :]
-    return reshape(node, x, final)
+    return reshape_to_sizes(node, x, sizes[-node.rank(node.operand(0)) :])
 
 
 def _resize_plane(
-    node: OnnxNode, x: Value, first: int, sizes: list[int], scales: list[float], sampling: _Sampling
+    node: OnnxNode,
+    x: Value,
+    first: int,
+    sizes: Sequence[int | Size],
+    scales: Sequence[float | None],
+    sampling: _Sampling,
 ) -> Value:
     """Resize axis `first` and the one behind it."""
-    shape = list(node.static_shape(x))
-    before, after = math.prod(shape[:first]), math.prod(shape[first + 2 :])
+    shape = list(node.sizes(x))
+    before, after = product_of(shape[:first]), product_of(shape[first + 2 :])
     plane = shape[first : first + 2]
     layout, source = ("NCHW", [1, before, *plane]) if after == 1 else ("NHWC", [before, *plane, after])
     if len(shape) == 4 and first == 2:
         source = shape
-    properties = dict(sampling.properties)
+    properties: dict[str, PropertyValue] = {
+        "layout": layout,
+        "method": sampling.mode,
+        "coordinate_transformation_mode": sampling.coordinates,
+        "nearest_mode": sampling.rounding,
+        "scales": _known_scales(scales[first : first + 2]),
+        **sampling.properties,
+    }
     if sampling.coordinates == "tf_crop_and_resize":
         parts = [sampling.regions.get(axis, (0.0, 1.0)) for axis in (first, first + 1)]
         properties["roi"] = [*(start for start, _ in parts), *(end for _, end in parts)]
-    resized = node.emit(
-        Resize2dOp,
-        reshape(node, x, source),
-        type=None,
-        size=sizes[first : first + 2],
-        layout=layout,
-        method=sampling.mode,
-        coordinate_transformation_mode=sampling.coordinates,
-        nearest_mode=sampling.rounding,
-        scales=scales[first : first + 2],
-        **properties,
-    )
-    return reshape(node, resized, [*shape[:first], *sizes[first : first + 2], *shape[first + 2 :]])
+    image, size = reshape_to_sizes(node, x, source), list(sizes[first : first + 2])
+    if any(isinstance(each, Size) for each in size):
+        resized = node.emit(DynResize2dOp, image, size_vector(size), type=None, **properties)
+    else:
+        resized = node.emit(Resize2dOp, image, type=None, size=integers_of(size), **properties)
+    wanted = dict(zip(layout, source, strict=True)) | dict(zip("HW", size, strict=True))
+    node.builder.name_sizes(resized, [wanted[letter] for letter in layout])
+    return reshape_to_sizes(node, resized, [*shape[:first], *size, *shape[first + 2 :]])
+
+
+def _known_scales(factors: Sequence[float | None]) -> list[float] | None:
+    known = [factor for factor in factors if factor is not None]
+    return known if len(known) == len(factors) else None

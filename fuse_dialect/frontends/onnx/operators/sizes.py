@@ -9,26 +9,18 @@ from typing import cast
 
 import numpy as np
 
+from fuse_dialect.analysis.sizes import Element, UnknownError, add, divide, is_equal, multiply, product_of, subtract
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.frontends.onnx.node import OnnxNode
+from fuse_dialect.frontends.onnx.node import NeedsConstantError, OnnxNode
 from fuse_dialect.frontends.onnx.tensors import Array
-from fuse_dialect.frontends.onnx.values import (
-    ELEMENT_RULES,
-    Constant,
-    Element,
-    Size,
-    SizeVector,
-    Value,
-    elements_of,
-    settled,
-)
+from fuse_dialect.frontends.onnx.values import Constant, SizeVector, Value, elements_of, settled
 
 _MAX_ELEMENTS = 1 << 12
 _INT64 = np.dtype(np.int64)
 
 
 def import_on_sizes(node: OnnxNode) -> Value | None:
-    """The result when an operand is a `SizeVector`; `None` for other nodes, or operators that use no elements.
+    """The result when an operand is a `SizeVector`; `None` for other nodes, and for what only the running model knows.
 
     Raises:
         FuseError: The operator cannot be computed on sizes.
@@ -42,7 +34,10 @@ def import_on_sizes(node: OnnxNode) -> Value | None:
         return None
     if any(_size_of(operand) > _MAX_ELEMENTS for operand in operands):
         raise FuseError(f"computes with more than {_MAX_ELEMENTS} sizes")
-    return rule(node)
+    try:
+        return rule(node)
+    except (UnknownError, NeedsConstantError):
+        return None
 
 
 def _size_of(value: Value) -> int:
@@ -106,7 +101,7 @@ def _reshape(node: OnnxNode) -> Value:
 def _cast(node: OnnxNode) -> Value:
     # To INT32 or INT64; another type has no place for sizes.
     if node.integer("to") not in (6, 7):
-        raise FuseError("computes with a dynamic dimension as data")
+        raise UnknownError("sizes as other numbers are computed by the running model")
     return settled(_elements(node, 0), _INT64)
 
 
@@ -115,14 +110,14 @@ def _same(node: OnnxNode) -> Value:
 
 
 def _elementwise(node: OnnxNode) -> Value:
-    rule = ELEMENT_RULES[node.node.op_type]
+    rule = _ELEMENT_RULES[node.node.op_type]
     boolean = node.node.op_type == "Equal"
     lhs, rhs = np.broadcast_arrays(_elements(node, 0), _elements(node, 1))
     result = np.empty(lhs.shape, object)
     for position in np.ndindex(lhs.shape):
         try:
             result[position] = rule(cast(Element, lhs[position]), cast(Element, rhs[position]))
-        except (ValueError, ZeroDivisionError) as error:
+        except ZeroDivisionError as error:
             raise FuseError(str(error)) from error
     return settled(result, np.dtype(np.bool_) if boolean else _INT64)
 
@@ -133,10 +128,7 @@ def _where(node: OnnxNode) -> Value:
 
 
 def _product(node: OnnxNode) -> Value:
-    result: int | Size = 1
-    for element in _elements(node, 0).flat:
-        product = ELEMENT_RULES["Mul"](result, element)
-        result = product
+    result = product_of(list(_elements(node, 0).flat))
     return settled(np.array(result if node.flag("keepdims", True) is False else [result], object), _INT64)
 
 
@@ -148,6 +140,15 @@ def _objects(value: object) -> Array:
     array[()] = value
     return array
 
+
+_ELEMENT_RULES: dict[str, Callable[[Element, Element], Element]] = {
+    "Add": add,
+    "Sub": subtract,
+    "Mul": multiply,
+    "Div": divide,
+    "Equal": is_equal,
+}
+"""ONNX operators on pairs of elements."""
 
 _RULES: dict[str, Callable[[OnnxNode], Value]] = {
     "Gather": _gather,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.targets.onnx.operators import (
+    dynamic,
     elementwise,
     indexing,
     normalization,
@@ -16,7 +17,7 @@ from fuse_dialect.targets.onnx.table import Row
 
 ROWS: Mapping[type[FuseOp], Row] = {
     op_class: row
-    for family in (elementwise, shapes, indexing, reductions, normalization, products, vision)
+    for family in (elementwise, shapes, indexing, reductions, normalization, products, vision, dynamic)
     for op_class, row in family.ROWS.rows.items()
 }
 """How each op class is written."""

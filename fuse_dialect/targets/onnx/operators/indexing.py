@@ -26,7 +26,7 @@ _REDUCTIONS = {"update": None, "add": "add", "mul": "mul", "min": "min", "max": 
 
 def _indices(graph: GraphWriter, op: FuseOp, name: str, operand: int = 1) -> str:
     """Indices in a type that ONNX takes for indices."""
-    return name if dtype_of(op.operands[operand]) in (np.int32, np.int64) else graph.cast(name, np.int64)
+    return name if dtype_of(op.operands[operand]).name in ("int32", "int64") else graph.cast(name, np.int64)
 
 
 @ROWS.row(indexing.StridedSliceOp)
@@ -131,7 +131,7 @@ def _top(graph: GraphWriter, op: FuseOp, value: str, count: int | None) -> Seque
 def write_cumsum(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
     """`CumSum`, in 64 bits for integers that it does not take; they wrap around in the end."""
     dtype = dtype_of(op.operands[0])
-    known = dtype.kind not in "iu" or dtype in (np.int32, np.int64)
+    known = dtype.kind not in "iu" or dtype.name in ("int32", "int64")
     wide = operands[0] if known else graph.cast(operands[0], np.int64)
     axis = graph.scalar(prop(op, "axis"), np.dtype(np.int64))
     flags = {name: abs(prop(op, name)) for name in ("exclusive", "reverse")}

@@ -131,7 +131,8 @@ def write_global_pool(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -
 @ROWS.row(pooling.AdaptiveAvgPool2dOp)
 def write_adaptive_pool(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
     """`AveragePool`, where the windows are equal."""
-    text, wanted = prop(op, "layout"), prop(op, "output_size")
+    text: str = prop(op, "layout")
+    wanted: list[int] = prop(op, "output_size")
     shape = shape_of(op.operands[0])
     sizes = [shape[text.index(letter)] for letter in "HW"]
     if DYNAMIC in sizes or any(size % count for size, count in zip(sizes, wanted, strict=True)):

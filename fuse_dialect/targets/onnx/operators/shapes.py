@@ -152,7 +152,9 @@ def write_split(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> Sequ
 @ROWS.row(resizing.Resize2dOp)
 def write_resize2d(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
     """`Resize` by scales where they are given, else to sizes."""
-    text, scales, size = prop(op, "layout"), prop(op, "scales"), prop(op, "size")
+    text: str = prop(op, "layout")
+    scales: list[float] | None = prop(op, "scales")
+    size: list[int] = prop(op, "size")
     first = channels_first(graph, operands[0], text)
     n, c, *extents = [shape_of(op.operands[0])[text.index(letter)] for letter in "NCHW"]
     axes: list[int] | None = None

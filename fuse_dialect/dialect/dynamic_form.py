@@ -1,0 +1,107 @@
+"""The base of ops whose operands hold numbers that are properties, or part of the result type, in another op."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from fuse_dialect.budget import MOST_RUN_TIME_BYTES, spelled
+from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.shape_rules import require_integers
+from fuse_dialect.dialect.types import (
+    DYNAMIC,
+    Shape,
+    Tensor,
+    byte_count,
+    is_tensor,
+    require_rank,
+    shape_text,
+    with_shape,
+)
+
+
+class DynamicOp(FuseOp, ABC):
+    """An op some of whose operands say what properties or the result type say in the op without the prefix `dyn_`."""
+
+    SIZED_BY_ELEMENTS: ClassVar[bool] = True
+    FLOPS_PER_RESULT_ELEMENT: ClassVar[int] = 0
+    NUMBERS: ClassVar[tuple[int, ...]]
+    """Positions of the operands that hold the numbers."""
+
+    @abstractmethod
+    def static_form(self, data: Sequence[SSAValue], numbers: Sequence[Array]) -> FuseOp:
+        """The op of the same meaning that has the numbers in properties or in its result type.
+
+        Args:
+            data: The operands that are not at `NUMBERS`.
+            numbers: Elements of those that are.
+
+        Raises:
+            VerifyException: The numbers are not what the op may get.
+        """
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """The meaning of the static form."""
+        places = [place for place in range(len(operands)) if place not in self.NUMBERS]
+        types = [with_shape(self._type(place), operands[place].shape) for place in places]
+        op = self.static_form(Block(arg_types=types).args, [operands[place] for place in self.NUMBERS])
+        op.verify_()
+        for result in op.results:
+            _check_size(result.type)
+        return op.evaluate(*(operands[place] for place in places))
+
+    def flops(self) -> int | None:
+        """Nothing, where that is known before the program runs."""
+        return None if any(DYNAMIC in shape_of_type(result.type) for result in self.results) else 0
+
+    def _type(self, place: int) -> Tensor:
+        type = self.operands[place].type
+        assert is_tensor(type), "the operands of an op on tensors"
+        return type
+
+    def count_in(self, operand: SSAValue, name: str) -> int:
+        """How many numbers a list of integers holds.
+
+        Raises:
+            VerifyException: It is no such list, or its length is not known.
+        """
+        type = operand.type
+        assert is_tensor(type), "the operands of an op on tensors"
+        (count,) = require_rank(type, 1, name)
+        require_integers(type, name)
+        if count == DYNAMIC:
+            raise VerifyException(f"expects '{name}' of a known number of elements, got {type}")
+        return count
+
+
+def shape_of_type(type: Attribute) -> Shape:
+    """The shape of a tensor type; nothing for another type."""
+    return tuple(type.get_shape()) if is_tensor(type) else ()
+
+
+def _check_size(type: Attribute) -> None:
+    """Reject a result that no run should try to make.
+
+    Raises:
+        VerifyException: It takes more bytes than one value may.
+    """
+    count = byte_count(type)
+    if count is not None and count > MOST_RUN_TIME_BYTES:
+        raise VerifyException(
+            f"expects a result of at most {MOST_RUN_TIME_BYTES} bytes, "
+            f"got {shape_text(shape_of_type(type))} of {spelled(count)} bytes"
+        )
+
+
+def sizes_in(numbers: Array, name: str, least: int = 0) -> list[int]:
+    """Sizes that an operand holds.
+
+    Raises:
+        VerifyException: One is below `least`.
+    """
+    sizes = [int(number) for number in numbers.reshape(-1)]
+    if any(size < least for size in sizes):
+        raise VerifyException(f"expects {name} of at least {least}, got {sizes}")
+    return sizes

@@ -1,0 +1,55 @@
+// RUN: fuse-run %s --random-inputs 0 --dynamic-dim 3 | filecheck %s
+// RUN: fuse-opt %s --fuse-ops | fuse-run - --random-inputs 0 --dynamic-dim 3 | filecheck %s
+// RUN: fuse-run %s --entry named --random-inputs 0 --dynamic-dim n=3 --dynamic-dim 5 | filecheck %s --check-prefix=NAMED
+// RUN: not fuse-run %s --entry named --random-inputs 0 --dynamic-dim k=3 2>&1 | filecheck %s --check-prefix=UNKNOWN
+// RUN: not fuse-run %s --entry negative 2>&1 | filecheck %s --check-prefix=NEGATIVE
+// RUN: not fuse-run %s --entry huge 2>&1 | filecheck %s --check-prefix=HUGE
+// RUN: not fuse-run %s --entry contradicting --random-inputs 0 2>&1 | filecheck %s --check-prefix=CONTRADICTING
+// RUN: not fuse-run %s --entry malformed --random-inputs 0 2>&1 | filecheck %s --check-prefix=MALFORMED
+
+// Sizes are computed from those of the input.
+// CHECK: result0: tensor<6xi64> = [0, 1, 2, 3, 4, 5]
+// CHECK: result1: tensor<2xi64> = [3, 4]
+func.func @main(%x: tensor<?x4xf32>) -> (tensor<?xi64>, tensor<2xi64>) {
+  %shape = fuse.shape_of %x : (tensor<?x4xf32>)
+  %at = arith.constant dense<0> : tensor<i64>
+  %rows = fuse.take %shape, %at, axis = 0 : (tensor<2xi64>, tensor<i64>)
+  %twice = fuse.add %rows, %rows : tensor<i64>
+  %one = arith.constant dense<1> : tensor<i64>
+  %y = fuse.dyn_arange %at, %twice, %one : (tensor<i64>, tensor<i64>, tensor<i64>)
+  return %y, %shape : tensor<?xi64>, tensor<2xi64>
+}
+
+// NAMED:   result0: tensor<2xi64> = [3, 5]
+// UNKNOWN: fuse-run-dynamic.mlir{{.*}}: error: no argument has a size 'k'
+func.func @named(%x: tensor<?x?xf32> {fuse.sizes = ["n", ""]}) -> tensor<2xi64> {
+  %shape = fuse.shape_of %x : (tensor<?x?xf32>)
+  return %shape : tensor<2xi64>
+}
+
+// NEGATIVE: fuse-run-dynamic.mlir:{{[0-9]+}}:8: error: 'fuse.dyn_full' op cannot be run: expects sizes of at least 0, got [2, -3]
+func.func @negative() -> tensor<?x?xf32> {
+  %a = arith.constant dense<1.0> : tensor<f32>
+  %shape = arith.constant dense<[2, -3]> : tensor<2xi64>
+  %y = fuse.dyn_full %a, %shape : (tensor<f32>, tensor<2xi64>)
+  return %y : tensor<?x?xf32>
+}
+
+// A wrong number must not take all memory.
+// HUGE: fuse-run-dynamic.mlir:{{[0-9]+}}:8: error: 'fuse.dyn_full' op cannot be run: expects a result of at most 4294967296 bytes, got 1000000x1000000 of 4000000000000 bytes
+func.func @huge() -> tensor<?x?xf32> {
+  %a = arith.constant dense<1.0> : tensor<f32>
+  %shape = arith.constant dense<1000000> : tensor<2xi64>
+  %y = fuse.dyn_full %a, %shape : (tensor<f32>, tensor<2xi64>)
+  return %y : tensor<?x?xf32>
+}
+
+// CONTRADICTING: fuse-run-dynamic.mlir{{.*}}: error: size 'n' is 3 on axis 0 of input 'x', and 4 on axis 1 of input 'y'
+func.func @contradicting(%x: tensor<3xf32> {fuse.sizes = ["n"]}, %y: tensor<2x4xf32> {fuse.sizes = ["", "n"]}) {
+  return
+}
+
+// MALFORMED: fuse-run-dynamic.mlir:{{[0-9]+}}:1: error: 'func.func' op argument 0 of '@malformed': 'fuse.sizes' expects a list of strings, one for each axis of tensor<3xf32>
+func.func @malformed(%x: tensor<3xf32> {fuse.sizes = ["n", "m"]}) {
+  return
+}

@@ -1,0 +1,74 @@
+"""`refine-shapes` keeps what a program means, and leaves nothing dynamic once all sizes are known."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_shapes import arguments, shape_programs
+from xdsl.context import Context
+
+from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.dialect.types import DYNAMIC, is_tensor
+from fuse_dialect.interpreters.numpy import run_module
+from fuse_dialect.interpreters.values import EvaluationError
+from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.transforms.refine_shapes import RefineShapesPass
+
+
+def refined(module, **sizes):
+    """A copy of the module with sizes by name."""
+    copy = module.clone()
+    RefineShapesPass(sizes=tuple(f"{name}={size}" for name, size in sizes.items())).apply(Context(), copy)
+    copy.verify()
+    return copy
+
+
+def outcome(module, inputs, **sizes):
+    """The results after refinement with the sizes, or `None` when an op rejects what it gets."""
+    try:
+        return run_module(refined(module, **sizes), inputs)
+    except OpError:
+        return None
+
+
+def assert_same(one, other):
+    assert (one is None) == (other is None)
+    for left, right in zip(one or (), other or (), strict=True):
+        np.testing.assert_array_equal(left, right)
+
+
+def open_types(module):
+    values = [
+        value for op in module.walk() for value in (*op.results, *(op.regions[0].block.args if op.regions else ()))
+    ]
+    return [value.type for value in values if is_tensor(value.type) and DYNAMIC in value.type.get_shape()]
+
+
+@given(module=shape_programs(), b=st.integers(0, 3), s=st.integers(1, 4))
+@settings(max_examples=80, deadline=None)
+def test_static_program_gives_what_the_dynamic_one_gives(module, b, s):
+    inputs = arguments({"b": b, "s": s})
+    try:
+        expected = run_module(module, inputs)
+    except EvaluationError:
+        expected = None
+    assert_same(outcome(module, inputs, b=b, s=s), expected)
+    if expected is not None:
+        static = refined(module, b=b, s=s)
+        assert not open_types(static)
+        assert not [op.name for op in static.walk() if op.name.startswith("fuse.dyn_")]
+
+
+@given(module=shape_programs(), b=st.integers(0, 3), s=st.integers(1, 4))
+@settings(max_examples=80, deadline=None)
+def test_what_names_tell_holds_for_all_sizes(module, b, s):
+    inputs = arguments({"b": b, "s": s})
+    try:
+        expected = run_module(module, inputs)
+    except EvaluationError:
+        return
+    assert_same(outcome(module, inputs), expected)
+    half = refined(module, s=s)
+    assert_same(run_module(half, inputs), expected)
+    FuseOpsPass().apply(Context(), half)
+    half.verify()
+    assert_same(run_module(half, inputs), expected)

@@ -1,0 +1,395 @@
+"""Networks of torch with random weights and tiny sizes, each with the axes that its exported model leaves open.
+
+Every entry of `NETWORKS` gives the module, its inputs for given sizes, and which axes of the inputs have names. Nothing
+is downloaded: `transformers` and `torchvision` are used for their classes alone.
+"""
+
+# torch is no dependency of the checks: it is not installed there, and says little about its types.
+# pyright: basic, reportMissingImports=false
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+_OPERATORS = torch.library.Library("torchvision", "FRAGMENT")
+for _name in ("nms", "qnms"):
+    # A torchvision that was built for another torch cannot load its own operators, and then cannot be imported, nor can
+    # models of transformers. The networks here need none of them.
+    if not hasattr(torch.ops.torchvision, _name):
+        _OPERATORS.define(f"{_name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+
+Inputs = dict[str, Tensor]
+"""Inputs by name, in the order of the module's arguments."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network to export."""
+
+    build: Callable[[], nn.Module]
+    """The module, in evaluation mode."""
+    inputs: Callable[[Mapping[str, int]], Inputs]
+    """Inputs for sizes of the named axes."""
+    axes: Mapping[str, Mapping[int, str]]
+    """Name of each open axis, by input and number of the axis."""
+    sizes: tuple[Mapping[str, int], ...]
+    """Sizes to export with, then two others to run with."""
+
+
+NETWORKS: dict[str, Network] = {}
+"""By name."""
+
+_BATCH = ({"batch": 2}, {"batch": 1}, {"batch": 5})
+_TEXT = ({"batch": 2, "seq": 7}, {"batch": 1, "seq": 5}, {"batch": 3, "seq": 12})
+
+
+def _image(size: int, channels: int = 3) -> Callable[[Mapping[str, int]], Inputs]:
+    return lambda sizes: {"x": torch.randn(sizes["batch"], channels, size, size)}
+
+
+def _sequence(width: int) -> Callable[[Mapping[str, int]], Inputs]:
+    return lambda sizes: {"x": torch.randn(sizes["batch"], sizes["seq"], width)}
+
+
+def _tokens(vocabulary: int, *, mask: bool) -> Callable[[Mapping[str, int]], Inputs]:
+    def inputs(sizes: Mapping[str, int]) -> Inputs:
+        shape = sizes["batch"], sizes["seq"]
+        given = {"input_ids": torch.randint(0, vocabulary, shape)}
+        if mask:
+            attended = torch.ones(shape, dtype=torch.int64)
+            attended[0, -2:] = 0
+            given["attention_mask"] = attended
+        return given
+
+    return inputs
+
+
+def _network(
+    name: str,
+    inputs: Callable[[Mapping[str, int]], Inputs],
+    axes: Mapping[str, Mapping[int, str]],
+    sizes: tuple[Mapping[str, int], ...],
+) -> Callable[[Callable[[], nn.Module]], Callable[[], nn.Module]]:
+    def register(build: Callable[[], nn.Module]) -> Callable[[], nn.Module]:
+        def prepared() -> nn.Module:
+            torch.manual_seed(0)
+            return build().eval()
+
+        NETWORKS[name] = Network(prepared, inputs, axes, sizes)
+        return build
+
+    return register
+
+
+_OPEN_BATCH = {"x": {0: "batch"}}
+_OPEN_SEQUENCE = {"x": {0: "batch", 1: "seq"}}
+_OPEN_IDS = {"input_ids": {0: "batch", 1: "seq"}}
+_OPEN_TEXT = {**_OPEN_IDS, "attention_mask": {0: "batch", 1: "seq"}}
+
+
+class _First(nn.Module):
+    """A model of `transformers` that gives a plain tensor."""
+
+    def __init__(self, model: nn.Module, result: str):
+        super().__init__()
+        self.model = model
+        self.result = result
+
+    def forward(self, x: Tensor) -> Tensor:
+        return getattr(self.model(x), self.result)
+
+
+class _Text(nn.Module):
+    """A model of `transformers` on tokens that gives a plain tensor."""
+
+    def __init__(self, model: nn.Module, result: str):
+        super().__init__()
+        self.model = model
+        self.result = result
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        return getattr(self.model(input_ids=input_ids, attention_mask=attention_mask), self.result)
+
+
+class _Ids(_Text):
+    """The same without a mask."""
+
+    def forward(self, input_ids: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return getattr(self.model(input_ids=input_ids), self.result)
+
+
+def _transformers() -> Any:
+    import transformers
+
+    return transformers
+
+
+def _vision() -> Any:
+    import torchvision
+
+    return torchvision.models
+
+
+@_network("mlp", lambda sizes: {"x": torch.randn(sizes["batch"], 16)}, _OPEN_BATCH, _BATCH)
+def _mlp() -> nn.Module:
+    return nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.LayerNorm(32), nn.Linear(32, 4), nn.Softmax(-1))
+
+
+@_network("transformer_encoder_batch", lambda sizes: {"x": torch.randn(sizes["batch"], 7, 16)}, _OPEN_BATCH, _BATCH)
+@_network("transformer_encoder", _sequence(16), _OPEN_SEQUENCE, _TEXT)
+def _encoder() -> nn.Module:
+    layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
+    return nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+
+
+_SMALL_TEXT = {"vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4}
+
+
+@_network("bert", _tokens(50, mask=False), _OPEN_IDS, _TEXT)
+def _bert() -> nn.Module:
+    t = _transformers()
+    return _Ids(t.BertModel(t.BertConfig(**_SMALL_TEXT, intermediate_size=32)), "last_hidden_state")
+
+
+@_network("bert_mask", _tokens(50, mask=True), _OPEN_TEXT, _TEXT)
+def _bert_mask() -> nn.Module:
+    t = _transformers()
+    return _Text(t.BertModel(t.BertConfig(**_SMALL_TEXT, intermediate_size=32)), "last_hidden_state")
+
+
+def _gpt2_model() -> nn.Module:
+    t = _transformers()
+    config = t.GPT2Config(vocab_size=50, n_embd=16, n_layer=2, n_head=4, n_positions=32, use_cache=False)
+    return t.GPT2LMHeadModel(config)
+
+
+@_network("gpt2", _tokens(50, mask=False), _OPEN_IDS, _TEXT)
+def _gpt2() -> nn.Module:
+    return _Ids(_gpt2_model(), "logits")
+
+
+@_network("gpt2_mask", _tokens(50, mask=True), _OPEN_TEXT, _TEXT)
+def _gpt2_mask() -> nn.Module:
+    return _Text(_gpt2_model(), "logits")
+
+
+@_network("llama", _tokens(50, mask=True), _OPEN_TEXT, _TEXT)
+def _llama() -> nn.Module:
+    t = _transformers()
+    config = t.LlamaConfig(**_SMALL_TEXT, intermediate_size=32, num_key_value_heads=2, use_cache=False)
+    return _Text(t.LlamaForCausalLM(config), "logits")
+
+
+@_network("vit", _image(16), _OPEN_BATCH, _BATCH)
+def _vit() -> nn.Module:
+    t = _transformers()
+    config = t.ViTConfig(
+        hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=32, image_size=16, patch_size=4
+    )
+    return _First(t.ViTForImageClassification(config), "logits")
+
+
+@_network("vit_torchvision", _image(16), _OPEN_BATCH, _BATCH)
+def _vit_torchvision() -> nn.Module:
+    model = _vision().VisionTransformer(16, 4, 2, 4, 16, 32, num_classes=5)
+    nn.init.normal_(model.heads.head.weight)  # they are zero at first
+    return model
+
+
+@_network("swin", _image(32), _OPEN_BATCH, _BATCH)
+def _swin() -> nn.Module:
+    t = _transformers()
+    config = t.SwinConfig(image_size=32, patch_size=2, embed_dim=8, depths=[2, 2], num_heads=[2, 4], window_size=4)
+    return _First(t.SwinForImageClassification(config), "logits")
+
+
+@_network("swin_torchvision", _image(32), _OPEN_BATCH, _BATCH)
+def _swin_torchvision() -> nn.Module:
+    return _vision().SwinTransformer([2, 2], 8, [2, 2], [2, 4], [4, 4], num_classes=5)
+
+
+@_network("convnext", _image(32), _OPEN_BATCH, _BATCH)
+def _convnext() -> nn.Module:
+    t = _transformers()
+    config = t.ConvNextConfig(hidden_sizes=[8, 16], depths=[1, 2], num_stages=2, patch_size=4)
+    return _First(t.ConvNextForImageClassification(config), "logits")
+
+
+@_network("resnet18", _image(32), _OPEN_BATCH, _BATCH)
+def _resnet() -> nn.Module:
+    t = _transformers()
+    config = t.ResNetConfig(embedding_size=8, hidden_sizes=[8, 16, 16, 32], depths=[1, 2, 1, 1], layer_type="basic")
+    return _First(t.ResNetForImageClassification(config), "logits")
+
+
+@_network(
+    "resnet_any_size",
+    lambda sizes: {"x": torch.randn(sizes["batch"], 3, sizes["height"], sizes["width"])},
+    {"x": {0: "batch", 2: "height", 3: "width"}},
+    tuple({"batch": b, "height": h, "width": w} for b, h, w in ((2, 32, 48), (1, 64, 32), (3, 40, 56))),
+)
+def _resnet_any_size() -> nn.Module:
+    return _resnet()
+
+
+@_network("mobilenet_v2", _image(32), _OPEN_BATCH, _BATCH)
+def _mobilenet() -> nn.Module:
+    return _vision().MobileNetV2(
+        num_classes=5, width_mult=0.25, inverted_residual_setting=[[1, 16, 1, 1], [6, 24, 2, 2], [6, 32, 1, 1]]
+    )
+
+
+@_network("mobilenet_v3", _image(32), _OPEN_BATCH, _BATCH)
+def _mobilenet_v3() -> nn.Module:
+    return _vision().mobilenet_v3_small(num_classes=5, width_mult=0.1)
+
+
+@_network("efficientnet", _image(32), _OPEN_BATCH, _BATCH)
+def _efficientnet() -> nn.Module:
+    efficientnet = _vision().efficientnet
+    blocks = [efficientnet.MBConvConfig(ratio, 3, step, 8, 8, 1) for ratio, step in ((1, 1), (4, 2), (4, 1))]
+    return efficientnet.EfficientNet(blocks, dropout=0.2, num_classes=5, last_channel=32)
+
+
+@_network("efficientnet_transformers", _image(32), _OPEN_BATCH, _BATCH)
+def _efficientnet_transformers() -> nn.Module:
+    t = _transformers()
+    config = t.EfficientNetConfig(
+        image_size=32, width_coefficient=0.25, depth_coefficient=0.3, hidden_dim=320, num_labels=5
+    )
+    return _First(t.EfficientNetForImageClassification(config), "logits")
+
+
+class _UNet(nn.Module):
+    """Two levels, upsampled by resizing and by transposed convolution."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(3, 8, 3, padding=1)
+        self.down = nn.Conv2d(8, 16, 3, padding=1)
+        self.deep = nn.Conv2d(16, 16, 3, padding=1)
+        self.up = nn.ConvTranspose2d(16, 8, 2, stride=2)
+        self.merge = nn.Conv2d(24, 8, 3, padding=1)
+        self.last = nn.Conv2d(16, 2, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        one = torch.relu(self.first(x))
+        two = torch.relu(self.down(nn.functional.max_pool2d(one, 2)))
+        deep = torch.relu(self.deep(nn.functional.max_pool2d(two, 2)))
+        grown = nn.functional.interpolate(deep, size=two.shape[2:], mode="bilinear", align_corners=False)
+        y = torch.relu(self.merge(torch.cat([self.up(grown), one, torch.relu(one)], 1)))
+        return self.last(torch.cat([y, one], 1))
+
+
+@_network(
+    "unet",
+    lambda sizes: {"x": torch.randn(sizes["batch"], 3, sizes["height"], sizes["width"])},
+    {"x": {0: "batch", 2: "height", 3: "width"}},
+    tuple({"batch": b, "height": h, "width": w} for b, h, w in ((2, 16, 24), (1, 32, 8), (3, 24, 40))),
+)
+def _unet() -> nn.Module:
+    return _UNet()
+
+
+class _Detector(nn.Module):
+    """A feature pyramid of two levels and a head with anchors, as in RetinaNet; the boxes are decoded."""
+
+    def __init__(self):
+        super().__init__()
+        self.one = nn.Conv2d(3, 8, 3, stride=2, padding=1)
+        self.two = nn.Conv2d(8, 16, 3, stride=2, padding=1)
+        self.side = nn.Conv2d(8, 16, 1)
+        self.classes = nn.Conv2d(16, 2 * 5, 3, padding=1)
+        self.boxes = nn.Conv2d(16, 2 * 4, 3, padding=1)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        one = torch.relu(self.one(x))
+        two = torch.relu(self.two(one))
+        one = self.side(one) + nn.functional.interpolate(two, scale_factor=2.0, mode="nearest")
+        scores: list[Tensor] = []
+        boxes: list[Tensor] = []
+        for level, stride in ((one, 2.0), (two, 4.0)):
+            batch, _, height, width = level.shape
+            score = self.classes(level).view(batch, 2, 5, height, width).permute(0, 3, 4, 1, 2)
+            scores.append(score.reshape(batch, -1, 5).sigmoid())
+            box = self.boxes(level).view(batch, 2, 4, height, width).permute(0, 3, 4, 1, 2).reshape(batch, -1, 4)
+            ys, xs = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
+            centers = torch.stack([xs, ys], -1).float().view(1, height, width, 1, 2) * stride
+            centers = centers.expand(1, height, width, 2, 2).reshape(1, -1, 2)
+            boxes.append(torch.cat([centers + box[..., :2].tanh(), box[..., 2:].exp()], -1))
+        return torch.cat(scores, 1), torch.cat(boxes, 1)
+
+
+@_network(
+    "detector_head",
+    lambda sizes: {"x": torch.randn(sizes["batch"], 3, sizes["height"], sizes["width"])},
+    {"x": {0: "batch", 2: "height", 3: "width"}},
+    tuple({"batch": b, "height": h, "width": w} for b, h, w in ((2, 16, 24), (1, 32, 8), (3, 24, 40))),
+)
+def _detector() -> nn.Module:
+    return _Detector()
+
+
+class _Diffusion(nn.Module):
+    """A residual block with a time embedding and attention over the pixels, as in a diffusion U-Net."""
+
+    def __init__(self):
+        super().__init__()
+        self.time = nn.Linear(16, 16)
+        self.enter = nn.Conv2d(4, 16, 3, padding=1)
+        self.norm = nn.GroupNorm(4, 16)
+        self.conv = nn.Conv2d(16, 16, 3, padding=1)
+        self.queries_keys_values = nn.Linear(16, 48)
+        self.leave = nn.Conv2d(16, 4, 3, padding=1)
+
+    def forward(self, x: Tensor, time: Tensor) -> Tensor:
+        frequencies = torch.exp(torch.arange(8, dtype=torch.float32) * -0.5)
+        angles = time[:, None].float() * frequencies[None]
+        embedding = self.time(torch.cat([angles.sin(), angles.cos()], -1))
+        y = self.enter(x)
+        y = y + self.conv(nn.functional.silu(self.norm(y) + embedding[:, :, None, None]))
+        batch, channels, height, width = y.shape
+        pixels = y.flatten(2).transpose(1, 2)
+        heads = self.queries_keys_values(pixels).view(batch, height * width, 3, 4, 4).permute(2, 0, 3, 1, 4)
+        attended = nn.functional.scaled_dot_product_attention(heads[0], heads[1], heads[2])
+        pixels = pixels + attended.transpose(1, 2).reshape(batch, height * width, channels)
+        y = pixels.transpose(1, 2).reshape(batch, channels, height, width)
+        return self.leave(nn.functional.interpolate(y, scale_factor=2.0, mode="nearest"))
+
+
+@_network(
+    "diffusion_block",
+    lambda sizes: {
+        "x": torch.randn(sizes["batch"], 4, sizes["height"], 8),
+        "time": torch.randint(0, 100, (sizes["batch"],)),
+    },
+    {"x": {0: "batch", 2: "height"}, "time": {0: "batch"}},
+    tuple({"batch": b, "height": h} for b, h in ((2, 8), (1, 4), (3, 12))),
+)
+def _diffusion() -> nn.Module:
+    return _Diffusion()
+
+
+class _Recurrent(nn.Module):
+    """One recurrent layer and a classifier on the last step."""
+
+    def __init__(self, layer: nn.Module):
+        super().__init__()
+        self.layer = layer
+        self.head = nn.Linear(16, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(self.layer(x)[0][:, -1])
+
+
+@_network("lstm", _sequence(8), _OPEN_SEQUENCE, _TEXT)
+def _lstm() -> nn.Module:
+    return _Recurrent(nn.LSTM(8, 16, batch_first=True))
+
+
+@_network("gru", _sequence(8), _OPEN_SEQUENCE, _TEXT)
+def _gru() -> nn.Module:
+    return _Recurrent(nn.GRU(8, 16, batch_first=True))

@@ -16,8 +16,8 @@ def from_jax(function: Callable[..., Any], *examples: Any) -> ModuleOp:
 
     Args:
         function: What `jax.jit` takes or has returned.
-        examples: Arguments, or `jax.ShapeDtypeStruct`s of them; trees of arrays become one argument an array. All
-            become arguments, also those that nothing reads, unless `jax.jit` has been told otherwise.
+        examples: Arguments, or `jax.ShapeDtypeStruct`s of them; trees of arrays become one argument an array. Those
+            that nothing reads are arguments too, unless `function` is from `jax.jit`, which drops them.
 
     Returns:
         A verified module whose function is `main`. `fuse_dialect.run` and `compile` say it with `fuse` ops first, as

@@ -35,7 +35,6 @@ from fuse_dialect.interpreters.entry import (
     result_names,
 )
 from fuse_dialect.interpreters.numpy import MAX_CALL_DEPTH
-from fuse_dialect.interpreters.stablehlo_regions import is_control_flow
 from fuse_dialect.interpreters.values import EvaluationError
 from fuse_dialect.kinds.reshapes import RESHAPE_ONLY_ATTRIBUTE, only_reshapes
 
@@ -221,7 +220,7 @@ class _Reader:
                 return self._call(op, callee, operands)
             case FuseOp():
                 return self._call(op, _function_of(op), operands)
-            case Operation() if isinstance(op, LoopOp | IfOp) or is_control_flow(op):
+            case LoopOp() | IfOp():
                 function = _function_of(op)
                 self.regions.add(function)
                 return self._call(op, function, operands)

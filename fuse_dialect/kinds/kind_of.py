@@ -89,7 +89,7 @@ def kind_of(op: Operation, effects: RegionEffects | None = None) -> PatternKind 
 
 def _may_have_effects(op: Operation, effects: RegionEffects | None) -> bool:
     """Whether an op of the tables is one of the forms that may have effects."""
-    if not op.results or any([_is_buffer(type(value.type)) for value in op.operands]):
+    if not op.results or any(_is_buffer(type(value.type)) for value in op.operands):
         return True
     return bool(op.regions) and (effects or RegionEffects()).may_have(op, _is_harmless)
 

@@ -41,3 +41,5 @@ _FAMILIES: tuple[OperatorTable, ...] = (
 
 ONNX_OPERATORS: dict[str, Importer] = {name: importer for family in _FAMILIES for name, importer in family.items()}
 """Importer by operator name, for the domain of ONNX itself."""
+SIMPLE_OPERATORS = {op: name for family in _FAMILIES for op, name in family.names.items()}
+"""Name of the operator that is one op on the same operands, by that op."""

@@ -14,6 +14,11 @@ Importer: TypeAlias = Callable[[OnnxNode], Value | Sequence[Value]]
 class OperatorTable(dict[str, Importer]):
     """The importers of a family of operators, by ONNX operator name."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: dict[type[FuseOp], str] = {}
+        """Operators that are one op on the same operands, without attributes, by that op."""
+
     def operator(self, *names: str) -> Callable[[Importer], Importer]:
         """Decorator: the function imports the operators of these names."""
 
@@ -29,6 +34,7 @@ class OperatorTable(dict[str, Importer]):
         """Enter operators that are one op on the same operands, without attributes."""
         for name, op in rows:
             self.operator(name)(_direct(op))
+            self.names[op] = name
 
 
 def _direct(op: type[FuseOp]) -> Importer:

@@ -1,8 +1,12 @@
-"""The table of all rows; each module holds those of one family."""
+"""The table of all rows; each module holds those of one family.
+
+An op that the reader makes of one operator with the same operands is written as that operator, and needs no row.
+"""
 
 from collections.abc import Mapping
 
 from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.frontends.onnx.operators import SIMPLE_OPERATORS
 from fuse_dialect.targets.onnx.operators import (
     dynamic,
     elementwise,
@@ -13,11 +17,14 @@ from fuse_dialect.targets.onnx.operators import (
     shapes,
     vision,
 )
-from fuse_dialect.targets.onnx.table import Row
+from fuse_dialect.targets.onnx.table import OpRows, Row
+
+_SIMPLE = OpRows()
+_SIMPLE.same(SIMPLE_OPERATORS)
+_FAMILIES = (elementwise, shapes, indexing, reductions, normalization, products, vision, dynamic)
 
 ROWS: Mapping[type[FuseOp], Row] = {
-    op_class: row
-    for family in (elementwise, shapes, indexing, reductions, normalization, products, vision, dynamic)
-    for op_class, row in family.ROWS.rows.items()
+    **_SIMPLE.rows,
+    **{op_class: row for family in _FAMILIES for op_class, row in family.ROWS.rows.items()},
 }
 """How each op class is written."""

@@ -13,6 +13,7 @@ from typing import Protocol, cast
 import numpy as np
 import onnx_ir as ir
 from xdsl.ir import SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.ops.layout import ReverseOp
@@ -20,7 +21,7 @@ from fuse_dialect.dialect.ops.regions import IfOp, LoopOp, YieldOp, row_type
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, normalize_axis, tensor
 from fuse_dialect.frontends.onnx.builder import BodyBuilder
 from fuse_dialect.frontends.onnx.loops import COUNTER
-from fuse_dialect.frontends.onnx.node import OnnxNode, UnsupportedFormError
+from fuse_dialect.frontends.onnx.node import STATIC_SHAPES_HINT, NeedsConstantError, OnnxNode, UnsupportedFormError
 from fuse_dialect.frontends.onnx.operators.layout import reshape, transpose
 from fuse_dialect.frontends.onnx.values import Constant, Value
 
@@ -63,11 +64,18 @@ def _import_if(importer: GraphImporter, view: OnnxNode) -> Sequence[Value]:
         return importer.import_here(then if view.constant_scalar(0) else otherwise)
     condition = view.builder.materialize(_scalar(view, view.operand(0)))
     blocks: list[BodyBuilder] = []
-    for branch in (then, otherwise):
-        builder = view.builder.region([])
-        _end(builder, importer.import_region(branch, [], builder))
-        blocks.append(builder)
-    op = IfOp(condition, blocks[0].block, blocks[1].block)
+    try:
+        for branch in (then, otherwise):
+            builder = view.builder.region([])
+            _end(builder, importer.import_region(branch, [], builder))
+            blocks.append(builder)
+        op = IfOp(condition, blocks[0].block, blocks[1].block)
+    except (FuseError, VerifyException) as error:
+        if isinstance(error, FuseError) and error.hint != STATIC_SHAPES_HINT:
+            raise
+        # A branch that is never taken need not make sense for the sizes at hand; a constant would choose the other.
+        name = view.name_of(0)
+        raise NeedsConstantError(f"needs its condition ('{name}') as a constant, since {error}", name) from error
     view.builder.append(op)
     return _tensors(op.results)
 

@@ -15,6 +15,7 @@ from fuse_dialect.dialect.fields import PropertyValue, property_attribute
 from fuse_dialect.dialect.op import FuseOp, MapOp
 from fuse_dialect.dialect.ops.concatenation import ConcatenateOp, SplitOp
 from fuse_dialect.dialect.ops.convolution import WindowedProductOp
+from fuse_dialect.dialect.ops.dynamic import DynResize2dOp
 from fuse_dialect.dialect.ops.indexing import PadOp, StridedSliceOp
 from fuse_dialect.dialect.ops.layout import BatchFlattenOp, BlockOp, ReshapeOp, ReverseOp, SqueezeOp
 from fuse_dialect.dialect.ops.normalization import AxisOp, BatchNormOp, GroupNormOp, InstanceNormOp, LayerNormOp
@@ -220,6 +221,7 @@ LAYOUT_PROPERTIES: Mapping[type, str] = {
     WindowedProductOp: "data_layout",
     SpatialOp: "layout",
     Resize2dOp: "layout",
+    DynResize2dOp: "layout",
     BlockOp: "layout",
 }
 """Which property of an op names the layout of its first operand and its result."""

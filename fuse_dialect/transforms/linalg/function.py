@@ -88,7 +88,7 @@ def is_softmax(op: Operation) -> TypeGuard[SoftmaxOp]:
 
 def is_reshape(op: Operation) -> TypeGuard[FuseOp]:
     """Whether an op only gives its operand another static shape."""
-    if not isinstance(op, FuseOp) or not op.RESHAPE_ONLY:
+    if not isinstance(op, FuseOp) or not op.RESHAPE_ONLY or len(op.operands) > 1:
         return False
     return all(size > 0 for value in (op.operands[0], op.results[0]) for size in tensor_type(value).get_shape())
 

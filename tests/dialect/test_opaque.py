@@ -9,7 +9,6 @@ from fuse_dialect.dialect.ops.opaque import (
     ArangeOp,
     ArgsortOp,
     ArgwhereOp,
-    CumsumOp,
     DropoutOp,
     LrnOp,
     ScatterNdOp,
@@ -17,6 +16,7 @@ from fuse_dialect.dialect.ops.opaque import (
     StopFusionOp,
     TopkOp,
 )
+from fuse_dialect.dialect.ops.sequences import CumsumOp
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])

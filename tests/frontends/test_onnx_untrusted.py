@@ -155,8 +155,8 @@ def test_no_file_but_the_models_own_is_read(folder, place, location):
 
 @pytest.mark.parametrize("place", [_in_initializer, _in_attribute, _in_subgraph, _in_function_body])
 def test_data_in_the_folder_is_read(folder, place):
-    module = _load(folder, place(_external("data.bin")))
-    run_module(module, [np.zeros(4, np.float32)] if module else [])
+    (result,) = run_module(_load(folder, place(_external("data.bin"))), [np.full(4, 7, np.float32)])
+    assert result.tolist() == ([0, 1, 2, 3] if place is _in_subgraph else [7, 7, 7, 7])
 
 
 def test_default_of_a_function_is_read_from_the_folder(folder):

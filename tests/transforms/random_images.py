@@ -26,6 +26,7 @@ from fuse_dialect.dialect.ops import (
     reduction,
     replication,
     resizing,
+    sequences,
 )
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor, tensor
 
@@ -177,7 +178,7 @@ def _along_axis(p: ImageProgram, x: SSAValue) -> None:
         lambda: normalization.SoftmaxOp(x, axis=axis),
         lambda: concatenation.ConcatenateOp(x, x, axis=axis),
         lambda: concatenation.SplitOp(x, axis=axis, sizes=[1, shape[axis] - 1]),
-        lambda: opaque.CumsumOp(x, axis=axis),
+        lambda: sequences.CumsumOp(x, axis=axis),
         lambda: opaque.SortOp(x, axis=axis),
         lambda: opaque.LrnOp(x, axis=axis),
         lambda: opaque.TopkOp(x, axis=axis, k=1),

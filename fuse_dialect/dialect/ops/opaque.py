@@ -203,46 +203,6 @@ class TopkOp(LineOp):
 
 
 @irdl_op_definition
-class CumsumOp(LineOp):
-    """Sums of the elements of each line up to each element.
-
-    Shapes: any of rank 1 or more, unchanged.
-    Types: numbers; f16 and bf16 are summed in f32. With `exclusive` the element itself does not count, with `reverse`
-        the sums run from the end.
-    Kind: opaque.
-    Cost: one operation an element.
-    Source: ONNX CumSum, `numpy.cumsum`, Relay `cumsum`.
-    """
-
-    name = "fuse.cumsum"
-    traits = traits_def(OpPatternKind(PatternKind.OPAQUE))
-
-    result = tensor_result()
-
-    axis = integer()
-    """The axis of the lines."""
-    exclusive = flag()
-    """Whether an element is left out of its own sum."""
-    reverse = flag()
-    """Whether the sums run from the end."""
-
-    def infer_types(self) -> Sequence[Attribute]:
-        """The operand's type."""
-        self.line_axis(self.axis.value.data)
-        return (self.input.type,)
-
-    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """`numpy.cumsum`, shifted by one element when exclusive."""
-        x = np.moveaxis(widened(operands[0]), self.axis.value.data, 0)
-        x = x[::-1] if self.reverse.value.data else x
-        y = np.cumsum(x, axis=0, dtype=x.dtype)
-        if self.exclusive.value.data:
-            y = np.concatenate([np.zeros_like(y[:1]), y[:-1]])
-        y = y[::-1] if self.reverse.value.data else y
-        return (np.moveaxis(y, 0, self.axis.value.data).astype(operands[0].dtype, copy=False),)
-
-
-@irdl_op_definition
 class LrnOp(LineOp):
     """Each element divided by a power of the squares around it along `axis`: local response normalization.
 

@@ -1,5 +1,6 @@
-"""Ops on lines of elements: running products, sequences of different lengths, Fourier transforms."""
+"""Ops on lines of elements: running sums and products, sequences of different lengths, Fourier transforms."""
 
+from abc import ABC
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -18,29 +19,20 @@ from fuse_dialect.dialect.types import DYNAMIC, element_count, normalize_axis, r
 from fuse_dialect.pattern_kind import PatternKind
 
 
-@irdl_op_definition
-class CumprodOp(LineOp):
-    """Products of the elements of each line up to each element.
+class CumulativeOp(LineOp, ABC):
+    """What the elements of each line up to each element combine to."""
 
-    Shapes: any of rank 1 or more, unchanged.
-    Types: numbers; f16 and bf16 are multiplied in f32. With `exclusive` the element itself does not count, with
-        `reverse` the products run from the end.
-    Kind: opaque.
-    Cost: one operation an element.
-    Source: ONNX CumProd, `numpy.cumprod`, Relay `cumprod`.
-    """
-
-    name = "fuse.cumprod"
-    traits = traits_def(OpPatternKind(PatternKind.OPAQUE))
+    COMBINE: ClassVar[np.ufunc]
+    """Combines two elements; its identity is what an exclusive line begins with."""
 
     result = tensor_result()
 
     axis = integer()
     """The axis of the lines."""
     exclusive = flag()
-    """Whether an element is left out of its own product."""
+    """Whether an element is left out of its own result."""
     reverse = flag()
-    """Whether the products run from the end."""
+    """Whether lines run from their end."""
 
     def infer_types(self) -> Sequence[Attribute]:
         """The operand's type."""
@@ -48,14 +40,48 @@ class CumprodOp(LineOp):
         return (self.input.type,)
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """`numpy.cumprod`, shifted by one element when exclusive."""
+        """`numpy.ufunc.accumulate`, shifted by one element when exclusive."""
         x = np.moveaxis(widened(operands[0]), self.axis.value.data, 0)
         x = x[::-1] if self.reverse.value.data else x
-        y = np.cumprod(x, axis=0, dtype=x.dtype)
+        y = self.COMBINE.accumulate(x, axis=0, dtype=x.dtype)
         if self.exclusive.value.data:
-            y = np.concatenate([np.ones_like(y[:1]), y[:-1]])
+            y = np.concatenate([np.full_like(y[:1], self.COMBINE.identity), y[:-1]])
         y = y[::-1] if self.reverse.value.data else y
         return (np.moveaxis(y, 0, self.axis.value.data).astype(operands[0].dtype, copy=False),)
+
+
+@irdl_op_definition
+class CumsumOp(CumulativeOp):
+    """Sums of the elements of each line up to each element.
+
+    Shapes: any of rank 1 or more, unchanged.
+    Types: numbers; f16 and bf16 are summed in f32. With `exclusive` the element itself does not count, with `reverse`
+        the line runs from its end.
+    Kind: opaque.
+    Cost: one operation an element.
+    Source: ONNX CumSum, `numpy.cumsum`, Relay `cumsum`.
+    """
+
+    name = "fuse.cumsum"
+    traits = traits_def(OpPatternKind(PatternKind.OPAQUE))
+    COMBINE: ClassVar[np.ufunc] = np.add
+
+
+@irdl_op_definition
+class CumprodOp(CumulativeOp):
+    """Products of the elements of each line up to each element.
+
+    Shapes: any of rank 1 or more, unchanged.
+    Types: numbers; f16 and bf16 are multiplied in f32. With `exclusive` the element itself does not count, with
+        `reverse` the line runs from its end.
+    Kind: opaque.
+    Cost: one operation an element.
+    Source: ONNX CumProd, `numpy.cumprod`, Relay `cumprod`.
+    """
+
+    name = "fuse.cumprod"
+    traits = traits_def(OpPatternKind(PatternKind.OPAQUE))
+    COMBINE: ClassVar[np.ufunc] = np.multiply
 
 
 @irdl_op_definition

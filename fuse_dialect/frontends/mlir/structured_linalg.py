@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
 from xdsl.dialects.linalg.ops import GenericOp, ReduceOp, YieldOp
 from xdsl.dialects.utils import parse_dynamic_index_list_without_types, print_dynamic_index_list
-from xdsl.ir import Attribute, Block, BlockArgument, Data, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -40,9 +40,10 @@ from xdsl.irdl import (
     var_region_def,
     var_result_def,
 )
-from xdsl.parser import AttrParser, Parser
+from xdsl.parser import Parser
 from xdsl.printer import Printer
 
+from fuse_dialect.frontends.mlir.keyword_attribute import KeywordAttr
 from fuse_dialect.frontends.mlir.linalg_forms import FUNCTIONS
 from fuse_dialect.frontends.mlir.named_linalg import (
     NAMED_OPS,
@@ -56,29 +57,15 @@ from fuse_dialect.frontends.mlir.named_linalg import (
 )
 
 
-class _Keyword(Data[str]):
-    """An attribute that is one word: `#linalg.type_fn<cast_unsigned>`."""
-
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> str:
-        """Parse the word."""
-        with parser.in_angle_brackets():
-            return parser.parse_identifier()
-
-    def print_parameter(self, printer: Printer) -> None:
-        """Print the word."""
-        printer.print_string(f"<{self.data}>")
-
-
 @irdl_attr_definition
-class TypeFunctionAttr(_Keyword):
+class TypeFunctionAttr(KeywordAttr):
     """How a named op converts its inputs."""
 
     name = "linalg.type_fn"
 
 
 @irdl_attr_definition
-class ElementwiseKindAttr(_Keyword):
+class ElementwiseKindAttr(KeywordAttr):
     """The function of `linalg.elementwise`."""
 
     name = "linalg.elementwise_kind"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Self
 
 from xdsl.dialects.builtin import IntAttr, UnitAttr
-from xdsl.ir import Attribute, Data, ParametrizedAttribute, TypeAttribute
+from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import (
     IRDLOperation,
     irdl_attr_definition,
@@ -21,6 +21,8 @@ from xdsl.irdl import (
 )
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
+
+from fuse_dialect.frontends.mlir.keyword_attribute import KeywordAttr
 
 _NAMES = """
 abs add add_shape apply_scale argmax argmin arithmetic_right_shift assert_equal_shape avg_pool2d avg_pool2d_adaptive
@@ -41,36 +43,22 @@ per_channel perms quantization_info round rounding_mode scale32 shift size start
 """
 
 
-class _Keyword(Data[str]):
-    """An attribute that is one word; in an op's list of attributes it stands alone: `mode = BILINEAR`."""
-
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> str:
-        """Parse the word."""
-        with parser.in_angle_brackets():
-            return parser.parse_identifier()
-
-    def print_parameter(self, printer: Printer) -> None:
-        """Print the word."""
-        printer.print_string(f"<{self.data}>")
-
-
 @irdl_attr_definition
-class NanModeAttr(_Keyword):
+class NanModeAttr(KeywordAttr):
     """What becomes of nan: PROPAGATE or IGNORE."""
 
     name = "tosa.nan_mode"
 
 
 @irdl_attr_definition
-class ResizeModeAttr(_Keyword):
+class ResizeModeAttr(KeywordAttr):
     """NEAREST_NEIGHBOR or BILINEAR."""
 
     name = "tosa.resize_mode"
 
 
 @irdl_attr_definition
-class RoundingModeAttr(_Keyword):
+class RoundingModeAttr(KeywordAttr):
     """SINGLE_ROUND, INEXACT_ROUND or DOUBLE_ROUND."""
 
     name = "tosa.rounding_mode"
@@ -95,7 +83,7 @@ class ShapeType(ParametrizedAttribute, TypeAttribute):
         printer.print_string(f"<{self.rank.data}>")
 
 
-_KEYWORDS: Mapping[str, type[_Keyword]] = {
+_KEYWORDS: Mapping[str, type[KeywordAttr]] = {
     "nan_mode": NanModeAttr,
     "mode": ResizeModeAttr,
     "rounding_mode": RoundingModeAttr,
@@ -148,8 +136,8 @@ def _entry(parser: Parser) -> tuple[str, Attribute]:
 
 
 def _print_entry(printer: Printer, name: str, value: Attribute) -> None:
-    printer.print_string(f"{name} = {value.data}" if isinstance(value, _Keyword) else f"{name} = ")
-    if not isinstance(value, _Keyword):
+    printer.print_string(f"{name} = {value.data}" if isinstance(value, KeywordAttr) else f"{name} = ")
+    if not isinstance(value, KeywordAttr):
         printer.print_attribute(value)
 
 

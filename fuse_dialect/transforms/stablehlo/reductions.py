@@ -12,8 +12,9 @@ from fuse_dialect.dialect.ops import broadcast as b
 from fuse_dialect.dialect.ops import comparison as c
 from fuse_dialect.dialect.ops import reduction as r
 from fuse_dialect.dialect.ops.indexing import GatherOp
-from fuse_dialect.dialect.ops.opaque import ArgsortOp, CumsumOp, SortOp, TopkOp
+from fuse_dialect.dialect.ops.opaque import ArgsortOp, SortOp, TopkOp
 from fuse_dialect.dialect.ops.pooling import MaxPool2dOp
+from fuse_dialect.dialect.ops.sequences import CumsumOp
 from fuse_dialect.transforms.stablehlo.building import (
     NoFuseFormError,
     Rule,

@@ -12,9 +12,9 @@ from fuse_dialect.dialect.ops.concatenation import ConcatenateOp, StackOp
 from fuse_dialect.dialect.ops.dynamic import DynBroadcastToOp, DynOneHotOp, DynPadOp, DynStridedSliceOp, DynTopkOp
 from fuse_dialect.dialect.ops.indexing import GatherNdOp, GatherOp, PadOp, StridedSliceOp, TakeOp
 from fuse_dialect.dialect.ops.normalization import OneHotOp
-from fuse_dialect.dialect.ops.opaque import ArgwhereOp, CumsumOp, ScatterNdOp, TopkOp
+from fuse_dialect.dialect.ops.opaque import ArgwhereOp, ScatterNdOp, TopkOp
 from fuse_dialect.dialect.ops.reduction import ArgmaxOp
-from fuse_dialect.dialect.ops.sequences import CumprodOp, ReverseSequenceOp
+from fuse_dialect.dialect.ops.sequences import CumprodOp, CumsumOp, ReverseSequenceOp
 from fuse_dialect.dialect.types import normalize_axis
 from fuse_dialect.frontends.onnx.node import OnnxNode, UnsupportedFormError
 from fuse_dialect.frontends.onnx.operators.arithmetic import cast_to
@@ -227,23 +227,11 @@ def import_top_k(node: OnnxNode) -> Sequence[Value]:
     return node.emit_all(TopkOp, node.operand(0), k=k, axis=axis, is_ascend=ascending)
 
 
-@OPERATORS.operator("CumSum")
-def import_cumsum(node: OnnxNode) -> Value:
-    """`cumsum`."""
+@OPERATORS.operator("CumSum", "CumProd")
+def import_cumulative(node: OnnxNode) -> Value:
+    """`cumsum` or `cumprod`."""
     return node.emit(
-        CumsumOp,
-        node.operand(0),
-        axis=int(node.constant_scalar(1)),
-        exclusive=node.flag("exclusive"),
-        reverse=node.flag("reverse"),
-    )
-
-
-@OPERATORS.operator("CumProd")
-def import_cumprod(node: OnnxNode) -> Value:
-    """`cumprod`."""
-    return node.emit(
-        CumprodOp,
+        CumsumOp if node.node.op_type == "CumSum" else CumprodOp,
         node.operand(0),
         axis=int(node.constant_scalar(1)),
         exclusive=node.flag("exclusive"),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fuse_dialect.dialect.op import FuseOp
-from fuse_dialect.dialect.ops import indexing, normalization, opaque
+from fuse_dialect.dialect.ops import indexing, normalization, opaque, sequences
 from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.targets.onnx.graph import (
     LARGEST_LIST,
@@ -127,7 +127,7 @@ def _top(graph: GraphWriter, op: FuseOp, value: str, count: int | None) -> Seque
     return graph.emit_all("TopK", [value, graph.integers([count])], 2, axis=axis, largest=largest, sorted=1)
 
 
-@ROWS.row(opaque.CumsumOp)
+@ROWS.row(sequences.CumsumOp)
 def write_cumsum(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
     """`CumSum`, in 64 bits for integers that it does not take; they wrap around in the end."""
     dtype = dtype_of(op.operands[0])

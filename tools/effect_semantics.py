@@ -18,8 +18,9 @@ from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.interpreters.numpy import evaluate, evaluate_constant
 from fuse_dialect.kinds.kind_of import op_name
 
-MOST_BLOCKS = 200
-"""Entered in one run; where a program loops for longer, the effects so far are its meaning."""
+MOST_BRANCHES = 200
+"""Taken in one run; where a program loops for longer, the effects so far are its meaning. Calls do not count: fusion
+adds some."""
 
 
 class _StoppedError(Exception):
@@ -63,16 +64,13 @@ class _Run:
     functions: Mapping[str, func.FuncOp]
     values: dict[SSAValue, Any] = field(default_factory=dict[SSAValue, Any])
     effects: list[tuple[str, Any]] = field(default_factory=list[tuple[str, Any]])
-    blocks: int = 0
+    branches: int = 0
 
     def region(self, region: Region, arguments: Sequence[Any]) -> list[Any]:
         """What the terminator that leaves the region gives."""
         block: Block | None = region.first_block
         assert block is not None, "a region that runs has blocks"
         while True:
-            self.blocks += 1
-            if self.blocks > MOST_BLOCKS:
-                raise _StoppedError
             self.values.update(zip(block.args, arguments, strict=True))
             *ops, last = block.ops
             for op in ops:
@@ -87,6 +85,9 @@ class _Run:
                     arguments = self.read(last.then_arguments if chosen else last.else_arguments)
                 case _:
                     return operands
+            self.branches += 1
+            if self.branches > MOST_BRANCHES:
+                raise _StoppedError
 
     def read(self, values: Sequence[SSAValue]) -> list[Any]:
         """What the values are by now."""

@@ -5,7 +5,8 @@
 
 Each mutant of `mutants.py` is one piece of a file replaced by another, in a copy of the package that shadows the
 installed one. The tests of its part of the package run on it until the first fails. A mutant that takes more time or
-memory than all the tests need is killed, too: somebody waits for the run.
+memory than all the tests need is killed, too: somebody waits for the run. Before that the tests run on the package as
+it is: they must pass.
 """
 
 import argparse
@@ -70,6 +71,8 @@ def main() -> int:
     chosen = [
         mutant for mutant in MUTANTS if mutant.name.startswith(options.only) and options.part in (None, mutant.folder)
     ]
+    for part in dict.fromkeys(mutant.folder for mutant in chosen):
+        _check_unchanged(part)
     survivors = [mutant.folder for mutant in chosen if not _is_killed(mutant)]
     lost = Counter(survivors)
     for folder, count in Counter(mutant.folder for mutant in chosen).items():
@@ -79,11 +82,22 @@ def main() -> int:
     return 1 if survivors else 0
 
 
+def _check_unchanged(part: str) -> None:
+    """The tests of a part pass, within the limits, on the package as it is; if they did not, they would kill all."""
+    with tempfile.TemporaryDirectory() as folder:
+        _copy_package(folder)
+        reason = _first_failure(folder, TESTS[part])
+    if reason is not None:
+        raise SystemExit(f"{part}: the tests do not pass on the package as it is: {reason}")
+
+
+def _copy_package(folder: str) -> None:
+    shutil.copytree(ROOT / "fuse_dialect", Path(folder) / "fuse_dialect", ignore=shutil.ignore_patterns("__pycache__"))
+
+
 def _is_killed(mutant: Mutant) -> bool:
     with tempfile.TemporaryDirectory() as folder:
-        shutil.copytree(
-            ROOT / "fuse_dialect", Path(folder) / "fuse_dialect", ignore=shutil.ignore_patterns("__pycache__")
-        )
+        _copy_package(folder)
         path = Path(folder) / "fuse_dialect" / mutant.file
         text = path.read_text()
         if text.count(mutant.old) != 1:

@@ -38,6 +38,7 @@ from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.mlir.deep_stack import call_with_deep_stack
 from fuse_dialect.frontends.mlir.reader import context, read_mlir
 from fuse_dialect.frontends.mlir.source_map import SourceMap
+from fuse_dialect.frontends.mlir.weights_file import open_weights, resolve_weights
 from fuse_dialect.frontends.onnx.reader import read_onnx_module
 from fuse_dialect.targets.mlir import FuseMLIRTarget
 from fuse_dialect.tools.array_files import read_arrays
@@ -45,7 +46,9 @@ from fuse_dialect.tools.failure import located_errors
 from fuse_dialect.tools.fuse_opt import main as fuse_opt
 from fuse_dialect.tools.verification import verify_module
 from fuse_dialect.transforms.compile_prefix import CompilePrefixPass
+from fuse_dialect.transforms.convert_fuse_to_linalg import ConvertFuseToLinalgPass
 from fuse_dialect.transforms.convert_layout import ConvertLayoutPass
+from fuse_dialect.transforms.convert_stablehlo_to_fuse import ConvertStableHLOToFusePass
 from fuse_dialect.transforms.defuse_ops import DefuseOpsPass
 from fuse_dialect.transforms.eliminate_common_subexpr import EliminateCommonSubexprPass
 from fuse_dialect.transforms.extract_primitives import ExtractPrimitivesPass
@@ -53,6 +56,8 @@ from fuse_dialect.transforms.fold_constants import FoldConstantsPass
 from fuse_dialect.transforms.fold_scale_axis import FoldScaleAxisPass
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 from fuse_dialect.transforms.fuse_ops_hw import FuseOpsHwPass
+from fuse_dialect.transforms.inline import InlinePass
+from fuse_dialect.transforms.refine_shapes import RefineShapesPass
 from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
 
 PIPELINES = (
@@ -60,6 +65,9 @@ PIPELINES = (
     (EliminateCommonSubexprPass(), FoldScaleAxisPass(), ConvertLayoutPass(), FuseOpsPass(link_params=True)),
     (CompilePrefixPass(), FuseOpsPass(max_function_args=6, dedup=False), ExtractPrimitivesPass()),
     (FuseOpsHwPass(), DefuseOpsPass(), FoldConstantsPass()),
+    (InlinePass(), FuseOpsPass(), DefuseOpsPass()),
+    (InlinePass(), ConvertStableHLOToFusePass(), RefineShapesPass(), FuseOpsPass()),
+    (ConvertStableHLOToFusePass(), CompilePrefixPass(), FuseOpsPass(), ConvertFuseToLinalgPass()),
 )
 """What an input goes through: the one that its checksum chooses."""
 ROOT = Path(__file__).parent.parent
@@ -93,6 +101,9 @@ def text_corpus(*, wide: bool = False) -> list[bytes]:
         for path in sorted((ROOT / "tests" / "filecheck").rglob("*.mlir")):
             # One in four parts: the parts of a file are much alike.
             programs += [part for part in path.read_bytes().split(b"// -----\n")[::4] if 0 < len(part) < 6000]
+        # What JAX, mlir-opt, IREE and torch-mlir print.
+        printed = [path for folder in ("jax", "mlir") for path in sorted((ROOT / "tests/data" / folder).rglob("*.mlir"))]
+        programs += [data for data in (path.read_bytes() for path in printed) if len(data) < 6000]
     return programs
 
 
@@ -312,6 +323,44 @@ def run_arrays(data: bytes) -> None:
         read_arrays(str(path))
 
 
+_REFERS = """func.func @main() -> (tensor<4xf32>, tensor<2x3xi8>, tensor<i1>) {
+  %x = arith.constant dense_resource<x> : tensor<4xf32>
+  %y = arith.constant dense_resource<y> : tensor<2x3xi8>
+  %z = arith.constant dense_resource<z> : tensor<i1>
+  return %x, %y, %z : tensor<4xf32>, tensor<2x3xi8>, tensor<i1>
+}"""
+
+
+def weights_corpus(*, wide: bool = False) -> list[bytes]:
+    """Weights of `_REFERS`."""
+    from safetensors.numpy import save
+
+    arrays = {"x": np.arange(4, dtype=np.float32), "y": np.ones((2, 3), np.int8), "z": np.array(True)}
+    return [save(arrays), save(arrays, {"made": "by fuzz_inputs"})]
+
+
+def mutated_head(data: bytes, rng: random.Random) -> bytes:
+    """The JSON at the head mutated by tokens, as long as it was or with its length put right."""
+    size = int.from_bytes(data[:8], "little")
+    head = mutated_text(data[8 : 8 + size], rng)
+    if rng.random() < 0.5:
+        head = head[:size].ljust(size)
+    return len(head).to_bytes(8, "little") + head + data[8 + size :]
+
+
+def run_weights(data: bytes) -> None:
+    """Read a weights file, and give a program its constants."""
+    ctx = context()
+    module, places = read_mlir(_REFERS, "fuzz.mlir", ctx)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "fuzz.safetensors"
+        path.write_bytes(data)
+        with located_errors(places, " while reading weights"):
+            resolve_weights(module, open_weights(str(path)))
+        verify_module(module)
+        FuseMLIRTarget().emit(ctx, module, StringIO())
+
+
 Corpus: TypeAlias = Callable[..., list[bytes]]
 Mutation: TypeAlias = Callable[[bytes, random.Random], bytes]
 
@@ -319,6 +368,7 @@ KINDS: dict[str, tuple[Corpus, Sequence[Mutation], Callable[[bytes], None]]] = {
     "mlir": (text_corpus, (mutated_text, mutated_text, mutated_bytes), run_text),
     "onnx": (model_corpus, (mutated_model, mutated_model, mutated_bytes), run_model),
     "npz": (array_corpus, (mutated_bytes,), run_arrays),
+    "weights": (weights_corpus, (mutated_head, mutated_head, mutated_bytes), run_weights),
     "random": (text_corpus, (random_text,), run_text),
     "cli": (text_corpus, (mutated_text, mutated_bytes), run_tool),
     "cli-onnx": (model_corpus, (mutated_model, mutated_bytes), run_tool),

@@ -102,8 +102,9 @@ def text_corpus(*, wide: bool = False) -> list[bytes]:
             # One in four parts: the parts of a file are much alike.
             programs += [part for part in path.read_bytes().split(b"// -----\n")[::4] if 0 < len(part) < 6000]
         # What JAX, mlir-opt, IREE and torch-mlir print.
-        printed = [path for folder in ("jax", "mlir") for path in sorted((ROOT / "tests/data" / folder).rglob("*.mlir"))]
-        programs += [data for data in (path.read_bytes() for path in printed) if len(data) < 6000]
+        printed = (ROOT / "tests" / "data" / folder for folder in ("jax", "mlir"))
+        texts = (path.read_bytes() for folder in printed for path in sorted(folder.rglob("*.mlir")))
+        programs += [text for text in texts if len(text) < 6000]
     return programs
 
 

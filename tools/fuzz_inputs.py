@@ -4,11 +4,12 @@
     python tools/fuzz_inputs.py --kind onnx --count 1 --seed 123 --keep failed/
     python tools/fuzz_inputs.py --kind cli --wide --count 10000        through `fuse-opt`, from more originals
 
-Text is mutated by tokens and by bytes, models by fields of their messages and by bytes; `random` makes text of no
-original. Each input has its own seed, so that a failure is repeated by its number alone. Memory is limited to what the
-process may take at most, time to seconds for each input. An error that is not a `FuseError`, says "internal error", or
-has control characters, is a failure; so is printed text that is not read back as the same, a file of output that is not
-whole, and a peak of memory over a gigabyte.
+`mutated_inputs` makes an input of an original: text by tokens, by the numbers of types and attributes, and by bytes,
+models by fields of their messages and by bytes; `random` makes text of no original. Each input has its own seed, so
+that a failure is repeated by its number alone. Memory is limited to what the process may take at most, time to seconds
+for each input. An error that is not a `FuseError`, says "internal error", or has control characters, is a failure; so
+is printed text that is not read back as the same, a file of output that is not whole, and a peak of memory over a
+gigabyte.
 """
 
 import argparse
@@ -25,14 +26,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 from types import FrameType
-from typing import Any, TypeAlias
+from typing import TypeAlias
 from zlib import crc32
 
 import numpy as np
-import onnx
 from hostile_inputs import TRAPS
+from mutated_inputs import mutated_bytes, mutated_head, mutated_model, mutated_text, mutated_values, random_text
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.printer import Printer
 
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.mlir.deep_stack import call_with_deep_stack
@@ -72,11 +74,8 @@ PIPELINES = (
 """What an input goes through: the one that its checksum chooses."""
 ROOT = Path(__file__).parent.parent
 GIGABYTE = 2**30
-_TOKEN = re.compile(rb"\s+|[%@#!^]?[\w.$]+|->|\S")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_BUG = re.compile("internal error|Traceback")
-_NUMBERS = (0, 1, -1, 2, 7, 255, 2**31, 2**63 - 1, -(2**63), 10**9)
-_WORDS = (b"", b"x", b"?", b"-1", b"0", b"9223372036854775807", b'"', b"{", b"}", b"(", b")", b"<", b">", b"\x1b[31m")
+_BUG = re.compile(r"internal error|Traceback \(most")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +103,19 @@ def text_corpus(*, wide: bool = False) -> list[bytes]:
         # What JAX, mlir-opt, IREE and torch-mlir print.
         printed = (ROOT / "tests" / "data" / folder for folder in ("jax", "mlir"))
         texts = (path.read_bytes() for folder in printed for path in sorted(folder.rglob("*.mlir")))
-        programs += [text for text in texts if len(text) < 6000]
+        small = [text for text in texts if len(text) < 6000]
+        programs += [*small, *map(_in_generic_form, small)]
     return programs
+
+
+def _in_generic_form(text: bytes) -> bytes:
+    """The same program with every op as `"name"(...) <{...}>`: in it wrong properties can be said. Or as it is."""
+    stream, ctx = StringIO(), context(allow_unregistered=True)
+    try:
+        Printer(stream, print_generic_format=True).print_op(read_mlir(text, "fuzz.mlir", ctx)[0])
+    except FuseError:
+        return text
+    return stream.getvalue().encode()
 
 
 def model_corpus(*, wide: bool = False) -> list[bytes]:
@@ -119,120 +129,6 @@ def model_corpus(*, wide: bool = False) -> list[bytes]:
         cases = (case.model.SerializeToString() for case in collect_testcases(None) if case.model is not None)
         models += [data for data in cases if len(data) < 6000]
     return models
-
-
-_ALPHABETS: tuple[Sequence[bytes], ...] = (
-    [bytes([code]) for code in range(256)],
-    [bytes([code]) for code in range(32, 127)],
-    [chr(code).encode("utf-8", "replace") for code in (*range(1, 0x250), *range(0x2020, 0x2070), 0x1F600, 0x10FFFF)],
-    b'func.func module @main ( ) { } -> : tensor < 4 x f32 > %x %0 = " #a ! ^b , [ ] dense 0x 1.0 // -----'.split(),
-    b'( { [ < " ((((((( [[[[[[[ {{{{{{ <<<<<<'.split(),
-)
-
-
-def random_text(data: bytes, rng: random.Random) -> bytes:
-    """A quarter of a megabyte, of bytes, characters or words, behind a beginning that may be valid; or less."""
-    alphabet = rng.choice(_ALPHABETS)
-    separator = rng.choice((b"", b"", b" ", b"\n"))
-    count = rng.choice((10, 1000, 100_000, 300_000)) // (len(alphabet[0]) + len(separator))
-    head = rng.choice((b"", data, data.rsplit(b"}", 1)[0], b'module { "', b"%0 = arith.constant dense<"))
-    return head + separator.join(rng.choices(alphabet, k=count))
-
-
-def mutated_bytes(data: bytes, rng: random.Random) -> bytes:
-    """Some bytes changed, cut out or repeated."""
-    changed = bytearray(data)
-    for _ in range(rng.randint(1, 6)):
-        if not changed:
-            break
-        at = rng.randrange(len(changed))
-        match rng.randrange(4):
-            case 0:
-                changed[at] = rng.randrange(256)
-            case 1:
-                del changed[at : at + rng.randint(1, 8)]
-            case 2:
-                changed[at:at] = changed[at : at + rng.randint(1, 30)]
-            case _:
-                changed[at] ^= 1 << rng.randrange(8)
-    return bytes(changed)
-
-
-def mutated_text(data: bytes, rng: random.Random) -> bytes:
-    """Some tokens replaced by others of the text, repeated, swapped or dropped."""
-    tokens = _TOKEN.findall(data)
-    for _ in range(rng.randint(1, 5)):
-        at, other = rng.randrange(len(tokens)), rng.randrange(len(tokens))
-        match rng.randrange(5):
-            case 0:
-                tokens[at] = tokens[other]
-            case 1:
-                tokens[at] = rng.choice(_WORDS)
-            case 2:
-                tokens[at], tokens[other] = tokens[other], tokens[at]
-            case 3:
-                tokens[at:at] = tokens[other : other + rng.randint(1, 20)]
-            case _:
-                tokens[at] = str(rng.choice(_NUMBERS)).encode()
-    return b"".join(tokens)
-
-
-def mutated_model(data: bytes, rng: random.Random) -> bytes:
-    """Some fields of the model's messages changed, in whatever message they are."""
-    model = onnx.ModelProto.FromString(data)
-    for _ in range(rng.randint(1, 4)):
-        # A mutation may have taken messages away, and protobuf does not survive the use of those.
-        messages = list(_messages(model))
-        message = rng.choice(messages)
-        field = rng.choice(list(message.DESCRIPTOR.fields))
-        try:
-            _mutate_field(message, field, rng, messages)
-        except (TypeError, ValueError, AttributeError):
-            # The value does not fit the field: the next mutation may.
-            continue
-    return model.SerializeToString()
-
-
-def _messages(message: Any) -> Iterator[Any]:
-    pending = [message]
-    while pending:
-        inner = pending.pop()
-        yield inner
-        for field, value in inner.ListFields():
-            if field.message_type is not None:
-                pending.extend([value] if hasattr(value, "ListFields") else value)
-
-
-def _mutate_field(message: Any, field: Any, rng: random.Random, messages: Sequence[Any]) -> None:
-    value: Any = getattr(message, field.name)
-    is_repeated = field.is_repeated if hasattr(field, "is_repeated") else field.label == field.LABEL_REPEATED
-    if rng.random() < 0.15:
-        message.ClearField(field.name)
-    elif field.message_type is not None:
-        donors = [other for other in messages if other.DESCRIPTOR is field.message_type]
-        donated = rng.choice(donors).SerializeToString() if donors else b""
-        (value.add() if is_repeated else value).MergeFromString(donated)
-    elif is_repeated:
-        items = list(value)
-        if items and rng.random() < 0.5:
-            items[rng.randrange(len(items))] = _scalar(items[0], rng)
-        else:
-            items.insert(rng.randint(0, len(items)), _scalar(items[0] if items else 0, rng))
-        value[:] = items
-    else:
-        setattr(message, field.name, _scalar(value, rng))
-
-
-def _scalar(like: Any, rng: random.Random) -> Any:
-    match like:
-        case bool() | int():
-            return rng.choice(_NUMBERS)
-        case float():
-            return rng.choice((0.0, -1.0, float("nan"), float("inf"), 1e30))
-        case str():
-            return rng.choice(("", "x", "y", "../x", "Relu", "own", "\x1b[31m\n", "a" * 300))
-        case _:
-            return bytes(rng.randrange(256) for _ in range(rng.randint(0, 16)))
 
 
 def run_text(data: bytes) -> None:
@@ -340,15 +236,6 @@ def weights_corpus(*, wide: bool = False) -> list[bytes]:
     return [save(arrays), save(arrays, {"made": "by fuzz_inputs"})]
 
 
-def mutated_head(data: bytes, rng: random.Random) -> bytes:
-    """The JSON at the head mutated by tokens, as long as it was or with its length put right."""
-    size = int.from_bytes(data[:8], "little")
-    head = mutated_text(data[8 : 8 + size], rng)
-    if rng.random() < 0.5:
-        head = head[:size].ljust(size)
-    return len(head).to_bytes(8, "little") + head + data[8 + size :]
-
-
 def run_weights(data: bytes) -> None:
     """Read a weights file, and give a program its constants."""
     ctx = context()
@@ -366,7 +253,7 @@ Corpus: TypeAlias = Callable[..., list[bytes]]
 Mutation: TypeAlias = Callable[[bytes, random.Random], bytes]
 
 KINDS: dict[str, tuple[Corpus, Sequence[Mutation], Callable[[bytes], None]]] = {
-    "mlir": (text_corpus, (mutated_text, mutated_text, mutated_bytes), run_text),
+    "mlir": (text_corpus, (mutated_text, mutated_values, mutated_values, mutated_bytes), run_text),
     "onnx": (model_corpus, (mutated_model, mutated_model, mutated_bytes), run_model),
     "npz": (array_corpus, (mutated_bytes,), run_arrays),
     "weights": (weights_corpus, (mutated_head, mutated_head, mutated_bytes), run_weights),

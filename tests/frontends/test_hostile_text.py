@@ -148,3 +148,35 @@ def test_error_of_the_tool_has_no_control_characters(text: str, tmp_path: Path):
         for line in (out.getvalue() + err.getvalue()).split("\n"):
             assert line.isprintable()
             assert not line.startswith(("x.mlir", "file:", "b:"))
+
+
+@pytest.mark.parametrize(
+    "visibility",
+    ['"privaRe"', '"private @x() { return }\\0A func.func"', '""', "3 : i32"],
+)
+def test_visibility_is_one_of_three_words(visibility: str):
+    text = f"""
+      "func.func"() <{{sym_name = "f", function_type = () -> (), sym_visibility = {visibility}}}> ({{
+        "func.return"() : () -> ()
+      }}) : () -> ()"""
+    with pytest.raises(FuseError, match="visibility expected to be one of public, private or nested") as error:
+        parse_mlir(text)
+    assert error.value.location.line == 2
+
+
+@pytest.mark.parametrize(
+    "type",
+    ["", ", function_type = 3 : i32"],
+)
+def test_function_without_a_type_is_no_internal_error(type: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    source = tmp_path / "x.mlir"
+    source.write_text(f"""
+      "func.func"() <{{sym_name = "f"{type}}}> ({{
+        "func.return"() : () -> ()
+      }}) : () -> ()
+      func.func @g() {{
+        func.call @f() : () -> ()
+        return
+      }}""")
+    assert main([str(source)]) == 1
+    assert ":2:7: error: 'func.func' op " in capsys.readouterr().err

@@ -10,7 +10,7 @@ from importlib import import_module
 
 from xdsl.context import Context
 from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
-from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr, UnregisteredOp
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue, TypeAttribute
 from xdsl.parser import AttrParser, ForwardDeclaredValue, ParserState, UnresolvedOperand
 from xdsl.universe import Universe
@@ -159,6 +159,9 @@ def is_printable_op_name(name: str) -> bool:
     return name.isprintable() and '"' not in name and "\\" not in name
 
 
+_VISIBILITIES = frozenset(map(StringAttr, ("public", "private", "nested")))
+
+
 class FuseParser(LocationParser, DenseLiteralParser):
     """xDSL's parser of MLIR, with the differences that the modules of this package describe."""
 
@@ -217,6 +220,11 @@ class FuseParser(LocationParser, DenseLiteralParser):
         depth = len(self._op_name_offsets)
         op = super().parse_operation()
         self.source_map.offsets[op] = self._op_name_offsets[depth]
+        visibility = op.properties.get("sym_visibility")
+        if visibility is not None and visibility not in _VISIBILITIES:
+            # The printer writes the word as it is.
+            name = self._name_span(op.name)
+            raise ParseError(name, f"'{op.name}' op visibility expected to be one of public, private or nested")
         del self._op_name_offsets[depth:]
         return op
 

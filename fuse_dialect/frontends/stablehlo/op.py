@@ -23,6 +23,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.frontends.stablehlo.checks import CHECKS
 from fuse_dialect.frontends.stablehlo.clauses import Clause, begins
 from fuse_dialect.frontends.stablehlo.types import FUNCTIONAL, Types, parse_types, print_types
 
@@ -80,7 +81,7 @@ class StableHLOOp(IRDLOperation):
     bodies = var_region_def()
 
     def verify_(self) -> None:
-        """Check the numbers of operands, results and regions; the rest is for the compilers that run the op."""
+        """Check the numbers of operands, results and regions, and what `CHECKS` expects."""
         row = self.ROW
         for what, expected, got in (
             ("operands", row.operands, len(self.operands)),
@@ -89,6 +90,8 @@ class StableHLOOp(IRDLOperation):
         ):
             if expected is not None and expected != got:
                 raise VerifyException(f"expects {expected} {what}, got {got}")
+        for check in CHECKS.get(row.name, ()):
+            check(self)
 
 
 class PrettyOp(StableHLOOp):

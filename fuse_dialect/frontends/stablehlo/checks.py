@@ -1,0 +1,373 @@
+"""What the numbers in a StableHLO op must be, so that whoever reads the op may rely on it.
+
+An op has a list of checks; each says what it expects of properties, operand types and regions. Types of results and
+sizes are for the compilers that run the op: a pass that converts it infers them anew.
+
+Source: the verifiers of stablehlo/dialect/TypeInference.cpp and StablehloOps.cpp of openxla/stablehlo, August 2026.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias, cast
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from fuse_dialect.dialect.types import is_tensor
+from fuse_dialect.frontends.stablehlo.attributes import (
+    ConvDimensionNumbersAttr,
+    DotDimensionNumbersAttr,
+    GatherDimensionNumbersAttr,
+    ScatterDimensionNumbersAttr,
+)
+from fuse_dialect.frontends.stablehlo.clauses import ints_of
+
+Check: TypeAlias = Callable[[Operation], None]
+"""Raises `VerifyException` for an op that is wrong."""
+Values: TypeAlias = Callable[[Operation], SSAValue | None]
+
+
+def operand(index: int) -> Values:
+    """That operand."""
+    return lambda op: op.operands[index] if index < len(op.operands) else None
+
+
+def _result(op: Operation) -> SSAValue | None:
+    return op.results[0] if op.results else None
+
+
+def _rank(value: SSAValue | None) -> int | None:
+    """Axes of a tensor; `None` for what is no tensor with known axes."""
+    return None if value is None or not is_tensor(value.type) else value.type.get_num_dims()
+
+
+def _list(op: Operation, name: str) -> Sequence[int] | None:
+    value = op.properties.get(name)
+    return None if value is None else ints_of(value)
+
+
+def _expect(is_right: bool, expected: str) -> None:
+    if not is_right:
+        raise VerifyException(f"expects {expected}")
+
+
+def _expect_axes(name: str, axes: Sequence[int], rank: int) -> None:
+    _expect(
+        all(0 <= axis < rank for axis in axes) and len(set(axes)) == len(axes),
+        f"'{name}' to be distinct axes of a tensor with {rank}, got {list(axes)}",
+    )
+
+
+def axes(name: str, of: Values) -> Check:
+    """The property names axes of a value, each once at most."""
+
+    def check(op: Operation) -> None:
+        found, rank = _list(op, name), _rank(of(op))
+        if found is not None and rank is not None:
+            _expect_axes(name, found, rank)
+
+    return check
+
+
+def axis(name: str, of: Values, *, lowest: Callable[[int], int] = lambda rank: 0) -> Check:
+    """The property is an axis of a value."""
+
+    def check(op: Operation) -> None:
+        rank = _rank(of(op))
+        if name not in op.properties or rank is None:
+            return
+        found = cast(IntegerAttr, op.properties[name]).value.data
+        _expect(lowest(rank) <= found < rank, f"'{name}' to be an axis of a tensor with {rank}, got {found}")
+
+    return check
+
+
+def for_each_axis(of: Values, *names: str, least: int | None = None) -> Check:
+    """The properties have a number for each axis of a value."""
+
+    def check(op: Operation) -> None:
+        rank = _rank(of(op))
+        for name in names:
+            found = _list(op, name)
+            if found is None or rank is None:
+                continue
+            _expect(len(found) == rank, f"'{name}' to have a number for each of {rank} axes, got {list(found)}")
+            _expect(least is None or min(found, default=least) >= least, f"'{name}' to be at least {least}")
+
+    return check
+
+
+def operands_for_each_axis(of: Values, before: int) -> Check:
+    """Behind some operands there is one for each axis of a value."""
+
+    def check(op: Operation) -> None:
+        rank = _rank(of(op))
+        if rank is not None:
+            _expect(len(op.operands) == before + rank, f"{before + rank} operands, got {len(op.operands)}")
+
+    return check
+
+
+def some_operands(op: Operation) -> None:
+    """There is an operand."""
+    _expect(bool(op.operands), "an operand")
+
+
+def pads_for_each_axis(of: Values, less: int = 0) -> Check:
+    """The property `padding` is two numbers for each axis, some axes left out, or one for all."""
+
+    def check(op: Operation) -> None:
+        value, rank = op.properties.get("padding"), _rank(of(op))
+        if isinstance(value, DenseIntOrFPElementsAttr) and rank is not None:
+            found = list(cast("TensorType[Attribute]", value.type).get_shape())
+            _expect(found == [rank - less, 2], f"'padding' to have two numbers for each of {rank - less} axes")
+
+    return check
+
+
+def _broadcast_dimensions(op: Operation) -> None:
+    found, source, target = _list(op, "broadcast_dimensions"), _rank(op.operands[0]), _rank(_result(op))
+    if found is None or source is None or target is None:
+        return
+    _expect(len(found) == source, f"'broadcast_dimensions' to name an axis for each of {source}, got {list(found)}")
+    _expect_axes("broadcast_dimensions", found, target)
+
+
+def _dot(op: Operation) -> None:
+    numbers = cast(DotDimensionNumbersAttr, op.properties["dot_dimension_numbers"])
+    for value, side in zip(op.operands, ("lhs", "rhs"), strict=True):
+        both = [f"{side}_batching_dimensions", f"{side}_contracting_dimensions"]
+        rank = _rank(value)
+        if rank is not None:
+            _expect_axes(" and ".join(both), [axis for name in both for axis in numbers.list_named(name)], rank)
+    for kind in ("batching", "contracting"):
+        left, right = (numbers.list_named(f"{side}_{kind}_dimensions") for side in ("lhs", "rhs"))
+        _expect(len(left) == len(right), f"as many {kind} axes of one side as of the other")
+        sizes = [
+            [value.type.get_shape()[axis] for axis in named]
+            for value, named in zip(op.operands, (left, right), strict=True)
+            if is_tensor(value.type)
+        ]
+        if len(sizes) == 2:
+            _expect(all(one == two or -1 in (one, two) for one, two in zip(*sizes, strict=True)), f"{kind} axes alike")
+
+
+def _dot_of_matrices(op: Operation) -> None:
+    for value in op.operands:
+        rank = _rank(value)
+        _expect(rank is None or 1 <= rank <= 2, "operands with one or two axes")
+
+
+def _convolution(op: Operation) -> None:
+    numbers = cast(ConvDimensionNumbersAttr, op.properties["dimension_numbers"]).data
+    for value, named, what in zip((*op.operands[:2], _result(op)), numbers, ("input", "kernel", "result"), strict=True):
+        rank = _rank(value)
+        _expect(rank is None or rank == len(named), f"dimension numbers for each axis of the {what}")
+    spatial = len(numbers[0]) - 2
+    for name in ("window_strides", "lhs_dilation", "rhs_dilation", "window_reversal"):
+        found = _list(op, name)
+        if found is not None:
+            _expect(len(found) == spatial, f"'{name}' to have a number for each of {spatial} axes")
+            _expect(name == "window_reversal" or min(found, default=1) >= 1, f"'{name}' to be at least 1")
+
+
+def _gather(op: Operation) -> None:
+    numbers = cast(GatherDimensionNumbersAttr, op.properties["dimension_numbers"])
+    source, places, target = (_rank(value) for value in (op.operands[0], op.operands[1], _result(op)))
+    if source is None or places is None or target is None:
+        return
+    named = {name: numbers.list_named(name) for name in list(numbers.FIELDS)[:5]}
+    _expect_axes("offset_dims", named["offset_dims"], target)
+    dropped = [*named["collapsed_slice_dims"], *named["operand_batching_dims"]]
+    _expect_axes("collapsed_slice_dims and operand_batching_dims", dropped, source)
+    indexed = [*named["start_index_map"], *named["operand_batching_dims"]]
+    _expect_axes("start_index_map and operand_batching_dims", indexed, source)
+    kept = source - len(dropped)
+    _expect(len(named["offset_dims"]) == kept, f"'offset_dims' to be {kept} axes, those that slices keep")
+    _expect(target - kept == _without_vectors(op, numbers, places, named["start_index_map"]), "another result")
+    _index_batches(numbers, named["operand_batching_dims"], named["start_indices_batching_dims"], places)
+
+
+def _scatter(op: Operation) -> None:
+    numbers = cast(ScatterDimensionNumbersAttr, op.properties["scatter_dimension_numbers"])
+    _expect(len(op.operands) % 2 == 1 and len(op.operands) >= 3, "operands, indices, and as many updates as operands")
+    several = len(op.operands) // 2
+    source, places, update = (_rank(op.operands[index]) for index in (0, several, several + 1))
+    if source is None or places is None or update is None:
+        return
+    named = {name: numbers.list_named(name) for name in list(numbers.FIELDS)[:5]}
+    _expect_axes("update_window_dims", named["update_window_dims"], update)
+    dropped = [*named["inserted_window_dims"], *named["input_batching_dims"]]
+    _expect_axes("inserted_window_dims and input_batching_dims", dropped, source)
+    indexed = [*named["scatter_dims_to_operand_dims"], *named["input_batching_dims"]]
+    _expect_axes("scatter_dims_to_operand_dims and input_batching_dims", indexed, source)
+    kept = source - len(dropped)
+    _expect(len(named["update_window_dims"]) == kept, f"'update_window_dims' to be {kept} axes, those of a window")
+    mapped = named["scatter_dims_to_operand_dims"]
+    _expect(update - kept == _without_vectors(op, numbers, places, mapped, several), "other updates")
+    _index_batches(numbers, named["input_batching_dims"], named["scatter_indices_batching_dims"], places)
+
+
+def _without_vectors(
+    op: Operation,
+    numbers: GatherDimensionNumbersAttr | ScatterDimensionNumbersAttr,
+    places: int,
+    mapped: Sequence[int],
+    indices: int = 1,
+) -> int:
+    """Axes of the indices besides that of the index vectors, which have a number for each indexed axis."""
+    vector = numbers.number_named("index_vector_dim")
+    _expect(0 <= vector <= places, f"'index_vector_dim' to be at most {places}, got {vector}")
+    type = op.operands[indices].type
+    assert is_tensor(type), "its axes are known"
+    length = 1 if vector == places else type.get_shape()[vector]
+    _expect(length in (len(mapped), -1), f"index vectors of {len(mapped)} numbers, got {length}")
+    return places - (vector < places)
+
+
+def _index_batches(
+    numbers: GatherDimensionNumbersAttr | ScatterDimensionNumbersAttr,
+    batches: Sequence[int],
+    of_indices: Sequence[int],
+    places: int,
+) -> None:
+    _expect_axes("batching axes of the indices", of_indices, places)
+    _expect(numbers.number_named("index_vector_dim") not in of_indices, "index vectors not to be a batching axis")
+    _expect(len(batches) == len(of_indices), "as many batching axes of the operand as of the indices")
+
+
+def _slice_bounds(op: Operation) -> None:
+    begin, end, strides = (_list(op, name) or () for name in ("start_indices", "limit_indices", "strides"))
+    type = op.operands[0].type
+    sizes = type.get_shape() if is_tensor(type) else ()
+    for start, limit, stride, size in zip(begin, end, strides, sizes, strict=False):
+        is_inside = 0 <= start <= limit and (size == -1 or limit <= size) and stride >= 1
+        _expect(is_inside, f"a slice of an axis of {size} elements, got [{start}:{limit}:{stride}]")
+
+
+def _slice_sizes(of: int, name: str = "slice_sizes") -> Check:
+    def check(op: Operation) -> None:
+        type = op.operands[of].type
+        for part, size in zip(_list(op, name) or (), type.get_shape() if is_tensor(type) else (), strict=False):
+            _expect(part >= 0 and (size == -1 or part <= size), f"'{name}' to fit an axis of {size}, got {part}")
+
+    return check
+
+
+def regions(count: Callable[[Operation], Iterator[tuple[int, int]]]) -> Check:
+    """Each region is a block with so many arguments that ends by returning so many values."""
+
+    def check(op: Operation) -> None:
+        for index, (region, (arguments, returned)) in enumerate(zip(op.regions, count(op), strict=False)):
+            block = region.first_block
+            if block is None or block.next_block is not None:
+                raise VerifyException(f"expects region #{index} to be one block")
+            _expect(
+                len(block.args) == arguments, f"region #{index} to take {arguments} arguments, got {len(block.args)}"
+            )
+            last = block.last_op
+            if last is not None and last.name == "stablehlo.return":
+                got = len(last.operands)
+                _expect(got == returned, f"region #{index} to return {returned} values, got {got}")
+
+    return check
+
+
+def _combines(op: Operation) -> Iterator[tuple[int, int]]:
+    yield 2 * len(op.results), len(op.results)
+
+
+def _chooses(op: Operation) -> Iterator[tuple[int, int]]:
+    for _ in op.regions:
+        yield 0, len(op.results)
+
+
+def _repeats(op: Operation) -> Iterator[tuple[int, int]]:
+    yield len(op.operands), 1
+    yield len(op.operands), len(op.operands)
+
+
+def _orders(op: Operation) -> Iterator[tuple[int, int]]:
+    yield 2 * len(op.operands), 1
+
+
+def _selects(op: Operation) -> Iterator[tuple[int, int]]:
+    yield 2, 1
+    yield 2, 1
+
+
+def _maps(op: Operation) -> Iterator[tuple[int, int]]:
+    yield len(op.operands), 1
+
+
+def as_many_results(op: Operation) -> None:
+    """There is a result for each operand."""
+    _expect(len(op.operands) == len(op.results), f"{len(op.operands)} results, got {len(op.results)}")
+
+
+def inputs_and_starts(op: Operation) -> None:
+    """There are an input and a start for each result."""
+    _expect(len(op.operands) == 2 * len(op.results), f"an input and a start for each of {len(op.results)} results")
+    _expect(bool(op.results), "a result")
+
+
+_FIRST, _SECOND = operand(0), operand(1)
+_SLICE = ("start_indices", "limit_indices", "strides")
+_PADS = ("edge_padding_low", "edge_padding_high")
+_WINDOW = ("window_strides", "base_dilations", "window_dilations", "window_dimensions")
+_BATCH_NORM = (axis("feature_index", _FIRST),)
+
+CHECKS: Mapping[str, Sequence[Check]] = {
+    "all_reduce": (regions(lambda op: iter([(2, 1)])),),
+    "batch_norm_grad": _BATCH_NORM,
+    "batch_norm_inference": _BATCH_NORM,
+    "batch_norm_training": _BATCH_NORM,
+    "broadcast_in_dim": (_broadcast_dimensions,),
+    "case": (regions(_chooses),),
+    "concatenate": (some_operands, axis("dimension", _FIRST)),
+    "convolution": (_convolution, pads_for_each_axis(_FIRST, less=2)),
+    "dot": (_dot_of_matrices,),
+    "dot_general": (_dot,),
+    "dynamic_broadcast_in_dim": (_broadcast_dimensions,),
+    "dynamic_iota": (axis("iota_dimension", _result),),
+    "dynamic_slice": (
+        some_operands,
+        operands_for_each_axis(_FIRST, 1),
+        for_each_axis(_FIRST, "slice_sizes"),
+        _slice_sizes(0),
+    ),
+    "dynamic_update_slice": (some_operands, operands_for_each_axis(_FIRST, 2)),
+    "gather": (for_each_axis(_FIRST, "slice_sizes"), _slice_sizes(0), _gather),
+    "get_dimension_size": (axis("dimension", _FIRST),),
+    "if": (regions(_chooses),),
+    "iota": (axis("iota_dimension", _result),),
+    "map": (regions(_maps),),
+    "optimization_barrier": (as_many_results,),
+    "pad": (for_each_axis(_FIRST, *_PADS), for_each_axis(_FIRST, "interior_padding", least=0)),
+    "reduce": (inputs_and_starts, axes("dimensions", _FIRST), regions(_combines)),
+    "reduce_scatter": (regions(lambda op: iter([(2, 1)])),),
+    "reduce_window": (
+        inputs_and_starts,
+        for_each_axis(_FIRST, *_WINDOW, least=1),
+        pads_for_each_axis(_FIRST),
+        regions(_combines),
+    ),
+    "reverse": (axes("dimensions", _FIRST),),
+    "scatter": (_scatter, regions(_combines)),
+    "select_and_scatter": (
+        for_each_axis(_FIRST, "window_dimensions", "window_strides", least=1),
+        pads_for_each_axis(_FIRST),
+        regions(_selects),
+    ),
+    "set_dimension_size": (axis("dimension", _FIRST),),
+    "slice": (for_each_axis(_FIRST, *_SLICE), _slice_bounds),
+    "sort": (
+        some_operands,
+        as_many_results,
+        axis("dimension", _FIRST, lowest=lambda rank: -rank),
+        regions(_orders),
+    ),
+    "transpose": (for_each_axis(_FIRST, "permutation"), axes("permutation", _FIRST)),
+    "while": (as_many_results, regions(_repeats)),
+}
+"""By the name of the op, without its dialect."""

@@ -16,7 +16,8 @@ _GATHER = (
 )
 _SCATTER = (
     '"stablehlo.scatter"(%x, %v, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<'
-    "update_window_dims = [{window}], inserted_window_dims = [{inserted}], scatter_dims_to_operand_dims = [{map}], index_vector_dim = {vector}>}}> ({{"
+    "update_window_dims = [{window}], inserted_window_dims = [{inserted}], scatter_dims_to_operand_dims = [{map}], "
+    "index_vector_dim = {vector}>}}> ({{"
     "^bb0(%a: tensor<f32>, %b: tensor<f32>): stablehlo.return %b : tensor<f32>"
     "}}) : (tensor<4x4xf32>, tensor<3x2xi32>, tensor<3xf32>) -> tensor<4x4xf32>"
 )

@@ -309,3 +309,68 @@ def test_reshape_of_more_than_one_unknown_size_is_no_transpose():
 def test_axes_are_no_groups_where_one_of_unknown_size_is_left_over():
     assert axis_groups([4, DYNAMIC], [4]) is None
     assert axis_groups([4, 1], [4]) is not None
+
+
+_TWO_OPS = """
+  %a = fuse.relu %y : tensor<4xf32>
+  %b = fuse.exp %a : tensor<4xf32>"""
+
+
+def test_function_inside_an_operator_is_not_fused():
+    text = f"""
+    func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{
+      %r = "acme.op"(%x) ({{
+        func.func @inner(%y: tensor<4xf32>) -> tensor<4xf32> {{
+          {_TWO_OPS}
+          return %b : tensor<4xf32>
+        }}
+      }}) KIND : (tensor<4xf32>) -> tensor<4xf32>
+      return %r : tensor<4xf32>
+    }}"""
+    operator = _after(text.replace("KIND", "{fuse.pattern_kind = #fuse.pattern_kind<opaque>}"), FuseOpsPass())
+    table = _after(text.replace("KIND", ""), FuseOpsPass())
+    inner = [next(f for f in _functions(module) if f.sym_name.data == "inner") for module in (operator, table)]
+    assert [len([op for op in f.walk() if isinstance(op, func.CallOp)]) for f in inner] == [0, 1]
+
+
+def test_ops_of_another_table_inside_a_function_are_not_fused():
+    module = _after(
+        f"""
+        func.func @main(%y: tensor<4xf32>) -> tensor<4xf32> {{
+          %r = "acme.may_be_a_table"(%y) ({{
+            {_TWO_OPS}
+            "acme.yield"(%b) : (tensor<4xf32>) -> ()
+          }}) : (tensor<4xf32>) -> tensor<4xf32>
+          return %r : tensor<4xf32>
+        }}""",
+        FuseOpsPass(),
+    )
+    assert len(_functions(module)) == 1
+    assert "fuse.relu" in _names(module)
+
+
+def test_call_inside_another_table_is_of_the_function_there():
+    primitive = """func.func private @p(%NAME: tensor<4xf32>) -> tensor<4xf32> attributes {primitive} {
+      %RESULT = OP %NAME : tensor<4xf32>
+      return %RESULT : tensor<4xf32>
+    }"""
+    module = _after(
+        f"""
+        {primitive.replace("OP", "fuse.relu").replace("NAME", "p").replace("RESULT", "q")}
+        func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{
+          %a = func.call @p(%x) : (tensor<4xf32>) -> tensor<4xf32>
+          "acme.table"() ({{
+            {primitive.replace("OP", "fuse.exp").replace("NAME", "s").replace("RESULT", "t")}
+            func.func @inner(%y: tensor<4xf32>) -> tensor<4xf32> {{
+              %b = func.call @p(%y) : (tensor<4xf32>) -> tensor<4xf32>
+              return %b : tensor<4xf32>
+            }}
+          }}) : () -> ()
+          return %a : tensor<4xf32>
+        }}""",
+        DefuseOpsPass(),
+    )
+    ops = {
+        f.sym_name.data: [op.name for op in f.body.block.ops if op.name.startswith("fuse.")] for f in _functions(module)
+    }
+    assert ops == {"main": ["fuse.relu"], "inner": ["fuse.exp"]}

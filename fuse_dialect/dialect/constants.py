@@ -57,6 +57,8 @@ def _dense_array(value: DenseIntOrFPElementsAttr) -> Array:
     count = math.prod(shape)
     if len(data) not in (stored.itemsize, count * stored.itemsize) or min(shape, default=0) < 0:
         raise VerifyException(f"expects {count} elements of {shape_text(shape)}, got {len(data)} bytes")
+    if math.prod(max(size, 1) for size in shape) * dtype.itemsize > sys.maxsize:
+        raise VerifyException(f"expects a constant that memory can address, got {shape_text(shape)}")
     flat = np.frombuffer(data, stored)
     if sys.byteorder == "big":
         flat = flat.byteswap()

@@ -92,3 +92,10 @@ def test_constant_of_knows_constants_only() -> None:
     op = constant(np.arange(3))
     assert constant_of(op.result) is not None
     assert constant_of(test.TestOp(result_types=[i64]).results[0]) is None
+
+
+@pytest.mark.parametrize("shape", ["4611686018427387904x8", "0x4611686018427387904x8"])
+def test_constant_that_no_memory_holds(shape):
+    attribute = DenseIntOrFPElementsAttr(TensorType(f32, [int(size) for size in shape.split("x")]), BytesAttr(bytes(4)))
+    with pytest.raises(VerifyException, match=f"expects a constant that memory can address, got {shape}"):
+        constant_array(attribute)

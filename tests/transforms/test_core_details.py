@@ -163,3 +163,34 @@ def test_attributes_that_differ_in_their_last_bits_do_not_share_a_primitive():
         for second in ("1.0", "1.0000000000000002")
     ]
     assert count == [2, 3]
+
+
+def test_users_stand_as_tvm_pushes_them_nearest_to_the_root_first():
+    module = _module("""
+        func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+          %a = fuse.relu %x : tensor<4xf32>
+          %b = fuse.exp %a : tensor<4xf32>
+          %c = fuse.add %a, %b : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+          return %c : tensor<4xf32>
+        }""")
+    block = next(op for op in module.walk() if isinstance(op, func.FuncOp)).body.block
+    graph = build_graph(block)
+    index = {node.op.name: number for number, node in enumerate(graph.nodes) if node.op is not None}
+    users = [user for user, _ in graph.graph.users[index["fuse.relu"]]]
+    assert users == [index["fuse.add"], index["fuse.exp"]]
+
+
+def test_field_of_a_tuple_that_holds_a_tuple_is_seen_outside():
+    # Rules that let tuples fuse further than TVM's rely on it.
+    module = _module("""
+        func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tuple<tuple<tensor<4xf32>>, tensor<4xf32>> {
+          %a = fuse.relu %x : tensor<4xf32>
+          %b = fuse.exp %y : tensor<4xf32>
+          %t = fuse.tuple %a : (tensor<4xf32>) -> tuple<tensor<4xf32>>
+          %u = fuse.tuple %t, %b : (tuple<tensor<4xf32>>, tensor<4xf32>) -> tuple<tuple<tensor<4xf32>>, tensor<4xf32>>
+          return %u : tuple<tuple<tensor<4xf32>>, tensor<4xf32>>
+        }""")
+    block = next(op for op in module.walk() if isinstance(op, func.FuncOp)).body.block
+    graph = build_graph(block)
+    seen = {str(node.op.results[0].name_hint): graph.graph.escapes[i] for i, node in enumerate(graph.nodes) if node.op}
+    assert seen == {"a": False, "b": False, "t": True, "u": True}

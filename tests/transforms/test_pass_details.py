@@ -2,8 +2,9 @@
 
 import pytest
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 
+from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.frontends.mlir.reader import context, read_mlir
 from fuse_dialect.tools.verification import verify_module
@@ -374,3 +375,50 @@ def test_call_inside_another_table_is_of_the_function_there():
         f.sym_name.data: [op.name for op in f.body.block.ops if op.name.startswith("fuse.")] for f in _functions(module)
     }
     assert ops == {"main": ["fuse.relu"], "inner": ["fuse.exp"]}
+
+
+def test_embedded_constants_count_as_no_arguments():
+    ops = "".join(
+        f"""
+          %c{index} = arith.constant dense<[1.0, 2.0, 3.0, {index}.0]> : tensor<4xf32>
+          %r{index} = fuse.add %{"x" if index == 0 else f"r{index - 1}"}, %c{index} : tensor<4xf32>"""
+        for index in range(4)
+    )
+    text = f"""
+        func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{{ops}
+          return %r3 : tensor<4xf32>
+        }}"""
+    counts = [
+        len(_functions(_after(text, FuseOpsPass(link_params=embeds, max_function_args=3, dedup=False)))) - 1
+        for embeds in (True, False)
+    ]
+    assert counts == [1, 4]
+
+
+def test_op_that_reads_its_own_result_is_an_error():
+    module = _module("""
+        func.func @main() -> tensor<4xf32> {
+          %a = fuse.relu %a : tensor<4xf32>
+          return %a : tensor<4xf32>
+        }""")
+    with pytest.raises(OpError, match=r"'fuse\.relu' op reads its own result"):
+        FuseOpsPass().apply(context(), module)
+
+
+def test_unknown_ops_keep_their_order_around_hardware_groups():
+    # The convolution and the addition are one group of the template; in it the addition would be needed before
+    # `acme.first`, and `acme.second`, whose result it adds, comes behind that.
+    module = _after(
+        """
+        func.func @main(%x: tensor<1x4x8x8xf32>, %w: tensor<4x4x1x1xf32>) -> tensor<1x4x8x8xf32> {
+          %c = fuse.conv2d %x, %w : (tensor<1x4x8x8xf32>, tensor<4x4x1x1xf32>) -> tensor<1x4x8x8xf32>
+          "acme.first"(%c) : (tensor<1x4x8x8xf32>) -> ()
+          %s = "acme.second"() : () -> tensor<1x4x8x8xf32>
+          %r = fuse.add %c, %s : (tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+          return %r : tensor<1x4x8x8xf32>
+        }""",
+        FuseOpsHwPass(),
+    )
+    unknown = [op.op_name.data for op in module.walk() if isinstance(op, UnregisteredOp)]
+    assert unknown == ["acme.first", "acme.second"]
+    assert len(_functions(module)) == 3

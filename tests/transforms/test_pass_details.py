@@ -422,3 +422,19 @@ def test_unknown_ops_keep_their_order_around_hardware_groups():
     unknown = [op.op_name.data for op in module.walk() if isinstance(op, UnregisteredOp)]
     assert unknown == ["acme.first", "acme.second"]
     assert len(_functions(module)) == 3
+
+
+def test_fusing_twice_is_fusing_once_with_a_barrier_in_a_region_that_is_not_looked_into():
+    text = """
+        func.func @main(%y: tensor<4xf32>) -> tensor<4xf32> {
+          %t = fuse.tuple %y : (tensor<4xf32>) -> tuple<tensor<4xf32>>
+          %g = fuse.get_tuple_element %t, index = 0 : (tuple<tensor<4xf32>>) -> tensor<4xf32>
+          %r = "acme.may_be_a_table"(%y) ({
+            %unused = fuse.stop_fusion %g : tensor<4xf32>
+            "acme.yield"(%y) : (tensor<4xf32>) -> ()
+          }) : (tensor<4xf32>) -> tensor<4xf32>
+          return %r : tensor<4xf32>
+        }"""
+    once, twice = _after(text, FuseOpsPass()), _after(text, FuseOpsPass(), FuseOpsPass())
+    assert str(once) == str(twice)
+    assert "fuse.stop_fusion" in _names(once)

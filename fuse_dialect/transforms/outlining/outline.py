@@ -18,7 +18,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import StringAttr, SymbolRefAttr, UnitAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from fuse_dialect.analysis.fusible_blocks import PRIMITIVE_ATTRIBUTE
+from fuse_dialect.analysis.fusible_blocks import PRIMITIVE_ATTRIBUTE, fusible_blocks
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.ops.opaque import StopFusionOp
 from fuse_dialect.transforms.outlining.group import Group
@@ -120,12 +120,20 @@ def _move_into_function(callee: SymbolRefAttr, group: Group, primitives: Primiti
 
 
 def _remove_stop_fusion(function: func.FuncOp, replacement: dict[SSAValue, SSAValue]) -> None:
-    """Let the users of every `fuse.stop_fusion` read its operand: the barrier has done its work."""
-    for op in ops_inside(function):
-        if isinstance(op, StopFusionOp) and op.result.type == op.input.type:
-            replacement[op.result] = replacement.get(op.input, op.input)
-            op.detach()
-            op.drop_all_references()
+    """Let the users of every `fuse.stop_fusion` read its operand: the barrier has done its work.
+
+    One in a region that fusion does not look into stays: what it reads was planned as something that is needed.
+    """
+    barriers = [
+        op
+        for block in fusible_blocks(function)
+        for op in block.ops
+        if isinstance(op, StopFusionOp) and op.result.type == op.input.type
+    ]
+    for op in barriers:
+        replacement[op.result] = replacement.get(op.input, op.input)
+        op.detach()
+        op.drop_all_references()
 
 
 def _replace_operands(function: func.FuncOp, replacement: dict[SSAValue, SSAValue]) -> None:

@@ -13,6 +13,8 @@ class Mutant:
     old: str
     """Stands in the file once."""
     new: str
+    same_because: str = ""
+    """Why no test can notice it; such a mutant must survive, and counts for nothing."""
 
     @property
     def folder(self) -> str:
@@ -166,7 +168,13 @@ MUTANTS: tuple[Mutant, ...] = (
         "                    if count > limit:",
         "                    if count >= limit:",
     ),
-    Mutant("least-between", "fusion/limits.py", "max(above[user] for", "min(above[user] for"),
+    Mutant(
+        "least-between",
+        "fusion/limits.py",
+        "max(above[user] for",
+        "min(above[user] for",
+        "a lower bound that saves counting: a lesser one gives the same answers later",
+    ),
     Mutant("results-are-arguments", "fusion/limits.py", "weight = self._weight_of_results(sink_root)", "weight = 0"),
     Mutant("arguments-kept", "fusion/limits.py", "self._outside[self._allowed[1]] = self._allowed[2]", "pass"),
     Mutant(

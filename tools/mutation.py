@@ -1,6 +1,6 @@
 """Mutants of the core: small changes that a test must notice. Prints the score and what survives.
 
-    python tools/mutation.py                     all mutants; exit code 1 when one survives
+    python tools/mutation.py                     all mutants; exit code 1 when one survives that should not
     python tools/mutation.py --only resolve      those whose names begin so
 
 Each mutant of `mutants.py` is one piece of a file replaced by another, in a copy of the package that shadows the
@@ -73,13 +73,15 @@ def main() -> int:
     ]
     for part in dict.fromkeys(mutant.folder for mutant in chosen):
         _check_unchanged(part)
-    survivors = [mutant.folder for mutant in chosen if not _is_killed(mutant)]
-    lost = Counter(survivors)
-    for folder, count in Counter(mutant.folder for mutant in chosen).items():
-        print(f"{folder}: {count - lost[folder]} of {count}")
-    killed = len(chosen) - len(survivors)
-    print(f"{killed} of {len(chosen)} mutants killed ({100 * killed / max(1, len(chosen)):.0f} %)")
-    return 1 if survivors else 0
+    verdicts = [(mutant, _is_killed(mutant)) for mutant in chosen]
+    counted = [(mutant, killed) for mutant, killed in verdicts if not mutant.same_because]
+    killed = Counter(mutant.folder for mutant, is_killed in counted if is_killed)
+    for folder, count in Counter(mutant.folder for mutant, _ in counted).items():
+        print(f"{folder}: {killed[folder]} of {count}")
+    total = sum(killed.values())
+    print(f"{total} of {len(counted)} mutants killed ({100 * total / max(1, len(counted)):.0f} %)")
+    wrong = [mutant.name for mutant, is_killed in verdicts if is_killed == bool(mutant.same_because)]
+    return 1 if wrong else 0
 
 
 def _check_unchanged(part: str) -> None:
@@ -106,7 +108,8 @@ def _is_killed(mutant: Mutant) -> bool:
             )
         path.write_text(text.replace(mutant.old, mutant.new))
         reason = _first_failure(folder, _sorted_tests(mutant))
-    print(f"{'SURVIVED' if reason is None else 'killed  '} {mutant.name:24} {(reason or '')[:100]}", flush=True)
+    verdict = "killed" if reason is not None else "same" if mutant.same_because else "SURVIVED"
+    print(f"{verdict:8} {mutant.name:24} {(reason or mutant.same_because)[:100]}", flush=True)
     return reason is not None
 
 

@@ -232,20 +232,20 @@ def _call(writer: ProgramWriter, visible: Sequence[Value]) -> Value:
 def _operator_with_region(writer: ProgramWriter, visible: Sequence[Value]) -> Value:
     arguments = [writer.new(IMAGE), writer.new(IMAGE)]
     x, y, result = writer.image(visible), writer.image(visible), writer.new(IMAGE)
-    name, properties = writer.random.choice(
+    name, properties, operands = writer.random.choice(
         (
-            ("stablehlo.reduce", "<{dimensions = array<i64>}> "),
-            ("stablehlo.reduce_window", "<{window_dimensions = array<i64>}> "),
-            ("stablehlo.sort", ""),
+            ("stablehlo.reduce", "<{dimensions = array<i64>}> ", (x, y)),
+            ("stablehlo.reduce_window", "<{window_dimensions = array<i64: 1, 1, 1, 1>}> ", (x, y)),
+            ("stablehlo.sort", "", (x,)),
         )
     )
-    heads = ", ".join(f"{value.name}: {value.type}" for value in arguments)
-    writer.lines.append(f'{result.name} = "{name}"({x}, {y}) {properties}({{\n^bb0({heads}):')
+    heads, read = ", ".join(f"{value.name}: {value.type}" for value in arguments), ", ".join(operands)
+    writer.lines.append(f'{result.name} = "{name}"({read}) {properties}({{\n^bb0({heads}):')
     may_call, writer.may_call = writer.may_call, False
     inner = write_ops(writer, [*visible, *arguments], writer.random.randint(0, 4), pure=writer.chance(0.8))
     writer.may_call = may_call
     writer.lines.append(f'"stablehlo.return"({writer.image(inner)}) : ({IMAGE}) -> ()')
-    writer.lines.append(f"}}) : ({IMAGE}, {IMAGE}) -> {IMAGE}")
+    writer.lines.append(f"}}) : ({', '.join([IMAGE] * len(operands))}) -> {IMAGE}")
     return result
 
 

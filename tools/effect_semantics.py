@@ -152,7 +152,7 @@ _MEANINGS: Mapping[str, Callable[[_Run, Operation, Sequence[Any]], Sequence[Any]
     "test.region": lambda run, op, operands: run.region(op.regions[0], operands),
     "stablehlo.reduce": lambda run, op, operands: run.region(op.regions[0], operands),
     "stablehlo.reduce_window": lambda run, op, operands: run.region(op.regions[0], [operands[1] + 1, operands[0]]),
-    "stablehlo.sort": lambda run, op, operands: run.region(op.regions[0], [np.sort(operands[0]), operands[1]]),
+    "stablehlo.sort": lambda run, op, operands: run.region(op.regions[0], [np.sort(operands[0]), operands[0]]),
 }
 """The fuser relies on operators of other dialects being pure, and on nothing else: any pure meaning serves."""
 

@@ -116,20 +116,26 @@ YIELD = '"stablehlo.return"(%x) : (tensor<4xf32>) -> ()'
 @pytest.mark.parametrize(
     ("op", "message"),
     [
-        (REDUCE.replace("OPERANDS", "%x").replace("TYPES", "tensor<4xf32>").replace("BODY", YIELD), "initial value"),
-        (REDUCE.replace("OPERANDS", "").replace("TYPES", "").replace("BODY", YIELD), "initial value"),
+        (
+            REDUCE.replace("OPERANDS", "%x").replace("TYPES", "tensor<4xf32>").replace("BODY", YIELD),
+            "an input and a start for each",
+        ),
+        (
+            REDUCE.replace("OPERANDS", "").replace("TYPES", "").replace("BODY", YIELD),
+            "an input and a start for each",
+        ),
         (
             REDUCE.replace("OPERANDS", "%x, %x")
             .replace("TYPES", "tensor<4xf32>, tensor<4xf32>")
             .replace("BODY", YIELD),
-            "expects a region with 2 arguments, got 0",
+            "expects region #0 to take 2 arguments, got 0",
         ),
         (
             PAIR.replace("BODY", ""),
-            "expects a region with 2 arguments",
+            "expects region #0 to be one block",
         ),
-        (WHILE.replace("BODY", YIELD), "expects a region with 1 arguments, got 0"),
-        (WHILE.replace("BODY", ""), "expects a region with 1 arguments"),
+        (WHILE.replace("BODY", YIELD), "expects region #0 to take 1 arguments, got 0"),
+        (WHILE.replace("BODY", ""), "expects region #0 to be one block"),
     ],
 )
 def test_op_that_its_form_cannot_say_is_diagnosed(op: str, message: str, write: Write):

@@ -73,7 +73,7 @@ def test_what_is_read_depends_on_the_effects_before():
 
 
 def test_program_that_loops_is_stopped(monkeypatch):
-    monkeypatch.setattr(effect_semantics, "MOST_BLOCKS", 20)
+    monkeypatch.setattr(effect_semantics, "MOST_BRANCHES", 20)
     text = """
       func.func @main(%x: tensor<1x2x3x3xf64>, %y: tensor<1x2x3x3xf64>, %v: tensor<2xf64>) -> tensor<1x2x3x3xf64> {
         cf.br ^a
@@ -83,4 +83,4 @@ def test_program_that_loops_is_stopped(monkeypatch):
       }"""
     outcome = run_program(_module(text))
     assert outcome.results is None
-    assert len(outcome.effects) == 19
+    assert len(outcome.effects) == 20

@@ -7,7 +7,6 @@ from xdsl.dialects.builtin import IntegerAttr, TensorType, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
-from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.frontends.stablehlo.attributes import parse_ints, spell
 from fuse_dialect.frontends.stablehlo.clauses import int_array, ints_of
@@ -62,14 +61,6 @@ class ConstantBase(StableHLOOp):
 class ReduceBase(StableHLOOp):
     """`stablehlo.reduce(%x init: %c) applies stablehlo.add across dimensions = [1] : ...`, or with a region."""
 
-    def verify_(self) -> None:
-        """Check what the form takes for granted: an initial value for each operand, and arguments for both."""
-        super().verify_()
-        count = len(self.operands)
-        if count % 2 or not count:
-            raise VerifyException(f"expects an initial value for each operand, got {count} operands in all")
-        _check_arguments(self.regions[0], count)
-
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         """Parse what follows the name."""
@@ -118,13 +109,6 @@ class ReduceBase(StableHLOOp):
         print_function_type(printer, self)
         if inner is None:
             _print_reducer(self.regions[0], printer)
-
-
-def _check_arguments(region: Region, count: int) -> None:
-    block = region.first_block
-    if block is None or len(block.args) != count:
-        got = "no block" if block is None else f"{len(block.args)}"
-        raise VerifyException(f"expects a region with {count} arguments, got {got}")
 
 
 def _parse_init(parser: Parser) -> tuple[UnresolvedOperand, UnresolvedOperand]:
@@ -210,12 +194,6 @@ def _print_reducer(region: Region, printer: Printer) -> None:
 
 class WhileBase(StableHLOOp):
     """`stablehlo.while(%i = %c) : tensor<i32> cond { ... } do { ... }`."""
-
-    def verify_(self) -> None:
-        """Check what the form takes for granted: both regions have an argument for each operand."""
-        super().verify_()
-        for region in self.regions:
-            _check_arguments(region, len(self.operands))
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

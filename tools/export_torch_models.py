@@ -24,7 +24,12 @@ import numpy as np
 import onnx
 import onnxruntime
 import torch
+import torch_large_models
+import torch_recurrent
 from torch_models import NETWORKS, Network
+
+# Modules that add networks of their own to `NETWORKS`.
+_ = (torch_large_models, torch_recurrent)
 
 
 FORMS = ("dynamo_static", "dynamo_batch", "dynamo", "script_static", "script_batch", "script")
@@ -66,6 +71,8 @@ def export(network: Network, form: str, axes: Axes, path: Path) -> None:
     for index, sizes in enumerate(run_sizes(network, form)):
         feeds = {name: tensor.numpy() for name, tensor in network.inputs(sizes).items()}
         results = {f"result{place}": array for place, array in enumerate(session.run(None, feeds))}
+        flat = [name for name, array in results.items() if array.size > 1 and float(array.std()) < 1e-3]
+        assert not flat, f"{flat[0]} is as good as constant, which shows nothing"
         np.savez_compressed(path.with_suffix(f".{index}.npz"), **feeds, **results)
 
 
@@ -80,12 +87,30 @@ def _exported(network: Network, form: str, axes: Axes) -> onnx.ModelProto:
             options |= {"dynamo": False, "dynamic_axes": {name: dict(own) for name, own in axes.items()}}
             torch.onnx.export(network.build(), tuple(inputs.values()), buffer, **options)
         else:
-            names = sorted({name for own in axes.values() for name in own.values()})
-            dims = {name: torch.export.Dim(name, min=1, max=4096) for name in names}
-            shapes = tuple({axis: dims[size] for axis, size in axes.get(name, {}).items()} or None for name in inputs)
-            options |= {"dynamo": True, "dynamic_shapes": shapes if names else None, "external_data": False}
-            torch.onnx.export(network.build(), tuple(inputs.values()), **options).save(buffer)
+            options |= {"dynamo": True, "external_data": False}
+            _with_open_axes(network, axes, options).save(buffer)
     return onnx.load_from_string(buffer.getvalue())
+
+
+def _with_open_axes(network: Network, axes: Axes, options: dict[str, Any]) -> Any:
+    """What the newer exporter gives: with names of axes, or where it refuses these, with ranges of sizes.
+
+    Given a range, the exporter fixes the length of what an LSTM reads; given names, it refuses other networks.
+    """
+    inputs = network.inputs(network.sizes[0])
+    names = sorted({name for own in axes.values() for name in own.values()})
+    ranges = {name: torch.export.Dim(name, min=1, max=4096) for name in names}
+    refusal: Exception | None = None
+    for marks in ({name: name for name in names}, ranges):
+        shapes = tuple({axis: marks[size] for axis, size in axes.get(name, {}).items()} or None for name in inputs)
+        try:
+            return torch.onnx.export(
+                network.build(), tuple(inputs.values()), dynamic_shapes=shapes if names else None, **options
+            )
+        except torch.onnx.errors.OnnxExporterError as error:
+            refusal = refusal or error
+    assert refusal is not None, "both kinds of marks were refused"
+    raise refusal
 
 
 def _forget_sources(model: onnx.ModelProto) -> None:
@@ -107,7 +132,7 @@ def main() -> int:
     """Command line; exit code 1 if something was refused."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("names", nargs="*", default=list(NETWORKS))
+    parser.add_argument("names", nargs="*", default=[name for name, network in NETWORKS.items() if not network.large])
     parser.add_argument("--form", choices=FORMS, action="append")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)

@@ -71,7 +71,7 @@ def tokens(vocabulary: int, *, mask: bool) -> Callable[[Mapping[str, int]], Inpu
 
 
 def _lively(module: nn.Module) -> nn.Module:
-    """The module with convolutions and batch norms as after some training: as made, deep ones give nothing but zeros."""
+    """The module with convolutions and batch norms as if trained: as made, deep ones give nothing but zeros."""
     for part in module.modules():
         if isinstance(part, nn.Conv2d):
             nn.init.kaiming_normal_(part.weight)

@@ -1,4 +1,4 @@
-"""Recurrent networks for `torch_models`: one layer and two, in one direction and both, with and without a given state."""
+"""Recurrent networks for `torch_models`: one layer and two, one direction and both, with and without a given state."""
 
 # torch is no dependency of the checks: it is not installed there, and says little about its types.
 # pyright: basic, reportMissingImports=false

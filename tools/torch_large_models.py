@@ -24,7 +24,7 @@ from torch_models import (
 )
 
 _BATCH = ({"batch": 1}, {"batch": 1}, {"batch": 2})
-_TEXT = ({"batch": 1, "seq": 16}, {"batch": 1, "seq": 9}, {"batch": 2, "seq": 24})
+_TEXT = ({"batch": 2, "seq": 16}, {"batch": 1, "seq": 9}, {"batch": 2, "seq": 24})
 
 
 @network("bert_base", tokens(30000, mask=False), OPEN_IDS, _TEXT, large=True)
@@ -33,10 +33,10 @@ def _bert_base() -> nn.Module:
     return Ids(t.BertModel(t.BertConfig()), "last_hidden_state")
 
 
-@network("gpt2_base", tokens(50000, mask=False), OPEN_IDS, _TEXT, large=True)
+@network("gpt2_base", tokens(50000, mask=True), OPEN_TEXT, _TEXT, large=True)
 def _gpt2_base() -> nn.Module:
     t = transformers()
-    return Ids(t.GPT2LMHeadModel(t.GPT2Config(use_cache=False)), "logits")
+    return Text(t.GPT2LMHeadModel(t.GPT2Config(use_cache=False)), "logits")
 
 
 @network("llama_134m", tokens(30000, mask=True), OPEN_TEXT, _TEXT, large=True)

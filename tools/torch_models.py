@@ -14,12 +14,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-_OPERATORS = torch.library.Library("torchvision", "FRAGMENT")
+OPERATORS = torch.library.Library("torchvision", "FRAGMENT")
 for _name in ("nms", "qnms"):
     # A torchvision that was built for another torch cannot load its own operators, and then cannot be imported, nor can
-    # models of transformers. The networks here need none of them.
+    # models of transformers.
     if not hasattr(torch.ops.torchvision, _name):
-        _OPERATORS.define(f"{_name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        OPERATORS.define(f"{_name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
 
 Inputs = dict[str, Tensor]
 """Inputs by name, in the order of the module's arguments."""
@@ -221,6 +221,8 @@ def _vit_torchvision() -> nn.Module:
 def _swin() -> nn.Module:
     t = transformers()
     config = t.SwinConfig(image_size=32, patch_size=2, embed_dim=8, depths=[2, 2], num_heads=[2, 4], window_size=4)
+    # PyTorch cannot export the other implementation: it views what it has transposed.
+    config._attn_implementation = "eager"
     return First(t.SwinForImageClassification(config), "logits")
 
 

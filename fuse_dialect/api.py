@@ -252,6 +252,7 @@ def compile(
     cache: bool = True,
     weights: "str | PathLike[str] | None" = None,
     max_value_bytes: int = MOST_VALUE_BYTES,
+    sizes: Mapping[str, int] | None = None,
     **options: Unpack[FuseOptions],
 ) -> "Program":
     """Compile a function of a module to machine code, with all that it calls.
@@ -267,6 +268,8 @@ def compile(
         cache: Keep machine code on disk, and use what is there.
         weights: A safetensors file that belongs to a path, see `read`.
         max_value_bytes: Most bytes of a value whose size is known only when the program runs.
+        sizes: Numbers for open sizes of arguments by name, `{"batch": 4}`: the program is for these sizes alone, and
+            has machine code for more ops. Names are those in the model, or of `fuse.sizes`.
         options: See `FuseOptions`.
 
     Returns:
@@ -296,7 +299,17 @@ def compile(
             verify_module(module)
         fuse = _fuse_ops_pass(options)
         limits = Limits(value_bytes=max_value_bytes)
-        return compile_program(module, backend, threads, entry, cache=cache, in_place=is_ours, limits=limits, fuse=fuse)
+        return compile_program(
+            module,
+            backend,
+            threads,
+            entry,
+            cache=cache,
+            in_place=is_ours,
+            limits=limits,
+            sizes=sizes,
+            fuse=fuse,
+        )
 
 
 def _fuse_ops_pass(options: FuseOptions) -> "FuseOpsPass":

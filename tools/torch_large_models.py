@@ -59,5 +59,5 @@ def _of_torchvision(name: str) -> Callable[[], nn.Module]:
     return lambda: getattr(vision(), name)()
 
 
-for _name in ("resnet50", "mobilenet_v2", "efficientnet_b0", "convnext_tiny", "swin_t", "vit_b_16"):
+for _name in ("resnet50", "mobilenet_v2", "efficientnet_b0", "convnext_tiny", "swin_t"):
     network(f"{_name}_224", image(224), OPEN_BATCH, _BATCH, large=True)(_of_torchvision(_name))

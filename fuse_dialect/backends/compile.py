@@ -45,6 +45,7 @@ def compile_program(
     cache: bool = True,
     in_place: bool = False,
     limits: Limits = _LIMITS,
+    sizes: Mapping[str, int] | None = None,
     fuse: FuseOpsPass | None = None,
     **fuse_options: Any,
 ) -> Program:
@@ -59,6 +60,7 @@ def compile_program(
         cache: Keep machine code on disk, and use what is there.
         in_place: Change the module instead of a copy of it: less memory, and errors know the ops of the source.
         limits: How large a value may be whose size is known only when the program runs, and how many ops loops may run.
+        sizes: Numbers for open sizes of arguments, by the names that they have.
         fuse: The pass that groups operators, where options cannot say it: rules or a strategy of your own.
         **fuse_options: Options of `fuse-ops`: `opt_level`, `max_depth`, `max_function_args`, `link_params`, `dedup`.
 
@@ -73,7 +75,8 @@ def compile_program(
     source = module if in_place else module.clone()
     make_runnable(source)
     context = Context()
-    for each in compile_prefix(layout or _LAYOUTS.get(engine.name, "keep")):
+    numbers = [f"{name}={size}" for name, size in (sizes or {}).items()]
+    for each in compile_prefix(layout or _LAYOUTS.get(engine.name, "keep"), numbers):
         each.apply(context, source)
     (fuse or _fuse_ops_pass(fuse_options)).apply(context, source)
     graph = read_entry(source, entry)

@@ -34,6 +34,7 @@ from fuse_dialect.dialect.ops.dynamic import (
     DynBroadcastToOp,
     DynFullOp,
     DynReshapeOp,
+    ShapeOfOp,
 )
 from fuse_dialect.dialect.size_names import size_names
 from fuse_dialect.dialect.types import DYNAMIC, Shape, are_compatible, is_tensor, with_shape
@@ -60,6 +61,8 @@ class RefineShapesPass(ModulePass):
         Complexity: O(ops + operands).
         """
         numbers = _parse_sizes(self.sizes)
+        if not numbers and not any(_is_dynamic(inner) for inner in walk_unfinished(op)):
+            return
         called = {inner.callee.string_value() for inner in op.walk() if isinstance(inner, func.CallOp)}
         refining = _Refining(called)
         used: set[str] = set()
@@ -86,6 +89,14 @@ def _parse_sizes(texts: Sequence[str]) -> dict[str, int]:
             raise PassFailedException(f'option \'sizes\' expects each name once as "name=number", got "{text}"')
         numbers[name] = int(number)
     return numbers
+
+
+def _is_dynamic(op: Operation) -> bool:
+    """Whether there is something to refine at an op: an open size, or numbers that are computed."""
+    if isinstance(op, DynamicOp | ShapeOfOp):
+        return True
+    types = op.function_type.inputs.data if isinstance(op, func.FuncOp) else op.result_types
+    return any(is_tensor(type) and DYNAMIC in type.get_shape() for type in types)
 
 
 @dataclass(eq=False, slots=True)

@@ -7,13 +7,15 @@
    `dyn_strided_slice` do so too where the numbers that are not known are sizes of the operand, by name.
 4. Result types are inferred anew from refined operands; the numbers that a `dyn_` op holds are sizes of its result.
 5. Ops of the dialect that nothing reads any more are erased.
+6. Loops pass sizes on; see `refine_loops`.
 
-A value that something else reads than an op of the dialect, or the return of a function that nobody calls, keeps its
+A value that something else reads than an op of the dialect, a loop or a choice, or the return of a function that nobody calls, keeps its
 type. Functions with `primitive` or `fuse.compiler` are left alone.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func
@@ -36,9 +38,11 @@ from fuse_dialect.dialect.ops.dynamic import (
     DynReshapeOp,
     ShapeOfOp,
 )
+from fuse_dialect.dialect.ops.regions import LoopOp, YieldOp
 from fuse_dialect.dialect.size_names import size_names
 from fuse_dialect.dialect.types import DYNAMIC, Shape, are_compatible, is_tensor, with_shape
 from fuse_dialect.transforms.outlining.rewiring import replace_operands, resolve
+from fuse_dialect.transforms.refine_loops import refined_loop
 from fuse_dialect.transforms.unfinished import is_left_alone, walk_unfinished
 
 
@@ -99,6 +103,9 @@ def _is_dynamic(op: Operation) -> bool:
     return any(is_tensor(type) and DYNAMIC in type.get_shape() for type in types)
 
 
+Refined = TypeVar("Refined", FuseOp, LoopOp)
+
+
 @dataclass(eq=False, slots=True)
 class _Refining:
     """One run over a module."""
@@ -110,6 +117,8 @@ class _Refining:
     """What replaces each value; users are rewired when they are visited."""
     retyped: set[SSAValue] = field(default_factory=set[SSAValue])
     """Values whose types are more precise than they were."""
+    gone: set[Operation] = field(default_factory=set[Operation])
+    """Ops of loops that were replaced; the walk may still meet them."""
 
     def enter(self, function: func.FuncOp, numbers: Mapping[str, int]) -> set[str]:
         """Refine the arguments of a function; the names that it has are returned."""
@@ -141,13 +150,17 @@ class _Refining:
                 parent = user.parent_op()
                 if isinstance(parent, func.FuncOp) and parent.sym_name.data not in self.called:
                     continue
-            if not isinstance(user, FuseOp):
+            if not isinstance(user, FuseOp | LoopOp | YieldOp):
                 return False
         return True
 
     def visit(self, op: Operation) -> None:
         """Let the op read what was refined before it, and refine it."""
+        if op in self.gone:
+            return
         replace_operands(op, self.replacement)
+        if isinstance(op, LoopOp):
+            self._visit_loop(op)
         if not isinstance(op, FuseOp):
             return
         try:
@@ -156,11 +169,33 @@ class _Refining:
             raise OpError(op, f"'{op.name}' op {error}", "sizes that are known now contradict each other") from error
         self.known.visit(refined)
         self._fold(refined)
+        self._settle(op)
+
+    def _settle(self, op: Operation) -> None:
+        """Let the results of an op be replaced by the last of what replaced them."""
         for result in op.results:
             while (last := self.replacement.get(result, result)) in self.replacement:
                 self.replacement[result] = self.replacement[last]
 
-    def _replace(self, op: FuseOp, new: FuseOp) -> FuseOp:
+    def _visit_loop(self, op: LoopOp) -> None:
+        """Put a loop with more precise types in the place of one (6), and visit the ops in it."""
+        if any(not self._is_read_here_alone(result) for result in op.results):
+            return
+        new = refined_loop(op, self._visit_inside)
+        if new is None:
+            return
+        self.gone.update(op.walk())
+        self._replace(op, new)
+        self._settle(op)
+        op.detach()
+        op.drop_all_references()
+
+    def _visit_inside(self, op: Operation) -> None:
+        """Visit an op, and those in its regions, if it is not replaced as a whole."""
+        for inner in walk_unfinished(op):
+            self.visit(inner)
+
+    def _replace(self, op: Refined, new: Refined) -> Refined:
         """Put a new op in the place of one, whose users have not been visited."""
         assert op.parent is not None, "an op that was found by a walk stands in a block"
         new.location = op.location

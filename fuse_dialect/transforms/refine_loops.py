@@ -39,7 +39,7 @@ def refined_loop(op: LoopOp, visit: Callable[[Operation], None]) -> LoopOp | Non
         is_certain = assumed == kept[: len(states)]
         trial = _copy_with(op, [*assumed, *rows])
         try:
-            for inner in [inner for inner in trial.body.block.ops]:
+            for inner in list(trial.body.block.ops):
                 visit(inner)
         except OpError:
             if is_certain:

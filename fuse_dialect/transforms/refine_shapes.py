@@ -9,8 +9,8 @@
 5. Ops of the dialect that nothing reads any more are erased.
 6. Loops pass sizes on; see `refine_loops`.
 
-A value that something else reads than an op of the dialect, a loop or a choice, or the return of a function that nobody calls, keeps its
-type. Functions with `primitive` or `fuse.compiler` are left alone.
+A value that something else reads than an op of the dialect, a loop or a choice, or the return of a function that nobody
+calls, keeps its type. Functions with `primitive` or `fuse.compiler` are left alone.
 """
 
 from collections.abc import Mapping, Sequence

@@ -14,7 +14,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Dialect
 
-from fuse_dialect.budget import MOST_VALUE_BYTES, Limits
+from fuse_dialect.budget import MOST_OPS, MOST_VALUE_BYTES, Limits
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.tools.failure import located_errors
@@ -196,6 +196,7 @@ def run(
     module: ModuleOp,
     *inputs: "npt.ArrayLike | Mapping[str, npt.ArrayLike]",
     entry: str = "main",
+    max_ops: int = MOST_OPS,
     max_value_bytes: int = MOST_VALUE_BYTES,
 ) -> "list[Array]":
     """Run a function of a module on NumPy: the definition of what a program means.
@@ -206,6 +207,7 @@ def run(
             the model that the module comes from, or in the IR. Each has exactly the element type and a shape of its
             argument.
         entry: Name of the function.
+        max_ops: Most ops that loops and calls run, over and above one run of everything.
         max_value_bytes: Most bytes of a value whose size is known only when the module runs.
 
     Returns:
@@ -230,7 +232,7 @@ def run(
     from fuse_dialect.interpreters.numpy import run_module
     from fuse_dialect.transforms.runnable import has_stablehlo, make_runnable
 
-    limits = Limits(value_bytes=max_value_bytes)
+    limits = Limits(ops=max_ops, value_bytes=max_value_bytes)
     with _errors_of(module, " in the interpreter"):
         verify_module(module)
         if has_stablehlo(module):
@@ -251,6 +253,7 @@ def compile(
     *,
     cache: bool = True,
     weights: "str | PathLike[str] | None" = None,
+    max_ops: int = MOST_OPS,
     max_value_bytes: int = MOST_VALUE_BYTES,
     sizes: Mapping[str, int] | None = None,
     **options: Unpack[FuseOptions],
@@ -267,6 +270,7 @@ def compile(
         entry: Name of the function.
         cache: Keep machine code on disk, and use what is there.
         weights: A safetensors file that belongs to a path, see `read`.
+        max_ops: Most ops that a loop runs in one call, over and above one run of its body.
         max_value_bytes: Most bytes of a value whose size is known only when the program runs.
         sizes: Numbers for open sizes of arguments by name, `{"batch": 4}`: the program is for these sizes alone, and
             has machine code for more ops. Names are those in the model, or of `fuse.sizes`.
@@ -298,7 +302,7 @@ def compile(
         if not is_ours:
             verify_module(module)
         fuse = _fuse_ops_pass(options)
-        limits = Limits(value_bytes=max_value_bytes)
+        limits = Limits(ops=max_ops, value_bytes=max_value_bytes)
         return compile_program(
             module,
             backend,

@@ -222,3 +222,20 @@ def test_values_of_unknown_size_are_bounded() -> None:
         fd.run(fd.parse(DYNAMIC), x, w, max_value_bytes=40)
     with pytest.raises(fd.FuseError, match="at most 40 bytes"):
         fd.compile(fd.parse(DYNAMIC), "numpy", max_value_bytes=40)(x, w)
+
+
+def test_long_loops_take_as_many_ops_as_they_may() -> None:
+    module = fd.parse("""
+    func.func @main(%n: tensor<i64>, %x: tensor<f32>) -> tensor<f32> {
+      %y = fuse.loop limit(%n : tensor<i64>) states(%x : tensor<f32>) -> (tensor<f32>) {
+      ^bb0(%i: tensor<i64>, %s: tensor<f32>):
+        %t = fuse.negative %s : tensor<f32>
+        fuse.yield %t : tensor<f32>
+      }
+      return %y : tensor<f32>
+    }""")
+    inputs = np.array(301), np.float32(2)
+    for run in (fd.run, lambda module, *inputs, max_ops: fd.compile(module, "numpy", max_ops=max_ops)(*inputs)):
+        with pytest.raises(fd.FuseError, match="no more ops may be run"):
+            run(module, *inputs, max_ops=200)
+        assert run(module, *inputs, max_ops=3000)[0] == -2

@@ -135,7 +135,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*", default=[name for name, network in NETWORKS.items() if not network.large])
     parser.add_argument("--form", choices=FORMS, action="append")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     refused: list[str] = []
     for name in arguments.names:

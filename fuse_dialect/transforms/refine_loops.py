@@ -11,7 +11,9 @@ from collections.abc import Callable, Sequence
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.budget import Budget
 from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.ops.regions import LoopOp, YieldOp, row_type
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, is_tensor, tensor, tensor_type
 
@@ -19,23 +21,25 @@ _COUNTER = 1
 """Arguments of a body before the states."""
 
 
-def refined_loop(op: LoopOp, visit: Callable[[Operation], None]) -> LoopOp | None:
+def refined_loop(op: LoopOp, visit: Callable[[Operation], None], budget: Budget) -> LoopOp | None:
     """A loop with more precise types in the place of one, or `None` if the types stay.
 
     Args:
         op: The loop; its operands are refined.
         visit: Refines an op; it is called for the ops in copies of the loop.
+        budget: Every copy takes its ops from it: loops in loops whose assumptions fail would double at every level.
 
     Raises:
         OpError: The sizes of the rows contradict those in the body.
 
-    Complexity: at most two copies more than the loop has states; usually one.
+    Complexity: usually one copy; no more than the budget lets.
     """
     states = [tensor_type(value) for value in op.states]
     kept = [tensor_type(argument) for argument in op.body.block.args[_COUNTER:]]
     rows = [more_precise(old, row_type(value)) for old, value in zip(kept[len(states) :], op.rows, strict=True)]
     assumed = [more_precise(old, new) for old, new in zip(kept, states, strict=False)]
-    while [*assumed, *rows] != kept:
+    size = sum(1 for _ in ops_inside(op))
+    while [*assumed, *rows] != kept and budget.take(ops=size):
         is_certain = assumed == kept[: len(states)]
         trial = _copy_with(op, [*assumed, *rows])
         try:

@@ -27,9 +27,11 @@ from xdsl.utils.exceptions import PassFailedException, VerifyException
 from fuse_dialect.analysis.forms_by_name import form_by_name
 from fuse_dialect.analysis.known_sizes import KnownSizes
 from fuse_dialect.analysis.sizes import Size
+from fuse_dialect.budget import Budget
 from fuse_dialect.dialect.constants import constant
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.fields import PropertyValue
+from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.dynamic import (
     DynamicOp,
@@ -68,7 +70,8 @@ class RefineShapesPass(ModulePass):
         if not numbers and not any(_is_dynamic(inner) for inner in walk_unfinished(op)):
             return
         called = {inner.callee.string_value() for inner in op.walk() if isinstance(inner, func.CallOp)}
-        refining = _Refining(called)
+        count = sum(1 for _ in walk_unfinished(op))
+        refining = _Refining(called, Budget(_COPIES * count, 0))
         used: set[str] = set()
         for inner in walk_unfinished(op):
             if isinstance(inner, func.FuncOp) and not is_left_alone(inner) and inner.body.blocks:
@@ -103,6 +106,9 @@ def _is_dynamic(op: Operation) -> bool:
     return any(is_tensor(type) and DYNAMIC in type.get_shape() for type in types)
 
 
+_COPIES = 8
+"""Copies of the whole module that loops may be tried in."""
+
 Refined = TypeVar("Refined", FuseOp, LoopOp)
 
 
@@ -112,6 +118,8 @@ class _Refining:
 
     called: set[str]
     """Functions whose types calls repeat."""
+    budget: Budget
+    """What copies of loops may take."""
     known: KnownSizes = field(default_factory=KnownSizes)
     replacement: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     """What replaces each value; users are rewired when they are visited."""
@@ -181,10 +189,10 @@ class _Refining:
         """Put a loop with more precise types in the place of one (6), and visit the ops in it."""
         if any(not self._is_read_here_alone(result) for result in op.results):
             return
-        new = refined_loop(op, self._visit_inside)
+        new = refined_loop(op, self._visit_inside, self.budget)
         if new is None:
             return
-        self.gone.update(op.walk())
+        self.gone.update((op, *ops_inside(op)))
         self._replace(op, new)
         self._settle(op)
         op.detach()

@@ -14,6 +14,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Dialect
 
+from fuse_dialect.budget import MOST_OPS, MOST_VALUE_BYTES, Limits
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.tools.failure import located_errors
@@ -191,7 +192,13 @@ def plan_fusion(module: ModuleOp, **options: Unpack[FuseOptions]) -> "ModulePlan
         return plan_module(module, _fuse_ops_pass(options))
 
 
-def run(module: ModuleOp, *inputs: "npt.ArrayLike | Mapping[str, npt.ArrayLike]", entry: str = "main") -> "list[Array]":
+def run(
+    module: ModuleOp,
+    *inputs: "npt.ArrayLike | Mapping[str, npt.ArrayLike]",
+    entry: str = "main",
+    max_ops: int = MOST_OPS,
+    max_value_bytes: int = MOST_VALUE_BYTES,
+) -> "list[Array]":
     """Run a function of a module on NumPy: the definition of what a program means.
 
     Args:
@@ -200,6 +207,8 @@ def run(module: ModuleOp, *inputs: "npt.ArrayLike | Mapping[str, npt.ArrayLike]"
             the model that the module comes from, or in the IR. Each has exactly the element type and a shape of its
             argument.
         entry: Name of the function.
+        max_ops: Most ops that loops and calls run, over and above one run of everything.
+        max_value_bytes: Most bytes of a value whose size is known only when the module runs.
 
     Returns:
         The results in order; a tuple gives its fields.
@@ -223,6 +232,7 @@ def run(module: ModuleOp, *inputs: "npt.ArrayLike | Mapping[str, npt.ArrayLike]"
     from fuse_dialect.interpreters.numpy import run_module
     from fuse_dialect.transforms.runnable import has_stablehlo, make_runnable
 
+    limits = Limits(ops=max_ops, value_bytes=max_value_bytes)
     with _errors_of(module, " in the interpreter"):
         verify_module(module)
         if has_stablehlo(module):
@@ -230,8 +240,9 @@ def run(module: ModuleOp, *inputs: "npt.ArrayLike | Mapping[str, npt.ArrayLike]"
             make_runnable(module)
         if len(inputs) == 1 and isinstance(inputs[0], Mapping):
             named = inputs[0]
-            return run_module(module, {name: np.asarray(array) for name, array in named.items()}, entry)
-        return run_module(module, [np.asarray(cast("npt.ArrayLike", array)) for array in inputs], entry)
+            return run_module(module, {name: np.asarray(array) for name, array in named.items()}, entry, limits=limits)
+        arrays = [np.asarray(cast("npt.ArrayLike", array)) for array in inputs]
+        return run_module(module, arrays, entry, limits=limits)
 
 
 def compile(
@@ -242,6 +253,9 @@ def compile(
     *,
     cache: bool = True,
     weights: "str | PathLike[str] | None" = None,
+    max_ops: int = MOST_OPS,
+    max_value_bytes: int = MOST_VALUE_BYTES,
+    sizes: Mapping[str, int] | None = None,
     **options: Unpack[FuseOptions],
 ) -> "Program":
     """Compile a function of a module to machine code, with all that it calls.
@@ -256,6 +270,10 @@ def compile(
         entry: Name of the function.
         cache: Keep machine code on disk, and use what is there.
         weights: A safetensors file that belongs to a path, see `read`.
+        max_ops: Most ops that a loop runs in one call, over and above one run of its body.
+        max_value_bytes: Most bytes of a value whose size is known only when the program runs.
+        sizes: Numbers for open sizes of arguments by name, `{"batch": 4}`: the program is for these sizes alone, and
+            has machine code for more ops. Names are those in the model, or of `fuse.sizes`.
         options: See `FuseOptions`.
 
     Returns:
@@ -284,7 +302,18 @@ def compile(
         if not is_ours:
             verify_module(module)
         fuse = _fuse_ops_pass(options)
-        return compile_program(module, backend, threads, entry, cache=cache, in_place=is_ours, fuse=fuse)
+        limits = Limits(ops=max_ops, value_bytes=max_value_bytes)
+        return compile_program(
+            module,
+            backend,
+            threads,
+            entry,
+            cache=cache,
+            in_place=is_ours,
+            limits=limits,
+            sizes=sizes,
+            fuse=fuse,
+        )
 
 
 def _fuse_ops_pass(options: FuseOptions) -> "FuseOpsPass":

@@ -13,18 +13,22 @@ BYTES_PER_INPUT_BYTE = 6
 """What every byte of the input adds to the budget of bytes: a weight may be read, cast, transposed and written out."""
 
 
-MOST_RUN_TIME_BYTES = 1 << 32
-"""Bytes of one result whose shape is computed while a program runs: a wrong number must not ask for all memory."""
+MOST_OPS = 1 << 17
+"""Ops that inlining may make, or that loops and calls may run: some seconds, and a few hundred MB."""
+MOST_VALUE_BYTES = 1 << 32
+"""Bytes of one value that a program may make when it runs: a wrong number must not ask for all memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """How much a run may take; command lines set them by `--max-ops` and `--max-bytes`."""
 
-    ops: int = 1 << 17
-    """Ops that inlining may make: some seconds, and a few hundred MB."""
+    ops: int = MOST_OPS
+    """Ops that inlining may make, or that loops and calls may run."""
     bytes: int = 1 << 26
     """Bytes of constants that may be computed or written out, over and above those in proportion to the input."""
+    value_bytes: int = MOST_VALUE_BYTES
+    """Bytes of one value whose size is known only when the program runs; `--max-value-bytes` sets it."""
 
     def budget(self, input_bytes: int = 0) -> "Budget":
         """A full budget for an input of that size."""

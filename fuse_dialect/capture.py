@@ -1,14 +1,20 @@
 """Programs of JAX and PyTorch as modules, captured by the frameworks themselves; each needs an extra of its own."""
 
+import io
 import tempfile
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.diagnostics import FuseError
+
+_NOTES = 6
+"""Lines of a refusal of PyTorch's that are repeated; the others are stacks."""
 
 
 def from_jax(function: Callable[..., Any], *examples: Any) -> ModuleOp:
@@ -34,30 +40,129 @@ def from_jax(function: Callable[..., Any], *examples: Any) -> ModuleOp:
     return module_of_text(text, getattr(function, "__name__", "<jax>")).module
 
 
-def from_torch(module: Any, *examples: Any) -> ModuleOp:
+def from_torch(
+    module: Any, *examples: Any, kwargs: Mapping[str, Any] | None = None, dynamic_shapes: Any = None
+) -> ModuleOp:
     """The module of a PyTorch network, by way of `torch.export` and ONNX.
 
     Args:
-        module: A `torch.nn.Module`; it is exported as it behaves in evaluation.
-        examples: Arguments, tensors mostly.
+        module: A `torch.nn.Module`, exported as it behaves in evaluation, or a `torch.export.ExportedProgram`.
+        examples: Arguments, tensors mostly; those that are numbers, booleans or `None` become part of the program, and
+            trees of tensors one argument a tensor.
+        kwargs: Arguments by name.
+        dynamic_shapes: Axes whose sizes are open, as `torch.onnx.export` takes them: for each argument a dictionary of
+            names by axis, as in `({0: "batch", 1: "sequence"},)` or `{"x": {0: "batch"}}`, or `torch.export.Dim`s.
 
     Returns:
-        A verified module of `fuse` ops whose function is `main`.
+        A verified module of `fuse` ops whose function is `main`. Its results are the tensors that the network gives, in
+        the order of PyTorch's trees; those of a dictionary are named by their keys.
 
     Raises:
-        FuseError: PyTorch is not installed, or an operator of the exported model is not supported.
+        FuseError: PyTorch is not installed, it cannot export the network, the network fixes a size that is to be open,
+            or an operator of the exported model is not supported.
     """
     torch, *_ = [_package(name, "torch") for name in ("torch", "onnx", "onnxscript")]
     from fuse_dialect.tools.module_file import read_module
 
-    was_training = module.training
-    with tempfile.TemporaryDirectory() as folder:
+    is_network = isinstance(module, torch.nn.Module)
+    if not is_network and not isinstance(module, torch.export.ExportedProgram):
+        raise FuseError(
+            f"expects a torch.nn.Module or a torch.export.ExportedProgram, got '{type(module).__name__}'",
+            hint="put a function into the 'forward' of a Module of your own",
+        )
+    with tempfile.TemporaryDirectory() as folder, _in_evaluation(module if is_network else None):
         path = Path(folder) / f"{type(module).__name__}.onnx"
-        try:
-            torch.onnx.export(module.eval(), examples, str(path), dynamo=True, verbose=False)
-        finally:
-            module.train(was_training)
+        program = _onnx_program(torch, module, examples, kwargs, dynamic_shapes)
+        _check_open_sizes(program.model, dynamic_shapes)
+        _name_results(program)
+        program.save(str(path))
         return read_module(str(path)).module
+
+
+def _onnx_program(torch: Any, module: Any, examples: Any, kwargs: Any, dynamic_shapes: Any) -> Any:
+    """What PyTorch exports; it prints and warns about its own matters, which nobody here can act on.
+
+    Raises:
+        FuseError: It cannot.
+    """
+    try:
+        with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            return torch.onnx.export(
+                module, examples, kwargs=kwargs, dynamic_shapes=dynamic_shapes, dynamo=True, verbose=False
+            )
+    except Exception as error:
+        # Whatever the network raises when it is run on the examples comes through, too.
+        cause: BaseException = error
+        while cause.__cause__ is not None:
+            cause = cause.__cause__
+        lines = [line.strip() for line in str(cause).splitlines() if line.strip()] or [""]
+        raise FuseError(
+            f"PyTorch cannot export '{type(module).__name__}': {type(cause).__name__}: {lines[0]}",
+            notes=tuple(lines[1:_NOTES]),
+            hint="torch.export.export(module, examples, ...) says more",
+        ) from error
+
+
+def _check_open_sizes(model: Any, dynamic_shapes: Any) -> None:
+    """See that every size that was to be open is: PyTorch may fix one without a word.
+
+    Raises:
+        FuseError: One is not.
+    """
+    found = {str(size) for value in model.graph.inputs for size in value.shape or ()}
+    pending, missing = [dynamic_shapes], list[str]()
+    while pending:
+        entry = pending.pop()
+        if isinstance(entry, Mapping):
+            pending.extend(cast("Mapping[Any, Any]", entry).values())
+        elif isinstance(entry, list | tuple):
+            pending.extend(cast("Sequence[Any]", entry))
+        else:  # a name, a named Dim, a formula of Dims, or a number or a mark without a name
+            name = entry if isinstance(entry, str) else str(getattr(entry, "__name__", ""))
+            if name.isidentifier() and name not in found:
+                missing.append(name)
+    if missing:
+        names = ", ".join(f"'{name}'" for name in sorted(set(missing)))
+        raise FuseError(
+            f"the network fixes sizes that 'dynamic_shapes' leaves open: {names}",
+            hint="leave them out of 'dynamic_shapes', or name them by text where they are torch.export.Dims",
+        )
+
+
+def _name_results(program: Any) -> None:
+    """Name the outputs that come from dictionaries by their keys, unless that is the name of another value."""
+    trees = import_module("torch.utils._pytree")
+    spec: Any = program.exported_program.call_spec.out_spec
+    outputs: Any = program.model.graph.outputs
+    if spec is None or spec.num_leaves != len(outputs):
+        return  # a result that is no tensor is no output
+    places, _ = trees.tree_flatten_with_path(trees.tree_unflatten(list(range(len(outputs))), spec))
+    taken = {value.name for node in program.model.graph for value in node.outputs}
+    taken |= {value.name for value in (*program.model.graph.inputs, *program.model.graph.initializers.values())}
+    named: set[str] = set()
+    for (path, _), output in zip(places, outputs, strict=True):
+        keys = [str(getattr(step, "key", getattr(step, "idx", getattr(step, "name", "")))) for step in path]
+        name = ".".join(keys)
+        # One tensor may stand in two places; the first one names it.
+        if any(hasattr(step, "key") for step in path) and name not in taken and output.name not in named:
+            output.name = name
+            named.add(name)
+            taken.add(name)
+
+
+@contextmanager
+def _in_evaluation(module: Any | None) -> Generator[None]:
+    """Let the module be in evaluation mode, and every part of it afterwards in the mode that it was in."""
+    parts: list[Any] = [] if module is None else list(module.modules())
+    modes = [part.training for part in parts]
+    if module is not None:
+        module.eval()
+    try:
+        yield
+    finally:
+        for part, mode in zip(parts, modes, strict=True):
+            part.training = mode
 
 
 def _package(name: str, extra: str) -> Any:

@@ -184,3 +184,58 @@ def test_rules_and_strategies_from_outside_reach_fusion() -> None:
     ]
     plan = fd.plan_fusion(fd.parse(CHAIN), strategy="separate")
     assert [decision.reason for decision in plan.decisions][:2] == [Reason.FUSION_OFF] * 2
+
+
+DYNAMIC = """
+func.func @main(%x: tensor<?x4xf32> {fuse.sizes = ["batch", ""]}, %w: tensor<1x4xf32>) -> tensor<?x4xf32> {
+  %shape = fuse.shape_of %x : (tensor<?x4xf32>) -> tensor<2xi64>
+  %rows = fuse.dyn_broadcast_to %w, %shape : (tensor<1x4xf32>, tensor<2xi64>) -> tensor<?x4xf32>
+  %y = fuse.multiply %x, %rows : tensor<?x4xf32>
+  return %y : tensor<?x4xf32>
+}
+"""
+
+
+def test_compile_for_sizes_makes_one_native_kernel_of_dynamic_ops() -> None:
+    pytest.importorskip("llvmlite")
+    module = fd.parse(DYNAMIC)
+    x, w = np.ones((3, 4), np.float32), np.full((1, 4), 2, np.float32)
+    open_program, program = fd.compile(module, cache=False), fd.compile(module, cache=False, sizes={"batch": 3})
+    assert [kernel.family for kernel in open_program.kernels].count("numpy") == 2
+    assert [kernel.ops for kernel in program.kernels] == [("broadcast_to", "multiply")]
+    assert program.kernels[0].family != "numpy"
+    for each in (open_program, program):
+        np.testing.assert_array_equal(each(x, w)[0], x * 2)
+    with pytest.raises(fd.FuseError, match="2x4"):
+        program(x[:2], w)
+
+
+@pytest.mark.parametrize("sizes", [{"seq": 3}, {"batch": -1}, {"batch": 2.5}])
+def test_sizes_that_have_no_meaning_are_errors(sizes: dict[str, int]) -> None:
+    with pytest.raises(fd.FuseError, match="option 'sizes'"):
+        fd.compile(fd.parse(DYNAMIC), "numpy", sizes=sizes)
+
+
+def test_values_of_unknown_size_are_bounded() -> None:
+    x, w = np.ones((3, 4), np.float32), np.ones((1, 4), np.float32)
+    with pytest.raises(fd.FuseError, match="at most 40 bytes, got tensor<3x4xf32> of 48 bytes"):
+        fd.run(fd.parse(DYNAMIC), x, w, max_value_bytes=40)
+    with pytest.raises(fd.FuseError, match="at most 40 bytes"):
+        fd.compile(fd.parse(DYNAMIC), "numpy", max_value_bytes=40)(x, w)
+
+
+def test_long_loops_take_as_many_ops_as_they_may() -> None:
+    module = fd.parse("""
+    func.func @main(%n: tensor<i64>, %x: tensor<f32>) -> tensor<f32> {
+      %y = fuse.loop limit(%n : tensor<i64>) states(%x : tensor<f32>) -> (tensor<f32>) {
+      ^bb0(%i: tensor<i64>, %s: tensor<f32>):
+        %t = fuse.negative %s : tensor<f32>
+        fuse.yield %t : tensor<f32>
+      }
+      return %y : tensor<f32>
+    }""")
+    inputs = np.array(301), np.float32(2)
+    for run in (fd.run, lambda module, *inputs, max_ops: fd.compile(module, "numpy", max_ops=max_ops)(*inputs)):
+        with pytest.raises(fd.FuseError, match="no more ops may be run"):
+            run(module, *inputs, max_ops=200)
+        assert run(module, *inputs, max_ops=3000)[0] == -2

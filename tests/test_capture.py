@@ -52,14 +52,120 @@ def test_from_jax_takes_a_jitted_function_and_loops() -> None:
     assert any(isinstance(op, func.CallOp) for op in module.walk())
 
 
-@pytest.mark.slow
-def test_from_torch_runs_on_numpy() -> None:
-    torch = pytest.importorskip("torch")
+@pytest.fixture
+def torch():
+    """PyTorch, if it can export to ONNX."""
+    module = pytest.importorskip("torch")
     pytest.importorskip("onnxscript")
-    network = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3)).train()
+    return module
+
+
+def assert_gives(module, network, *examples, **kwargs) -> None:
+    """The module gives what the network gives in evaluation, leaf by leaf."""
+    trees = pytest.importorskip("torch.utils._pytree")
+    torch = pytest.importorskip("torch")
+    with torch.no_grad():
+        expected = trees.tree_leaves(network.eval()(*examples, **kwargs))
+    inputs = [leaf.numpy() for leaf in trees.tree_leaves((examples, kwargs)) if isinstance(leaf, torch.Tensor)]
+    found = fd.run(module, *inputs)
+    assert [one.dtype for one in found] == [other.numpy().dtype for other in expected]
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other.numpy(), rtol=1e-5, atol=1e-5)
+
+
+def names_of(module) -> tuple[list[str], list[str]]:
+    """The names of the arguments and results of `main`."""
+    main = next(op for op in module.ops if isinstance(op, func.FuncOp) and op.sym_name.data == "main")
+    return tuple([entry.data["onnx.name"].data for entry in own] for own in (main.arg_attrs, main.res_attrs))
+
+
+@pytest.mark.slow
+def test_from_torch_runs_as_in_evaluation_and_leaves_modes_alone(torch) -> None:
+    network = torch.nn.Sequential(
+        torch.nn.Linear(4, 8), torch.nn.BatchNorm1d(8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 3)
+    )
+    network.train()
+    network[1].eval()
     x = torch.randn(2, 4)
     module = fd.from_torch(network, x)
-    assert network.training
-    with torch.no_grad():
-        expected = network.eval()(x).numpy()
-    np.testing.assert_allclose(fd.run(module, x.numpy())[0], expected, rtol=1e-5, atol=1e-6)
+    assert [part.training for part in network.modules()] == [True, True, False, True, True]
+    assert_gives(module, network, x)
+
+
+@pytest.mark.slow
+def test_from_torch_takes_trees_and_gives_names(torch) -> None:
+    class Network(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = torch.nn.Embedding(7, 4)
+            self.register_buffer("shift", torch.arange(4.0))
+
+        def forward(self, tokens, pair, *, scale, times: int = 2, mask=None):
+            y = self.table(tokens) * scale * times + self.shift + pair[0] - pair[1]
+            return {"y": y, "best": (y.argmax(-1), y.sum(-1) > 0), "again": y}
+
+    network = Network()
+    examples = torch.randint(0, 7, (2, 3)), (torch.randn(3, 4), torch.randn(4))
+    kwargs = {"scale": torch.tensor(2.0), "times": 3, "mask": None}
+    module = fd.from_torch(network, *examples, kwargs=kwargs)
+    arguments, results = names_of(module)
+    assert arguments == ["tokens", "pair_0", "pair_1", "scale"]
+    assert results == ["y", "best.0", "best.1", "again"]
+    assert_gives(module, network, *examples, **kwargs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("marks", ["names", "dims"])
+def test_from_torch_leaves_sizes_open(torch, marks) -> None:
+    network = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
+    axes = {0: "batch", 1: "seq"} if marks == "names" else {0: torch.export.Dim("batch"), 1: torch.export.Dim("seq")}
+    module = fd.from_torch(network, torch.randn(2, 5, 8), dynamic_shapes=(axes,))
+    main = next(iter(module.ops))
+    assert str(main.function_type.inputs.data[0]) == "tensor<?x?x8xf32>"
+    assert [name.data for name in main.arg_attrs.data[0].data["fuse.sizes"]] == ["batch", "seq", ""]
+    fused = fd.fuse_ops(module.clone())
+    for shape in ((3, 7, 8), (1, 2, 8)):
+        x = torch.randn(*shape)
+        assert_gives(module, network, x)
+        assert_gives(fused, network, x)
+
+
+class TestFromTorchRefuses:
+    """What cannot be exported, or not as it was asked for."""
+
+    pytestmark = pytest.mark.slow
+
+    def test_a_function(self, torch):
+        with pytest.raises(fd.FuseError, match=r"expects a torch\.nn\.Module") as caught:
+            fd.from_torch(torch.relu, torch.ones(2))
+        assert "'forward'" in str(caught.value)
+
+    def test_a_size_that_the_network_fixes(self, torch):
+        class Fixed(torch.nn.Module):
+            def forward(self, x):
+                return x.reshape(2, 3).sum(1)
+
+        with pytest.raises(fd.FuseError) as caught:
+            fd.from_torch(Fixed(), torch.ones(2, 3), dynamic_shapes=({0: torch.export.Dim("batch")},))
+        assert "'batch'" in str(caught.value)
+        assert "dynamic_shapes" in str(caught.value)
+
+    def test_control_flow_on_values(self, torch):
+        class Branching(torch.nn.Module):
+            def forward(self, x):
+                return x + 1 if x.sum() > 0 else x - 1
+
+        with pytest.raises(fd.FuseError, match="PyTorch cannot export 'Branching'"):
+            fd.from_torch(Branching(), torch.ones(2, 3))
+
+    def test_examples_that_do_not_fit(self, torch):
+        with pytest.raises(fd.FuseError, match="PyTorch cannot export 'Linear'"):
+            fd.from_torch(torch.nn.Linear(3, 4), torch.ones(2, 5))
+
+    def test_an_operator_that_is_not_read(self, torch):
+        class Random(torch.nn.Module):
+            def forward(self, x):
+                return x + torch.rand_like(x)
+
+        with pytest.raises(fd.FuseError, match="RandomUniform"):
+            fd.from_torch(Random(), torch.ones(2, 5))

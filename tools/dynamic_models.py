@@ -107,7 +107,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--native", action="store_true", help="run the compiled program too")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     print("| model | exporter | ops | dynamic | kernels | verdict | error |")
     print("|---|---|---|---|---|---|---|")
     equal = total = 0

@@ -14,12 +14,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-_OPERATORS = torch.library.Library("torchvision", "FRAGMENT")
+OPERATORS = torch.library.Library("torchvision", "FRAGMENT")
 for _name in ("nms", "qnms"):
     # A torchvision that was built for another torch cannot load its own operators, and then cannot be imported, nor can
-    # models of transformers. The networks here need none of them.
+    # models of transformers.
     if not hasattr(torch.ops.torchvision, _name):
-        _OPERATORS.define(f"{_name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        OPERATORS.define(f"{_name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
 
 Inputs = dict[str, Tensor]
 """Inputs by name, in the order of the module's arguments."""
@@ -37,24 +37,27 @@ class Network:
     """Name of each open axis, by input and number of the axis."""
     sizes: tuple[Mapping[str, int], ...]
     """Sizes to export with, then two others to run with."""
+    large: bool = False
+    """Whether it has the size that people use, and is exported only if named."""
 
 
 NETWORKS: dict[str, Network] = {}
 """By name."""
 
-_BATCH = ({"batch": 2}, {"batch": 1}, {"batch": 5})
-_TEXT = ({"batch": 2, "seq": 7}, {"batch": 1, "seq": 5}, {"batch": 3, "seq": 12})
+# Sizes to export with, then two others, and which axes are open.
+BATCH = ({"batch": 2}, {"batch": 1}, {"batch": 5})
+TEXT = ({"batch": 2, "seq": 7}, {"batch": 1, "seq": 5}, {"batch": 3, "seq": 12})
 
 
-def _image(size: int, channels: int = 3) -> Callable[[Mapping[str, int]], Inputs]:
+def image(size: int, channels: int = 3) -> Callable[[Mapping[str, int]], Inputs]:
     return lambda sizes: {"x": torch.randn(sizes["batch"], channels, size, size)}
 
 
-def _sequence(width: int) -> Callable[[Mapping[str, int]], Inputs]:
+def sequence(width: int) -> Callable[[Mapping[str, int]], Inputs]:
     return lambda sizes: {"x": torch.randn(sizes["batch"], sizes["seq"], width)}
 
 
-def _tokens(vocabulary: int, *, mask: bool) -> Callable[[Mapping[str, int]], Inputs]:
+def tokens(vocabulary: int, *, mask: bool) -> Callable[[Mapping[str, int]], Inputs]:
     def inputs(sizes: Mapping[str, int]) -> Inputs:
         shape = sizes["batch"], sizes["seq"]
         given = {"input_ids": torch.randint(0, vocabulary, shape)}
@@ -67,30 +70,45 @@ def _tokens(vocabulary: int, *, mask: bool) -> Callable[[Mapping[str, int]], Inp
     return inputs
 
 
-def _network(
+def _lively(module: nn.Module) -> nn.Module:
+    """The module with convolutions and batch norms as if trained: as made, deep ones give nothing but zeros."""
+    for part in module.modules():
+        if isinstance(part, nn.Conv2d):
+            nn.init.kaiming_normal_(part.weight)
+        elif isinstance(part, nn.BatchNorm2d):
+            for tensor in (part.weight, part.running_var):
+                nn.init.uniform_(tensor, 0.5, 1.5)
+            for tensor in (part.bias, part.running_mean):
+                nn.init.normal_(tensor, std=0.2)
+    return module
+
+
+def network(
     name: str,
     inputs: Callable[[Mapping[str, int]], Inputs],
     axes: Mapping[str, Mapping[int, str]],
     sizes: tuple[Mapping[str, int], ...],
+    *,
+    large: bool = False,
 ) -> Callable[[Callable[[], nn.Module]], Callable[[], nn.Module]]:
     def register(build: Callable[[], nn.Module]) -> Callable[[], nn.Module]:
         def prepared() -> nn.Module:
             torch.manual_seed(0)
-            return build().eval()
+            return _lively(build()).eval()
 
-        NETWORKS[name] = Network(prepared, inputs, axes, sizes)
+        NETWORKS[name] = Network(prepared, inputs, axes, sizes, large)
         return build
 
     return register
 
 
-_OPEN_BATCH = {"x": {0: "batch"}}
-_OPEN_SEQUENCE = {"x": {0: "batch", 1: "seq"}}
-_OPEN_IDS = {"input_ids": {0: "batch", 1: "seq"}}
-_OPEN_TEXT = {**_OPEN_IDS, "attention_mask": {0: "batch", 1: "seq"}}
+OPEN_BATCH = {"x": {0: "batch"}}
+OPEN_SEQUENCE = {"x": {0: "batch", 1: "seq"}}
+OPEN_IDS = {"input_ids": {0: "batch", 1: "seq"}}
+OPEN_TEXT = {**OPEN_IDS, "attention_mask": {0: "batch", 1: "seq"}}
 
 
-class _First(nn.Module):
+class First(nn.Module):
     """A model of `transformers` that gives a plain tensor."""
 
     def __init__(self, model: nn.Module, result: str):
@@ -102,7 +120,7 @@ class _First(nn.Module):
         return getattr(self.model(x), self.result)
 
 
-class _Text(nn.Module):
+class Text(nn.Module):
     """A model of `transformers` on tokens that gives a plain tensor."""
 
     def __init__(self, model: nn.Module, result: str):
@@ -114,118 +132,120 @@ class _Text(nn.Module):
         return getattr(self.model(input_ids=input_ids, attention_mask=attention_mask), self.result)
 
 
-class _Ids(_Text):
+class Ids(Text):
     """The same without a mask."""
 
     def forward(self, input_ids: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         return getattr(self.model(input_ids=input_ids), self.result)
 
 
-def _transformers() -> Any:
+def transformers() -> Any:
     import transformers
 
     return transformers
 
 
-def _vision() -> Any:
+def vision() -> Any:
     import torchvision
 
     return torchvision.models
 
 
-@_network("mlp", lambda sizes: {"x": torch.randn(sizes["batch"], 16)}, _OPEN_BATCH, _BATCH)
+@network("mlp", lambda sizes: {"x": torch.randn(sizes["batch"], 16)}, OPEN_BATCH, BATCH)
 def _mlp() -> nn.Module:
     return nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.LayerNorm(32), nn.Linear(32, 4), nn.Softmax(-1))
 
 
-@_network("transformer_encoder_batch", lambda sizes: {"x": torch.randn(sizes["batch"], 7, 16)}, _OPEN_BATCH, _BATCH)
-@_network("transformer_encoder", _sequence(16), _OPEN_SEQUENCE, _TEXT)
+@network("transformer_encoder_batch", lambda sizes: {"x": torch.randn(sizes["batch"], 7, 16)}, OPEN_BATCH, BATCH)
+@network("transformer_encoder", sequence(16), OPEN_SEQUENCE, TEXT)
 def _encoder() -> nn.Module:
     layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
     return nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
 
 
-_SMALL_TEXT = {"vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4}
+SMALL_TEXT = {"vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4}
 
 
-@_network("bert", _tokens(50, mask=False), _OPEN_IDS, _TEXT)
+@network("bert", tokens(50, mask=False), OPEN_IDS, TEXT)
 def _bert() -> nn.Module:
-    t = _transformers()
-    return _Ids(t.BertModel(t.BertConfig(**_SMALL_TEXT, intermediate_size=32)), "last_hidden_state")
+    t = transformers()
+    return Ids(t.BertModel(t.BertConfig(**SMALL_TEXT, intermediate_size=32)), "last_hidden_state")
 
 
-@_network("bert_mask", _tokens(50, mask=True), _OPEN_TEXT, _TEXT)
+@network("bert_mask", tokens(50, mask=True), OPEN_TEXT, TEXT)
 def _bert_mask() -> nn.Module:
-    t = _transformers()
-    return _Text(t.BertModel(t.BertConfig(**_SMALL_TEXT, intermediate_size=32)), "last_hidden_state")
+    t = transformers()
+    return Text(t.BertModel(t.BertConfig(**SMALL_TEXT, intermediate_size=32)), "last_hidden_state")
 
 
 def _gpt2_model() -> nn.Module:
-    t = _transformers()
+    t = transformers()
     config = t.GPT2Config(vocab_size=50, n_embd=16, n_layer=2, n_head=4, n_positions=32, use_cache=False)
     return t.GPT2LMHeadModel(config)
 
 
-@_network("gpt2", _tokens(50, mask=False), _OPEN_IDS, _TEXT)
+@network("gpt2", tokens(50, mask=False), OPEN_IDS, TEXT)
 def _gpt2() -> nn.Module:
-    return _Ids(_gpt2_model(), "logits")
+    return Ids(_gpt2_model(), "logits")
 
 
-@_network("gpt2_mask", _tokens(50, mask=True), _OPEN_TEXT, _TEXT)
+@network("gpt2_mask", tokens(50, mask=True), OPEN_TEXT, TEXT)
 def _gpt2_mask() -> nn.Module:
-    return _Text(_gpt2_model(), "logits")
+    return Text(_gpt2_model(), "logits")
 
 
-@_network("llama", _tokens(50, mask=True), _OPEN_TEXT, _TEXT)
+@network("llama", tokens(50, mask=True), OPEN_TEXT, TEXT)
 def _llama() -> nn.Module:
-    t = _transformers()
-    config = t.LlamaConfig(**_SMALL_TEXT, intermediate_size=32, num_key_value_heads=2, use_cache=False)
-    return _Text(t.LlamaForCausalLM(config), "logits")
+    t = transformers()
+    config = t.LlamaConfig(**SMALL_TEXT, intermediate_size=32, num_key_value_heads=2, use_cache=False)
+    return Text(t.LlamaForCausalLM(config), "logits")
 
 
-@_network("vit", _image(16), _OPEN_BATCH, _BATCH)
+@network("vit", image(16), OPEN_BATCH, BATCH)
 def _vit() -> nn.Module:
-    t = _transformers()
+    t = transformers()
     config = t.ViTConfig(
         hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=32, image_size=16, patch_size=4
     )
-    return _First(t.ViTForImageClassification(config), "logits")
+    return First(t.ViTForImageClassification(config), "logits")
 
 
-@_network("vit_torchvision", _image(16), _OPEN_BATCH, _BATCH)
+@network("vit_torchvision", image(16), OPEN_BATCH, BATCH)
 def _vit_torchvision() -> nn.Module:
-    model = _vision().VisionTransformer(16, 4, 2, 4, 16, 32, num_classes=5)
+    model = vision().VisionTransformer(16, 4, 2, 4, 16, 32, num_classes=5)
     nn.init.normal_(model.heads.head.weight)  # they are zero at first
     return model
 
 
-@_network("swin", _image(32), _OPEN_BATCH, _BATCH)
+@network("swin", image(32), OPEN_BATCH, BATCH)
 def _swin() -> nn.Module:
-    t = _transformers()
+    t = transformers()
     config = t.SwinConfig(image_size=32, patch_size=2, embed_dim=8, depths=[2, 2], num_heads=[2, 4], window_size=4)
-    return _First(t.SwinForImageClassification(config), "logits")
+    # PyTorch cannot export the other implementation: it views what it has transposed.
+    config._attn_implementation = "eager"
+    return First(t.SwinForImageClassification(config), "logits")
 
 
-@_network("swin_torchvision", _image(32), _OPEN_BATCH, _BATCH)
+@network("swin_torchvision", image(32), OPEN_BATCH, BATCH)
 def _swin_torchvision() -> nn.Module:
-    return _vision().SwinTransformer([2, 2], 8, [2, 2], [2, 4], [4, 4], num_classes=5)
+    return vision().SwinTransformer([2, 2], 8, [2, 2], [2, 4], [4, 4], num_classes=5)
 
 
-@_network("convnext", _image(32), _OPEN_BATCH, _BATCH)
+@network("convnext", image(32), OPEN_BATCH, BATCH)
 def _convnext() -> nn.Module:
-    t = _transformers()
+    t = transformers()
     config = t.ConvNextConfig(hidden_sizes=[8, 16], depths=[1, 2], num_stages=2, patch_size=4)
-    return _First(t.ConvNextForImageClassification(config), "logits")
+    return First(t.ConvNextForImageClassification(config), "logits")
 
 
-@_network("resnet18", _image(32), _OPEN_BATCH, _BATCH)
+@network("resnet18", image(32), OPEN_BATCH, BATCH)
 def _resnet() -> nn.Module:
-    t = _transformers()
+    t = transformers()
     config = t.ResNetConfig(embedding_size=8, hidden_sizes=[8, 16, 16, 32], depths=[1, 2, 1, 1], layer_type="basic")
-    return _First(t.ResNetForImageClassification(config), "logits")
+    return First(t.ResNetForImageClassification(config), "logits")
 
 
-@_network(
+@network(
     "resnet_any_size",
     lambda sizes: {"x": torch.randn(sizes["batch"], 3, sizes["height"], sizes["width"])},
     {"x": {0: "batch", 2: "height", 3: "width"}},
@@ -235,32 +255,32 @@ def _resnet_any_size() -> nn.Module:
     return _resnet()
 
 
-@_network("mobilenet_v2", _image(32), _OPEN_BATCH, _BATCH)
+@network("mobilenet_v2", image(32), OPEN_BATCH, BATCH)
 def _mobilenet() -> nn.Module:
-    return _vision().MobileNetV2(
+    return vision().MobileNetV2(
         num_classes=5, width_mult=0.25, inverted_residual_setting=[[1, 16, 1, 1], [6, 24, 2, 2], [6, 32, 1, 1]]
     )
 
 
-@_network("mobilenet_v3", _image(32), _OPEN_BATCH, _BATCH)
+@network("mobilenet_v3", image(32), OPEN_BATCH, BATCH)
 def _mobilenet_v3() -> nn.Module:
-    return _vision().mobilenet_v3_small(num_classes=5, width_mult=0.1)
+    return vision().mobilenet_v3_small(num_classes=5, width_mult=0.1)
 
 
-@_network("efficientnet", _image(32), _OPEN_BATCH, _BATCH)
+@network("efficientnet", image(32), OPEN_BATCH, BATCH)
 def _efficientnet() -> nn.Module:
-    efficientnet = _vision().efficientnet
+    efficientnet = vision().efficientnet
     blocks = [efficientnet.MBConvConfig(ratio, 3, step, 8, 8, 1) for ratio, step in ((1, 1), (4, 2), (4, 1))]
     return efficientnet.EfficientNet(blocks, dropout=0.2, num_classes=5, last_channel=32)
 
 
-@_network("efficientnet_transformers", _image(32), _OPEN_BATCH, _BATCH)
+@network("efficientnet_transformers", image(32), OPEN_BATCH, BATCH)
 def _efficientnet_transformers() -> nn.Module:
-    t = _transformers()
+    t = transformers()
     config = t.EfficientNetConfig(
         image_size=32, width_coefficient=0.25, depth_coefficient=0.3, hidden_dim=320, num_labels=5
     )
-    return _First(t.EfficientNetForImageClassification(config), "logits")
+    return First(t.EfficientNetForImageClassification(config), "logits")
 
 
 class _UNet(nn.Module):
@@ -284,7 +304,7 @@ class _UNet(nn.Module):
         return self.last(torch.cat([y, one], 1))
 
 
-@_network(
+@network(
     "unet",
     lambda sizes: {"x": torch.randn(sizes["batch"], 3, sizes["height"], sizes["width"])},
     {"x": {0: "batch", 2: "height", 3: "width"}},
@@ -323,7 +343,7 @@ class _Detector(nn.Module):
         return torch.cat(scores, 1), torch.cat(boxes, 1)
 
 
-@_network(
+@network(
     "detector_head",
     lambda sizes: {"x": torch.randn(sizes["batch"], 3, sizes["height"], sizes["width"])},
     {"x": {0: "batch", 2: "height", 3: "width"}},
@@ -360,7 +380,7 @@ class _Diffusion(nn.Module):
         return self.leave(nn.functional.interpolate(y, scale_factor=2.0, mode="nearest"))
 
 
-@_network(
+@network(
     "diffusion_block",
     lambda sizes: {
         "x": torch.randn(sizes["batch"], 4, sizes["height"], 8),
@@ -371,25 +391,3 @@ class _Diffusion(nn.Module):
 )
 def _diffusion() -> nn.Module:
     return _Diffusion()
-
-
-class _Recurrent(nn.Module):
-    """One recurrent layer and a classifier on the last step."""
-
-    def __init__(self, layer: nn.Module):
-        super().__init__()
-        self.layer = layer
-        self.head = nn.Linear(16, 4)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.head(self.layer(x)[0][:, -1])
-
-
-@_network("lstm", _sequence(8), _OPEN_SEQUENCE, _TEXT)
-def _lstm() -> nn.Module:
-    return _Recurrent(nn.LSTM(8, 16, batch_first=True))
-
-
-@_network("gru", _sequence(8), _OPEN_SEQUENCE, _TEXT)
-def _gru() -> nn.Module:
-    return _Recurrent(nn.GRU(8, 16, batch_first=True))

@@ -16,6 +16,7 @@ from fuse_dialect.backends.runtime.cache import open_cache
 from fuse_dialect.backends.runtime.entry_graph import EntryGraph, Primitive, read_entry
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.program import Program
+from fuse_dialect.budget import Limits
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.kernels.program import LoopProgram, Refusal
 from fuse_dialect.kernels.simplify import simplify
@@ -28,6 +29,7 @@ BACKENDS = ("llvm", "numpy")
 MAX_THREADS = 256
 _MUCH = 64 << 20
 """Bytes of constants of which no second copy may stay until the collector of cycles comes by itself."""
+_LIMITS = Limits()
 Layout: TypeAlias = Literal["NHWC", "NCHW", "keep"]
 _LAYOUTS: dict[str, Layout] = {"llvm": "NHWC"}
 """Of images, by backend; others get what the model has."""
@@ -42,6 +44,8 @@ def compile_program(
     layout: Layout | None = None,
     cache: bool = True,
     in_place: bool = False,
+    limits: Limits = _LIMITS,
+    sizes: Mapping[str, int] | None = None,
     fuse: FuseOpsPass | None = None,
     **fuse_options: Any,
 ) -> Program:
@@ -55,6 +59,8 @@ def compile_program(
         layout: Of images while the function runs; by default that which the backend is fastest on.
         cache: Keep machine code on disk, and use what is there.
         in_place: Change the module instead of a copy of it: less memory, and errors know the ops of the source.
+        limits: How large a value may be whose size is known only when the program runs, and how many ops loops may run.
+        sizes: Numbers for open sizes of arguments, by the names that they have.
         fuse: The pass that groups operators, where options cannot say it: rules or a strategy of your own.
         **fuse_options: Options of `fuse-ops`: `opt_level`, `max_depth`, `max_function_args`, `link_params`, `dedup`.
 
@@ -69,7 +75,8 @@ def compile_program(
     source = module if in_place else module.clone()
     make_runnable(source)
     context = Context()
-    for each in compile_prefix(layout or _LAYOUTS.get(engine.name, "keep")):
+    numbers = [f"{name}={size}" for name, size in (sizes or {}).items()]
+    for each in compile_prefix(layout or _LAYOUTS.get(engine.name, "keep"), numbers):
         each.apply(context, source)
     (fuse or _fuse_ops_pass(fuse_options)).apply(context, source)
     graph = read_entry(source, entry)
@@ -82,7 +89,7 @@ def compile_program(
             op.properties.clear()  # the graph has its elements, and lets go of them one by one
     if sum(array.nbytes for array in graph.constants.values()) >= _MUCH:
         gc.collect()  # what passes replaced refers to itself, and to other forms of the same constants
-    return Program(graph, _compiled(graph, engine), engine.name, threads)
+    return Program(graph, _compiled(graph, engine, limits), engine.name, threads)
 
 
 def _fuse_ops_pass(options: Mapping[str, Any]) -> FuseOpsPass:
@@ -106,7 +113,7 @@ def _backend(name: str, cache: bool) -> Backend:
     return LLVMBackend() if isinstance(objects, str) else CachedLLVMBackend(LLVMBackend(), objects)
 
 
-def _compiled(graph: EntryGraph, engine: Backend) -> list[Compiled]:
+def _compiled(graph: EntryGraph, engine: Backend, limits: Limits) -> list[Compiled]:
     """What runs each primitive."""
     loops = [_loops(primitive) for primitive in graph.primitives]
     requests = [
@@ -118,13 +125,13 @@ def _compiled(graph: EntryGraph, engine: Backend) -> list[Compiled]:
     compiled: list[Compiled] = []
     for primitive, program in zip(graph.primitives, loops, strict=True):
         if isinstance(program, Refusal):
-            compiled.append(Compiled(primitive, None, None, program.reason))
+            compiled.append(Compiled(primitive, None, None, program.reason, limits))
             continue
         kernel = next(kernels)
         if isinstance(kernel, Refusal):
-            compiled.append(Compiled(primitive, program, None, kernel.reason))
+            compiled.append(Compiled(primitive, program, None, kernel.reason, limits))
         else:
-            compiled.append(Compiled(primitive, program, kernel))
+            compiled.append(Compiled(primitive, program, kernel, limits=limits))
     return compiled
 
 

@@ -7,17 +7,16 @@ from typing import ClassVar
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from fuse_dialect.budget import MOST_RUN_TIME_BYTES, spelled
+from fuse_dialect.budget import MOST_VALUE_BYTES
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.shape_rules import require_integers
 from fuse_dialect.dialect.types import (
     DYNAMIC,
     Shape,
     Tensor,
-    byte_count,
+    check_bytes,
     is_tensor,
     require_rank,
-    shape_text,
     with_shape,
 )
 
@@ -42,15 +41,24 @@ class DynamicOp(FuseOp, ABC):
             VerifyException: The numbers are not what the op may get.
         """
 
-    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """The meaning of the static form."""
+    def form_for(self, operands: Sequence[Array]) -> tuple[FuseOp, list[Array]]:
+        """The static form for operands of these shapes and numbers, and the operands that it has.
+
+        Raises:
+            VerifyException: The numbers are not what the op may get.
+        """
         places = [place for place in range(len(operands)) if place not in self.NUMBERS]
         types = [with_shape(self._type(place), operands[place].shape) for place in places]
         op = self.static_form(Block(arg_types=types).args, [operands[place] for place in self.NUMBERS])
         op.verify_()
+        return op, [operands[place] for place in places]
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """The meaning of the static form; no result takes more than `MOST_VALUE_BYTES`."""
+        op, data = self.form_for(operands)
         for result in op.results:
-            _check_size(result.type)
-        return op.evaluate(*(operands[place] for place in places))
+            check_bytes(result.type, MOST_VALUE_BYTES)
+        return op.evaluate(*data)
 
     def flops(self) -> int | None:
         """Nothing, where that is known before the program runs."""
@@ -79,20 +87,6 @@ class DynamicOp(FuseOp, ABC):
 def shape_of_type(type: Attribute) -> Shape:
     """The shape of a tensor type; nothing for another type."""
     return tuple(type.get_shape()) if is_tensor(type) else ()
-
-
-def _check_size(type: Attribute) -> None:
-    """Reject a result that no run should try to make.
-
-    Raises:
-        VerifyException: It takes more bytes than one value may.
-    """
-    count = byte_count(type)
-    if count is not None and count > MOST_RUN_TIME_BYTES:
-        raise VerifyException(
-            f"expects a result of at most {MOST_RUN_TIME_BYTES} bytes, "
-            f"got {shape_text(shape_of_type(type))} of {spelled(count)} bytes"
-        )
 
 
 def sizes_in(numbers: Array, name: str, least: int = 0) -> list[int]:

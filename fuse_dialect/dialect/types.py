@@ -37,6 +37,8 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import AttrConstraint, BaseAttr
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.budget import spelled
+
 DYNAMIC = DYNAMIC_INDEX
 """The dimension that the IR prints as `?`."""
 
@@ -227,6 +229,17 @@ def byte_count(type: Attribute) -> int | None:
         return None if None in sizes else sum(size for size in sizes if size is not None)
     count, size = element_count(type), _element_bytes(type)
     return None if count is None or size is None else count * size
+
+
+def check_bytes(type: Attribute, most: int) -> None:
+    """Reject a value that no run should try to make.
+
+    Raises:
+        VerifyException: It takes more bytes than `most`.
+    """
+    count = byte_count(type)
+    if count is not None and count > most:
+        raise VerifyException(f"expects a result of at most {most} bytes, got {type} of {spelled(count)} bytes")
 
 
 def _element_bytes(type: Attribute) -> int | None:

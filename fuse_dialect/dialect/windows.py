@@ -5,7 +5,7 @@ A window covers `extent` elements of an axis, `dilation` apart, and moves by `st
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -83,21 +83,32 @@ class Windows:
         if DYNAMIC in (size, reach):
             return DYNAMIC
         padded = size + self.low[axis] + self.high[axis]
-        if reach > padded:
+        count = (-((reach - padded) // stride) if self.ceil_mode else (padded - reach) // stride) + 1
+        if self.ceil_mode and (count - 1) * stride >= size + self.low[axis]:
+            count -= 1
+        # In ceil mode one window may be longer than the axis, if it overhangs by less than a stride.
+        if count < 1:
             raise VerifyException(
                 f"expects windows that fit, got a window of {reach} on {padded} elements with padding "
                 f"(spatial axis {axis})"
             )
-        if not self.ceil_mode:
-            return (padded - reach) // stride + 1
-        count = -((reach - padded) // stride) + 1
-        return count - 1 if (count - 1) * stride >= size + self.low[axis] else count
+        return count
 
-    def pad(self, x: Array, value: object) -> Array:
-        """`x` with `value` around it, so that every window lies inside."""
+    def clipped(self, sizes: Sequence[int]) -> "Windows":
+        """The windows without what lies behind the axes for all of them: models pool 320 places of an axis of 1.
+
+        What is left out reads padding alone. The number of windows is that of `self`.
+        """
+        extent = tuple(
+            min(own, (size + low - 1) // step + 1)
+            for own, size, low, step in zip(self.extent, sizes, self.low, self.dilation, strict=True)
+        )
+        return replace(self, extent=extent)
+
+    def pad(self, x: Array, value: object, counts: Shape) -> Array:
+        """`x` with `value` around it, so that every one of `counts` windows lies inside."""
         rank = len(self.extent)
         sizes = x.shape[-rank:]
-        counts = self.counts(sizes)
         widths = [(0, 0)] * (x.ndim - rank)
         for axis in range(rank):
             needed = (counts[axis] - 1) * self.strides[axis] + self.reach(axis)
@@ -148,9 +159,10 @@ class Windows:
         """
         result = np.ones((), np.int64)
         for axis, (size, count) in enumerate(zip(sizes, self.counts(sizes), strict=True)):
-            places = np.arange(self.extent[axis]) * self.dilation[axis] - self.low[axis]
-            index = np.arange(count)[:, None] * self.strides[axis] + places
+            start = np.arange(count) * self.strides[axis] - self.low[axis]
             first = -self.low[axis] if include_padding else 0
             last = size + self.high[axis] if include_padding else size
-            result = result[..., None] * ((index >= first) & (index < last)).sum(axis=1)
+            taps = [-((start - bound) // self.dilation[axis]) for bound in (first, last)]  # in front of each bound
+            below, above = (np.clip(each, 0, self.extent[axis]) for each in taps)
+            result = result[..., None] * (above - below)
         return result

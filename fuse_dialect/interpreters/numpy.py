@@ -8,8 +8,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, cast
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith, func
@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from fuse_dialect.budget import Budget, Limits
+from fuse_dialect.budget import MOST_VALUE_BYTES, Budget, Limits
 from fuse_dialect.dialect.constants import constant_array
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.op import Array, FuseOp
@@ -26,6 +26,7 @@ from fuse_dialect.dialect.types import element_dtype, is_tensor
 from fuse_dialect.frontends.mlir.reader import ELIDED_RESOURCE
 from fuse_dialect.interpreters.entry import bind_inputs, check_has_body, function_named, functions_of
 from fuse_dialect.interpreters.regions import Yielded, is_true, run_loop, yielded
+from fuse_dialect.interpreters.sizes import SIZE_HINT, TooLargeError, evaluate_within
 from fuse_dialect.interpreters.values import EvaluationError, Value, flatten, mismatch
 
 MAX_CALL_DEPTH = 128
@@ -49,7 +50,8 @@ def run_module(
         inputs: Arguments in order, or by name: that in the model, that in the IR, `arg<position>`, or `arr_<position>`
             as `numpy.savez` calls arrays without a name.
         entry: Name of the function.
-        limits: How many ops calls and loops may run, over and above the first run of each function.
+        limits: How many ops calls and loops may run, over and above the first run of each function, and how large a
+            value may be whose size is known only then.
 
     Returns:
         The function's results in order; a result that is a tuple gives its fields, in order.
@@ -62,16 +64,23 @@ def run_module(
     return flatten(Runner(module, limits).call(function, bind_inputs(function, inputs)))
 
 
-def evaluate(op: FuseOp, operands: Sequence[Value]) -> tuple[Value, ...]:
+def evaluate(op: FuseOp, operands: Sequence[Value], most_bytes: int = MOST_VALUE_BYTES) -> tuple[Value, ...]:
     """The results of one op: its meaning, cast to the element types of the IR.
+
+    Args:
+        op: Any op without regions.
+        operands: Its operands.
+        most_bytes: Of a result whose type leaves a size open.
 
     Raises:
         EvaluationError: The op rejects the operands, or its result does not fit the declared type.
     """
     try:
         with np.errstate(all="ignore"):
-            values = op.evaluate(*cast(Sequence[Array], operands))
+            values = evaluate_within(op, operands, most_bytes)
             results = tuple(_cast(value, result.type) for value, result in zip(values, op.results, strict=True))
+    except TooLargeError as error:
+        raise EvaluationError(op, f"cannot be run: {error}", SIZE_HINT) from error
     except (ValueError, TypeError, IndexError, ArithmeticError, VerifyException) as error:
         raise EvaluationError(op, f"cannot be run: {error}") from error
     except MemoryError as error:
@@ -203,13 +212,14 @@ class Runner:
     def _results(self, op: Operation, operands: list[Value], frame: _Frame) -> tuple[Value, ...]:
         match op:
             case FuseOp():
-                return evaluate(op, operands)
+                return evaluate(op, operands, self._limits.value_bytes)
             case arith.ConstantOp():
                 return (evaluate_constant(op),)
             case func.CallOp():
                 return self._call(op, operands, frame.depth + 1, frame.budget)
             case LoopOp():
-                return run_loop(op, operands, lambda given: self._region(op, op.body, given, frame))
+                run_body = partial(self._region, op, op.body, frame=frame)
+                return run_loop(op, operands, run_body, self._limits.value_bytes)
             case IfOp():
                 branch = op.then if is_true(op, operands[0]) else op.otherwise
                 return tuple(self._region(op, branch, (), frame)[1])

@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from fuse_dialect.budget import MOST_VALUE_BYTES
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.ops.regions import IfOp, LoopOp, YieldOp
 from fuse_dialect.dialect.types import DYNAMIC, element_dtype, tensor_type
@@ -14,9 +15,6 @@ Yielded: TypeAlias = tuple[Value | None, Sequence[Value]]
 """The condition of a `fuse.yield`, if it has one, and its values."""
 RunRegion: TypeAlias = Callable[[Sequence[Value]], Yielded]
 """Runs the body of a loop with these block arguments."""
-
-MAX_STACKED_BYTES = 1 << 32
-"""Bytes that the iterations of one loop may give to be stacked."""
 
 
 def yielded(op: YieldOp, operands: Sequence[Value]) -> Yielded:
@@ -35,8 +33,10 @@ def is_true(op: IfOp | LoopOp, value: Value) -> bool:
     return bool(value)
 
 
-def run_loop(op: LoopOp, operands: Sequence[Value], run_body: RunRegion) -> tuple[Value, ...]:
-    """The results of a loop.
+def run_loop(
+    op: LoopOp, operands: Sequence[Value], run_body: RunRegion, most_bytes: int = MOST_VALUE_BYTES
+) -> tuple[Value, ...]:
+    """The results of a loop; its iterations may give `most_bytes` to be stacked.
 
     Raises:
         EvaluationError: The rows differ in number, or a result does not fit its type.
@@ -56,8 +56,8 @@ def run_loop(op: LoopOp, operands: Sequence[Value], run_body: RunRegion) -> tupl
         for stack, value in zip(stacks, values[len(states) :], strict=True):
             stack.append(value)
             held += _array(op, value).nbytes
-        if held > MAX_STACKED_BYTES:
-            raise EvaluationError(op, f"stacks more than {MAX_STACKED_BYTES} bytes")
+        if held > most_bytes:
+            raise EvaluationError(op, f"stacks more than {most_bytes} bytes", "--max-value-bytes raises the limit")
         goes_on = condition is None or is_true(op, condition)
         iteration += 1
     results = (*states, *(_stacked(op, len(states) + index, stack) for index, stack in enumerate(stacks)))

@@ -1,14 +1,34 @@
-"""How large the values of a run are: a type of a few letters may ask for terabytes."""
+"""How large the values of a run are: a type of a few letters, or a wrong number, may ask for terabytes.
 
+1. Sizes that types say are looked at before anything runs.
+2. The results of an op whose type leaves a size open get their types from the operands when it runs, by the shape rule,
+   before it makes them. What even that leaves open, the number of elements that are not zero for one, is in proportion
+   to the operands.
+"""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.budget import spelled
+from fuse_dialect.dialect.dynamic_form import DynamicOp
+from fuse_dialect.dialect.fields import PropertyValue
 from fuse_dialect.dialect.nesting import ops_inside
-from fuse_dialect.dialect.types import byte_count
+from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.types import DYNAMIC, byte_count, check_bytes, is_tensor, with_shape
 from fuse_dialect.interpreters.entry import function_named, functions_of
-from fuse_dialect.interpreters.values import EvaluationError
+from fuse_dialect.interpreters.values import EvaluationError, Value
+
+SIZE_HINT = "--max-value-bytes raises the limit"
+
+
+class TooLargeError(VerifyException):
+    """A result would take more bytes than one value may."""
 
 
 def check_sizes(module: ModuleOp, entry: str, limit: int) -> None:
@@ -17,7 +37,7 @@ def check_sizes(module: ModuleOp, entry: str, limit: int) -> None:
     Args:
         module: A verified module.
         entry: Name of the function that will run; those that it calls count as well.
-        limit: Most bytes of a value whose type is static. What a `?` stands for is known only later.
+        limit: Most bytes of a value whose type is static; for others see `evaluate_within`.
 
     Raises:
         EvaluationError: An op gives, or a function takes, a larger value.
@@ -49,4 +69,44 @@ def _check(value: SSAValue, limit: int) -> None:
         op = value.owner.parent_op() if isinstance(value.owner, Block) else value.owner
         assert op is not None, "a block of a function is part of an op"
         reason = f"has a value of type {value.type}: {spelled(size)} bytes, more than the {limit} that one may take"
-        raise EvaluationError(op, reason, "--max-value-bytes raises the limit")
+        raise EvaluationError(op, reason, SIZE_HINT)
+
+
+def evaluate_within(op: FuseOp, operands: Sequence[Value], limit: int) -> tuple[Value, ...]:
+    """The meaning of an op, if no result takes more than `limit` bytes; none is made before that is known.
+
+    Raises:
+        TooLargeError: One does.
+        VerifyException: The operands do not fit the op; the op itself may raise more.
+    """
+    arrays = cast("Sequence[Array]", operands)
+    if isinstance(op, DynamicOp):
+        form, data = op.form_for(arrays)
+        _check_types(form.result_types, limit)
+        return form.evaluate(*data)
+    if any(is_tensor(result.type) and DYNAMIC in result.type.get_shape() for result in op.results):
+        _check_types(_types_at_run_time(op, operands), limit)
+    return op.evaluate(*arrays)
+
+
+def _types_at_run_time(op: FuseOp, operands: Sequence[Value]) -> Sequence[Attribute]:
+    """Result types as far as the shapes of the operands say them."""
+    types = [
+        with_shape(operand.type, value.shape) if is_tensor(operand.type) and isinstance(value, np.ndarray) else None
+        for operand, value in zip(op.operands, operands, strict=True)
+    ]
+    known = [type for type in types if type is not None]
+    if len(known) < len(types):
+        return ()  # ops on tuples make no new elements
+    properties: dict[str, PropertyValue] = {**op.properties}
+    make: Any = type(op)
+    stand_in: FuseOp = make(*Block(arg_types=known).args, result_types=op.result_types, attributes=None, **properties)
+    return stand_in.refine_types() or ()
+
+
+def _check_types(types: Sequence[Attribute], limit: int) -> None:
+    for each in types:
+        try:
+            check_bytes(each, limit)
+        except VerifyException as error:
+            raise TooLargeError(str(error)) from error

@@ -114,8 +114,9 @@ def add_limits(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None
 
 
 def limits_of(options: argparse.Namespace) -> Limits:
-    """What `add_limits` has read."""
-    return Limits(ops=options.max_ops, bytes=options.max_bytes)
+    """What `add_limits` has read, and `fuse-run` besides."""
+    most = getattr(options, "max_value_bytes", LIMITS.value_bytes)
+    return Limits(ops=options.max_ops, bytes=options.max_bytes, value_bytes=most)
 
 
 def _add_output(parser: argparse.ArgumentParser, targets: Iterable[str], foreign_targets: Iterable[str]) -> None:

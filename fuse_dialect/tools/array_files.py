@@ -9,10 +9,11 @@ from numpy.lib.npyio import NpzFile
 from xdsl.dialects import func
 from xdsl.utils.exceptions import InterpretationError, VerifyException
 
+from fuse_dialect.budget import MOST_VALUE_BYTES
 from fuse_dialect.diagnostics import FuseError, SourceLocation
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.size_names import size_names
-from fuse_dialect.dialect.types import DYNAMIC, element_dtype, is_tensor
+from fuse_dialect.dialect.types import DYNAMIC, Tensor, check_bytes, element_dtype, is_tensor, with_shape
 from fuse_dialect.interpreters.entry import argument_names
 from fuse_dialect.tools.output_file import write_file
 
@@ -71,7 +72,11 @@ def match_bfloat16(function: func.FuncOp, arrays: Mapping[str, Array]) -> dict[s
 
 
 def random_inputs(
-    function: func.FuncOp, seed: int, dynamic_dim: int, named: Mapping[str, int] | None = None
+    function: func.FuncOp,
+    seed: int,
+    dynamic_dim: int,
+    named: Mapping[str, int] | None = None,
+    most_bytes: int = MOST_VALUE_BYTES,
 ) -> list[Array]:
     """Inputs for a function; each depends on the seed, its position and its type alone.
 
@@ -80,6 +85,7 @@ def random_inputs(
         seed: Not negative.
         dynamic_dim: Size of every `?`, but those of these names.
         named: Sizes by the names that `fuse.sizes` gives them.
+        most_bytes: Of one input.
 
     Returns:
         Standard normal numbers for floating-point types, integers in [0, `MAX_RANDOM_INTEGER`], booleans.
@@ -96,19 +102,25 @@ def random_inputs(
     for index, (name, type) in enumerate(zip(argument_names(function), types, strict=True)):
         try:
             own = [sizes.get(each, dynamic_dim) for each in names[index]]
-            inputs.append(_random_array(type, np.random.default_rng([seed, index]), own, dynamic_dim))
+            sized = _static_type(type, own, dynamic_dim)
+            check_bytes(sized, most_bytes)
+            inputs.append(_random_array(sized, np.random.default_rng([seed, index])))
         except (VerifyException, ValueError, MemoryError) as error:
             message = str(error) or "not enough memory"
             raise InterpretationError(f"no random value for input '{name}': {message}") from error
     return inputs
 
 
-def _random_array(type: object, generator: np.random.Generator, named: Sequence[int], size: int) -> Array:
+def _static_type(type: object, named: Sequence[int], size: int) -> Tensor:
     if not is_tensor(type):  # pyright: ignore[reportArgumentType]
         raise VerifyException(f"expects a tensor, got {type}")
     dims = type.get_shape()
     shape = [own if dim == DYNAMIC else dim for dim, own in zip(dims, named or [size] * len(dims), strict=True)]
-    dtype = element_dtype(type.element_type)
+    return with_shape(type, shape)
+
+
+def _random_array(type: Tensor, generator: np.random.Generator) -> Array:
+    shape, dtype = type.get_shape(), element_dtype(type.element_type)
     if dtype.kind in "iub":
         return generator.integers(0, MAX_RANDOM_INTEGER, shape, dtype=np.uint8, endpoint=True).astype(dtype)
     single = generator.standard_normal(shape, dtype=np.float64 if dtype == np.float64 else np.float32)

@@ -48,11 +48,18 @@ def compile_file(file: "ModuleFile", backend: str, options: argparse.Namespace) 
         FuseError: It cannot be compiled; the place is that of the op.
     """
     from fuse_dialect.backends.compile import compile_program
+    from fuse_dialect.tools.arguments import limits_of
     from fuse_dialect.tools.failure import located_errors
 
     with located_errors(file.source_map, " while compiling"):
         return compile_program(
-            file.module, backend, options.threads, options.entry, cache=not options.no_cache, in_place=True
+            file.module,
+            backend,
+            options.threads,
+            options.entry,
+            cache=not options.no_cache,
+            in_place=True,
+            limits=limits_of(options),
         )
 
 

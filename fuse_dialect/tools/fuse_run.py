@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from fuse_dialect.budget import MOST_VALUE_BYTES
 from fuse_dialect.diagnostics import FuseError, SourceLocation
 from fuse_dialect.tools.arguments import UsageParser, add_limits, limits_of
 from fuse_dialect.tools.backends import (
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from fuse_dialect.backends.runtime.program import Program
     from fuse_dialect.dialect.op import Array
     from fuse_dialect.tools.module_file import ModuleFile
-
-MAX_VALUE_BYTES = 1 << 32
-"""Most bytes of one value when the command line does not say."""
 
 _RELATIVE_ATOL = 1e-5
 """Absolute tolerance for an output whose greatest element is 1, unless one is given."""
@@ -98,9 +96,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--max-value-bytes",
         type=_natural,
-        default=MAX_VALUE_BYTES,
+        default=MOST_VALUE_BYTES,
         metavar="N",
-        help="bytes of the largest value that a run may make, where its type says them (%(default)s)",
+        help="bytes of the largest value that a run may take or make (%(default)s)",
     )
     parser.add_argument("--debug", action="store_true", help="print the traceback of an error too")
     parser.add_argument("-v", "--version", action="store_true", help="print the versions of fuse-run and xDSL")
@@ -204,7 +202,7 @@ def _inputs(file: "ModuleFile", options: argparse.Namespace) -> list["Array"]:
         names = argument_names(function)
         if options.random_inputs is not None:
             sizes = dict[str, int](options.dynamic_dim or ())
-            return random_inputs(function, options.random_inputs, sizes.pop("", 2), sizes)
+            return random_inputs(function, options.random_inputs, sizes.pop("", 2), sizes, options.max_value_bytes)
     if options.inputs is not None:
         arrays = match_bfloat16(function, read_arrays(options.inputs))
         with located_errors(SourceMap(options.inputs, ""), " before running"):

@@ -2,17 +2,20 @@
 
 `fuse-opt --compile-prefix --fuse-ops model.onnx` shows what is compiled. `compile_prefix` lists the passes, in order:
 
-1. `simplify-inference{expand-norms=false}` breaks batch norms into a multiplication and an addition of constants. A
+1. `refine-shapes` makes static what is known of open sizes, with the numbers that the option `sizes` gives for names:
+   only then have ops of computed shapes machine code. It leaves a module without open sizes alone;
+2. `simplify-inference{expand-norms=false}` breaks batch norms into a multiplication and an addition of constants. A
    layer norm stays whole: one kernel computes it row by row, with the row in cache;
-2. `fold-constants` leaves the scales and weights that the next pass has to see as plain constants;
-3. `fold-scale-axis` moves scales and shifts into weights and biases;
-4. `fold-constants` multiplies these;
-5. `eliminate-common-subexpr` merges what frontends wrote twice;
-6. `convert-layout{if-profitable=true}` gives images the layout that kernels run fastest on.
+3. `fold-constants` leaves the scales and weights that the next pass has to see as plain constants;
+4. `fold-scale-axis` moves scales and shifts into weights and biases;
+5. `fold-constants` multiplies these;
+6. `eliminate-common-subexpr` merges what frontends wrote twice;
+7. `convert-layout{if-profitable=true}` gives images the layout that kernels run fastest on.
 
 Source: TVM, the passes before `FuseOps` in `relay.build`: src/relay/backend/utils.cc, `GetPassPrefix` (v0.18).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,16 +27,21 @@ from fuse_dialect.transforms.convert_layout import ConvertLayoutPass
 from fuse_dialect.transforms.eliminate_common_subexpr import EliminateCommonSubexprPass
 from fuse_dialect.transforms.fold_constants import FoldConstantsPass
 from fuse_dialect.transforms.fold_scale_axis import FoldScaleAxisPass
+from fuse_dialect.transforms.refine_shapes import RefineShapesPass
 from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
 
 
-def compile_prefix(layout: Literal["NHWC", "NCHW", "keep"] = "NHWC") -> tuple[ModulePass, ...]:
+def compile_prefix(
+    layout: Literal["NHWC", "NCHW", "keep"] = "NHWC", sizes: Sequence[str] = ()
+) -> tuple[ModulePass, ...]:
     """The passes that run before `fuse-ops`, in order.
 
     Args:
         layout: Of images; `keep` for that which each op has.
+        sizes: Numbers for named sizes of arguments, as `refine-shapes` takes them: `batch=4`.
     """
     passes: tuple[ModulePass, ...] = (
+        RefineShapesPass(tuple(sizes)),
         SimplifyInferencePass(expand_norms=False),
         FoldConstantsPass(),
         FoldScaleAxisPass(),
@@ -51,8 +59,10 @@ class CompilePrefixPass(ModulePass):
 
     layout: Literal["NHWC", "NCHW", "keep"] = "NHWC"
     """Layout of images, as in `convert-layout`; `keep` for that which each op has."""
+    sizes: tuple[str, ...] = ()
+    """Numbers for named sizes of arguments: `sizes="batch=4","seq=128"`."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run the passes one after the other."""
-        for each in compile_prefix(self.layout):
+        for each in compile_prefix(self.layout, self.sizes):
             each.apply(ctx, op)

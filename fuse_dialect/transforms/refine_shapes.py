@@ -7,13 +7,15 @@
    `dyn_strided_slice` do so too where the numbers that are not known are sizes of the operand, by name.
 4. Result types are inferred anew from refined operands; the numbers that a `dyn_` op holds are sizes of its result.
 5. Ops of the dialect that nothing reads any more are erased.
+6. Loops pass sizes on; see `refine_loops`.
 
-A value that something else reads than an op of the dialect, or the return of a function that nobody calls, keeps its
-type. Functions with `primitive` or `fuse.compiler` are left alone.
+A value that something else reads than an op of the dialect, a loop or a choice, or the return of a function that nobody
+calls, keeps its type. Functions with `primitive` or `fuse.compiler` are left alone.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func
@@ -25,19 +27,24 @@ from xdsl.utils.exceptions import PassFailedException, VerifyException
 from fuse_dialect.analysis.forms_by_name import form_by_name
 from fuse_dialect.analysis.known_sizes import KnownSizes
 from fuse_dialect.analysis.sizes import Size
+from fuse_dialect.budget import Budget
 from fuse_dialect.dialect.constants import constant
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.fields import PropertyValue
+from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.dynamic import (
     DynamicOp,
     DynBroadcastToOp,
     DynFullOp,
     DynReshapeOp,
+    ShapeOfOp,
 )
+from fuse_dialect.dialect.ops.regions import LoopOp, YieldOp
 from fuse_dialect.dialect.size_names import size_names
 from fuse_dialect.dialect.types import DYNAMIC, Shape, are_compatible, is_tensor, with_shape
 from fuse_dialect.transforms.outlining.rewiring import replace_operands, resolve
+from fuse_dialect.transforms.refine_loops import refined_loop
 from fuse_dialect.transforms.unfinished import is_left_alone, walk_unfinished
 
 
@@ -60,8 +67,11 @@ class RefineShapesPass(ModulePass):
         Complexity: O(ops + operands).
         """
         numbers = _parse_sizes(self.sizes)
+        if not numbers and not any(_is_dynamic(inner) for inner in walk_unfinished(op)):
+            return
         called = {inner.callee.string_value() for inner in op.walk() if isinstance(inner, func.CallOp)}
-        refining = _Refining(called)
+        count = sum(1 for _ in walk_unfinished(op))
+        refining = _Refining(called, Budget(_COPIES * count, 0))
         used: set[str] = set()
         for inner in walk_unfinished(op):
             if isinstance(inner, func.FuncOp) and not is_left_alone(inner) and inner.body.blocks:
@@ -88,17 +98,35 @@ def _parse_sizes(texts: Sequence[str]) -> dict[str, int]:
     return numbers
 
 
+def _is_dynamic(op: Operation) -> bool:
+    """Whether there is something to refine at an op: an open size, or numbers that are computed."""
+    if isinstance(op, DynamicOp | ShapeOfOp):
+        return True
+    types = op.function_type.inputs.data if isinstance(op, func.FuncOp) else op.result_types
+    return any(is_tensor(type) and DYNAMIC in type.get_shape() for type in types)
+
+
+_COPIES = 8
+"""Copies of the whole module that loops may be tried in."""
+
+Refined = TypeVar("Refined", FuseOp, LoopOp)
+
+
 @dataclass(eq=False, slots=True)
 class _Refining:
     """One run over a module."""
 
     called: set[str]
     """Functions whose types calls repeat."""
+    budget: Budget
+    """What copies of loops may take."""
     known: KnownSizes = field(default_factory=KnownSizes)
     replacement: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     """What replaces each value; users are rewired when they are visited."""
     retyped: set[SSAValue] = field(default_factory=set[SSAValue])
     """Values whose types are more precise than they were."""
+    gone: set[Operation] = field(default_factory=set[Operation])
+    """Ops of loops that were replaced; the walk may still meet them."""
 
     def enter(self, function: func.FuncOp, numbers: Mapping[str, int]) -> set[str]:
         """Refine the arguments of a function; the names that it has are returned."""
@@ -130,13 +158,17 @@ class _Refining:
                 parent = user.parent_op()
                 if isinstance(parent, func.FuncOp) and parent.sym_name.data not in self.called:
                     continue
-            if not isinstance(user, FuseOp):
+            if not isinstance(user, FuseOp | LoopOp | YieldOp):
                 return False
         return True
 
     def visit(self, op: Operation) -> None:
         """Let the op read what was refined before it, and refine it."""
+        if op in self.gone:
+            return
         replace_operands(op, self.replacement)
+        if isinstance(op, LoopOp):
+            self._visit_loop(op)
         if not isinstance(op, FuseOp):
             return
         try:
@@ -145,11 +177,33 @@ class _Refining:
             raise OpError(op, f"'{op.name}' op {error}", "sizes that are known now contradict each other") from error
         self.known.visit(refined)
         self._fold(refined)
+        self._settle(op)
+
+    def _settle(self, op: Operation) -> None:
+        """Let the results of an op be replaced by the last of what replaced them."""
         for result in op.results:
             while (last := self.replacement.get(result, result)) in self.replacement:
                 self.replacement[result] = self.replacement[last]
 
-    def _replace(self, op: FuseOp, new: FuseOp) -> FuseOp:
+    def _visit_loop(self, op: LoopOp) -> None:
+        """Put a loop with more precise types in the place of one (6), and visit the ops in it."""
+        if any(not self._is_read_here_alone(result) for result in op.results):
+            return
+        new = refined_loop(op, self._visit_inside, self.budget)
+        if new is None:
+            return
+        self.gone.update((op, *ops_inside(op)))
+        self._replace(op, new)
+        self._settle(op)
+        op.detach()
+        op.drop_all_references()
+
+    def _visit_inside(self, op: Operation) -> None:
+        """Visit an op, and those in its regions, if it is not replaced as a whole."""
+        for inner in walk_unfinished(op):
+            self.visit(inner)
+
+    def _replace(self, op: Refined, new: Refined) -> Refined:
         """Put a new op in the place of one, whose users have not been visited."""
         assert op.parent is not None, "an op that was found by a walk stands in a block"
         new.location = op.location

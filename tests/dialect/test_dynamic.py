@@ -5,7 +5,7 @@ import pytest
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.test_value import create_ssa_value
 
-from fuse_dialect.budget import MOST_RUN_TIME_BYTES
+from fuse_dialect.budget import MOST_VALUE_BYTES
 from fuse_dialect.dialect.ops.dynamic import (
     DynArangeOp,
     DynBroadcastToOp,
@@ -109,7 +109,7 @@ REJECTED = [
     (DynReshapeOp, (X, numbers(3, 4, 0)), "keep"),
     (DynReshapeOp, (X, numbers(3, 5)), "12 elements"),
     (DynFullOp, (number(0), numbers(-1)), "at least 0"),
-    (DynFullOp, (number(0), numbers(MOST_RUN_TIME_BYTES, 2)), "bytes"),
+    (DynFullOp, (number(0), numbers(MOST_VALUE_BYTES, 2)), "bytes"),
     (DynFullOp, (number(0), numbers(2**62, 2**62, 2**62)), "bytes"),
     (DynBroadcastToOp, (X[:1, :1], numbers(2**40, 2**40)), "bytes"),
     (DynStridedSliceOp, (X, numbers(0), numbers(1), numbers(0)), "strides other than 0"),

@@ -49,6 +49,12 @@ WINDOWS = [
     )
 ]
 
+WINDOWS += [
+    {"pool_size": [40, 9], "strides": [40, 9], "padding": [0, 1, 0, 0], "dilation": [1, 1], "ceil_mode": True},
+    {"pool_size": [5, 3], "strides": [8, 2], "padding": [0, 0, 1, 0], "dilation": [2, 3], "ceil_mode": True},
+]
+"""Windows that are longer than the image: one that overhangs by less than a stride counts in ceil mode."""
+
 
 @pytest.mark.parametrize("properties", WINDOWS)
 def test_max_pool2d_is_its_definition(apply, random, properties):
@@ -131,6 +137,13 @@ def test_ceil_mode_drops_a_window_that_starts_behind_the_operand(infer):
     assert infer(MaxPool2dOp, "1x1x2x2xf32", **properties) == "1x1x1x1xf32"
     assert infer(MaxPool2dOp, "1x1x4x4xf32", pool_size=[3, 3], strides=[2, 2], ceil_mode=True) == "1x1x2x2xf32"
     assert infer(MaxPool2dOp, "1x1x4x4xf32", pool_size=[3, 3], strides=[2, 2]) == "1x1x1x1xf32"
+
+
+def test_a_window_longer_than_the_image_reads_no_more_than_the_image(apply):
+    x = np.arange(4.0).reshape(1, 4, 1, 1)
+    size = [10**9, 10**9]
+    got = apply(AvgPool2dOp, x, pool_size=size, strides=size, ceil_mode=True)
+    np.testing.assert_array_equal(got, x)
 
 
 def test_dynamic_sizes_stay_dynamic(infer):

@@ -1,21 +1,28 @@
 """A primitive that is ready to run: its kernel or the reason why it has none, and its NumPy meaning in any case."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
+import numpy as np
 from xdsl.dialects.builtin import TupleType
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, OpResult
 from xdsl.utils.exceptions import InterpretationError
 
 from fuse_dialect.backends.backend import Kernel
-from fuse_dialect.backends.runtime.entry_graph import Primitive
+from fuse_dialect.backends.runtime.entry_graph import Primitive, Shape
 from fuse_dialect.backends.runtime.plan import How
+from fuse_dialect.budget import Limits, spelled
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.types import shape_text
 from fuse_dialect.interpreters.numpy import Runner
-from fuse_dialect.interpreters.values import Value, flatten
+from fuse_dialect.interpreters.sizes import SIZE_HINT
+from fuse_dialect.interpreters.values import EvaluationError, Value, flatten
 from fuse_dialect.kernels.program import LoopProgram
+
+_LIMITS = Limits()
 
 
 @dataclass(eq=False, slots=True)
@@ -29,10 +36,12 @@ class Compiled:
     """Native code; `None` if NumPy runs it."""
     reason: str = ""
     """Why there is no native code."""
+    limits: Limits = _LIMITS
+    """What its NumPy meaning may take."""
     _runner: Runner = field(init=False)
 
     def __post_init__(self) -> None:
-        self._runner = Runner(self.primitive.callees)
+        self._runner = Runner(self.primitive.callees, self.limits)
 
     @property
     def name(self) -> str:
@@ -59,6 +68,25 @@ class Compiled:
         # How often regions run is known when they do.
         counts = [op.flops() for op in ops if isinstance(op, FuseOp)] if not any(op.regions for op in ops) else [None]
         return None if None in counts else sum(cast("list[int]", counts))
+
+    def check_sizes(self, shapes: Sequence[Shape], dtypes: Sequence[np.dtype[Any]]) -> None:
+        """Reject results that are too large, before they are made.
+
+        Raises:
+            FuseError: One takes more bytes than a value may; its cause knows the op.
+        """
+        for place, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=True)):
+            count = math.prod(shape) * dtype.itemsize
+            if count > self.limits.value_bytes:
+                end = self.primitive.function.body.block.last_op
+                value = end.operands[place] if end is not None and len(end.operands) == len(shapes) else None
+                op = value.op if isinstance(value, OpResult) else self.primitive.function
+                reason = (
+                    f"cannot be run: expects a result of at most {self.limits.value_bytes} bytes, "
+                    f"got {shape_text(shape)} of {spelled(count)} bytes"
+                )
+                error = EvaluationError(op, reason, SIZE_HINT)
+                raise FuseError(str(error), hint=SIZE_HINT) from error
 
     def evaluate(self, arguments: Sequence[Array]) -> list[Array]:
         """The results, by NumPy; they may show memory of the arguments.

@@ -71,7 +71,9 @@ def _run_native(
     for position, packing in kernel.packings.items():
         read[position] = constants.packed(call.arguments[position], packing)
     dtypes = [graph.tensors[tensor].dtype for tensor in call.results]
-    results = [np.empty(shape, dtype) for shape, dtype in zip(result_shapes(program, sizes), dtypes, strict=True)]
+    shapes = result_shapes(program, sizes)
+    compiled.check_sizes(shapes, dtypes)
+    results = [np.empty(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
     workspace = aligned_bytes(kernel.workspace_bytes)
     addresses = [address_of(array) for array in (*read, *results, workspace)]
     slots = (c_int64 * (len(addresses) + len(sizes)))(*addresses, *(sizes[symbol] for symbol in symbols_of(program)))

@@ -119,7 +119,7 @@ class ConvOp(WindowedProductOp, ABC):
         groups, windows = self.groups.value.data, self.windows(w.shape[2:])
         counts, rank = windows.counts(x.shape[2:]), w.ndim - 2
         kernel = np.ascontiguousarray(w.reshape(groups, w.shape[0] // groups, -1))
-        padded = windows.pad(x, 0)
+        padded = windows.pad(x, 0, counts)
         y = np.empty((len(x), *kernel.shape[:2], product(counts)), x.dtype)
         for sample, out in zip(padded, y, strict=True):
             taken = windows.view(sample, counts).transpose(0, *range(rank + 1, 2 * rank + 1), *range(1, rank + 1))

@@ -124,7 +124,7 @@ class WindowPoolOp(SpatialOp, ABC):
 
     def window_element(self, nest: Nest, otherwise: float) -> SSAValue:
         """The operand's element at a place of the window, or `otherwise` beside the operand."""
-        windows = self.windows
+        windows = self.windows.clipped(self.spatial_sizes(nest))
         taps = [nest.reduced(size) for size in windows.extent]
         places, guards = windows.places(self.spatial_indices(nest), taps, self.spatial_sizes(nest))
         return nest.read(0, self.with_spatial(nest, places), guards, otherwise)
@@ -167,9 +167,9 @@ class MaxPool2dOp(WindowPoolOp):
 
     def pool(self, x: Array) -> Array:
         """The maximum over the places in the window."""
-        windows, counts = self.windows, self.windows.counts(x.shape[2:])
+        windows, counts = self.windows.clipped(x.shape[2:]), self.windows.counts(x.shape[2:])
         lowest = np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf
-        first, *others = windows.taps(windows.pad(x, lowest), counts)
+        first, *others = windows.taps(windows.pad(x, lowest, counts), counts)
         y = first.copy()
         for tap in others:
             np.maximum(y, tap, out=y)
@@ -223,12 +223,12 @@ class MaxPool2dIndicesOp(WindowPoolOp):
 
     def pool(self, x: Array) -> Array:
         """The place of the maximum over the places in the window."""
-        windows, counts = self.windows, self.windows.counts(x.shape[2:])
+        windows, counts = self.windows.clipped(x.shape[2:]), self.windows.counts(x.shape[2:])
         lowest = np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf
-        places = windows.pad(np.arange(x.size).reshape(x.shape), -1)
+        places = windows.pad(np.arange(x.size).reshape(x.shape), -1, counts)
         greatest, found = np.empty(0, x.dtype), np.empty(0, np.int64)
         for value, place in zip(
-            windows.taps(windows.pad(x, lowest), counts), windows.taps(places, counts), strict=True
+            windows.taps(windows.pad(x, lowest, counts), counts), windows.taps(places, counts), strict=True
         ):
             if not greatest.size:
                 greatest, found = value.copy(), place.copy()
@@ -270,12 +270,13 @@ class AvgPool2dOp(WindowPoolOp):
 
     def pool(self, x: Array) -> Array:
         """The sum over the places in the window, divided by the number of elements that count."""
-        windows, sizes = self.windows, x.shape[2:]
-        first, *others = windows.taps(windows.pad(widened(x), 0), windows.counts(sizes))
+        sizes = x.shape[2:]
+        windows, counts = self.windows.clipped(sizes), self.windows.counts(sizes)
+        first, *others = windows.taps(windows.pad(widened(x), 0, counts), counts)
         y = first.copy()
         for tap in others:
             y += tap
-        counted = windows.covered(sizes, include_padding=bool(self.count_include_pad.value.data))
+        counted = self.windows.covered(sizes, include_padding=bool(self.count_include_pad.value.data))
         return y / np.maximum(counted, 1).astype(y.dtype)
 
     def loops(self, nest: Nest) -> SSAValue:

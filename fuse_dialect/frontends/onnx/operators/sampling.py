@@ -5,15 +5,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fuse_dialect.analysis.sizes import Size
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.dialect.ops.broadcast import BiasAddOp
-from fuse_dialect.dialect.ops.indexing import PadOp
+from fuse_dialect.dialect.ops.broadcast import AddOp, BiasAddOp, DivideOp, MaximumOp, MultiplyOp, SubtractOp
+from fuse_dialect.dialect.ops.dynamic import DynArangeOp
+from fuse_dialect.dialect.ops.indexing import PadOp, TakeOp
 from fuse_dialect.dialect.ops.linear_algebra import Col2imOp
 from fuse_dialect.dialect.ops.opaque import ScatterNdOp
 from fuse_dialect.dialect.ops.sampling import DeformableConv2dOp, GridSampleOp, RoiAlignOp
+from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.frontends.onnx.node import OnnxNode, UnsupportedFormError
+from fuse_dialect.frontends.onnx.operators.arithmetic import cast_to
+from fuse_dialect.frontends.onnx.operators.constants import arange
 from fuse_dialect.frontends.onnx.operators.convolutions import padding, spatial_list
-from fuse_dialect.frontends.onnx.operators.layout import reshape
+from fuse_dialect.frontends.onnx.operators.layout import expand_dims, reshape
 from fuse_dialect.frontends.onnx.operators.table import OperatorTable
 from fuse_dialect.frontends.onnx.values import Constant, Value
 
@@ -129,3 +134,58 @@ def _grown(node: OnnxNode, value: Value, shape: Sequence[int]) -> Value:
         raise FuseError(f"expects an output shape of at least {list(shape)}, got {wanted}")
     high = [size - own for size, own in zip(wanted, shape, strict=True)]
     return node.emit(PadOp, value, node.scalar(0, value), low=[0] * len(shape), high=high)
+
+
+@OPERATORS.operator("AffineGrid")
+def import_affine_grid(node: OnnxNode) -> Value:
+    """Places for `grid_sample`: for each axis of the image, coordinates times a column of theta; and the last column.
+
+    ONNX's own definition drops an axis of size 1 that is the batch, and makes the grid as one matrix product.
+    """
+    theta, size = node.operand(0), node.operand(1)
+    rank = node.rank(theta) if len(node.shape(size)) != 1 else node.shape(size)[0] - 1
+    spatial = rank - 1
+    if spatial not in (2, 3) or node.rank(theta) != 3 or list(node.shape(theta)[1:]) not in ([spatial, rank], [-1, -1]):
+        raise FuseError(
+            f"expects a theta of 2x3 for sizes of images, or 3x4 for volumes, got {node.type_of(theta)} and "
+            f"{node.type_of(size)}"
+        )
+    known = node.known_elements(1)
+    batch = node.shape(theta)[0]
+    if known is not None and isinstance(known[0], int) and batch not in (DYNAMIC, known[0]):
+        raise FuseError(f"expects as many matrices as images, got {batch} and {known[0]}")
+    result = _column(node, theta, spatial, spatial)
+    for axis in range(spatial):  # from the last axis of the image, which is the first coordinate
+        place = spatial + 1 - axis
+        along = _coordinates(node, theta, size, place, None if known is None else known[place])
+        axes = [other for other in range(spatial + 2) if other != place - 1]
+        part = node.emit(MultiplyOp, expand_dims(node, along, axes), _column(node, theta, axis, spatial))
+        result = node.emit(AddOp, part, result)
+    return result
+
+
+def _column(node: OnnxNode, theta: Value, column: int, spatial: int) -> Value:
+    """A column of each matrix, as the last axis of the grid."""
+    taken = node.emit(TakeOp, theta, Constant(np.array(column)), axis=2)
+    return expand_dims(node, taken, list(range(1, spatial + 1)))
+
+
+def _coordinates(node: OnnxNode, theta: Value, sizes: Value, place: int, known: int | Size | None) -> Value:
+    """Coordinates from -1 to 1 along an axis of the image, of its pixels' centers or, if aligned, of the outer ones."""
+    one, minus_one, two = (node.scalar(number, theta) for number in (1, -1, 2))
+    if isinstance(known, int):
+        count: Value = node.scalar(known, theta)
+        steps = arange(node, known, node.dtype(theta))
+    else:
+        size = node.emit(TakeOp, sizes, Constant(np.array(place)), axis=0)
+        count = cast_to(node, size, node.dtype(theta))
+        zero, step = (Constant(np.array(number).astype(node.dtype(size))) for number in (0, 1))
+        steps = cast_to(node, node.emit(DynArangeOp, zero, size, step), node.dtype(theta))
+    if node.flag("align_corners"):
+        gaps = node.emit(SubtractOp, count, one)
+        if place == 2 and node.shape(sizes)[0] == 5:
+            gaps = node.emit(MaximumOp, gaps, one)  # of one plane only, as the definition says; its place is -1
+        return node.emit(AddOp, minus_one, node.emit(MultiplyOp, steps, node.emit(DivideOp, two, gaps)))
+    step = node.emit(DivideOp, two, count)
+    first = node.emit(AddOp, minus_one, node.emit(DivideOp, step, two))
+    return node.emit(AddOp, first, node.emit(MultiplyOp, steps, step))

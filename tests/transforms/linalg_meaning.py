@@ -87,8 +87,11 @@ def _result(op: Operation, operands: Sequence[Array], values: Values) -> Array:
             type = tensor_type(op.tensor)
             shape = [int(next(sizes)) if size == DYNAMIC else size for size in type.get_shape()]
             return np.full(shape, 77).astype(element_dtype(type.element_type))  # nobody may rely on it
-        case tensor.DimOp():
-            return np.array(operands[0].shape[int(operands[1])])
+        case tensor.DimOp() | tensor.ExtractOp():
+            return _scalar(op, operands, [])
+        case tensor.FromElementsOp():
+            type = tensor_type(op.result)
+            return np.array(operands).reshape(type.get_shape()).astype(element_dtype(type.element_type))
         case tensor.CastOp():
             return operands[0]
         case tensor.CollapseShapeOp() | tensor.ExpandShapeOp():
@@ -108,6 +111,8 @@ def _result(op: Operation, operands: Sequence[Array], values: Values) -> Array:
         case _ if (name := op.name.removeprefix("linalg.")) in FORMS:
             region = NAMED_OPS[name].hidden_region(op.operands[:-1], op.operands[-1:])
             return _structured(region.block, _maps(op, FORMS[name]), operands, values)
+        case _ if op.name.startswith(("arith.", "math.")):
+            return _scalar(op, operands, [])
         case _:
             raise AssertionError(f"no meaning for {op.name}")
 

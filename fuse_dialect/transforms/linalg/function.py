@@ -3,7 +3,8 @@
 The ops of a function's block are of three sorts:
 
 1. *Kept*: calls, constants, returns, ops of other dialects. They are copied, with types without a sign.
-2. *Anchors*: products and pools, each written alone as a named op where it is one. *Reshapes* are written alone, too.
+2. *Anchors*: products and pools, each written alone as a named op where it is one. *Reshapes* are written alone, too,
+   and so are ops with a form of their own (`forms`).
 3. All others form one loop program, simplified as for a kernel, of which every stage becomes one `linalg.generic`;
    what anchors and kept ops compute are its arguments.
 
@@ -33,8 +34,9 @@ from fuse_dialect.dialect.constants import constant_of
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.loops import LoopFormError
 from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops.layout import ReshapeOp
 from fuse_dialect.dialect.ops.normalization import SoftmaxOp
-from fuse_dialect.dialect.types import DYNAMIC, is_tensor, normalize_axis, tensor_type
+from fuse_dialect.dialect.types import DYNAMIC, is_narrow, is_tensor, normalize_axis, tensor_type
 from fuse_dialect.frontends.mlir import structured_linalg as linalg
 from fuse_dialect.kernels.bodies import reads
 from fuse_dialect.kernels.program import LoopProgram, Refusal, Role, Stage
@@ -42,8 +44,15 @@ from fuse_dialect.kernels.simplify import simplify
 from fuse_dialect.kinds.kind_of import op_name
 from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.transforms.linalg.arrays import Arrays, index_constant, signless_type
+from fuse_dialect.transforms.linalg.elements import table_of
+from fuse_dialect.transforms.linalg.forms.shapes import write_reshape
+from fuse_dialect.transforms.linalg.forms.table import WRITERS, Writer
 from fuse_dialect.transforms.linalg.reshapes import reshaped
 from fuse_dialect.transforms.linalg.stages import write_stage
+
+
+NO_FORM_HINT = "it has no form in linalg; `fuse-run` runs it"
+"""What to do with an op that cannot be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +109,18 @@ def is_anchor(op: Operation) -> TypeGuard[FuseOp]:
         and op.kind is PatternKind.OUT_EWISE_FUSABLE
         and type(op).decompose is FuseOp.decompose
         and len(op.results) == 1
+        and writer_of(op) is None
     )
+
+
+def writer_of(op: Operation) -> Writer | None:
+    """The form of its own that an op has: ops of some classes, and reshapes that no loop program says."""
+    if not isinstance(op, FuseOp) or any(is_tensor(type) and is_narrow(type.element_type) for type in op.operand_types):
+        return None
+    if isinstance(op, ReshapeOp) and not is_reshape(op):
+        is_loop = not isinstance(lower(_function_of([op], op.results, embeds_numbers=False)[0]), Refusal)
+        return None if is_loop else write_reshape
+    return WRITERS.get(type(op))
 
 
 @dataclass(eq=False, slots=True)
@@ -131,10 +151,16 @@ class _Conversion:
         for old, new in zip(block.args, self.new.args, strict=True):
             new.name_hint = old.name_hint
         self.values: dict[SSAValue, SSAValue] = dict(zip(block.args, self.new.args, strict=True))
+        self.written = {op: writer for op in block.ops if (writer := writer_of(op)) is not None}
+        """Ops with a form of their own."""
         self.looped = [
             op
             for op in block.ops
-            if isinstance(op, FuseOp) and not is_anchor(op) and not is_reshape(op) and op not in self.softmaxes
+            if isinstance(op, FuseOp)
+            and not is_anchor(op)
+            and not is_reshape(op)
+            and op not in self.softmaxes
+            and op not in self.written
         ]
         self.alone: dict[Operation, _Program] = {}
         """Programs of anchors."""
@@ -218,10 +244,21 @@ class _Conversion:
             self._write_softmax(op)
         elif op in self.alone:
             self._write_alone(op, self.alone[op])
+        elif op in self.written:
+            self._write_form(op, self.written[op])
         elif any(isinstance(inner, FuseOp) for inner in op.walk()):
             raise OpError(op, f"'{op.name}' op holds ops in a region, which do not become linalg")
         else:
             self._copy(op)
+
+    def _write_form(self, op: Operation, writer: Writer) -> None:
+        tables = [table_of(operand, self.need(operand)) for operand in op.operands]
+        try:
+            results = writer(op, tables)
+        except LoopFormError as error:
+            raise OpError(op, f"'{op_name(op)}' op {error}", NO_FORM_HINT) from error
+        for old, new in zip(op.results, results, strict=True):
+            self.values[old] = _standing_for(new, old)
 
     def _write_softmax(self, op: SoftmaxOp) -> None:
         value, type = self.need(op.input), tensor_type(op.input)
@@ -277,7 +314,7 @@ def _program(ops: Sequence[FuseOp], results: Sequence[SSAValue], *, simple: bool
         for op in ops:
             alone = lower(_function_of([op], op.results, embeds_numbers=simple)[0])
             if isinstance(alone, Refusal):
-                raise OpError(op, alone.reason, "it has no form in linalg; `fuse-run` runs it")
+                raise OpError(op, alone.reason, NO_FORM_HINT)
         raise OpError(ops[0], loops.reason)
     loops = simplify(loops) if simple else loops
     named = [buffer.name for buffer in loops.buffers if buffer.role is Role.ARGUMENT]

@@ -1,0 +1,41 @@
+"""Which ops have a form of their own."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from xdsl.ir import SSAValue
+
+from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops import dynamic, indexing, opaque, pooling, selection, sequences
+from fuse_dialect.transforms.linalg.elements import Table
+from fuse_dialect.transforms.linalg.forms import counts, lines, picks, shapes
+
+Writer: TypeAlias = Callable[[Any, Sequence[Table]], Sequence[SSAValue]]
+"""Writes an op of one class: its results, from the tensors that stand for its operands."""
+
+WRITERS: Mapping[type[FuseOp], Writer] = {
+    indexing.GatherOp: picks.write_gather,
+    indexing.GatherNdOp: picks.write_gather_nd,
+    sequences.ReverseSequenceOp: picks.write_reverse_sequence,
+    opaque.ScatterNdOp: picks.write_scatter_nd,
+    pooling.MaxPool2dIndicesOp: picks.write_max_pool2d_indices,
+    sequences.CumsumOp: lines.write_cumulative,
+    sequences.CumprodOp: lines.write_cumulative,
+    opaque.SortOp: lines.write_sort,
+    opaque.ArgsortOp: lines.write_argsort,
+    opaque.TopkOp: lines.write_topk,
+    dynamic.DynTopkOp: lines.write_topk,
+    sequences.DftOp: lines.write_dft,
+    dynamic.ShapeOfOp: shapes.write_shape_of,
+    dynamic.DynBroadcastToOp: shapes.write_broadcast,
+    dynamic.DynReshapeOp: shapes.write_dyn_reshape,
+    dynamic.DynFullOp: shapes.write_full,
+    dynamic.DynStridedSliceOp: shapes.write_strided_slice,
+    dynamic.DynTileOp: shapes.write_tile,
+    dynamic.DynPadOp: shapes.write_pad,
+    dynamic.DynArangeOp: shapes.write_arange,
+    dynamic.DynOneHotOp: shapes.write_one_hot,
+    opaque.ArgwhereOp: counts.write_argwhere,
+    selection.UniqueOp: counts.write_unique,
+}
+"""For ops that have no loop program, or one of another meaning."""

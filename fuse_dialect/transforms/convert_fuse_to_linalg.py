@@ -14,20 +14,15 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import FunctionType, ModuleOp, UnitAttr
+from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.passes import ModulePass
 
-from fuse_dialect.analysis.fusible_blocks import PRIMITIVE_ATTRIBUTE
 from fuse_dialect.analysis.ssa import check_ssa_order
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.transforms.linalg.arrays import signless_type
-from fuse_dialect.transforms.linalg.calls import call_once
+from fuse_dialect.transforms.linalg.calls import keep_calls
 from fuse_dialect.transforms.linalg.function import ConvertedBlock, converted_block
-
-NOINLINE_ATTRIBUTE = "noinline"
-"""What keeps IREE from inlining a function."""
-
 
 @dataclass(frozen=True)
 class ConvertFuseToLinalgPass(ModulePass):
@@ -55,10 +50,8 @@ class ConvertFuseToLinalgPass(ModulePass):
             function.properties["function_type"] = type
             if block is not None:
                 block.replace_in(function.body)
-            if self.noinline and PRIMITIVE_ATTRIBUTE in function.attributes:
-                function.attributes[NOINLINE_ATTRIBUTE] = UnitAttr()
         if self.noinline:
-            call_once(op)
+            keep_calls(op)
 
     def _converted(self, function: func.FuncOp) -> ConvertedBlock | None:
         """The new block of a function; `None` for a declaration, and for several blocks that hold no op of ours."""

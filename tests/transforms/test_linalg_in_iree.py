@@ -21,7 +21,6 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, f32, f64
 
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.op import Array, FuseOp
-from fuse_dialect.dialect.ops.opaque import SortOp
 from fuse_dialect.frontends.onnx.reader import load_onnx_module
 from fuse_dialect.interpreters.numpy import evaluate, run_module
 from fuse_dialect.interpreters.values import EvaluationError
@@ -31,7 +30,7 @@ from fuse_dialect.transforms.convert_fuse_to_linalg import ConvertFuseToLinalgPa
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 
 MODEL = Path(__file__).parents[2] / "docs" / "examples" / "tiny_cnn.onnx"
-NOT_IN_F64 = frozenset(f"fuse.{name}" for name in ("acos", "asin", "atan", "cos", "erf", "gelu", "sin", "tan"))
+NOT_IN_F64 = frozenset(f"fuse.{name}" for name in ("acos", "asin", "atan", "cos", "dft", "erf", "gelu", "sin", "tan"))
 """Ops that IREE 3.13 has no code for in f64: it links no library of mathematics."""
 
 HAS_IREE = find_spec("iree") is not None and all(find_spec(f"iree.{part}") for part in ("compiler", "runtime"))
@@ -90,8 +89,6 @@ def test_op_gives_its_meaning_in_iree(op_class: type[FuseOp]) -> None:
     random = np.random.default_rng(0)
     for function in chosen:
         arrays = random_operands(function, random)
-        if op_class.name == "fuse.power":  # IREE expands powers, and nan and infinities become others
-            arrays = [np.nan_to_num(np.abs(own), nan=1, posinf=1).astype(own.dtype) for own in arrays]
         try:
             expected = evaluate(operator(function), arrays)
         except EvaluationError:
@@ -112,8 +109,6 @@ def test_op_gives_its_meaning_in_iree(op_class: type[FuseOp]) -> None:
 @settings(max_examples=6)
 @given(program=random_programs(max_ops=10), fused=st.booleans())
 def test_random_programs_give_the_same_in_iree(program: ModuleOp, fused: bool) -> None:
-    if any(isinstance(op, SortOp) for op in program.walk()):
-        return
     if fused:
         FuseOpsPass().apply(Context(), program)
     random = np.random.default_rng(0)

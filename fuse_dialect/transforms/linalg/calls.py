@@ -1,4 +1,4 @@
-"""Functions that are called once each, in the order of their calls.
+"""Functions that are not inlined: each is called once, in the order of calls.
 
 IREE 3.13 follows what functions exchange that it may not inline, from call to call, for at most 32 rounds. A function
 that is called in several places makes cycles: what one call gives flows into all others. Functions out of order cost a
@@ -6,27 +6,36 @@ round each time. Where 32 are too few, it fails with "failed to solve for timepo
 become one again later.
 """
 
-from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects import func, scf
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
 from xdsl.ir import Block
 
 from fuse_dialect.analysis.fusible_blocks import PRIMITIVE_ATTRIBUTE
 from fuse_dialect.analysis.symbol_tables import blocks_of_functions, walk_table
 
 
-def call_once(module: ModuleOp) -> None:
-    """Give every call of a primitive function a function of its own, and put these at the end, in the order of calls.
+NOINLINE_ATTRIBUTE = "noinline"
+"""What keeps IREE from inlining a function."""
+
+
+def keep_calls(module: ModuleOp) -> None:
+    """Give every call of a primitive function a function of its own that IREE does not inline.
+
+    These functions come last, in the order of calls. Those that are called inside a `scf.while` may be inlined: of what
+    such a loop carries, IREE makes no arguments of calls.
 
     Complexity: linear in the size of what comes out.
     """
     for block in blocks_of_functions(module):
-        _call_once(block)
+        _keep_calls(block)
 
 
-def _call_once(block: Block) -> None:
+def _keep_calls(block: Block) -> None:
     functions = [op for op in block.ops if isinstance(op, func.FuncOp)]
     primitives = {op.sym_name.data: op for op in functions if PRIMITIVE_ATTRIBUTE in op.attributes}
     names = {name.data for op in block.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)}
+    for primitive in primitives.values():
+        primitive.attributes[NOINLINE_ATTRIBUTE] = UnitAttr()
     copies = dict.fromkeys(primitives, 0)
     called: dict[str, func.FuncOp] = {}
     for call in [op for function in functions for op in walk_table(function) if isinstance(op, func.CallOp)]:
@@ -43,7 +52,17 @@ def _call_once(block: Block) -> None:
             function.properties["sym_name"] = StringAttr(name)
             call.properties["callee"] = SymbolRefAttr(name)
         called[name] = function
+        function.attributes.pop(NOINLINE_ATTRIBUTE, None)
+        if not _is_in_while(call):
+            function.attributes[NOINLINE_ATTRIBUTE] = UnitAttr()
     for function in called.values():
         if function.parent is block:
             function.detach()
         block.add_op(function)
+
+
+def _is_in_while(call: func.CallOp) -> bool:
+    op = call.parent_op()
+    while op is not None and not isinstance(op, scf.WhileOp):
+        op = op.parent_op()
+    return op is not None

@@ -36,6 +36,7 @@ from fuse_dialect.dialect.loops import LoopFormError
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.layout import ReshapeOp
 from fuse_dialect.dialect.ops.normalization import SoftmaxOp
+from fuse_dialect.dialect.ops.regions import IfOp, LoopOp, YieldOp
 from fuse_dialect.dialect.types import DYNAMIC, is_narrow, is_tensor, normalize_axis, tensor_type
 from fuse_dialect.frontends.mlir import structured_linalg as linalg
 from fuse_dialect.kernels.bodies import reads
@@ -47,6 +48,7 @@ from fuse_dialect.transforms.linalg.arrays import Arrays, index_constant, signle
 from fuse_dialect.transforms.linalg.elements import table_of
 from fuse_dialect.transforms.linalg.forms.shapes import write_reshape
 from fuse_dialect.transforms.linalg.forms.table import WRITERS, Writer
+from fuse_dialect.transforms.linalg.regions import write_if, write_loop
 from fuse_dialect.transforms.linalg.reshapes import reshaped
 from fuse_dialect.transforms.linalg.stages import write_stage
 
@@ -87,7 +89,12 @@ def converted_block(block: Block, *, named_softmax: bool = False) -> ConvertedBl
     Raises:
         OpError: An op has no form in linalg.
     """
-    return _Conversion(block, named_softmax=named_softmax).run()
+    conversion = _Conversion(block, named_softmax=named_softmax)
+    # What makes ops must be done before the builder is open, which takes all ops that are made.
+    conversion.prepare()
+    with ImplicitBuilder(conversion.new):
+        conversion.write()
+    return ConvertedBlock(conversion.new, conversion.values, conversion.copies)
 
 
 def is_softmax(op: Operation) -> TypeGuard[SoftmaxOp]:
@@ -144,8 +151,13 @@ class _Program:
 class _Conversion:
     """One block while it is converted."""
 
-    def __init__(self, block: Block, *, named_softmax: bool):
+    def __init__(self, block: Block, *, named_softmax: bool, outer: "_Conversion | None" = None):
         self.old = block
+        self.named_softmax = named_softmax
+        self.outer = outer
+        """The block around it, all of whose values that this one reads are written before."""
+        self.inner: dict[Region, _Conversion] = {}
+        """The blocks of loops and branches."""
         self.softmaxes = {op for op in block.ops if named_softmax and is_softmax(op)}
         self.new = Block(arg_types=[signless_type(type) for type in block.arg_types])
         for old, new in zip(block.args, self.new.args, strict=True):
@@ -168,20 +180,36 @@ class _Conversion:
         self.buffers: dict[SSAValue, str] = {}
         self.program: _Program | None = None
 
-    def run(self) -> ConvertedBlock:
-        """The new block, and what stands for the old values."""
-        # What makes ops must be done before the builder is open, which takes all ops that are made.
+    def prepare(self) -> None:
+        """Make the loop programs of this block and of those inside."""
         self.program = self._joint_program()
         self.alone = {op: _program([op], op.results, simple=False) for op in self.old.ops if is_anchor(op)}
+        for op in self.old.ops:
+            if isinstance(op, LoopOp | IfOp):
+                for region in op.regions:
+                    self.inner[region] = _Conversion(region.block, named_softmax=self.named_softmax, outer=self)
+                    self.inner[region].prepare()
+
+    def write(self) -> None:
+        """Write the block at the open builder."""
         looped = set(self.looped)
-        with ImplicitBuilder(self.new):
-            for op in self.old.ops:
-                if op in looped or isinstance(op, arith.ConstantOp):
-                    continue
-                for operand in op.operands:
-                    self.need(operand)
-                self._write(op)
-        return ConvertedBlock(self.new, self.values, self.copies)
+        for op in self.old.ops:
+            if op in looped or isinstance(op, arith.ConstantOp | YieldOp):
+                continue
+            for operand in op.operands:
+                self.need(operand)
+            self._write(op)
+
+    def write_region(
+        self, region: Region, arguments: Sequence[SSAValue]
+    ) -> tuple[SSAValue | None, Sequence[SSAValue]]:
+        """Write the block of a region at the open builder: what it yields."""
+        inner, end = self.inner[region], region.block.last_op
+        assert isinstance(end, YieldOp), "the verifier has seen the end of the region"
+        inner.values = dict(zip(region.block.args, arguments, strict=True))
+        inner.write()
+        condition = None if end.condition is None else inner.need(end.condition)
+        return condition, [inner.need(value) for value in end.values]
 
     def _joint_program(self) -> _Program | None:
         if not self.looped:
@@ -205,6 +233,9 @@ class _Conversion:
         """The new value that stands for an old one; the stages that compute it are written now."""
         if value in self.values:
             return self.values[value]
+        block = value.owner if isinstance(value.owner, Block) else value.owner.parent
+        if self.outer is not None and block is not self.old:
+            return self.outer.need(value)
         if isinstance(value.owner, arith.ConstantOp):
             self.values[value] = _constant(value.owner)
         else:
@@ -246,6 +277,8 @@ class _Conversion:
             self._write_alone(op, self.alone[op])
         elif op in self.written:
             self._write_form(op, self.written[op])
+        elif isinstance(op, LoopOp | IfOp):
+            self._write_regions(op)
         elif any(isinstance(inner, FuseOp) for inner in op.walk()):
             raise OpError(op, f"'{op.name}' op holds ops in a region, which do not become linalg")
         else:
@@ -260,6 +293,26 @@ class _Conversion:
         for old, new in zip(op.results, results, strict=True):
             self.values[old] = _standing_for(new, old)
 
+    def _write_regions(self, op: LoopOp | IfOp) -> None:
+        self._need_what_is_read(op)
+        try:
+            if isinstance(op, IfOp):
+                results = write_if(op, self.need(op.condition), self.write_region)
+            else:
+                results = write_loop(op, self.need, self.write_region)
+        except LoopFormError as error:
+            raise OpError(op, f"'{op_name(op)}' op {error}", NO_FORM_HINT) from error
+        for old, new in zip(op.results, results, strict=True):
+            self.values[old] = _standing_for(new, old)
+
+    def _need_what_is_read(self, op: Operation) -> None:
+        """Write the values of this block and of those around that the regions of an op read."""
+        inside = {block for inner in op.walk() for region in inner.regions for block in region.blocks}
+        for operand in [operand for inner in op.walk() for operand in inner.operands]:
+            owner = operand.owner.parent if isinstance(operand.owner, Operation) else operand.owner
+            if owner not in inside:
+                self.need(operand)
+
     def _write_softmax(self, op: SoftmaxOp) -> None:
         value, type = self.need(op.input), tensor_type(op.input)
         places = [index_constant(axis) for axis, size in enumerate(type.get_shape()) if size == DYNAMIC]
@@ -270,10 +323,8 @@ class _Conversion:
         self.values[op.result] = _standing_for(softmax.res[0], op.result)
 
     def _copy(self, op: Operation) -> None:
-        for operand in [operand for inner in op.walk() for operand in inner.operands] if op.regions else ():
-            owner = operand.owner.parent if isinstance(operand.owner, Operation) else operand.owner
-            if owner is self.old:
-                self.need(operand)
+        if op.regions:
+            self._need_what_is_read(op)
         # Regions move later, when nothing can fail any more.
         copy = op.create(
             operands=[self.need(operand) for operand in op.operands],

@@ -29,7 +29,6 @@ from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 WITHOUT_LINALG = {
     "fuse.deformable_conv2d": "places between pixels that are data",
     "fuse.det": "each step of the elimination needs the one before",
-    "fuse.dyn_resize2d": "weights of pixels that depend on computed sizes",
     "fuse.get_tuple_element": "a tuple is no argument of a function of linalg",
     "fuse.non_max_suppression": "each box that is kept depends on those before",
     "fuse.roi_align": "places between pixels that are data",

@@ -220,7 +220,8 @@ def table_of(old: SSAValue, new: SSAValue) -> Table:
     return Table(new, is_unsigned(old.type))
 
 
-def _empty(shape: Sequence[Size], element: Attribute) -> SSAValue:
+def empty(shape: Sequence[Size], element: Attribute) -> SSAValue:
+    """A tensor of unknown elements."""
     dynamic = [size.value for size in shape if isinstance(size, Number)]
     static = [size if isinstance(size, int) else DYNAMIC_INDEX for size in shape]
     return tensor.EmptyOp(dynamic, TensorType(element, static)).tensor
@@ -234,7 +235,7 @@ def generated(shape: Sequence[Size], element: Attribute, body: Callable[[Sequenc
         element: Type of its elements.
         body: Gives the element at some indices; what it computes runs for each element.
     """
-    rank, output = len(shape), _empty(shape, element)
+    rank, output = len(shape), empty(shape, element)
     block = Block(arg_types=[element])
     with ImplicitBuilder(block):
         element_here = body([Number(IndexOp(axis).result) for axis in range(rank)])
@@ -265,8 +266,8 @@ def combined(
     """
     rank, loops = len(shape), len(shape) + len(reduced)
     start = neutral(combiner, element, unsigned=unsigned)
-    total = NAMED_OPS["fill"]([start.value], [_empty(shape, element)]).res[0]
-    window = _empty(reduced, element)  # MLIR takes the size of each loop from an operand
+    total = NAMED_OPS["fill"]([start.value], [empty(shape, element)]).res[0]
+    window = empty(reduced, element)  # MLIR takes the size of each loop from an operand
     block = Block(arg_types=[element, element])
     with ImplicitBuilder(block):
         places = [Number(IndexOp(axis).result) for axis in range(loops)]

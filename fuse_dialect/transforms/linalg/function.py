@@ -34,7 +34,6 @@ from fuse_dialect.dialect.constants import constant_of
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.loops import LoopFormError
 from fuse_dialect.dialect.op import FuseOp
-from fuse_dialect.dialect.ops.layout import ReshapeOp
 from fuse_dialect.dialect.ops.normalization import SoftmaxOp
 from fuse_dialect.dialect.ops.regions import IfOp, LoopOp, YieldOp
 from fuse_dialect.dialect.types import DYNAMIC, is_narrow, is_tensor, normalize_axis, tensor_type
@@ -46,8 +45,7 @@ from fuse_dialect.kinds.kind_of import op_name
 from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.transforms.linalg.arrays import Arrays, index_constant, signless_type
 from fuse_dialect.transforms.linalg.elements import table_of
-from fuse_dialect.transforms.linalg.forms.shapes import write_reshape
-from fuse_dialect.transforms.linalg.forms.table import WRITERS, Writer
+from fuse_dialect.transforms.linalg.forms.table import FALLBACKS, WRITERS, Writer
 from fuse_dialect.transforms.linalg.regions import write_if, write_loop
 from fuse_dialect.transforms.linalg.reshapes import reshaped
 from fuse_dialect.transforms.linalg.stages import write_stage
@@ -121,12 +119,13 @@ def is_anchor(op: Operation) -> TypeGuard[FuseOp]:
 
 
 def writer_of(op: Operation) -> Writer | None:
-    """The form of its own that an op has: ops of some classes, and reshapes that no loop program says."""
+    """The form of its own that an op has: ops of some classes, others if no loop program says them."""
     if not isinstance(op, FuseOp) or any(is_tensor(type) and is_narrow(type.element_type) for type in op.operand_types):
         return None
-    if isinstance(op, ReshapeOp) and not is_reshape(op):
+    fallback = FALLBACKS.get(type(op))
+    if fallback is not None and not is_reshape(op):
         is_loop = not isinstance(lower(_function_of([op], op.results, embeds_numbers=False)[0]), Refusal)
-        return None if is_loop else write_reshape
+        return None if is_loop else fallback
     return WRITERS.get(type(op))
 
 

@@ -124,8 +124,20 @@ def write_strided_slice(op: DynStridedSliceOp, operands: Sequence[Table]) -> Seq
     """From the first index on, in strides, where the numbers are brought into range as Python does."""
     x, *lists = operands
     begins, ends, strides = map(numbers_in, lists)
+    numbers = range(len(begins)) if op.axes is None else op.axes.get_values()
+    return [sliced(op, x, normalize_axes(numbers, len(x.static_shape)), begins, ends, strides).value]
+
+
+def sliced(
+    op: FuseOp,
+    x: Table,
+    axes: Sequence[int],
+    begins: Sequence[Number],
+    ends: Sequence[Number],
+    strides: Sequence[Number],
+) -> Table:
+    """A slice along some axes: what `op` gives."""
     own = x.sizes()
-    axes = normalize_axes(range(len(begins)) if op.axes is None else op.axes.get_values(), len(own))
     first, steps, sizes = [as_index(0)] * len(own), [as_index(1)] * len(own), list(own)
     for axis, begin, end, stride in zip(axes, begins, ends, strides, strict=True):
         size, is_back = as_index(own[axis]), stride < 0
@@ -133,13 +145,13 @@ def write_strided_slice(op: DynStridedSliceOp, operands: Sequence[Table]) -> Seq
         length = choose(is_back, start - stop, stop - start)
         step = choose(is_back, as_index(0) - stride, stride)
         first[axis], steps[axis] = start, stride
-        sizes[axis] = ((length.greatest(0) + step - 1) / step)
+        sizes[axis] = (length.greatest(0) + step - 1) / step
     sizes = known_or(op, sizes)
 
     def body(at: Sequence[Number]) -> Number:
         return x.at(*(start + place * step for start, place, step in zip(first, at, steps, strict=True)))
 
-    return [generated(sizes, x.element, body).value]
+    return generated(sizes, x.element, body)
 
 
 def _bounded(number: Number, size: Number, is_back: Number) -> Number:
@@ -169,7 +181,14 @@ def write_tile(op: DynTileOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
 def write_pad(op: DynPadOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
     """The operand's element, found by the mode, or the value."""
     x, value, low, high = operands
-    own, lows, highs = x.sizes(), numbers_in(low), numbers_in(high)
+    return [padded(op, x, value, numbers_in(low), numbers_in(high), op.mode.data).value]
+
+
+def padded(
+    op: FuseOp, x: Table, value: Table, lows: Sequence[Number], highs: Sequence[Number], mode: str
+) -> Table:
+    """The operand with elements around it: what `op` gives."""
+    own = x.sizes()
     starts = [(as_index(0) - number).greatest(0) for number in lows]
     kept = [
         as_index(size) - start + number.least(0) for size, start, number in zip(own, starts, highs, strict=True)
@@ -184,11 +203,11 @@ def write_pad(op: DynPadOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
         places: list[Number] = []
         for place, count, start in zip(inner, kept, starts, strict=True):
             inside = inside & ~(place < 0) & (place < count)
-            places.append(_REPEATED[op.mode.data](place, count).greatest(0).least(count - 1).greatest(0) + start)
+            places.append(_REPEATED[mode](place, count).greatest(0).least(count - 1).greatest(0) + start)
         here = x.at(*places)
-        return choose(inside, here, value.at()) if op.mode.data == "constant" else here
+        return choose(inside, here, value.at()) if mode == "constant" else here
 
-    return [generated(known_or(op, sizes), x.element, body).value]
+    return generated(known_or(op, sizes), x.element, body)
 
 
 def _modulo(place: Number, count: Number) -> Number:

@@ -6,9 +6,21 @@ from typing import Any, TypeAlias
 from xdsl.ir import SSAValue
 
 from fuse_dialect.dialect.op import FuseOp
-from fuse_dialect.dialect.ops import dynamic, indexing, opaque, pooling, selection, sequences
+from fuse_dialect.dialect.ops import (
+    concatenation,
+    convolution,
+    dynamic,
+    indexing,
+    layout,
+    opaque,
+    pooling,
+    resizing,
+    selection,
+    sequences,
+)
 from fuse_dialect.transforms.linalg.elements import Table
-from fuse_dialect.transforms.linalg.forms import counts, lines, picks, shapes
+from fuse_dialect.transforms.linalg.forms import counts, lines, open_sizes, picks, shapes
+from fuse_dialect.transforms.linalg.forms import resizing as resized
 
 Writer: TypeAlias = Callable[[Any, Sequence[Table]], Sequence[SSAValue]]
 """Writes an op of one class: its results, from the tensors that stand for its operands."""
@@ -35,7 +47,23 @@ WRITERS: Mapping[type[FuseOp], Writer] = {
     dynamic.DynPadOp: shapes.write_pad,
     dynamic.DynArangeOp: shapes.write_arange,
     dynamic.DynOneHotOp: shapes.write_one_hot,
+    dynamic.DynResize2dOp: resized.write_resize2d,
     opaque.ArgwhereOp: counts.write_argwhere,
     selection.UniqueOp: counts.write_unique,
 }
 """For ops that have no loop program, or one of another meaning."""
+
+FALLBACKS: Mapping[type[FuseOp], Writer] = {
+    layout.ReshapeOp: shapes.write_reshape,
+    concatenation.ConcatenateOp: open_sizes.write_concatenate,
+    convolution.Conv1dOp: open_sizes.write_convolution,
+    convolution.Conv2dOp: open_sizes.write_convolution,
+    convolution.Conv3dOp: open_sizes.write_convolution,
+    indexing.PadOp: open_sizes.write_pad,
+    indexing.StridedSliceOp: open_sizes.write_strided_slice,
+    indexing.TakeOp: open_sizes.write_take,
+    pooling.AvgPool2dOp: open_sizes.write_avg_pool2d,
+    pooling.MaxPool2dOp: open_sizes.write_max_pool2d,
+    resizing.Resize2dOp: resized.write_resize2d,
+}
+"""For ops that have a loop program, but not for all sizes and properties."""

@@ -1,8 +1,9 @@
 """Models through `fuse-ops` and `convert-fuse-to-linalg`, compiled and run by IREE: a table of what comes out.
 
-    python tools/run_with_iree.py [MODEL.onnx ...] [--inputs FILE.npz] [--inline] [--keep FOLDER]
+    python tools/run_with_iree.py [MODEL.onnx ...] [--inline] [--keep FOLDER]
 
-Needs the extra `iree`; without arguments, the nine light models inside the onnx wheel. The columns:
+Needs the extra `iree`; without arguments, the nine light models inside the onnx wheel. Inputs are those in `MODEL.0.npz`
+beside the model, or else random. The columns:
 
 - primitives: calls of fused functions that a run makes;
 - dispatches: kernels that IREE starts in a run, from `iree-compile --compile-to=flow`; and copies, of slices into
@@ -206,7 +207,6 @@ def main() -> int:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", type=Path)
-    parser.add_argument("--inputs", type=Path, help="arrays by name, in the order of the model's inputs")
     parser.add_argument("--inline", action="store_true", help="let IREE group anew: noinline=false")
     parser.add_argument("--keep", type=Path, help="folder for the text, the dispatches and the code")
     arguments = parser.parse_args()
@@ -215,9 +215,10 @@ def main() -> int:
     print("|---|---|---|---|---|---|---|---|")
     failed = 0
     for path in models:
+        recorded = path.with_suffix(".0.npz")
         arrays = None
-        if arguments.inputs is not None:
-            arrays = [array for name, array in np.load(arguments.inputs).items() if not name.startswith("result")]
+        if recorded.exists():
+            arrays = [array for name, array in np.load(recorded).items() if not name.startswith("result")]
         with TemporaryDirectory() as temporary:
             folder = Path(arguments.keep or temporary)
             folder.mkdir(parents=True, exist_ok=True)

@@ -27,11 +27,9 @@ from fuse_dialect.transforms.convert_fuse_to_linalg import ConvertFuseToLinalgPa
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 
 WITHOUT_LINALG = {
-    "fuse.deformable_conv2d": "places between pixels that are data",
     "fuse.det": "each step of the elimination needs the one before",
     "fuse.get_tuple_element": "a tuple is no argument of a function of linalg",
     "fuse.non_max_suppression": "each box that is kept depends on those before",
-    "fuse.roi_align": "places between pixels that are data",
     "fuse.tuple": "a tuple is no result of a function of linalg",
 }
 """Ops that have no form in linalg when they stand alone, and why; tuples inside a function vanish."""

@@ -309,6 +309,13 @@ def narrowed(number: Number, element: Attribute) -> Number:
     return Number(arith.TruncFOp(number.value, element).result)
 
 
+def in_type(total: Table, x: Table) -> Table:
+    """Sums in the type of the elements that were added."""
+    if total.element == x.element:
+        return total
+    return generated(total.sizes(), x.element, lambda at: narrowed(total.at(*at), x.element))
+
+
 def row_major(places: Sequence[Number], sizes: Sequence[Size]) -> Number:
     """The number of an element, counted in row-major order."""
     total = as_index(0)

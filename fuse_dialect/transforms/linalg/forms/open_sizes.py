@@ -26,6 +26,7 @@ from fuse_dialect.transforms.linalg.elements import (
     element_count,
     empty,
     generated,
+    in_type,
     narrowed,
     neutral,
     place_of,
@@ -91,14 +92,7 @@ def write_convolution(op: ConvOp, operands: Sequence[Table]) -> Sequence[SSAValu
         return choose(inside, met, constant(0, element)) * factor
 
     total = combined(shape, [inputs, *extent], element, Combiner.ADD, body)
-    return [_in_type(total, x).value]
-
-
-def _in_type(total: Table, x: Table) -> Table:
-    """Sums in the type of the elements."""
-    if total.element == x.element:
-        return total
-    return generated(total.sizes(), x.element, lambda at: narrowed(total.at(*at), x.element))
+    return [in_type(total, x).value]
 
 
 def _pooled(
@@ -125,7 +119,7 @@ def _pooled(
 def write_max_pool2d(op: MaxPool2dOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
     """The greatest element of each window."""
     (x,) = operands
-    return [_in_type(_pooled(op, x, Combiner.MAXIMUM)[0], x).value]
+    return [in_type(_pooled(op, x, Combiner.MAXIMUM)[0], x).value]
 
 
 def write_avg_pool2d(op: AvgPool2dOp, operands: Sequence[Table]) -> Sequence[SSAValue]:

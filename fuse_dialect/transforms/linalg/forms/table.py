@@ -12,15 +12,18 @@ from fuse_dialect.dialect.ops import (
     dynamic,
     indexing,
     layout,
+    linear_algebra,
     opaque,
     pooling,
     resizing,
+    sampling,
     selection,
     sequences,
 )
 from fuse_dialect.transforms.linalg.elements import Table
-from fuse_dialect.transforms.linalg.forms import counts, lines, open_sizes, picks, shapes
+from fuse_dialect.transforms.linalg.forms import counts, lines, open_sizes, picks, shapes, spread
 from fuse_dialect.transforms.linalg.forms import resizing as resized
+from fuse_dialect.transforms.linalg.forms import sampling as sampled
 
 Writer: TypeAlias = Callable[[Any, Sequence[Table]], Sequence[SSAValue]]
 """Writes an op of one class: its results, from the tensors that stand for its operands."""
@@ -47,6 +50,10 @@ WRITERS: Mapping[type[FuseOp], Writer] = {
     dynamic.DynPadOp: shapes.write_pad,
     dynamic.DynArangeOp: shapes.write_arange,
     dynamic.DynOneHotOp: shapes.write_one_hot,
+    linear_algebra.Col2imOp: spread.write_col2im,
+    sampling.GridSampleOp: sampled.write_grid_sample,
+    sampling.DeformableConv2dOp: sampled.write_deformable_conv2d,
+    sampling.RoiAlignOp: sampled.write_roi_align,
     dynamic.DynResize2dOp: resized.write_resize2d,
     opaque.ArgwhereOp: counts.write_argwhere,
     selection.UniqueOp: counts.write_unique,
@@ -59,6 +66,8 @@ FALLBACKS: Mapping[type[FuseOp], Writer] = {
     convolution.Conv1dOp: open_sizes.write_convolution,
     convolution.Conv2dOp: open_sizes.write_convolution,
     convolution.Conv3dOp: open_sizes.write_convolution,
+    convolution.Conv2dTransposeOp: spread.write_convolution_transpose,
+    convolution.Conv3dTransposeOp: spread.write_convolution_transpose,
     indexing.PadOp: open_sizes.write_pad,
     indexing.StridedSliceOp: open_sizes.write_strided_slice,
     indexing.TakeOp: open_sizes.write_take,

@@ -12,6 +12,7 @@ from xdsl.ir import Block
 
 from fuse_dialect.analysis.fusible_blocks import PRIMITIVE_ATTRIBUTE
 from fuse_dialect.analysis.symbol_tables import blocks_of_functions, walk_table
+from fuse_dialect.dialect.types import DYNAMIC, is_tensor
 
 
 NOINLINE_ATTRIBUTE = "noinline"
@@ -21,8 +22,8 @@ NOINLINE_ATTRIBUTE = "noinline"
 def keep_calls(module: ModuleOp) -> None:
     """Give every call of a primitive function a function of its own that IREE does not inline.
 
-    These functions come last, in the order of calls. Those that are called inside a `scf.while` may be inlined: of what
-    such a loop carries, IREE makes no arguments of calls.
+    These functions come first, in the order of calls. Two sorts may be inlined, because IREE fails on their calls: those
+    that are called inside a `scf.while`, and those with several results of open sizes.
 
     Complexity: linear in the size of what comes out.
     """
@@ -53,12 +54,19 @@ def _keep_calls(block: Block) -> None:
             call.properties["callee"] = SymbolRefAttr(name)
         called[name] = function
         function.attributes.pop(NOINLINE_ATTRIBUTE, None)
-        if not _is_in_while(call):
+        if not _is_in_while(call) and not _has_open_results(function):
             function.attributes[NOINLINE_ATTRIBUTE] = UnitAttr()
     for function in called.values():
         if function.parent is block:
             function.detach()
-        block.add_op(function)
+    first = next((op for op in block.ops if isinstance(op, func.FuncOp)), None)
+    if first is not None:
+        block.insert_ops_before(list(called.values()), first)
+
+
+def _has_open_results(function: func.FuncOp) -> bool:
+    types = [type for type in function.function_type.outputs if is_tensor(type)]
+    return len(types) > 1 and any(DYNAMIC in type.get_shape() for type in types)
 
 
 def _is_in_while(call: func.CallOp) -> bool:

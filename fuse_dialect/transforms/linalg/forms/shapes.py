@@ -233,16 +233,26 @@ _REPEATED: dict[str, Callable[[Number, Number], Number]] = {
 
 def write_arange(op: DynArangeOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
     """A multiple of the step, from the start on."""
-    start, stop, step = (table.at().to(f64) for table in operands)
-    count = Number(math.CeilOp(((stop - start) / step).value).result).greatest(0).index()
     type = tensor_type(op.result)
     target, unsigned = signless_type(type.element_type), is_unsigned(type)
 
+    def numbers() -> tuple[Number, Number, Number]:
+        start, stop, step = (table.at().to(f64) for table in operands)
+        return start, stop, step
+
+    def count(_: Sequence[Number]) -> Number:
+        start, stop, step = numbers()
+        return Number(math.CeilOp(((stop - start) / step).value).result).greatest(0).to(i64)
+
+    # In a tensor: compilers that run sizes on a host of their own may have no f64 there.
+    size = generated([], i64, count).at().index()
+
     def body(at: Sequence[Number]) -> Number:
+        start, _, step = numbers()
         number = start + at[0].to(f64) * step
         return Number(scalars.convert(number.value, target, unsigned_source=False, unsigned_target=unsigned))
 
-    return [generated(known_or(op, [count]), target, body).value]
+    return [generated(known_or(op, [size]), target, body).value]
 
 
 def write_one_hot(op: DynOneHotOp, operands: Sequence[Table]) -> Sequence[SSAValue]:

@@ -1,16 +1,19 @@
 """Models through `fuse-ops` and `convert-fuse-to-linalg`, compiled and run by IREE: a table of what comes out.
 
-    python tools/run_with_iree.py [MODEL.onnx ...] [--inline] [--keep FOLDER]
+    python tools/run_with_iree.py [MODEL.onnx ...] [--inline] [--whole] [--keep FOLDER]
 
-Needs the extra `iree`; without arguments, the nine light models inside the onnx wheel. Inputs are those in `MODEL.0.npz`
-beside the model, or else random. The columns:
+Needs the extra `iree`; without arguments, the nine light models inside the onnx wheel. Inputs are those in
+`MODEL.0.npz` beside the model, or else random. The columns:
 
-- primitives: calls of fused functions that a run makes;
+- primitives: calls of fused functions that a run makes, and how many of them only reshape, which is no kernel;
 - dispatches: kernels that IREE starts in a run, from `iree-compile --compile-to=flow`; and copies, of slices into
   others, which are none;
 - difference: the greatest from the NumPy meaning, by the greatest number of that result;
 - `mlir-opt`: whether it takes the text, where it is installed.
 """
+
+# IREE is no extra of the checks, and has types for a part of what is used here.
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 
 import argparse
 import re
@@ -37,6 +40,7 @@ from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.types import DYNAMIC, element_dtype, tensor_type
 from fuse_dialect.frontends.onnx.reader import load_onnx_module
 from fuse_dialect.interpreters.numpy import run_module
+from fuse_dialect.kinds.reshapes import RESHAPE_ONLY_ATTRIBUTE
 from fuse_dialect.targets.mlir import FusePrinter
 from fuse_dialect.transforms.compile_prefix import CompilePrefixPass
 from fuse_dialect.transforms.convert_fuse_to_linalg import ConvertFuseToLinalgPass
@@ -47,6 +51,7 @@ TOLERANCE = 1e-5
 """By the greatest number of a result."""
 _FUNCTION = re.compile(r"^  (?:util|func)\.func (?:public |private )?@([\w$.-]+)\(.*?^  \}", re.MULTILINE | re.DOTALL)
 _STEP = re.compile(r"(flow\.dispatch|flow\.tensor\.(?:update|clone|slice)|(?:util|func)\.call) (?:@([\w$.-]+))?")
+PADDING_FLAG = "--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops"
 DYNAMIC_SIZE = 3
 """What `?` stands for where no inputs are given."""
 
@@ -60,6 +65,7 @@ class Outcome:
     """A row of the table."""
 
     primitives: int
+    reshapes: int
     dispatches: int
     copies: int
     difference: float
@@ -77,21 +83,21 @@ def prepared(path: Path) -> ModuleOp:
     return module
 
 
-def linalg_text(module: ModuleOp, *, noinline: bool) -> str:
+def linalg_text(module: ModuleOp, *, noinline: bool, named_softmax: bool) -> str:
     """The module as linalg; it is not changed."""
     copy = module.clone()
-    ConvertFuseToLinalgPass(noinline=noinline).apply(Context(), copy)
+    ConvertFuseToLinalgPass(noinline=noinline, named_softmax=named_softmax).apply(Context(), copy)
     text = StringIO()
     FusePrinter(stream=text).print_op(copy)
     return text.getvalue()
 
 
-def primitive_calls(module: ModuleOp) -> int:
-    """Calls of primitives, each once."""
-    primitives = {
-        op.sym_name.data for op in module.ops if isinstance(op, func.FuncOp) and PRIMITIVE_ATTRIBUTE in op.attributes
-    }
-    return sum(isinstance(op, func.CallOp) and op.callee.root_reference.data in primitives for op in module.walk())
+def primitive_calls(module: ModuleOp) -> tuple[int, int]:
+    """Calls of primitives, each once, and those that only reshape."""
+    functions = {op.sym_name.data: op for op in module.ops if isinstance(op, func.FuncOp)}
+    called = [functions[op.callee.root_reference.data] for op in module.walk() if isinstance(op, func.CallOp)]
+    primitives = [function for function in called if PRIMITIVE_ATTRIBUTE in function.attributes]
+    return len(primitives), sum(RESHAPE_ONLY_ATTRIBUTE in function.attributes for function in primitives)
 
 
 def steps(flow: str, entry: str) -> Counter[str]:
@@ -122,12 +128,12 @@ def _run(*command: str) -> None:
         raise IREEError(reason.split("error:", 1)[-1].strip()[:200])
 
 
-def compiled(text: str, folder: Path) -> tuple[bytes, str]:
+def compiled(text: str, folder: Path, flags: Sequence[str]) -> tuple[bytes, str]:
     """A program for this machine, and the text of its dispatches."""
     source, flow, code = (folder / name for name in ("linalg.mlir", "flow.mlir", "code.vmfb"))
     source.write_text(text)
     own = ("--iree-hal-target-backends=llvm-cpu", "--iree-llvmcpu-target-cpu=host")
-    options = (*own, "--iree-input-demote-f64-to-f32=false")
+    options = (*own, "--iree-input-demote-f64-to-f32=false", *flags)
     _run(_tool("iree-opt"), str(source), "-o", str(folder / "again.mlir"))
     elided = "--mlir-elide-resource-strings-if-larger=16"
     _run(_tool("iree-compile"), str(source), *options, elided, "--compile-to=flow", "-o", str(flow))
@@ -183,7 +189,7 @@ def accepted_by_mlir_opt(source: Path) -> str:
     return "yes" if not subprocess.run([found, str(source)], capture_output=True).returncode else "no"
 
 
-def outcome_of(path: Path, arrays: Sequence[Array] | None, folder: Path, *, noinline: bool) -> Outcome:
+def outcome_of(path: Path, arrays: Sequence[Array] | None, folder: Path, *, noinline: bool, whole: bool) -> Outcome:
     """Fuse, convert, compile and run a model.
 
     Raises:
@@ -192,15 +198,15 @@ def outcome_of(path: Path, arrays: Sequence[Array] | None, folder: Path, *, noin
     """
     module = prepared(path)
     arrays = inputs_of(module) if arrays is None else arrays
-    text = linalg_text(module, noinline=noinline)
+    text = linalg_text(module, noinline=noinline, named_softmax=whole)
     start = time.monotonic()
-    code, flow = compiled(text, folder)
+    code, flow = compiled(text, folder, [PADDING_FLAG] if whole else [])
     seconds = time.monotonic() - start
     counted = steps(flow, "main$async" if "@main$async(" in flow else "main")
     dispatches = counted.pop("flow.dispatch", 0)
     difference = greatest_difference(run(code, arrays), run_module(module, arrays))
     accepted = accepted_by_mlir_opt(folder / "linalg.mlir")
-    return Outcome(primitive_calls(module), dispatches, counted.total(), difference, accepted, seconds)
+    return Outcome(*primitive_calls(module), dispatches, counted.total(), difference, accepted, seconds)
 
 
 def main() -> int:
@@ -208,6 +214,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", type=Path)
     parser.add_argument("--inline", action="store_true", help="let IREE group anew: noinline=false")
+    parser.add_argument(
+        "--whole", action="store_true", help="one dispatch a primitive: padding with what it pads, softmax by name"
+    )
     parser.add_argument("--keep", type=Path, help="folder for the text, the dispatches and the code")
     arguments = parser.parse_args()
     models: list[Path] = arguments.models or sorted(LIGHT.glob("light_*.onnx"))
@@ -223,7 +232,7 @@ def main() -> int:
             folder = Path(arguments.keep or temporary)
             folder.mkdir(parents=True, exist_ok=True)
             try:
-                row = outcome_of(path, arrays, folder, noinline=not arguments.inline)
+                row = outcome_of(path, arrays, folder, noinline=not arguments.inline, whole=arguments.whole)
             except (FuseError, IREEError) as error:
                 failed += 1
                 print(f"| {path.stem} | | | | | | | {str(error).splitlines()[0]} |", flush=True)
@@ -231,8 +240,8 @@ def main() -> int:
         is_right = row.difference <= TOLERANCE and row.accepted != "no"
         failed += not is_right
         print(
-            f"| {path.stem} | {row.primitives} | {row.dispatches} | {row.copies} | {row.difference:.1e} "
-            f"| {row.accepted} | {row.seconds:.0f} | {'right' if is_right else 'wrong'} |",
+            f"| {path.stem} | {row.primitives} ({row.reshapes}) | {row.dispatches} | {row.copies} "
+            f"| {row.difference:.1e} | {row.accepted} | {row.seconds:.0f} | {'right' if is_right else 'wrong'} |",
             flush=True,
         )
     return 1 if failed else 0

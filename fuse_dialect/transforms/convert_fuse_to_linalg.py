@@ -24,6 +24,7 @@ from fuse_dialect.transforms.linalg.arrays import signless_type
 from fuse_dialect.transforms.linalg.calls import keep_calls
 from fuse_dialect.transforms.linalg.function import ConvertedBlock, converted_block
 
+
 @dataclass(frozen=True)
 class ConvertFuseToLinalgPass(ModulePass):
     """Turn `fuse` ops into named and generic ops of linalg on tensors."""

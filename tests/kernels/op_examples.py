@@ -102,7 +102,14 @@ def random_array(random: np.random.Generator, type: Tensor) -> Array:
     return np.where(random.random(shape) < 0.03, special, random.normal(size=shape) * 2).astype(dtype)
 
 
-FINITE = ("fuse.dft", "fuse.resize2d", "fuse.dyn_resize2d", "fuse.grid_sample", "fuse.roi_align", "fuse.deformable_conv2d")
+FINITE = (
+    "fuse.dft",
+    "fuse.resize2d",
+    "fuse.dyn_resize2d",
+    "fuse.grid_sample",
+    "fuse.roi_align",
+    "fuse.deformable_conv2d",
+)
 """Ops with weights that may be 0: what becomes of the product with a nan depends on how sums are written."""
 SHAPES = {"fuse.dyn_broadcast_to": [2, 1, 1], "fuse.dyn_reshape": [-1, 2]}
 """Shapes that fit the operand."""

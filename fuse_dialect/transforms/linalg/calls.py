@@ -1,19 +1,18 @@
-"""Functions that are not inlined: each is called once, in the order of calls.
+"""Functions that are not inlined: each is called once, and they stand before their callers, in the order of calls.
 
 IREE 3.13 follows what functions exchange that it may not inline, from call to call, for at most 32 rounds. A function
-that is called in several places makes cycles: what one call gives flows into all others. Functions out of order cost a
-round each time. Where 32 are too few, it fails with "failed to solve for timepoint coverage". Kernels that are equal
-become one again later.
+that is called in several places makes cycles: what one call gives flows into all others. A function that stands behind
+its callers, or out of order, costs rounds, too. Where 32 are too few, it fails with "failed to solve for timepoint
+coverage". Kernels that are equal become one again later.
 """
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
-from xdsl.ir import Block
+from xdsl.ir import Attribute, Block, Operation
 
 from fuse_dialect.analysis.fusible_blocks import PRIMITIVE_ATTRIBUTE
 from fuse_dialect.analysis.symbol_tables import blocks_of_functions, walk_table
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor
-
 
 NOINLINE_ATTRIBUTE = "noinline"
 """What keeps IREE from inlining a function."""
@@ -22,8 +21,8 @@ NOINLINE_ATTRIBUTE = "noinline"
 def keep_calls(module: ModuleOp) -> None:
     """Give every call of a primitive function a function of its own that IREE does not inline.
 
-    These functions come first, in the order of calls. Two sorts may be inlined, because IREE fails on their calls: those
-    that are called inside a `scf.while`, and those with several results of open sizes.
+    These functions come first, in the order of calls. Those on whose calls IREE fails may be inlined: what is called
+    inside a `scf.while`, or has open sizes and is called inside another op, or gives several results of open sizes.
 
     Complexity: linear in the size of what comes out.
     """
@@ -54,7 +53,7 @@ def _keep_calls(block: Block) -> None:
             call.properties["callee"] = SymbolRefAttr(name)
         called[name] = function
         function.attributes.pop(NOINLINE_ATTRIBUTE, None)
-        if not _is_in_while(call) and not _has_open_results(function):
+        if not _must_be_inlined(call, function):
             function.attributes[NOINLINE_ATTRIBUTE] = UnitAttr()
     for function in called.values():
         if function.parent is block:
@@ -64,13 +63,18 @@ def _keep_calls(block: Block) -> None:
         block.insert_ops_before(list(called.values()), first)
 
 
-def _has_open_results(function: func.FuncOp) -> bool:
-    types = [type for type in function.function_type.outputs if is_tensor(type)]
-    return len(types) > 1 and any(DYNAMIC in type.get_shape() for type in types)
-
-
-def _is_in_while(call: func.CallOp) -> bool:
+def _must_be_inlined(call: func.CallOp, function: func.FuncOp) -> bool:
+    results = function.function_type.outputs.data
+    if len(results) > 1 and any(map(_is_open, results)):
+        return True
+    around: list[Operation] = []
     op = call.parent_op()
-    while op is not None and not isinstance(op, scf.WhileOp):
+    while op is not None and not isinstance(op, func.FuncOp):
+        around.append(op)
         op = op.parent_op()
-    return op is not None
+    has_open_sizes = any(map(_is_open, (*results, *function.function_type.inputs)))
+    return bool(around) and (has_open_sizes or any(isinstance(op, scf.WhileOp) for op in around))
+
+
+def _is_open(type: Attribute) -> bool:
+    return is_tensor(type) and DYNAMIC in type.get_shape()

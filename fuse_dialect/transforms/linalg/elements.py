@@ -15,7 +15,6 @@ from xdsl.dialects.builtin import (
     AffineMapAttr,
     AnyFloat,
     IndexType,
-    IntegerAttr,
     IntegerType,
     TensorType,
     f32,
@@ -31,9 +30,9 @@ from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.loops import limits
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor, is_unsigned
 from fuse_dialect.frontends.mlir.named_linalg import NAMED_OPS
-from fuse_dialect.kernels.program import Combiner
+from fuse_dialect.kernels.program import Combiner, Literal
 from fuse_dialect.transforms.linalg.arrays import index_constant, signless_type
-from fuse_dialect.transforms.linalg.scalars import combine
+from fuse_dialect.transforms.linalg.scalars import combine, literal_constant
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,13 +159,11 @@ Size: TypeAlias = Number | int
 
 def constant(number: float, type: Attribute, *, unsigned: bool = False) -> Number:
     """A number of a float or integer type; integers wrap around."""
-    if isinstance(type, IntegerType):
-        width = type.width.data
-        wrapped = int(number) & ((1 << width) - 1)
-        if width > 1 and wrapped >> (width - 1):
-            wrapped -= 1 << width
-        return Number(arith.ConstantOp(IntegerAttr(wrapped, type)).result, unsigned)
-    return Number(scalars.constant(number, type), unsigned)
+    match type:
+        case IntegerType():
+            return Number(literal_constant(Literal(int(number), str(type))).result, unsigned)
+        case _:
+            return Number(scalars.constant(number, type), unsigned)
 
 
 def choose(condition: Number, one: Number, other: Number) -> Number:

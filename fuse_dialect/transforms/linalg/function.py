@@ -50,7 +50,6 @@ from fuse_dialect.transforms.linalg.regions import write_if, write_loop
 from fuse_dialect.transforms.linalg.reshapes import reshaped
 from fuse_dialect.transforms.linalg.stages import write_stage
 
-
 NO_FORM_HINT = "it has no form in linalg; `fuse-run` runs it"
 """What to do with an op that cannot be written."""
 
@@ -199,9 +198,7 @@ class _Conversion:
                 self.need(operand)
             self._write(op)
 
-    def write_region(
-        self, region: Region, arguments: Sequence[SSAValue]
-    ) -> tuple[SSAValue | None, Sequence[SSAValue]]:
+    def write_region(self, region: Region, arguments: Sequence[SSAValue]) -> tuple[SSAValue | None, Sequence[SSAValue]]:
         """Write the block of a region at the open builder: what it yields."""
         inner, end = self.inner[region], region.block.last_op
         assert isinstance(end, YieldOp), "the verifier has seen the end of the region"

@@ -24,22 +24,30 @@ WriteRegion: TypeAlias = Callable[[Region, Sequence[SSAValue]], tuple[SSAValue |
 """Writes what a region computes at the open builder, from values for the arguments of its block: what it yields."""
 
 
-def cast_to(value: SSAValue, type: Attribute) -> SSAValue:
+def cast_to(value: SSAValue, type: Tensor) -> SSAValue:
     """The tensor with a type that says more or less of its sizes."""
     return value if value.type == type else tensor.CastOp(value, type).dest
 
 
 def write_if(op: IfOp, condition: SSAValue, write: WriteRegion) -> Sequence[SSAValue]:
     """The results of the branch that is taken."""
-    types = [signless_type(type) for type in op.result_types]
-    regions: list[Region] = []
-    for region in (op.then, op.otherwise):
+    types = [_signless(type) for type in op.result_types]
+
+    def branch(region: Region) -> Region:
         block = Block()
         with ImplicitBuilder(block):
             _, values = write(region, [])
             scf.YieldOp(*(cast_to(value, type) for value, type in zip(values, types, strict=True)))
-        regions.append(Region(block))
-    return scf.IfOp(Table(condition).at().value, types, *regions).results
+        return Region(block)
+
+    return scf.IfOp(Table(condition).at().value, types, branch(op.then), branch(op.otherwise)).results
+
+
+def _signless(type: Attribute) -> Tensor:
+    """A tensor type without signs."""
+    signless = signless_type(type)
+    assert is_tensor(signless), "a tensor stays one"
+    return signless
 
 
 def write_loop(op: LoopOp, need: Callable[[SSAValue], SSAValue], write: WriteRegion) -> Sequence[SSAValue]:
@@ -81,7 +89,7 @@ class _Loop:
         old, held = carried[: len(self.states)], carried[len(self.states) :]
         counted = tensor.FromElementsOp(number.to(i64).value, result_type=TensorType(i64, [])).result
         arguments = [counted, *old, *(_row_of(value, number) for value in self.rows)]
-        types = [signless_type(argument.type) for argument in self.op.body.block.args]
+        types = [_signless(argument.type) for argument in self.op.body.block.args]
         given = [cast_to(value, type) for value, type in zip(arguments, types, strict=True)]
         condition, values = self.write(self.op.body, given)
         states = [cast_to(value, type) for value, type in zip(values, self.states, strict=False)]
@@ -101,9 +109,7 @@ def _counted(loop: _Loop, count: Number, carried: Sequence[SSAValue]) -> Sequenc
     return scf.ForOp(start.value, count.value, step.value, list(carried), Region(block)).results
 
 
-def _conditional(
-    loop: _Loop, bound: Number | None, goes_on: Number, carried: Sequence[SSAValue]
-) -> Sequence[SSAValue]:
+def _conditional(loop: _Loop, bound: Number | None, goes_on: Number, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
     given = [as_index(0).value, goes_on.value, *carried]
     types = [value.type for value in given]
     before, after = Block(arg_types=types), Block(arg_types=types)
@@ -141,15 +147,12 @@ def _general(types: Sequence[Attribute]) -> Tensor:
     (first, *_) = types
     assert is_tensor(first), "states are tensors"
     shape = [sizes[0] if len(set(sizes)) == 1 else DYNAMIC for sizes in zip(*shapes, strict=True)]
-    type = signless_type(TensorType(first.element_type, shape))
-    assert is_tensor(type), "a tensor stays one"
-    return type
+    return _signless(TensorType(first.element_type, shape))
 
 
 def _row(value: SSAValue) -> Tensor:
     """The type of what is stacked."""
-    type = signless_type(value.type)
-    assert is_tensor(type), "yielded values are tensors"
+    type = _signless(value.type)
     if DYNAMIC in type.get_shape():
         raise LoopFormError("stacks values of sizes that are not known")
     return type
@@ -165,9 +168,7 @@ def _row_of(value: SSAValue, number: Number) -> SSAValue:
     sizes = [size if isinstance(size, int) else size.value for size in table.sizes()[1:]]
     rank = len(sizes)
     type = TensorType(table.element, table.static_shape[1:])
-    return tensor.ExtractSliceOp(
-        value, [number.value, *[0] * rank], [1, *sizes], [1] * (rank + 1), type
-    ).result
+    return tensor.ExtractSliceOp(value, [number.value, *[0] * rank], [1, *sizes], [1] * (rank + 1), type).result
 
 
 def _with_row(stack: SSAValue, value: SSAValue, number: Number, *, grows: bool) -> SSAValue:

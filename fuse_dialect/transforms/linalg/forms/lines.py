@@ -1,4 +1,4 @@
-"""Lines of elements: running sums, orders, Fourier transforms. Each is as many steps as the square of a line's length."""
+"""Lines of elements: running sums, orders, Fourier transforms. A line of n elements takes n * n steps."""
 
 import math
 from collections.abc import Sequence
@@ -84,9 +84,7 @@ def order(x: Table, axis: int, count: Size, *, is_ascend: bool) -> Table:
 
 def _taken(x: Table, places: Table, axis: int) -> Table:
     """The elements at indices along an axis."""
-    return generated(
-        places.sizes(), x.element, lambda at: x.at(*_replaced(at, axis, places.at(*at).index()))
-    )
+    return generated(places.sizes(), x.element, lambda at: x.at(*_replaced(at, axis, places.at(*at).index())))
 
 
 def write_sort(op: SortOp, operands: Sequence[Table]) -> Sequence[SSAValue]:

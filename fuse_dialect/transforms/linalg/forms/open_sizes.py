@@ -95,9 +95,7 @@ def write_convolution(op: ConvOp, operands: Sequence[Table]) -> Sequence[SSAValu
     return [in_type(total, x).value]
 
 
-def _pooled(
-    op: MaxPool2dOp | AvgPool2dOp, x: Table, combiner: Combiner
-) -> tuple[Table, list[Size], list[int]]:
+def _pooled(op: MaxPool2dOp | AvgPool2dOp, x: Table, combiner: Combiner) -> tuple[Table, list[Size], list[int]]:
     """What windows combine to, height and width of the image, and their axes."""
     windows, axes = op.windows, [op.layout.data.index(letter) for letter in "HW"]
     shape, sizes = x.sizes(), [x.size(axis) for axis in axes]
@@ -148,9 +146,10 @@ def write_strided_slice(op: StridedSliceOp, operands: Sequence[Table]) -> Sequen
     """From the first index on, in strides, as far as the size goes."""
     (x,) = operands
     slices = {axis: own for axis, own in enumerate(op.slices) if own != slice(None)}
-    lists = [[as_index(int(number)) for number in numbers] for numbers in zip(
-        *((own.start, own.stop, own.step) for own in slices.values()), strict=True
-    )] or [[], [], []]
+    lists = [
+        [as_index(int(number)) for number in numbers]
+        for numbers in zip(*((own.start, own.stop, own.step) for own in slices.values()), strict=True)
+    ] or [[], [], []]
     return [sliced(op, x, list(slices), *lists).value]
 
 

@@ -1,6 +1,6 @@
 """Reads and writes at places that are data.
 
-Linalg reports no error: an index out of range, which is one for `gather` and `gather_nd`, is brought to the nearest end.
+Linalg reports no error: an index out of range, which is one for `gather`, is brought to the nearest end.
 """
 
 from collections.abc import Sequence
@@ -124,8 +124,8 @@ def write_scatter_nd(op: ScatterNdOp, operands: Sequence[Table]) -> Sequence[SSA
 
     total = combined(sizes, loops, element, combiner, update_or_nothing, unsigned=x.unsigned)
 
-    def both(at: Sequence[Number], _: Sequence[Number]) -> Number:
-        return choose(_[0].equals(0), x.at(*at).widened(), total.at(*at))
+    def both(at: Sequence[Number], which: Sequence[Number]) -> Number:
+        return choose(which[0].equals(0), x.at(*at).widened(), total.at(*at))
 
     whole = combined(sizes, [2], element, combiner, both, unsigned=x.unsigned)
     return [generated(sizes, x.element, lambda at: narrowed(whole.at(*at), x.element)).value]

@@ -110,8 +110,7 @@ def _taps(op: Resize2dOp | DynResize2dOp, place: Number, axis: _Axis, shrink: fl
     if op.exclude_outside.value.data:
         zero = constant(0, f64)
         shares = [
-            choose(~(pixel < 0) & (pixel < axis.size), share, zero)
-            for pixel, share in zip(pixels, shares, strict=True)
+            choose(~(pixel < 0) & (pixel < axis.size), share, zero) for pixel, share in zip(pixels, shares, strict=True)
         ]
     total = shares[0]
     for share in shares[1:]:
@@ -140,9 +139,7 @@ def write_resize2d(op: Resize2dOp | DynResize2dOp, operands: Sequence[Table]) ->
     x = operands[0]
     axes, shape = [op.layout.data.index(letter) for letter in "HW"], x.sizes()
     sizes = [shape[axis] for axis in axes]
-    counts: list[Size] = (
-        list(op.size.get_values()) if isinstance(op, Resize2dOp) else list(numbers_in(operands[1]))
-    )
+    counts: list[Size] = list(op.size.get_values()) if isinstance(op, Resize2dOp) else list(numbers_in(operands[1]))
     for axis, count in zip(axes, counts, strict=True):
         shape[axis] = count
     shape = known_or(op, shape)

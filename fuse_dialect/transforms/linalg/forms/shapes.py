@@ -67,7 +67,10 @@ def write_broadcast(op: DynBroadcastToOp, operands: Sequence[Table]) -> Sequence
     front = len(wanted) - len(own)
     sizes: list[Size] = [
         *wanted[:front],
-        *(choose(as_index(size).equals(1), other, as_index(size)) for size, other in zip(own, wanted[front:], strict=True)),
+        *(
+            choose(as_index(size).equals(1), other, as_index(size))
+            for size, other in zip(own, wanted[front:], strict=True)
+        ),
     ]
 
     def body(at: Sequence[Number]) -> Number:
@@ -184,15 +187,11 @@ def write_pad(op: DynPadOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
     return [padded(op, x, value, numbers_in(low), numbers_in(high), op.mode.data).value]
 
 
-def padded(
-    op: FuseOp, x: Table, value: Table, lows: Sequence[Number], highs: Sequence[Number], mode: str
-) -> Table:
+def padded(op: FuseOp, x: Table, value: Table, lows: Sequence[Number], highs: Sequence[Number], mode: str) -> Table:
     """The operand with elements around it: what `op` gives."""
     own = x.sizes()
     starts = [(as_index(0) - number).greatest(0) for number in lows]
-    kept = [
-        as_index(size) - start + number.least(0) for size, start, number in zip(own, starts, highs, strict=True)
-    ]
+    kept = [as_index(size) - start + number.least(0) for size, start, number in zip(own, starts, highs, strict=True)]
     sizes: list[Size] = [
         as_index(size) + before + behind for size, before, behind in zip(own, lows, highs, strict=True)
     ]

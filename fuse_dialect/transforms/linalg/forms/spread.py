@@ -67,7 +67,9 @@ def write_convolution_transpose(op: ConvTransposeOp, operands: Sequence[Table]) 
         found, exists = _giving(windows, place, taps, sizes)
         channel = (output / as_index(outputs)) * inputs + inner
         read, factors = [sample, channel, *found], [channel, output % as_index(outputs), *taps]
-        product = x.at(*(read[axis] for axis in back)).widened() * weight.at(*(factors[axis] for axis in order)).widened()
+        product = (
+            x.at(*(read[axis] for axis in back)).widened() * weight.at(*(factors[axis] for axis in order)).widened()
+        )
         return choose(exists, product, constant(0, element))
 
     total = combined(shape, [inputs, *extent], element, Combiner.ADD, body)

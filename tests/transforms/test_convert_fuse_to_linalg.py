@@ -25,14 +25,10 @@ from fuse_dialect.interpreters.values import EvaluationError
 from fuse_dialect.targets.mlir import FusePrinter
 from fuse_dialect.transforms.convert_fuse_to_linalg import ConvertFuseToLinalgPass
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.transforms.linalg.forms.table import FALLBACKS, WITHOUT_FORM, WRITERS
 
-WITHOUT_LINALG = {
-    "fuse.det": "each step of the elimination needs the one before",
-    "fuse.get_tuple_element": "a tuple is no argument of a function of linalg",
-    "fuse.non_max_suppression": "each box that is kept depends on those before",
-    "fuse.tuple": "a tuple is no result of a function of linalg",
-}
-"""Ops that have no form in linalg when they stand alone, and why; tuples inside a function vanish."""
+WITHOUT_LINALG = {op.name: reason for op, reason in WITHOUT_FORM.items()}
+"""Ops without a form, and why."""
 
 
 def converted(module: ModuleOp) -> ModuleOp:
@@ -99,6 +95,11 @@ def test_linalg_of_an_op_gives_its_meaning(op_class: type[FuseOp]) -> None:
     module = converted(ModuleOp([function.clone() for function in chosen]))
     for function in chosen:
         check_op(module, function, random)
+
+
+def test_an_op_is_in_one_list_alone() -> None:
+    assert not WRITERS.keys() & WITHOUT_FORM.keys()
+    assert not WRITERS.keys() & FALLBACKS.keys()
 
 
 def check_program(program: ModuleOp) -> None:

@@ -19,6 +19,7 @@ from fuse_dialect.dialect.ops import (
     sampling,
     selection,
     sequences,
+    tuples,
 )
 from fuse_dialect.transforms.linalg.elements import Table
 from fuse_dialect.transforms.linalg.forms import counts, lines, open_sizes, picks, shapes, spread
@@ -76,3 +77,20 @@ FALLBACKS: Mapping[type[FuseOp], Writer] = {
     resizing.Resize2dOp: resized.write_resize2d,
 }
 """For ops that have a loop program, but not for all sizes and properties."""
+
+WITHOUT_FORM: Mapping[type[FuseOp], str] = {
+    linear_algebra.DetOp: "each step of the elimination needs the one before",
+    selection.NonMaxSuppressionOp: "each box that is kept depends on those before",
+    tuples.TupleOp: "a tuple is no result of a function of linalg",
+    tuples.GetTupleElementOp: "a tuple is no argument of a function of linalg",
+}
+"""Ops that have no form in linalg when they stand alone, and why; tuples inside a function vanish."""
+
+PARTLY: Mapping[str, str] = {
+    "any": "elements of less than 8 bits, and floats of 8",
+    "fuse.deformable_conv2d, fuse.max_pool2d_indices, fuse.resize2d with `antialias`": "images of open sizes",
+    "fuse.if, fuse.loop": "tuples; values of open sizes that are stacked",
+    "fuse.roi_align": "a `sampling_ratio` of 0: it depends on each region how many values it has",
+    "fuse.unique": "slices along an axis of several",
+}
+"""What has no form of ops that have one."""

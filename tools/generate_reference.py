@@ -131,10 +131,10 @@ def _linalg() -> Lines:
     yield "NumPy meaning, where IREE is installed."
     looped = [op for op in ALL_OPS if op not in WRITERS and op not in WITHOUT_FORM]
     yield from ("", "## From loop programs", "")
+    yield "With named ops for products, convolutions and pools; operators in *italics* have another form, too, for sizes"
+    yield "or properties that loop programs do not know."
     text = " ".join(f"*{_word(op)}*" if op in FALLBACKS else _word(op) for op in looped)
     yield from ("", textwrap.fill(text, 118))
-    yield "sizes or properties that loop programs do not know."
-    yield from ("", textwrap.fill(" ".join(f"*{_word(op)}*" if op in FALLBACKS else _word(op) for op in looped), 118))
     yield from ("", "## With a form of their own", "")
     yield textwrap.fill(" ".join(_word(op) for op in ALL_OPS if op in WRITERS), 118)
     yield from ("", "`fuse.if` is `scf.if`, `fuse.loop` is `scf.for` or, with conditions, `scf.while`.")

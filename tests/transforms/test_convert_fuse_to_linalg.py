@@ -102,7 +102,8 @@ def test_an_op_is_in_one_list_alone() -> None:
     assert not WRITERS.keys() & FALLBACKS.keys()
 
 
-def check_program(program: ModuleOp) -> None:
+def arrays_for(program: ModuleOp) -> list[np.ndarray]:
+    """Random arguments of `main`, small integers among them."""
     (main,) = (op for op in program.ops if isinstance(op, func.FuncOp) and op.sym_name.data == "main")
     random = np.random.default_rng(0)
     arrays = []
@@ -111,6 +112,11 @@ def check_program(program: ModuleOp) -> None:
         numbers = random.standard_normal(type.get_shape())
         is_integer = "i64" in str(type.element_type)
         arrays.append((2 * numbers).astype(np.int64) if is_integer else numbers.astype(np.float32))
+    return arrays
+
+
+def check_program(program: ModuleOp) -> None:
+    arrays = arrays_for(program)
     expected = run_module(program, arrays)
     for actual, array in zip(run_linalg(converted(program), arrays), expected, strict=True):
         finite = np.abs(array[np.isfinite(array)])

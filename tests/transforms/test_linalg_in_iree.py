@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from op_examples import assert_close, examples, operator, random_operands, rebuilt, replaced
+from random_moves import random_moves
 from random_programs import random_programs
-from test_convert_fuse_to_linalg import WITHOUT_LINALG, functions_of, refusal
+from test_convert_fuse_to_linalg import WITHOUT_LINALG, arrays_for, functions_of, refusal
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, StringAttr, f32, f64
@@ -106,13 +107,12 @@ def test_op_gives_its_meaning_in_iree(op_class: type[FuseOp]) -> None:
 
 @needs_iree
 @pytest.mark.slow
-@settings(max_examples=6)
-@given(program=random_programs(max_ops=10), fused=st.booleans())
+@settings(max_examples=8)
+@given(program=random_programs(max_ops=10) | random_moves(), fused=st.booleans())
 def test_random_programs_give_the_same_in_iree(program: ModuleOp, fused: bool) -> None:
     if fused:
         FuseOpsPass().apply(Context(), program)
-    random = np.random.default_rng(0)
-    arrays = [random.standard_normal((3, 4, 4)).astype(np.float32) for _ in range(2)]
+    arrays = arrays_for(program)
     for actual, expected in zip(call(loaded(program), "main", arrays), run_module(program, arrays), strict=True):
         finite = np.abs(expected[np.isfinite(expected)])
         np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4 * float(finite.max(initial=1.0)))

@@ -31,8 +31,12 @@ def _one_if(condition: Number) -> Number:
 
 
 def write_argwhere(op: ArgwhereOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
-    """The indices of each element that as many other ones precede as rows precede its own."""
-    (x,) = operands
+    """The indices of each element that is not zero."""
+    return [places_of(operands[0]).value]
+
+
+def places_of(x: Table) -> Table:
+    """The indices of the elements that are not zero: row k is of the one that k others precede."""
     sizes, rank = x.sizes(), len(x.static_shape)
     loops: list[Size] = sizes or [1]
 
@@ -56,7 +60,7 @@ def write_argwhere(op: ArgwhereOp, operands: Sequence[Table]) -> Sequence[SSAVal
             place = choose(at[1].equals(axis), other[axis], place)
         return choose(hit, place.to(i64), constant(0, i64))
 
-    return [combined([total.at().index(), rank], loops, i64, Combiner.ADD, index).value]
+    return combined([total.at().index(), rank], loops, i64, Combiner.ADD, index)
 
 
 def write_unique(op: UniqueOp, operands: Sequence[Table]) -> Sequence[SSAValue]:

@@ -22,7 +22,7 @@ from fuse_dialect.dialect.ops import (
     tuples,
 )
 from fuse_dialect.transforms.linalg.elements import Table
-from fuse_dialect.transforms.linalg.forms import counts, lines, open_sizes, picks, shapes, spread
+from fuse_dialect.transforms.linalg.forms import counts, lines, open_sizes, picks, sequential, shapes, spread
 from fuse_dialect.transforms.linalg.forms import resizing as resized
 from fuse_dialect.transforms.linalg.forms import sampling as sampled
 
@@ -58,6 +58,8 @@ WRITERS: Mapping[type[FuseOp], Writer] = {
     dynamic.DynResize2dOp: resized.write_resize2d,
     opaque.ArgwhereOp: counts.write_argwhere,
     selection.UniqueOp: counts.write_unique,
+    selection.NonMaxSuppressionOp: sequential.write_non_max_suppression,
+    linear_algebra.DetOp: sequential.write_det,
 }
 """For ops that have no loop program, or one of another meaning."""
 
@@ -79,8 +81,6 @@ FALLBACKS: Mapping[type[FuseOp], Writer] = {
 """For ops that have a loop program, but not for all sizes and properties."""
 
 WITHOUT_FORM: Mapping[type[FuseOp], str] = {
-    linear_algebra.DetOp: "each step of the elimination needs the one before",
-    selection.NonMaxSuppressionOp: "each box that is kept depends on those before",
     tuples.TupleOp: "a tuple is no result of a function of linalg",
     tuples.GetTupleElementOp: "a tuple is no argument of a function of linalg",
 }

@@ -1,9 +1,9 @@
 // RUN: fuse-opt %s --convert-fuse-to-linalg --split-input-file --verify-diagnostics | filecheck %s
 
-// CHECK: 'fuse.det' op has no loop form
-func.func @det(%x: tensor<4x4xf32>) -> tensor<f32> {
-  %y = fuse.det %x : (tensor<4x4xf32>) -> tensor<f32>
-  func.return %y : tensor<f32>
+// CHECK: 'fuse.roi_align' op has no loop form for these properties
+func.func @regions_of_any_size(%x: tensor<1x2x8x8xf32>, %rois: tensor<3x4xf32>, %n: tensor<3xi64>) -> tensor<3x2x2x2xf32> {
+  %y = fuse.roi_align %x, %rois, %n, pooled_size = [2, 2] : (tensor<1x2x8x8xf32>, tensor<3x4xf32>, tensor<3xi64>) -> tensor<3x2x2x2xf32>
+  func.return %y : tensor<3x2x2x2xf32>
 }
 
 // -----

@@ -27,7 +27,7 @@ from xdsl.printer import Printer
 
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.dialect import fields
-from fuse_dialect.dialect.fuse import FAMILIES, ops_of
+from fuse_dialect.dialect.fuse import ALL_OPS, FAMILIES, ops_of
 from fuse_dialect.dialect.op import FuseOp, MapOp
 from fuse_dialect.dialect.ops import regions
 from fuse_dialect.frontends.mlir.reader import parse_mlir
@@ -41,6 +41,7 @@ from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.tools import fuse_opt, fuse_run
 from fuse_dialect.tools.field_docs import field_docs
 from fuse_dialect.tools.pipeline import option_fields, option_name, type_words
+from fuse_dialect.transforms.linalg.forms.table import FALLBACKS, PARTLY, WITHOUT_FORM, WRITERS
 from fuse_dialect.universe import FUSE_UNIVERSE
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -73,6 +74,7 @@ def pages() -> dict[str, str]:
         "remarks.md": _page("Kinds, rules and reasons", _remarks()),
         "cli.md": _page("Command line", _cli()),
         "onnx.md": _page("ONNX operators", _onnx()),
+        "linalg.md": _page("Operators in linalg", _linalg()),
     }
 
 
@@ -120,6 +122,27 @@ def _onnx() -> Lines:
         yield f"| {', '.join(f'`{name}`' for name in sorted(names))} | {reason} |"
     yield from ("", "## Not read of operators that are", "", "| operator | what |", "|---|---|")
     for name, what in REFUSED_FORMS.items():
+        yield f"| {name} | {what} |"
+
+
+def _linalg() -> Lines:
+    """Which ops `convert-fuse-to-linalg` writes, how, and which it does not."""
+    yield "`convert-fuse-to-linalg` writes these operators as upstream ops; tests run each of them in IREE, against its"
+    yield "NumPy meaning, where IREE is installed."
+    looped = [op for op in ALL_OPS if op not in WRITERS and op not in WITHOUT_FORM]
+    yield from ("", "## From loop programs", "")
+    yield "With named ops for products, convolutions and pools; operators in *italics* have another form, too, for"
+    yield "sizes or properties that loop programs do not know."
+    text = " ".join(f"*{_word(op)}*" if op in FALLBACKS else _word(op) for op in looped)
+    yield from ("", textwrap.fill(text, 118))
+    yield from ("", "## With a form of their own", "")
+    yield textwrap.fill(" ".join(_word(op) for op in ALL_OPS if op in WRITERS), 118)
+    yield from ("", "`fuse.if` is `scf.if`, `fuse.loop` is `scf.for` or, with conditions, `scf.while`.")
+    yield from ("", "## Without a form", "", "| operator | why |", "|---|---|")
+    for op, reason in WITHOUT_FORM.items():
+        yield f"| `{op.name}` | {reason} |"
+    yield from ("", "## Without a form, of operators that have one", "", "| operator | what |", "|---|---|")
+    for name, what in PARTLY.items():
         yield f"| {name} | {what} |"
 
 

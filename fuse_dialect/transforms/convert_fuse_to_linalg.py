@@ -2,7 +2,8 @@
 
 1. Matrix products, convolutions and pools become named ops of linalg where there is one; everything else that computes
    becomes `linalg.generic`, each with all the elementwise work that can be done in one pass.
-2. Primitive functions stay functions, by default with `noinline`, so that IREE does not merge them again.
+2. Primitive functions stay functions, by default with `noinline`, so that IREE does not merge them again, and then one
+   for each call.
 3. Integers lose their sign in types: `ui8` is `i8`, as `arith` has it. The bits are the same.
 4. Equal names of dynamic sizes are taken for equal: a dimension that is 1 when the program runs is not broadcast.
 
@@ -13,18 +14,15 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import FunctionType, ModuleOp, UnitAttr
+from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.passes import ModulePass
 
-from fuse_dialect.analysis.fusible_blocks import PRIMITIVE_ATTRIBUTE
 from fuse_dialect.analysis.ssa import check_ssa_order
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.transforms.linalg.arrays import signless_type
+from fuse_dialect.transforms.linalg.calls import keep_calls
 from fuse_dialect.transforms.linalg.function import ConvertedBlock, converted_block
-
-NOINLINE_ATTRIBUTE = "noinline"
-"""What keeps IREE from inlining a function."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +32,8 @@ class ConvertFuseToLinalgPass(ModulePass):
     name = "convert-fuse-to-linalg"
 
     noinline: bool = True
-    """Keep IREE from inlining primitives. IREE 3.13 fails on some programs that have such functions, and computes one
-    known program wrongly; without the attribute it groups anew."""
+    """Keep IREE from inlining primitives, and give each call a function of its own, which IREE 3.13 needs; without the
+    attribute it groups anew."""
     named_softmax: bool = False
     """Write a softmax as `linalg.softmax`, one dispatch of IREE; MLIR's own lowerings do not know that op."""
 
@@ -53,8 +51,8 @@ class ConvertFuseToLinalgPass(ModulePass):
             function.properties["function_type"] = type
             if block is not None:
                 block.replace_in(function.body)
-            if self.noinline and PRIMITIVE_ATTRIBUTE in function.attributes:
-                function.attributes[NOINLINE_ATTRIBUTE] = UnitAttr()
+        if self.noinline:
+            keep_calls(op)
 
     def _converted(self, function: func.FuncOp) -> ConvertedBlock | None:
         """The new block of a function; `None` for a declaration, and for several blocks that hold no op of ours."""

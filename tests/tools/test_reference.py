@@ -32,7 +32,9 @@ def pages(generator: ModuleType) -> dict[str, str]:
     return generator.pages()
 
 
-@pytest.mark.parametrize("name", ["ops.md", "foreign-ops.md", "passes.md", "remarks.md", "cli.md", "onnx.md"])
+@pytest.mark.parametrize(
+    "name", ["ops.md", "foreign-ops.md", "passes.md", "remarks.md", "cli.md", "onnx.md", "linalg.md"]
+)
 def test_page_is_up_to_date(name: str, pages: dict[str, str]):
     if name == "cli.md" and sys.version_info >= (3, 13):
         pytest.skip("argparse wraps and abbreviates help texts in another way from Python 3.13 on")

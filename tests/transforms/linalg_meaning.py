@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
 import numpy as np
-from xdsl.dialects import arith, func, tensor
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, ModuleOp, ShapedType
+from xdsl.dialects import arith, func, scf, tensor
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, IndexType, ModuleOp, ShapedType
 from xdsl.dialects.linalg.ops import GenericOp, IndexOp, YieldOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import (
@@ -47,20 +47,43 @@ def run_linalg(module: ModuleOp, arguments: Sequence[Array], entry: str = "main"
     """The results of a function; unsigned integers are given and come back as signed ones."""
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, func.FuncOp)}
     block = functions[entry].body.block
-    values: Values = dict(zip(block.args, map(_signless, arguments), strict=True))
+    return _run(module, block, dict(zip(block.args, map(_signless, arguments), strict=True)))
+
+
+def _run(module: ModuleOp, block: Block, values: Values) -> list[Array]:
+    """What the end of a block is given."""
     for op in block.ops:
         operands = [values[operand] for operand in op.operands]
         match op:
-            case func.ReturnOp():
+            case func.ReturnOp() | scf.YieldOp() | scf.ConditionOp():
                 return operands
             case func.CallOp():
                 results = run_linalg(module, operands, op.callee.root_reference.data)
+            case scf.IfOp():
+                region = op.true_region if operands[0] else op.false_region
+                results = _run(module, region.block, dict(values))
+            case scf.ForOp():
+                first, last, step, *results = operands
+                for number in range(int(first), int(last), int(step)):
+                    given = dict(zip(op.body.block.args, [np.array(number), *results], strict=True))
+                    results = _run(module, op.body.block, {**values, **given})
+            case scf.WhileOp():
+                results = _looped(module, op, operands, values)
             case _:
                 results = [_result(op, operands, values)]
         for result, array in zip(op.results, results, strict=True):
             _check_type(result.type, array, op)
             values[result] = array
-    raise AssertionError("a function returns")
+    raise AssertionError("a block has an end")
+
+
+def _looped(module: ModuleOp, op: scf.WhileOp, carried: list[Array], outer: Values) -> list[Array]:
+    before, after = op.before_region.block, op.after_region.block
+    while True:
+        goes_on, *given = _run(module, before, {**outer, **dict(zip(before.args, carried, strict=True))})
+        if not goes_on:
+            return given
+        carried = _run(module, after, {**outer, **dict(zip(after.args, given, strict=True))})
 
 
 def _check_type(type: Attribute, array: Array, op: Operation) -> None:
@@ -87,8 +110,11 @@ def _result(op: Operation, operands: Sequence[Array], values: Values) -> Array:
             type = tensor_type(op.tensor)
             shape = [int(next(sizes)) if size == DYNAMIC else size for size in type.get_shape()]
             return np.full(shape, 77).astype(element_dtype(type.element_type))  # nobody may rely on it
-        case tensor.DimOp():
-            return np.array(operands[0].shape[int(operands[1])])
+        case tensor.DimOp() | tensor.ExtractOp():
+            return _scalar(op, operands, [])
+        case tensor.FromElementsOp():
+            type = tensor_type(op.result)
+            return np.array(operands).reshape(type.get_shape()).astype(element_dtype(type.element_type))
         case tensor.CastOp():
             return operands[0]
         case tensor.CollapseShapeOp() | tensor.ExpandShapeOp():
@@ -96,10 +122,12 @@ def _result(op: Operation, operands: Sequence[Array], values: Values) -> Array:
         case tensor.PadOp():
             return _padded(op, operands[0])
         case tensor.ExtractSliceOp():
-            return operands[0][_slices(op, ())]
+            taken = operands[0][_slices(op, [int(number) for number in operands[1:]])]
+            return taken.reshape(taken.shape[taken.ndim - tensor_type(op.result).get_num_dims() :])
         case tensor.InsertSliceOp():
             whole = operands[1].copy()
-            whole[_slices(op, [int(size) for size in operands[2:]])] = operands[0]
+            place = _slices(op, [int(number) for number in operands[2:]])
+            whole[place] = operands[0].reshape(whole[place].shape)
             return whole
         case GenericOp():
             return _structured(op.body.block, [map.data for map in op.indexing_maps], operands, values)
@@ -108,6 +136,8 @@ def _result(op: Operation, operands: Sequence[Array], values: Values) -> Array:
         case _ if (name := op.name.removeprefix("linalg.")) in FORMS:
             region = NAMED_OPS[name].hidden_region(op.operands[:-1], op.operands[-1:])
             return _structured(region.block, _maps(op, FORMS[name]), operands, values)
+        case _ if op.name.startswith(("arith.", "math.")):
+            return _scalar(op, operands, [])
         case _:
             raise AssertionError(f"no meaning for {op.name}")
 
@@ -120,12 +150,14 @@ def _padded(op: tensor.PadOp, array: Array) -> Array:
 
 
 def _slices(op: tensor.ExtractSliceOp | tensor.InsertSliceOp, dynamic: Sequence[int]) -> tuple[slice, ...]:
-    sizes = iter(dynamic)
+    numbers = iter(dynamic)
+    offsets, sizes = (
+        [next(numbers) if number == DYNAMIC_INDEX else number for number in own.get_values()]
+        for own in (op.static_offsets, op.static_sizes)
+    )
     return tuple(
-        slice(start, start + ((next(sizes) if size == DYNAMIC else size) - 1) * step + 1, step)
-        for start, size, step in zip(
-            op.static_offsets.get_values(), op.static_sizes.get_values(), op.static_strides.get_values(), strict=True
-        )
+        slice(start, start + (size - 1) * step + 1 if size else start, step)
+        for start, size, step in zip(offsets, sizes, op.static_strides.get_values(), strict=True)
     )
 
 

@@ -170,14 +170,15 @@ class Col2imOp(FuseOp):
     dilation = integers()
     """Distance of the elements of a block, along each axis."""
 
-    def _windows(self) -> Windows:
+    def windows(self) -> Windows:
+        """The blocks as windows of the image."""
         return Windows.of(self.block_shape.get_values(), self.strides, self.padding, self.dilation)
 
     def infer_types(self) -> Sequence[Attribute]:
         """Images of the given shape."""
         require_numbers(self.input.type)
         batch, columns, blocks = require_rank(self.input.type, 3, "input")
-        windows = self._windows()
+        windows = self.windows()
         sizes = integer_list(self.image_shape, len(windows.extent), "image_shape", least=1)
         unify(blocks, product(windows.counts(sizes)), "the last axis and the blocks of the image")
         channels = quotient(columns, product(windows.extent), "the second axis")
@@ -185,7 +186,7 @@ class Col2imOp(FuseOp):
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """For each place in a block, the elements of all blocks added to the image."""
-        (x,), windows, sizes = operands, self._windows(), self.image_shape.get_values()
+        (x,), windows, sizes = operands, self.windows(), self.image_shape.get_values()
         counts = windows.counts(sizes)
         taken = widened(x).reshape(len(x), -1, *windows.extent, *counts)
         full = [low + size + high for low, size, high in zip(windows.low, sizes, windows.high, strict=True)]

@@ -3,7 +3,8 @@
 The ops of a function's block are of three sorts:
 
 1. *Kept*: calls, constants, returns, ops of other dialects. They are copied, with types without a sign.
-2. *Anchors*: products and pools, each written alone as a named op where it is one. *Reshapes* are written alone, too.
+2. *Anchors*: products and pools, each written alone as a named op where it is one. *Reshapes* are written alone, too,
+   and so are ops with a form of their own (`forms`).
 3. All others form one loop program, simplified as for a kernel, of which every stage becomes one `linalg.generic`;
    what anchors and kept ops compute are its arguments.
 
@@ -34,7 +35,8 @@ from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.loops import LoopFormError
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.normalization import SoftmaxOp
-from fuse_dialect.dialect.types import DYNAMIC, is_tensor, normalize_axis, tensor_type
+from fuse_dialect.dialect.ops.regions import IfOp, LoopOp, YieldOp
+from fuse_dialect.dialect.types import DYNAMIC, is_narrow, is_tensor, normalize_axis, tensor_type
 from fuse_dialect.frontends.mlir import structured_linalg as linalg
 from fuse_dialect.kernels.bodies import reads
 from fuse_dialect.kernels.program import LoopProgram, Refusal, Role, Stage
@@ -42,8 +44,14 @@ from fuse_dialect.kernels.simplify import simplify
 from fuse_dialect.kinds.kind_of import op_name
 from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.transforms.linalg.arrays import Arrays, index_constant, signless_type
+from fuse_dialect.transforms.linalg.elements import table_of
+from fuse_dialect.transforms.linalg.forms.table import FALLBACKS, WRITERS, Writer
+from fuse_dialect.transforms.linalg.regions import write_if, write_loop
 from fuse_dialect.transforms.linalg.reshapes import reshaped
 from fuse_dialect.transforms.linalg.stages import write_stage
+
+NO_FORM_HINT = "it has no form in linalg; `fuse-run` runs it"
+"""What to do with an op that cannot be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +86,12 @@ def converted_block(block: Block, *, named_softmax: bool = False) -> ConvertedBl
     Raises:
         OpError: An op has no form in linalg.
     """
-    return _Conversion(block, named_softmax=named_softmax).run()
+    conversion = _Conversion(block, named_softmax=named_softmax)
+    # What makes ops must be done before the builder is open, which takes all ops that are made.
+    conversion.prepare()
+    with ImplicitBuilder(conversion.new):
+        conversion.write()
+    return ConvertedBlock(conversion.new, conversion.values, conversion.copies)
 
 
 def is_softmax(op: Operation) -> TypeGuard[SoftmaxOp]:
@@ -100,7 +113,19 @@ def is_anchor(op: Operation) -> TypeGuard[FuseOp]:
         and op.kind is PatternKind.OUT_EWISE_FUSABLE
         and type(op).decompose is FuseOp.decompose
         and len(op.results) == 1
+        and writer_of(op) is None
     )
+
+
+def writer_of(op: Operation) -> Writer | None:
+    """The form of its own that an op has: ops of some classes, others if no loop program says them."""
+    if not isinstance(op, FuseOp) or any(is_tensor(type) and is_narrow(type.element_type) for type in op.operand_types):
+        return None
+    fallback = FALLBACKS.get(type(op))
+    if fallback is not None and not is_reshape(op):
+        is_loop = not isinstance(lower(_function_of([op], op.results, embeds_numbers=False)[0]), Refusal)
+        return None if is_loop else fallback
+    return WRITERS.get(type(op))
 
 
 @dataclass(eq=False, slots=True)
@@ -124,17 +149,28 @@ class _Program:
 class _Conversion:
     """One block while it is converted."""
 
-    def __init__(self, block: Block, *, named_softmax: bool):
+    def __init__(self, block: Block, *, named_softmax: bool, outer: "_Conversion | None" = None):
         self.old = block
+        self.named_softmax = named_softmax
+        self.outer = outer
+        """The block around it, all of whose values that this one reads are written before."""
+        self.inner: dict[Region, _Conversion] = {}
+        """The blocks of loops and branches."""
         self.softmaxes = {op for op in block.ops if named_softmax and is_softmax(op)}
         self.new = Block(arg_types=[signless_type(type) for type in block.arg_types])
         for old, new in zip(block.args, self.new.args, strict=True):
             new.name_hint = old.name_hint
         self.values: dict[SSAValue, SSAValue] = dict(zip(block.args, self.new.args, strict=True))
+        self.written = {op: writer for op in block.ops if (writer := writer_of(op)) is not None}
+        """Ops with a form of their own."""
         self.looped = [
             op
             for op in block.ops
-            if isinstance(op, FuseOp) and not is_anchor(op) and not is_reshape(op) and op not in self.softmaxes
+            if isinstance(op, FuseOp)
+            and not is_anchor(op)
+            and not is_reshape(op)
+            and op not in self.softmaxes
+            and op not in self.written
         ]
         self.alone: dict[Operation, _Program] = {}
         """Programs of anchors."""
@@ -142,20 +178,34 @@ class _Conversion:
         self.buffers: dict[SSAValue, str] = {}
         self.program: _Program | None = None
 
-    def run(self) -> ConvertedBlock:
-        """The new block, and what stands for the old values."""
-        # What makes ops must be done before the builder is open, which takes all ops that are made.
+    def prepare(self) -> None:
+        """Make the loop programs of this block and of those inside."""
         self.program = self._joint_program()
         self.alone = {op: _program([op], op.results, simple=False) for op in self.old.ops if is_anchor(op)}
+        for op in self.old.ops:
+            if isinstance(op, LoopOp | IfOp):
+                for region in op.regions:
+                    self.inner[region] = _Conversion(region.block, named_softmax=self.named_softmax, outer=self)
+                    self.inner[region].prepare()
+
+    def write(self) -> None:
+        """Write the block at the open builder."""
         looped = set(self.looped)
-        with ImplicitBuilder(self.new):
-            for op in self.old.ops:
-                if op in looped or isinstance(op, arith.ConstantOp):
-                    continue
-                for operand in op.operands:
-                    self.need(operand)
-                self._write(op)
-        return ConvertedBlock(self.new, self.values, self.copies)
+        for op in self.old.ops:
+            if op in looped or isinstance(op, arith.ConstantOp | YieldOp):
+                continue
+            for operand in op.operands:
+                self.need(operand)
+            self._write(op)
+
+    def write_region(self, region: Region, arguments: Sequence[SSAValue]) -> tuple[SSAValue | None, Sequence[SSAValue]]:
+        """Write the block of a region at the open builder: what it yields."""
+        inner, end = self.inner[region], region.block.last_op
+        assert isinstance(end, YieldOp), "the verifier has seen the end of the region"
+        inner.values = dict(zip(region.block.args, arguments, strict=True))
+        inner.write()
+        condition = None if end.condition is None else inner.need(end.condition)
+        return condition, [inner.need(value) for value in end.values]
 
     def _joint_program(self) -> _Program | None:
         if not self.looped:
@@ -179,6 +229,9 @@ class _Conversion:
         """The new value that stands for an old one; the stages that compute it are written now."""
         if value in self.values:
             return self.values[value]
+        block = value.owner if isinstance(value.owner, Block) else value.owner.parent
+        if self.outer is not None and block is not self.old:
+            return self.outer.need(value)
         if isinstance(value.owner, arith.ConstantOp):
             self.values[value] = _constant(value.owner)
         else:
@@ -218,10 +271,43 @@ class _Conversion:
             self._write_softmax(op)
         elif op in self.alone:
             self._write_alone(op, self.alone[op])
+        elif op in self.written:
+            self._write_form(op, self.written[op])
+        elif isinstance(op, LoopOp | IfOp):
+            self._write_regions(op)
         elif any(isinstance(inner, FuseOp) for inner in op.walk()):
             raise OpError(op, f"'{op.name}' op holds ops in a region, which do not become linalg")
         else:
             self._copy(op)
+
+    def _write_form(self, op: Operation, writer: Writer) -> None:
+        tables = [table_of(operand, self.need(operand)) for operand in op.operands]
+        try:
+            results = writer(op, tables)
+        except LoopFormError as error:
+            raise OpError(op, f"'{op_name(op)}' op {error}", NO_FORM_HINT) from error
+        for old, new in zip(op.results, results, strict=True):
+            self.values[old] = _standing_for(new, old)
+
+    def _write_regions(self, op: LoopOp | IfOp) -> None:
+        self._need_what_is_read(op)
+        try:
+            if isinstance(op, IfOp):
+                results = write_if(op, self.need(op.condition), self.write_region)
+            else:
+                results = write_loop(op, self.need, self.write_region)
+        except LoopFormError as error:
+            raise OpError(op, f"'{op_name(op)}' op {error}", NO_FORM_HINT) from error
+        for old, new in zip(op.results, results, strict=True):
+            self.values[old] = _standing_for(new, old)
+
+    def _need_what_is_read(self, op: Operation) -> None:
+        """Write the values of this block and of those around that the regions of an op read."""
+        inside = {block for inner in op.walk() for region in inner.regions for block in region.blocks}
+        for operand in [operand for inner in op.walk() for operand in inner.operands]:
+            owner = operand.owner.parent if isinstance(operand.owner, Operation) else operand.owner
+            if owner not in inside:
+                self.need(operand)
 
     def _write_softmax(self, op: SoftmaxOp) -> None:
         value, type = self.need(op.input), tensor_type(op.input)
@@ -233,10 +319,8 @@ class _Conversion:
         self.values[op.result] = _standing_for(softmax.res[0], op.result)
 
     def _copy(self, op: Operation) -> None:
-        for operand in [operand for inner in op.walk() for operand in inner.operands] if op.regions else ():
-            owner = operand.owner.parent if isinstance(operand.owner, Operation) else operand.owner
-            if owner is self.old:
-                self.need(operand)
+        if op.regions:
+            self._need_what_is_read(op)
         # Regions move later, when nothing can fail any more.
         copy = op.create(
             operands=[self.need(operand) for operand in op.operands],
@@ -277,7 +361,7 @@ def _program(ops: Sequence[FuseOp], results: Sequence[SSAValue], *, simple: bool
         for op in ops:
             alone = lower(_function_of([op], op.results, embeds_numbers=simple)[0])
             if isinstance(alone, Refusal):
-                raise OpError(op, alone.reason, "it has no form in linalg; `fuse-run` runs it")
+                raise OpError(op, alone.reason, NO_FORM_HINT)
         raise OpError(ops[0], loops.reason)
     loops = simplify(loops) if simple else loops
     named = [buffer.name for buffer in loops.buffers if buffer.role is Role.ARGUMENT]

@@ -25,6 +25,7 @@ from fuse_dialect.kernels.program import (
     Value,
 )
 from fuse_dialect.transforms.linalg.arrays import Arrays, element_type, index_constant
+from fuse_dialect.transforms.linalg.powers import is_power, power
 
 _PREDICATES: Mapping[str, Sequence[str]] = {
     arith.CmpfOp.name: tuple(arith.CMPF_COMPARISON_OPERATIONS),
@@ -66,6 +67,8 @@ def apply(name: str, operands: Sequence[SSAValue], type: Attribute) -> SSAValue:
     if op_name.startswith("math.") and isinstance(type, AnyFloat) and type.bitwidth == 16:
         wide = [arith.ExtFOp(operand, f32).result for operand in operands]
         return arith.TruncFOp(apply(name, wide, f32), type).result
+    if is_power(op_name, operands):
+        return power(*operands)
     properties: dict[str, Attribute] = {}
     if predicate:
         properties["predicate"] = IntegerAttr(_PREDICATES[op_name].index(predicate), i64)

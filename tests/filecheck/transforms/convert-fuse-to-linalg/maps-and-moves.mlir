@@ -11,10 +11,10 @@
 // CHECK-SAME:    ins(%x, %b, %t : tensor<4x8xf32>, tensor<8xf32>, tensor<8x4xf32>)
 // CHECK:         arith.constant 5.000000e-01 : f32
 // CHECK-NOT:     linalg.generic
+// FUSED:       func.func private @[[PRIMITIVE:fused_add.*subtract]]({{.*}} attributes {primitive, noinline} {
 // FUSED-LABEL: func.func @chain
-// FUSED-NEXT:    [[Y:%.*]] = func.call @[[PRIMITIVE:fused_.*]](%x, %b
+// FUSED-NEXT:    [[Y:%.*]] = func.call @[[PRIMITIVE]](%x, %b
 // A primitive is not to be inlined again.
-// FUSED:       func.func private @[[PRIMITIVE]]{{.*}} attributes {primitive, noinline} {
 func.func @chain(%x: tensor<4x8xf32>, %b: tensor<8xf32>, %t: tensor<8x4xf32>) -> tensor<4x8xf32> {
   %half = arith.constant dense<0.5> : tensor<f32>
   %0 = fuse.add %x, %b : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>

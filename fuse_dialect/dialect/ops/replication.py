@@ -88,6 +88,10 @@ class BroadcastToOp(FuseOp):
         return nest.read(0, [number(0) if size == 1 else index for index, size in zip(at, sizes, strict=True)])
 
 
+MOST_NEW_AXES = 64
+"""As many axes as an array of NumPy can have."""
+
+
 @irdl_op_definition
 class ExpandDimsOp(FuseOp):
     """The operand with new axes of size 1.
@@ -119,7 +123,10 @@ class ExpandDimsOp(FuseOp):
 
     def infer_types(self) -> Sequence[Attribute]:
         """The operand's type with the new axes."""
-        require_positive(self.num_newaxis.value.data, "num_newaxis")
+        count = self.num_newaxis.value.data
+        require_positive(count, "num_newaxis")
+        if count > MOST_NEW_AXES:
+            raise VerifyException(f"expects num_newaxis of at most {MOST_NEW_AXES}, got {count}")
         return (with_shape(self.input.type, self._expanded(self.input.type.get_shape())),)
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:

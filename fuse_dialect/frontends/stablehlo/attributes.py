@@ -6,6 +6,7 @@ and text that nobody here looks into (`#stablehlo.bounds<?, 4>`), which is kept 
 Source: stablehlo/dialect/StablehloAttrs.td and StablehloEnums.td of openxla/stablehlo, August 2026.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, TypeAlias, cast
 
@@ -222,15 +223,26 @@ def spell_conv_dimensions(axes: Sequence[Sequence[str]]) -> str:
     return f"{lhs}x{rhs}->{result}"
 
 
+_PART_OF_TEXT = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*+")|//[^\n]*|\s+')
+
+
+def on_one_line(text: str) -> str:
+    """The text with a space for each comment and each run of white space outside of strings.
+
+    The printer indents what stands behind a line break, so a text with one would be read as another.
+    """
+    return _PART_OF_TEXT.sub(lambda match: match["string"] or " ", text)
+
+
 class Raw(Data[str]):
-    """Text between angle brackets that is kept as it is written; empty if there are no brackets."""
+    """Text between angle brackets that is kept as it is written, on one line; empty if there are no brackets."""
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> str:
         """Take the text up to the closing bracket."""
         if parser._current_token.kind is not MLIRTokenKind.LESS:  # pyright: ignore[reportPrivateUsage]
             return ""
-        return parser._parse_dialect_symbol_body()  # pyright: ignore[reportPrivateUsage]
+        return on_one_line(parser._parse_dialect_symbol_body())  # pyright: ignore[reportPrivateUsage]
 
     def print_parameter(self, printer: Printer) -> None:
         """Print the text as it was."""

@@ -15,7 +15,7 @@ from xdsl.irdl import BaseAttr, irdl_attr_definition
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 
-from fuse_dialect.frontends.stablehlo.attributes import Raw, raw
+from fuse_dialect.frontends.stablehlo.attributes import Raw, on_one_line, raw
 from fuse_dialect.frontends.stablehlo.op import (
     Effects,
     Property,
@@ -59,7 +59,7 @@ def _balanced(parser: AttrParser) -> str:
         depth += (match[0] in "[({<") - (match[0] in "])}>")
         if depth < 0:
             parser._resume_from(match.start())  # pyright: ignore[reportPrivateUsage]
-            return text[start : match.start()]
+            return on_one_line(text[start : match.start()])
     parser.raise_error("expected a closing bracket", start, start + 1)
 
 

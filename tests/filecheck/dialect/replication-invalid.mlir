@@ -56,6 +56,14 @@ func.func @expand_dims_without_axis(%x: tensor<4xf32>) {
 
 // -----
 
+// CHECK: expects num_newaxis of at most 64, got 1000000000
+func.func @expand_dims_by_too_many(%x: tensor<4xf32>) {
+  %y = fuse.expand_dims %x, axis = 0, num_newaxis = 1000000000 : (tensor<4xf32>)
+  return
+}
+
+// -----
+
 // CHECK: expects num_newaxis of at least 1, got 0
 func.func @expand_dims_by_nothing(%x: tensor<4xf32>) {
   %y = fuse.expand_dims %x, axis = 0, num_newaxis = 0 : (tensor<4xf32>)

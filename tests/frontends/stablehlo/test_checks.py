@@ -142,3 +142,10 @@ def test_wrong_numbers(op, message):
     with pytest.raises(VerifyException) as error:
         _verify(op)
     assert message in str(error.value)
+
+
+def test_text_that_is_kept_is_on_one_line():
+    text = 'sdy.mesh @mesh = <["x"=2, // a comment\n   "a // b"=2]>'
+    printed = str(parse_mlir(text))
+    assert 'sdy.mesh @mesh = <["x"=2,   "a // b"=2]>' in printed
+    assert str(parse_mlir(printed)) == printed

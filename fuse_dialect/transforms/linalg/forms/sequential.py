@@ -1,6 +1,7 @@
 """Ops each of whose steps needs the one before: a `scf.for` around tensors written element by element."""
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from xdsl.builder import ImplicitBuilder
 from xdsl.dialects import math, scf
@@ -104,33 +105,13 @@ def write_non_max_suppression(op: NonMaxSuppressionOp, operands: Sequence[Table]
         score = scores.at(at[0], at[1], places.at(*at).index())
         return choose(score_threshold.at() < score, constant(1, i64), constant(0, i64))
 
-    def corners(image: Number, box: Number) -> list[tuple[Number, Number]]:
-        """Least and greatest coordinate along both axes."""
-        numbers = [boxes.at(image, box, number).widened() for number in range(4)]
-        if op.center_point_box.value.data:
-            return [(numbers[axis] - numbers[axis + 2] / 2, numbers[axis] + numbers[axis + 2] / 2) for axis in (0, 1)]
-        return [(numbers[axis].least(numbers[axis + 2]), numbers[axis].greatest(numbers[axis + 2])) for axis in (0, 1)]
-
-    def overlap(image: Number, one: Number, other: Number) -> Number:
-        own, theirs = corners(image, one), corners(image, other)
-        sides = [
-            end.least(last) - start.greatest(first) for (start, end), (first, last) in zip(own, theirs, strict=True)
-        ]
-        nothing = constant(0, sides[0].type)
-        meets = (nothing < sides[0]) & (nothing < sides[1])
-        common = choose(meets, sides[0] * sides[1], nothing)
-        area, other_area = ((box[0][1] - box[0][0]) * (box[1][1] - box[1][0]) for box in (own, theirs))
-        union = area + other_area - common
-        fits = (nothing < common) & (nothing < area) & (nothing < other_area) & (nothing < union)
-        return choose(fits, common / union, nothing)
-
     def step(number: Number, tables: Sequence[Table]) -> Sequence[Table]:
         (alive,) = tables
 
         def left(at: Sequence[Number]) -> Number:
             image, own_class, place = at
             best, here = (places.at(image, own_class, own).index() for own in (number, place))
-            shared = overlap(image, best, here)
+            shared = _overlap(*(_corners(op, boxes, image, box) for box in (best, here)))
             is_out = alive.at(image, own_class, number).differs(0) & (number < place)
             is_out = is_out & (iou_threshold.at().widened() < shared)
             return choose(is_out, constant(0, i64), alive.at(*at))
@@ -157,3 +138,27 @@ def write_non_max_suppression(op: NonMaxSuppressionOp, operands: Sequence[Table]
         return choose(at[1].equals(2), box, found.at(*at))
 
     return [generated(found.sizes(), i64, result).value]
+
+
+_Corners: TypeAlias = list[tuple[Number, Number]]
+"""Least and greatest coordinate of a box along both axes."""
+
+
+def _corners(op: NonMaxSuppressionOp, boxes: Table, image: Number, box: Number) -> _Corners:
+    numbers = [boxes.at(image, box, number).widened() for number in range(4)]
+    if op.center_point_box.value.data:
+        halves = [number / 2 for number in numbers[2:]]
+        return [(numbers[axis] - halves[axis], numbers[axis] + halves[axis]) for axis in (0, 1)]
+    return [(numbers[axis].least(numbers[axis + 2]), numbers[axis].greatest(numbers[axis + 2])) for axis in (0, 1)]
+
+
+def _overlap(own: _Corners, theirs: _Corners) -> Number:
+    """Intersection over union of two boxes; 0 where one has no area."""
+    sides = [end.least(last) - start.greatest(first) for (start, end), (first, last) in zip(own, theirs, strict=True)]
+    nothing = constant(0, sides[0].type)
+    meets = (nothing < sides[0]) & (nothing < sides[1])
+    common = choose(meets, sides[0] * sides[1], nothing)
+    area, other_area = ((box[0][1] - box[0][0]) * (box[1][1] - box[1][0]) for box in (own, theirs))
+    union = area + other_area - common
+    fits = (nothing < common) & (nothing < area) & (nothing < other_area) & (nothing < union)
+    return choose(fits, common / union, nothing)

@@ -265,7 +265,7 @@ class _Refining:
         refined = op.refine_types()
         types = list(op.result_types)
         for index, result in enumerate(op.results):
-            for found in (None if refined is None else refined[index], self._held_sizes(op, result.type)):
+            for found in (_of_element(result.type, refined, index), self._held_sizes(op, result.type)):
                 if found is not None and not are_compatible(types[index], found):
                     raise VerifyException(f"expects result {index} of type {found}, got {types[index]}")
                 types[index] = _merged(types[index], found)
@@ -365,6 +365,14 @@ def _set_function_type(function: func.FuncOp) -> None:
 def _is_open(type: Attribute) -> bool:
     """Whether a type may leave a size open; that of a tuple may."""
     return not is_tensor(type) or DYNAMIC in type.get_shape()
+
+
+def _of_element(declared: Attribute, refined: Sequence[Attribute] | None, index: int) -> Attribute | None:
+    """An inferred type, with the declared elements: `argsort` infers i32, and may be declared to give i64."""
+    if refined is None:
+        return None
+    found = refined[index]
+    return with_shape(declared, found.get_shape()) if is_tensor(declared) and is_tensor(found) else found
 
 
 def _merged(one: Attribute, other: Attribute | None) -> Attribute:

@@ -119,3 +119,11 @@ func.func @branch(%x: tensor<?x4xf32>, %c: tensor<i1>) -> tensor<?x4xf32> {
   }
   return %r : tensor<?x4xf32>
 }
+
+// Elements stay as they are declared, where an op may give several types.
+// CHECK-LABEL: func.func @elements
+func.func @elements(%x: tensor<?x4xf32>) -> tensor<?x4xi64> {
+  // CHECK-NEXT: fuse.argsort %x : (tensor<?x4xf32>) -> tensor<?x4xi64>
+  %y = fuse.argsort %x : (tensor<?x4xf32>) -> tensor<?x4xi64>
+  return %y : tensor<?x4xi64>
+}

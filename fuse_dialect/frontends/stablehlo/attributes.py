@@ -223,11 +223,11 @@ def spell_conv_dimensions(axes: Sequence[Sequence[str]]) -> str:
     return f"{lhs}x{rhs}->{result}"
 
 
-_PART_OF_TEXT = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*+")|//[^\n]*|\s+')
+_PART_OF_TEXT = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*+")|(?:\s|//[^\n]*)+')
 
 
 def on_one_line(text: str) -> str:
-    """The text with a space for each comment and each run of white space outside of strings.
+    """The text with one space for comments and white space, outside of strings.
 
     The printer indents what stands behind a line break, so a text with one would be read as another.
     """

@@ -36,9 +36,12 @@ def axis_groups(source: Sequence[int], target: Sequence[int]) -> Groups:
 
 
 def reshaped(value: SSAValue, target: Sequence[int]) -> SSAValue:
-    """The tensor in another static shape of as many elements, which are some."""
+    """The tensor in another static shape of as many elements."""
     assert is_tensor(value.type), "reshapes are of tensors"
     element, source = value.type.element_type, value.type.get_shape()
+    if 0 in target:
+        # No elements: any tensor of the shape is the same, and axes of size 0 divide into no groups.
+        return tensor.EmptyOp([], TensorType(element, target)).tensor
     groups = axis_groups(source, target)
     middle = [math.prod(source[axis] for axis in left) for left, _ in groups]
     if len(middle) != len(source):

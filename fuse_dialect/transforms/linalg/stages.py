@@ -59,6 +59,9 @@ def _map(
     body: Body, parallel: Sequence[Size], arrays: Arrays, *, element: str, total: SSAValue | None = None
 ) -> SSAValue:
     """The tensor of the body's values, one for each point; `total` is read at each point, as place 0."""
+    if 0 in parallel:
+        # MLIR accepts no loop of no points.
+        return arrays.empty(parallel, element_type(element))
     accesses = {read: access_of(read, arrays, parallel) for read in dict.fromkeys(reads(body))}
     inputs = {read: access.along_unit_loops(parallel) for read, access in accesses.items() if access is not None}
     output = arrays.empty(parallel, element_type(element))
@@ -77,6 +80,10 @@ def _reduced(
 ) -> SSAValue:
     """The tensor of combined values."""
     extents = [axis.size for axis in stage.axes]
+    if 0 in extents:
+        # Of no values the combination is what it starts with.
+        start = literal_constant(reduction.start).result
+        return NAMED_OPS["fill"]([start], [arrays.empty(parallel, start.type)]).res[0]
     accesses = {
         read: access_of(read, arrays, extents, keeps_steps=is_anchor) for read in dict.fromkeys(reads(stage.body))
     }

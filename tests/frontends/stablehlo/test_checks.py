@@ -147,5 +147,5 @@ def test_wrong_numbers(op, message):
 def test_text_that_is_kept_is_on_one_line():
     text = 'sdy.mesh @mesh = <["x"=2, // a comment\n   "a // b"=2]>'
     printed = str(parse_mlir(text))
-    assert 'sdy.mesh @mesh = <["x"=2,   "a // b"=2]>' in printed
+    assert 'sdy.mesh @mesh = <["x"=2, "a // b"=2]>' in printed
     assert str(parse_mlir(printed)) == printed

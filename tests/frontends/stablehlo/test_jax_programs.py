@@ -127,6 +127,20 @@ def test_xla_runs_what_is_printed_to_the_bit(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name.endswith(".debug")])
+def test_mlir_reads_what_is_printed_with_places(name: str) -> None:
+    pytest.importorskip("jax")
+    from jax._src.interpreters.mlir import make_ir_context
+    from jaxlib.mlir import ir
+
+    for module in (read(name), fused(name)):
+        with make_ir_context():
+            theirs = ir.Module.parse(printed(module, debug=True))
+            assert theirs.operation.verify()
+            assert '"make_jax_programs.py":' in theirs.operation.get_asm(enable_debug_info=True)
+
+
+@pytest.mark.slow
 def test_jax_runs_an_exported_function_of_symbolic_size_to_the_bit() -> None:
     jax = pytest.importorskip("jax")
     import dataclasses

@@ -179,6 +179,15 @@ def symbolic(x, w):
     return jax.nn.softmax(x @ w, axis=-1) + x.shape[0]
 
 
+def normalized_softmax(x, scale, bias):
+    return jax.nn.softmax(layer_norm(x, scale, bias), axis=-1)
+
+
+def embedding(ids, table, w):
+    places = jnp.sin(jnp.arange(ids.shape[1], dtype=jnp.float32))
+    return ((table[ids] + places[:, None]) @ w).max(1), jnp.argmax(ids, 1), ids[1:], ids[:, ::-1]
+
+
 Program = tuple[Callable[..., Any], list[jax.ShapeDtypeStruct]]
 
 PROGRAMS: dict[str, Program] = {
@@ -211,13 +220,35 @@ PROGRAMS: dict[str, Program] = {
 """What `jax.jit(f).lower(...)` prints."""
 
 
+SYMBOLIC: dict[str, tuple[Callable[..., Any], list[str]]] = {
+    "symbolic_batch": (symbolic, ["b, 16", "16, 8"]),
+    "symbolic_mlp": (mlp, ["b, 16", "16, 32", "32", "32, 10", "10"]),
+    "symbolic_norm": (normalized_softmax, ["b, s, 16", "16", "16"]),
+    "symbolic_attention": (attention, [*["b, 2, s, 4"] * 3, "s, s: bool"]),
+    "symbolic_transformer": (transformer, ["b, s, 16", *["16, 16"] * 4, "16, 32", "32, 16", "16"]),
+    "symbolic_convolution": (convolution, ["b, 16, 16, 3", "3, 3, 3, 8", "8"]),
+    "symbolic_embedding": (embedding, ["b, s: int32", "20, 8", "8, 4"]),
+    "symbolic_sgd": (sgd_step, ["16, 32", "32", "32, 10", "10", "b, 16", "b: int32"]),
+}
+"""What `jax.export` prints for arguments whose sizes have names; elements are f32 unless said."""
+
+
+def export_symbolic(name: str) -> export.Exported:
+    """The export of one of `SYMBOLIC`."""
+    function, texts = SYMBOLIC[name]
+    scope = export.SymbolicScope()
+    arguments: list[jax.ShapeDtypeStruct] = []
+    for text in texts:
+        sizes, _, dtype = text.partition(": ")
+        arguments.append(jax.ShapeDtypeStruct(export.symbolic_shape(sizes, scope=scope), dtype or "float32"))
+    return export.export(jax.jit(function))(*arguments)
+
+
 def exported() -> dict[str, str]:
     """What `jax.export` prints."""
-    batch, width = export.symbolic_shape("b, 16")
-    symbolic_x = jax.ShapeDtypeStruct((batch, width), jnp.float32)
     return {
         "exported_mlp": export.export(jax.jit(mlp))(*PROGRAMS["mlp"][1]).mlir_module(),
-        "symbolic_batch": export.export(jax.jit(symbolic))(symbolic_x, f32(16, 8)).mlir_module(),
+        **{name: export_symbolic(name).mlir_module() for name in SYMBOLIC},
     }
 
 

@@ -1,15 +1,16 @@
 """Names for locations that are printed more than once.
 
 A location may be made of others: a call site names two. Written out wherever it is used, `loc(callsite(#a at #a))`
-doubles its text, and forty such lines are terabytes. MLIR prints the parts as aliases at the end of the file; so do we,
-where a location that is made of others is used twice. All that is used once stays where it is.
+doubles its text, and forty such lines are terabytes. MLIR prints the parts as aliases, most of them at the end of the
+file; so do we, where a location that is made of others is used twice. All that is used once stays where it is.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, DictionaryAttr, FusedLoc, ModuleOp, NameLoc
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, BlockArgument, Operation
 
 from fuse_dialect.frontends.mlir.locations import RANGE
 
@@ -17,8 +18,18 @@ LOCATIONS_OF_OTHERS = (CallSiteLoc, FusedLoc, NameLoc)
 """Locations that may hold other ones."""
 
 
-def shared_locations(module: ModuleOp, *, of_ops: bool) -> list[Attribute]:
-    """The locations made of others that are used more than once, each behind its parts.
+@dataclass(frozen=True, slots=True)
+class SharedLocations:
+    """The locations made of others that are used more than once, each behind its parts."""
+
+    early: Sequence[Attribute]
+    """What block arguments or attributes name: MLIR reads those only behind their definitions."""
+    late: Sequence[Attribute]
+    """What ops alone name."""
+
+
+def shared_locations(module: ModuleOp, *, of_ops: bool) -> SharedLocations:
+    """The locations that are to be printed by name.
 
     Args:
         module: What is to be printed.
@@ -26,37 +37,59 @@ def shared_locations(module: ModuleOp, *, of_ops: bool) -> list[Attribute]:
 
     Complexity: O(ops + attributes + locations): shared parts are looked at once.
     """
-    uses: dict[int, int] = {}
-    order: list[Attribute] = []
-    for root in _roots(module, of_ops=of_ops):
+    search = _Search()
+    for op in module.walk():
+        for value in (*op.attributes.values(), *op.properties.values()):
+            if isinstance(value, (*LOCATIONS_OF_OTHERS, ArrayAttr, DictionaryAttr)):
+                search.visit(cast(Attribute, value))
+        if of_ops:
+            for argument in _arguments(op):
+                search.visit(argument.location)
+    count = len(search.order)
+    if of_ops:
+        for op in module.walk():
+            search.visit(op.location)
+    holding: set[int] = set()
+    """What has a name, or parts that have one."""
+    named: tuple[list[Attribute], list[Attribute]] = [], []
+    for place, each in enumerate(search.order):
+        is_late, holds = place >= count, any(id(part) in holding for part in _parts(each))
+        # MLIR looks for an alias behind the module only where it is all that an op says, and in no part.
+        if _is_long(each) and (search.uses[id(each)] > 1 or (is_late and holds)):
+            named[is_late].append(each)
+            holds = True
+        if holds:
+            holding.add(id(each))
+    return SharedLocations(*named)
+
+
+@dataclass(eq=False, slots=True)
+class _Search:
+    """A walk through locations and their parts."""
+
+    uses: dict[int, int] = field(default_factory=dict[int, int])
+    """How often each is named, by identity."""
+    order: list[Attribute] = field(default_factory=list[Attribute])
+    """Each once, behind its parts."""
+
+    def visit(self, root: Attribute) -> None:
+        """Count a use, and those of the parts when it is the first."""
         pending: list[tuple[Attribute, bool]] = [(root, False)]
         while pending:
             attribute, is_done = pending.pop()
             if is_done:
-                order.append(attribute)
+                self.order.append(attribute)
                 continue
-            uses[id(attribute)] = uses.get(id(attribute), 0) + 1
-            if uses[id(attribute)] == 1:
+            self.uses[id(attribute)] = self.uses.get(id(attribute), 0) + 1
+            if self.uses[id(attribute)] == 1:
                 pending.append((attribute, True))
                 pending.extend((part, False) for part in reversed(_parts(attribute)))
-    return [each for each in order if uses[id(each)] > 1 and _is_long(each)]
 
 
-def _roots(module: ModuleOp, *, of_ops: bool) -> Iterator[Attribute]:
-    for op in module.walk():
-        for value in (*op.attributes.values(), *op.properties.values()):
-            if isinstance(value, (*LOCATIONS_OF_OTHERS, ArrayAttr, DictionaryAttr)):
-                yield value
-        if of_ops:
-            yield from _places(op)
-
-
-def _places(op: Operation) -> Iterator[Attribute]:
-    yield op.location
+def _arguments(op: Operation) -> Iterator[BlockArgument]:
     for region in op.regions:
         for block in region.blocks:
-            for argument in block.args:
-                yield argument.location
+            yield from block.args
 
 
 def _parts(attribute: Attribute) -> tuple[Attribute, ...]:

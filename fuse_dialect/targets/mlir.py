@@ -88,16 +88,23 @@ class FusePrinter(Printer):
         self.print_string(known[1])
 
     def print_with_aliases(self, module: ModuleOp) -> None:
-        """Print the module, and behind it the locations that it names more than once."""
+        """Print the module, and before and behind it the locations that it names more than once."""
         shared = shared_locations(module, of_ops=self.print_debuginfo)
-        self._aliases = {id(each): f"#loc{index or ''}" for index, each in enumerate(shared)}
+        self._aliases = {id(each): f"#loc{index or ''}" for index, each in enumerate((*shared.early, *shared.late))}
+        for each in shared.early:
+            self._print_alias(each)
+            self.print_string("\n")
         self.print_op(module)
-        for each in shared:
-            alias = self._aliases.pop(id(each))
-            self.print_string(f"\n{alias} = ")
-            self.print_attribute(each)
-            self._aliases[id(each)] = alias
+        for each in shared.late:
+            self.print_string("\n")
+            self._print_alias(each)
         self._aliases.clear()
+
+    def _print_alias(self, location: Attribute) -> None:
+        alias = self._aliases.pop(id(location))
+        self.print_string(f"{alias} = ")
+        self.print_attribute(location)
+        self._aliases[id(location)] = alias
 
     def _print_location(self, attribute: Attribute) -> None:
         if (alias := self._aliases.get(id(attribute))) is not None:

@@ -3,6 +3,7 @@
 Needs the extra `jax`. Run it again when JAX prints something new, and say its version in the README there:
 
     python tools/make_jax_programs.py
+    python tools/make_jax_programs.py keras     the network of Keras, which must be installed
 """
 
 # JAX is no extra of the checks, and has types for a part of what is used here.
@@ -11,6 +12,7 @@ Needs the extra `jax`. Run it again when JAX prints something new, and say its v
 # pyright: reportUnknownLambdaType=false, reportPrivateImportUsage=false, reportAttributeAccessIssue=false
 # pyright: reportArgumentType=false, reportCallIssue=false
 
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -252,9 +254,26 @@ def exported() -> dict[str, str]:
     }
 
 
+def mobilenet_v2() -> str:
+    """MobileNetV2 of Keras as JAX lowers it; its weights are arguments, and none are downloaded."""
+    os.environ["KERAS_BACKEND"] = "jax"
+    import keras
+
+    network = keras.applications.MobileNetV2(input_shape=(96, 96, 3), alpha=0.35, weights=None, classes=10)
+
+    def predict(trained, fixed, image):
+        return network.stateless_call(trained, fixed, image, training=False)[0]
+
+    weights = [[each.value for each in part] for part in (network.trainable_variables, network.non_trainable_variables)]
+    return jax.jit(predict).lower(*weights, f32(1, 96, 96, 3)).as_text()
+
+
 def main(names: list[str]) -> None:
     """Write the programs of these names, or every one."""
     DATA.mkdir(parents=True, exist_ok=True)
+    if names == ["keras"]:
+        (DATA / "mobilenet_v2.mlir").write_text(mobilenet_v2())
+        return
     for name, (function, arguments) in PROGRAMS.items():
         if names and name not in names:
             continue

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, SymbolRefAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 
 from fuse_dialect.dialect.ops.concatenation import ConcatenateOp
 from fuse_dialect.dialect.ops.dynamic import (
@@ -66,6 +66,22 @@ def broadcast_to(x: SSAValue, sizes: SSAValue, target: Sequence[int]) -> SSAValu
     if DYNAMIC not in target:
         return broadcast(x, target)
     return result(DynBroadcastToOp(x, sizes, result_types=[of(x, target)]))
+
+
+def without_expansions(op: Operation) -> list[SSAValue]:
+    """The operands of an elementwise op, those that are repeated to an open size as they were before.
+
+    StableHLO wants operands of one shape, so that any other operand has it, and `fuse` ops broadcast to that.
+    """
+    before = [
+        value.op.operands[0]
+        if isinstance(value, OpResult) and isinstance(value.op, DynBroadcastToOp | DynFullOp)
+        else value
+        for value in op.operands
+    ]
+    target = shape(op.results[0])
+    is_shaped = any(new is old and shape(new) == target for new, old in zip(before, op.operands, strict=True))
+    return before if is_shaped else list(op.operands)
 
 
 def _dynamic_reshape(op: Operation) -> Sequence[SSAValue]:

@@ -52,6 +52,33 @@ def test_from_jax_takes_a_jitted_function_and_loops() -> None:
     assert any(isinstance(op, func.CallOp) for op in module.walk())
 
 
+@pytest.mark.slow
+def test_from_jax_takes_symbolic_sizes() -> None:
+    jax = pytest.importorskip("jax")
+    pytest.importorskip("llvmlite")
+    from jax import export
+
+    def scores(x, mask):
+        return jax.nn.softmax(jax.numpy.where(mask, x @ x.mT, -1e9)) + x.shape[0]
+
+    scope = export.SymbolicScope()
+    examples = [
+        jax.ShapeDtypeStruct(export.symbolic_shape(shape, scope=scope), dtype)
+        for shape, dtype in (("b, s, 4", np.float32), ("s, s", np.bool_))
+    ]
+    module = fd.from_jax(scores, *examples)
+    for batch, length in ((2, 3), (1, 5)):
+        x = np.random.default_rng(length).standard_normal((batch, length, 4)).astype(np.float32)
+        mask = np.tril(np.ones((length, length), bool))
+        expected = np.asarray(scores(x, mask))
+        np.testing.assert_allclose(fd.run(module, x, mask)[0], expected, rtol=1e-5)
+        np.testing.assert_allclose(fd.compile(module, cache=False)(x, mask)[0], expected, rtol=1e-5)
+    with pytest.raises(fd.FuseError, match="size 's' is 3 on axis 1"):
+        fd.run(module, np.zeros((2, 3, 4), np.float32), np.ones((4, 4), bool))
+    with pytest.raises(fd.FuseError, match="Expected value >= 1 for dimension variable 'b'"):
+        fd.run(module, np.zeros((0, 3, 4), np.float32), np.ones((3, 3), bool))
+
+
 @pytest.fixture
 def torch():
     """PyTorch, if it can export to ONNX."""

@@ -107,6 +107,36 @@ def batch_norm_of_splats(size: int) -> str:
     )
 
 
+def doubling_locations(levels: int) -> str:
+    """Locations, each of which names the one before it twice; the first says nothing."""
+    aliases = "\n".join(f"#loc{i} = loc(callsite(#loc{i - 1} at #loc{i - 1}))" for i in range(1, levels + 1))
+    return f"""func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{
+  %a = fuse.relu %x : tensor<4xf32> loc(fused[#loc{levels}, #loc{levels}])
+  return %a : tensor<4xf32>
+}}
+#loc0 = loc(unknown)
+{aliases}
+"""
+
+
+def doubling_aliases(levels: int) -> str:
+    """Attributes, each of which names the one before it twice."""
+    aliases = "\n".join(f"#a{i} = [#a{i - 1}, #a{i - 1}]" for i in range(1, levels + 1))
+    return f"""#a0 = "text"
+{aliases}
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{
+  %a = fuse.relu %x {{a = #a{levels}}} : tensor<4xf32>
+  return %a : tensor<4xf32>
+}}
+"""
+
+
+def doubling_types(levels: int) -> str:
+    """Types, each of which names the one before it twice."""
+    aliases = "\n".join(f"!t{i} = tuple<!t{i - 1}, !t{i - 1}>" for i in range(1, levels + 1))
+    return f"!t0 = tensor<4xf32>\n{aliases}\nfunc.func private @main(%x: !t{levels})\n"
+
+
 _FLOAT = TensorProto.FLOAT
 
 
@@ -201,6 +231,9 @@ TRAPS: tuple[Trap, ...] = (
     Trap("colliding-attributes", _text(colliding_attributes), (1000, 4000), _FUSE),
     Trap("doubling-defuse", _text(doubling_primitives), (30, 600), (*_OPT, "--defuse-ops")),
     Trap("doubling-run", _text(doubling_primitives), (30, 120), ("fuse_run", "--random-inputs", "0")),
+    Trap("doubling-locations", _text(doubling_locations), (40, 400), (*_FUSE, "--print-debuginfo", "--fusion-remarks")),
+    Trap("doubling-aliases", _text(doubling_aliases), (40, 400), _FUSE),
+    Trap("doubling-types", _text(doubling_types), (40, 400), _FUSE),
     Trap("splat-parameters", _text(batch_norm_of_splats), (10**4, 10**8), (*_OPT, "--simplify-inference")),
     Trap("onnx-split", split_into, (10**6, 10**9), ("fuse_opt",), "onnx"),
     Trap("onnx-doubling", doubling_functions, (30, 600), ("fuse_opt",), "onnx"),

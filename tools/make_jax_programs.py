@@ -3,6 +3,7 @@
 Needs the extra `jax`. Run it again when JAX prints something new, and say its version in the README there:
 
     python tools/make_jax_programs.py
+    python tools/make_jax_programs.py keras     the network of Keras, which must be installed
 """
 
 # JAX is no extra of the checks, and has types for a part of what is used here.
@@ -11,6 +12,7 @@ Needs the extra `jax`. Run it again when JAX prints something new, and say its v
 # pyright: reportUnknownLambdaType=false, reportPrivateImportUsage=false, reportAttributeAccessIssue=false
 # pyright: reportArgumentType=false, reportCallIssue=false
 
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -179,6 +181,15 @@ def symbolic(x, w):
     return jax.nn.softmax(x @ w, axis=-1) + x.shape[0]
 
 
+def normalized_softmax(x, scale, bias):
+    return jax.nn.softmax(layer_norm(x, scale, bias), axis=-1)
+
+
+def embedding(ids, table, w):
+    places = jnp.sin(jnp.arange(ids.shape[1], dtype=jnp.float32))
+    return ((table[ids] + places[:, None]) @ w).max(1), jnp.argmax(ids, 1), ids[1:], ids[:, ::-1]
+
+
 Program = tuple[Callable[..., Any], list[jax.ShapeDtypeStruct]]
 
 PROGRAMS: dict[str, Program] = {
@@ -211,19 +222,58 @@ PROGRAMS: dict[str, Program] = {
 """What `jax.jit(f).lower(...)` prints."""
 
 
+SYMBOLIC: dict[str, tuple[Callable[..., Any], list[str]]] = {
+    "symbolic_batch": (symbolic, ["b, 16", "16, 8"]),
+    "symbolic_mlp": (mlp, ["b, 16", "16, 32", "32", "32, 10", "10"]),
+    "symbolic_norm": (normalized_softmax, ["b, s, 16", "16", "16"]),
+    "symbolic_attention": (attention, [*["b, 2, s, 4"] * 3, "s, s: bool"]),
+    "symbolic_transformer": (transformer, ["b, s, 16", *["16, 16"] * 4, "16, 32", "32, 16", "16"]),
+    "symbolic_convolution": (convolution, ["b, 16, 16, 3", "3, 3, 3, 8", "8"]),
+    "symbolic_embedding": (embedding, ["b, s: int32", "20, 8", "8, 4"]),
+    "symbolic_sgd": (sgd_step, ["16, 32", "32", "32, 10", "10", "b, 16", "b: int32"]),
+}
+"""What `jax.export` prints for arguments whose sizes have names; elements are f32 unless said."""
+
+
+def export_symbolic(name: str) -> export.Exported:
+    """The export of one of `SYMBOLIC`."""
+    function, texts = SYMBOLIC[name]
+    scope = export.SymbolicScope()
+    arguments: list[jax.ShapeDtypeStruct] = []
+    for text in texts:
+        sizes, _, dtype = text.partition(": ")
+        arguments.append(jax.ShapeDtypeStruct(export.symbolic_shape(sizes, scope=scope), dtype or "float32"))
+    return export.export(jax.jit(function))(*arguments)
+
+
 def exported() -> dict[str, str]:
     """What `jax.export` prints."""
-    batch, width = export.symbolic_shape("b, 16")
-    symbolic_x = jax.ShapeDtypeStruct((batch, width), jnp.float32)
     return {
         "exported_mlp": export.export(jax.jit(mlp))(*PROGRAMS["mlp"][1]).mlir_module(),
-        "symbolic_batch": export.export(jax.jit(symbolic))(symbolic_x, f32(16, 8)).mlir_module(),
+        **{name: export_symbolic(name).mlir_module() for name in SYMBOLIC},
     }
+
+
+def mobilenet_v2() -> str:
+    """MobileNetV2 of Keras as JAX lowers it; its weights are arguments, and none are downloaded."""
+    os.environ["KERAS_BACKEND"] = "jax"
+    import keras
+
+    network = keras.applications.MobileNetV2(input_shape=(96, 96, 3), alpha=0.35, weights=None, classes=10)
+
+    def predict(trained, fixed, image):
+        return network.stateless_call(trained, fixed, image, training=False)[0]
+
+    weights = [[each.value for each in part] for part in (network.trainable_variables, network.non_trainable_variables)]
+    return jax.jit(predict).lower(*weights, f32(1, 96, 96, 3)).as_text()
 
 
 def main(names: list[str]) -> None:
     """Write the programs of these names, or every one."""
     DATA.mkdir(parents=True, exist_ok=True)
+    if names == ["keras"]:
+        (DATA / "mobilenet_v2.mlir").write_text(mobilenet_v2())
+        return
     for name, (function, arguments) in PROGRAMS.items():
         if names and name not in names:
             continue

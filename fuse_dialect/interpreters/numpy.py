@@ -24,6 +24,7 @@ from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.regions import IfOp, LoopOp, YieldOp
 from fuse_dialect.dialect.types import element_dtype, is_tensor
 from fuse_dialect.frontends.mlir.reader import ELIDED_RESOURCE
+from fuse_dialect.frontends.stablehlo.shape_assertion import is_shape_assertion, violation
 from fuse_dialect.interpreters.entry import bind_inputs, check_has_body, function_named, functions_of
 from fuse_dialect.interpreters.regions import Yielded, is_true, run_loop, yielded
 from fuse_dialect.interpreters.sizes import SIZE_HINT, TooLargeError, evaluate_within
@@ -223,6 +224,10 @@ class Runner:
             case IfOp():
                 branch = op.then if is_true(op, operands[0]) else op.otherwise
                 return tuple(self._region(op, branch, (), frame)[1])
+            case _ if is_shape_assertion(op):
+                if (problem := violation(op, operands)) is not None:
+                    raise EvaluationError(op, f"fails: {problem}")
+                return ()
             case _:
                 raise EvaluationError(op, "has no meaning in the NumPy interpreter")
 

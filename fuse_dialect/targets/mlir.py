@@ -33,6 +33,7 @@ from xdsl.targets.mlir import MLIRTarget
 from fuse_dialect.dialect.constants import is_splat as all_equal
 from fuse_dialect.dialect.mapped_file import release
 from fuse_dialect.frontends.mlir.locations import RANGE, range_text
+from fuse_dialect.targets.location_aliases import LOCATIONS_OF_OTHERS, shared_locations
 from fuse_dialect.targets.weights import Weights
 
 _HEX_ABOVE = 100
@@ -49,6 +50,8 @@ class FusePrinter(Printer):
     """A constant of more elements, unless a splat, is printed as `dense_resource<__elided__>`; `None` for never."""
     weights: Weights | None = field(default=None)
     """Constants that are printed as references to tensors of a file; `None` if all elements are printed."""
+    _aliases: dict[int, str] = field(default_factory=dict[int, str], init=False)
+    """Names of the locations that are printed at the end, by identity."""
     _types: dict[int, tuple[Attribute, str]] = field(default_factory=dict[int, tuple[Attribute, str]], init=False)
     """Text of each type that was printed, by identity; the type is kept alive with it."""
 
@@ -67,9 +70,8 @@ class FusePrinter(Printer):
             self._print_tensor_type(attribute)
         elif isinstance(attribute, DenseIntOrFPElementsAttr):
             self._print_dense(cast(DenseIntOrFPElementsAttr, attribute))
-        elif type(attribute) is FusedLoc and attribute.metadata == RANGE:
-            with self.in_location():
-                self.print_string(range_text(attribute))
+        elif isinstance(attribute, LOCATIONS_OF_OTHERS):
+            self._print_location(attribute)
         else:
             super().print_attribute(attribute)
 
@@ -84,6 +86,35 @@ class FusePrinter(Printer):
             self.stream, self._current_column = stream, column
             self._types[id(tensor)] = known = (tensor, text.getvalue())
         self.print_string(known[1])
+
+    def print_with_aliases(self, module: ModuleOp) -> None:
+        """Print the module, and before and behind it the locations that it names more than once."""
+        shared = shared_locations(module, of_ops=self.print_debuginfo)
+        self._aliases = {id(each): f"#loc{index or ''}" for index, each in enumerate((*shared.early, *shared.late))}
+        for each in shared.early:
+            self._print_alias(each)
+            self.print_string("\n")
+        self.print_op(module)
+        for each in shared.late:
+            self.print_string("\n")
+            self._print_alias(each)
+        self._aliases.clear()
+
+    def _print_alias(self, location: Attribute) -> None:
+        alias = self._aliases.pop(id(location))
+        self.print_string(f"{alias} = ")
+        self.print_attribute(location)
+        self._aliases[id(location)] = alias
+
+    def _print_location(self, attribute: Attribute) -> None:
+        if (alias := self._aliases.get(id(attribute))) is not None:
+            with self.in_location():
+                self.print_string(alias)
+        elif isinstance(attribute, FusedLoc) and attribute.metadata == RANGE:
+            with self.in_location():
+                self.print_string(range_text(attribute))
+        else:
+            super().print_attribute(attribute)
 
     def print_float(self, value: float, type: AnyFloat) -> None:
         """Print a float so that the parser gets the same bits back."""
@@ -162,6 +193,6 @@ class FuseMLIRTarget(MLIRTarget):
             elide_larger_than=self.elide_larger_than,
             weights=self.weights,
         )
-        printer.print_op(module)
+        printer.print_with_aliases(module)
         printer.print_metadata(ctx.loaded_dialects)
         print(file=output)

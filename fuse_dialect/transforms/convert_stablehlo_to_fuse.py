@@ -7,7 +7,9 @@ A program that JAX prints then runs on NumPy and natively: `fuse-run`, `fuse_dia
    and, up to rounding, the same elements.
 2. `while` becomes `fuse.loop`, `if` and `case` become `fuse.if`, with their regions converted. Ops without a rule, or
    of a form that no `fuse` op has, stay: `strict=true` makes them errors that say what it is.
-3. What is recognised in regions is what one op does, and what JAX writes for `argmax`, `sort` and the like.
+3. Checks of sizes (`custom_call @shape_assertion`) stay: they are made when the program runs.
+4. What is repeated to an open size for an elementwise op alone is not repeated: `fuse` ops broadcast.
+5. What is recognised in regions is what one op does, and what JAX writes for `argmax`, `sort` and the like.
 
 Source: docs/spec.md of openxla/stablehlo, August 2026.
 """
@@ -25,17 +27,27 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.dialect.dynamic_form import shape_of_type
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.nesting import ops_inside
+from fuse_dialect.dialect.ops.dynamic import DynBroadcastToOp, DynFullOp
+from fuse_dialect.dialect.types import DYNAMIC
+from fuse_dialect.frontends.stablehlo.shape_assertion import is_shape_assertion
 from fuse_dialect.transforms.stablehlo.building import NoFuseFormError, Rule
 from fuse_dialect.transforms.stablehlo.contractions import CONTRACTIONS
 from fuse_dialect.transforms.stablehlo.control_flow import CONTROL_FLOW, can_be_converted, convert_control_flow
+from fuse_dialect.transforms.stablehlo.dynamic import DYNAMIC_SHAPES, without_expansions
 from fuse_dialect.transforms.stablehlo.elementwise import ELEMENTWISE
 from fuse_dialect.transforms.stablehlo.indexing import INDEXING
+from fuse_dialect.transforms.stablehlo.pool_gradient import POOL_GRADIENTS
 from fuse_dialect.transforms.stablehlo.reductions import REDUCTIONS
 from fuse_dialect.transforms.stablehlo.shapes import SHAPES
 
 _STAYS = {"stablehlo.return"}
+
+
+def _may_stay(op: Operation) -> bool:
+    return op.name in _STAYS or is_shape_assertion(op)
 
 
 def _constant(op: Operation) -> Sequence[SSAValue]:
@@ -52,7 +64,9 @@ def _same(op: Operation) -> Sequence[SSAValue]:
 RULES: Mapping[str, Rule] = {
     **ELEMENTWISE,
     **SHAPES,
+    **DYNAMIC_SHAPES,
     **REDUCTIONS,
+    **POOL_GRADIENTS,
     **CONTRACTIONS,
     **INDEXING,
     "stablehlo.constant": _constant,
@@ -89,7 +103,7 @@ class ConvertStableHLOToFusePass(ModulePass):
                     pending.extend(each for region in inner.regions for each in region.blocks)
                 elif inner.name in RULES:
                     self._replace(inner)
-                elif self.strict and inner.name.startswith(("stablehlo.", "chlo.")) and inner.name not in _STAYS:
+                elif self.strict and inner.name.startswith(("stablehlo.", "chlo.")) and not _may_stay(inner):
                     raise OpError(inner, f"'{inner.name}' op has no equal among the 'fuse' ops")
         for each in reversed(regions):  # What stands inside another one was found after that.
             if can_be_converted(each):
@@ -98,7 +112,9 @@ class ConvertStableHLOToFusePass(ModulePass):
                 raise OpError(each, f"'{each.name}' op has no equal among the 'fuse' ops")
 
     def _replace(self, op: Operation) -> None:
-        block = Block()
+        block, operands = Block(), list(op.operands)
+        if op.name in ELEMENTWISE and any(DYNAMIC in shape_of_type(result.type) for result in op.results):
+            op.operands = without_expansions(op)
         try:
             with ImplicitBuilder(block):
                 values = list(RULES[op.name](op))
@@ -107,6 +123,7 @@ class ConvertStableHLOToFusePass(ModulePass):
                 each.verify()
         except (NoFuseFormError, VerifyException) as error:
             block.erase()
+            op.operands = operands
             if self.strict:
                 reason = str(error).partition("\n")[0]
                 raise OpError(op, f"'{op.name}' op has no equal among the 'fuse' ops: {reason}") from error
@@ -121,6 +138,9 @@ class ConvertStableHLOToFusePass(ModulePass):
                 new.name_hint = old.name_hint
             old.replace_all_uses_with(new)
         Rewriter.erase_op(op)
+        for operand in dict.fromkeys(operands):
+            if isinstance(operand.owner, DynBroadcastToOp | DynFullOp) and not any(operand.uses):
+                Rewriter.erase_op(operand.owner)
 
 
 def _check_types(op: Operation, values: Sequence[SSAValue]) -> None:

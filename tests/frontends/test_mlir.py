@@ -5,6 +5,7 @@ import struct
 from io import StringIO
 
 import pytest
+from hostile_inputs import doubling_aliases, doubling_locations, doubling_types
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects import arith
@@ -16,7 +17,7 @@ from fuse_dialect.diagnostics import FuseError, SourceLocation
 from fuse_dialect.frontends.mlir.dense_literal import MAX_EXPANDED_SPLAT
 from fuse_dialect.frontends.mlir.lexer import FuseLexer
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir, read_mlir
-from fuse_dialect.targets.mlir import FusePrinter
+from fuse_dialect.targets.mlir import FuseMLIRTarget, FusePrinter
 
 
 def dense(text: str) -> DenseIntOrFPElementsAttr:
@@ -218,6 +219,23 @@ def test_deeply_nested_text_is_read():
 def test_text_that_is_nested_too_deeply_is_diagnosed():
     with pytest.raises(FuseError, match="nested too deeply"):
         parse_mlir('"test.op"() {a = ' + "[" * 100_000)
+
+
+@pytest.mark.parametrize("make", [doubling_aliases, doubling_types])
+def test_aliases_that_double_are_refused_where_they_get_too_large(make):
+    parse_mlir(make(8))
+    with pytest.raises(FuseError, match=r"the aliases up to '[#!][at]\d+' stand for \d+ characters of text") as caught:
+        parse_mlir(make(40))
+    assert caught.value.location.line < 25
+
+
+def test_locations_that_double_are_printed_by_name():
+    text = StringIO()
+    FuseMLIRTarget(print_debuginfo=True).emit(context(), parse_mlir(doubling_locations(60)), text)
+    assert "#loc58 = loc(callsite(#loc57 at #loc57))" in text.getvalue()
+    again = StringIO()
+    FuseMLIRTarget(print_debuginfo=True).emit(context(), parse_mlir(text.getvalue()), again)
+    assert again.getvalue() == text.getvalue()
 
 
 def test_type_aliases_and_spellings_do_not_mix():

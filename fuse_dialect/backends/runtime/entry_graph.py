@@ -3,7 +3,7 @@
 1. Tuples vanish: a tuple value is a Python tuple of tensors here, and calls take and give tensors only.
 2. Calls of functions that are no primitives are expanded.
 3. An operator outside a primitive becomes a primitive of its own.
-4. A loop or a branch is a primitive, too; the values that it sees around it are arguments. NumPy runs it.
+4. A loop, a branch or a check of sizes is a primitive, too, which NumPy runs; values that it sees are arguments.
 5. Two calls of one function share a kernel if the same arguments of theirs are constants.
 """
 
@@ -26,6 +26,7 @@ from fuse_dialect.dialect.ops.regions import IfOp, LoopOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.dialect.size_names import SizeNames, size_names
 from fuse_dialect.dialect.types import DYNAMIC, element_dtype, is_tensor
+from fuse_dialect.frontends.stablehlo.shape_assertion import is_shape_assertion
 from fuse_dialect.interpreters.entry import (
     argument_names,
     check_has_body,
@@ -224,6 +225,8 @@ class _Reader:
                 function = _function_of(op)
                 self.regions.add(function)
                 return self._call(op, function, operands)
+            case _ if is_shape_assertion(op):
+                return self._call(op, _function_of(op), operands)
             case _:
                 raise EvaluationError(op, "has no meaning that a backend could run")
 

@@ -30,6 +30,8 @@ ELIDED_RESOURCE = "__elided__"
 """Key that stands for the value of a constant that was left out: `dense_resource<__elided__>`."""
 _MAX_INTEGER_WIDTH = (1 << 24) - 1
 """MLIR's `IntegerType::kMaxWidth`; xDSL computes with numbers of that many bits."""
+_MOST_EXPANSION, _FREE_EXPANSION = 64, 1 << 20
+"""Characters that the aliases of a file may stand for: so many for each of its own, and some that are free."""
 _NAME_RULE = ": it holds a quote, a backslash or a control character"
 _BYTECODE_MAGIC = b"ML\xefR"
 _TEXT_HINT = "mlir-opt prints it as text; JAX prints what it has exported by `exported.mlir_module()`"
@@ -178,6 +180,8 @@ class FuseParser(LocationParser, DenseLiteralParser):
         self._op_name_offsets: list[int] = []
         self._first_uses: dict[str, Span] = {}
         self._types: dict[str, TypeAttribute] = {}
+        self._alias_sizes: dict[str, int] = {}
+        self._expanded = 0
         self.find_location_aliases(input)
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
@@ -197,6 +201,27 @@ class FuseParser(LocationParser, DenseLiteralParser):
                     return ModuleOp([])
                 raise ParseError(error.span, f"expected an operation, found '{error.span.text}'") from None
             raise
+
+    def _parse_alias_def(self) -> None:
+        """Parse the definition of an alias, and note how much text its value would be."""
+        name, start, before = self._current_token.text, self._current_token.span.start, self._expanded
+        super()._parse_alias_def()
+        self._alias_sizes[name] = self._expanded - before + self._current_token.span.start - start
+
+    def _parse_extended_type_or_attribute(self, attr_or_dialect_name: str, is_type: bool) -> Attribute:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Parse an attribute or type; an alias is counted as the text that it stands for.
+
+        Raises:
+            ParseError: Aliases of aliases stand for far more text than there is.
+        """
+        start = self._current_token.span.start
+        parsed = super()._parse_extended_type_or_attribute(attr_or_dialect_name, is_type)  # pyright: ignore[reportCallIssue, reportArgumentType, reportUnknownVariableType]
+        alias = f"{'!' if is_type else '#'}{attr_or_dialect_name}"
+        if (size := self._alias_sizes.get(alias)) is not None:
+            self._expanded += size
+            if self._expanded > _FREE_EXPANSION + _MOST_EXPANSION * len(self.source_map.text):
+                self.raise_error(f"the aliases up to '{alias}' stand for {self._expanded} characters of text", start)
+        return parsed
 
     def error_here(self, message: str) -> ParseError:
         """An error where the parser is: at the next token, or at the end of the last one if the next begins a line.
@@ -280,7 +305,7 @@ class FuseParser(LocationParser, DenseLiteralParser):
             self._resume_from(end)
             return known
         parsed = super().parse_optional_type()
-        if parsed is not None and key.count("<") == 1 and "/" not in key and '"' not in key:
+        if parsed is not None and key.count("<") == 1 and not set(key) & set('/"!'):
             self._types[key] = parsed
         return parsed
 

@@ -82,16 +82,26 @@ def _line_starts(text: str) -> Iterator[int]:
 
 
 def _explicit_location(location: Attribute) -> SourceLocation | None:
-    """The file, line and column that a location attribute names first, if it names any."""
-    match location:
-        case FileLineColLoc():
-            return SourceLocation(location.filename.data, location.line.data, location.column.data)
-        case NameLoc():
-            return _explicit_location(location.location)
-        case CallSiteLoc():
-            return _explicit_location(location.callee)
-        case FusedLoc(locations=ArrayAttr() as parts):
-            found = (_explicit_location(part) for part in parts)
-            return next((place for place in found if place is not None), None)
-        case _:
-            return None
+    """The file, line and column that a location attribute names first, if it names any.
+
+    Complexity: O(distinct parts): a location that stands for two times itself is looked at once.
+    """
+    pending, seen = [location], {id(location)}
+    while pending:
+        current = pending.pop()
+        parts: tuple[Attribute, ...] = ()
+        match current:
+            case FileLineColLoc():
+                return SourceLocation(current.filename.data, current.line.data, current.column.data)
+            case NameLoc():
+                parts = (current.location,)
+            case CallSiteLoc():
+                parts = (current.callee,)
+            case FusedLoc(locations=ArrayAttr(data=parts)):
+                pass
+            case _:
+                pass
+        fresh = [part for part in parts if id(part) not in seen]
+        seen.update(map(id, fresh))
+        pending.extend(reversed(fresh))
+    return None

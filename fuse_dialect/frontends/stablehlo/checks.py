@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, TensorT
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from fuse_dialect.dialect.types import is_tensor
+from fuse_dialect.dialect.types import DYNAMIC, is_tensor
 from fuse_dialect.frontends.stablehlo.attributes import (
     ConvDimensionNumbersAttr,
     DotDimensionNumbersAttr,
@@ -149,7 +149,9 @@ def _dot(op: Operation) -> None:
             if is_tensor(value.type)
         ]
         if len(sizes) == 2:
-            _expect(all(one == two or -1 in (one, two) for one, two in zip(*sizes, strict=True)), f"{kind} axes alike")
+            _expect(
+                all(one == two or DYNAMIC in (one, two) for one, two in zip(*sizes, strict=True)), f"{kind} axes alike"
+            )
 
 
 def _dot_of_matrices(op: Operation) -> None:
@@ -221,7 +223,7 @@ def _without_vectors(
     type = op.operands[indices].type
     assert is_tensor(type), "its axes are known"
     length = 1 if vector == places else type.get_shape()[vector]
-    _expect(length in (len(mapped), -1), f"index vectors of {len(mapped)} numbers, got {length}")
+    _expect(length in (len(mapped), DYNAMIC), f"index vectors of {len(mapped)} numbers, got {length}")
     return places - (vector < places)
 
 
@@ -241,7 +243,7 @@ def _slice_bounds(op: Operation) -> None:
     type = op.operands[0].type
     sizes = type.get_shape() if is_tensor(type) else ()
     for start, limit, stride, size in zip(begin, end, strides, sizes, strict=False):
-        is_inside = 0 <= start <= limit and (size == -1 or limit <= size) and stride >= 1
+        is_inside = 0 <= start <= limit and (size == DYNAMIC or limit <= size) and stride >= 1
         _expect(is_inside, f"a slice of an axis of {size} elements, got [{start}:{limit}:{stride}]")
 
 
@@ -249,7 +251,7 @@ def _slice_sizes(of: int, name: str = "slice_sizes") -> Check:
     def check(op: Operation) -> None:
         type = op.operands[of].type
         for part, size in zip(_list(op, name) or (), type.get_shape() if is_tensor(type) else (), strict=False):
-            _expect(part >= 0 and (size == -1 or part <= size), f"'{name}' to fit an axis of {size}, got {part}")
+            _expect(part >= 0 and (size == DYNAMIC or part <= size), f"'{name}' to fit an axis of {size}, got {part}")
 
     return check
 

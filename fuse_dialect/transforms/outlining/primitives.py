@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import (
     SymbolRefAttr,
     TensorType,
 )
-from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, SSAValue
+from xdsl.ir import Attribute, Block, Data, Operation, ParametrizedAttribute, SSAValue
 from xdsl.printer import Printer
 
 from fuse_dialect.analysis.constants import is_constant
@@ -185,11 +185,20 @@ def _key_of_parameters(attribute: ParametrizedAttribute, of: Primitives) -> obje
     return f"{id(type(attribute))} {of.numbers_of(attribute.parameters)}"
 
 
+def _key_of_data(attribute: Data[Any], _: Primitives) -> object:
+    """What a word, or numbers in tuples, are made of; printing them would take ten times as long."""
+    data: object = attribute.data
+    return (id(type(attribute)), repr(data) if type(data) in (str, tuple) else str(attribute))
+
+
 @cache
 def _key_form(attribute_class: type[Attribute]) -> _KeyForm | None:
     """How to make keys for a class, found once a class; `None` if only its text says what an attribute is."""
-    known = _KEY_FORMS.get(attribute_class)
-    return _key_of_parameters if known is None and issubclass(attribute_class, ParametrizedAttribute) else known
+    if (known := _KEY_FORMS.get(attribute_class)) is not None:
+        return known
+    if issubclass(attribute_class, Data):
+        return _key_of_data
+    return _key_of_parameters if issubclass(attribute_class, ParametrizedAttribute) else None
 
 
 @cache

@@ -148,11 +148,12 @@ def counting(size: int, element_type: Attribute) -> SSAValue:
     return result(ArangeOp(stop=float(size), result_types=[TensorType(element_type, [size])]))
 
 
-def clamp(value: SSAValue, low: int, high: int) -> SSAValue:
-    """Each integer moved into the range."""
+def clamp(value: SSAValue, low: int, high: int | SSAValue) -> SSAValue:
+    """Each integer moved into the range; a bound that is a value is one for all."""
+    most = scalar(value, high) if isinstance(high, int) else high
     if dtype(value).kind == "u":
-        return result(MinimumOp(value, scalar(value, high)))
-    return result(MinimumOp(result(MaximumOp(value, scalar(value, low))), scalar(value, high)))
+        return result(MinimumOp(value, most))
+    return result(MinimumOp(result(MaximumOp(value, scalar(value, low))), most))
 
 
 _CARRIES_ON = frozenset(

@@ -1,6 +1,5 @@
 """Products and convolutions: axes are turned until a `fuse` op takes them."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -12,6 +11,7 @@ from fuse_dialect.dialect.ops.convolution import Conv1dOp, Conv2dOp, Conv3dOp
 from fuse_dialect.dialect.ops.layout import ReverseOp
 from fuse_dialect.dialect.ops.matmul import BatchMatmulOp, MatmulOp
 from fuse_dialect.dialect.ops.normalization import BatchNormOp
+from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.frontends.stablehlo.attributes import ConvDimensionNumbersAttr, DotDimensionNumbersAttr
 from fuse_dialect.frontends.stablehlo.clauses import ints_of
 from fuse_dialect.transforms.stablehlo.building import (
@@ -21,14 +21,14 @@ from fuse_dialect.transforms.stablehlo.building import (
     ints,
     number,
     padding,
-    reshape,
     result,
     scalar,
-    static_shape,
+    shape,
     tensor,
     transpose,
 )
 from fuse_dialect.transforms.stablehlo.shapes import pad
+from fuse_dialect.transforms.stablehlo.sizes import Axis, merge_axes, split_axes
 
 
 def _dot_general(op: Operation) -> Sequence[SSAValue]:
@@ -39,7 +39,7 @@ def _dot_general(op: Operation) -> Sequence[SSAValue]:
 
 
 def _dot(op: Operation) -> Sequence[SSAValue]:
-    return [product(op, (), (), (len(static_shape(op.operands[0])) - 1,), (0,))]
+    return [product(op, (), (), (len(shape(op.operands[0])) - 1,), (0,))]
 
 
 def product(
@@ -49,29 +49,37 @@ def product(
     target = op.results[0]
     # The result may be wider than the operands: then so are the products.
     lhs, rhs = (cast_to(value, tensor(target).element_type) for value in op.operands)
-    lhs_sizes, rhs_sizes = static_shape(lhs), static_shape(rhs)
-    rows = [axis for axis in range(len(lhs_sizes)) if axis not in (*lhs_batch, *lhs_sum)]
-    columns = [axis for axis in range(len(rhs_sizes)) if axis not in (*rhs_batch, *rhs_sum)]
-    batch = [lhs_sizes[axis] for axis in lhs_batch]
-    depth = math.prod(lhs_sizes[axis] for axis in lhs_sum)
+    rows = [axis for axis in range(len(shape(lhs))) if axis not in (*lhs_batch, *lhs_sum)]
+    columns = [axis for axis in range(len(shape(rhs))) if axis not in (*rhs_batch, *rhs_sum)]
+    batch, height, width = ([[each] for each in _axes(lhs, lhs_batch)], [_axes(lhs, rows)], [_axes(rhs, columns)])
+    # Rows on several open axes stay apart: all but the last are batches, which one matrix on the right meets.
+    if stays_apart := len(rows) > 1 and not batch and DYNAMIC in shape(lhs):
+        height = [[each] for each in height[0]]
     left = transpose(lhs, [*lhs_batch, *rows, *lhs_sum])
-    left = reshape(left, [*batch, math.prod(lhs_sizes[axis] for axis in rows), depth])
-    width = math.prod(rhs_sizes[axis] for axis in columns)
+    left = merge_axes(left, [*batch, *height, _axes(lhs, lhs_sum)])
     # The right side is turned only if it is not in one of the two orders already.
     is_turned = [*rhs_batch, *columns, *rhs_sum] == sorted([*rhs_batch, *columns, *rhs_sum]) and bool(columns)
+    matrix = [*width, _axes(rhs, rhs_sum)] if is_turned else [_axes(rhs, rhs_sum), *width]
     order = [*rhs_batch, *columns, *rhs_sum] if is_turned else [*rhs_batch, *rhs_sum, *columns]
-    right = reshape(transpose(rhs, order), [*batch, *((width, depth) if is_turned else (depth, width))])
-    if batch:
-        made: FuseOp = BatchMatmulOp(left, right, transpose_b=is_turned)
-    else:
-        made = MatmulOp(left, right, transpose_b=is_turned)
-    return reshape(result(made), static_shape(target))
+    right = merge_axes(transpose(rhs, order), [*([each] for each in _axes(rhs, rhs_batch)), *matrix])
+    made = (BatchMatmulOp if batch or stays_apart else MatmulOp)(left, right, transpose_b=is_turned)
+    return split_axes(result(made), [*batch, *height, *width])
+
+
+def _axes(value: SSAValue, places: Sequence[int]) -> list[Axis]:
+    return [(value, place) for place in places]
 
 
 _CONVOLUTIONS: Mapping[int, tuple[type[FuseOp], str]] = {1: (Conv1dOp, "W"), 2: (Conv2dOp, "HW"), 3: (Conv3dOp, "DHW")}
 
 
 def _convolution(op: Operation) -> Sequence[SSAValue]:
+    x, w = op.operands
+    return [convolve(op, x, w, padding(op, len(shape(x)) - 2))]
+
+
+def convolve(op: Operation, x: SSAValue, w: SSAValue, around: list[tuple[int, int]]) -> SSAValue:
+    """What a convolution with the op's properties makes of an image, padded by so much before and behind each axis."""
     numbers = op.properties["dimension_numbers"]
     assert isinstance(numbers, ConvDimensionNumbersAttr), "the class of the op says so"
     x_axes, w_axes, y_axes = numbers.data
@@ -80,7 +88,7 @@ def _convolution(op: Operation) -> Sequence[SSAValue]:
         raise NoFuseFormError("several groups of the batch" if rank in _CONVOLUTIONS else f"{rank} spatial axes")
     ones = [1] * rank
     element_type = tensor(op.results[0]).element_type
-    x, w = (cast_to(value, element_type) for value in op.operands)
+    x, w = (cast_to(value, element_type) for value in (x, w))
     spatial = [str(axis) for axis in range(rank)]
     reversal = op.properties.get("window_reversal")
     if reversal is not None:
@@ -92,7 +100,7 @@ def _convolution(op: Operation) -> Sequence[SSAValue]:
     if not channels_last:
         x = transpose(x, [x_axes.index(name) for name in x_order])
         w = transpose(w, [w_axes.index(name) for name in ("o", "i", *spatial)])
-    around, base = padding(op, rank), ints(op, "lhs_dilation", ones)
+    base = ints(op, "lhs_dilation", ones)
     if any(each > 1 for each in base) or any(width < 0 for pair in around for width in pair):
         # `fuse` convolutions add zeros on the outside alone; the others are put in first.
         widths = [[0] * (rank + 2) for _ in range(3)]
@@ -110,7 +118,7 @@ def _convolution(op: Operation) -> Sequence[SSAValue]:
         data_layout=f"N{letters}C" if channels_last else f"NC{letters}",
         kernel_layout=f"{letters}IO" if channels_last else f"OI{letters}",
     )
-    return [transpose(result(made), [x_order.index(name) for name in y_axes])]
+    return transpose(result(made), [x_order.index(name) for name in y_axes])
 
 
 def _batch_norm_inference(op: Operation) -> Sequence[SSAValue]:

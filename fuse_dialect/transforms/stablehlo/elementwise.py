@@ -16,7 +16,6 @@ from fuse_dialect.dialect.ops.conversion import BitcastOp, CastOp
 from fuse_dialect.transforms.stablehlo.building import (
     NoFuseFormError,
     Rule,
-    broadcast,
     cast_to,
     dtype,
     known_number,
@@ -266,7 +265,7 @@ def _erf_inv(op: Operation) -> Sequence[SSAValue]:
 
 def _polynomial(x: SSAValue, coefficients: Sequence[float]) -> SSAValue:
     """Horner's scheme, the coefficient of the highest power first."""
-    value = broadcast(scalar(x, coefficients[0]), shape(x))
+    value = scalar(x, coefficients[0])
     for each in coefficients[1:]:
         value = result(b.AddOp(result(b.MultiplyOp(value, x)), scalar(x, each)))
     return value
@@ -293,7 +292,7 @@ def _lgamma(op: Operation) -> Sequence[SSAValue]:
     half, one = scalar(x, 0.5), scalar(x, 1.0)
     is_small = result(c.LessOp(x, half))
     z = result(b.WhereOp(is_small, result(e.NegativeOp(x)), result(b.SubtractOp(x, one))))
-    series = broadcast(scalar(x, 0.99999999999980993227684700473478), shape(x))
+    series = scalar(x, 0.99999999999980993227684700473478)
     for index, coefficient in enumerate(_LANCZOS, 1):
         term = result(b.DivideOp(scalar(x, coefficient), result(b.AddOp(z, scalar(x, index)))))
         series = result(b.AddOp(series, term))

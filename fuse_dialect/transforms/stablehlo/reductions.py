@@ -15,6 +15,7 @@ from fuse_dialect.dialect.ops.indexing import GatherOp
 from fuse_dialect.dialect.ops.opaque import ArgsortOp, SortOp, TopkOp
 from fuse_dialect.dialect.ops.pooling import MaxPool2dOp
 from fuse_dialect.dialect.ops.sequences import CumsumOp
+from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.transforms.stablehlo.building import (
     NoFuseFormError,
     Rule,
@@ -35,7 +36,7 @@ from fuse_dialect.transforms.stablehlo.building import (
 )
 from fuse_dialect.transforms.stablehlo.shapes import pad, slice_of
 
-_MOST_SLICES = 256
+MOST_SLICES = 256
 """Positions in a window; a larger one stays as it is."""
 
 _REDUCTIONS: Mapping[str, tuple[type[FuseOp], type[FuseOp]]] = {
@@ -80,7 +81,7 @@ def _combiner(op: Operation) -> str:
 def _combine_bits(x: SSAValue, init: SSAValue, combine: type[FuseOp], axes: Sequence[int]) -> SSAValue:
     """A reduction that no `fuse` op is: the slices along the axes, combined with each other."""
     sizes = static_shape(x)
-    if math.prod(sizes[axis] for axis in axes) > _MOST_SLICES:
+    if math.prod(sizes[axis] for axis in axes) > MOST_SLICES:
         raise NoFuseFormError("bits of many elements")
     kept = [size for axis, size in enumerate(sizes) if axis not in axes]
     total = broadcast(init, kept)
@@ -121,16 +122,16 @@ _INTEGER_ARGMAX = (
 
 
 def fingerprint(block: Block) -> str:
-    """The ops of a region, its arguments as `a0, a1` and its values by number."""
+    """The ops of a region: arguments as `a0, a1`, values by number, constants as `=1.0`, wherever they stand."""
     names: dict[SSAValue, str] = {argument: f"a{index}" for index, argument in enumerate(block.args)}
     lines: list[str] = []
     for op in block.ops:
+        if op.name in ("stablehlo.constant", "arith.constant"):
+            continue
         words = [op.name.partition(".")[2]]
         if direction := word(op, "comparison_direction"):
             words.append(direction)
-        if op.name == "stablehlo.constant":
-            words.append(str(known_number(op.results[0])))
-        words += [names.get(operand, "?") for operand in op.operands]
+        words += [names[each] if each in names else f"={known_number(each)}" for each in op.operands]
         names.update(dict.fromkeys(op.results, str(len(lines))))
         lines.append(" ".join(words))
     return ";".join(lines)
@@ -154,26 +155,31 @@ def _reduce_with_index(op: Operation, axes: Sequence[int]) -> Sequence[SSAValue]
     return [result(reduce(x, axes=list(axes))), index]
 
 
+_REPEATS = frozenset(f"fuse.{name}" for name in ("broadcast_to", "dyn_broadcast_to", "reshape", "expand_dims", "cast"))
+"""What the positions on an axis may pass through; a cast of as many of them as an axis has loses nothing."""
+
+
 def _counts_along(value: SSAValue, axis: int) -> bool:
     """Whether each element is its position on an axis."""
-    if isinstance(value, OpResult) and value.op.name == "stablehlo.iota":
+    if isinstance(value, OpResult) and value.op.name in ("stablehlo.iota", "stablehlo.dynamic_iota"):
         return number(value.op, "iota_dimension") == axis
     rank, tail = len(shape(value)), 0
-    while isinstance(value, OpResult) and value.op.name in ("fuse.broadcast_to", "fuse.reshape"):
+    while isinstance(value, OpResult) and value.op.name in _REPEATS:
         source = shape(value.op.operands[0])
-        if value.op.name == "fuse.reshape":
-            tail = len(shape(value)) - len(source)
+        if value.op.name in ("fuse.reshape", "fuse.expand_dims"):
+            tail += len(shape(value)) - len(source)
             if shape(value)[: len(source)] != source:
                 return False
         value = value.op.operands[0]
-    return isinstance(value, OpResult) and value.op.name == "fuse.arange" and rank - 1 - tail == axis
+    counts = isinstance(value, OpResult) and value.op.name in ("fuse.arange", "fuse.dyn_arange")
+    return counts and rank - 1 - tail == axis
 
 
 def _reduce_window(op: Operation) -> Sequence[SSAValue]:
     if len(op.operands) != 2:
         raise NoFuseFormError("several operands")
     x, init = op.operands
-    sizes = static_shape(x)
+    sizes = shape(x)
     ones = [1] * len(sizes)
     window = ints(op, "window_dimensions")
     strides = ints(op, "window_strides", ones)
@@ -193,9 +199,12 @@ def _reduce_window(op: Operation) -> Sequence[SSAValue]:
         pooled = _max_pool(x, window, strides, dilations, around)
         if pooled is not None:
             return [pooled]
-    if math.prod(window) > _MOST_SLICES:
+    if math.prod(window) > MOST_SLICES:
         raise NoFuseFormError(f"a window of {math.prod(window)} positions")
-    target = static_shape(op.results[0])
+    target = shape(op.results[0])
+    open_ = [axis for axis, size in enumerate(target) if size == DYNAMIC]
+    if any((window[axis], strides[axis], base[axis], *around[axis]) != (1, 1, 1, 0, 0) for axis in open_):
+        raise NoFuseFormError("a window on an axis of open size")
     if 0 in target:
         return [broadcast(init, target)]
     low, high = [each[0] for each in around], [each[1] for each in around]
@@ -247,27 +256,27 @@ def _combine_window(
     total: SSAValue | None = None
     for position in np.ndindex(*window):
         begin = [place * step for place, step in zip(position, dilations, strict=True)]
-        end = [start + (count - 1) * stride + 1 for start, count, stride in zip(begin, target, strides, strict=True)]
+        end = [
+            DYNAMIC if count == DYNAMIC else start + (count - 1) * stride + 1
+            for start, count, stride in zip(begin, target, strides, strict=True)
+        ]
         part = slice_of(x, begin, end, strides)
         total = part if total is None else result(combine(total, part))
     assert total is not None, "a window has a position"
     return total if _starts_neutral(init, name) else result(combine(total, init))
 
 
-_SORTED_FLOATS = (
-    "constant 0.0;compare EQ a{0} {n0};constant 0.0;select {n1} {n2} a{0};compare NE a{0} a{0};constant nan;"
-    "select {n4} {n5} {n3}"
-)
+_SORTED_FLOATS = "compare EQ a{0} =0.0;select {n0} =0.0 a{0};compare NE a{0} a{0};select {n2} =nan {n1}"
 
 
 def _sorts_ascending(op: Operation) -> bool | None:
     """Whether the comparator orders by the first operand, upwards or downwards; `None` if it does anything else."""
     block = op.regions[0].blocks[0]
     found = fingerprint(block).split(";")
-    keys = [_SORTED_FLOATS.format(side, **{f"n{i}": 7 * side + i for i in range(7)}) for side in (0, 1)]
+    keys = [_SORTED_FLOATS.format(side, **{f"n{i}": 4 * side + i for i in range(4)}) for side in (0, 1)]
     for direction, ascends in (("LT", True), ("GT", False)):
         plain = [f"compare {direction} a0 a1", "return 0"]
-        canonical = [*keys[0].split(";"), *keys[1].split(";"), f"compare {direction} 6 13", "return 14"]
+        canonical = [*keys[0].split(";"), *keys[1].split(";"), f"compare {direction} 3 7", "return 8"]
         if found in (plain, canonical):
             return ascends
     return None

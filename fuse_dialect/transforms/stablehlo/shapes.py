@@ -17,7 +17,6 @@ from fuse_dialect.transforms.stablehlo.building import (
     number,
     reshape,
     result,
-    scalar,
     shape,
     static_shape,
     tensor,
@@ -81,15 +80,17 @@ def _slice(op: Operation) -> Sequence[SSAValue]:
 
 def pad(x: SSAValue, value: SSAValue, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> SSAValue:
     """A tensor with elements before, behind and between its own."""
-    sizes = static_shape(x)
+    sizes = shape(x)
     low, high = list(low), list(high)
     if any(interior):
+        if any(gap and size == DYNAMIC for gap, size in zip(interior, sizes, strict=True)):
+            raise NoFuseFormError("gaps on an axis of open size")
         # Every element gets its gap on an axis of its own; the gap behind the last one is cropped again.
         parted = [part for size in sizes for part in (size, 1)]
         gaps = [part for gap in interior for part in (0, gap)]
         x = reshape(x, parted)
         x = result(PadOp(x, value, low=[0] * len(gaps), high=gaps))
-        x = reshape(x, [size * (gap + 1) for size, gap in zip(sizes, interior, strict=True)])
+        x = reshape(x, [size * (gap + 1) if gap else size for size, gap in zip(sizes, interior, strict=True)])
         high = [width - (gap if size else 0) for width, gap, size in zip(high, interior, sizes, strict=True)]
     return result(PadOp(x, value, low=low, high=high)) if any(low) or any(high) else x
 
@@ -111,18 +112,10 @@ def _iota(op: Operation) -> Sequence[SSAValue]:
     return [broadcast(reshape(line, [sizes[axis], *[1] * (len(sizes) - axis - 1)]), sizes)]
 
 
-def _get_dimension_size(op: Operation) -> Sequence[SSAValue]:
-    size = shape(op.operands[0])[number(op, "dimension")]
-    if size == DYNAMIC:
-        raise NoFuseFormError("an open size")
-    return [scalar(op.results[0], size)]
-
-
 SHAPES: Mapping[str, Rule] = {
     "stablehlo.broadcast": _broadcast,
     "stablehlo.broadcast_in_dim": _broadcast_in_dim,
     "stablehlo.concatenate": _concatenate,
-    "stablehlo.get_dimension_size": _get_dimension_size,
     "stablehlo.iota": _iota,
     "stablehlo.pad": _pad,
     "stablehlo.reshape": _reshape,

@@ -154,3 +154,11 @@ func.func @circle(%x: tensor<4xf32>) {
 func.func @unknown_location(%x: tensor<4xf32>) {
   return loc(#loc9)
 }
+
+// -----
+
+// CHECK: the location '#loc1' is defined by itself
+#loc1 = loc(callsite(#loc1 at #loc1))
+func.func @itself(%x: tensor<4xf32>) {
+  return loc(#loc1)
+}

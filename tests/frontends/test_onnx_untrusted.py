@@ -356,6 +356,7 @@ _FATAL = """
 import sys
 from onnx import TensorProto, helper
 from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.frontends.onnx.expansion import _inferred_types
 from fuse_dialect.frontends.onnx.reader import import_model
 from fuse_dialect.frontends.onnx.shape_inference import FATAL_OPERATORS
 
@@ -378,6 +379,8 @@ for domain, name in sorted(FATAL_OPERATORS):
         [helper.make_tensor_value_info("y", TensorProto.INT64, ["n", 2])],
     )
     model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
+    assert _inferred_types(model)["x"]
+    assert [node.domain for node in model.graph.node] == ["own", domain] and len(model.opset_import) == 3
     try:
         print(name, "fuse_dialect.hidden" in str(import_model(model, allow_unsupported=True)))
     except FuseError as error:
@@ -390,3 +393,25 @@ def test_operators_on_which_the_library_ends_the_process_are_read_or_refused():
     assert run.returncode == 0, run.stderr
     names = sorted(["DictVectorizer", "EyeLike", "LabelEncoder", "RegexFullMatch"])
     assert sorted(run.stdout.splitlines()) == [f"{name} False" for name in names]
+
+
+_SEQUENCE_MAP = """
+import onnx
+from fuse_dialect.frontends.onnx.reader import import_model
+
+model = onnx.parser.parse_model('''
+  <ir_version: 8, opset_import: ["": 17]>
+  g (seq(float[N]) own, float[M] x1) => (seq(float[N]) y0, seq(float[M]) y1) {
+    y0, y1 = SequenceMap <body = b (float[N] in0, float[M] in1) => (float[N] out0, float[M] out1) {
+      out0 = Identity(in0)
+      out1 = Identity(in1)
+    }> (x0, x1)
+  }''')
+import_model(model, allow_unsupported=True)
+"""
+
+
+def test_definition_on_which_the_library_ends_the_process_is_not_asked_for():
+    run = subprocess.run([sys.executable, "-c", _SEQUENCE_MAP], capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert "FuseError" in run.stderr

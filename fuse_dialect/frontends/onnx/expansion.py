@@ -15,6 +15,7 @@ import onnx
 from fuse_dialect.budget import Budget
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.onnx.inlining import inline_functions
+from fuse_dialect.frontends.onnx.shape_inference import HIDDEN_DOMAIN, fatal_nodes_hidden
 
 _MAX_ROUNDS = 4
 _DOMAINS = ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
@@ -72,9 +73,14 @@ def _drop_graphs(node: onnx.NodeProto) -> None:
         node.attribute.extend(copies)
 
 
+_FATAL_DEFINITIONS = frozenset({"SequenceMap"})
+"""Operators whose definition the library, native code, makes without looking whether the node's graph fits the node."""
+
+
 def _is_candidate(node: onnx.NodeProto, versions: dict[str, int], is_known: Callable[[str, str], bool]) -> bool:
     return (
         node.domain in _DOMAINS
+        and node.op_type not in _FATAL_DEFINITIONS
         and not is_known(node.domain, node.op_type)
         and has_definition(node.domain, node.op_type, versions.get(node.domain, 0))
     )
@@ -127,11 +133,16 @@ class _Types:
 
 
 def _inferred_types(model: onnx.ModelProto) -> dict[str, bytes]:
+    model.opset_import.add(domain=HIDDEN_DOMAIN, version=1)
     try:
-        inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
+        nodes = (*_nodes(model.graph), *(node for function in model.functions for node in function.node))
+        with fatal_nodes_hidden(nodes):
+            inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
     except Exception:
         # The library fails in many ways on invalid models. What the model itself says is still there.
         inferred = model
+    finally:
+        del model.opset_import[-1]
     types: dict[str, bytes] = {}
     for graph in _graphs(inferred.graph):
         for tensor in graph.initializer:

@@ -8,9 +8,10 @@ Found with onnx 1.23 by giving each operator, with each attribute, operands with
 first.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 
+import onnx
 import onnx_ir as ir
 
 FATAL_OPERATORS = frozenset(
@@ -18,32 +19,33 @@ FATAL_OPERATORS = frozenset(
 )
 """Domains and names."""
 
-_HIDDEN_DOMAIN = "fuse_dialect.hidden"
+HIDDEN_DOMAIN = "fuse_dialect.hidden"
+"""A domain that no library knows."""
 
 
 def infer_shapes(model: ir.Model) -> None:
     """Add the shapes and types that the library finds to the values of a model."""
     from onnx_ir.passes.common import ShapeInferencePass  # imports every pass, and few models need it
 
-    with _hidden_operators(model):
-        ShapeInferencePass(check_type=False, strict_mode=False)(model)
+    model.opset_imports[HIDDEN_DOMAIN] = 1
+    try:
+        with fatal_nodes_hidden(ir.traversal.RecursiveGraphIterator(model.graph)):
+            ShapeInferencePass(check_type=False, strict_mode=False)(model)
+    finally:
+        model.opset_imports.pop(HIDDEN_DOMAIN, None)
 
 
 @contextmanager
-def _hidden_operators(model: ir.Model) -> Generator[None]:
-    """Move the operators out of the library's sight, and back."""
-    nodes = ir.traversal.RecursiveGraphIterator(model.graph)
+def fatal_nodes_hidden(nodes: Iterable[ir.Node | onnx.NodeProto]) -> Generator[None]:
+    """Move those of the nodes on which the library fails to `HIDDEN_DOMAIN`, and back."""
     hidden = [(node, node.domain) for node in nodes if (_plain(node.domain), node.op_type) in FATAL_OPERATORS]
-    if hidden:
-        model.opset_imports[_HIDDEN_DOMAIN] = 1
     for node, _ in hidden:
-        node.domain = _HIDDEN_DOMAIN
+        node.domain = HIDDEN_DOMAIN
     try:
         yield
     finally:
         for node, domain in hidden:
             node.domain = domain
-        model.opset_imports.pop(_HIDDEN_DOMAIN, None)
 
 
 def _plain(domain: str) -> str:

@@ -29,10 +29,32 @@ def verify_module(module: ModuleOp) -> None:
     with indexed_symbols(), counted_blocks(), verified_once(), definitions_checked_once():
         try:
             module.verify()
-        except (AttributeError, KeyError):
+        except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
             _verify_functions(module)
+            _blame_op(error)
             raise
     verify_dominance(module)
+
+
+def _blame_op(error: Exception) -> None:
+    """Say which op is invalid if it is xDSL's verifier that an op takes by surprise; other errors are bugs here.
+
+    Raises:
+        OpError: See above.
+    """
+    from fuse_dialect.dialect.errors import OpError
+    from fuse_dialect.tools.failure import failing_operation
+
+    op = failing_operation(error)
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if (
+        op is not None
+        and trace is not None
+        and trace.tb_frame.f_globals.get("__name__", "").startswith("xdsl.dialects.")
+    ):
+        raise OpError(op, f"'{op.name}' op is not valid ({type(error).__name__} in its verifier: {error})") from error
 
 
 def _verify_functions(module: ModuleOp) -> None:

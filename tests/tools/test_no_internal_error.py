@@ -144,3 +144,43 @@ def test_op_that_its_form_cannot_say_is_diagnosed(op: str, message: str, write: 
     assert (status, out) == (1, "")
     assert message in err
     assert ":2:" in err
+
+
+@pytest.mark.parametrize(
+    ("op", "message"),
+    [
+        (
+            "linalg.transpose ins(%x : tensor<4xf32>) outs(%x : tensor<4xf32>) permutation = [7]",
+            "'linalg.transpose' op is not valid (IndexError in its verifier: tuple index out of range)",
+        ),
+        (
+            '"stablehlo.compare"(%x, %x) <{comparison_direction = 1 : i32}> : (tensor<4xf32>, tensor<4xf32>) -> i1',
+            "base",
+        ),
+        (
+            '"tosa.abs"(%x) {"not a = property" = 1 : i32} : (tensor<4xf32>) -> tensor<4xf32>',
+            "has no attribute 'not a =",
+        ),
+        (
+            '"linalg.matmul"(%x, %x, %x) <{operandSegmentSizes = array<i32: 2, 1>}> ({ ^bb0(%a: f32, %b: f32, %c: f32): '
+            '"linalg.yield"(%a) : (f32) -> () }) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<5xf32>',
+            "expects a result of the type of each tensor in 'outs'",
+        ),
+    ],
+)
+def test_op_that_is_not_valid_is_diagnosed(op: str, message: str, write: Write):
+    status, out, err = run(write(f"func.func @main(%x: tensor<4xf32>) {{\n  %y = {op}\n  return\n}}\n"))
+    assert (status, out) == (1, "")
+    assert message in err
+    assert ":2:" in err
+
+
+def test_attribute_of_a_tosa_op_is_printed_so_that_it_is_read_back(write: Write):
+    text = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %y = "tosa.abs"(%x) {"a.b c" = 1 : i32, fuse.hardware_reason = "none"} : (tensor<4xf32>) -> tensor<4xf32>
+      return %y : tensor<4xf32>
+    }"""
+    status, out, _ = run(write(text))
+    assert status == 0
+    assert '{"a.b c" = 1 : i32, fuse.hardware_reason = "none"}' in out
+    assert run(write(out))[1] == out

@@ -37,6 +37,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect.types import is_tensor
 from fuse_dialect.frontends.mlir.linalg_forms import FORMS, FUNCTIONS, Form
@@ -74,6 +75,11 @@ class NamedOp(IRDLOperation):
             attributes=dict(attributes or {}),
             regions=[[self.hidden_region(inputs, outputs)]],
         )
+
+    def verify_(self) -> None:
+        """Check that results are as the outputs, whose types are those that the form says."""
+        if list(self.result_types) != result_types(self.outputs):
+            raise VerifyException("expects a result of the type of each tensor in 'outs'")
 
     @classmethod
     def hidden_region(cls, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]) -> Region:

@@ -21,7 +21,9 @@ from xdsl.irdl import (
 )
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.diagnostics import printable
 from fuse_dialect.frontends.mlir.keyword_attribute import KeywordAttr
 
 _NAMES = """
@@ -108,7 +110,19 @@ class TosaOp(IRDLOperation):
         parser.parse_punctuation(":")
         type = parser.parse_function_type()
         operands = parser.resolve_operands(names or [], type.inputs.data, position)
-        return cls.create(operands=operands, result_types=type.outputs.data, properties=dict(entries or []))
+        known = _PROPERTIES.split()
+        return cls.create(
+            operands=operands,
+            result_types=type.outputs.data,
+            properties={name: value for name, value in entries or () if name in known},
+            attributes={name: value for name, value in entries or () if name not in known},
+        )
+
+    def verify_(self) -> None:
+        """Check that attributes that are no properties have a name with a dot, as the form takes for granted."""
+        for name in self.attributes:
+            if "." not in name:
+                raise VerifyException(f"has no attribute '{printable(name)}'")
 
     def print(self, printer: Printer) -> None:
         """Print operands, attributes and a function type."""
@@ -126,9 +140,11 @@ class TosaOp(IRDLOperation):
 
 def _entry(parser: Parser) -> tuple[str, Attribute]:
     start = parser.pos
-    name = parser.parse_identifier()
-    if name not in _PROPERTIES.split():
-        parser.raise_error(f"unknown attribute '{name}'", start, parser.pos)
+    name = parser.parse_optional_identifier_or_str_literal()
+    if name is None:
+        parser.raise_error("expected the name of an attribute")
+    if name not in _PROPERTIES.split() and "." not in name:
+        parser.raise_error(f"unknown attribute '{printable(name)}'", start, parser.pos)
     if parser.parse_optional_punctuation("=") is None:
         return name, UnitAttr()
     word = parser.parse_optional_identifier() if name in _KEYWORDS else None
@@ -136,8 +152,11 @@ def _entry(parser: Parser) -> tuple[str, Attribute]:
 
 
 def _print_entry(printer: Printer, name: str, value: Attribute) -> None:
-    printer.print_string(f"{name} = {value.data}" if isinstance(value, KeywordAttr) else f"{name} = ")
-    if not isinstance(value, KeywordAttr):
+    printer.print_identifier_or_string_literal(name)
+    printer.print_string(" = ")
+    if isinstance(value, KeywordAttr) and name in _KEYWORDS:
+        printer.print_string(value.data)
+    else:
         printer.print_attribute(value)
 
 

@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute
+from xdsl.irdl import AnyAttr, AttrConstraint, BaseAttr
 from xdsl.parser import Parser
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
@@ -65,6 +66,13 @@ class Clause(ABC):
 
     ATTACHED: ClassVar[bool] = False
     """Whether it follows the operands without a comma."""
+    FORM: ClassVar[AttrConstraint] = AnyAttr()
+    """What the properties are, unless the op's row says it."""
+
+    @property
+    def form(self) -> AttrConstraint:
+        """What the properties are."""
+        return self.FORM
 
     @abstractmethod
     def read(self, parser: Parser) -> Properties:
@@ -99,6 +107,8 @@ class _Assigned(Clause):
 class Ints(_Assigned):
     """`dims = [1, 0]`."""
 
+    FORM: ClassVar[AttrConstraint] = DenseArrayBase.constr(i64)
+
     def read_value(self, parser: Parser) -> Attribute:
         """Parse the list."""
         return int_array(parse_ints(parser))
@@ -110,6 +120,8 @@ class Ints(_Assigned):
 
 class Int(_Assigned):
     """`dim = 1`."""
+
+    FORM: ClassVar[AttrConstraint] = IntegerAttr.constr(i64)
 
     def read_value(self, parser: Parser) -> Attribute:
         """Parse the integer."""
@@ -123,6 +135,8 @@ class Int(_Assigned):
 class Bool(_Assigned):
     """`lower = true`."""
 
+    FORM: ClassVar[AttrConstraint] = IntegerAttr.constr(i1)
+
     def read_value(self, parser: Parser) -> Attribute:
         """Parse `true` or `false`."""
         return BoolAttr.from_bool(parser.parse_boolean())
@@ -134,6 +148,8 @@ class Bool(_Assigned):
 
 class Text(_Assigned):
     """`config = "ab,bc->ac"`."""
+
+    FORM: ClassVar[AttrConstraint] = BaseAttr(StringAttr)
 
     def read_value(self, parser: Parser) -> Attribute:
         """Parse the string."""
@@ -150,6 +166,11 @@ class AssignedWord(_Assigned):
 
     word: type[Word] = Word
 
+    @property
+    def form(self) -> AttrConstraint:
+        """The word."""
+        return BaseAttr(self.word)
+
     def read_value(self, parser: Parser) -> Attribute:
         """Parse the word."""
         return self.word(self.word.parse_parameter(parser))
@@ -165,6 +186,11 @@ class BareWord(Clause):
 
     word: type[Word] = Word
 
+    @property
+    def form(self) -> AttrConstraint:
+        """The word."""
+        return BaseAttr(self.word)
+
     def read(self, parser: Parser) -> Properties:
         """Parse the word."""
         return {self.properties[0]: self.word(self.word.parse_parameter(parser))}
@@ -177,6 +203,8 @@ class BareWord(Clause):
 
 class BracketedInt(Clause):
     """`[0]` right behind the operand."""
+
+    FORM: ClassVar[AttrConstraint] = IntegerAttr.constr(i32)
 
     ATTACHED: ClassVar[bool] = True
 
@@ -192,6 +220,8 @@ class BracketedInt(Clause):
 
 class SliceRanges(Clause):
     """`[0:4, 1:8:2]`: start, limit, and the stride unless it is 1."""
+
+    FORM: ClassVar[AttrConstraint] = DenseArrayBase.constr(i64)
 
     ATTACHED: ClassVar[bool] = True
 
@@ -221,6 +251,8 @@ class SliceRanges(Clause):
 class DotAxes(Clause):
     """`batching_dims = [0] x [0], contracting_dims = [2] x [1]`."""
 
+    FORM: ClassVar[AttrConstraint] = BaseAttr(DotDimensionNumbersAttr)
+
     def read(self, parser: Parser) -> Properties:
         """Parse both pairs of lists."""
         values: dict[str, tuple[int, ...]] = {}
@@ -249,6 +281,8 @@ class DotAxes(Clause):
 class Precision(_Assigned):
     """`precision = [DEFAULT, HIGH]`."""
 
+    FORM: ClassVar[AttrConstraint] = ArrayAttr.constr(BaseAttr(PrecisionAttr))
+
     def read_value(self, parser: Parser) -> Attribute:
         """Parse the list of words."""
         return ArrayAttr(
@@ -265,6 +299,8 @@ class Precision(_Assigned):
 class Algorithm(_Assigned):
     """`algorithm = <lhs_precision_type = tf32, ...>`."""
 
+    FORM: ClassVar[AttrConstraint] = BaseAttr(DotAlgorithmAttr)
+
     def read_value(self, parser: Parser) -> Attribute:
         """Take the text in brackets."""
         return DotAlgorithmAttr(DotAlgorithmAttr.parse_parameter(parser))
@@ -276,6 +312,8 @@ class Algorithm(_Assigned):
 
 class ConvAxes(_Assigned):
     """`dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`."""
+
+    FORM: ClassVar[AttrConstraint] = BaseAttr(ConvDimensionNumbersAttr)
 
     def read_value(self, parser: Parser) -> Attribute:
         """Parse the three lists."""
@@ -356,6 +394,8 @@ def _spell_window_part(part: str, value: Attribute) -> str:
 class ExponentMantissa(Clause):
     """`format = e8m7`."""
 
+    FORM: ClassVar[AttrConstraint] = IntegerAttr.constr(i32)
+
     _FORM: ClassVar[re.Pattern[str]] = re.compile(r"e([0-9]{1,9})m([0-9]{1,9})")
 
     def read(self, parser: Parser) -> Properties:
@@ -377,6 +417,8 @@ class ExponentMantissa(Clause):
 class SymbolText(Clause):
     """`@Sharding`, for a string."""
 
+    FORM: ClassVar[AttrConstraint] = BaseAttr(StringAttr)
+
     ATTACHED: ClassVar[bool] = True
 
     def read(self, parser: Parser) -> Properties:
@@ -390,6 +432,8 @@ class SymbolText(Clause):
 
 class StringText(Clause):
     """`"my.op"`, for a string."""
+
+    FORM: ClassVar[AttrConstraint] = BaseAttr(StringAttr)
 
     ATTACHED: ClassVar[bool] = True
 

@@ -197,7 +197,9 @@ def op_class(dialect: str, row: Row, base: type[StableHLOOp] | None = None) -> t
     """The class of an op."""
     base = base or (PrettyOp if row.is_pretty else StableHLOOp)
     said = {
-        name: Property(required=clause.required) for clause in (*row.head, *row.clauses) for name in clause.properties
+        name: Property(clause.form, clause.required)
+        for clause in (*row.head, *row.clauses)
+        for name in clause.properties
     }
     words = row.name.replace("-", "_").split("_")
     traits: list[OpTrait] = [trait() for trait in row.effects.value]

@@ -162,8 +162,8 @@ def test_op_that_its_form_cannot_say_is_diagnosed(op: str, message: str, write: 
             "has no attribute 'not a =",
         ),
         (
-            '"linalg.matmul"(%x, %x, %x) <{operandSegmentSizes = array<i32: 2, 1>}> ({ ^bb0(%a: f32, %b: f32, %c: f32): '
-            '"linalg.yield"(%a) : (f32) -> () }) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<5xf32>',
+            '"linalg.matmul"(%x, %x, %x) <{operandSegmentSizes = array<i32: 2, 1>}> ({ ^bb0(%a: f32, %b: f32, %c: f32):'
+            ' "linalg.yield"(%a) : (f32) -> () }) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<5xf32>',
             "expects a result of the type of each tensor in 'outs'",
         ),
     ],

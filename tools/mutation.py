@@ -47,6 +47,7 @@ TESTS: Mapping[str, Sequence[str]] = {
     "kinds": (*_CORE, "tests/kinds", _FUSE),
     "transforms": (
         *_CORE,
+        "tests/transforms/test_constant_details.py",
         _DEFUSE,
         "tests/transforms/test_eliminate_common_subexpr.py",
         "tests/transforms/test_fold_constants.py",

@@ -70,20 +70,48 @@ def test_scale_of_zero_does_not_go_where_a_constant_is_divided_by_it():
 
 
 def test_scale_in_another_block_than_the_product_stays():
-    text = """func.func @main(%x: tensor<1x2x4x4xf32>, %c: i1) -> tensor<1x3x4x4xf32> {
-      %w = arith.constant dense<0.5> : tensor<3x2x1x1xf32>
+    scale = "fuse.multiply %x, %s : (tensor<1x3x4x4xf32>, tensor<1x3x1x1xf32>) -> tensor<1x3x4x4xf32>"
+    text = """func.func @main(%x: tensor<1x3x4x4xf32>, %c: i1) -> tensor<1x3x4x4xf32> {
+      %w = arith.constant dense<0.5> : tensor<3x3x1x1xf32>
       %s = arith.constant dense<[[[[5.0]], [[2.0]], [[3.0]]]]> : tensor<1x3x1x1xf32>
-      %z = fuse.conv2d %x, %w : (tensor<1x2x4x4xf32>, tensor<3x2x1x1xf32>) -> tensor<1x3x4x4xf32>
+      OUTSIDE
       %r = scf.if %c -> (tensor<1x3x4x4xf32>) {
-        %y = fuse.multiply %z, %s : (tensor<1x3x4x4xf32>, tensor<1x3x1x1xf32>) -> tensor<1x3x4x4xf32>
-        scf.yield %y : tensor<1x3x4x4xf32>
+        INSIDE
+        %z = fuse.conv2d %y, %w : (tensor<1x3x4x4xf32>, tensor<3x3x1x1xf32>) -> tensor<1x3x4x4xf32>
+        scf.yield %z : tensor<1x3x4x4xf32>
       } else {
-        %u = fuse.full %cst : (tensor<f32>) -> tensor<1x3x4x4xf32>
-        scf.yield %u : tensor<1x3x4x4xf32>
+        scf.yield %x : tensor<1x3x4x4xf32>
       }
       return %r : tensor<1x3x4x4xf32>
-    }""".replace("%w = arith", "%cst = arith.constant dense<1.0> : tensor<f32>\n      %w = arith")
-    assert "fuse.multiply" in _names(_after(text, FoldScaleAxisPass()))
+    }"""
+    passes = (FoldScaleAxisPass(), FoldConstantsPass())
+    outside = text.replace("OUTSIDE", f"%y = {scale}").replace("INSIDE", "")
+    inside = text.replace("INSIDE", f"%y = {scale}").replace("OUTSIDE", "")
+    assert "fuse.multiply" in _names(_after(outside, *passes))
+    assert "fuse.multiply" not in _names(_after(inside, *passes))
+
+
+def test_bias_in_another_block_than_the_one_before_is_not_merged_with_it():
+    text = """func.func @main(%x: tensor<1x3x4x4xf32>, %c: i1) -> tensor<1x3x4x4xf32> {
+      %w = arith.constant dense<0.5> : tensor<3x3x1x1xf32>
+      %p = arith.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32>
+      %q = arith.constant dense<[4.0, 5.0, 6.0]> : tensor<3xf32>
+      %z = fuse.conv2d %x, %w : (tensor<1x3x4x4xf32>, tensor<3x3x1x1xf32>) -> tensor<1x3x4x4xf32>
+      %a = fuse.bias_add %z, %p : (tensor<1x3x4x4xf32>, tensor<3xf32>) -> tensor<1x3x4x4xf32>
+      OUTSIDE
+      %r = scf.if %c -> (tensor<1x3x4x4xf32>) {
+        INSIDE
+        scf.yield %b : tensor<1x3x4x4xf32>
+      } else {
+        scf.yield %x : tensor<1x3x4x4xf32>
+      }
+      return %r : tensor<1x3x4x4xf32>
+    }"""
+    second = "%b = fuse.bias_add %a, %q : (tensor<1x3x4x4xf32>, tensor<3xf32>) -> tensor<1x3x4x4xf32>"
+    inside = text.replace("INSIDE", second).replace("OUTSIDE", "")
+    outside = text.replace("OUTSIDE", second).replace("INSIDE", "")
+    counts = [_names(_after(each, FoldScaleAxisPass())).count("fuse.bias_add") for each in (inside, outside)]
+    assert counts == [2, 1]
 
 
 def test_layout_that_moves_less_than_the_ops_read_is_profitable():

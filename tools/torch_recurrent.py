@@ -3,6 +3,8 @@
 # torch is no dependency of the checks: it is not installed there, and says little about its types.
 # pyright: basic, reportMissingImports=false
 
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor, nn
 from torch_models import OPEN_SEQUENCE, TEXT, Inputs, network, sequence
@@ -37,7 +39,7 @@ class _Everything(nn.Module):
         return y, last, kept
 
 
-def _with_state(sizes: dict[str, int]) -> Inputs:
+def _with_state(sizes: Mapping[str, int]) -> Inputs:
     shape = 4, sizes["batch"], 16
     return {**sequence(8)(sizes), "hidden": torch.randn(shape), "cell": torch.randn(shape)}
 

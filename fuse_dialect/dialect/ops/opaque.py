@@ -309,7 +309,7 @@ class DropoutOp(IdentityOp):
 
 @irdl_op_definition
 class StopFusionOp(IdentityOp):
-    """A barrier: its operand and its users are never fused across it. `fuse-ops` removes it.
+    """A barrier: its operand and its users are never fused across it. `fuse-ops` removes it where it looks for groups.
 
     Shapes: any, unchanged.
     Types: any.

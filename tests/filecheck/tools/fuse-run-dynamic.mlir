@@ -9,8 +9,6 @@
 // RUN: not fuse-run %s --entry outer --random-inputs 0 --dynamic-dim 10 --max-value-bytes 200 2>&1 | filecheck %s --check-prefix=LIMIT
 // RUN: not fuse-run %s --entry outer --random-inputs 0 --dynamic-dim 2000000000 2>&1 | filecheck %s --check-prefix=INPUT
 // RUN: not fuse-run %s --entry growing --random-inputs 0 --max-value-bytes 1000 2>&1 | filecheck %s --check-prefix=GROWING
-// RUN: not fuse-run %s --entry contradicting --random-inputs 0 2>&1 | filecheck %s --check-prefix=CONTRADICTING
-// RUN: not fuse-run %s --entry malformed --random-inputs 0 2>&1 | filecheck %s --check-prefix=MALFORMED
 
 // Sizes are computed from those of the input.
 // CHECK: result0: tensor<6xi64> = [0, 1, 2, 3, 4, 5]
@@ -69,14 +67,4 @@ func.func @growing(%x: tensor<?xf32>) -> tensor<?xf32> {
     fuse.yield %t : tensor<?xf32>
   }
   return %y : tensor<?xf32>
-}
-
-// CONTRADICTING: fuse-run-dynamic.mlir{{.*}}: error: size 'n' is 3 on axis 0 of input 'x', and 4 on axis 1 of input 'y'
-func.func @contradicting(%x: tensor<3xf32> {fuse.sizes = ["n"]}, %y: tensor<2x4xf32> {fuse.sizes = ["", "n"]}) {
-  return
-}
-
-// MALFORMED: fuse-run-dynamic.mlir:{{[0-9]+}}:1: error: 'func.func' op argument 0 of '@malformed': 'fuse.sizes' expects a list of strings, one for each axis of tensor<3xf32>
-func.func @malformed(%x: tensor<3xf32> {fuse.sizes = ["n", "m"]}) {
-  return
 }

@@ -79,6 +79,10 @@ class KnownSizes:
 
     _sizes: dict[SSAValue, Sizes] = field(default_factory=dict[SSAValue, Sizes])
     _elements: dict[SSAValue, Array] = field(default_factory=dict[SSAValue, Array])
+    _asked: dict[object, Sequence[int | Size | None]] = field(
+        default_factory=dict[object, Sequence["int | Size | None"]]
+    )
+    """Answers of shape rules: layers of a model repeat the same questions."""
     _nameless: int = 0
 
     def name(self, value: SSAValue, names: Sequence[str]) -> None:
@@ -189,7 +193,7 @@ class KnownSizes:
             case CastOp():
                 return self.sizes_of(op.input)
             case _:
-                return self._asked(op, result)
+                return self._answer(op, result)
 
     def _wanted(self, shape: SSAValue, rank: int) -> Sequence[int | Size | None]:
         """The sizes that an operand holds, but none for 0 and less, which mean other sizes."""
@@ -217,8 +221,19 @@ class KnownSizes:
         found[unknown[-1]] = multiply(product_of(rest), count // others) if divides else None
         return found
 
-    def _asked(self, op: FuseOp, result: OpResult) -> Sequence[int | Size | None]:
-        """What the op's shape rule says for two sets of sizes."""
+    def _answer(self, op: FuseOp, result: OpResult) -> Sequence[int | Size | None]:
+        """What the op's shape rule says for two sets of sizes; it is asked once for ops that are alike."""
+        operands = [
+            (operand.type.element_type, self.sizes_of(operand)) if is_tensor(operand.type) else operand.type
+            for operand in op.operands
+        ]
+        question = (type(op), result.index, tuple(operands), tuple(op.properties.items()))
+        found = self._asked.get(question)
+        if found is None:
+            found = self._asked[question] = self._ask(op, result)
+        return found
+
+    def _ask(self, op: FuseOp, result: OpResult) -> Sequence[int | Size | None]:
         names = dict.fromkeys(
             size
             for operand in op.operands

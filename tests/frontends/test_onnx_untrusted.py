@@ -358,24 +358,29 @@ from onnx import TensorProto, helper
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.onnx.expansion import _inferred_types
 from fuse_dialect.frontends.onnx.reader import import_model
-from fuse_dialect.frontends.onnx.shape_inference import FATAL_OPERATORS
 
-attributes = {
-    "EyeLike": {"dtype": 11},
-    "RegexFullMatch": {"pattern": "x"},
-    "DictVectorizer": {"string_vocabulary": ["x"]},
-    "LabelEncoder": {"keys_strings": ["x"], "values_int64s": [1]},
-}
-for domain, name in sorted(FATAL_OPERATORS):
+leaf = helper.make_tensor("t", TensorProto.FLOAT, [1], [1.0])
+mode = helper.make_tensor("t", TensorProto.UINT8, [1], [0])
+tree = {"leaf_targetids": [0], "leaf_weights": leaf, "nodes_falseleafs": [1], "nodes_falsenodeids": [0]}
+tree |= {"nodes_featureids": [0], "nodes_modes": mode, "nodes_splits": leaf, "nodes_trueleafs": [1]}
+cases = [
+    ("", "EyeLike", {"dtype": 11}, "u", ["y"]),
+    ("", "RegexFullMatch", {"pattern": "x"}, "u", ["y"]),
+    ("", "Split", {"axis": 0, "num_outputs": 1}, "x", ["y", "z"]),
+    ("ai.onnx.ml", "DictVectorizer", {"string_vocabulary": ["x"]}, "u", ["y"]),
+    ("ai.onnx.ml", "LabelEncoder", {"keys_strings": ["x"], "values_int64s": [1]}, "u", ["y"]),
+    ("ai.onnx.ml", "TreeEnsemble", {**tree, "nodes_truenodeids": [0], "tree_roots": [0]}, "u", ["y"]),
+]
+for domain, name, attributes, read, results in cases:
     nodes = [
         helper.make_node("Unknown", ["x"], ["u"], domain="own"),
-        helper.make_node(name, ["u"], ["y"], domain=domain, **attributes[name]),
+        helper.make_node(name, [read], results, domain=domain, **attributes),
     ]
-    opsets = [helper.make_opsetid("", 22), helper.make_opsetid("own", 1), helper.make_opsetid("ai.onnx.ml", 4)]
+    opsets = [helper.make_opsetid("", 22), helper.make_opsetid("own", 1), helper.make_opsetid("ai.onnx.ml", 5)]
     graph = helper.make_graph(
         nodes,
         "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n"])],
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4])],
         [helper.make_tensor_value_info("y", TensorProto.INT64, ["n", 2])],
     )
     model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
@@ -391,8 +396,8 @@ for domain, name in sorted(FATAL_OPERATORS):
 def test_operators_on_which_the_library_ends_the_process_are_read_or_refused():
     run = subprocess.run([sys.executable, "-c", _FATAL], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
-    names = sorted(["DictVectorizer", "EyeLike", "LabelEncoder", "RegexFullMatch"])
-    assert sorted(run.stdout.splitlines()) == [f"{name} False" for name in names]
+    names = ["EyeLike", "RegexFullMatch", "Split", "DictVectorizer", "LabelEncoder", "TreeEnsemble"]
+    assert run.stdout.splitlines() == [f"{name} False" for name in names]
 
 
 _SEQUENCE_MAP = """

@@ -1,11 +1,12 @@
 """Shapes that ONNX's own inference finds, kept from the operators on which it ends the process.
 
-The library is native code, and of these operators it reads the type of an operand without asking whether it has one:
-a model of 100 bytes then ends in a segmentation fault. It sees them as operators of a domain that it does not know.
-Their own shape rules, where they are imported at all, find the shapes of their results later.
+The library is native code, and of these operators it reads types, lists and attributes without asking whether they are
+there: a model of 100 bytes then ends in a segmentation fault. It sees them as operators of a domain that it does not
+know. Their own shape rules, where they are imported at all, find the shapes of their results later. No operator of
+ONNX-ML is imported, and several are fatal, so that the library sees none of them.
 
-Found with onnx 1.23 by giving each operator, with each attribute, operands without a type; `fuzz_inputs.py` found the
-first.
+Found with onnx 1.23 by giving each operator, with each attribute, operands with and without a type; `fuzz_inputs.py`
+found the first.
 """
 
 from collections.abc import Generator, Iterable
@@ -14,10 +15,9 @@ from contextlib import contextmanager
 import onnx
 import onnx_ir as ir
 
-FATAL_OPERATORS = frozenset(
-    {("", "EyeLike"), ("", "RegexFullMatch"), ("ai.onnx.ml", "DictVectorizer"), ("ai.onnx.ml", "LabelEncoder")}
-)
-"""Domains and names."""
+FATAL_OPERATORS = frozenset({"EyeLike", "RegexFullMatch", "Split"})
+"""Of ONNX's own domain. `Split` is fatal where `num_outputs` is less than the outputs that the node has."""
+FATAL_DOMAINS = frozenset({"ai.onnx.ml"})
 
 HIDDEN_DOMAIN = "fuse_dialect.hidden"
 """A domain that no library knows."""
@@ -38,7 +38,7 @@ def infer_shapes(model: ir.Model) -> None:
 @contextmanager
 def fatal_nodes_hidden(nodes: Iterable[ir.Node | onnx.NodeProto]) -> Generator[None]:
     """Move those of the nodes on which the library fails to `HIDDEN_DOMAIN`, and back."""
-    hidden = [(node, node.domain) for node in nodes if (_plain(node.domain), node.op_type) in FATAL_OPERATORS]
+    hidden = [(node, node.domain) for node in nodes if _is_fatal(node)]
     for node, _ in hidden:
         node.domain = HIDDEN_DOMAIN
     try:
@@ -48,5 +48,6 @@ def fatal_nodes_hidden(nodes: Iterable[ir.Node | onnx.NodeProto]) -> Generator[N
             node.domain = domain
 
 
-def _plain(domain: str) -> str:
-    return "" if domain == "ai.onnx" else domain
+def _is_fatal(node: ir.Node | onnx.NodeProto) -> bool:
+    is_own = node.domain in ("", "ai.onnx")
+    return node.domain in FATAL_DOMAINS or (is_own and node.op_type in FATAL_OPERATORS)

@@ -8,6 +8,8 @@ makes it safe to skip them the second time:
 2. Properties and traits are checked at every op.
 3. A definition takes no part if one of its properties shares a constraint variable with others or says how operands
    are divided, if it constrains regions or successors, or if it requires attributes.
+
+Besides, the lists of `OPEN_LISTS` are checked, which xDSL's printers rely on and its verifiers do not look at.
 """
 
 from collections.abc import Generator
@@ -15,6 +17,8 @@ from contextlib import contextmanager
 
 from xdsl.ir import Operation
 from xdsl.irdl import AnyAttr, OpDef, RangeOf, RegionDef, VerificationContext
+
+from fuse_dialect.tools.open_lists import OPEN_LISTS, verify_open_lists
 
 _ANY_ARGUMENTS = RangeOf(AnyAttr())
 _MOST_SIGNATURES = 4096
@@ -35,9 +39,11 @@ def definitions_checked_once() -> Generator[None]:
     def verify_once(self: OpDef, op: Operation) -> None:
         part = takes_part.get(id(self))
         if part is None:
-            part = takes_part[id(self)] = _checks_parts_apart(self)
+            part = takes_part[id(self)] = self.name not in OPEN_LISTS and _checks_parts_apart(self)
         if not part or op.successors:
             verify(self, op)
+            if self.name in OPEN_LISTS:
+                verify_open_lists(op)
             return
         signature = (
             id(self),

@@ -6,6 +6,7 @@ from types import TracebackType
 
 from xdsl.dialects.builtin import UnregisteredOp
 from xdsl.ir import Attribute, Operation
+from xdsl.printer import Printer
 from xdsl.utils.exceptions import DiagnosticException, ShrinkException
 
 from fuse_dialect.analysis.dominance import DominanceError
@@ -57,6 +58,10 @@ def located_errors(
             raise internal_error(error, where) from error
         raise FuseError(f"package '{error.name}' is not installed, and needed{where}") from error
     except Exception as error:
+        if (op := _unprintable_operation(error)) is not None:
+            message = f"'{_name(op)}' op has no custom form ({type(error).__name__} in its printer: {error})"
+            hint = "--print-op-generic prints it"
+            raise FuseError(message, source_map.locate(op), notes, hint) from error
         failed = internal_error(error, where) if is_verified else _unverified(error, where)
         op = failing_operation(error)
         failed.location = source_map.locate(op) if op is not None else source_map.file_alone()
@@ -86,6 +91,21 @@ def failing_operation(error: BaseException) -> Operation | None:
             found = owner if isinstance(owner, Operation) else found
         frame = frame.tb_next
     return found
+
+
+def _unprintable_operation(error: BaseException) -> Operation | None:
+    """The operation that xDSL cannot print: its printers rely on more than its verifiers check."""
+    found: Operation | None = None
+    by_dialect = False
+    frame: TracebackType | None = error.__traceback__
+    while frame is not None:
+        if frame.tb_frame.f_code is Printer.print_op.__code__:
+            printed = frame.tb_frame.f_locals.get("op")
+            found, by_dialect = (printed if isinstance(printed, Operation) else None), False
+        elif frame.tb_frame.f_globals.get("__name__", "").startswith("xdsl.dialects."):
+            by_dialect = True
+        frame = frame.tb_next
+    return found if by_dialect else None
 
 
 def _same_symbol(table: Operation, message: str) -> tuple[Operation, Operation] | None:

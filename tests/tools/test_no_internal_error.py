@@ -175,6 +175,18 @@ def test_op_that_is_not_valid_is_diagnosed(op: str, message: str, write: Write):
     assert ":2:" in err
 
 
+def test_op_that_xdsl_cannot_print_is_diagnosed(write: Write, monkeypatch: pytest.MonkeyPatch):
+    op = '"tensor.expand_shape"(%x) <{reassociation = [[0, 1]], static_output_shape = array<i64: 2, NUMBER>}>'
+    text = f"func.func @main(%x: tensor<4xf32>) {{\n  %y = {op} : (tensor<4xf32>) -> tensor<2x2xf32>\n  return\n}}\n"
+    path = write(text.replace("NUMBER", str(-(1 << 63))))
+    monkeypatch.setattr("fuse_dialect.tools.definitions.OPEN_LISTS", {})
+    status, out, err = run(path)
+    assert (status, out) == (1, "")
+    assert "x.mlir:2:8: error: 'tensor.expand_shape' op has no custom form (IndexError in its printer:" in err
+    assert "hint: --print-op-generic prints it" in err
+    assert '"tensor.expand_shape"(%x) <{' in run(path, "--print-op-generic")[1]
+
+
 def test_attribute_of_a_tosa_op_is_printed_so_that_it_is_read_back(write: Write):
     text = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
       %y = "tosa.abs"(%x) {"a.b c" = 1 : i32, fuse.hardware_reason = "none"} : (tensor<4xf32>) -> tensor<4xf32>

@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
 from xdsl.dialects.linalg.ops import GenericOp, ReduceOp, YieldOp
 from xdsl.dialects.utils import parse_dynamic_index_list_without_types, print_dynamic_index_list
+from xdsl.dialects.utils.dynamic_index_list import verify_dynamic_index_list
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.irdl import (
@@ -42,6 +43,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.frontends.mlir.keyword_attribute import KeywordAttr
 from fuse_dialect.frontends.mlir.linalg_forms import FUNCTIONS
@@ -373,6 +375,13 @@ class _TiledOp(IRDLOperation):
     static_inner_tiles = prop_def(DenseArrayBase.constr(i64))
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def verify_(self) -> None:
+        """Check what the printed form relies on: the sizes of tiles that are operands, and one type for two values."""
+        tiles = self.static_inner_tiles.get_values()
+        verify_dynamic_index_list(tiles, self.inner_tiles, DYNAMIC_INDEX, " in 'static_inner_tiles'")
+        if self.result.type != self.dest.type:
+            raise VerifyException(f"expects a result of the type of 'dest', got {self.result.type}")
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

@@ -137,7 +137,7 @@ def _inferred_types(model: onnx.ModelProto) -> dict[str, bytes]:
     try:
         nodes = (*_nodes(model.graph), *(node for function in model.functions for node in function.node))
         with fatal_nodes_hidden(nodes):
-            inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
+            inferred = onnx.shape_inference.infer_shapes(model, data_prop=False)
     except Exception:
         # The library fails in many ways on invalid models. What the model itself says is still there.
         inferred = model

@@ -175,39 +175,45 @@ def _convolution(op: Operation) -> None:
 
 def _gather(op: Operation) -> None:
     numbers = cast(GatherDimensionNumbersAttr, op.properties["dimension_numbers"])
-    source, places, target = (_rank(value) for value in (op.operands[0], op.operands[1], _result(op)))
-    if source is None or places is None or target is None:
-        return
-    named = {name: numbers.list_named(name) for name in list(numbers.FIELDS)[:5]}
-    _expect_axes("offset_dims", named["offset_dims"], target)
-    dropped = [*named["collapsed_slice_dims"], *named["operand_batching_dims"]]
-    _expect_axes("collapsed_slice_dims and operand_batching_dims", dropped, source)
-    indexed = [*named["start_index_map"], *named["operand_batching_dims"]]
-    _expect_axes("start_index_map and operand_batching_dims", indexed, source)
-    kept = source - len(dropped)
-    _expect(len(named["offset_dims"]) == kept, f"'offset_dims' to be {kept} axes, those that slices keep")
-    _expect(target - kept == _without_vectors(op, numbers, places, named["start_index_map"]), "another result")
-    _index_batches(numbers, named["operand_batching_dims"], named["start_indices_batching_dims"], places)
+    _windows(op, numbers, 1, _result(op), "a result")
 
 
 def _scatter(op: Operation) -> None:
     numbers = cast(ScatterDimensionNumbersAttr, op.properties["scatter_dimension_numbers"])
     _expect(len(op.operands) % 2 == 1 and len(op.operands) >= 3, "operands, indices, and as many updates as operands")
     several = len(op.operands) // 2
-    source, places, update = (_rank(op.operands[index]) for index in (0, several, several + 1))
-    if source is None or places is None or update is None:
+    _windows(op, numbers, several, op.operands[several + 1], "updates")
+
+
+def _windows(
+    op: Operation,
+    numbers: GatherDimensionNumbersAttr | ScatterDimensionNumbersAttr,
+    indices: int,
+    parts: SSAValue | None,
+    what: str,
+) -> None:
+    """A gather reads, and a scatter writes, windows of the first operand at the places that index vectors say.
+
+    Args:
+        op: The gather or scatter.
+        numbers: Its dimension numbers: fields of both attributes stand in the same order.
+        indices: Which operand the index vectors are.
+        parts: The windows, all of them in one tensor.
+        what: What the op calls them.
+    """
+    whole, places, rank = (_rank(value) for value in (op.operands[0], op.operands[indices], parts))
+    if whole is None or places is None or rank is None:
         return
-    named = {name: numbers.list_named(name) for name in list(numbers.FIELDS)[:5]}
-    _expect_axes("update_window_dims", named["update_window_dims"], update)
-    dropped = [*named["inserted_window_dims"], *named["input_batching_dims"]]
-    _expect_axes("inserted_window_dims and input_batching_dims", dropped, source)
-    indexed = [*named["scatter_dims_to_operand_dims"], *named["input_batching_dims"]]
-    _expect_axes("scatter_dims_to_operand_dims and input_batching_dims", indexed, source)
-    kept = source - len(dropped)
-    _expect(len(named["update_window_dims"]) == kept, f"'update_window_dims' to be {kept} axes, those of a window")
-    mapped = named["scatter_dims_to_operand_dims"]
-    _expect(update - kept == _without_vectors(op, numbers, places, mapped, several), "other updates")
-    _index_batches(numbers, named["input_batching_dims"], named["scatter_indices_batching_dims"], places)
+    names = list(numbers.FIELDS)[:5]
+    window, single, batches, of_indices, mapped = (numbers.list_named(name) for name in names)
+    _expect_axes(names[0], window, rank)
+    _expect_axes(f"{names[1]} and {names[2]}", [*single, *batches], whole)
+    _expect_axes(f"{names[4]} and {names[2]}", [*mapped, *batches], whole)
+    kept = whole - len(single) - len(batches)
+    _expect(len(window) == kept, f"'{names[0]}' to be {kept} axes, those of a window")
+    axes = kept + _without_vectors(op, numbers, places, mapped, indices)
+    _expect(rank == axes, f"{what} of {axes} axes, got {rank}")
+    _index_batches(numbers, batches, of_indices, places)
 
 
 def _without_vectors(
@@ -215,7 +221,7 @@ def _without_vectors(
     numbers: GatherDimensionNumbersAttr | ScatterDimensionNumbersAttr,
     places: int,
     mapped: Sequence[int],
-    indices: int = 1,
+    indices: int,
 ) -> int:
     """Axes of the indices besides that of the index vectors, which have a number for each indexed axis."""
     vector = numbers.number_named("index_vector_dim")
@@ -302,6 +308,13 @@ def _maps(op: Operation) -> Iterator[tuple[int, int]]:
     yield len(op.operands), 1
 
 
+def same_shape_as_value(op: Operation) -> None:
+    """The result has the shape of the elements that the property `value` holds."""
+    held, result = getattr(op.properties.get("value"), "type", None), op.results[0].type
+    if isinstance(held, TensorType) and is_tensor(result):
+        _expect(held.get_shape() == result.get_shape(), f"a result of the shape of 'value', got {result}")
+
+
 def as_many_results(op: Operation) -> None:
     """There is a result for each operand."""
     _expect(len(op.operands) == len(op.results), f"{len(op.operands)} results, got {len(op.results)}")
@@ -327,6 +340,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
     "broadcast_in_dim": (_broadcast_dimensions,),
     "case": (regions(_chooses),),
     "concatenate": (some_operands, axis("dimension", _FIRST)),
+    "constant": (same_shape_as_value,),
     "convolution": (_convolution, pads_for_each_axis(_FIRST, less=2)),
     "dot": (_dot_of_matrices,),
     "dot_general": (_dot,),

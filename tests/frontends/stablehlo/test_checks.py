@@ -50,6 +50,7 @@ def _verify(op):
         return
       }}""")
     verify_module(module)
+    return module
 
 
 VALID = [
@@ -64,6 +65,7 @@ VALID = [
 ]
 
 INVALID = {
+    "stablehlo.constant() <{value = dense<1.0> : tensor<4xf32>}> : () -> tensor<f32>": "of the shape of 'value'",
     f"stablehlo.transpose %x, dims = [0] : ({M}) -> {M}": "'permutation' to have a number for each of 2 axes, got [0]",
     f"stablehlo.transpose %x, dims = [0, 0] : ({M}) -> {M}": "'permutation' to be distinct axes of a tensor with 2",
     f"stablehlo.transpose %x, dims = [0, -1] : ({M}) -> {M}": "'permutation' to be distinct axes of a tensor with 2",
@@ -106,6 +108,8 @@ INVALID = {
     _gather(vector=3): "'index_vector_dim' to be at most 2",
     _gather(collapsed="0, 5"): "to be distinct axes of a tensor with 2, got [0, 5]",
     _gather(offset="0"): "'offset_dims' to be 0 axes",
+    _gather(offset="0", collapsed="0", sizes="1, 4"): "a result of 2 axes, got 1",
+    _scatter(window="0", inserted="0"): "updates of 2 axes, got 1",
     _gather(map="0, 0"): "to be distinct axes of a tensor with 2, got [0, 0]",
     _gather(sizes="1"): "'slice_sizes' to have a number for each of 2 axes",
     _gather(sizes="1, 5"): "'slice_sizes' to fit an axis of 4, got 5",
@@ -134,7 +138,8 @@ INVALID = {
 
 @pytest.mark.parametrize("op", VALID)
 def test_right_numbers(op):
-    _verify(op)
+    module = _verify(op)
+    assert str(parse_mlir(str(module))) == str(module)
 
 
 @pytest.mark.parametrize(("op", "message"), INVALID.items())

@@ -107,6 +107,69 @@ def batch_norm_of_splats(size: int) -> str:
     )
 
 
+def convolution_of_splats(size: int) -> str:
+    """A convolution of `size` channels, scaled, shifted and biased; all constants are splats."""
+    vector, weight, wide = f"tensor<{size}x1x1xf32>", f"tensor<{size}x4x1x1xf32>", f"tensor<1x{size}x8x8xf32>"
+    return f"""func.func @main(%x: tensor<1x4x8x8xf32>) -> {wide} {{
+  %w = arith.constant dense<2.0> : {weight}
+  %s = arith.constant dense<3.0> : {vector}
+  %b = arith.constant dense<5.0> : tensor<{size}xf32>
+  %0 = fuse.conv2d %x, %w : (tensor<1x4x8x8xf32>, {weight}) -> {wide}
+  %1 = fuse.multiply %0, %s : ({wide}, {vector}) -> {wide}
+  %2 = fuse.add %1, %s : ({wide}, {vector}) -> {wide}
+  %3 = fuse.bias_add %2, %b, axis = 1 : ({wide}, tensor<{size}xf32>) -> {wide}
+  %4 = fuse.divide %3, %s : ({wide}, {vector}) -> {wide}
+  return %4 : {wide}
+}}
+"""
+
+
+def scaled_sums_of_splats(size: int) -> str:
+    """Four channels, each with a scale of its own, of an image of `size` rows, behind a sum with a splat."""
+    image = f"tensor<1x4x{size}x8xf32>"
+    return f"""func.func @main(%x: {image}) -> {image} {{
+  %w = arith.constant dense<2.0> : tensor<4x4x1x1xf32>
+  %s = arith.constant dense<[[[1.0]], [[2.0]], [[3.0]], [[4.0]]]> : tensor<4x1x1xf32>
+  %t = arith.constant dense<5.0> : tensor<4x{size}x8xf32>
+  %0 = fuse.conv2d %x, %w : ({image}, tensor<4x4x1x1xf32>) -> {image}
+  %1 = fuse.add %0, %t : ({image}, tensor<4x{size}x8xf32>) -> {image}
+  %2 = fuse.multiply %1, %s : ({image}, tensor<4x1x1xf32>) -> {image}
+  return %2 : {image}
+}}
+"""
+
+
+def shifts_by_splats(size: int) -> str:
+    """Integers that are shifted by as many bits each."""
+    type_ = f"tensor<{size}xi32>"
+    return f"""func.func @main(%x: {type_}) -> {type_} {{
+  %s = stablehlo.constant dense<2> : {type_}
+  %y = stablehlo.shift_left %x, %s : {type_}
+  return %y : {type_}
+}}
+"""
+
+
+def shared_scales(count: int) -> str:
+    """Convolutions, each followed by a factor and two terms: one vector of 8,192 numbers for all of them."""
+    size = 1 << 13
+    vector, weight, wide = f"tensor<{size}x1x1xf32>", f"tensor<{size}x1x1x1xf32>", f"tensor<1x{size}x1x1xf32>"
+    numbers = (1 + np.arange(size, dtype=np.float32) / size).astype("<f4").tobytes().hex().upper()
+    layers = "".join(
+        f"  %a{index} = fuse.conv2d %v{index}, %w, groups = {size} : ({wide}, {weight}) -> {wide}\n"
+        f"  %b{index} = fuse.multiply %a{index}, %s : ({wide}, {vector}) -> {wide}\n"
+        f"  %c{index} = fuse.add %b{index}, %s : ({wide}, {vector}) -> {wide}\n"
+        f"  %v{index + 1} = fuse.add %c{index}, %s : ({wide}, {vector}) -> {wide}\n"
+        for index in range(count)
+    )
+    return f"""func.func @main(%v0: {wide}) -> {wide} {{
+  %s = arith.constant dense<"0x{numbers}"> : {vector}
+  %w = arith.constant dense<1.0> : {weight}
+{layers}  return %v{count} : {wide}
+}}
+"""
+
+
 def doubling_locations(levels: int) -> str:
     """Locations, each of which names the one before it twice; the first says nothing."""
     aliases = "\n".join(f"#loc{i} = loc(callsite(#loc{i - 1} at #loc{i - 1}))" for i in range(1, levels + 1))
@@ -211,6 +274,15 @@ _FUSE = (*_OPT, "--fuse-ops")
 _HARDWARE = (*_OPT, "--fuse-ops-hw")
 
 
+def long_vector(size: int) -> bytes:
+    """A sum and a product of a vector of `size` numbers."""
+    nodes = [helper.make_node("Add", ["x", "x"], ["y"]), helper.make_node("Mul", ["y", "y"], ["z"])]
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [size]) for name in "xz"]
+    graph = helper.make_graph(nodes, "g", values[:1], values[1:])
+    opset = helper.make_opsetid("", 22)
+    return helper.make_model(graph, opset_imports=[opset], ir_version=10).SerializeToString()
+
+
 def _text(make: Callable[[int], str]) -> Callable[[int], bytes]:
     return lambda size: make(size).encode()
 
@@ -235,9 +307,16 @@ TRAPS: tuple[Trap, ...] = (
     Trap("doubling-aliases", _text(doubling_aliases), (40, 400), _FUSE),
     Trap("doubling-types", _text(doubling_types), (40, 400), _FUSE),
     Trap("splat-parameters", _text(batch_norm_of_splats), (10**4, 10**8), (*_OPT, "--simplify-inference")),
+    Trap("splat-scales", _text(convolution_of_splats), (10**4, 10**12), (*_OPT, "--fold-scale-axis")),
+    Trap("splat-prefix", _text(convolution_of_splats), (10**4, 10**12), (*_OPT, "--compile-prefix")),
+    Trap("splat-linalg", _text(convolution_of_splats), (10**4, 10**12), (*_OPT, "--convert-fuse-to-linalg")),
+    Trap("splat-terms", _text(scaled_sums_of_splats), (10**4, 10**12), (*_OPT, "--fold-scale-axis")),
+    Trap("splat-shifts", _text(shifts_by_splats), (10**4, 10**12), (*_OPT, "--convert-stablehlo-to-fuse")),
+    Trap("shared-scales", _text(shared_scales), (500, 2000), (*_OPT, "--fold-scale-axis")),
     Trap("onnx-split", split_into, (10**6, 10**9), ("fuse_opt",), "onnx"),
     Trap("onnx-doubling", doubling_functions, (30, 600), ("fuse_opt",), "onnx"),
     Trap("onnx-chain", chain_of_functions, (1000, 5000), ("fuse_opt",), "onnx", 2),
+    Trap("onnx-vector", long_vector, (10**4, 10**12), ("fuse_opt", "--allow-unsupported-onnx"), "onnx"),
     Trap("onnx-ranges", many_ranges, (250, 1000), ("fuse_opt", "-o", "/dev/null"), "onnx"),
 )
 """All families."""

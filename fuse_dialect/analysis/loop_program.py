@@ -19,7 +19,7 @@ from xdsl.dialects import arith, func
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from fuse_dialect.dialect.constants import constant_array
+from fuse_dialect.dialect.constants import constant_array, without_repeats
 from fuse_dialect.dialect.loops import RESULT, LoopFormError, LoopOperand, Nest, Piece
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.regions import IfOp, LoopOp
@@ -234,9 +234,10 @@ def _constant(op: arith.ConstantOp) -> _Array:
         raise LoopFormError(f"'arith.constant' op gives a value of type {type}")
     if is_narrow(type.element_type):
         raise LoopFormError(f"'arith.constant' op has elements of type {type.element_type}")
-    data = array.tobytes()
-    if not array.size or data != data[: array.itemsize] * array.size:
+    elements = without_repeats(array)
+    data = elements.tobytes()
+    if not elements.size or data != data[: array.itemsize] * elements.size:
         held = f"holds {array.size} numbers"
         raise LoopFormError(f"'arith.constant' op {held}: constants are arguments unless link-params=true")
-    value = array.reshape(-1)[:1].item()
+    value = elements.reshape(-1)[:1].item()
     return _Array(type, tuple(type.get_shape()), "", value)

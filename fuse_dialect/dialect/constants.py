@@ -136,6 +136,11 @@ def is_splat(data: bytes | memoryview, size: int) -> bool:
     return all(bool((elements[part : part + _PART] == elements[0]).all()) for part in range(0, len(elements), _PART))
 
 
+def without_repeats(array: Array) -> Array:
+    """The array, of one element along each axis that only repeats elements (of stride 0): a splat is one element."""
+    return array[tuple([slice(None) if stride else slice(0, 1) for stride in array.strides])]
+
+
 def constant(array: Array) -> arith.ConstantOp:
     """The op whose result is the array."""
     return arith.ConstantOp(constant_attribute(array))

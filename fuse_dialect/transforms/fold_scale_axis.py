@@ -13,7 +13,8 @@ into its weight, the shift into a `bias_add`.
 A scale is f32 or f64, and runs along the channels or is one number. A value on the way back has one use, one on the way
 forth is read by ops on the way alone, and no op on it changes its type. Scales beyond 2^64 in all, or not finite, stay;
 so do those that are zero where a term would be divided by them. A weight becomes the `fuse.multiply` of two constants,
-which `fold-constants` computes.
+which `fold-constants` computes. A constant that many ops share is written for each of them, as far as `max-total-bytes`
+allows.
 
 Functions with `primitive` or `fuse.compiler` are left alone.
 
@@ -29,7 +30,9 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
 
+from fuse_dialect.budget import Limits
 from fuse_dialect.transforms.scale_folding.biases import merge_biases
 from fuse_dialect.transforms.scale_folding.moves import Module, fold_backward, fold_forward
 from fuse_dialect.transforms.unfinished import walk_unfinished
@@ -44,13 +47,21 @@ class FoldScaleAxisPass(ModulePass):
 
     name = "fold-scale-axis"
 
+    max_total_bytes: int = 1 << 27
+    """Bytes of the constants that all folded factors and terms together may take, each element counted as f64."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Fold in all functions of the module.
 
+        Raises:
+            PassFailedException: The budget is negative.
+
         Complexity: O(ops + operands + elements of the constants that are multiplied or added).
         """
-        module = Module([])
+        if self.max_total_bytes < 0:
+            raise PassFailedException(f"option 'max-total-bytes' expects 0 or more, got {self.max_total_bytes}")
+        module = Module([], Limits(bytes=self.max_total_bytes).budget())
         for fold in _FOLDS:
-            module = Module(list(walk_unfinished(op)), module.computed)
+            module = Module(list(walk_unfinished(op)), module.budget, module.computed)
             fold(module)
             module.finish(op)

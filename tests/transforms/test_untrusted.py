@@ -2,19 +2,28 @@
 
 import numpy as np
 import pytest
-from hostile_inputs import batch_norm_of_splats, doubling_primitives
+from hostile_inputs import (
+    batch_norm_of_splats,
+    convolution_of_splats,
+    doubling_primitives,
+    scaled_sums_of_splats,
+    shared_scales,
+    shifts_by_splats,
+)
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.dialects.func import FuncOp
 
 from fuse_dialect.budget import Limits
 from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.frontends.mlir.dense_literal import MAX_EXPANDED_SPLAT
 from fuse_dialect.frontends.mlir.reader import context, read_mlir
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.interpreters.values import EvaluationError
 from fuse_dialect.tools.fuse_opt import main
 from fuse_dialect.tools.fuse_run import main as fuse_run
 from fuse_dialect.transforms.defuse_ops import DefuseOpsPass
+from fuse_dialect.transforms.fold_scale_axis import FoldScaleAxisPass
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 from fuse_dialect.transforms.fuse_ops_hw import FuseOpsHwPass
 from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
@@ -251,3 +260,57 @@ def test_size_of_values_that_do_not_run_does_not_matter_and_the_limit_is_an_opti
     assert fuse_run([*run, "--max-value-bytes", "16"]) == 0
     assert fuse_run([*run, "--max-value-bytes", "15"]) == 1
     assert "16 bytes, more than the 15" in capsys.readouterr().err
+
+
+NO_MEMORY_HOLDS = 10**12
+
+
+@pytest.mark.parametrize("make", [convolution_of_splats, scaled_sums_of_splats, shifts_by_splats])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "compile-prefix",
+        "convert-fuse-to-linalg",
+        "convert-layout",
+        "convert-stablehlo-to-fuse",
+        "eliminate-common-subexpr",
+        "fold-constants",
+        "fold-scale-axis",
+        "fuse-ops",
+    ],
+)
+def test_splats_stay_one_element(make, name, tmp_path, capsys):
+    path = tmp_path / "t.mlir"
+    path.write_text(make(NO_MEMORY_HOLDS))
+    passes = [f"--{name}"] if name != "convert-fuse-to-linalg" else ["--convert-stablehlo-to-fuse", f"--{name}"]
+    assert main([*passes, str(path)]) == 0, capsys.readouterr().err
+    assert f"{NO_MEMORY_HOLDS}x" in capsys.readouterr().out
+
+
+def test_splat_of_factors_is_folded_as_one_number():
+    module = _module(convolution_of_splats(MAX_EXPANDED_SPLAT + 1))
+    x = np.arange(4 * 8 * 8, dtype=np.float32).reshape(1, 4, 8, 8)
+    before = run_module(module, [x])
+    FoldScaleAxisPass().apply(context(), module)
+    assert not any(op.name in ("fuse.divide", "fuse.add") for op in module.walk())
+    assert [op.operands[1].type.get_shape() for op in module.walk() if op.name == "fuse.multiply"] == [(1,)]
+    np.testing.assert_allclose(run_module(module, [x])[0], before[0], rtol=1e-6)
+
+
+def test_a_vector_that_many_layers_share_is_written_as_far_as_the_option_allows():
+    def scaled_values(bytes_in_all):
+        module = _module(shared_scales(6))
+        FoldScaleAxisPass(max_total_bytes=bytes_in_all).apply(context(), module)
+        factors = [op for op in module.walk() if op.name == "fuse.multiply"]
+        return sum(op.operands[0].owner.name == "fuse.conv2d" for op in factors)
+
+    assert scaled_values(1 << 27) == 0
+    assert scaled_values(0) == 6
+    assert 0 < scaled_values(1 << 18) < 6
+
+
+def test_bytes_below_zero_are_refused(tmp_path, capsys):
+    path = tmp_path / "t.mlir"
+    path.write_text(shared_scales(1))
+    assert main(["--fold-scale-axis=max-total-bytes=-1", str(path)]) == 1
+    assert "option 'max-total-bytes' expects 0 or more, got -1" in capsys.readouterr().err

@@ -5,6 +5,7 @@ A scale moves from value to value through ops that let it pass (`Passing`), and 
 change: backward it has one use, forward all its users go the way. All ops on it stand in one block.
 """
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,8 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from fuse_dialect.dialect.constants import constant
+from fuse_dialect.budget import Budget
+from fuse_dialect.dialect.constants import constant, without_repeats
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.broadcast import AddOp, BiasAddOp, DivideOp, MultiplyOp, SubtractOp
 from fuse_dialect.dialect.types import element_dtype, is_tensor
@@ -24,6 +26,7 @@ from fuse_dialect.transforms.scale_folding.rules import PASSINGS, Passing, Produ
 from fuse_dialect.transforms.scale_folding.scale import (
     MAX_SPREAD,
     NO_SCALE,
+    KnownScales,
     Scale,
     Scaling,
     Shifting,
@@ -32,6 +35,9 @@ from fuse_dialect.transforms.scale_folding.scale import (
     shifting_of,
 )
 from fuse_dialect.transforms.unfinished import walk_unfinished
+
+_BYTES = 8
+"""Of one element of a constant that is written, at most."""
 
 Role: TypeAlias = Product | Passing | Shifting | Scaling
 """What an op is to a scale."""
@@ -49,8 +55,12 @@ class Way:
     """Whether a constant on the way is divided by the scale."""
     spread: float = 0.0
     """Powers of two of the scales that are folded on the way already."""
+    number_elements: int = 0
+    """Of the constants that are written when a scale of one number goes the way."""
+    vector_elements: int = 0
+    """Of the constants that are written when a scale along the axis goes the way."""
 
-    def with_scale(self, scale: Scale) -> "Way | None":
+    def with_scale(self, scale: Scale, budget: Budget) -> "Way | None":
         """The way with one more scale on it, or `None` when that one cannot go it."""
         refused = (
             scale.axis not in (None, self.axis)
@@ -58,7 +68,10 @@ class Way:
             or (self.only_nonzero and scale.has_zero)
             or self.spread + scale.spread > MAX_SPREAD
         )
-        return None if refused else replace(self, spread=self.spread + scale.spread)
+        elements = self.number_elements if scale.axis is None else self.vector_elements
+        if refused or not budget.take(bytes=_BYTES * elements):
+            return None
+        return replace(self, spread=self.spread + scale.spread)
 
     def through(self, op: Operation, role: Passing | Shifting, *, divides: bool) -> "Way | None":
         """The way with one more op on it, or `None` when that one stops all scales."""
@@ -66,7 +79,16 @@ class Way:
             assert isinstance(op, FuseOp)
             admitted = role.admits(op, self.axis)
             return replace(self, only_positive=self.only_positive or role.only_positive) if admitted else None
-        return replace(self, only_nonzero=self.only_nonzero or divides) if role.admits(self.axis) else None
+        if not role.admits(self.axis):
+            return None
+        assert is_tensor(role.data.type), "its elements are scaled"
+        size = math.prod(role.term.shape)
+        return replace(
+            self,
+            only_nonzero=self.only_nonzero or divides,
+            number_elements=self.number_elements + without_repeats(role.term).size,
+            vector_elements=self.vector_elements + max(size, role.data.type.get_shape()[self.axis]),
+        )
 
     def beside(self, other: "Way") -> "Way | None":
         """The way to the weights of both, or `None` when no scale can go both."""
@@ -77,6 +99,8 @@ class Way:
             self.only_positive or other.only_positive,
             self.only_nonzero or other.only_nonzero,
             max(self.spread, other.spread),
+            self.number_elements + other.number_elements,
+            self.vector_elements + other.vector_elements,
         )
 
 
@@ -85,12 +109,15 @@ class Module:
     """The ops of a module in order, what each is to a scale, and what one fold changes."""
 
     ops: Sequence[Operation]
+    budget: Budget
+    """Bytes of constants that may be written: one that many ops share is written for each of them."""
     computed: set[SSAValue] = field(default_factory=set[SSAValue])
     """Weights that this pass computes from constants."""
     replacement: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     """For the result of an op that goes the value that stands for it."""
     gone: list[Operation] = field(default_factory=list[Operation])
     _roles: dict[Operation, Role] = field(default_factory=dict[Operation, Role])
+    _scales: KnownScales = field(default_factory=KnownScales)
 
     def __post_init__(self) -> None:
         self._roles = {op: role for op in self.ops if (role := self._role_of(op)) is not None}
@@ -102,7 +129,7 @@ class Module:
     def _role_of(self, op: Operation) -> Role | None:
         match op:
             case MultiplyOp() | DivideOp():
-                return scaling_of(op)
+                return scaling_of(op, self._scales)
             case AddOp() | SubtractOp() | BiasAddOp():
                 return shifting_of(op)
             case _:
@@ -120,8 +147,8 @@ class Module:
     def scale_term(self, op: Operation, shifting: Shifting, factors: Array) -> None:
         """Multiply the constant that the op adds."""
         old = op.operands[shifting.index]
-        term = np.asarray(shifting.term.astype(np.float64) * factors).astype(dtype_of(old))
-        new = self.insert(constant(term.reshape(-1) if shifting.is_vector else term), op)
+        term = shifting.times(factors)
+        new = self.insert(constant_of_type(term.reshape(-1) if shifting.is_vector else term, dtype_of(old)), op)
         new.name_hint = old.name_hint
         op.operands[shifting.index] = new
 
@@ -150,6 +177,11 @@ class Module:
             if isinstance(op, arith.ConstantOp) and not op.result.uses:
                 op.detach()
                 op.erase()
+
+
+def constant_of_type(array: Array, dtype: "np.dtype[np.generic]") -> arith.ConstantOp:
+    """The array as a constant of another type; what it repeats in all places stays one element."""
+    return constant(np.broadcast_to(without_repeats(array).astype(dtype), array.shape))
 
 
 def dtype_of(value: SSAValue) -> "np.dtype[np.generic]":
@@ -202,14 +234,14 @@ def _plan_backward(module: Module) -> set[Operation]:
         if role is None:
             continue
         if isinstance(role, Product):
-            ways[op.results[0]] = Way(role.output_axis)
+            ways[op.results[0]] = Way(role.output_axis, vector_elements=role.output_elements, number_elements=1)
             continue
         data = data_of(op, role)
         way = ways.get(data) if is_own(data, op) else None
         if way is None:
             continue
         if isinstance(role, Scaling):
-            further = way.with_scale(role.scale)
+            further = way.with_scale(role.scale, module.budget)
             if further is not None:
                 folded.add(op)
         else:
@@ -251,7 +283,7 @@ def _plan_forward(module: Module) -> set[Operation]:
             continue
         # A value that is read by anything else keeps reads that no way accounts for.
         way = None if unread[op.results[0]] else ways.get(op.results[0])
-        further = _further(op, role, way)
+        further = _further(op, role, way, module.budget)
         if isinstance(role, Scaling) and further is not None:
             folded.add(op)
         data = data_of(op, role)
@@ -262,10 +294,12 @@ def _plan_forward(module: Module) -> set[Operation]:
     return folded
 
 
-def _further(op: Operation, role: Role, way: Way | None) -> Way | None:
+def _further(op: Operation, role: Role, way: Way | None, budget: Budget) -> Way | None:
     """The way from an op's data on, for the way from its result on."""
     if isinstance(role, Product):
-        return Way(role.input_axis)
+        return Way(role.input_axis, vector_elements=role.input_elements, number_elements=1)
     if way is None:
         return None
-    return way.with_scale(role.scale) if isinstance(role, Scaling) else way.through(op, role, divides=True)
+    if isinstance(role, Scaling):
+        return way.with_scale(role.scale, budget)
+    return way.through(op, role, divides=True)

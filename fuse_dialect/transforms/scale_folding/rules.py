@@ -45,6 +45,10 @@ class Product:
     """The axis of the result along which a scale may run."""
     input_factors: Factors
     output_factors: Factors
+    input_elements: int
+    """Of the factors for a scale of the data that is a vector."""
+    output_elements: int
+    """Of the factors for a scale of the result that is a vector."""
 
 
 def product_of(op: Operation, is_weight: Callable[[SSAValue], bool]) -> Product | None:
@@ -79,6 +83,8 @@ def _in_groups(axis: int, other: int, rank: int, groups: int, size: int) -> Fact
     def factors(scale: Scale) -> Array:
         if scale.axis is None:
             return scale.factors
+        if groups == 1:
+            return Scale(axis, scale.factors).aligned(rank)
         of_position = np.repeat(scale.factors.reshape(groups, -1), size // groups, axis=0)
         ordered = of_position if other < axis else of_position.T
         shape = [1] * rank
@@ -100,10 +106,13 @@ def _windowed(op: FuseOp, is_weight: Callable[[SSAValue], bool]) -> Product | No
     channels = op.data_layout.data.index("C")
     whole, part = ("I", "O") if isinstance(op, Conv2dTransposeOp) else ("O", "I")
     along_whole = _along(kernel.index(whole), rank)
-    size = op.weight.type.get_shape()[kernel.index(whole)]
+    shape = op.weight.type.get_shape()
+    size, inner = shape[kernel.index(whole)], shape[kernel.index(part)]
     along_part = _in_groups(kernel.index(part), kernel.index(whole), rank, groups, size)
-    of_input, of_output = (along_whole, along_part) if whole == "I" else (along_part, along_whole)
-    return Product(op, 0, 1, channels, channels, of_input, of_output)
+    elements = inner if groups == 1 else inner * size
+    if whole == "I":
+        return Product(op, 0, 1, channels, channels, along_whole, along_part, size, elements)
+    return Product(op, 0, 1, channels, channels, along_part, along_whole, elements, size)
 
 
 def _dense(op: FuseOp, is_weight: Callable[[SSAValue], bool]) -> Product | None:
@@ -111,7 +120,9 @@ def _dense(op: FuseOp, is_weight: Callable[[SSAValue], bool]) -> Product | None:
     assert isinstance(op, DenseOp)
     if not is_weight(op.weight):
         return None
-    return Product(op, 0, 1, rank_of(op.input) - 1, rank_of(op.result) - 1, _along(1, 2), _along(0, 2))
+    outputs, inputs = op.weight.type.get_shape()
+    axes = rank_of(op.input) - 1, rank_of(op.result) - 1
+    return Product(op, 0, 1, *axes, _along(1, 2), _along(0, 2), inputs, outputs)
 
 
 def _matmul(op: FuseOp, is_weight: Callable[[SSAValue], bool]) -> Product | None:
@@ -121,9 +132,13 @@ def _matmul(op: FuseOp, is_weight: Callable[[SSAValue], bool]) -> Product | None
     rows, inner_left = (left - 1, left - 2) if op.transpose_a.value.data else (left - 2, left - 1)
     inner_right, columns = (right - 1, right - 2) if op.transpose_b.value.data else (right - 2, right - 1)
     if is_weight(op.rhs):
-        return Product(op, 0, 1, inner_left, result - 1, _along(inner_right, right), _along(columns, right))
+        shape = op.rhs.type.get_shape()
+        factors = _along(inner_right, right), _along(columns, right)
+        return Product(op, 0, 1, inner_left, result - 1, *factors, shape[inner_right], shape[columns])
     if is_weight(op.lhs):
-        return Product(op, 1, 0, inner_right, result - 2, _along(inner_left, left), _along(rows, left))
+        shape = op.lhs.type.get_shape()
+        factors = _along(inner_left, left), _along(rows, left)
+        return Product(op, 1, 0, inner_right, result - 2, *factors, shape[inner_left], shape[rows])
     return None
 
 

@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
+from functools import cached_property
+from typing import TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 from xdsl.dialects.builtin import Float32Type, Float64Type
 from xdsl.ir import SSAValue
 
-from fuse_dialect.dialect.constants import constant_of
+from fuse_dialect.dialect.constants import constant_of, without_repeats
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.ops.broadcast import AddOp, BiasAddOp, DivideOp, MultiplyOp, SubtractOp
 from fuse_dialect.dialect.types import Tensor, is_tensor, normalize_axis
@@ -18,7 +19,7 @@ MAX_SPREAD = 64.0
 """Power of two of the factors that one value may take, together: products with weights then keep their digits."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scale:
     """One number for each element of an axis, or one for all elements."""
 
@@ -32,17 +33,17 @@ class Scale:
         axis = other.axis if self.axis is None else self.axis
         return Scale(axis, self.factors * other.factors)
 
-    @property
+    @cached_property
     def is_positive(self) -> bool:
         """Whether multiplying keeps the sign, also that of what is not zero."""
         return bool((self.factors > 0).all())
 
-    @property
+    @cached_property
     def has_zero(self) -> bool:
         """Whether some factor is zero."""
         return not self.factors.all()
 
-    @property
+    @cached_property
     def spread(self) -> float:
         """The greatest power of two, up or down, of the factors that are not zero; infinite for inf and nan."""
         with np.errstate(all="ignore"):
@@ -66,17 +67,21 @@ def is_scalable(value: SSAValue) -> bool:
 
 
 def along_one_axis(array: Array, shape: Sequence[int]) -> Scale | None:
-    """The numbers of a constant that broadcasts to `shape`, when they differ along one axis at most."""
-    rank = len(shape)
-    wide = [axis for axis, size in enumerate(array.shape) if size != 1]
-    if array.ndim > rank or len(wide) > 1 or not array.size:
+    """The numbers of a constant that broadcasts to `shape`, when they differ along one axis at most.
+
+    A splat is one number, so that it takes no memory for the elements that it stands for.
+    """
+    first = len(shape) - array.ndim
+    if first < 0 or not array.size:
         return None
-    if not wide:
-        return Scale(None, array.reshape(1).astype(np.float64))
-    axis = wide[0] + rank - array.ndim
-    if shape[axis] != array.shape[wide[0]]:  # the constant is what makes the tensor wide, or the size is dynamic
+    # Where sizes differ, the constant is what makes the tensor wide, or the size is dynamic.
+    if any(size not in (1, shape[first + axis]) for axis, size in enumerate(array.shape)):
         return None
-    return Scale(axis, array.reshape(-1).astype(np.float64))
+    different = without_repeats(array)
+    wide = [axis for axis, size in enumerate(different.shape) if size != 1]
+    if len(wide) > 1:
+        return None
+    return Scale(first + wide[0] if wide else None, different.reshape(-1).astype(np.float64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,20 +92,32 @@ class Scaling:
     scale: Scale
 
 
-def scaling_of(op: MultiplyOp | DivideOp) -> Scaling | None:
+KnownScales: TypeAlias = dict[tuple[SSAValue, tuple[int, ...], bool], Scale | None]
+"""The scale of each constant, by the shape that it broadcasts to and whether it divides: many ops may share one."""
+
+
+def scaling_of(op: MultiplyOp | DivideOp, known: KnownScales) -> Scaling | None:
     """What the op scales, and by what; `None` when that is no constant along one axis, or changes the type."""
     sides = ((op.lhs, op.rhs), (op.rhs, op.lhs))
     for data, factor in sides if isinstance(op, MultiplyOp) else sides[:1]:
-        array = constant_of(factor)
-        if array is None or data.type != op.result.type or not is_scalable(data):
+        if data.type != op.result.type or not is_scalable(data):
             continue
-        scale = along_one_axis(array, data.type.get_shape())
-        if scale is not None and isinstance(op, DivideOp):
-            with np.errstate(all="ignore"):
-                scale = Scale(scale.axis, 1 / scale.factors)
+        key = (factor, tuple(data.type.get_shape()), isinstance(op, DivideOp))
+        if key not in known:
+            known[key] = _scale_of(*key)
+        scale = known[key]
         if scale is not None and scale.spread <= MAX_SPREAD:
             return Scaling(data, scale)
     return None
+
+
+def _scale_of(factor: SSAValue, shape: tuple[int, ...], divides: bool) -> Scale | None:
+    array = constant_of(factor)
+    scale = None if array is None else along_one_axis(array, shape)
+    if scale is None or not divides:
+        return scale
+    with np.errstate(all="ignore"):
+        return Scale(scale.axis, 1 / scale.factors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +132,16 @@ class Shifting:
     is_vector: bool = False
     """Whether the op wants a constant of rank 1, one number for each element of an axis."""
 
+    def times(self, factors: Array) -> Array:
+        """The constant, scaled; of the type of both, and a splat if both are one number."""
+        scaled = np.asarray(without_repeats(self.term).astype(np.float64) * factors)
+        return np.broadcast_to(scaled, np.broadcast_shapes(self.term.shape, factors.shape))
+
     def admits(self, axis: int) -> bool:
         """Whether the constant can take a scale along `axis` without growing by other axes."""
         rank = rank_of(self.data)
         wide = {place + rank - self.term.ndim for place, size in enumerate(self.term.shape) if size != 1}
-        is_ordinary = bool((np.abs(self.term) < 2.0 ** (126 - MAX_SPREAD)).all())
+        is_ordinary = bool((np.abs(without_repeats(self.term)) < 2.0 ** (126 - MAX_SPREAD)).all())
         return is_ordinary and (axis in wide or not (wide or self.is_vector))
 
 

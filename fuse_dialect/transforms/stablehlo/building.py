@@ -11,7 +11,7 @@ import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, StringAttr, TensorType
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
-from fuse_dialect.dialect.constants import constant, constant_array, constant_of
+from fuse_dialect.dialect.constants import constant, constant_array, constant_of, without_repeats
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.broadcast import MaximumOp, MinimumOp
 from fuse_dialect.dialect.ops.conversion import CastOp, FullOp
@@ -177,8 +177,8 @@ def known_number(value: SSAValue) -> "np.generic | None":
         array = constant_array(value.op.properties["value"])
     if array is None or not array.size:
         return None
-    first = array.flat[0]
-    return first if array.size == 1 or bool((array == first).all()) else None
+    elements = without_repeats(array).reshape(-1)
+    return elements[0] if elements.size == 1 or bool((elements == elements[0]).all()) else None
 
 
 def only_op(block: Block) -> Operation | None:

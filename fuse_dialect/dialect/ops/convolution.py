@@ -2,7 +2,7 @@
 
 from abc import ABC
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import numpy as np
 from xdsl.dialects.builtin import StringAttr
@@ -29,6 +29,8 @@ from fuse_dialect.dialect.types import DYNAMIC, Shape, require_rank, require_sam
 from fuse_dialect.dialect.windows import Windows
 from fuse_dialect.kernels.indices import Guard, Index
 from fuse_dialect.pattern_kind import PatternKind
+
+_Each = TypeVar("_Each")
 
 
 class WindowedProductOp(FuseOp, ABC):
@@ -72,29 +74,31 @@ class WindowedProductOp(FuseOp, ABC):
 
     def canonical(self, x: Array, w: Array) -> tuple[Array, Array]:
         """Input and kernel with their axes in the order of the first layouts, in the type of the sums."""
-        data = permutation(self.data_layout.data, self.DATA_LAYOUTS[0])
-        kernel = permutation(self.kernel_layout.data, self.KERNEL_LAYOUTS[0])
-        return widened(x).transpose(data), widened(w).transpose(kernel)
+        return widened(x).transpose(self.data_axes), widened(w).transpose(self.kernel_axes)
 
-    def result_shape(self, canonical: Sequence[int]) -> Shape:
-        """A result shape in the order of the first layout, reordered to the op's layout."""
+    @property
+    def data_axes(self) -> tuple[int, ...]:
+        """Axes of the input, and of the result, in the order of the first layout."""
+        return permutation(self.data_layout.data, self.DATA_LAYOUTS[0])
+
+    @property
+    def kernel_axes(self) -> tuple[int, ...]:
+        """Axes of the kernel in the order of the first layout."""
+        return permutation(self.kernel_layout.data, self.KERNEL_LAYOUTS[0])
+
+    def in_layout(self, canonical: Sequence[_Each]) -> tuple[_Each, ...]:
+        """Sizes or indices of the result in the order of the first layout, reordered to the op's layout."""
         return tuple(canonical[axis] for axis in permutation(self.DATA_LAYOUTS[0], self.data_layout.data))
-
-    def in_layout(self, canonical: Sequence[Index]) -> list[Index]:
-        """Indices in the order of the first layout, reordered to the op's layout."""
-        return [canonical[axis] for axis in permutation(self.DATA_LAYOUTS[0], self.data_layout.data)]
 
     def loop_shapes(self, nest: Nest) -> tuple[tuple[int, ...], tuple[int, ...], list[Index]]:
         """Sizes of the input but its batch, those of the kernel, and indices of the result, in the first layouts."""
-        data = permutation(self.data_layout.data, self.DATA_LAYOUTS[0])
-        kernel = permutation(self.kernel_layout.data, self.KERNEL_LAYOUTS[0])
-        x, w = nest.shape(0), nest.shape(1)
+        data, x, w = self.data_axes, nest.shape(0), nest.shape(1)
         sizes = nest.static(*(x[axis] for axis in data[1:]))
-        return sizes, nest.static(*(w[axis] for axis in kernel)), [nest.at[axis] for axis in data]
+        return sizes, nest.static(*(w[axis] for axis in self.kernel_axes)), [nest.at[axis] for axis in data]
 
-    def kernel_in_layout(self, canonical: Sequence[Index]) -> list[Index]:
-        """Indices of the kernel in the order of the first layout, reordered to the op's layout."""
-        return [canonical[axis] for axis in permutation(self.KERNEL_LAYOUTS[0], self.kernel_layout.data)]
+    def kernel_in_layout(self, canonical: Sequence[_Each]) -> tuple[_Each, ...]:
+        """Sizes or indices of the kernel in the order of the first layout, reordered to the op's layout."""
+        return tuple(canonical[axis] for axis in permutation(self.KERNEL_LAYOUTS[0], self.kernel_layout.data))
 
     def windows(self, extent: Shape) -> Windows:
         """The windows of a kernel of spatial `extent`."""
@@ -111,7 +115,7 @@ class ConvOp(WindowedProductOp, ABC):
         unify(quotient(channels, groups, "input channels"), inputs, "input channels of a group and of 'weight'")
         quotient(outputs, groups, "output channels")
         counts = self.windows(tuple(extent)).counts(sizes)
-        return (with_shape(self.input.type, self.result_shape((batch, outputs, *counts))),)
+        return (with_shape(self.input.type, self.in_layout((batch, outputs, *counts))),)
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """Matrix products of the kernel with the windows laid out as columns, one sample and group at a time."""
@@ -125,9 +129,7 @@ class ConvOp(WindowedProductOp, ABC):
             taken = windows.view(sample, counts).transpose(0, *range(rank + 1, 2 * rank + 1), *range(1, rank + 1))
             np.matmul(kernel, taken.reshape(groups, kernel.shape[2], -1), out=out)
         y = y.reshape(len(x), w.shape[0], *counts)
-        return (
-            y.transpose(permutation(self.DATA_LAYOUTS[0], self.data_layout.data)).astype(operands[0].dtype, copy=False),
-        )
+        return (y.transpose(self.in_layout(range(y.ndim))).astype(operands[0].dtype, copy=False),)
 
     def loops(self, nest: Nest) -> SSAValue:
         """Products over the input channels of the group and the places in the window."""
@@ -253,7 +255,7 @@ class ConvTransposeOp(WindowedProductOp, ABC):
         quotient(channels, groups, "input channels")
         unify(channels, inputs, "input channels and channels of 'weight'")
         grown = self._grown(self.windows(tuple(extent)), sizes)
-        return (with_shape(self.input.type, self.result_shape((batch, product((outputs, groups)), *grown))),)
+        return (with_shape(self.input.type, self.in_layout((batch, product((outputs, groups)), *grown))),)
 
     def _grown(self, windows: Windows, sizes: Sequence[int]) -> Shape:
         extra = integer_list(self.output_padding, len(sizes), "output_padding", least=0)
@@ -284,9 +286,7 @@ class ConvTransposeOp(WindowedProductOp, ABC):
         for offset in np.ndindex(*extent):
             y[(..., *windows.tap_slices(offset, sizes))] += added[(slice(None), slice(None), *offset)]
         y = y[(..., *(slice(low, low + size) for low, size in zip(windows.low, grown, strict=True)))]
-        return (
-            y.transpose(permutation(self.DATA_LAYOUTS[0], self.data_layout.data)).astype(operands[0].dtype, copy=False),
-        )
+        return (y.transpose(self.in_layout(range(y.ndim))).astype(operands[0].dtype, copy=False),)
 
     def loops(self, nest: Nest) -> SSAValue:
         """Products over the input channels of the group and the places whose windows meet the element."""

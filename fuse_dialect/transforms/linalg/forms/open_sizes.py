@@ -6,7 +6,6 @@ from xdsl.dialects import tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, i1, i64
 from xdsl.ir import SSAValue
 
-from fuse_dialect.dialect.axis_layout import permutation
 from fuse_dialect.dialect.ops.concatenation import ConcatenateOp
 from fuse_dialect.dialect.ops.convolution import ConvOp
 from fuse_dialect.dialect.ops.indexing import PadOp, StridedSliceOp, TakeOp
@@ -67,28 +66,20 @@ def _met(
 def write_convolution(op: ConvOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
     """Products over the input channels of the group and the places in the window."""
     x, weight = operands
-    data, kernel = (
-        permutation(own.data, layouts[0])
-        for own, layouts in ((op.data_layout, op.DATA_LAYOUTS), (op.kernel_layout, op.KERNEL_LAYOUTS))
-    )
-    back = permutation(op.DATA_LAYOUTS[0], op.data_layout.data)
-    batch, _, *sizes = (x.size(axis) for axis in data)
-    outputs, inputs, *extent = (weight.size(axis) for axis in kernel)
-    windows = op.windows(tuple(weight.static_shape[axis] for axis in kernel[2:]))
+    batch, _, *sizes = (x.size(axis) for axis in op.data_axes)
+    outputs, inputs, *extent = (weight.size(axis) for axis in op.kernel_axes)
+    windows = op.windows(tuple(weight.static_shape[axis] for axis in op.kernel_axes[2:]))
     counts = [_count(windows, axis, size) for axis, size in enumerate(sizes)]
-    own = [batch, outputs, *counts]
-    shape = known_or(op, [own[axis] for axis in back])
+    shape = known_or(op, list(op.in_layout([batch, outputs, *counts])))
     share = as_index(outputs) / as_index(op.groups.value.data)
     element = wide_type(x.element)
 
     def body(at: Sequence[Number], along: Sequence[Number]) -> Number:
-        (sample, output, *window), (channel, *taps) = [at[axis] for axis in data], along
+        (sample, output, *window), (channel, *taps) = [at[axis] for axis in op.data_axes], along
         places, inside = _met(windows, window, taps, sizes)
         read = [sample, (output / share) * as_index(inputs) + channel, *places]
-        met = x.at(*(read[axis] for axis in back)).widened()
-        factors = [output, channel, *taps]
-        places_in_kernel = permutation(op.KERNEL_LAYOUTS[0], op.kernel_layout.data)
-        factor = weight.at(*(factors[axis] for axis in places_in_kernel)).widened()
+        met = x.at(*op.in_layout(read)).widened()
+        factor = weight.at(*op.kernel_in_layout([output, channel, *taps])).widened()
         return choose(inside, met, constant(0, element)) * factor
 
     total = combined(shape, [inputs, *extent], element, Combiner.ADD, body)

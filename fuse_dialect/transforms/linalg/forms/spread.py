@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
-from fuse_dialect.dialect.axis_layout import permutation
 from fuse_dialect.dialect.ops.convolution import ConvTransposeOp
 from fuse_dialect.dialect.ops.linear_algebra import Col2imOp
 from fuse_dialect.dialect.windows import Windows
@@ -42,14 +41,9 @@ def _giving(
 def write_convolution_transpose(op: ConvTransposeOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
     """Products over the input channels of the group and the places whose windows meet the element."""
     x, weight = operands
-    data, kernel = (
-        permutation(own.data, layouts[0])
-        for own, layouts in ((op.data_layout, op.DATA_LAYOUTS), (op.kernel_layout, op.KERNEL_LAYOUTS))
-    )
-    back = permutation(op.DATA_LAYOUTS[0], op.data_layout.data)
-    batch, channels, *sizes = (x.size(axis) for axis in data)
-    _, outputs, *extent = (weight.size(axis) for axis in kernel)
-    windows = op.windows(tuple(weight.static_shape[axis] for axis in kernel[2:]))
+    batch, channels, *sizes = (x.size(axis) for axis in op.data_axes)
+    _, outputs, *extent = (weight.size(axis) for axis in op.kernel_axes)
+    windows = op.windows(tuple(weight.static_shape[axis] for axis in op.kernel_axes[2:]))
     groups, extra = op.groups.value.data, op.output_padding.get_values()
     grown = [
         (as_index(size) - 1) * windows.strides[axis]
@@ -57,19 +51,16 @@ def write_convolution_transpose(op: ConvTransposeOp, operands: Sequence[Table]) 
         for axis, size in enumerate(sizes)
     ]
     own: list[Size] = [batch, as_index(outputs) * groups, *grown]
-    shape = known_or(op, [own[axis] for axis in back])
+    shape = known_or(op, list(op.in_layout(own)))
     inputs = as_index(channels) / as_index(groups)
     element = wide_type(x.element)
-    order = permutation(op.KERNEL_LAYOUTS[0], op.kernel_layout.data)
 
     def body(at: Sequence[Number], along: Sequence[Number]) -> Number:
-        (sample, output, *place), (inner, *taps) = [at[axis] for axis in data], along
+        (sample, output, *place), (inner, *taps) = [at[axis] for axis in op.data_axes], along
         found, exists = _giving(windows, place, taps, sizes)
         channel = (output / as_index(outputs)) * inputs + inner
         read, factors = [sample, channel, *found], [channel, output % as_index(outputs), *taps]
-        product = (
-            x.at(*(read[axis] for axis in back)).widened() * weight.at(*(factors[axis] for axis in order)).widened()
-        )
+        product = x.at(*op.in_layout(read)).widened() * weight.at(*op.kernel_in_layout(factors)).widened()
         return choose(exists, product, constant(0, element))
 
     total = combined(shape, [inputs, *extent], element, Combiner.ADD, body)

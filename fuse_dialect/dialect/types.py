@@ -72,6 +72,7 @@ _NARROW_DTYPES: dict[Attribute, str] = {
     IntegerType(2, Signedness.UNSIGNED): "uint2",
 }
 """Name in `ml_dtypes` of the types in which numbers are stored, one byte each, but not computed with."""
+_COMPUTED_FLOATS = frozenset((BFloat16Type, Float16Type, Float32Type, Float64Type))
 _NARROW_TYPES = {name: type for type, name in _NARROW_DTYPES.items()}
 
 AnyTensor: AttrConstraint[Tensor] = BaseAttr(TensorType)
@@ -122,7 +123,7 @@ def check_element_type(element_type: Attribute) -> None:
     Raises:
         VerifyException: The dialect has no such element type.
     """
-    if not isinstance(element_type, BFloat16Type) and not is_narrow(element_type):
+    if type(element_type) not in _COMPUTED_FLOATS and not is_narrow(element_type):
         element_dtype(element_type)
 
 

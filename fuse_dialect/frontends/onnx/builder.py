@@ -125,11 +125,12 @@ class BodyBuilder:
             values = [self.materialize(operand) for operand in operands]
             op = _build(op_class, values, properties, result_types)
         self.append(op)
-        self._known.name_results(op)
         results = tuple(cast(SSAValue[Tensor], result) for result in op.results)
-        for result in results:
-            if is_tensor(result.type) and DYNAMIC in result.type.get_shape():
-                self._size_values.found(result, self._known.sizes_of(result))
+        open_results = [each for each in results if is_tensor(each.type) and DYNAMIC in each.type.get_shape()]
+        if open_results:
+            self._known.name_results(op)
+        for result in open_results:
+            self._size_values.found(result, self._known.sizes_of(result))
         return results
 
     def _may_fold(self, op: FuseOp, operands: Sequence[Constant]) -> bool:

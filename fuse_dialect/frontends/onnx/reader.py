@@ -193,11 +193,29 @@ def _prepare(model: Model, folder: Path | None, own_bytes: memoryview | None, bu
         model = ir_model(expand_operators(inline_functions(model, budget), is_known_operator, budget))
     _check_opset(model)
     bind_external_data(model, folder, own_bytes)
-    try:
-        model.graph.sort()
-    except ValueError as error:
-        raise FuseError("the graph has a cycle: a node uses a value that depends on its own result") from error
+    if not _is_sorted(model.graph):
+        try:
+            model.graph.sort()
+        except ValueError as error:
+            raise FuseError("the graph has a cycle: a node uses a value that depends on its own result") from error
     return model
+
+
+def _is_sorted(graph: ir.Graph) -> bool:
+    """Whether the nodes, none of which holds a graph, stand behind those that they read."""
+    seen: set[ir.Node] = set()
+    for node in graph:
+        for value in node.inputs:
+            producer = None if value is None else value.producer()
+            if producer is not None and producer not in seen:
+                return False
+        if any(attribute.type in _HOLDS_GRAPHS for attribute in node.attributes.values()):
+            return False
+        seen.add(node)
+    return True
+
+
+_HOLDS_GRAPHS = (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS)
 
 
 def ir_model(proto: onnx.ModelProto) -> ir.Model:

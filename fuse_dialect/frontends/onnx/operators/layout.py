@@ -89,10 +89,13 @@ def reshape_to_sizes(node: OnnxNode, x: Value, shape: Sequence[int | Size]) -> V
     It is `reshape` where the result type can say the shape: the last `?` is computed, and one before it keeps the size
     that the operand has there.
     """
-    if tuple(shape) == node.sizes(x) and not isinstance(x, Constant):
+    sizes = node.sizes(x)
+    if tuple(shape) == sizes and not isinstance(x, Constant):
         return x
     dims = [size if isinstance(size, int) and size >= 0 else DYNAMIC for size in shape]
-    if _says_shape(node.sizes(x), shape, dims):
+    if DYNAMIC not in dims:
+        return reshape(node, x, dims)
+    if _says_shape(sizes, shape, dims):
         result = reshape(node, x, dims)
     else:
         # A 0 that kept a size has been replaced by it.
@@ -108,7 +111,7 @@ def _says_shape(sizes: Sequence[int | Size], shape: Sequence[int | Size], dims: 
         shared = unknown[-2] + 1
         return tuple(sizes[:shared]) == tuple(shape[:shared])
     # What remains of no elements is anything.
-    return not unknown or 0 not in dims
+    return 0 not in dims
 
 
 @OPERATORS.operator("Flatten")

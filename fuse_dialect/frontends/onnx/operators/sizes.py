@@ -25,9 +25,9 @@ def import_on_sizes(node: OnnxNode) -> Value | None:
     Raises:
         FuseError: The operator cannot be computed on sizes.
     """
-    operands = [operand for operand in node.operands if operand is not None]
-    if not any(isinstance(operand, SizeVector) for operand in operands):
+    if SizeVector not in map(type, node.operands):
         return None
+    operands = [operand for operand in node.operands if operand is not None]
     known = all(isinstance(operand, Constant | SizeVector) for operand in operands)
     rule = _RULES.get(node.node.op_type)
     if rule is None or not known:

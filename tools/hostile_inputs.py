@@ -31,14 +31,19 @@ class Trap:
 def nested_operators(name: str, depth: int, *, effect: bool = False) -> str:
     """An op of a known kind whose region holds one whose region holds one ...; the innermost may have an effect."""
     inner = '"test.effect"() : () -> ()\n' if effect else ""
-    properties = {"stablehlo.reduce": "dimensions", "stablehlo.reduce_window": "window_dimensions"}.get(name)
-    spelled = "" if properties is None else f"<{{{properties} = array<i64>}}> "
-    type_, operands = "tensor<4xf32>", "%x, %x"
+    properties = {
+        "stablehlo.reduce": "dimensions = array<i64>",
+        "stablehlo.reduce_window": "window_dimensions = array<i64: 1>",
+    }
+    spelled = f"<{{{properties[name]}}}> " if name in properties else ""
+    count = 1 if name == "stablehlo.sort" else 2
+    type_, operands = "tensor<4xf32>", ", ".join(["%x"] * count)
+    types = ", ".join(["tensor<4xf32>"] * count)
     opening = "".join(
         f'%r{level} = "{name}"({operands}) {spelled}({{\n^bb0(%a{level}: {type_}, %b{level}: {type_}):\n'
         for level in range(depth)
     )
-    closing = f'"stablehlo.return"(%x) : ({type_}) -> ()\n}}) : ({type_}, {type_}) -> {type_}\n'
+    closing = f'"stablehlo.return"(%x) : ({type_}) -> ()\n}}) : ({types}) -> {type_}\n'
     body = f"{opening}{inner}{closing * depth}return %r0 : tensor<4xf32>"
     return f"func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{\n{body}\n}}\n"
 

@@ -47,7 +47,7 @@ class FoldScaleAxisPass(ModulePass):
 
     name = "fold-scale-axis"
 
-    max_total_bytes: int = 1 << 27
+    max_total_bytes: int = 1 << 26
     """Bytes of the constants that all folded factors and terms together may take, each element counted as f64."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

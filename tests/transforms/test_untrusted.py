@@ -304,7 +304,7 @@ def test_a_vector_that_many_layers_share_is_written_as_far_as_the_option_allows(
         factors = [op for op in module.walk() if op.name == "fuse.multiply"]
         return sum(op.operands[0].owner.name == "fuse.conv2d" for op in factors)
 
-    assert scaled_values(1 << 27) == 0
+    assert scaled_values(1 << 26) == 0
     assert scaled_values(0) == 6
     assert 0 < scaled_values(1 << 18) < 6
 

@@ -175,6 +175,23 @@ def shared_scales(count: int) -> str:
 """
 
 
+def shared_norms(count: int) -> str:
+    """Batch norms that all have the same parameters, of 8,192 numbers."""
+    size = 1 << 13
+    vector, wide = f"tensor<{size}xf32>", f"tensor<1x{size}xf32>"
+    numbers = (1 + np.arange(size, dtype=np.float32) / size).astype("<f4").tobytes().hex().upper()
+    norms = "".join(
+        f"  %v{index + 1} = fuse.batch_norm %v{index}, %s, %s, %s, %s : "
+        f"({wide}, {vector}, {vector}, {vector}, {vector}) -> {wide}\n"
+        for index in range(count)
+    )
+    return f"""func.func @main(%v0: {wide}) -> {wide} {{
+  %s = arith.constant dense<"0x{numbers}"> : {vector}
+{norms}  return %v{count} : {wide}
+}}
+"""
+
+
 def doubling_locations(levels: int) -> str:
     """Locations, each of which names the one before it twice; the first says nothing."""
     aliases = "\n".join(f"#loc{i} = loc(callsite(#loc{i - 1} at #loc{i - 1}))" for i in range(1, levels + 1))
@@ -318,6 +335,7 @@ TRAPS: tuple[Trap, ...] = (
     Trap("splat-terms", _text(scaled_sums_of_splats), (10**4, 10**12), (*_OPT, "--fold-scale-axis")),
     Trap("splat-shifts", _text(shifts_by_splats), (10**4, 10**12), (*_OPT, "--convert-stablehlo-to-fuse")),
     Trap("shared-scales", _text(shared_scales), (500, 2000), (*_OPT, "--fold-scale-axis")),
+    Trap("shared-norms", _text(shared_norms), (500, 2000), (*_OPT, "--simplify-inference")),
     Trap("onnx-split", split_into, (10**6, 10**9), ("fuse_opt",), "onnx"),
     Trap("onnx-doubling", doubling_functions, (30, 600), ("fuse_opt",), "onnx"),
     Trap("onnx-chain", chain_of_functions, (1000, 5000), ("fuse_opt",), "onnx", 2),

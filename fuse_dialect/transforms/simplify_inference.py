@@ -28,7 +28,9 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
 
+from fuse_dialect.budget import Budget, Limits
 from fuse_dialect.dialect.attributes import PATTERN_KIND_ATTRIBUTE
 from fuse_dialect.dialect.constants import constant, constant_of
 from fuse_dialect.dialect.errors import OpError
@@ -59,25 +61,33 @@ class SimplifyInferencePass(ModulePass):
     """Compute scale and shift of a batch norm here when its parameters are constants."""
     expand_norms: bool = True
     """Break up layer, instance and group norms as TVM does; false leaves each whole, as one kernel."""
+    max_total_bytes: int = 1 << 26
+    """Bytes that computed scales and shifts may take in all; beyond that, ops compute them."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Simplify all functions of the module; linear in the number of ops and operands."""
-        replaced = _Replacements()
+        """Simplify all functions of the module; linear in the number of ops and operands.
+
+        Raises:
+            PassFailedException: The budget is negative.
+        """
+        if self.max_total_bytes < 0:
+            raise PassFailedException(f"option 'max-total-bytes' expects 0 or more, got {self.max_total_bytes}")
+        replaced, budget = _Replacements(), Limits(bytes=self.max_total_bytes if self.fold_constants else 0).budget()
         for simplified in [inner for inner in walk_unfinished(op) if isinstance(inner, _Simplified)]:
             if not self.expand_norms and not isinstance(simplified, _ALWAYS):
                 continue
             new = _Expansion(simplified, replaced)
-            value = _expand(simplified, new, self.fold_constants)
+            value = _expand(simplified, new, budget)
             if value is not None:
                 new.finish(value)
         replaced.apply(op)
 
 
-def _expand(op: _Simplified, new: "_Expansion", fold_constants: bool) -> SSAValue | None:
+def _expand(op: _Simplified, new: "_Expansion", budget: Budget) -> SSAValue | None:
     """The value that replaces the op's result, or `None` to leave the op alone."""
     match op:
         case BatchNormOp():
-            folded = _folded_scale_and_shift(op) if fold_constants else None
+            folded = _folded_scale_and_shift(op, budget)
             return _batch_norm(op, new) if folded is None else _scaled(op, new, *folded)
         case DropoutOp():
             return new.operand(op.input) if op.input.type == op.result.type else None
@@ -174,8 +184,11 @@ def _epsilon(value: Real) -> float:
     return value.value.data
 
 
-def _folded_scale_and_shift(op: BatchNormOp) -> tuple[Array, Array] | None:
-    """Scale and shift of rank 1 when all parameters are constants; of one element when all are splats."""
+def _folded_scale_and_shift(op: BatchNormOp, budget: Budget) -> tuple[Array, Array] | None:
+    """Scale and shift of rank 1 when all parameters are constants; of one element when all are splats.
+
+    `None` when a parameter is no constant, or the budget has no room: many norms may share a few long vectors.
+    """
     parameters = [constant_of(value) for value in (op.gamma, op.beta, op.mean, op.variance)]
     if any(value is None for value in parameters):
         return None
@@ -184,8 +197,10 @@ def _folded_scale_and_shift(op: BatchNormOp) -> tuple[Array, Array] | None:
     # Splats stay splats, also those that stand for more elements than there is memory.
     if all(value.shape == shape and not any(value.strides) for value in known):
         known = [value[:1] for value in known]
-    gamma, beta, mean, variance = (value.astype(np.float64) for value in known)
     dtype = _dtype(op.input)
+    if not budget.take(bytes=2 * known[0].size * dtype.itemsize):
+        return None
+    gamma, beta, mean, variance = (value.astype(np.float64) for value in known)
     with np.errstate(all="ignore"):
         scale = gamma / np.sqrt(variance + _epsilon(op.epsilon))
         return scale.astype(dtype), (beta - mean * scale).astype(dtype)

@@ -7,6 +7,7 @@ from hostile_inputs import (
     convolution_of_splats,
     doubling_primitives,
     scaled_sums_of_splats,
+    shared_norms,
     shared_scales,
     shifts_by_splats,
 )
@@ -309,8 +310,21 @@ def test_a_vector_that_many_layers_share_is_written_as_far_as_the_option_allows(
     assert 0 < scaled_values(1 << 18) < 6
 
 
-def test_bytes_below_zero_are_refused(tmp_path, capsys):
+def test_parameters_that_many_norms_share_are_folded_as_far_as_the_option_allows():
+    def constants(**options):
+        module = _module(shared_norms(6))
+        SimplifyInferencePass(**options).apply(context(), module)
+        assert not any(op.name == "fuse.batch_norm" for op in module.walk())
+        return sum(op.name == "arith.constant" and op.result.type.get_num_dims() > 0 for op in module.walk())
+
+    assert constants() == 12
+    assert constants(max_total_bytes=1 << 17) == 2 * 2 + 1
+    assert constants(max_total_bytes=0) == constants(fold_constants=False) == 1
+
+
+@pytest.mark.parametrize("name", ["fold-constants", "fold-scale-axis", "simplify-inference"])
+def test_bytes_below_zero_are_refused(name, tmp_path, capsys):
     path = tmp_path / "t.mlir"
     path.write_text(shared_scales(1))
-    assert main(["--fold-scale-axis=max-total-bytes=-1", str(path)]) == 1
+    assert main([f"--{name}=max-total-bytes=-1", str(path)]) == 1
     assert "option 'max-total-bytes' expects 0 or more, got -1" in capsys.readouterr().err

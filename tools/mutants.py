@@ -312,6 +312,39 @@ MUTANTS: tuple[Mutant, ...] = (
         "factors = term.factors",
     ),
     Mutant(
+        "wide-factors",
+        "transforms/scale_folding/scale.py",
+        "if any(size not in (1, shape[first + axis]) for axis, size in enumerate(array.shape)):",
+        "if first < 0:",
+    ),
+    Mutant(
+        "splat-of-scales",
+        "transforms/scale_folding/scale.py",
+        "different = without_repeats(array)",
+        "different = array",
+    ),
+    Mutant(
+        "written-scales",
+        "transforms/scale_folding/moves.py",
+        "elements = self.number_elements if scale.axis is None else self.vector_elements",
+        "elements = self.number_elements",
+    ),
+    Mutant(
+        "written-biases", "transforms/scale_folding/biases.py", "if not budget.take(bytes=vector.nbytes):", "if False:"
+    ),
+    Mutant(
+        "divided-scales",
+        "transforms/scale_folding/scale.py",
+        "return Scale(scale.axis, 1 / scale.factors)",
+        "return scale",
+    ),
+    Mutant(
+        "written-norms",
+        "transforms/simplify_inference.py",
+        "if not budget.take(bytes=2 * known[0].size * dtype.itemsize):",
+        "if False:",
+    ),
+    Mutant(
         "unknown-sizes-moved",
         "transforms/layouts/permutations.py",
         "list(shape).count(DYNAMIC) <= 1",

@@ -79,7 +79,8 @@ def test_random_programs_give_what_the_interpreter_gives(module: ModuleOp) -> No
     names = primitive_names(program_of(module))
     program = program_of(module, numpy=names[::3])
     for got, want in zip(program(*inputs), expected, strict=True):
-        np.testing.assert_array_equal(got, want)
+        # The same NumPy functions, but on operands that lie otherwise in memory: matrix products are rounded by that.
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
 def test_outputs_are_fresh_arrays() -> None:

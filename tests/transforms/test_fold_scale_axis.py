@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
-from fuse_dialect.dialect.constants import constant
+from fuse_dialect.dialect.constants import constant, constant_of
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.activation import LeakyReluOp, ReluOp
@@ -27,6 +27,7 @@ from fuse_dialect.dialect.ops.elementwise import AbsOp
 from fuse_dialect.dialect.ops.matmul import BatchMatmulOp, DenseOp, MatmulOp
 from fuse_dialect.dialect.ops.pooling import AvgPool2dOp, MaxPool2dOp
 from fuse_dialect.dialect.types import element_type_of, is_tensor, tensor
+from fuse_dialect.frontends.mlir.reader import parse_mlir
 from fuse_dialect.frontends.onnx.reader import load_onnx_module
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.transforms.fold_constants import FoldConstantsPass
@@ -90,9 +91,13 @@ class Chain:
         """One number a channel, or one for all, or a tensor that runs along other axes, too."""
         shape = shape_of(self.value)
         rank = len(shape)
-        form = self.draw(st.sampled_from(["channel", "channel", "channel", "scalar", "full", "last"]))
+        form = self.draw(st.sampled_from(["channel", "channel", "channel", "scalar", "full", "last", "splat"]))
         if form == "full":
             return self.constant(shape, positive=positive)
+        if form == "splat":
+            number = self.random.uniform(0.5 if positive else -2, 2)
+            own = shape if self.draw(st.booleans()) else (shape[axis], *(1,) * (rank - 1 - axis))
+            return self.add(constant(np.broadcast_to(np.asarray(number, self.dtype), own)))
         if form == "last":
             return self.constant(shape[-1:], positive=positive)
         wide = shape[axis] if form == "channel" else 1
@@ -319,3 +324,52 @@ def test_batch_norms_of_light_models_vanish(name: str, scales: int) -> None:
     assert "multiply" not in names(module)
     (actual,) = run_module(module, [ramp_for(module)])
     np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-6)
+
+
+IMAGE, CHANNELS, KERNEL = "tensor<1x4x1x1xf32>", "tensor<4x1x1xf32>", "tensor<4x4x1x1xf32>"
+VECTOR = "dense<[[[1.0]], [[2.0]], [[3.0]], [[4.0]]]>"
+
+
+def after_product(body: str, *, last: str) -> ModuleOp:
+    """A convolution, whose result is `%0`, and what follows it, after folding."""
+    module = parse_mlir(f"""
+      func.func @main(%x: {IMAGE}) -> {IMAGE} {{
+        %w = arith.constant dense<1.0> : {KERNEL}
+        %s = arith.constant {VECTOR} : {CHANNELS}
+        %m = arith.constant {VECTOR.replace("4.0", "-4.0")} : {CHANNELS}
+        %t = arith.constant {VECTOR.replace("4.0", "5.0")} : {CHANNELS}
+        %0 = fuse.conv2d %x, %w : ({IMAGE}, {KERNEL}) -> {IMAGE}
+        {body}
+        return {last} : {IMAGE}
+      }}""")
+    fold(module)
+    return module
+
+
+@pytest.mark.parametrize(("factor", "is_folded"), [("%s", True), ("%m", False)])
+def test_relu_lets_positive_factors_pass_alone(factor: str, is_folded: bool) -> None:
+    body = f"""%1 = fuse.relu %0 : {IMAGE}
+        %2 = fuse.multiply %1, {factor} : ({IMAGE}, {CHANNELS}) -> {IMAGE}"""
+    assert names(after_product(body, last="%2")) == ["conv2d", "relu", *([] if is_folded else ["multiply"])]
+
+
+def test_what_is_subtracted_has_the_other_sign_in_the_bias() -> None:
+    body = f"""%1 = fuse.add %0, %t : ({IMAGE}, {CHANNELS}) -> {IMAGE}
+        %2 = fuse.subtract %1, %s : ({IMAGE}, {CHANNELS}) -> {IMAGE}"""
+    module = after_product(body, last="%2")
+    (bias,) = [op for op in module.walk() if isinstance(op, BiasAddOp)]
+    assert names(module) == ["conv2d", "bias_add"]
+    assert constant_of(bias.bias).tolist() == [0, 0, 0, 1]  # pyright: ignore[reportOptionalMemberAccess]
+
+
+def test_factors_that_might_widen_the_data_stay() -> None:
+    module = parse_mlir("""
+      func.func @main(%x: tensor<2x?xf32>) -> tensor<2x8xf32> {
+        %s = arith.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+        %w = arith.constant dense<1.0> : tensor<8x4xf32>
+        %0 = fuse.multiply %x, %s : (tensor<2x?xf32>, tensor<4xf32>) -> tensor<2x?xf32>
+        %1 = fuse.dense %0, %w : (tensor<2x?xf32>, tensor<8x4xf32>) -> tensor<2x8xf32>
+        return %1 : tensor<2x8xf32>
+      }""")
+    fold(module)
+    assert names(module) == ["multiply", "dense"]

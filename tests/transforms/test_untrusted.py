@@ -310,6 +310,23 @@ def test_a_vector_that_many_layers_share_is_written_as_far_as_the_option_allows(
     assert 0 < scaled_values(1 << 18) < 6
 
 
+def test_vectors_are_merged_as_far_as_the_option_allows():
+    image = "tensor<1x4x1x1xf32>"
+    text = f"""
+    func.func @main(%x: {image}) -> {image} {{
+      %w = arith.constant dense<1.0> : tensor<4x4x1x1xf32>
+      %s = arith.constant dense<[[[1.0]], [[2.0]], [[3.0]], [[4.0]]]> : tensor<4x1x1xf32>
+      %0 = fuse.conv2d %x, %w : ({image}, tensor<4x4x1x1xf32>) -> {image}
+      %1 = fuse.add %0, %s : ({image}, tensor<4x1x1xf32>) -> {image}
+      %2 = fuse.add %1, %s : ({image}, tensor<4x1x1xf32>) -> {image}
+      return %2 : {image}
+    }}"""
+    for bytes_in_all, merged in ((1 << 20, 1), (31, 0)):
+        module = _module(text)
+        FoldScaleAxisPass(max_total_bytes=bytes_in_all).apply(context(), module)
+        assert sum(op.name == "fuse.bias_add" for op in module.walk()) == merged
+
+
 def test_parameters_that_many_norms_share_are_folded_as_far_as_the_option_allows():
     def constants(**options):
         module = _module(shared_norms(6))

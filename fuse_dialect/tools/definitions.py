@@ -8,8 +8,8 @@ makes it safe to skip them the second time:
 2. Properties and traits are checked at every op.
 3. A definition takes no part if one of its properties shares a constraint variable with others or says how operands
    are divided, if it constrains regions or successors, or if it requires attributes.
-
-Besides, the lists of `OPEN_LISTS` are checked, which xDSL's printers rely on and its verifiers do not look at.
+4. Neither does one with lists of `OPEN_LISTS`, which are checked here too: xDSL's printers rely on them, and its
+   verifiers do not look at them.
 """
 
 from collections.abc import Generator
@@ -39,7 +39,7 @@ def definitions_checked_once() -> Generator[None]:
     def verify_once(self: OpDef, op: Operation) -> None:
         part = takes_part.get(id(self))
         if part is None:
-            part = takes_part[id(self)] = self.name not in OPEN_LISTS and _checks_parts_apart(self)
+            part = takes_part[id(self)] = _checks_parts_apart(self)
         if not part or op.successors:
             verify(self, op)
             if self.name in OPEN_LISTS:
@@ -70,8 +70,8 @@ def definitions_checked_once() -> Generator[None]:
 
 
 def _checks_parts_apart(definition: OpDef) -> bool:
-    """Whether conditions 1 to 3 hold for the ops of a definition."""
+    """Whether conditions 1 to 4 hold for the ops of a definition."""
     shares = any(property.constr.variables() for property in definition.properties.values())
     plain_regions = all(type(each) is RegionDef and each.entry_args == _ANY_ARGUMENTS for _, each in definition.regions)
     is_simple = not definition.attributes and not definition.successors and not definition.options
-    return is_simple and plain_regions and not shares
+    return is_simple and plain_regions and not shares and definition.name not in OPEN_LISTS

@@ -5,12 +5,13 @@ A size is a number, or a `Size` by name. Names come from arguments of functions 
 1. moves of integers (`take`, `concatenate`, ...), sums and products compute on names;
 2. a `dyn_` op gives its result the sizes that its operand holds;
 3. any other op is asked for its result types with two sets of numbers in the place of the names: a size of the result
-   that is the number of a name both times is that name.
+   that is the number of a name both times is that name. Where the rule refuses these numbers, one name is taken for a
+   size of another operand: the `k` of `[b, k] x [16, 8]` must be 16, and the result is `[b, 8]`.
 
 Source of 2: TVM's shape functions, src/relay/op/tensor/transform.cc; 3 replaces them by the shape rules there are.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -245,18 +246,28 @@ class KnownSizes:
         unknown = [None] * result.type.get_num_dims()
         if not names or len(names) > len(_STAND_INS[0]):
             return unknown
-        answers: list[Sequence[int | Size | None]] = []
-        for primes in _STAND_INS:
-            by_name = dict(zip(names, primes, strict=False))
-            found = self._inferred(op, by_name)
-            if found is None:
-                return unknown
-            by_prime: dict[int, Size] = {prime: size for size, prime in by_name.items()}
-            type = found[result.index]
-            if not is_tensor(type) or type.get_num_dims() != len(unknown):
-                return unknown
-            answers.append([by_prime.get(dim) for dim in type.get_shape()])
-        return [one if one == other else None for one, other in zip(*answers, strict=True)]
+        for fixed in ({}, *self._numbers_that_fit(op, names)):
+            answers: list[Sequence[int | Size | None]] = []
+            for primes in _STAND_INS:
+                by_name = {**dict(zip(names, primes, strict=False)), **fixed}
+                found = self._inferred(op, by_name)
+                if found is None:
+                    break
+                by_prime: dict[int, Size] = {number: size for size, number in by_name.items() if size not in fixed}
+                type = found[result.index]
+                if not is_tensor(type) or type.get_num_dims() != len(unknown):
+                    return unknown
+                answers.append([by_prime.get(dim) for dim in type.get_shape()])
+            else:
+                return [one if one == other else None for one, other in zip(*answers, strict=True)]
+        return unknown
+
+    def _numbers_that_fit(self, op: FuseOp, names: Iterable[Size]) -> Iterator[Mapping[Size, int]]:
+        """Numbers that one name may have to be, because the op wants it to be the size of another operand."""
+        numbers = {size for each in op.operands if is_tensor(each.type) for size in self.sizes_of(each)} - {1}
+        for name in names:
+            for number in sorted(size for size in numbers if isinstance(size, int)):
+                yield {name: number}
 
     def _inferred(self, op: FuseOp, numbers: Mapping[Size, int]) -> Sequence[Attribute] | None:
         types = [

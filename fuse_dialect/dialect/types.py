@@ -75,6 +75,9 @@ _NARROW_DTYPES: dict[Attribute, str] = {
 _COMPUTED_FLOATS = frozenset((BFloat16Type, Float16Type, Float32Type, Float64Type))
 _NARROW_TYPES = {name: type for type, name in _NARROW_DTYPES.items()}
 
+LARGEST_SIZE = (1 << 63) - 1
+"""Of an axis."""
+
 AnyTensor: AttrConstraint[Tensor] = BaseAttr(TensorType)
 """Operand constraint: a ranked tensor of any element type that the dialect knows (`element_dtype` decides)."""
 
@@ -181,13 +184,28 @@ def is_unsigned(type: Tensor) -> bool:
 
 
 def tensor(shape: Iterable[int], element_type: Attribute) -> Tensor:
-    """The ranked tensor type of a shape."""
-    return TensorType(element_type, list(shape))
+    """The ranked tensor type of a shape.
+
+    Raises:
+        VerifyException: A size does not fit the 64 bits that MLIR has for it.
+    """
+    return TensorType(element_type, _sizes(shape))
 
 
 def with_shape(type: Tensor, shape: Iterable[int]) -> Tensor:
-    """The type with another shape."""
-    return TensorType(type.element_type, list(shape))
+    """The type with another shape.
+
+    Raises:
+        VerifyException: A size does not fit the 64 bits that MLIR has for it.
+    """
+    return TensorType(type.element_type, _sizes(shape))
+
+
+def _sizes(shape: Iterable[int]) -> list[int]:
+    sizes = list(shape)
+    if sizes and (most := max(sizes)) > LARGEST_SIZE:
+        raise VerifyException(f"expects sizes of at most 2**63 - 1, got {most}")
+    return sizes
 
 
 def with_element(type: Tensor, element_type: Attribute) -> Tensor:

@@ -248,3 +248,9 @@ def test_type_aliases_and_spellings_do_not_mix():
     (function,) = module.body.block.ops
     types = [str(argument.type) for argument in function.regions[0].block.args]
     assert types == ["tensor<4xf32>"] * 3 + ['tensor<4xf32, "dense">', "tensor<4xf32>"]
+
+
+def test_size_of_more_than_64_bits_is_refused():
+    with pytest.raises(FuseError, match=r"expected a size of at most 2\*\*63 - 1, got 9223372036854775808"):
+        parse_mlir(f"func.func private @f(tensor<{2**63}xf32>)")
+    parse_mlir(f"func.func private @f(tensor<{2**63 - 1}xf32>)")

@@ -178,3 +178,31 @@ def test_shape_that_the_model_computes_wrongly_is_diagnosed_when_it_runs():
     for shape, words in (([-5, 2], "at least -1"), ([4, 4], "6 elements"), ([2**40, 2**40], "elements")):
         with pytest.raises(EvaluationError, match=words):
             run_module(module, [np.zeros((2, 3), np.float32), np.array(shape)])
+
+
+def test_size_that_a_product_fixes_hides_no_other_name():
+    """`s` is not known, but must be 3; the rows of the product are those of `x`, so that the reshape does nothing."""
+    weight = "w = Constant<value=float[3,2] {1,2,3,4,5,6}>() two = Constant<value=int64[1] {2}>()"
+    model = model_of(f"{B} {weight} z = MatMul(x, w) t = Concat<axis=0>(b, two) y = Reshape(z, t)")
+    module = import_model(model)
+    assert ops_of(module) == ["matmul"]
+    arrays = arrays_of(model, {"b": 4, "s": 3})
+    np.testing.assert_array_equal(
+        run_module(module, list(arrays.values()))[0], ReferenceEvaluator(model).run(None, arrays)[0]
+    )
+
+
+def test_sizes_of_operands_that_differ_by_name_stay_apart():
+    """A sum of `[b, s]` and `[c, s]` has neither the rows of the one nor of the other: each may be 1."""
+    text = (
+        "sx = Shape(x) i0 = Constant<value=int64[1] {0}>() i1 = Constant<value=int64[1] {1}>() "
+        "b = Gather(sx, i0) s = Gather(sx, i1) z = Add(x, u) t = Concat<axis=0>(b, s) y = Reshape(z, t)"
+    )
+    module = import_model(model_of(text, inputs="float[b, s] x, float[c, s] u"))
+    assert "dyn_reshape" in ops_of(module)
+
+
+def test_size_that_does_not_fit_64_bits_is_refused():
+    pads = f"p = Constant<value=int64[2] {{{2**62}, {2**63 - 1}}}>() y = Pad(x, p)"
+    with pytest.raises(FuseError, match="expects sizes of at most"):
+        import_model(model_of(pads, inputs="float[4] x"))

@@ -19,6 +19,7 @@ from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation, printable
+from fuse_dialect.dialect.types import LARGEST_SIZE
 from fuse_dialect.frontends.mlir.deep_stack import call_with_deep_stack
 from fuse_dialect.frontends.mlir.dense_literal import DenseLiteralParser
 from fuse_dialect.frontends.mlir.lexer import FuseLexer
@@ -183,6 +184,14 @@ class FuseParser(LocationParser, DenseLiteralParser):
         self._alias_sizes: dict[str, int] = {}
         self._expanded = 0
         self.find_location_aliases(input)
+
+    def parse_shape_dimension(self, allow_dynamic: bool = True) -> int:
+        """Parse a size, which MLIR holds in 64 bits."""
+        start = self._current_token.span
+        size = super().parse_shape_dimension(allow_dynamic)
+        if size > LARGEST_SIZE:
+            self.raise_error(f"expected a size of at most 2**63 - 1, got {size}", start)
+        return size
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
         """Parse the whole input; an input without operations is an empty module."""

@@ -246,7 +246,7 @@ class KnownSizes:
         unknown = [None] * result.type.get_num_dims()
         if not names or len(names) > len(_STAND_INS[0]):
             return unknown
-        for fixed in ({}, *self._numbers_that_fit(op, names)):
+        for fixed in self._guesses(op, names):
             answers: list[Sequence[int | Size | None]] = []
             for primes in _STAND_INS:
                 by_name = {**dict(zip(names, primes, strict=False)), **fixed}
@@ -262,8 +262,9 @@ class KnownSizes:
                 return [one if one == other else None for one, other in zip(*answers, strict=True)]
         return unknown
 
-    def _numbers_that_fit(self, op: FuseOp, names: Iterable[Size]) -> Iterator[Mapping[Size, int]]:
-        """Numbers that one name may have to be, because the op wants it to be the size of another operand."""
+    def _guesses(self, op: FuseOp, names: Iterable[Size]) -> Iterator[Mapping[Size, int]]:
+        """Nothing; then the numbers that one name may have to be, as the op may want it to be another operand's size."""
+        yield {}
         numbers = {size for each in op.operands if is_tensor(each.type) for size in self.sizes_of(each)} - {1}
         for name in names:
             for number in sorted(size for size in numbers if isinstance(size, int)):

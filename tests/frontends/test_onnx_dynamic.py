@@ -181,12 +181,16 @@ def test_shape_that_the_model_computes_wrongly_is_diagnosed_when_it_runs():
 
 
 def test_size_that_a_product_fixes_hides_no_other_name():
-    """`s` is not known, but must be 3; the rows of the product are those of `x`, so that the reshape does nothing."""
-    weight = "w = Constant<value=float[3,2] {1,2,3,4,5,6}>() two = Constant<value=int64[1] {2}>()"
-    model = model_of(f"{B} {weight} z = MatMul(x, w) t = Concat<axis=0>(b, two) y = Reshape(z, t)")
+    """`2h` must be 6; the result has the rows and columns of `x`, so that the second reshape does nothing."""
+    constants = "w = Constant<value=float[6,2] {1,2,3,4,5,6,7,8,9,1,2,3}>() two = Constant<value=int64[1] {2}>()"
+    body = (
+        f"{B} {constants} rest = Constant<value=int64[1] {{-1}}>() t = Concat<axis=0>(b, s, rest) u = Reshape(x, t) "
+        "z = MatMul(u, w) v = Concat<axis=0>(b, s, two) y = Reshape(z, v)"
+    )
+    model = model_of(body, inputs="float[b, s, h, 2] x")
     module = import_model(model)
-    assert ops_of(module) == ["matmul"]
-    arrays = arrays_of(model, {"b": 4, "s": 3})
+    assert [op for op in ops_of(module) if "reshape" in op] == ["reshape"]
+    arrays = arrays_of(model, {"b": 4, "s": 5, "h": 3})
     np.testing.assert_array_equal(
         run_module(module, list(arrays.values()))[0], ReferenceEvaluator(model).run(None, arrays)[0]
     )

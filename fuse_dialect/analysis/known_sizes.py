@@ -263,7 +263,7 @@ class KnownSizes:
         return unknown
 
     def _guesses(self, op: FuseOp, names: Iterable[Size]) -> Iterator[Mapping[Size, int]]:
-        """Nothing; then the numbers that one name may have to be, as the op may want it to be another operand's size."""
+        """Nothing; then numbers that one name may have to be, if the op wants it to be the size of another operand."""
         yield {}
         numbers = {size for each in op.operands if is_tensor(each.type) for size in self.sizes_of(each)} - {1}
         for name in names:

@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     ModuleOp,
     TensorType,
+    UnregisteredAttr,
     i1,
 )
 from xdsl.ir import Attribute
@@ -72,6 +73,11 @@ class FusePrinter(Printer):
             self._print_dense(cast(DenseIntOrFPElementsAttr, attribute))
         elif isinstance(attribute, LOCATIONS_OF_OTHERS):
             self._print_location(attribute)
+        elif isinstance(attribute, UnregisteredAttr):
+            # Its text is kept as it was read; a line break in it must not be indented.
+            level, self._indent = self._indent, 0
+            super().print_attribute(attribute)
+            self._indent = level
         else:
             super().print_attribute(attribute)
 

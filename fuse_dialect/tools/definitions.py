@@ -8,8 +8,7 @@ makes it safe to skip them the second time:
 2. Properties and traits are checked at every op.
 3. A definition takes no part if one of its properties shares a constraint variable with others or says how operands
    are divided, if it constrains regions or successors, or if it requires attributes.
-4. Neither does one with lists of `OPEN_LISTS`, which are checked here too: xDSL's printers rely on them, and its
-   verifiers do not look at them.
+4. Neither does one of `PRINTED_FORMS`, whose checks are made here too.
 """
 
 from collections.abc import Generator
@@ -18,7 +17,7 @@ from contextlib import contextmanager
 from xdsl.ir import Operation
 from xdsl.irdl import AnyAttr, OpDef, RangeOf, RegionDef, VerificationContext
 
-from fuse_dialect.tools.open_lists import OPEN_LISTS, verify_open_lists
+from fuse_dialect.tools.printed_forms import PRINTED_FORMS
 
 _ANY_ARGUMENTS = RangeOf(AnyAttr())
 _MOST_SIGNATURES = 4096
@@ -42,8 +41,8 @@ def definitions_checked_once() -> Generator[None]:
             part = takes_part[id(self)] = _checks_parts_apart(self)
         if not part or op.successors:
             verify(self, op)
-            if self.name in OPEN_LISTS:
-                verify_open_lists(op)
+            if (check := PRINTED_FORMS.get(self.name)) is not None:
+                check(op)
             return
         signature = (
             id(self),
@@ -74,4 +73,4 @@ def _checks_parts_apart(definition: OpDef) -> bool:
     shares = any(property.constr.variables() for property in definition.properties.values())
     plain_regions = all(type(each) is RegionDef and each.entry_args == _ANY_ARGUMENTS for _, each in definition.regions)
     is_simple = not definition.attributes and not definition.successors and not definition.options
-    return is_simple and plain_regions and not shares and definition.name not in OPEN_LISTS
+    return is_simple and plain_regions and not shares and definition.name not in PRINTED_FORMS

@@ -227,11 +227,11 @@ _PART_OF_TEXT = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*+")|(?:\s|//[^\n]*)+')
 
 
 def on_one_line(text: str) -> str:
-    """The text with one space for comments and white space, outside of strings.
+    """The text with one space for comments and white space outside of strings, and line breaks in these escaped.
 
     The printer indents what stands behind a line break, so a text with one would be read as another.
     """
-    return _PART_OF_TEXT.sub(lambda match: match["string"] or " ", text)
+    return _PART_OF_TEXT.sub(lambda match: (match["string"] or " ").replace("\n", r"\0A"), text)
 
 
 class Raw(Data[str]):

@@ -1,9 +1,12 @@
 """Numbers in StableHLO ops that do not fit their operands are refused with a reason, before a pass relies on them."""
 
+from io import StringIO
+
 import pytest
 from xdsl.utils.exceptions import VerifyException
 
-from fuse_dialect.frontends.mlir.reader import parse_mlir
+from fuse_dialect.frontends.mlir.reader import context, parse_mlir
+from fuse_dialect.targets.mlir import FuseMLIRTarget
 from fuse_dialect.tools.verification import verify_module
 
 M = "tensor<4x4xf32>"
@@ -154,3 +157,17 @@ def test_text_that_is_kept_is_on_one_line():
     printed = str(parse_mlir(text))
     assert 'sdy.mesh @mesh = <["x"=2, "a // b"=2]>' in printed
     assert str(parse_mlir(printed)) == printed
+
+
+@pytest.mark.parametrize("attribute", ['#sdy.sharding<@mesh, [{"a\nb"}]>', '#unknown.text<a\n  "b\nc">'])
+def test_line_breaks_in_text_that_is_kept_are_not_indented(attribute):
+    text = f"module {{ module {{ func.func private @f() attributes {{a = {attribute}}} }} }}"
+    module = parse_mlir(text, ctx=context(allow_unregistered=True))
+    once = _printed(module)
+    assert _printed(parse_mlir(once, ctx=context(allow_unregistered=True))) == once
+
+
+def _printed(module):
+    stream = StringIO()
+    FuseMLIRTarget().emit(context(allow_unregistered=True), module, stream)
+    return stream.getvalue()

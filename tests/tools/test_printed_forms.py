@@ -1,14 +1,16 @@
-"""Ops whose lists of sizes or positions have more places for operands than operands, or fewer."""
+"""Ops that xDSL prints as other ops, or not at all, and does not verify."""
 
 import ast
 from pathlib import Path
 
 import pytest
 from xdsl import dialects
+from xdsl.dialects.linalg import Linalg
+from xdsl.dialects.linalg.ops import NamedOperation
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.frontends.mlir.reader import parse_mlir
-from fuse_dialect.tools.open_lists import OPEN_LISTS
+from fuse_dialect.tools.printed_forms import INPUTS, OPEN_LISTS
 from fuse_dialect.tools.verification import verify_module
 
 OPEN, OPEN_32 = -(1 << 63), -(1 << 31)
@@ -87,6 +89,22 @@ def test_every_op_of_xdsl_with_open_lists_is_verified() -> None:
             if used & {"DynamicIndexList", "print_dynamic_index_list"} and "verify_dynamic_index_list" not in used:
                 open_ops |= {_name(op)}
     assert open_ops - {""} == set(OPEN_LISTS)
+
+
+def test_named_ops_of_linalg_have_the_inputs_that_their_names_want() -> None:
+    named = [op for op in Linalg.operations if issubclass(op, NamedOperation)]
+    assert {op.name for op in named} == set(INPUTS)
+    with pytest.raises(VerifyException, match="expects 3 operands in 'ins' and 1 in 'outs'"):
+        verify_module(
+            parse_mlir("""
+            func.func @f(%c: tensor<2xi1>, %x: tensor<2xf32>) {
+              %0 = "linalg.select"(%c, %x, %x, %x) <{operandSegmentSizes = array<i32: 1, 3>}> ({
+              ^bb0(%a: i1, %b: f32, %d: f32, %e: f32):
+                "linalg.yield"(%b) : (f32) -> ()
+              }) : (tensor<2xi1>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+              return
+            }""")
+        )
 
 
 def _name(op: ast.ClassDef) -> str:

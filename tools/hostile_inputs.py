@@ -296,10 +296,10 @@ _FUSE = (*_OPT, "--fuse-ops")
 _HARDWARE = (*_OPT, "--fuse-ops-hw")
 
 
-def long_vector(size: int) -> bytes:
+def long_vector(size: int, dtype: int = TensorProto.FLOAT) -> bytes:
     """A sum and a product of a vector of `size` numbers."""
     nodes = [helper.make_node("Add", ["x", "x"], ["y"]), helper.make_node("Mul", ["y", "y"], ["z"])]
-    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [size]) for name in "xz"]
+    values = [helper.make_tensor_value_info(name, dtype, [size]) for name in "xz"]
     graph = helper.make_graph(nodes, "g", values[:1], values[1:])
     opset = helper.make_opsetid("", 22)
     return helper.make_model(graph, opset_imports=[opset], ir_version=10).SerializeToString()

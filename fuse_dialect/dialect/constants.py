@@ -112,7 +112,7 @@ def constant_attribute(array: Array) -> DenseIntOrFPElementsAttr:
     if (shared := shared_bytes(array)) is not None:
         return DenseIntOrFPElementsAttr(type, BytesAttr(cast(bytes, shared)))
     if array.size > 1 and not any(array.strides):
-        array = array[(slice(0, 1),) * array.ndim]
+        array = without_repeats(array)
     if array.dtype == np.bool_:
         array = array.astype(np.uint8) * _TRUE
     array = array.astype(_stored_dtype(array.dtype), copy=False)
@@ -139,6 +139,11 @@ def is_splat(data: bytes | memoryview, size: int) -> bool:
 def without_repeats(array: Array) -> Array:
     """The array, of one element along each axis that only repeats elements (of stride 0): a splat is one element."""
     return array[tuple([slice(None) if stride else slice(0, 1) for stride in array.strides])]
+
+
+def with_dtype(array: Array, dtype: "np.dtype[np.generic]") -> Array:
+    """The elements in another type: `astype`, which alone would write out what the array only repeats."""
+    return np.broadcast_to(without_repeats(array).astype(dtype), array.shape)
 
 
 def constant(array: Array) -> arith.ConstantOp:

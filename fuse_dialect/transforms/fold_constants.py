@@ -30,7 +30,7 @@ from xdsl.utils.exceptions import PassFailedException, VerifyException
 
 from fuse_dialect.budget import Budget, Limits
 from fuse_dialect.dialect.attributes import PATTERN_KIND_ATTRIBUTE
-from fuse_dialect.dialect.constants import constant, constant_of
+from fuse_dialect.dialect.constants import constant, constant_of, with_dtype, without_repeats
 from fuse_dialect.dialect.op import Array, FuseOp, MapOp
 from fuse_dialect.dialect.ops.concatenation import SplitOp
 from fuse_dialect.dialect.ops.conversion import FullOp
@@ -178,7 +178,7 @@ def _stored_bytes(value: SSAValue) -> int:
 
 def _evaluate_splats(op: FuseOp, operands: Sequence[Array]) -> Sequence[Array] | None:
     """The results of an op whose operands are splats: one element, repeated by strides of zero."""
-    single = [operand[(slice(0, 1),) * operand.ndim] for operand in operands]
+    single = [without_repeats(operand) for operand in operands]
     values = _computed(op, single) if isinstance(op, MapOp) and not isinstance(op, FullOp) else single * len(op.results)
     if values is None:
         return None
@@ -210,12 +210,5 @@ def _checked(op: FuseOp, values: Sequence[Array]) -> Sequence[Array] | None:
             return None
         with np.errstate(all="ignore"):
             dtype = element_dtype(result.type.element_type)
-            arrays.append(value if value.dtype == dtype else _cast(value, dtype))
+            arrays.append(value if value.dtype == dtype else with_dtype(value, dtype))
     return arrays
-
-
-def _cast(value: Array, dtype: "np.dtype[np.generic]") -> Array:
-    """`astype`, which writes out what is repeated by strides of zero."""
-    if not _is_splat(value):
-        return value.astype(dtype)
-    return np.broadcast_to(value[(slice(0, 1),) * value.ndim].astype(dtype).reshape(()), value.shape)

@@ -8,9 +8,10 @@ from xdsl.ir import Operation, SSAValue
 
 from fuse_dialect.budget import Budget
 from fuse_dialect.dialect.attributes import PATTERN_KIND_ATTRIBUTE
+from fuse_dialect.dialect.constants import constant, with_dtype
 from fuse_dialect.dialect.ops.broadcast import BiasAddOp, SubtractOp
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor
-from fuse_dialect.transforms.scale_folding.moves import Module, constant_of_type, dtype_of, is_own
+from fuse_dialect.transforms.scale_folding.moves import Module, dtype_of, is_own
 from fuse_dialect.transforms.scale_folding.rules import product_of
 from fuse_dialect.transforms.scale_folding.scale import Shifting, along_one_axis
 
@@ -82,7 +83,7 @@ def _with_term(bias: _Bias | None, op: Operation, shifting: Shifting, budget: Bu
 
 def _apply(module: Module, op: Operation, bias: _Bias) -> None:
     terms = np.broadcast_to(bias.vector, (bias.size,))
-    vector = module.insert(constant_of_type(terms, dtype_of(bias.product)), op)
+    vector = module.insert(constant(with_dtype(terms, dtype_of(bias.product))), op)
     new = BiasAddOp(bias.product, vector, axis=bias.axis, result_types=[op.results[0].type])
     new.attributes.update({name: item for name, item in op.attributes.items() if name != PATTERN_KIND_ATTRIBUTE})
     result = module.insert(new, op)

@@ -5,7 +5,6 @@ A scale moves from value to value through ops that let it pass (`Passing`), and 
 change: backward it has one use, forward all its users go the way. All ops on it stand in one block.
 """
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from fuse_dialect.budget import Budget
-from fuse_dialect.dialect.constants import constant, without_repeats
+from fuse_dialect.dialect.constants import constant, with_dtype, without_repeats
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.broadcast import AddOp, BiasAddOp, DivideOp, MultiplyOp, SubtractOp
 from fuse_dialect.dialect.types import element_dtype, is_tensor
@@ -82,12 +81,11 @@ class Way:
         if not role.admits(self.axis):
             return None
         assert is_tensor(role.data.type), "its elements are scaled"
-        size = math.prod(role.term.shape)
         return replace(
             self,
             only_nonzero=self.only_nonzero or divides,
             number_elements=self.number_elements + without_repeats(role.term).size,
-            vector_elements=self.vector_elements + max(size, role.data.type.get_shape()[self.axis]),
+            vector_elements=self.vector_elements + max(role.term.size, role.data.type.get_shape()[self.axis]),
         )
 
     def beside(self, other: "Way") -> "Way | None":
@@ -148,7 +146,8 @@ class Module:
         """Multiply the constant that the op adds."""
         old = op.operands[shifting.index]
         term = shifting.times(factors)
-        new = self.insert(constant_of_type(term.reshape(-1) if shifting.is_vector else term, dtype_of(old)), op)
+        term = with_dtype(term.reshape(-1) if shifting.is_vector else term, dtype_of(old))
+        new = self.insert(constant(term), op)
         new.name_hint = old.name_hint
         op.operands[shifting.index] = new
 
@@ -177,11 +176,6 @@ class Module:
             if isinstance(op, arith.ConstantOp) and not op.result.uses:
                 op.detach()
                 op.erase()
-
-
-def constant_of_type(array: Array, dtype: "np.dtype[np.generic]") -> arith.ConstantOp:
-    """The array as a constant of another type; what it repeats in all places stays one element."""
-    return constant(np.broadcast_to(without_repeats(array).astype(dtype), array.shape))
 
 
 def dtype_of(value: SSAValue) -> "np.dtype[np.generic]":

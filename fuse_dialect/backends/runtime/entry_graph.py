@@ -14,7 +14,7 @@ from typing import TypeAlias, Union, cast
 import numpy as np
 from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import ModuleOp, TupleType, UnitAttr
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.analysis.fusible_blocks import PRIMITIVE_ATTRIBUTE
@@ -70,12 +70,25 @@ class Primitive:
 
     @property
     def is_view(self) -> bool:
-        """Whether the result holds the elements of the only argument in the same order."""
-        inputs, outputs = self.function.function_type.inputs.data, self.function.function_type.outputs.data
-        if RESHAPE_ONLY_ATTRIBUTE not in self.function.attributes or len(inputs) != 1 or len(outputs) != 1:
+        """Whether the result holds the elements of the only argument in the same order.
+
+        The mark of the function is a hint: it may stand in the input, on any body, so the ops must say the same.
+        """
+        if RESHAPE_ONLY_ATTRIBUTE not in self.function.attributes or len(self.function.function_type.inputs) != 1:
             return False
-        source, result = inputs[0], outputs[0]
-        return is_tensor(source) and is_tensor(result) and source.element_type == result.element_type
+        block = self.function.body.block
+        end = block.last_op
+        value = end.operands[0] if end is not None and len(end.operands) == 1 else None
+        while isinstance(value, OpResult) and isinstance(value.op, FuseOp) and value.op.RESHAPE_ONLY:
+            value = value.op.operands[0]
+        return value is not None and value is block.args[0] and is_tensor(value.type)
+
+    @property
+    def is_static(self) -> bool:
+        """Whether types say the sizes of all tensors in it."""
+        values = [*self.function.body.block.args]
+        values += [result for op in ops_inside(self.function) for result in op.results]
+        return not any(is_tensor(value.type) and DYNAMIC in value.type.get_shape() for value in values)
 
 
 @dataclass(frozen=True, slots=True)

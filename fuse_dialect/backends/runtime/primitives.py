@@ -16,7 +16,7 @@ from fuse_dialect.backends.runtime.plan import How
 from fuse_dialect.budget import Limits, spelled
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.op import Array, FuseOp
-from fuse_dialect.dialect.types import shape_text
+from fuse_dialect.dialect.types import element_dtype, is_tensor, shape_text
 from fuse_dialect.interpreters.numpy import Runner
 from fuse_dialect.interpreters.sizes import SIZE_HINT
 from fuse_dialect.interpreters.values import EvaluationError, Value, flatten
@@ -38,9 +38,11 @@ class Compiled:
     """Why there is no native code."""
     limits: Limits = _LIMITS
     """What its NumPy meaning may take."""
+    _is_view: bool = field(init=False)
     _runner: Runner = field(init=False)
 
     def __post_init__(self) -> None:
+        self._is_view = self.primitive.is_view
         self._runner = Runner(self.primitive.callees, self.limits)
 
     @property
@@ -51,7 +53,7 @@ class Compiled:
     @property
     def how(self) -> How:
         """How it is run."""
-        if self.primitive.is_view:
+        if self._is_view:
             return How.VIEW
         return How.NUMPY if self.kernel is None else How.NATIVE
 
@@ -87,6 +89,21 @@ class Compiled:
                 )
                 error = EvaluationError(op, reason, SIZE_HINT)
                 raise FuseError(str(error), hint=SIZE_HINT) from error
+
+    def view_shape(self, source: Shape) -> Shape:
+        """The shape in which a view shows its argument.
+
+        Raises:
+            FuseError: An op in it rejects the shape: it would have another number of elements.
+        """
+        (result,) = self.primitive.function.function_type.outputs.data
+        assert is_tensor(result), "a view shows a tensor"
+        if self.primitive.is_static:  # then the verifier has compared all shapes
+            return tuple(result.get_shape())
+        (argument,) = self.primitive.function.function_type.inputs.data
+        assert is_tensor(argument), "a view shows a tensor"
+        # One element that stands for all: NumPy reshapes it without a copy.
+        return self.evaluate([np.broadcast_to(np.zeros((), element_dtype(argument.element_type)), source)])[0].shape
 
     def evaluate(self, arguments: Sequence[Array]) -> list[Array]:
         """The results, by NumPy; they may show memory of the arguments.

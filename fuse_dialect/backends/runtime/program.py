@@ -195,13 +195,10 @@ class Program:
         with self._lock:
             if key in self._plans:
                 return self._plans[key]
-            how = [compiled.how for compiled in self._primitives]
-            programs = [compiled.program for compiled in self._primitives]
-            found = resolve_shapes(self._graph, how, programs, key)
+            found = resolve_shapes(self._graph, self._primitives, key)
             executable = None
             if found is not None:
-                self._check_open_sizes(found)
-                plan = make_plan(self._graph, found, how)
+                plan = make_plan(self._graph, found, [compiled.how for compiled in self._primitives])
                 executable = Executable(
                     self._graph, plan, self._primitives, self._constants, self.threads, is_only=self._is_static
                 )
@@ -209,14 +206,6 @@ class Program:
                 del self._plans[next(iter(self._plans))]
             self._plans[key] = executable
             return executable
-
-    def _check_open_sizes(self, shapes: Sequence[Shape]) -> None:
-        """Reject sizes that are known only now, and too large, before there is memory for them."""
-        for call in self._graph.calls:
-            types = [self._graph.tensors[tensor] for tensor in call.results]
-            if not all(type.is_static for type in types):
-                found = [shapes[tensor] for tensor in call.results]
-                self._primitives[call.kernel].check_sizes(found, [type.dtype for type in types])
 
     def _fresh(self, executable: Executable) -> list[Any]:
         """An array for each output that a kernel writes, `None` for the others."""

@@ -2,68 +2,55 @@
 
 from collections.abc import Mapping, Sequence
 
-from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, Shape
+from fuse_dialect.backends.runtime.entry_graph import EntryGraph, Shape, TensorType
 from fuse_dialect.backends.runtime.plan import How
-from fuse_dialect.dialect.types import DYNAMIC
+from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.kernels.program import LoopProgram, Role
 
 
 def resolve_shapes(
     graph: EntryGraph,
-    how: Sequence[How],
-    programs: Sequence[LoopProgram | None],
+    primitives: Sequence[Compiled],
     input_shapes: Sequence[Shape],
 ) -> list[Shape] | None:
     """The sizes of each tensor, or `None` when some are known only while the function runs.
 
     Args:
         graph: The function.
-        how: How each primitive is run.
-        programs: The loops of each primitive; those of native ones are needed.
+        primitives: What runs each primitive.
         input_shapes: Sizes of the inputs; they fit the function's types.
+
+    Raises:
+        FuseError: A tensor takes more bytes than a value may, or a view has another number of elements than what it
+            shows; nothing that the function makes has been made by then.
     """
     shapes = [type.shape for type in graph.tensors]
     for tensor, shape in zip(graph.inputs, input_shapes, strict=True):
         shapes[tensor] = shape
     for call in graph.calls:
-        if all(DYNAMIC not in shapes[tensor] for tensor in call.results) and how[call.kernel] is not How.NATIVE:
-            continue
-        arguments = [shapes[tensor] for tensor in call.arguments]
-        found = _result_shapes(call, how[call.kernel], programs[call.kernel], arguments, shapes)
+        compiled = primitives[call.kernel]
+        types = [graph.tensors[tensor] for tensor in call.results]
+        found = _result_shapes(compiled, types, [shapes[tensor] for tensor in call.arguments])
         if found is None:
             return None
+        compiled.check_sizes(found, [type.dtype for type in types])
         for tensor, shape in zip(call.results, found, strict=True):
             shapes[tensor] = shape
     return shapes
 
 
 def _result_shapes(
-    call: Call, how: How, program: LoopProgram | None, arguments: Sequence[Shape], shapes: Sequence[Shape]
+    compiled: Compiled, types: Sequence[TensorType], arguments: Sequence[Shape]
 ) -> Sequence[Shape] | None:
-    match how:
+    match compiled.how:
         case How.NATIVE:
-            assert program is not None, "a native primitive has loops"
-            sizes = bind_sizes(program, arguments)
-            return None if sizes is None else result_shapes(program, sizes)
+            assert compiled.program is not None, "a native primitive has loops"
+            sizes = bind_sizes(compiled.program, arguments)
+            return None if sizes is None else result_shapes(compiled.program, sizes)
         case How.VIEW:
-            shape = _reshaped(arguments[0], shapes[call.results[0]])
-            return None if shape is None else [shape]
+            return [compiled.view_shape(arguments[0])]
         case How.NUMPY:
-            return None
-
-
-def _reshaped(source: Shape, target: Shape) -> Shape | None:
-    """The target with its only unknown size computed."""
-    if target.count(DYNAMIC) != 1:
-        return None
-    count, known = 1, 1
-    for dim in source:
-        count *= dim
-    for dim in target:
-        known *= 1 if dim == DYNAMIC else dim
-    if not known:
-        return None
-    return tuple(count // known if dim == DYNAMIC else dim for dim in target)
+            return [type.shape for type in types] if all(type.is_static for type in types) else None
 
 
 def bind_sizes(program: LoopProgram, arguments: Sequence[Shape]) -> Mapping[str, int] | None:

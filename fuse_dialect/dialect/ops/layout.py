@@ -133,6 +133,9 @@ class ReshapeOp(MoveOp):
         if unknown:
             known = product(dim for dim in shape if dim != DYNAMIC)
             shape[unknown[-1]] = x.size // known if known else 0
+        if product(shape) != x.size:
+            declared = shape_text(self.result.type.get_shape())
+            raise VerifyException(f"expects a result of {x.size} elements as in {shape_text(x.shape)}, got {declared}")
         return (x.reshape(shape),)
 
 
@@ -220,7 +223,11 @@ class SqueezeOp(MoveOp):
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """`numpy.squeeze`."""
-        return (np.squeeze(operands[0], self.squeezed),)
+        (x,) = operands
+        if any(x.shape[axis] != 1 for axis in self.squeezed):
+            declared = shape_text(self.result.type.get_shape())
+            raise VerifyException(f"expects size 1 on squeezed axes, got {shape_text(x.shape)} for {declared}")
+        return (np.squeeze(x, self.squeezed),)
 
 
 @irdl_op_definition

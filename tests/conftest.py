@@ -33,6 +33,14 @@ def own_cache_of_machine_code(tmp_path_factory: pytest.TempPathFactory) -> Gener
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def four_processors() -> Generator[None]:
+    """Let programs take four threads on any machine: how many parts there are must not depend on where tests run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fuse_dialect.backends.compile.processors", lambda: 4)
+        yield
+
+
 def pytest_configure() -> None:
     """Refuse to test the package of another tree, or an old copy of this one. `tools/mutation.py` may: it needs to."""
     mistake = complaint(Path(fuse_dialect.__path__[0]))

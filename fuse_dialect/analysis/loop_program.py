@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from xdsl.builder import ImplicitBuilder
 from xdsl.dialects import arith, func
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.dialect.building import building
 from fuse_dialect.dialect.constants import constant_array, without_repeats
 from fuse_dialect.dialect.loops import RESULT, LoopFormError, LoopOperand, Nest, Piece
 from fuse_dialect.dialect.op import FuseOp
@@ -141,7 +141,7 @@ class _Lowering:
         name = op.name.removeprefix("fuse.")
         origin = f"{origin}_{name}" if origin else name
         block = Block(arg_types=list(op.operand_types))
-        with ImplicitBuilder(block):
+        with building(block):
             value = op.decompose(*block.args)
         if value is not None:
             value.name_hint = op.results[0].name_hint
@@ -162,7 +162,7 @@ class _Lowering:
         stages: list[Stage] = []
         for piece, part in enumerate(op.result_pieces() or [None]):
             nest = Nest(known, _cut(shape, part), self.sizes, result=number, piece=piece, origin=origin)
-            with ImplicitBuilder(nest.block):
+            with building(nest.block):
                 element = op.loops(nest)
             stages.append(nest.stage(element, _store(len(shape), part)))
         if not all(self.sizes.is_known(size) for size in shape):
@@ -191,7 +191,7 @@ class _Lowering:
     def _copied(self, array: _Array) -> _Array:
         operand = LoopOperand(array.type, array.shape, array.constant)
         nest = Nest([operand], array.shape, self.sizes, origin="copy")
-        with ImplicitBuilder(nest.block):
+        with building(nest.block):
             element = nest.read(0, nest.at)
         copy = self._array(array.type, array.shape, "result", Role.LOCAL)
         self.stages.append(renamed(nest.stage(element), {RESULT: copy.buffer, "0": array.buffer}))

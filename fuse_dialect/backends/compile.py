@@ -1,8 +1,10 @@
 """A module to a `Program`: prefix, fusion, loops, kernels, plan."""
 
 import gc
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
+from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
 from xdsl.context import Context
@@ -16,6 +18,7 @@ from fuse_dialect.backends.runtime.cache import open_cache
 from fuse_dialect.backends.runtime.entry_graph import EntryGraph, Primitive, read_entry
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.program import Program
+from fuse_dialect.backends.runtime.team import processors
 from fuse_dialect.budget import Limits
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.kernels.program import LoopProgram, Refusal
@@ -54,7 +57,7 @@ def compile_program(
     Args:
         module: A verified module; functions that are primitive already stay as they are.
         backend: `llvm` for machine code, `numpy` for the meaning alone, or any other backend.
-        threads: Most threads that a call uses.
+        threads: Most threads that a call uses; more than there are processors are not used, with a `RuntimeWarning`.
         entry: Name of the function.
         layout: Of images while the function runs; by default that which the backend is fastest on.
         cache: Keep machine code on disk, and use what is there.
@@ -69,8 +72,7 @@ def compile_program(
         PassFailedException: The module cannot be fused.
         InterpretationError: The entry is missing, or an op has no meaning; then the error knows the op.
     """
-    if not 1 <= threads <= MAX_THREADS:
-        raise FuseError(f"expected 1 to {MAX_THREADS} threads, got {threads}")
+    usable = usable_threads(threads, _warn)
     engine = _backend(backend, cache) if isinstance(backend, str) else backend
     source = module if in_place else module.clone()
     make_runnable(source)
@@ -89,7 +91,26 @@ def compile_program(
             op.properties.clear()  # the graph has its elements, and lets go of them one by one
     if sum(array.nbytes for array in graph.constants.values()) >= _MUCH:
         gc.collect()  # what passes replaced refers to itself, and to other forms of the same constants
-    return Program(graph, _compiled(graph, engine, limits), engine.name, threads)
+    return Program(graph, _compiled(graph, engine, limits), engine.name, usable)
+
+
+def usable_threads(threads: int, say: Callable[[str], object]) -> int:
+    """At most as many threads as there are processors for this process; where that is fewer, `say` gets a sentence.
+
+    Raises:
+        FuseError: It is no integer from 1 to `MAX_THREADS`.
+    """
+    if isinstance(threads, bool) or not isinstance(threads, Integral) or not 1 <= threads <= MAX_THREADS:
+        raise FuseError(f"expected 1 to {MAX_THREADS} threads, got {threads!r}")
+    available = processors()
+    if threads <= available:
+        return int(threads)
+    say(f"{threads} threads were asked for, {available} are used: this process may use no more processors")
+    return available
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, RuntimeWarning, stacklevel=5)
 
 
 def _fuse_ops_pass(options: Mapping[str, Any]) -> FuseOpsPass:

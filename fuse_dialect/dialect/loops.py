@@ -107,7 +107,7 @@ class Nest:
         self.piece = piece
         """Number of the piece that is computed."""
         self.block = Block()
-        """Where the scalar code goes: an `ImplicitBuilder` on it must be open."""
+        """Where the scalar code goes: `building` it must be open."""
         self._operands = operands
         self._parallel = tuple(shape)
         self._reduced: list[Size] = []

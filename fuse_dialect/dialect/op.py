@@ -222,7 +222,7 @@ class FuseOp(IRDLOperation, ABC):
     def loops(self, nest: Nest) -> SSAValue:
         """One element of the result, or of result `nest.result`, as code inside loops.
 
-        Called inside an `ImplicitBuilder`, as `MapOp.scalar_body`.
+        Called inside a `building`, as `MapOp.scalar_body`.
 
         Raises:
             LoopFormError: There is no such code, for this op or for its properties, element types or sizes.
@@ -236,7 +236,7 @@ class FuseOp(IRDLOperation, ABC):
     def decompose(self, *operands: SSAValue) -> SSAValue | None:
         """The only result, computed by other ops from values of the operands' types; `None` if `loops` says it all.
 
-        Called inside an `ImplicitBuilder`.
+        Called inside a `building`.
         """
         return None
 
@@ -277,7 +277,7 @@ class MapOp(FuseOp):
     def scalar_body(self, *elements: SSAValue) -> SSAValue:
         """One result element from one element of each operand.
 
-        Called inside an `ImplicitBuilder`: the `arith` and `math` ops it creates insert themselves. Unsigned
+        Called inside a `building`: the `arith` and `math` ops it creates insert themselves. Unsigned
         integers arrive signless, as `arith` wants them; the op knows from its own operand types.
         """
 

@@ -1,6 +1,6 @@
 """Scalar code: the `arith` and `math` ops that scalar bodies are built from.
 
-Every function creates its ops at the current `ImplicitBuilder`. `add`, `multiply` and their like take floats and
+Every function creates its ops in the block of the current `building`. `add`, `multiply` and their like take floats and
 integers alike; where the sign of integers matters, `unsigned` tells, because `arith` integers are signless.
 """
 

@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
-from xdsl.builder import ImplicitBuilder
 from xdsl.dialects import arith, math
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import InterpretationError
 
 from fuse_dialect.dialect.accumulation import widened
+from fuse_dialect.dialect.building import building
 from fuse_dialect.dialect.constants import constant_array
 from fuse_dialect.dialect.op import Array, MapOp
 from fuse_dialect.dialect.scalars import signless
@@ -264,7 +264,7 @@ def run_scalar_body(op: MapOp, *operands: Array) -> Array:
     result_type = op.result_types[0]
     assert is_tensor(result_type)
     block = Block(arg_types=[signless(type.element_type) for type in op.operand_types if is_tensor(type)])
-    with ImplicitBuilder(block):
+    with building(block):
         result = op.scalar_body(*block.args)
     rank = result_type.get_num_dims()
     aligned = [_aligned(array, op.operand_axes(index), rank) for index, array in enumerate(operands)]

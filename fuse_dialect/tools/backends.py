@@ -47,15 +47,19 @@ def compile_file(file: "ModuleFile", backend: str, options: argparse.Namespace) 
     Raises:
         FuseError: It cannot be compiled; the place is that of the op.
     """
-    from fuse_dialect.backends.compile import compile_program
+    from fuse_dialect.backends.compile import compile_program, usable_threads
     from fuse_dialect.tools.arguments import limits_of
     from fuse_dialect.tools.failure import located_errors
+    from fuse_dialect.tools.streams import tell
+
+    def warn(text: str) -> None:
+        tell(Diagnostic(Severity.WARNING, text).format())
 
     with located_errors(file.source_map, " while compiling"):
         return compile_program(
             file.module,
             backend,
-            options.threads,
+            usable_threads(options.threads, warn),
             options.entry,
             cache=not options.no_cache,
             in_place=True,

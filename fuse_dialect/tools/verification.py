@@ -2,10 +2,14 @@
 
 xDSL's verifier of `func.call` goes through all symbols of the module for each call, and a fused module has about as
 many symbols as calls. Here the symbols are looked up in a table instead; all that is verified stays the same.
+
+What is replaced of xDSL for that, all threads see. One thread verifies at a time, and others that change IR meanwhile
+get what xDSL has: what is remembered holds for a module that stays as it is.
 """
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from threading import get_ident
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
@@ -13,6 +17,8 @@ from xdsl.ir import Operation, Region
 from xdsl.ir.core import RegionBlocks
 from xdsl.traits import SymbolOpInterface, SymbolTable
 from xdsl.utils.exceptions import VerifyException
+
+from fuse_dialect.process_wide import EXCLUSIVE
 
 
 def verify_module(module: ModuleOp) -> None:
@@ -26,7 +32,7 @@ def verify_module(module: ModuleOp) -> None:
     from fuse_dialect.dialect.op import verified_once
     from fuse_dialect.tools.definitions import definitions_checked_once
 
-    with indexed_symbols(), counted_blocks(), verified_once(), definitions_checked_once():
+    with EXCLUSIVE, indexed_symbols(), counted_blocks(), verified_once(), definitions_checked_once():
         try:
             module.verify()
         except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -74,10 +80,12 @@ def counted_blocks() -> Generator[None]:
 
     Its verifier asks for the number at the end of every block, and walks over the blocks to find it.
     """
-    count = RegionBlocks.__len__
+    count, verifier = RegionBlocks.__len__, get_ident()
     known: dict[Region, int] = {}
 
     def remembered(self: RegionBlocks) -> int:
+        if get_ident() != verifier:
+            return count(self)
         region = self._region  # pyright: ignore[reportPrivateUsage]
         number = known.get(region)
         if number is None:
@@ -97,10 +105,12 @@ def indexed_symbols() -> Generator[None]:
 
     xDSL has only a global place for that, its `SymbolTable.lookup_symbol`. The tables are filled when they are needed.
     """
-    search = SymbolTable.lookup_symbol
+    search, verifier = SymbolTable.lookup_symbol, get_ident()
     tables: dict[Operation, Mapping[str, Operation] | None] = {}
 
     def lookup_symbol(op: Operation, name: str | StringAttr | SymbolRefAttr) -> Operation | None:
+        if get_ident() != verifier:
+            return search(op, name)
         holder: Operation | None = op
         while holder is not None and not holder.has_trait(SymbolTable):
             holder = holder.parent_op()

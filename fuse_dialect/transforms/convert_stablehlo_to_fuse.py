@@ -18,7 +18,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.builder import ImplicitBuilder
 from xdsl.context import Context
 from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
@@ -27,6 +26,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.dialect.building import building
 from fuse_dialect.dialect.dynamic_form import shape_of_type
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.nesting import ops_inside
@@ -116,7 +116,7 @@ class ConvertStableHLOToFusePass(ModulePass):
         if op.name in ELEMENTWISE and any(DYNAMIC in shape_of_type(result.type) for result in op.results):
             op.operands = without_expansions(op)
         try:
-            with ImplicitBuilder(block):
+            with building(block):
                 values = list(RULES[op.name](op))
             _check_types(op, values)
             for each in block.ops:

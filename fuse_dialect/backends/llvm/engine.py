@@ -4,6 +4,7 @@
 2. `load` looks up every symbol that the object needs before it gives an address, so a call never jumps into nothing.
 3. What was loaded stays loaded as long as the `Code` that owns it.
 4. llvmlite serialises all calls into LLVM by a lock of its own; every function here may be called from any thread.
+   What exists once (`Once`) is made by one thread: code that was loaded by a second session would go with that session.
 """
 
 import ctypes
@@ -13,20 +14,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
-from threading import Lock
 from typing import Any, cast
 
 import llvmlite
 import llvmlite.binding
 
 from fuse_dialect.backends.llvm.host import Host
+from fuse_dialect.process_wide import EXCLUSIVE, Once
 
 llvm = cast(Any, llvmlite.binding)  # it has no types
 VERSION = f"llvmlite-{llvmlite.__version__}"
 """What object bytes depend on apart from the text and the host."""
 
 _names = count()
-_setup = Lock()
 _DECLARED = re.compile(r"^declare .*@(?!llvm\.)([\w.]+)\(", re.MULTILINE)
 _PLACE = re.compile(r"<string>:(\d+):(\d+)")
 
@@ -41,7 +41,8 @@ class Code:
 
     addresses: dict[str, int]
     """Of the functions that were asked for."""
-    _owner: Any
+    _owners: Any
+    """What unloads the code when it goes."""
 
 
 @cache
@@ -94,7 +95,7 @@ def load(code: bytes, symbols: Sequence[str]) -> Code:
         library = library.export_symbol(symbol)
     try:
         tracker = library.link(session, f"fuse{next(_names)}")
-        return Code({symbol: int(tracker[symbol]) for symbol in symbols}, tracker)
+        return Code({symbol: int(tracker[symbol]) for symbol in symbols}, (session, tracker))
     except (RuntimeError, KeyError) as error:
         raise EngineError(f"machine code cannot be loaded: {error}") from error
 
@@ -165,7 +166,7 @@ def _initialise() -> None:
 
 @cache
 def _machine(target: Host) -> Any:
-    with _setup:
+    with EXCLUSIVE:
         _initialise()
         triple = llvm.Target.from_triple(llvm.get_process_triple())
         return triple.create_target_machine(
@@ -173,11 +174,10 @@ def _machine(target: Host) -> Any:
         )
 
 
-@cache
+@Once
 def _session() -> Any:
-    with _setup:
-        _initialise()
-        return llvm.create_lljit_compiler(_machine_of_session(), suppress_errors=True)
+    _initialise()
+    return llvm.create_lljit_compiler(_machine_of_session(), suppress_errors=True)
 
 
 def _machine_of_session() -> Any:

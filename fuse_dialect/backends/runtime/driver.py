@@ -1,32 +1,41 @@
-"""The native driver: a loop over a table of kernels, and what threads need to walk it together.
+"""The native driver: a loop over a table of kernels, and what threads need to share its parallel rows.
 
 1. A *row* of the table is three i64: address of the kernel, address of its slots, flags.
-2. A kernel that is not `PARALLEL` is run by part 0 alone, as part 0 of 1.
-3. After a row that is marked `WAIT` every part waits until all have come so far: what a kernel wrote is then seen by
-   the next. The last row is always marked, so that the caller returns after everything is done.
-4. A worker thread stays in `worker_loop`, and so without Python, as long as work comes quickly. The caller takes those
-   workers that are there, and never waits for one that is away: an interrupted or slow thread costs speed only.
-
-States of a worker: 0 away, 1 ready, 2 has work, 3 taken. Away to ready and back is the worker's step, all others are
-the caller's.
+2. The caller runs all rows in order. A kernel that is not `PARALLEL` it runs alone, as part 0 of 1.
+3. A `PARALLEL` row is *opened*: each part but the first becomes a cell that whoever has a processor claims. The caller
+   runs part 0, then claims what nobody has claimed yet, and waits for parts that others are running. So nobody waits
+   for a thread that is asleep, away or has no processor, except in the middle of a part.
+4. Each part has a table of its own, because its slots name a workspace of its own. Who claims a part uses that table.
+5. A cell holds twice the number of its row, plus one when it is claimed. Numbers of rows only grow, so a thread that
+   looked at a cell long ago cannot claim a later row by mistake, and one that claimed a part knows that the table
+   lives: the caller waits for that part.
+6. One caller at a time has the workers; which one is settled here, because Python can be interrupted between any two
+   of its steps. Others run their rows alone.
 """
 
 import platform
 from collections.abc import Callable
 from ctypes import CFUNCTYPE, c_int64, c_void_p
 from dataclasses import dataclass
-from functools import cache
 from string import Template
 from typing import Any, cast
 
+from fuse_dialect.process_wide import Once
+
 PARALLEL = 1
-WAIT = 2
 ROW = 3
 """Numbers in a row."""
-BARRIER_BYTES = 256
-"""Bytes of a team before its workers: arrivals, generation and the address of `sched_yield`, 64 bytes apart."""
-YIELD_AT = 128
-WORKER_BYTES = 128
+YIELD_AT = 64
+"""Where a team has the address of `sched_yield`; before it, whether a caller has the workers."""
+ROW_AT = 128
+"""Where the open row is: its number, its address in the first table, bytes from one table to the next, its parts."""
+DONE_AT = 192
+"""How many parts of the row others than the caller have finished."""
+CELLS_AT = 256
+"""Where the first worker's cell is."""
+CELL_BYTES = 128
+"""Two lines of cache: what the worker says of itself is 64 bytes behind its cell."""
+STATE_AT = 64
 AWAY = 0
 SPINS_BEFORE_YIELD = 4096
 """Rounds of a waiting loop until the thread offers its processor to others."""
@@ -50,61 +59,99 @@ call:
   ret void
 }
 
-define internal void @barrier(ptr %team, i64 %parts) {
-  %generation = getelementptr i8, ptr %team, i64 64
-  %mine = load atomic i64, ptr %generation acquire, align 8
-  %before = atomicrmw add ptr %team, i64 1 acq_rel
-  %missing = sub i64 %parts, 1
-  %last = icmp eq i64 %before, %missing
-  br i1 %last, label %open, label %wait
-open:
-  store atomic i64 0, ptr %team monotonic, align 8
-  %next = add i64 %mine, 1
-  store atomic i64 %next, ptr %generation release, align 8
+define internal ptr @cell_of(ptr %team, i64 %worker) alwaysinline {
+  %offset = mul i64 %worker, $cell_bytes
+  %start = add i64 %offset, $cells_at
+  %cell = getelementptr i8, ptr %team, i64 %start
+  ret ptr %cell
+}
+
+define internal void @run_part(ptr %row, i64 %part, i64 %parts) {
+  %slots_at = getelementptr i64, ptr %row, i64 1
+  %kernel = load ptr, ptr %row
+  %slots = load ptr, ptr %slots_at
+  call void %kernel(ptr %slots, i64 %part, i64 %parts)
   ret void
+}
+
+; Claims the part of a worker's cell if that still is `open`, and runs it: 1 if so.
+define internal i64 @claim(ptr %team, i64 %worker, i64 %open, ptr %row, i64 %stride, i64 %parts) {
+  %cell = call ptr @cell_of(ptr %team, i64 %worker)
+  %taken = or i64 %open, 1
+  %swap = cmpxchg ptr %cell, i64 %open, i64 %taken acq_rel monotonic
+  %got = extractvalue { i64, i1 } %swap, 1
+  br i1 %got, label %run, label %lost
+run:
+  %part = add i64 %worker, 1
+  %skip = mul i64 %part, %stride
+  %own = getelementptr i8, ptr %row, i64 %skip
+  call void @run_part(ptr %own, i64 %part, i64 %parts)
+  ret i64 1
+lost:
+  ret i64 0
+}
+
+define internal void @share_row(ptr %team, ptr %row, i64 %stride, i64 %parts) {
+entry:
+  %number_at = getelementptr i8, ptr %team, i64 $row_at
+  %address_at = getelementptr i64, ptr %number_at, i64 1
+  %stride_at = getelementptr i64, ptr %number_at, i64 2
+  %parts_at = getelementptr i64, ptr %number_at, i64 3
+  %done_at = getelementptr i8, ptr %team, i64 $done_at
+  %last = load i64, ptr %number_at
+  %number = add i64 %last, 1
+  %open = shl i64 %number, 1
+  %others = sub i64 %parts, 1
+  store i64 %number, ptr %number_at
+  store ptr %row, ptr %address_at
+  store i64 %stride, ptr %stride_at
+  store i64 %parts, ptr %parts_at
+  store atomic i64 0, ptr %done_at monotonic, align 8
+  br label %cells
+cells:
+  %w = phi i64 [ 0, %entry ], [ %w_next, %open_cell ]
+  %any = icmp slt i64 %w, %others
+  br i1 %any, label %open_cell, label %own
+open_cell:
+  %cell = call ptr @cell_of(ptr %team, i64 %w)
+  store atomic i64 %open, ptr %cell release, align 8
+  %w_next = add i64 %w, 1
+  br label %cells
+own:
+  call void @run_part(ptr %row, i64 0, i64 %parts)
+  br label %rest
+rest:
+  %c = phi i64 [ 0, %own ], [ %c_next, %tried ]
+  %mine = phi i64 [ 0, %own ], [ %mine_next, %tried ]
+  %left = icmp slt i64 %c, %others
+  br i1 %left, label %tried, label %wait
+tried:
+  %ran = call i64 @claim(ptr %team, i64 %c, i64 %open, ptr %row, i64 %stride, i64 %parts)
+  %mine_next = add i64 %mine, %ran
+  %c_next = add i64 %c, 1
+  br label %rest
 wait:
-  %round = phi i64 [ 0, %0 ], [ %more, %again ]
-  %now = load atomic i64, ptr %generation acquire, align 8
-  %opened = icmp ne i64 %now, %mine
-  br i1 %opened, label %done, label %again
+  %round = phi i64 [ 0, %rest ], [ %more, %again ]
+  %done = load atomic i64, ptr %done_at acquire, align 8
+  %all = add i64 %done, %mine
+  %complete = icmp eq i64 %all, %others
+  br i1 %complete, label %end, label %again
 again:
   call void @pause(ptr %team, i64 %round)
   %more = add i64 %round, 1
   br label %wait
-done:
+end:
   ret void
 }
 
-define void @fuse_drive(ptr %rows, i64 %count, i64 %part, i64 %parts, ptr %team) {
-  %first = icmp eq i64 %part, 0
-  %several = icmp sgt i64 %parts, 1
+define void @fuse_drive(ptr %rows, i64 %count) {
+entry:
   %any = icmp sgt i64 %count, 0
   br i1 %any, label %row, label %done
 row:
-  %index = phi i64 [ 0, %0 ], [ %next, %after ]
+  %index = phi i64 [ 0, %entry ], [ %next, %row ]
   %at = getelementptr [3 x i64], ptr %rows, i64 %index
-  %slots_at = getelementptr i64, ptr %at, i64 1
-  %flags_at = getelementptr i64, ptr %at, i64 2
-  %kernel = load ptr, ptr %at
-  %slots = load ptr, ptr %slots_at
-  %flags = load i64, ptr %flags_at
-  %parallel_bit = and i64 %flags, 1
-  %parallel = icmp ne i64 %parallel_bit, 0
-  %mine = or i1 %parallel, %first
-  br i1 %mine, label %run, label %meet
-run:
-  %shares = select i1 %parallel, i64 %parts, i64 1
-  call void %kernel(ptr %slots, i64 %part, i64 %shares)
-  br label %meet
-meet:
-  %wait_bit = and i64 %flags, 2
-  %waits = icmp ne i64 %wait_bit, 0
-  %meets = and i1 %waits, %several
-  br i1 %meets, label %wait, label %after
-wait:
-  call void @barrier(ptr %team, i64 %parts)
-  br label %after
-after:
+  call void @run_part(ptr %at, i64 0, i64 1)
   %next = add i64 %index, 1
   %more = icmp slt i64 %next, %count
   br i1 %more, label %row, label %done
@@ -112,108 +159,98 @@ done:
   ret void
 }
 
-define i64 @fuse_run(ptr %team, i64 %workers, ptr %rows, i64 %stride, i64 %count, i64 %patience) {
+define void @fuse_run(ptr %team, i64 %parts, ptr %rows, i64 %stride, i64 %count) {
 entry:
-  br label %take
-take:
-  %worker = phi i64 [ 0, %entry ], [ %worker_next, %taken_next ]
-  %parts = phi i64 [ 1, %entry ], [ %parts_next, %taken_next ]
-  %round = phi i64 [ 0, %entry ], [ %round_next, %taken_next ]
-  %has = icmp slt i64 %worker, %workers
-  br i1 %has, label %try, label %give
-try:
-  %tries = phi i64 [ %round, %take ], [ %tries_next, %retry ]
-  %offset = mul i64 %worker, $worker_bytes
-  %start = add i64 %offset, $barrier_bytes
-  %state = getelementptr i8, ptr %team, i64 %start
-  %swap = cmpxchg ptr %state, i64 1, i64 3 acq_rel monotonic
-  %got = extractvalue { i64, i1 } %swap, 1
-  br i1 %got, label %got_it, label %missed
-got_it:
-  %part_at = getelementptr i64, ptr %state, i64 1
-  store i64 %parts, ptr %part_at
-  %with = add i64 %parts, 1
-  br label %taken_next
-missed:
-  %patient = icmp slt i64 %tries, %patience
-  br i1 %patient, label %retry, label %taken_next
-retry:
-  call void @pause(ptr %team, i64 %tries)
-  %tries_next = add i64 %tries, 1
-  br label %try
-taken_next:
-  %parts_next = phi i64 [ %with, %got_it ], [ %parts, %missed ]
-  %round_next = phi i64 [ %tries, %got_it ], [ %tries, %missed ]
-  %worker_next = add i64 %worker, 1
-  br label %take
-give:
-  %g = phi i64 [ 0, %take ], [ %g_next, %given ]
-  %g_has = icmp slt i64 %g, %workers
-  br i1 %g_has, label %look, label %go
-look:
-  %g_offset = mul i64 %g, $worker_bytes
-  %g_start = add i64 %g_offset, $barrier_bytes
-  %g_state = getelementptr i8, ptr %team, i64 %g_start
-  %s = load atomic i64, ptr %g_state acquire, align 8
-  %taken = icmp eq i64 %s, 3
-  br i1 %taken, label %assign, label %given
-assign:
-  %g_part_at = getelementptr i64, ptr %g_state, i64 1
-  %g_part = load i64, ptr %g_part_at
-  %g_parts_at = getelementptr i64, ptr %g_state, i64 2
-  store i64 %parts, ptr %g_parts_at
-  %skip = mul i64 %g_part, %stride
-  %g_rows = getelementptr i8, ptr %rows, i64 %skip
-  %g_rows_at = getelementptr i64, ptr %g_state, i64 3
-  store ptr %g_rows, ptr %g_rows_at
-  %g_count_at = getelementptr i64, ptr %g_state, i64 4
-  store i64 %count, ptr %g_count_at
-  store atomic i64 2, ptr %g_state release, align 8
-  br label %given
-given:
-  %g_next = add i64 %g, 1
-  br label %give
-go:
-  call void @fuse_drive(ptr %rows, i64 %count, i64 0, i64 %parts, ptr %team)
-  ret i64 %parts
+  %swap = cmpxchg ptr %team, i64 0, i64 1 acq_rel monotonic
+  %free = extractvalue { i64, i1 } %swap, 1
+  br i1 %free, label %next_row, label %alone
+alone:
+  call void @fuse_drive(ptr %rows, i64 %count)
+  ret void
+next_row:
+  %index = phi i64 [ 0, %entry ], [ %next, %after ]
+  %more = icmp slt i64 %index, %count
+  br i1 %more, label %row, label %leave
+row:
+  %at = getelementptr [3 x i64], ptr %rows, i64 %index
+  %flags_at = getelementptr i64, ptr %at, i64 2
+  %flags = load i64, ptr %flags_at
+  %parallel_bit = and i64 %flags, 1
+  %parallel = icmp ne i64 %parallel_bit, 0
+  br i1 %parallel, label %share, label %single
+share:
+  call void @share_row(ptr %team, ptr %at, i64 %stride, i64 %parts)
+  br label %after
+single:
+  call void @run_part(ptr %at, i64 0, i64 1)
+  br label %after
+after:
+  %next = add i64 %index, 1
+  br label %next_row
+leave:
+  store atomic i64 0, ptr %team release, align 8
+  ret void
 }
 
 define void @fuse_worker_loop(ptr %team, i64 %worker, i64 %patience) {
 entry:
-  %offset = mul i64 %worker, $worker_bytes
-  %start = add i64 %offset, $barrier_bytes
-  %state = getelementptr i8, ptr %team, i64 %start
+  %number_at = getelementptr i8, ptr %team, i64 $row_at
+  %address_at = getelementptr i64, ptr %number_at, i64 1
+  %stride_at = getelementptr i64, ptr %number_at, i64 2
+  %parts_at = getelementptr i64, ptr %number_at, i64 3
+  %done_at = getelementptr i8, ptr %team, i64 $done_at
+  %cell = call ptr @cell_of(ptr %team, i64 %worker)
+  %state = getelementptr i8, ptr %cell, i64 $state_at
   store atomic i64 1, ptr %state release, align 8
   br label %wait
 wait:
-  %round = phi i64 [ 0, %entry ], [ 0, %work ], [ %more, %again ]
-  %now = load atomic i64, ptr %state acquire, align 8
-  switch i64 %now, label %again [ i64 2, label %work
-                                  i64 1, label %ready ]
-ready:
+  %round = phi i64 [ 0, %entry ], [ 0, %help_end ], [ 0, %lost ], [ %more, %again ]
+  %now = load atomic i64, ptr %cell acquire, align 8
+  %closed_bit = and i64 %now, 1
+  %closed = icmp ne i64 %closed_bit, 0
+  %empty = icmp eq i64 %now, 0
+  %nothing = or i1 %closed, %empty
+  br i1 %nothing, label %idle, label %try
+idle:
   %patient = icmp slt i64 %round, %patience
   br i1 %patient, label %again, label %leave
 again:
   call void @pause(ptr %team, i64 %round)
   %more = add i64 %round, 1
   br label %wait
-leave:
-  %swap = cmpxchg ptr %state, i64 1, i64 0 acq_rel monotonic
-  %left = extractvalue { i64, i1 } %swap, 1
-  br i1 %left, label %done, label %again
-work:
-  %part_at = getelementptr i64, ptr %state, i64 1
-  %part = load i64, ptr %part_at
-  %parts_at = getelementptr i64, ptr %state, i64 2
-  %parts = load i64, ptr %parts_at
-  %rows_at = getelementptr i64, ptr %state, i64 3
-  %rows = load ptr, ptr %rows_at
-  %count_at = getelementptr i64, ptr %state, i64 4
-  %count = load i64, ptr %count_at
-  call void @fuse_drive(ptr %rows, i64 %count, i64 %part, i64 %parts, ptr %team)
-  store atomic i64 1, ptr %state release, align 8
+try:
+  %taken = or i64 %now, 1
+  %swap = cmpxchg ptr %cell, i64 %now, i64 %taken acq_rel monotonic
+  %got = extractvalue { i64, i1 } %swap, 1
+  br i1 %got, label %work, label %lost
+lost:
   br label %wait
-done:
+work:
+  %row = load ptr, ptr %address_at
+  %stride = load i64, ptr %stride_at
+  %parts = load i64, ptr %parts_at
+  %part = add i64 %worker, 1
+  %skip = mul i64 %part, %stride
+  %own = getelementptr i8, ptr %row, i64 %skip
+  call void @run_part(ptr %own, i64 %part, i64 %parts)
+  br label %help
+help:
+  ; Until it counts its part as done, the row lives, and with it the parts that others left open.
+  %h = phi i64 [ 0, %work ], [ %h_next, %helped ]
+  %sum = phi i64 [ 1, %work ], [ %sum_next, %helped ]
+  %others = sub i64 %parts, 1
+  %left = icmp slt i64 %h, %others
+  br i1 %left, label %helped, label %help_end
+helped:
+  %ran = call i64 @claim(ptr %team, i64 %h, i64 %now, ptr %row, i64 %stride, i64 %parts)
+  %sum_next = add i64 %sum, %ran
+  %h_next = add i64 %h, 1
+  br label %help
+help_end:
+  %before = atomicrmw add ptr %done_at, i64 %sum acq_rel
+  br label %wait
+leave:
+  store atomic i64 0, ptr %state release, align 8
   ret void
 }
 """)
@@ -229,12 +266,15 @@ _PAUSES = {
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """The functions of the driver; each releases Python's lock while it runs."""
+    """The functions of the driver; each releases Python's lock while it runs.
 
-    drive: Callable[[int, int, int, int, int], None]
-    """`(rows, count, part, parts, team)`: walk a table."""
-    run: Callable[[int, int, int, int, int, int], int]
-    """`(team, workers, rows, stride, count, patience)`: walk it with those workers that are ready; how many walked."""
+    Who keeps one of the functions keeps the driver: they are addresses, and the code goes with the driver.
+    """
+
+    drive: Callable[[int, int], None]
+    """`(rows, count)`: run all rows on this thread."""
+    run: Callable[[int, int, int, int, int], None]
+    """`(team, parts, rows, stride, count)`: the same, with the team's workers if no other caller has them."""
     worker_loop: Callable[[int, int, int], None]
     """`(team, worker, patience)`: do what comes, until nothing has come for a while."""
     _code: Any
@@ -249,12 +289,15 @@ def driver_text(machine: str) -> str:
         pause=pause,
         spins=SPINS_BEFORE_YIELD,
         yield_at=YIELD_AT,
-        worker_bytes=WORKER_BYTES,
-        barrier_bytes=BARRIER_BYTES,
+        row_at=ROW_AT,
+        done_at=DONE_AT,
+        cells_at=CELLS_AT,
+        cell_bytes=CELL_BYTES,
+        state_at=STATE_AT,
     )
 
 
-@cache
+@Once
 def native_driver() -> Driver:
     """The driver for this processor, compiled once per process.
 
@@ -265,8 +308,8 @@ def native_driver() -> Driver:
 
     code = load(compile_object(driver_text(platform.machine())), ("fuse_drive", "fuse_run", "fuse_worker_loop"))
     number, pointer = c_int64, c_void_p
-    drive = CFUNCTYPE(None, pointer, number, number, number, pointer)
-    run = CFUNCTYPE(number, pointer, number, pointer, number, number, number)
+    drive = CFUNCTYPE(None, pointer, number)
+    run = CFUNCTYPE(None, pointer, number, pointer, number, number)
     loop = CFUNCTYPE(None, pointer, number, number)
     return Driver(
         cast(Any, drive(code.addresses["fuse_drive"])),

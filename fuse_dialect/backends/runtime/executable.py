@@ -19,7 +19,7 @@ from fuse_dialect.backends.backend import Kernel, symbols_of
 from fuse_dialect.backends.runtime.arena import ALIGNMENT, rounded_up
 from fuse_dialect.backends.runtime.arrays import address_of, aligned_bytes, is_dense
 from fuse_dialect.backends.runtime.constants import Constants
-from fuse_dialect.backends.runtime.driver import PARALLEL, ROW, WAIT, native_driver
+from fuse_dialect.backends.runtime.driver import PARALLEL, ROW, native_driver
 from fuse_dialect.backends.runtime.entry_graph import EntryGraph
 from fuse_dialect.backends.runtime.plan import Home, Place, Plan
 from fuse_dialect.backends.runtime.primitives import Compiled
@@ -105,7 +105,7 @@ class Executable:
         (only,) = self.segments if len(self.segments) == 1 else (None,)
         self._only_rows = only.rows if only is not None and not only.is_shared else 0
         """Rows of the table if one call of the driver does everything on one thread."""
-        self._drive = native_driver().drive if self._only_rows else None
+        self._driver = native_driver() if self._only_rows else None
         self.writes_all = all(plan.written)
         """Whether kernels write every output."""
         self.forms = [
@@ -158,9 +158,7 @@ class Executable:
         start = len(self._rows)
         parallel = [self._kernel(index).parallel for index in run]
         for place, index in enumerate(run):
-            is_last = place + 1 == len(run)
-            waits = is_last or parallel[place] or parallel[place + 1]
-            flags = PARALLEL * parallel[place] + WAIT * waits
+            flags = PARALLEL * parallel[place]
             self._rows.append((self._kernel(index).address, self._add_slots(index, part), flags))
         if part == 0:
             work = sum(self._work(index) for index, split in zip(run, parallel, strict=True) if split)
@@ -247,8 +245,8 @@ class Executable:
             The held tensors that are outputs.
         """
         self.bind(frame, inputs, outputs)
-        if self._drive is not None:
-            self._drive(frame.rows, self._only_rows, 0, 1, 0)
+        if self._driver is not None:
+            self._driver.drive(frame.rows, self._only_rows)
             return {}
         held: dict[int, Array] = {}
         for segment in self.segments:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fuse_dialect.backends.runtime.arrays import address_of, aligned_bytes
-from fuse_dialect.backends.runtime.driver import PARALLEL, WAIT
+from fuse_dialect.backends.runtime.driver import PARALLEL
 from fuse_dialect.backends.runtime.team import team
 
 STREAM_BYTES = 1 << 26
@@ -59,7 +59,7 @@ def machine_limits(threads: int = 1) -> Limits:
 def _run(kernel: int, memory: Any, threads: int) -> None:
     start = address_of(memory)
     slots = np.array([start, start + STREAM_BYTES], np.int64)
-    table = np.array([[kernel, address_of(slots), PARALLEL | WAIT]] * threads, np.int64)
+    table = np.array([[kernel, address_of(slots), PARALLEL]] * threads, np.int64)
     team().run(address_of(table), table.strides[0], 1, threads)
 
 

@@ -78,5 +78,5 @@ def _run_native(
     addresses = [address_of(array) for array in (*read, *results, workspace)]
     slots = (c_int64 * (len(addresses) + len(sizes)))(*addresses, *(sizes[symbol] for symbol in symbols_of(program)))
     row = (c_int64 * ROW)(kernel.address, addressof(slots), 0)
-    native_driver().drive(addressof(row), 1, 0, 1, 0)
+    native_driver().drive(addressof(row), 1)
     return results

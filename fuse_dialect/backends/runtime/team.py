@@ -1,7 +1,8 @@
-"""Threads that walk a table of kernels together with the caller; one team for the whole process.
+"""Threads that share parallel rows with the caller; one team for the whole process.
 
-Workers are Python threads that live in native code while work comes, and wait for an event otherwise. A caller that
-finds the team busy runs alone: two callers at once use two processors already.
+Workers are Python threads that live in native code while work comes, and wait for an event otherwise. Who has the
+workers, and which part is whose, is settled in native code (`driver`): an interrupt between two steps of Python leaves
+nothing behind, and a worker that is missing, asleep or without a processor costs speed only.
 """
 
 import ctypes
@@ -15,36 +16,45 @@ from typing import Any, cast
 from fuse_dialect.backends.runtime.arrays import address_of, aligned_bytes
 from fuse_dialect.backends.runtime.driver import (
     AWAY,
-    BARRIER_BYTES,
+    CELL_BYTES,
+    CELLS_AT,
     SPINS_BEFORE_YIELD,
-    WORKER_BYTES,
+    STATE_AT,
     YIELD_AT,
+    Driver,
     native_driver,
 )
+from fuse_dialect.process_wide import EXCLUSIVE
 
 MAX_WORKERS = 255
 READY_ROUNDS = 4 * SPINS_BEFORE_YIELD
 """Rounds for which a worker waits for more work before it goes to sleep; a fraction of a millisecond."""
-CALL_ROUNDS = SPINS_BEFORE_YIELD
-"""Rounds for which a caller waits for workers that are on their way from their last work."""
-WAKE_ROUNDS = 4 * SPINS_BEFORE_YIELD
-"""Rounds for which a caller waits for workers that it has just woken."""
+
+
+def processors() -> int:
+    """How many processors this process may use: more threads than that only wait for each other."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 class Team:
-    """Worker threads, as many as were ever asked for."""
+    """Worker threads, as many as were ever asked for and could be started."""
 
     def __init__(self) -> None:
-        self._memory = aligned_bytes(BARRIER_BYTES + MAX_WORKERS * WORKER_BYTES, 128)
+        self._memory = aligned_bytes(CELLS_AT + MAX_WORKERS * CELL_BYTES, 128)
         self._memory[:] = 0
         self._address = address_of(self._memory)
+        self._has_caller = c_int64.from_address(self._address)
         c_int64.from_address(self._address + YIELD_AT).value = _yield_address()
+        self._driver = native_driver()
         self._states: list[c_int64] = []
         self._alarms: list[Event] = []
-        self._busy = Lock()
+        self._starting = Lock()
+        self._most = min(MAX_WORKERS, processors() - 1)
 
     def run(self, rows: int, stride: int, count: int, threads: int) -> None:
-        """Walk a table of kernels.
+        """Run the kernels of a table.
 
         Args:
             rows: Address of the table for part 0.
@@ -52,43 +62,45 @@ class Team:
             count: Rows in each.
             threads: Most threads to use, the caller's included; the table has so many parts.
         """
-        driver = native_driver()
-        if threads < 2 or not self._busy.acquire(blocking=False):
-            driver.drive(rows, count, 0, 1, 0)
+        if threads < 2 or self._has_caller.value:
+            self._driver.drive(rows, count)
             return
-        try:
-            workers = min(threads - 1, MAX_WORKERS)
-            patience = WAKE_ROUNDS if self._wake(workers) else CALL_ROUNDS
-            driver.run(self._address, workers, rows, stride, count, patience)
-        finally:
-            self._busy.release()
+        self._wake(min(threads - 1, self._most))
+        self._driver.run(self._address, threads, rows, stride, count)
 
-    def _wake(self, workers: int) -> bool:
-        """Call those of the first workers that sleep; whether there were any."""
-        while len(self._states) < workers:
-            self._start()
-        woken = False
+    def _wake(self, workers: int) -> None:
+        """Call those of the first workers that sleep; nobody waits until they come."""
+        if len(self._states) < workers:
+            self._start(workers)
         for state, alarm in zip(self._states[:workers], self._alarms, strict=False):
             if state.value == AWAY:
                 alarm.set()
-                woken = True
-        return woken
 
-    def _start(self) -> None:
-        number, alarm = len(self._states), Event()
-        loop = native_driver().worker_loop
-        self._states.append(c_int64.from_address(self._address + BARRIER_BYTES + number * WORKER_BYTES))
-        self._alarms.append(alarm)
-        work = _worker(loop, self._address, number, alarm)
-        Thread(target=work, name=f"fuse-worker-{number}", daemon=True).start()
+    def _start(self, workers: int) -> None:
+        """Start workers until there are so many; without room for more threads those that there are must do."""
+        with self._starting:
+            while len(self._states) < min(workers, self._most):
+                number, alarm = len(self._states), Event()
+                work = _worker(self._driver, self._memory, number, alarm)
+                try:
+                    Thread(target=work, name=f"fuse-worker-{number}", daemon=True).start()
+                except (RuntimeError, MemoryError):
+                    self._most = number
+                    return
+                state = c_int64.from_address(self._address + CELLS_AT + number * CELL_BYTES + STATE_AT)
+                self._alarms.append(alarm)
+                self._states.append(state)
 
 
-def _worker(loop: Callable[[int, int, int], None], team: int, number: int, alarm: Event) -> Callable[[], None]:
+def _worker(driver: Driver, memory: Any, number: int, alarm: Event) -> Callable[[], None]:
+    """What a worker thread does; it keeps the code that it runs in, and the memory that it looks at."""
+
     def work() -> None:
+        team = address_of(memory)
         while True:
             alarm.wait()
             alarm.clear()
-            loop(team, number, READY_ROUNDS)
+            driver.worker_loop(team, number, READY_ROUNDS)
 
     return work
 
@@ -107,21 +119,22 @@ class _Process:
     """The team of this process."""
 
     team: Team | None = None
-    lock = Lock()
 
 
 def team() -> Team:
     """The team of this process, made when first asked for."""
-    with _Process.lock:
-        if _Process.team is None:
-            _Process.team = Team()
-        return _Process.team
+    made = _Process.team
+    if made is None:
+        with EXCLUSIVE:
+            if _Process.team is None:
+                _Process.team = Team()
+            made = _Process.team
+    return made
 
 
 def _forget() -> None:
     """Threads do not survive a fork: the child starts a team of its own."""
     _Process.team = None
-    _Process.lock = Lock()
 
 
 if hasattr(os, "register_at_fork"):

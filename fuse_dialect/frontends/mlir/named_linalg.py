@@ -11,7 +11,6 @@ have the regions that MLIR builds, so that their pretty and their generic form m
 from collections.abc import Mapping, Sequence
 from typing import Self, cast
 
-from xdsl.builder import ImplicitBuilder
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
     AnyFloat,
@@ -39,6 +38,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.dialect.building import building
 from fuse_dialect.dialect.types import is_tensor
 from fuse_dialect.frontends.mlir.linalg_forms import FORMS, FUNCTIONS, Form
 
@@ -87,7 +87,7 @@ class NamedOp(IRDLOperation):
         elements = [element_of(value.type) for value in (*inputs, *outputs)]
         block = Block(arg_types=elements)
         short = cls.name.removeprefix("linalg.")
-        with ImplicitBuilder(block):
+        with building(block):
             *values, total = block.args
             form = FORMS.get("matmul" if short == "contract" else short)
             YieldOp(_function(short, values, total) if form is None else _combined(form, values, total))

@@ -8,7 +8,6 @@
 from collections.abc import Sequence
 from typing import Self, cast
 
-from xdsl.builder import ImplicitBuilder
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AffineMapAttr,
@@ -45,6 +44,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.dialect.building import building
 from fuse_dialect.frontends.mlir.keyword_attribute import KeywordAttr
 from fuse_dialect.frontends.mlir.linalg_forms import FUNCTIONS
 from fuse_dialect.frontends.mlir.named_linalg import (
@@ -134,7 +134,7 @@ def _payload_region(
 ) -> Region:
     name, attributes = payload
     block = Block(arg_types=types)
-    with ImplicitBuilder(block):
+    with building(block):
         operands = [block.args[place] for place in order]
         YieldOp(SCALAR_OPS[name].create(operands=operands, result_types=[result], properties=attributes).results[0])
     return Region(block)

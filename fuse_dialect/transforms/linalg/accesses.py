@@ -8,12 +8,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.builder import ImplicitBuilder
 from xdsl.dialects import tensor
 from xdsl.dialects.builtin import IndexType, TensorType
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
+from fuse_dialect.dialect.building import building
 from fuse_dialect.dialect.types import is_tensor
 from fuse_dialect.kernels.indices import Guard, Index, Loop, Size, loop, number, range_of
 from fuse_dialect.kernels.program import Literal, Read
@@ -136,7 +136,7 @@ def _axis(index: Index, size: Size, extents: Sequence[Size], *, is_guarded: bool
 def _padded(value: SSAValue, axes: Sequence[_Axis], fill: Literal) -> SSAValue:
     assert is_tensor(value.type), "buffers are tensors"
     block = Block(arg_types=[IndexType()] * len(axes))
-    with ImplicitBuilder(block):
+    with building(block):
         tensor.YieldOp(literal_constant(fill).result)
     # Axes that are padded have static sizes; the others keep theirs.
     sizes = [

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from xdsl.builder import ImplicitBuilder
 from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -27,6 +26,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from fuse_dialect.dialect import scalars
+from fuse_dialect.dialect.building import building
 from fuse_dialect.dialect.loops import limits
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor, is_unsigned
 from fuse_dialect.frontends.mlir.named_linalg import NAMED_OPS
@@ -234,7 +234,7 @@ def generated(shape: Sequence[Size], element: Attribute, body: Callable[[Sequenc
     """
     rank, output = len(shape), empty(shape, element)
     block = Block(arg_types=[element])
-    with ImplicitBuilder(block):
+    with building(block):
         element_here = body([Number(IndexOp(axis).result) for axis in range(rank)])
         YieldOp(element_here.value)
     maps = [AffineMapAttr(AffineMap.identity(rank))]
@@ -266,7 +266,7 @@ def combined(
     total = NAMED_OPS["fill"]([start.value], [empty(shape, element)]).res[0]
     window = empty(reduced, element)  # MLIR takes the size of each loop from an operand
     block = Block(arg_types=[element, element])
-    with ImplicitBuilder(block):
+    with building(block):
         places = [Number(IndexOp(axis).result) for axis in range(loops)]
         value = body(places[:rank], places[rank:])
         YieldOp(combine(combiner, block.args[1], value.value, unsigned=unsigned))

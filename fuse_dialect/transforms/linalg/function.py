@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeGuard, cast
 
-from xdsl.builder import ImplicitBuilder
 from xdsl.dialects import arith, func, tensor
 from xdsl.dialects.builtin import (
     AnyDenseElement,
@@ -30,6 +29,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from fuse_dialect.analysis.loop_program import lower
+from fuse_dialect.dialect.building import building
 from fuse_dialect.dialect.constants import constant_of
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.loops import LoopFormError
@@ -89,7 +89,7 @@ def converted_block(block: Block, *, named_softmax: bool = False) -> ConvertedBl
     conversion = _Conversion(block, named_softmax=named_softmax)
     # What makes ops must be done before the builder is open, which takes all ops that are made.
     conversion.prepare()
-    with ImplicitBuilder(conversion.new):
+    with building(conversion.new):
         conversion.write()
     return ConvertedBlock(conversion.new, conversion.values, conversion.copies)
 
@@ -388,7 +388,7 @@ def _function_of(
     for value, argument in zip(outside, block.args, strict=True):
         argument.name_hint = value.name_hint
     owners = [value.owner for value in read if value in constants and isinstance(value.owner, Operation)]
-    with ImplicitBuilder(block):
+    with building(block):
         for op in (*owners, *ops):
             op.clone(values)
         func.ReturnOp(*(values[result] for result in results))

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from xdsl.builder import ImplicitBuilder
 from xdsl.dialects import scf, tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, TensorType, i1, i64
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
+from fuse_dialect.dialect.building import building
 from fuse_dialect.dialect.loops import LoopFormError
 from fuse_dialect.dialect.ops.regions import IfOp, LoopOp, YieldOp
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, is_tensor, tensor_type
@@ -35,7 +35,7 @@ def write_if(op: IfOp, condition: SSAValue, write: WriteRegion) -> Sequence[SSAV
 
     def branch(region: Region) -> Region:
         block = Block()
-        with ImplicitBuilder(block):
+        with building(block):
             _, values = write(region, [])
             scf.YieldOp(*(cast_to(value, type) for value, type in zip(values, types, strict=True)))
         return Region(block)
@@ -103,7 +103,7 @@ class _Loop:
 def _counted(loop: _Loop, count: Number, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
     block = Block(arg_types=[IndexType(), *(value.type for value in carried)])
     start, step = as_index(0), as_index(1)
-    with ImplicitBuilder(block):
+    with building(block):
         _, after = loop.step(Number(block.args[0]), block.args[1:], grows=False)
         scf.YieldOp(*after)
     return scf.ForOp(start.value, count.value, step.value, list(carried), Region(block)).results
@@ -113,12 +113,12 @@ def _conditional(loop: _Loop, bound: Number | None, goes_on: Number, carried: Se
     given = [as_index(0).value, goes_on.value, *carried]
     types = [value.type for value in given]
     before, after = Block(arg_types=types), Block(arg_types=types)
-    with ImplicitBuilder(before):
+    with building(before):
         check = Number(before.args[1])
         if bound is not None:
             check = check & (Number(before.args[0]) < bound)
         scf.ConditionOp(check.value, *before.args)
-    with ImplicitBuilder(after):
+    with building(after):
         number = Number(after.args[0])
         condition, values = loop.step(number, after.args[2:], grows=True)
         again = constant(1, i1) if condition is None else Table(condition).at()

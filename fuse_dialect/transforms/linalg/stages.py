@@ -6,7 +6,6 @@
 
 from collections.abc import Sequence
 
-from xdsl.builder import ImplicitBuilder
 from xdsl.dialects import tensor
 from xdsl.dialects.builtin import AffineMapAttr, TensorType
 from xdsl.dialects.linalg.attrs import IteratorTypeAttr
@@ -14,6 +13,7 @@ from xdsl.dialects.linalg.ops import GenericOp, YieldOp
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 
+from fuse_dialect.dialect.building import building
 from fuse_dialect.dialect.loops import LoopFormError
 from fuse_dialect.dialect.types import is_tensor
 from fuse_dialect.frontends.mlir.named_linalg import NAMED_OPS
@@ -69,7 +69,7 @@ def _map(
     totals = [] if total is None else [Access(total, tuple(loop(axis) for axis in range(len(parallel))))]
     operands = [*totals, *inputs.values()]
     block = _block(operands, output)
-    with ImplicitBuilder(block):
+    with building(block):
         writer = BodyWriter(arrays, dict(zip(inputs, block.args[len(totals) :], strict=False)))
         YieldOp(writer.write(body, block.args[: len(totals)]))
     return _generic(operands, output, block, len(parallel), 0)
@@ -104,7 +104,7 @@ def _reduced(
         operands.append(Access(window, tuple(loop(axis) for axis in missing)))
     arrays.measure(stage.body)
     block = _block(operands, total)
-    with ImplicitBuilder(block):
+    with building(block):
         value = BodyWriter(arrays, dict(zip(inputs, block.args, strict=False))).write(stage.body)
         is_unsigned = reduction.start.element.startswith("u")
         YieldOp(combine(reduction.combiner, block.args[-1], value, unsigned=is_unsigned))
@@ -196,6 +196,6 @@ def _transposed(value: SSAValue, order: Sequence[int]) -> SSAValue:
     output = tensor.EmptyOp([], TensorType(value.type.element_type, [shape[axis] for axis in order])).tensor
     access = Access(value, tuple(loop(list(order).index(axis)) for axis in range(len(order))))
     block = _block([access], output)
-    with ImplicitBuilder(block):
+    with building(block):
         YieldOp(block.args[0])
     return _generic([access], output, block, len(order), 0)

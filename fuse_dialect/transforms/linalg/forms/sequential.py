@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from xdsl.builder import ImplicitBuilder
 from xdsl.dialects import math, scf
 from xdsl.dialects.builtin import IndexType, i64
 from xdsl.ir import Block, Region, SSAValue
 
+from fuse_dialect.dialect.building import building
 from fuse_dialect.dialect.ops.linear_algebra import DetOp
 from fuse_dialect.dialect.ops.selection import NonMaxSuppressionOp
 from fuse_dialect.kernels.program import Combiner
@@ -34,7 +34,7 @@ def repeated(
     """The tables after some steps, each of which gives tables of the same types."""
     block = Block(arg_types=[IndexType(), *(table.value.type for table in first)])
     start, by = as_index(0), as_index(1)
-    with ImplicitBuilder(block):
+    with building(block):
         after = step(Number(block.args[0]), [Table(argument) for argument in block.args[1:]])
         scf.YieldOp(*(table.value for table in after))
     values = [table.value for table in first]

@@ -1,0 +1,42 @@
+"""What the process has once, and how its threads share it.
+
+1. One reentrant lock guards everything of that kind, ours and xDSL's: with several, two threads could each wait for
+   the lock that the other holds.
+2. It is free in a child process, whatever other threads did when the process forked: forking waits for it.
+"""
+
+import os
+from collections.abc import Callable
+from threading import RLock
+from typing import Generic, TypeVar
+
+EXCLUSIVE = RLock()
+"""Held while something is changed that all threads see."""
+
+_Made = TypeVar("_Made")
+
+
+class Once(Generic[_Made]):
+    """A function without arguments that is called once; every caller gets the same result.
+
+    `functools.cache` runs the function in each thread that comes before the first result, and keeps the last one: the
+    others are dropped while those threads still hold addresses in them.
+    """
+
+    def __init__(self, make: Callable[[], _Made]):
+        """Wrap a function; it is called when somebody asks first, and again if it raised an error."""
+        self.__doc__ = make.__doc__
+        self._make = make
+        self._made: list[_Made] = []
+
+    def __call__(self) -> _Made:
+        """The result of the only call."""
+        if not self._made:
+            with EXCLUSIVE:
+                if not self._made:
+                    self._made.append(self._make())
+        return self._made[0]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=EXCLUSIVE.acquire, after_in_parent=EXCLUSIVE.release, after_in_child=EXCLUSIVE.release)

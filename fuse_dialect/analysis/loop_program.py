@@ -18,6 +18,7 @@ from xdsl.dialects import arith, func
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.counts import Size
 from fuse_dialect.dialect.building import building
 from fuse_dialect.dialect.constants import constant_array, without_repeats
 from fuse_dialect.dialect.loops import RESULT, LoopFormError, LoopOperand, Nest, Piece
@@ -25,7 +26,7 @@ from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.regions import IfOp, LoopOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, is_narrow, is_tensor
-from fuse_dialect.kernels.indices import Index, Size, loop
+from fuse_dialect.kernels.indices import Index, loop
 from fuse_dialect.kernels.program import Buffer, LoopProgram, Refusal, Role, Stage
 from fuse_dialect.kernels.rewriting import renamed, with_sizes
 from fuse_dialect.kernels.sizes import Sizes

@@ -31,10 +31,11 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from fuse_dialect.counts import Size
 from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.shape_rules import product
 from fuse_dialect.dialect.types import Tensor, element_dtype
-from fuse_dialect.kernels.indices import Guard, Index, Loop, Size, holds, loop, number, simplified
+from fuse_dialect.kernels.indices import Guard, Index, Loop, holds, loop, number, simplified
 from fuse_dialect.kernels.program import (
     Apply,
     Axis,

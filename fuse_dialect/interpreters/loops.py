@@ -14,10 +14,11 @@ from xdsl.dialects.builtin import BFloat16Type, Builtin
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import InterpretationError
 
+from fuse_dialect.counts import Size
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.types import element_dtype
 from fuse_dialect.interpreters.scalar import evaluate_function
-from fuse_dialect.kernels.indices import Guard, Index, Loop, Quotient, Size
+from fuse_dialect.kernels.indices import Guard, Index, Loop, Quotient
 from fuse_dialect.kernels.program import (
     Apply,
     Body,

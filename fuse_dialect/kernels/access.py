@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from fuse_dialect.kernels.counts import Count
-from fuse_dialect.kernels.indices import Index, Loop, Size, number
+from fuse_dialect.counts import Count, Size
+from fuse_dialect.kernels.indices import Index, Loop, number
 from fuse_dialect.kernels.program import Value
 
 

@@ -4,7 +4,8 @@ import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from fuse_dialect.kernels.indices import Guard, Index, Size, holds, simplified, substituted
+from fuse_dialect.counts import Size
+from fuse_dialect.kernels.indices import Guard, Index, holds, simplified, substituted
 from fuse_dialect.kernels.program import (
     Apply,
     Body,

@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from fuse_dialect.counts import Count, Size
 from fuse_dialect.kernels.access import FlatPlace, flat_place, linear_factors
-from fuse_dialect.kernels.counts import Count
-from fuse_dialect.kernels.indices import Size, axes_of
+from fuse_dialect.kernels.indices import axes_of
 from fuse_dialect.kernels.program import Apply, Body, Combiner, Instruction, LoopProgram, Read, Stage, Value
 from fuse_dialect.kernels.reaxing import indices_of, merged_axes, split_axes, without_single_points
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from fuse_dialect.kernels.indices import Index, Loop, Size, loop
+from fuse_dialect.counts import Size
+from fuse_dialect.kernels.indices import Index, Loop, loop
 from fuse_dialect.kernels.program import Read, Stage
 
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from math import gcd
 from typing import TypeAlias
 
-Size: TypeAlias = int | str
-"""Number of elements along an axis; a string names a size that is known when the kernel is called."""
+from fuse_dialect.counts import Size
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ values that the body computes.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fuse_dialect.counts import Count, Size
 from fuse_dialect.kernels.access import array_strides
-from fuse_dialect.kernels.counts import Count
-from fuse_dialect.kernels.indices import Atom, Guard, Index, Loop, Size, axes_of, number
+from fuse_dialect.kernels.indices import Atom, Guard, Index, Loop, axes_of, number
 from fuse_dialect.kernels.program import Value
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from fuse_dialect.kernels.indices import Guard, Size
+from fuse_dialect.counts import Size
+from fuse_dialect.kernels.indices import Guard
 from fuse_dialect.kernels.program import Axis, Body, Extent, Inside, Instruction, Literal, LoopProgram, Read, Stage
 from fuse_dialect.kernels.sizes import Sizes
 

@@ -17,7 +17,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from fuse_dialect.kernels.counts import Count
+from fuse_dialect.counts import Count
 from fuse_dialect.kernels.program import LoopProgram, Stage
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
-from fuse_dialect.kernels.counts import Count
+from fuse_dialect.counts import Count
 from fuse_dialect.kernels.grouping import cut_in_nests, cut_in_phases, parallel_sizes, reads_of
 from fuse_dialect.kernels.places import Place, guard_axes, index_place, place_of
 from fuse_dialect.kernels.program import Apply, Buffer, Inside, LoopProgram, Position, Stage

@@ -18,12 +18,12 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import TypeAlias
 
+from fuse_dialect.counts import Size
 from fuse_dialect.kernels.bodies import BodyBuilder, body_over, cost, moved, over, reads
 from fuse_dialect.kernels.indices import (
     Guard,
     Index,
     Loop,
-    Size,
     axes_of,
     delinear,
     holds,

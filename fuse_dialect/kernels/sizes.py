@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from fuse_dialect.kernels.indices import Size
+from fuse_dialect.counts import Size
 
 
 @dataclass(eq=False, slots=True)

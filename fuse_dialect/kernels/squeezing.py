@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fuse_dialect.kernels.indices import Guard, Index, Size, loop, number, substituted
+from fuse_dialect.counts import Size
+from fuse_dialect.kernels.indices import Guard, Index, loop, number, substituted
 from fuse_dialect.kernels.program import Body, Inside, Instruction, Position, Read, Stage, Value
 
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fuse_dialect.counts import Size
 from fuse_dialect.kernels.indices import (
     Guard,
     Index,
     Loop,
     Quotient,
-    Size,
     axes_of,
     delinear,
     holds,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fuse_dialect.backends.llvm.builder import Function
 from fuse_dialect.backends.llvm.kernel import Frame
 from fuse_dialect.backends.llvm.values import I64, Value, constant, lanes
-from fuse_dialect.kernels.counts import Count
-from fuse_dialect.kernels.indices import Atom, Guard, Index, Loop, Quotient, Size, range_of
+from fuse_dialect.counts import Count, Size
+from fuse_dialect.kernels.indices import Atom, Guard, Index, Loop, Quotient, range_of
 from fuse_dialect.kernels.places import Place, index_place
 
 _FITS = 1 << 31

@@ -14,7 +14,7 @@ from fuse_dialect.backends.llvm.elements import ELEMENTS, element_bytes
 from fuse_dialect.backends.llvm.family import NoNativeFormError, Request, Written
 from fuse_dialect.backends.llvm.host import Host
 from fuse_dialect.backends.llvm.values import I8, I64, PTR, VOID, Value
-from fuse_dialect.kernels.counts import Count
+from fuse_dialect.counts import Count
 from fuse_dialect.kernels.program import Buffer, LoopProgram, Role
 
 ALIGNMENT = 64

@@ -15,7 +15,7 @@ from fuse_dialect.backends.llvm.memory import Memory
 from fuse_dialect.backends.llvm.scalars import Scalars, Values, emit_instruction
 from fuse_dialect.backends.llvm.turning import bits_type, turn
 from fuse_dialect.backends.llvm.values import Value
-from fuse_dialect.kernels.counts import Count
+from fuse_dialect.counts import Count
 from fuse_dialect.kernels.indices import Guard, Index, axes_of
 from fuse_dialect.kernels.places import Place, guard_axes, place_of
 from fuse_dialect.kernels.program import Apply, Inside, Instruction, Position, Read, Stage

@@ -13,7 +13,7 @@ from fuse_dialect.backends.llvm.kernel import Frame, write_kernel
 from fuse_dialect.backends.llvm.nest_code import Row
 from fuse_dialect.backends.llvm.nests import write_nest
 from fuse_dialect.backends.llvm.values import Value
-from fuse_dialect.kernels.counts import product
+from fuse_dialect.counts import product
 from fuse_dialect.kernels.grouping import is_whole, parallel_sizes, reads_of
 from fuse_dialect.kernels.program import Read, Role, Stage
 from fuse_dialect.kernels.schedule import LoopAxis, Nest, Phase, Schedule

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from fuse_dialect.backends.llvm.elements import element_bytes
 from fuse_dialect.backends.llvm.nest_code import Cell, NestCode, Segment, around, bounds_of, with_axes
 from fuse_dialect.backends.llvm.values import I64, Type, Value, constant
-from fuse_dialect.kernels.counts import product
+from fuse_dialect.counts import product
 from fuse_dialect.kernels.places import place_of
 from fuse_dialect.kernels.program import Apply, Buffer, Literal
 from fuse_dialect.kernels.scheduling import halves, has_rest

@@ -8,6 +8,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.counts import Size
 from fuse_dialect.dialect.accumulation import widened
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import Integer, flag, tensor_operand, tensor_result
@@ -24,7 +25,7 @@ from fuse_dialect.dialect.types import (
     shape_text,
     with_shape,
 )
-from fuse_dialect.kernels.indices import Index, Size, number
+from fuse_dialect.kernels.indices import Index, number
 from fuse_dialect.pattern_kind import PatternKind
 
 

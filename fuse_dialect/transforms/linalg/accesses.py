@@ -13,9 +13,10 @@ from xdsl.dialects.builtin import IndexType, TensorType
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
+from fuse_dialect.counts import Size
 from fuse_dialect.dialect.building import building
 from fuse_dialect.dialect.types import is_tensor
-from fuse_dialect.kernels.indices import Guard, Index, Loop, Size, loop, number, range_of
+from fuse_dialect.kernels.indices import Guard, Index, Loop, loop, number, range_of
 from fuse_dialect.kernels.program import Literal, Read
 from fuse_dialect.transforms.linalg.arrays import Arrays
 from fuse_dialect.transforms.linalg.scalars import literal_constant

@@ -20,8 +20,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, SSAValue, TypeAttribute
 
+from fuse_dialect.counts import Size
 from fuse_dialect.dialect.types import is_tensor
-from fuse_dialect.kernels.indices import Size
 from fuse_dialect.kernels.program import Body, Buffer, Extent, Inside, Read, Role
 
 _FLOATS: Mapping[str, Attribute] = {"f16": f16, "f32": f32, "f64": f64, "bf16": BFloat16Type()}

@@ -8,10 +8,11 @@ from xdsl.dialects import tensor
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, TensorType, i64
 from xdsl.ir import SSAValue
 
+from fuse_dialect.counts import Size
 from fuse_dialect.dialect.types import is_tensor
 from fuse_dialect.frontends.mlir.linalg_forms import FORMS, Form
 from fuse_dialect.frontends.mlir.named_linalg import NAMED_OPS, window_attribute
-from fuse_dialect.kernels.indices import Index, Loop, Size
+from fuse_dialect.kernels.indices import Index, Loop
 from fuse_dialect.kernels.program import Apply, Combiner, Read, Reduction, Stage
 from fuse_dialect.transforms.linalg.accesses import Access
 

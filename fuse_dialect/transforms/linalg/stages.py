@@ -13,12 +13,13 @@ from xdsl.dialects.linalg.ops import GenericOp, YieldOp
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 
+from fuse_dialect.counts import Size
 from fuse_dialect.dialect.building import building
 from fuse_dialect.dialect.loops import LoopFormError
 from fuse_dialect.dialect.types import is_tensor
 from fuse_dialect.frontends.mlir.named_linalg import NAMED_OPS
 from fuse_dialect.kernels.bodies import reads
-from fuse_dialect.kernels.indices import Index, Loop, Size, loop
+from fuse_dialect.kernels.indices import Index, Loop, loop
 from fuse_dialect.kernels.program import Body, Reduction, Stage
 from fuse_dialect.transforms.linalg.accesses import Access, access_of
 from fuse_dialect.transforms.linalg.arrays import Arrays, element_type, static_shape

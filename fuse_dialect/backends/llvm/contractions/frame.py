@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from fuse_dialect.backends.llvm.builder import Function
 from fuse_dialect.backends.llvm.host import Host
 from fuse_dialect.backends.llvm.values import I64, PTR, Type, Value
+from fuse_dialect.counts import Count, Size
 from fuse_dialect.kernels.access import FlatPlace
-from fuse_dialect.kernels.counts import Count
-from fuse_dialect.kernels.indices import Size
 from fuse_dialect.kernels.program import Buffer, LoopProgram, Role
 
 Point = Mapping[int, Value]

@@ -13,8 +13,8 @@ from fuse_dialect.backends.llvm.elements import from_memory, memory_type, regist
 from fuse_dialect.backends.llvm.family import NoNativeFormError
 from fuse_dialect.backends.llvm.scalars import Scalars, Values, emit_body
 from fuse_dialect.backends.llvm.values import I1, Value, constant
+from fuse_dialect.counts import Count
 from fuse_dialect.kernels.access import flat_place
-from fuse_dialect.kernels.counts import Count
 from fuse_dialect.kernels.indices import Guard, Index, Loop, Quotient, axes_of, number
 from fuse_dialect.kernels.program import Body, Literal, Read
 from fuse_dialect.kernels.program import Value as ComputedIndex

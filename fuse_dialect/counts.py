@@ -1,9 +1,11 @@
-"""Numbers of elements that may depend on sizes known only when a kernel is called. Pure data."""
+"""Sizes, and numbers made of sizes, that may be known only when a program runs. Pure data."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from fuse_dialect.kernels.indices import Size
+Size: TypeAlias = int | str
+"""Number of elements along an axis; a string names a size that is known when the program runs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,15 @@
 """Runs onnx's own node test cases through import, verification and the NumPy meaning, and counts them.
 
-    python tools/onnx_coverage.py [--verbose] [--backend numpy|llvm] [NAME ...]
+    python tools/onnx_coverage.py [--verbose] [--backend numpy|llvm] [--read-back] [NAME ...]
 
 A case *passes* when its outputs agree within its own tolerance. It is *unsupported* when the import refuses it with a
 diagnosed error. Anything else is a *failure*: a wrong answer or a crash, of which there must be none. Many cases feed
 shapes, axes and the like as inputs; the importer needs them as constants, as exporters write them, so such an input is
 turned into an initializer when the importer names it, or a value computed from it. Those cases are counted apart.
+
+With `--read-back` the imported model is fused and written as ONNX again; `onnx.checker` must accept what is written,
+with strict shape inference, and what is read from it must give the case's outputs. What cannot be written is
+*unsupported*.
 
 With `--backend llvm` the imported model is compiled, and must also give what its NumPy meaning gives, within 1e-4.
 """
@@ -23,14 +27,18 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 from onnx.backend.test.case.node import collect_testcases
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.backends.compile import BACKENDS, compile_program
 from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.frontends.onnx.node import NeedsConstantError
 from fuse_dialect.frontends.onnx.reader import import_model
 from fuse_dialect.interpreters.comparison import difference
 from fuse_dialect.interpreters.numpy import run_module
+from fuse_dialect.targets.onnx.model import onnx_model
+from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 
 _MAX_CONSTANTS = 8
 """Inputs of one case that may become initializers."""
@@ -87,21 +95,27 @@ class Coverage:
         return "\n".join(lines)
 
 
-def run_cases(names: Sequence[str] = (), backend: str = "numpy") -> Coverage:
-    """Run onnx's node test cases, all of them or those whose name contains one of `names`, on a backend."""
+def run_cases(names: Sequence[str] = (), backend: str = "numpy", *, reads_back: bool = False) -> Coverage:
+    """Run onnx's node test cases, all of them or those whose name contains one of `names`, on a backend.
+
+    Args:
+        names: Parts of names; none for all cases.
+        backend: What runs the models.
+        reads_back: Whether they are written as ONNX and read again first.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         cases = collect_testcases(None)
     chosen = [case for case in cases if not names or any(name in case.name for name in names)]
-    return Coverage([_run_case(case, backend) for case in chosen])
+    return Coverage([_run_case(case, backend, reads_back=reads_back) for case in chosen])
 
 
-def _run_case(case: Any, backend: str) -> CaseResult:
+def _run_case(case: Any, backend: str, *, reads_back: bool) -> CaseResult:
     operator = _operator_of(case)
     frozen: list[str] = []
     try:
         for inputs, outputs in case.data_sets:
-            results = _run(case.model, inputs, frozen, backend)
+            results = _run(case.model, inputs, frozen, backend, reads_back=reads_back)
             _compare(outputs, results, case.rtol, case.atol)
     except FuseError as error:
         text = "\n".join((error.message, *error.notes))
@@ -117,7 +131,9 @@ def _operator_of(case: Any) -> str:
     return next(iter(operators)) if len(operators) == 1 else case.name.removeprefix("test_") + "*"
 
 
-def _run(model: onnx.ModelProto, inputs: Sequence[Any], frozen: list[str], backend: str) -> Sequence[np.ndarray]:
+def _run(
+    model: onnx.ModelProto, inputs: Sequence[Any], frozen: list[str], backend: str, *, reads_back: bool
+) -> Sequence[np.ndarray]:
     """Import and run; an input that must be a constant becomes one, and the import starts over."""
     names = [value.name for value in model.graph.input]
     feeds = dict(zip(names, (_array(value) for value in inputs), strict=True))
@@ -134,10 +150,26 @@ def _run(model: onnx.ModelProto, inputs: Sequence[Any], frozen: list[str], backe
             frozen.extend(missing)
             continue
         module.verify()
+        if reads_back:
+            module = _read_back(module)
         values = [feeds[name] for name in names if name not in frozen]
         results = run_module(module, values)
         return results if backend == "numpy" else _run_on(backend, module, values, results)
     raise FuseError(f"more than {_MAX_CONSTANTS} inputs must be constants")
+
+
+def _read_back(module: ModuleOp) -> ModuleOp:
+    """The module fused, written as ONNX, checked, and read again."""
+    FuseOpsPass().apply(Context(), module)
+    try:
+        model = onnx_model(module)
+    except OpError as error:
+        raise FuseError(str(error)) from error
+    onnx.checker.check_model(model, full_check=True)  # pyright: ignore[reportUnknownMemberType]
+    try:
+        return import_model(model)
+    except FuseError as error:
+        raise AssertionError(f"cannot be read back: {error}") from error
 
 
 def _run_on(
@@ -188,9 +220,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", help="run only the cases whose names contain one of these")
     parser.add_argument("--backend", choices=BACKENDS, default="numpy", help="what runs the imported model")
+    parser.add_argument("--read-back", action="store_true", help="write each model as ONNX and read it again first")
     parser.add_argument("--verbose", action="store_true", help="print every case that does not pass")
     arguments = parser.parse_args()
-    coverage = run_cases(arguments.names, arguments.backend)
+    coverage = run_cases(arguments.names, arguments.backend, reads_back=arguments.read_back)
     if not coverage.results:
         parser.error(f"no case has one of these in its name: {', '.join(arguments.names)}")
     for result in coverage.results:

@@ -186,3 +186,11 @@ def test_cost_counts_comparisons_and_updates(build):
     assert build(ArgwhereOp, "2x3xf32").flops() == 6
     assert build(ArgwhereOp, "2x3xf32").cost() is None
     assert build(SortOp, "?x8xf32").flops() is None
+
+
+def test_narrow_floats_are_sorted_with_nan_in_the_end(build):
+    x = np.array([3, np.nan, -1, 2], ml_dtypes.bfloat16)
+    (values,) = build(SortOp, "4xbf16").evaluate(x)
+    np.testing.assert_array_equal(values.astype(np.float32), np.array([-1, 2, 3, np.nan], np.float32))
+    _, places = build(TopkOp, "4xbf16", k=3, is_ascend=True).evaluate(x)
+    assert places.tolist() == [2, 3, 0]

@@ -67,6 +67,7 @@ def _is_same(function: func.FuncOp, random: np.random.Generator) -> bool:
         model = onnx_model(module)
     except OpError:
         return False  # what is refused has tests of its own
+    onnx.checker.check_model(model, full_check=True)
     try:
         back = import_model(model)
     except FuseError:
@@ -109,7 +110,7 @@ def test_random_programs_read_back_mean_the_same(module: ModuleOp, link_params: 
     expected = run_module(module, inputs)
     FuseOpsPass(link_params=link_params).apply(Context(), module)
     model = onnx_model(module)
-    onnx.checker.check_model(model)
+    onnx.checker.check_model(model, full_check=True)
     for actual, array in zip(run_module(import_model(model), inputs), expected, strict=True):
         np.testing.assert_array_equal(actual, array)
 
@@ -277,7 +278,7 @@ def test_regions_are_graphs_inside(count: int) -> None:
     inputs = [random.random((5, 3), np.float32), random.random(3, np.float32), np.array(count)]
     expected = fd.run(fd.parse(LOOPS), *inputs)
     model = onnx_model(fd.fuse_ops(fd.parse(LOOPS)))
-    onnx.checker.check_model(model)
+    onnx.checker.check_model(model, full_check=True)
     for actual, array in zip(fd.run(import_model(model), *inputs), expected, strict=True):
         np.testing.assert_allclose(actual, array, rtol=1e-6)
     for actual, array in zip(_run_with_onnxruntime(model.SerializeToString(), inputs), expected, strict=True):

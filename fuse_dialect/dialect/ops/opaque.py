@@ -44,8 +44,14 @@ from fuse_dialect.kernels.program import Combiner
 from fuse_dialect.pattern_kind import PatternKind
 
 
+def _ordered(x: Array) -> Array:
+    """`x` in a type that NumPy sorts with nan in the end: it leaves narrow floats unsorted where one of them is nan."""
+    return x.astype(np.float32) if x.dtype.kind == "V" else x
+
+
 def _sorted_order(x: Array, axis: int, *, is_ascend: bool) -> Array:
     """Indices that sort `x` along `axis`; of equal elements the one with the lower index comes first."""
+    x = _ordered(x)
     if is_ascend:
         return np.argsort(x, axis=axis, kind="stable")
     backwards = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
@@ -105,7 +111,7 @@ class SortOp(LineOp):
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """`numpy.sort`, reversed for descending order."""
-        y = np.sort(operands[0], axis=self.axis.value.data)
+        y = np.sort(_ordered(operands[0]), axis=self.axis.value.data)
         return (y if self.is_ascend.value.data else np.flip(y, self.axis.value.data),)
 
     def flops(self) -> int | None:

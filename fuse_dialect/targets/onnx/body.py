@@ -39,11 +39,11 @@ _Value: TypeAlias = Union[str, "list[_Value]"]
 class BodyWriter:
     """The body of one function, as the graph or as an ONNX function."""
 
-    def __init__(self, function: func.FuncOp, add_initializer: AddInitializer | None):
+    def __init__(self, function: func.FuncOp, add_initializer: AddInitializer | None, opset: int):
         names = Names()
         is_graph = add_initializer is not None
         self._function, self._add_initializer = function, add_initializer
-        self.writer = GraphWriter(names)
+        self.writer = GraphWriter(names, opset)
         self._has_subgraphs = False
         self._values: dict[SSAValue, _Value] = {}
         arguments = function.body.block.args
@@ -59,7 +59,7 @@ class BodyWriter:
         for argument, name in zip(arguments, self.inputs, strict=True):
             if isinstance(argument.type, TupleType):
                 raise OpError(function, f"takes a tuple, '{argument.type}', which ONNX does not have")
-            self._values[argument] = name
+            self._set(argument, name)
 
     @property
     def results(self) -> Sequence[SSAValue]:
@@ -91,6 +91,7 @@ class BodyWriter:
 
     def _write(self, op: Operation) -> None:
         self.writer.hint = next((result.name_hint for result in op.results if result.name_hint), None) or "v"
+        self.writer.op = op
         operands = [self._values[operand] for operand in op.operands]
         match op:
             case TupleOp():
@@ -103,6 +104,8 @@ class BodyWriter:
                 types = [field for type in op.result_types for field in fields_of(type)]
                 names = self.writer.emit_all(op.callee.string_value(), list(_flat(operands)), len(types), domain=DOMAIN)
                 fields = iter(names)
+                for name, field in zip(names, types, strict=True):
+                    self.writer.note_type(name, field)
                 for result in op.results:
                     self._values[result] = _packed(result.type, fields)
             case LoopOp():
@@ -111,15 +114,21 @@ class BodyWriter:
                 one, other = (self._subgraph(region.block, []) for region in (op.then, op.otherwise))
                 condition = list(_flat(operands))
                 names = self.writer.emit_all("If", condition, len(op.outputs), then_branch=one, else_branch=other)
-                self._values.update(zip(op.outputs, names, strict=True))
+                for value, name in zip(op.outputs, names, strict=True):
+                    self._set(value, name)
             case FuseOp() if type(op) in ROWS:
                 made = ROWS[type(op)](self.writer, op, list(_flat(operands)))
                 for result, name in zip(op.results, [made] if isinstance(made, str) else made, strict=True):
-                    self._values[result] = name
+                    self._set(result, name)
             case _ if is_constant(op):
-                self._values[op.results[0]] = self._constant(op)
+                self._set(op.results[0], self._constant(op))
             case _:
                 raise OpError(op, f"'{op_name(op)}' op cannot be written as ONNX")
+
+    def _set(self, value: SSAValue, name: str) -> None:
+        """Say which name a tensor has."""
+        self._values[value] = name
+        self.writer.note_type(name, value.type)
 
     def _constant(self, op: Operation) -> str:
         try:
@@ -149,7 +158,8 @@ class BodyWriter:
         condition = "" if op.condition is None else self._name_of(op.condition)
         body = self._subgraph(op.body.block, [self._name_of(value) for value in op.rows])
         made = self.writer.emit_all("Loop", [limit, condition, *names], len(op.outputs), body=body)
-        self._values.update(zip(op.outputs, made, strict=True))
+        for value, name in zip(op.outputs, made, strict=True):
+            self._set(value, name)
 
     def _limit(self, op: LoopOp) -> str:
         """The greatest number of iterations: the limit, or the number of rows, whichever is less; empty for none."""
@@ -166,20 +176,21 @@ class BodyWriter:
     def _subgraph(self, block: Block, rows: Sequence[str]) -> onnx.GraphProto:
         """A region as a graph that sees the values around it; recursion is as deep as regions are nested."""
         self._has_subgraphs = True
-        outer, self.writer = self.writer, GraphWriter(self.writer.names)
+        outer, self.writer = self.writer, GraphWriter(self.writer.names, self.writer.opset)
         graph = self.writer
+        graph.op = outer.op
         inputs: list[onnx.ValueInfoProto] = []
         states = block.args[: len(block.args) - len(rows)]
         for argument in states:
             name = graph.names.unique(argument.name_hint or "arg")
-            self._values[argument] = name
+            self._set(argument, name)
             inputs.append(type_info(name, argument.type, self._function))
         if block.args:
             # The body of a loop is told whether the loop goes on, behind the number of the iteration.
             inputs.insert(1, helper.make_tensor_value_info(graph.names.unique("going_on"), onnx.TensorProto.BOOL, []))
         for row, argument in zip(rows, block.args[len(states) :], strict=True):
             graph.hint = argument.name_hint or "row"
-            self._values[argument] = graph.emit("Gather", row, inputs[0].name, axis=0)
+            self._set(argument, graph.emit("Gather", row, inputs[0].name, axis=0))
         end = block.last_op
         assert isinstance(end, YieldOp), "the verifier has checked that regions end so"
         for op in block.ops:

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
+from onnx.defs import OpSchema
 from xdsl.dialects.builtin import (
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
@@ -13,14 +14,14 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     StringAttr,
 )
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.types import DYNAMIC, Shape, element_dtype, is_tensor
+from fuse_dialect.kinds.kind_of import op_name
+from fuse_dialect.targets.onnx import element_types
 
-OPSET = 21
-"""Version of ONNX's operators that is written."""
 LARGEST_LIST = 1 << 16
 """Elements that a node may hold as a constant; larger ones are initializers, which functions cannot have."""
 
@@ -28,10 +29,12 @@ _Number: TypeAlias = int | float | bool
 
 
 class Names:
-    """Names of one graph or function: each is given once."""
+    """Names of one graph or function: each is given once, to a value of one element type."""
 
     def __init__(self) -> None:
         self._next: dict[str, int] = {}
+        self.types: dict[str, str] = {}
+        """Element types of values, as schemas write them, as far as they are known."""
 
     def unique(self, wanted: str) -> str:
         """The name, or the name and a number."""
@@ -46,8 +49,11 @@ class Names:
 class GraphWriter:
     """Appends nodes. Values are named; a row of the table turns the names of operands into names of results."""
 
-    def __init__(self, names: Names):
+    def __init__(self, names: Names, opset: int):
         self.names = names
+        self.opset = opset
+        self.op: Operation | None = None
+        """What is being written, for errors."""
         self.nodes: list[onnx.NodeProto] = []
         self.hint = "v"
         """Beginning of the names of values without a name of their own."""
@@ -60,12 +66,52 @@ class GraphWriter:
     def emit_all(
         self, op_type: str, inputs: Sequence[str], outputs: int, domain: str = "", **attributes: Any
     ) -> list[str]:
-        """The results of a new node."""
-        results = [self.names.unique(self.hint) for _ in range(outputs)]
+        """The results of a new node.
+
+        Raises:
+            OpError: ONNX's operator does not take an operand's element type.
+        """
         given = {name: value for name, value in attributes.items() if value is not None}
+        schema = None if domain else element_types.schema_of(op_type, self.opset)
+        types = [self.names.types.get(name) for name in inputs]
+        variable = None if schema is None else element_types.refused(schema, types)
+        if schema is not None and variable is not None:
+            return self._emit_wide(schema, variable, inputs, outputs, given)
+        results = [self.names.unique(self.hint) for _ in range(outputs)]
         name = self.names.unique(f"{self.hint}/{op_type}")
         self.nodes.append(helper.make_node(op_type, list(inputs), results, name=name, domain=domain, **given))
+        if schema is not None:
+            found = element_types.result_types(schema, types, outputs, given)
+            self.names.types.update((name, text) for name, text in zip(results, found, strict=True) if text is not None)
         return results
+
+    def _emit_wide(
+        self, schema: OpSchema, variable: str, inputs: Sequence[str], outputs: int, attributes: dict[str, Any]
+    ) -> list[str]:
+        """The node between casts: the operator computes in `f32` what it does not take in fewer bits."""
+        variables = element_types.variables_of(schema.inputs, len(inputs))
+        operands = [
+            self.cast(name, np.float32) if each == variable and name else name
+            for name, each in zip(inputs, variables, strict=True)
+        ]
+        types = {self.names.types.get(name) for name, each in zip(inputs, variables, strict=True) if each == variable}
+        narrow = next(iter(types - {None}))
+        if narrow is None or not element_types.may_round(narrow) or schema.name == "Cast":
+            assert self.op is not None, "nodes are made of ops"
+            raise OpError(
+                self.op, f"'{op_name(self.op)}' op cannot be written as ONNX: '{schema.name}' takes no {narrow}"
+            )
+        results = self.emit_all(schema.name, operands, outputs, **attributes)
+        to = element_types.number_of(narrow)
+        return [
+            self.emit("Cast", name, to=to) if each == variable else name
+            for name, each in zip(results, element_types.variables_of(schema.outputs, outputs), strict=True)
+        ]
+
+    def note_type(self, name: str, type: Attribute) -> None:
+        """Remember the element type of a value."""
+        if is_tensor(type):
+            self.names.types[name] = element_types.type_text(element_dtype(type.element_type))
 
     def constant(self, array: Array) -> str:
         """A small constant; equal ones are one node."""

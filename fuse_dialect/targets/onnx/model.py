@@ -7,7 +7,9 @@
 """
 
 from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
 import onnx
 from onnx import helper
 from xdsl.dialects import func
@@ -16,12 +18,12 @@ from xdsl.ir import Operation
 
 from fuse_dialect.dialect.constants import constant_array
 from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.dialect.types import element_dtype, is_tensor
 from fuse_dialect.targets.onnx.body import DOMAIN, BodyWriter, fields_of, type_info
-from fuse_dialect.targets.onnx.graph import OPSET, tensor_proto
+from fuse_dialect.targets.onnx.element_types import IR_VERSIONS, opset_for
+from fuse_dialect.targets.onnx.graph import tensor_proto
 from fuse_dialect.targets.weights import Weights
 
-IR_VERSION = 10
-"""Version of the file format."""
 MAX_MODEL_BYTES = 1 << 30
 """Bytes of constants that a model may hold itself; protobuf reads no message of 2 GB."""
 
@@ -40,6 +42,17 @@ def onnx_model(module: ModuleOp, weights: Weights | None = None, weights_name: s
     return _ModelWriter(module, weights, weights_name).run()
 
 
+def _dtypes(module: ModuleOp) -> set["np.dtype[Any]"]:
+    """Element types of all results and arguments."""
+    values = [
+        value
+        for op in module.walk()
+        for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.args))
+    ]
+    types = {value.type.element_type for value in values if is_tensor(value.type)}
+    return {element_dtype(type) for type in types}
+
+
 class _ModelWriter:
     """One model while it is written."""
 
@@ -51,6 +64,7 @@ class _ModelWriter:
         self._functions = {op.sym_name.data: op for op in module.ops if isinstance(op, func.FuncOp)}
         self._initializers: list[onnx.TensorProto] = []
         self._bytes = 0
+        self._opset = opset_for(_dtypes(module))
 
     def run(self) -> onnx.ModelProto:
         """Write the graph, then the functions that it needs."""
@@ -58,10 +72,14 @@ class _ModelWriter:
         if main is None or not main.body.blocks:
             raise OpError(self._module, "'-t onnx' writes the function '@main', which the module does not have")
         graph = self._graph(main)
-        imports = [helper.make_opsetid("", OPSET), helper.make_opsetid(DOMAIN, 1)]
+        imports = [helper.make_opsetid("", self._opset), helper.make_opsetid(DOMAIN, 1)]
         functions = [self._function(callee) for callee in self._called(main)]
         return helper.make_model(
-            graph, opset_imports=imports, functions=functions, ir_version=IR_VERSION, producer_name="fuse_dialect"
+            graph,
+            opset_imports=imports,
+            functions=functions,
+            ir_version=IR_VERSIONS[self._opset],
+            producer_name="fuse_dialect",
         )
 
     def _called(self, main: func.FuncOp) -> Iterator[func.FuncOp]:
@@ -78,7 +96,7 @@ class _ModelWriter:
         return (function for name, function in self._functions.items() if name in found and name != "main")
 
     def _graph(self, main: func.FuncOp) -> onnx.GraphProto:
-        body = BodyWriter(main, self._add_initializer)
+        body = BodyWriter(main, self._add_initializer, self._opset)
         arguments = main.body.block.args
         inputs = [type_info(name, value.type, main) for name, value in zip(body.inputs, arguments, strict=True)]
         outputs = body.write()
@@ -87,9 +105,9 @@ class _ModelWriter:
         return helper.make_graph(body.writer.nodes, "main", inputs, results, self._initializers)
 
     def _function(self, function: func.FuncOp) -> onnx.FunctionProto:
-        body = BodyWriter(function, None)
+        body = BodyWriter(function, None, self._opset)
         outputs = body.write()
-        imports = [helper.make_opsetid("", OPSET), helper.make_opsetid(DOMAIN, 1)]
+        imports = [helper.make_opsetid("", self._opset), helper.make_opsetid(DOMAIN, 1)]
         return helper.make_function(DOMAIN, function.sym_name.data, body.inputs, outputs, body.writer.nodes, imports)
 
     def _add_initializer(self, name: str, op: Operation, value: DenseIntOrFPElementsAttr) -> None:

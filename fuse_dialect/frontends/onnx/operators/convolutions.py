@@ -64,9 +64,25 @@ def spatial_list(node: OnnxNode, name: str, default: int, spatial: int) -> list[
 
 
 def padding(
-    node: OnnxNode, x: Value, kernel: Sequence[int], strides: Sequence[int], dilation: Sequence[int]
+    node: OnnxNode,
+    x: Value,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilation: Sequence[int],
+    *,
+    may_crop: bool = False,
 ) -> list[int]:
-    """Paddings before all spatial axes, then after them: as spelled out, or as `auto_pad` asks."""
+    """Paddings before all spatial axes, then after them: as spelled out, or as `auto_pad` asks.
+
+    Args:
+        node: The node.
+        x: What is padded.
+        kernel: Sizes of a window.
+        strides: Distances of the windows.
+        dilation: Distances of the elements of a window.
+        may_crop: Whether paddings of `auto_pad` may be negative: ONNX's formula gives that where strides are longer
+            than windows. onnxruntime 1.32 crops then in front of pools, but not of convolutions.
+    """
     spatial = len(kernel)
     auto = node.string("auto_pad", "NOTSET")
     if auto == "NOTSET":
@@ -85,10 +101,11 @@ def padding(
     for size, window, stride, step in zip(sizes, kernel, strides, dilation, strict=True):
         if stride < 1:
             raise FuseError(f"expects positive strides, got {list(strides)}")
-        total = max(0, (-(-size // stride) - 1) * stride + (window - 1) * step + 1 - size)
-        less, more = total // 2, total - total // 2
-        low.append(less if auto == "SAME_UPPER" else more)
-        high.append(more if auto == "SAME_UPPER" else less)
+        total = (-(-size // stride) - 1) * stride + (window - 1) * step + 1 - size
+        total = total if may_crop else max(0, total)
+        front = int((total + (auto == "SAME_LOWER")) / 2)  # rounded toward 0
+        low.append(front)
+        high.append(total - front)
     return [*low, *high]
 
 

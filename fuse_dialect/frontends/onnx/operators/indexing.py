@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fuse_dialect.analysis.sizes import Size, integers_of, product_of
+from fuse_dialect.analysis.sizes import Size, integers_of, product_of, subtract
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.dialect.ops.broadcast import AddOp, ModOp
+from fuse_dialect.dialect.ops.broadcast import AddOp, MaximumOp, ModOp, WhereOp
+from fuse_dialect.dialect.ops.comparison import LessOp
 from fuse_dialect.dialect.ops.concatenation import ConcatenateOp, StackOp
 from fuse_dialect.dialect.ops.dynamic import DynBroadcastToOp, DynOneHotOp, DynPadOp, DynStridedSliceOp, DynTopkOp
 from fuse_dialect.dialect.ops.indexing import GatherNdOp, GatherOp, PadOp, StridedSliceOp, TakeOp
@@ -68,13 +69,27 @@ def import_slice(node: OnnxNode) -> Value:
         return _dynamic_slice(node, x, axes)
     if not len(starts) == len(ends) == len(axes) == len(steps):
         raise FuseError(f"expects as many starts, ends and steps as axes, got {len(starts)}, {len(ends)}, {len(steps)}")
-    begin = [_bound(size, sizes[axis]) for size, axis in zip(starts, axes, strict=True)]
+    begin = [
+        _first(_bound(start, sizes[axis]), sizes[axis], step)
+        for start, axis, step in zip(starts, axes, steps, strict=True)
+    ]
     end = [_bound(size, sizes[axis]) for size, axis in zip(ends, axes, strict=True)]
     if any(isinstance(number, Size) for number in (*begin, *end, *steps)):
         return _dynamic_slice(node, x, axes)
     return node.emit(
         StridedSliceOp, x, begin=integers_of(begin), end=integers_of(end), strides=integers_of(steps), axes=axes
     )
+
+
+def _first(start: int | Size, extent: int | Size, step: int | Size) -> int | Size:
+    """The start of a slice as Python slices mean it; what depends on the extent, and is not known, is a `Size`.
+
+    A start before the first element is that element to ONNX, also where the slice goes backwards; to Python it is
+    before the first element, and nothing is left.
+    """
+    if isinstance(step, Size) or step > 0 or isinstance(start, Size) or start >= -1:  # -1 of nothing is nothing to both
+        return start
+    return max(start, -extent) if not isinstance(extent, Size) else subtract(0, extent)
 
 
 def _bound(bound: int | Size, extent: int | Size) -> int | Size:
@@ -84,7 +99,16 @@ def _bound(bound: int | Size, extent: int | Size) -> int | Size:
 
 def _dynamic_slice(node: OnnxNode, x: Value, axes: Sequence[int]) -> Value:
     steps = node.integer_list(4) if node.optional(4) is not None else Constant(np.ones(len(axes), np.int64))
-    return node.emit(DynStridedSliceOp, x, node.integer_list(1), node.integer_list(2), steps, axes=axes)
+    begin = node.integer_list(1)
+    if not isinstance(steps, Constant) or (steps.array < 0).any():
+        # See `_first`.
+        sizes = node.sizes(x)
+        least = node.emit(
+            MaximumOp, begin, cast_to(node, size_vector([subtract(0, sizes[axis]) for axis in axes]), node.dtype(begin))
+        )
+        backwards = node.emit(LessOp, steps, node.scalar(0, steps))
+        begin = node.emit(WhereOp, backwards, least, begin)
+    return node.emit(DynStridedSliceOp, x, begin, node.integer_list(2), steps, axes=axes)
 
 
 @OPERATORS.operator("Pad")

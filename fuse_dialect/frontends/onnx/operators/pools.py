@@ -14,6 +14,7 @@ from fuse_dialect.analysis.sizes import multiply
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.broadcast import AddOp, DivideOp, ModOp, MultiplyOp, PowerOp, SubtractOp
 from fuse_dialect.dialect.ops.elementwise import AbsOp
+from fuse_dialect.dialect.ops.indexing import StridedSliceOp
 from fuse_dialect.dialect.ops.pooling import (
     AvgPool2dOp,
     GlobalAvgPool2dOp,
@@ -52,14 +53,22 @@ class _Windows:
         return _Windows([1, *self.size], [1, *self.strides], [0, self.pads[0], 0, self.pads[1]], [1, *self.dilation])
 
 
-def _windows(node: OnnxNode) -> _Windows:
+def _windows(node: OnnxNode) -> tuple[Value, _Windows]:
+    """What is pooled, without what no window sees in front, and the windows over it."""
     x = node.operand(0)
     size = node.integers("kernel_shape")
     if node.rank(x) != len(size) + 2:
         raise UnsupportedFormError(f"windows of {size} over {node.type_of(x)} are not supported")
     strides = spatial_list(node, "strides", 1, len(size))
     dilation = spatial_list(node, "dilations", 1, len(size))
-    return _Windows(size, strides, padding(node, x, size, strides, dilation), dilation)
+    pads = padding(node, x, size, strides, dilation, may_crop=True)
+    if min(pads, default=0) < 0 and node.string("auto_pad", "NOTSET") != "NOTSET":
+        axes = list(range(2, node.rank(x)))
+        begin = [max(0, -low) for low in pads[: len(size)]]
+        end = [extent - max(0, -high) for extent, high in zip(node.static_shape(x, 2), pads[len(size) :], strict=True)]
+        x = node.emit(StridedSliceOp, x, begin=begin, end=end, axes=axes)
+        pads = [max(0, pad) for pad in pads]
+    return x, _Windows(size, strides, pads, dilation)
 
 
 def _pool(node: OnnxNode, op: type[FuseOp], x: Value, windows: _Windows, *, ceil_mode: bool, **flags: bool) -> Value:
@@ -96,10 +105,14 @@ def _pool(node: OnnxNode, op: type[FuseOp], x: Value, windows: _Windows, *, ceil
 @OPERATORS.operator("MaxPool")
 def import_max_pool(node: OnnxNode) -> Sequence[Value]:
     """`max_pool2d`, and `max_pool2d_indices` if the places are used."""
-    x, windows, ceil_mode = node.operand(0), _windows(node), node.flag("ceil_mode")
+    (x, windows), ceil_mode = _windows(node), node.flag("ceil_mode")
     result = _pool(node, MaxPool2dOp, x, windows, ceil_mode=ceil_mode)
     if not node.is_used(1):
         return (result,)
+    if x is not node.operand(0):
+        raise UnsupportedFormError(
+            "the result 'Indices' with strides longer than windows and 'auto_pad' is not supported"
+        )
     if len(windows.size) > 2:
         raise UnsupportedFormError("the result 'Indices' over three axes is not supported")
     places = _pool(node, MaxPool2dIndicesOp, x, windows, ceil_mode=ceil_mode)
@@ -120,11 +133,12 @@ def _by_columns(node: OnnxNode, x: Value, places: Value) -> Value:
 @OPERATORS.operator("AveragePool")
 def import_average_pool(node: OnnxNode) -> Value:
     """`avg_pool2d`."""
+    x, windows = _windows(node)
     return _pool(
         node,
         AvgPool2dOp,
-        node.operand(0),
-        _windows(node),
+        x,
+        windows,
         ceil_mode=node.flag("ceil_mode"),
         count_include_pad=node.flag("count_include_pad"),
     )
@@ -133,10 +147,9 @@ def import_average_pool(node: OnnxNode) -> Value:
 @OPERATORS.operator("LpPool")
 def import_lp_pool(node: OnnxNode) -> Value:
     """The p-th root of the mean of |x|^p, times the number of elements of a window."""
-    x = node.operand(0)
     if node.flag("ceil_mode"):
         raise UnsupportedFormError("the attribute 'ceil_mode' is not supported")
-    windows, p = _windows(node), node.integer("p", 2)
+    (x, windows), p = _windows(node), node.integer("p", 2)
     powers = node.emit(PowerOp, node.emit(AbsOp, x), node.scalar(p, x))
     mean = _pool(node, AvgPool2dOp, powers, windows, ceil_mode=False, count_include_pad=True)
     total = node.emit(MultiplyOp, mean, node.scalar(math.prod(windows.size), x))

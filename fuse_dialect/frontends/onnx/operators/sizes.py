@@ -77,8 +77,11 @@ def _slice(node: OnnxNode) -> Value:
         steps = node.constant_ints(4) if node.optional(4) is not None else [1] * len(starts)
     index = [slice(None)] * x.ndim
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        # An end of a backward slice that lies before the first element keeps it.
-        index[axis] = slice(start, None if step < 0 and end < -x.shape[axis] else end, step)
+        extent = x.shape[axis]
+        # An end of a backward slice that lies before the first element keeps it, and a start there is that element.
+        index[axis] = (
+            slice(start, end, step) if step > 0 else slice(max(start, -extent), None if end < -extent else end, step)
+        )
     return settled(x[tuple(index)], _INT64)
 
 

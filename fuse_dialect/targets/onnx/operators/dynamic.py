@@ -8,6 +8,7 @@ from fuse_dialect.dialect.axis_layout import permutation
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops import dynamic
 from fuse_dialect.targets.onnx.graph import GraphWriter, axis_of, dtype_of, prop, shape_of, unsupported
+from fuse_dialect.targets.onnx.operators.indexing import backward_end
 from fuse_dialect.targets.onnx.table import OpRows
 
 ROWS = OpRows()
@@ -40,6 +41,7 @@ def write_dyn_strided_slice(graph: GraphWriter, op: FuseOp, operands: Sequence[s
     begin, end, steps = (_list(graph, name) for name in operands[1:])
     axes = prop(op, "axes")
     places = graph.integers(range(shape_of(op.operands[1])[0]) if axes is None else axes)
+    end = backward_end(graph, operands[0], begin, end, places, steps)
     return graph.emit("Slice", operands[0], begin, end, places, steps)
 
 

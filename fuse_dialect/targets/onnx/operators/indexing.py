@@ -36,7 +36,26 @@ def write_strided_slice(graph: GraphWriter, op: FuseOp, operands: Sequence[str])
     axes, steps = prop(op, "axes"), prop(op, "strides")
     axes = range(len(begin)) if axes is None else axes
     steps = [1] * len(begin) if steps is None else steps
-    return graph.emit("Slice", operands[0], *map(graph.integers, (begin, end, axes, steps)))
+    shape = shape_of(op.operands[0])
+    names = [*map(graph.integers, (begin, end, axes, steps))]
+    extents = [shape[axis] for axis in axes]
+    slices = list(zip(extents, begin, steps, strict=True))
+    if any(step < 0 and start < -1 and (size == DYNAMIC or start < -size) for size, start, step in slices):
+        names[1] = backward_end(graph, operands[0], *names)
+    return graph.emit("Slice", operands[0], *names)
+
+
+def backward_end(graph: GraphWriter, value: str, begin: str, end: str, axes: str, steps: str) -> str:
+    """The ends with which ONNX's `Slice` takes what Python slices do.
+
+    A backward slice from before the first element is empty in Python; to ONNX it starts at that element. With an end
+    behind the last element it is empty to ONNX, too.
+    """
+    number = np.dtype(np.int64)
+    least = graph.emit("Neg", graph.emit("Gather", graph.emit("Shape", value), axes, axis=0))
+    backwards = graph.emit("Less", steps, graph.scalar(0, number))
+    is_empty = graph.emit("And", backwards, graph.emit("Less", begin, least))
+    return graph.emit("Where", is_empty, graph.scalar(_GREATEST, number), end)
 
 
 @ROWS.row(indexing.TakeOp)

@@ -1,6 +1,7 @@
 """Reductions and pools, as ONNX operators."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -103,19 +104,54 @@ def write_arg_reduction(graph: GraphWriter, op: FuseOp, operands: Sequence[str])
     return places if dtype == np.int64 else graph.cast(places, dtype)
 
 
+def pool_windows(op: FuseOp, *, counts_padding: bool) -> dict[str, Any]:
+    """The attributes of a pool that say how windows move.
+
+    With `ceil_mode` a window may reach beyond the end, but none begins there; ONNX's shape inference counts that one,
+    too, up to opset 21. So padding that no window sees goes. Where no window reaches beyond the end, rounding up is
+    left out; where that is so along one axis alone, the padding grows along the other.
+    """
+    text: str = prop(op, "layout")
+    pads: list[int] = list(prop(op, "padding"))
+    windows: dict[str, list[int]] = {name: prop(op, name) for name in ("pool_size", "strides", "dilation")}
+    rounds_up = bool(prop(op, "ceil_mode"))
+    overhang, leaves = [0, 0], [False, False]
+    for axis, letter in enumerate("HW"):
+        place = text.index(letter)
+        size, count = shape_of(op.operands[0])[place], shape_of(op.results[0])[place]
+        if not rounds_up or DYNAMIC in (size, count):
+            continue
+        window, stride, step = (windows[name][axis] for name in ("pool_size", "strides", "dilation"))
+        rest = size + pads[axis] + pads[axis + 2] - ((count - 1) * stride + (window - 1) * step + 1)
+        unseen = min(max(rest, 0), pads[axis + 2])
+        pads[axis + 2] -= unseen
+        overhang[axis], leaves[axis] = max(0, -rest), rest > unseen
+    if any(overhang) and any(leaves):
+        if counts_padding:
+            raise unsupported(op, "that counts padding, and rounds up along one axis alone,")
+        pads[2:] = [pad + more for pad, more in zip(pads[2:], overhang, strict=True)]
+        rounds_up = False
+    elif DYNAMIC not in shape_of(op.operands[0]):
+        rounds_up = any(overhang)
+    return {
+        "kernel_shape": windows["pool_size"],
+        "strides": windows["strides"],
+        "pads": pads,
+        "dilations": windows["dilation"],
+        "ceil_mode": int(rounds_up),
+    }
+
+
 @ROWS.row(pooling.MaxPool2dOp, pooling.AvgPool2dOp)
 def write_pool(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
     """`MaxPool` or `AveragePool`, of channels in front."""
     is_average, text = isinstance(op, pooling.AvgPool2dOp), prop(op, "layout")
+    counts_padding = is_average and bool(prop(op, "count_include_pad"))
     pooled = graph.emit(
         "AveragePool" if is_average else "MaxPool",
         channels_first(graph, operands[0], text),
-        kernel_shape=prop(op, "pool_size"),
-        strides=prop(op, "strides"),
-        pads=prop(op, "padding"),
-        dilations=prop(op, "dilation"),
-        ceil_mode=abs(prop(op, "ceil_mode")),
-        count_include_pad=abs(prop(op, "count_include_pad")) if is_average else None,
+        **pool_windows(op, counts_padding=counts_padding),
+        count_include_pad=int(counts_padding) if is_average else None,
     )
     return channels_back(graph, pooled, text)
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from fuse_dialect.dialect.axis_layout import AxisLayout, permutation
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops import concatenation, layout, opaque, replication, resizing
@@ -158,13 +160,13 @@ def write_resize2d(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> s
     first = channels_first(graph, operands[0], text)
     n, c, *extents = [shape_of(op.operands[0])[text.index(letter)] for letter in "NCHW"]
     axes: list[int] | None = None
-    if scales is None:
+    if scales is None or _are_ratios(scales, size, extents):
         # onnxruntime 1.31 does not move a transpose past `axes` correctly, so they are left out where they can be.
         axes = [2, 3] if DYNAMIC in (n, c) else None
         target = ["", graph.integers([n, c, *size] if axes is None else size)]
     else:
-        # ONNX takes sizes or scales, and multiplies by the scales to get the sizes.
-        if DYNAMIC in extents or [int(extent * scale) for extent, scale in zip(extents, scales, strict=True)] != size:
+        # ONNX takes sizes or scales, and multiplies by the scales, of 32 bits, to get the sizes.
+        if DYNAMIC in extents or not _give(scales, size, extents):
             raise unsupported(op, "with scales that do not give its size")
         target = [graph.floats([1.0, 1.0, *scales])]
     roi, method = prop(op, "roi"), prop(op, "method")
@@ -183,6 +185,22 @@ def write_resize2d(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> s
         extrapolation_value=None if roi is None else prop(op, "extrapolation_value"),
     )
     return channels_back(graph, resized, text)
+
+
+def _are_ratios(scales: Sequence[float], size: Sequence[int], extents: Sequence[int]) -> bool:
+    """Whether scales are the quotients of the sizes, which say more: a scale of 32 bits may give another size."""
+    return DYNAMIC not in extents and all(
+        extent and scale == count / extent for extent, count, scale in zip(extents, size, scales, strict=True)
+    )
+
+
+def _give(scales: Sequence[float], size: Sequence[int], extents: Sequence[int]) -> bool:
+    """Whether scales of 32 bits give the sizes, in whatever precision readers multiply."""
+    narrow = [np.float32(scale) for scale in scales]
+    return all(
+        int(extent * float(scale)) == int(np.float32(extent) * scale) == count
+        for extent, count, scale in zip(extents, size, narrow, strict=True)
+    )
 
 
 def channels_first(graph: GraphWriter, value: str, layout: str) -> str:

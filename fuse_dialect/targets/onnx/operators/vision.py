@@ -8,6 +8,7 @@ from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops import linear_algebra, pooling, sampling, selection, sequences
 from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.targets.onnx.graph import GraphWriter, axis_of, dtype_of, prop, shape_of
+from fuse_dialect.targets.onnx.operators.reductions import pool_windows
 from fuse_dialect.targets.onnx.operators.shapes import channels_back, channels_first
 from fuse_dialect.targets.onnx.table import OpRows
 
@@ -71,11 +72,7 @@ def write_max_pool_indices(graph: GraphWriter, op: FuseOp, operands: Sequence[st
         "MaxPool",
         [channels_first(graph, operands[0], text)],
         2,
-        kernel_shape=prop(op, "pool_size"),
-        strides=prop(op, "strides"),
-        pads=prop(op, "padding"),
-        dilations=prop(op, "dilation"),
-        ceil_mode=abs(prop(op, "ceil_mode")),
+        **pool_windows(op, counts_padding=False),
     )
     return channels_back(graph, places, text)
 

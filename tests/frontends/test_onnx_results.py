@@ -1,0 +1,141 @@
+"""Results that onnxruntime 1.32 gives, recorded: what the text of an operator leaves open, or is read wrongly.
+
+The numbers stand here so that the tests need no onnxruntime.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import fuse_dialect as fd
+from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.dialect.op import Array
+from fuse_dialect.frontends.onnx.reader import import_model
+from fuse_dialect.targets.onnx.model import onnx_model
+
+LEAST = -(2**63)
+
+
+def one_node(
+    op_type: str,
+    shape: Sequence[int | str],
+    constants: Mapping[str, Array] | None = None,
+    inputs: Mapping[str, Sequence[int]] | None = None,
+    opset: int = 18,
+    outputs: Sequence[str] = ("y",),
+    **attributes: Any,
+) -> onnx.ModelProto:
+    """A model of one node on `x`, then constants and inputs of i64."""
+    constants, inputs = constants or {}, inputs or {}
+    node = helper.make_node(op_type, ["x", *inputs, *constants], list(outputs), **attributes)
+    ports = [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)]
+    ports += [helper.make_tensor_value_info(name, TensorProto.INT64, sizes) for name, sizes in inputs.items()]
+    results = [helper.make_value_info(name, onnx.TypeProto()) for name in outputs]
+    tensors = [numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()]
+    graph = helper.make_graph([node], "g", ports, results, tensors)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+
+SLICES = [
+    # start, end, step: of [0, 1, 2, 3, 4]
+    (-100, LEAST, -1, [0]),
+    (-6, LEAST, -1, [0]),
+    (-6, -6, -2, [0]),
+    (-5, LEAST, -1, [0]),
+    (-6, 0, -1, []),
+    (-2, LEAST, -2, [3, 1]),
+    (-1, -100, -1, [4, 3, 2, 1, 0]),
+    (100, -4, -1, [4, 3, 2]),
+    (-100, 2, 1, [0, 1]),
+    (2, 100, 2, [2, 4]),
+]
+
+
+@pytest.mark.parametrize("size", [5, "n"])
+@pytest.mark.parametrize("computed", [False, True])
+@pytest.mark.parametrize(("start", "end", "step", "expected"), SLICES)
+def test_slices(start: int, end: int, step: int, expected: list[int], size: int | str, computed: bool) -> None:
+    x = np.arange(5, dtype=np.float32)
+    numbers = {"starts": np.array([start]), "ends": np.array([end]), "axes": np.array([0]), "steps": np.array([step])}
+    if computed:
+        node = helper.make_node("Slice", ["x", "starts", "ends", "axes", "steps"], ["y"])
+        ports = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [size])]
+        ports += [helper.make_tensor_value_info(name, TensorProto.INT64, [1]) for name in ("starts", "ends", "steps")]
+        graph = helper.make_graph(
+            [node],
+            "g",
+            ports,
+            [helper.make_value_info("y", onnx.TypeProto())],
+            [numpy_helper.from_array(numbers["axes"], "axes")],
+        )
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+        arrays = [x, numbers["starts"], numbers["ends"], numbers["steps"]]
+    else:
+        model, arrays = one_node("Slice", [size], numbers), [x]
+    module = import_model(model)
+    np.testing.assert_array_equal(fd.run(module, *arrays)[0], np.array(expected, np.float32))
+    # What is written means the same again.
+    written = onnx_model(module)
+    onnx.checker.check_model(written, full_check=True)
+    np.testing.assert_array_equal(fd.run(import_model(written), *arrays)[0], np.array(expected, np.float32))
+
+
+def test_slices_of_shapes() -> None:
+    shape = helper.make_node("Shape", ["x"], ["s"])
+    cut = helper.make_node("Slice", ["s", "starts", "ends", "axes", "steps"], ["y"])
+    numbers = {"starts": [-9], "ends": [LEAST], "axes": [0], "steps": [-1]}
+    tensors = [numpy_helper.from_array(np.array(number), name) for name, number in numbers.items()]
+    ports = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 4])]
+    results = [helper.make_tensor_value_info("y", TensorProto.INT64, None)]
+    graph = helper.make_graph([shape, cut], "g", ports, results, tensors)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    np.testing.assert_array_equal(fd.run(import_model(model), np.zeros((3, 4), np.float32))[0], [3])
+
+
+SAME_POOLS = [
+    # operator, auto_pad, size, window, stride: of [1, 2, ...]
+    ("AveragePool", "SAME_UPPER", 3, 1, 3, [2]),
+    ("AveragePool", "SAME_LOWER", 3, 1, 3, [1]),
+    ("AveragePool", "SAME_UPPER", 4, 1, 4, [2]),
+    ("AveragePool", "SAME_LOWER", 4, 1, 4, [2]),
+    ("AveragePool", "SAME_UPPER", 5, 1, 5, [3]),
+    ("AveragePool", "SAME_LOWER", 5, 1, 5, [2]),
+    ("AveragePool", "SAME_UPPER", 8, 2, 4, [2.5, 6.5]),
+    ("AveragePool", "SAME_LOWER", 8, 2, 4, [1.5, 5.5]),
+    ("AveragePool", "SAME_UPPER", 2, 1, 2, [1]),
+    ("AveragePool", "SAME_UPPER", 3, 2, 2, [1.5, 3]),
+    ("AveragePool", "SAME_LOWER", 3, 2, 2, [1, 2.5]),
+    ("LpPool", "SAME_UPPER", 9, 1, 5, [2, 7]),
+    ("LpPool", "SAME_LOWER", 9, 1, 5, [2, 7]),
+    ("LpPool", "SAME_LOWER", 8, 1, 5, [1, 6]),
+    ("MaxPool", "SAME_UPPER", 8, 3, 5, [3, 8]),
+    ("MaxPool", "SAME_LOWER", 8, 3, 5, [3, 8]),
+]
+
+
+@pytest.mark.parametrize(("op_type", "auto_pad", "size", "window", "stride", "expected"), SAME_POOLS)
+def test_pools_whose_strides_are_longer_than_their_windows(
+    op_type: str, auto_pad: str, size: int, window: int, stride: int, expected: list[float]
+) -> None:
+    model = one_node(op_type, [1, 1, size], opset=22, auto_pad=auto_pad, kernel_shape=[window], strides=[stride])
+    x = np.arange(1, size + 1, dtype=np.float32).reshape(1, 1, size)
+    np.testing.assert_array_equal(fd.run(import_model(model), x)[0].ravel(), np.array(expected, np.float32))
+
+
+def test_places_in_a_cropped_image_are_refused() -> None:
+    attributes = {"auto_pad": "SAME_UPPER", "kernel_shape": [1], "strides": [3]}
+    import_model(one_node("MaxPool", [1, 1, 6], **attributes))
+    with pytest.raises(FuseError, match="'Indices' with strides longer than windows"):
+        import_model(one_node("MaxPool", [1, 1, 6], outputs=("y", "places"), **attributes))
+
+
+@pytest.mark.parametrize("auto_pad", ["SAME_UPPER", "SAME_LOWER"])
+def test_convolutions_start_at_the_first_element_however_long_the_strides_are(auto_pad: str) -> None:
+    weight = {"w": np.ones((1, 1, 1), np.float32)}
+    model = one_node("Conv", [1, 1, 6], weight, auto_pad=auto_pad, strides=[3])
+    x = np.arange(1, 7, dtype=np.float32).reshape(1, 1, 6)
+    np.testing.assert_array_equal(fd.run(import_model(model), x)[0].ravel(), [1, 4])

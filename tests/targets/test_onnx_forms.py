@@ -1,0 +1,128 @@
+"""`-t onnx`: forms that shape inference and type checks of ONNX ask for, and what cannot have any."""
+
+import numpy as np
+import onnx
+import pytest
+
+import fuse_dialect as fd
+from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.frontends.onnx.reader import import_model
+from fuse_dialect.interpreters.entry import function_named
+from fuse_dialect.targets.onnx.model import onnx_model
+from fuse_dialect.tools.array_files import random_inputs
+
+
+def written(text: str) -> onnx.ModelProto:
+    """The model of a program: strictly checked, and of the same results when it is read."""
+    module = fd.parse(text)
+    model = onnx_model(module)
+    onnx.checker.check_model(model, full_check=True)
+    back = import_model(model)
+    inputs = random_inputs(function_named(module, "main"), 1, 3)
+    for actual, expected in zip(fd.run(back, *inputs), fd.run(module, *inputs), strict=True):
+        assert actual.dtype == expected.dtype
+        np.testing.assert_array_equal(actual, expected)
+    types = [function_named(each, "main").function_type.outputs for each in (module, back)]
+    assert types[0] == types[1]
+    return model
+
+
+def node(model: onnx.ModelProto, op_type: str) -> onnx.NodeProto:
+    """The only node of an operator."""
+    (found,) = [each for each in model.graph.node if each.op_type == op_type]
+    return found
+
+
+def attributes(of: onnx.NodeProto) -> dict[str, object]:
+    """What a node's attributes say."""
+    return {each.name: onnx.helper.get_attribute_value(each) for each in of.attribute}
+
+
+def unary(op: str, source: str, target: str) -> str:
+    """A program of one op."""
+    return f"""func.func @main(%x: tensor<{source}>) -> tensor<{target}> {{
+      %y = {op} : (tensor<{source}>) -> tensor<{target}>
+      return %y : tensor<{target}>
+    }}"""
+
+
+def test_a_resize_whose_scales_are_quotients_is_written_by_its_sizes() -> None:
+    op = f'fuse.resize2d %x, size = [7, 11], scales = [{7 / 6!r}, {11 / 9!r}], method = "linear"'
+    model = written(unary(op, "1x2x6x9xf32", "1x2x7x11xf32"))
+    # In 32 bits the scale 7/6 is less than it is, and 6 pixels would stay 6.
+    assert int(6 * float(np.float32(7 / 6))) == 6
+    assert node(model, "Resize").input[2] == ""
+
+
+def test_a_resize_by_other_scales_keeps_them() -> None:
+    op = 'fuse.resize2d %x, size = [9, 12], scales = [1.5, 1.375], method = "linear"'
+    model = written(unary(op, "1x2x6x9xf32", "1x2x9x12xf32"))
+    assert node(model, "Resize").input[2] != ""
+
+
+def test_a_resize_whose_scales_give_another_size_in_32_bits_is_refused() -> None:
+    # 1.1666666666 * 6 is 6.9999..., and no scale of 32 bits next to it is the op's.
+    op = 'fuse.resize2d %x, size = [7, 9], scales = [1.16666666666666674, 1.01], method = "linear"'
+    with pytest.raises(OpError, match="with scales that do not give its size"):
+        onnx_model(fd.parse(unary(op, "1x2x6x9xf32", "1x2x7x9xf32")))
+
+
+POOLS = [
+    # size, window, stride, padding, size of the result; whether ceil_mode stays
+    ((6, 6), (1, 1), (1, 1), (0, 0, 0, 0), (6, 6), 0),
+    ((5, 5), (2, 2), (2, 2), (0, 0, 0, 0), (3, 3), 1),
+    ((3, 3), (1, 1), (2, 2), (0, 0, 1, 1), (2, 2), 0),  # a window behind the end does not count
+    ((2, 2), (1, 1), (2, 2), (0, 0, 1, 1), (1, 1), 0),
+    ((2, 5), (1, 2), (2, 2), (0, 0, 1, 0), (1, 3), 0),  # rounded up along one axis, dropped along the other
+]
+
+
+@pytest.mark.parametrize("op", ["max_pool2d", "avg_pool2d", "max_pool2d_indices"])
+@pytest.mark.parametrize(("size", "window", "stride", "padding", "result", "stays"), POOLS)
+def test_pools_that_round_up(
+    op: str,
+    size: tuple[int, int],
+    window: tuple[int, int],
+    stride: tuple[int, int],
+    padding: tuple[int, ...],
+    result: tuple[int, int],
+    stays: int,
+) -> None:
+    element = "i64" if op.endswith("indices") else "f32"
+    properties = f"pool_size = {[*window]}, strides = {[*stride]}, padding = {[*padding]}, ceil_mode = true"
+    source, target = f"1x2x{size[0]}x{size[1]}xf32", f"1x2x{result[0]}x{result[1]}x{element}"
+    model = written(unary(f"fuse.{op} %x, {properties}", source, target))
+    pool = node(model, "AveragePool" if op == "avg_pool2d" else "MaxPool")
+    assert attributes(pool)["ceil_mode"] == stays
+
+
+def test_a_mean_that_counts_padding_and_rounds_up_along_one_axis_is_refused() -> None:
+    properties = "pool_size = [1, 2], strides = [2, 2], padding = [0, 0, 1, 0], ceil_mode = true"
+    op = f"fuse.avg_pool2d %x, {properties}, count_include_pad = true"
+    with pytest.raises(OpError, match="rounds up along one axis alone"):
+        onnx_model(fd.parse(unary(op, "1x2x2x5xf32", "1x2x1x3xf32")))
+
+
+def test_an_operator_without_bf16_computes_in_32_bits() -> None:
+    model = written(unary("fuse.elu %x, alpha = 0.5", "3x4xbf16", "3x4xbf16"))
+    assert [each.op_type for each in model.graph.node] == ["Cast", "Elu", "Cast"]
+    assert model.opset_import[0].version == 21
+
+
+@pytest.mark.parametrize(
+    ("element", "opset", "ir_version"),
+    [("f4E2M1FN", 23, 11), ("f8E8M0FNU", 24, 12), ("f8E4M3FN", 21, 10), ("f16", 21, 10)],
+)
+def test_a_late_element_type_asks_for_a_late_opset(element: str, opset: int, ir_version: int) -> None:
+    model = onnx_model(fd.parse(unary("fuse.cast %x", f"3x4x{element}", "3x4xf32")))
+    onnx.checker.check_model(model, full_check=True)
+    assert (model.opset_import[0].version, model.ir_version) == (opset, ir_version)
+
+
+def test_an_operator_that_takes_no_such_type_is_refused() -> None:
+    text = """func.func @main(%x: tensor<1x1x4x4xi32>, %w: tensor<1x1x2x2xi32>) -> tensor<1x1x3x3xi32> {
+      %y = fuse.conv2d %x, %w : (tensor<1x1x4x4xi32>, tensor<1x1x2x2xi32>) -> tensor<1x1x3x3xi32>
+      return %y : tensor<1x1x3x3xi32>
+    }"""
+    with pytest.raises(OpError, match=r"'fuse\.conv2d' op cannot be written as ONNX: 'Conv' takes no tensor\(int32\)"):
+        onnx_model(fd.parse(text))

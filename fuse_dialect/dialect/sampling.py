@@ -21,6 +21,15 @@ def pixels_of(grid: Array, size: int, *, align_corners: bool) -> Array:
     return (grid + 1) * half * (size - 1) if align_corners else ((grid + 1) * size - 1) * half
 
 
+def stays_outside(mode: str, padding: str) -> bool:
+    """Whether a place beyond the borders stays there, and only the pixels around it are brought back.
+
+    The cubic curve through copies of the outermost pixel is not constant at once: it has swung out two pixels behind it.
+    Brought back to the border, a place would lose that. Source: onnxruntime 1.32 and PyTorch, `grid_sample`.
+    """
+    return mode == "cubic" and padding == "border"
+
+
 def inside(places: Array, size: int, padding: str, *, align_corners: bool) -> Array:
     """Places beyond the borders brought back, as `padding` says; those of `zeros` stay."""
     low, high = (0.0, size - 1.0) if align_corners else (-0.5, size - 0.5)
@@ -41,7 +50,7 @@ def _reflected(places: Array, low: float, high: float) -> Array:
 
 
 def sample(x: Array, places: Sequence[Array], mode: str, padding: str, *, align_corners: bool) -> Array:
-    """Values [N, C, *out] of an image at places that are brought inside already.
+    """Values [N, C, *out] of an image at places that are brought inside already, unless they stay outside.
 
     Args:
         x: The image.

@@ -139,3 +139,53 @@ def test_convolutions_start_at_the_first_element_however_long_the_strides_are(au
     model = one_node("Conv", [1, 1, 6], weight, auto_pad=auto_pad, strides=[3])
     x = np.arange(1, 7, dtype=np.float32).reshape(1, 1, 6)
     np.testing.assert_array_equal(fd.run(import_model(model), x)[0].ravel(), [1, 4])
+
+
+INF = np.inf
+ROWS = [
+    ([-INF, -INF, -INF], -INF),
+    ([INF, 1, 2], INF),
+    ([INF, -INF, 0], INF),
+    ([1, -INF, 2], 2.3132617),
+    ([np.nan, 1, 2], np.nan),
+    ([1e30, 1, 2], 1e30),
+    ([200, -200, 1], 200),
+]
+
+
+@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_logarithms_of_sums_of_exponentials_of_infinite_rows(backend: str, keepdims: int) -> None:
+    if backend == "llvm":
+        pytest.importorskip("llvmlite")
+    x, expected = np.array([row for row, _ in ROWS], np.float32), np.array([sum for _, sum in ROWS], np.float32)
+    model = one_node("ReduceLogSumExp", list(x.shape), {"axes": np.array([1])}, keepdims=keepdims)
+    (got,) = fd.compile(import_model(model), backend=backend)(x)
+    np.testing.assert_allclose(got.ravel(), expected, rtol=1e-6)
+    assert got.ndim == 1 + keepdims
+
+
+@pytest.mark.parametrize(
+    ("aligned", "expected"),
+    [
+        (0, [1.0, 0.9999996423721313, 5.203125, 25.31640625, 25.0, 25.0]),
+        (1, [1.0, 0.6759989261627197, 5.759995460510254, 25.864002227783203, 25.216001510620117, 25.0]),
+    ],
+)
+def test_cubic_samples_beyond_the_border(aligned: int, expected: list[float]) -> None:
+    x = np.arange(1, 6, dtype=np.float32).reshape(1, 1, 1, 5) ** 2
+    grid = np.array([[[[place, 0] for place in (-1.5, -1.2, -0.3, 1.1, 1.4, 3)]]], np.float32)
+    node = helper.make_node(
+        "GridSample", ["x", "grid"], ["y"], mode="cubic", padding_mode="border", align_corners=aligned
+    )
+    ports = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, array.shape)
+        for name, array in (("x", x), ("grid", grid))
+    ]
+    graph = helper.make_graph([node], "g", ports, [helper.make_value_info("y", onnx.TypeProto())])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    np.testing.assert_allclose(fd.run(import_model(model), x, grid)[0].ravel(), expected, rtol=1e-6)
+    # PyTorch gives the same.
+    torch = pytest.importorskip("torch")
+    sampled = torch.nn.functional.grid_sample(torch.tensor(x), torch.tensor(grid), "bicubic", "border", bool(aligned))
+    np.testing.assert_allclose(sampled.numpy().ravel(), expected, rtol=1e-5)

@@ -12,7 +12,7 @@ from fuse_dialect.dialect.accumulation import widened
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import flag, integer, integers, real, string, tensor_operand, tensor_result
 from fuse_dialect.dialect.op import Array, FuseOp
-from fuse_dialect.dialect.sampling import PADDING_MODES, inside, pixels_of, sample
+from fuse_dialect.dialect.sampling import PADDING_MODES, inside, pixels_of, sample, stays_outside
 from fuse_dialect.dialect.shape_rules import (
     integer_list,
     one_of,
@@ -87,7 +87,9 @@ class GridSampleOp(FuseOp):
         for axis, size in enumerate(x.shape[2:]):
             place = pixels_of(grid[..., x.ndim - 3 - axis], size, align_corners=aligned)
             place = np.rint(place) if self.mode.data == "nearest" else place
-            places.append(inside(place, size, padding, align_corners=aligned))
+            if not stays_outside(self.mode.data, padding):
+                place = inside(place, size, padding, align_corners=aligned)
+            places.append(place)
         y = sample(x, places, self.mode.data, padding, align_corners=aligned)
         return (y.astype(operands[0].dtype, copy=False),)
 

@@ -1,12 +1,13 @@
 """ONNX operators that reduce axes."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from fuse_dialect.dialect.op import FuseOp
-from fuse_dialect.dialect.ops.broadcast import AddOp, MultiplyOp, SubtractOp
-from fuse_dialect.dialect.ops.elementwise import AbsOp, ExpOp, LogOp, SqrtOp
+from fuse_dialect.dialect.ops.broadcast import AddOp, MultiplyOp, SubtractOp, WhereOp
+from fuse_dialect.dialect.ops.elementwise import AbsOp, ExpOp, IsinfOp, LogOp, SqrtOp
 from fuse_dialect.dialect.ops.reduction import AllOp, AnyOp, ArgmaxOp, ArgminOp, MaxOp, MeanOp, MinOp, ProdOp, SumOp
 from fuse_dialect.dialect.types import normalize_axes
 from fuse_dialect.frontends.onnx.node import OnnxNode
@@ -111,16 +112,25 @@ def import_log_sum(node: OnnxNode) -> Value:
 
 @OPERATORS.operator("ReduceLogSumExp")
 def import_log_sum_exp(node: OnnxNode) -> Value:
-    """The logarithm of the sum of exponentials, the maximum taken out first so that none overflows."""
+    """The logarithm of the sum of exponentials, the maximum taken out first so that none overflows.
+
+    An infinite maximum stays in: the difference of two infinities is no number, but the sum of the exponentials is.
+    """
     x = node.operand(0)
     axes = _reduced_axes(node)
     if axes is None or 0 in node.shape(x):
         return node.emit(LogOp, _reduce(node, SumOp, node.emit(ExpOp, x)))
-    top = node.emit(MaxOp, x, axes=axes, keepdims=True)
+    top = _finite_maximum(node, x, axes, keepdims=True)
     total = _reduce(node, SumOp, node.emit(ExpOp, node.emit(SubtractOp, x, top)))
     if not node.flag("keepdims", True):
-        top = node.emit(MaxOp, x, axes=axes, keepdims=False)
+        top = _finite_maximum(node, x, axes, keepdims=False)
     return node.emit(AddOp, node.emit(LogOp, total), top)
+
+
+def _finite_maximum(node: OnnxNode, x: Value, axes: Sequence[int], *, keepdims: bool) -> Value:
+    """The maximum along the axes, 0 where it is infinite."""
+    top = node.emit(MaxOp, x, axes=[*axes], keepdims=keepdims)
+    return node.emit(WhereOp, node.emit(IsinfOp, top), node.scalar(0, x), top)
 
 
 @OPERATORS.operator("ArgMax", "ArgMin")

@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.loops import LoopFormError
 from fuse_dialect.dialect.ops.sampling import DeformableConv2dOp, GridSampleOp, RoiAlignOp
+from fuse_dialect.dialect.sampling import stays_outside
 from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.dialect.windows import Windows
 from fuse_dialect.kernels.program import Combiner
@@ -125,7 +126,9 @@ def write_grid_sample(op: GridSampleOp, operands: Sequence[Table]) -> Sequence[S
             place = (number + 1) * 0.5 * (end - 1) if aligned else ((number + 1) * end - 1) * 0.5
             if mode == "nearest":
                 place = Number(math.RoundEvenOp(place.value).result)
-            places.append(_inside(place, end, padding, align_corners=aligned))
+            if not stays_outside(mode, padding):
+                place = _inside(place, end, padding, align_corners=aligned)
+            places.append(place)
         return narrowed(sampled(x, [sample, channel], places, mode, padding, align_corners=aligned), x.element)
 
     return [generated([*sizes[:2], *outer], x.element, body).value]

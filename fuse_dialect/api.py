@@ -256,6 +256,7 @@ def compile(
     max_ops: int = MOST_OPS,
     max_value_bytes: int = MOST_VALUE_BYTES,
     sizes: Mapping[str, int] | None = None,
+    target_cpu: str | None = None,
     **options: Unpack[FuseOptions],
 ) -> "Program":
     """Compile a function of a module to machine code, with all that it calls.
@@ -274,13 +275,15 @@ def compile(
         max_value_bytes: Most bytes of a value whose size is known only when the program runs.
         sizes: Numbers for open sizes of arguments by name, `{"batch": 4}`: the program is for these sizes alone, and
             has machine code for more ops. Names are those in the model, or of `fuse.sizes`.
+        target_cpu: A processor as LLVM names it, `haswell`: nothing that it lacks is used, nor what this one lacks. By
+            default what the environment variable `FUSE_TARGET_CPU` names, or this one.
         options: See `FuseOptions`.
 
     Returns:
         A program: call it with arrays, get a tuple of arrays.
 
     Raises:
-        FuseError: The file or module is wrong, or the backend is unknown or not installed.
+        FuseError: The file or module is wrong, or the backend or the processor is unknown, or it is not installed.
 
     Example:
         >>> import numpy as np
@@ -313,6 +316,7 @@ def compile(
             limits=limits,
             sizes=sizes,
             fuse=fuse,
+            target_cpu=target_cpu,
         )
 
 

@@ -3,12 +3,17 @@
     python tools/check.py            everything, as continuous integration does
     python tools/check.py --quick    under a minute: no types, the units of fusion and tools, two FileCheck files
     python tools/check.py --changed  what belongs to the files that differ from `main`
+    python tools/check.py --target-cpu haswell   everything, with the code of an older processor (`FUSE_TARGET_CPU`)
+
+On x86 everything includes the tests of backends with the code of a processor that has AVX2 and no more.
 
 All steps run, also after one has failed, and a summary closes the output. A step that prints nothing for a while is
 reported as running. Exit code: 0 all passed, 1 otherwise.
 """
 
 import argparse
+import os
+import platform
 import queue
 import subprocess
 import sys
@@ -23,6 +28,10 @@ SCRIPTS = Path(sys.executable).parent
 """Where the environment that runs this file keeps its commands; not resolved, because that would leave the venv."""
 SILENCE = 20.0
 """Seconds without output after which a step is reported as running."""
+OLDER = "haswell"
+"""The processor whose code is tested besides that of the machine: AVX2, and nothing for bf16."""
+X86 = ("x86_64", "AMD64")
+VARIABLE = "FUSE_TARGET_CPU"
 NOT_SLOW = ("-m", "not slow")
 QUICK_TESTS = (
     "tests/analysis",
@@ -46,23 +55,28 @@ class Step:
     """How `--only` and the summary call it."""
     command: Sequence[str]
     """A script of the environment, then its arguments."""
+    target_cpu: str = ""
+    """The processor whose code is tested; empty for that of the machine."""
 
 
 def steps(jobs: int) -> tuple[Step, ...]:
     """All checks, quick ones first."""
+    tests = ("pytest", "-q", "-n", str(jobs))
+    older = (Step(OLDER, (*tests, *NOT_SLOW, "tests/backends"), OLDER),) if platform.machine() in X86 else ()
     return (
         Step("lint", ("ruff", "check", ".")),
         Step("format", ("ruff", "format", "--check", ".")),
         Step("imports", ("lint-imports",)),
         Step("types", ("basedpyright", "--pythonpath", sys.executable)),
-        Step("pytest", ("pytest", "-q", "-n", str(jobs))),
+        Step("pytest", tests),
+        *older,
         Step("filecheck", ("lit", "-sv", "-j", str(jobs), "tests/filecheck")),
     )
 
 
 def quick_steps(jobs: int) -> tuple[Step, ...]:
     """Checks of under a minute together."""
-    lint, format, imports, _, pytest, _ = steps(jobs)
+    lint, format, imports, _, pytest, *_ = steps(jobs)
     smoke = ("tests/filecheck/tools/errors.mlir", "tests/filecheck/transforms/fuse-ops/outlining.mlir")
     tests = Step("pytest", (*pytest.command, *NOT_SLOW, *QUICK_TESTS))
     return (lint, format, imports, tests, Step("filecheck", ("lit", "-sv", "-j", str(jobs), *smoke)))
@@ -77,7 +91,7 @@ def changed_steps(jobs: int, files: Iterable[str]) -> tuple[Step, ...]:
     parts = {_part_of(name) for name in names}
     if None in parts:
         return steps(jobs)
-    lint, format, imports, types, pytest, filecheck = steps(jobs)
+    lint, format, imports, types, pytest, *_, filecheck = steps(jobs)
     sources = [name for name in names if name.startswith(("fuse_dialect/", "tools/")) and name.endswith(".py")]
     folders = sorted(f"tests/{part}" for part in parts if part and (ROOT / "tests" / part).is_dir())
     texts = sorted(f"tests/filecheck/{part}" for part in parts if part and (ROOT / "tests/filecheck" / part).is_dir())
@@ -131,6 +145,7 @@ def main() -> int:
     parser.add_argument(
         "--changed", nargs="?", const="main", metavar="BASE", help="what belongs to files that differ from BASE (main)"
     )
+    parser.add_argument("--target-cpu", metavar="NAME", help="test the code of this processor instead of the machine's")
     parser.add_argument("-j", "--jobs", type=int, default=2, help="processes for the tests (default: %(default)s)")
     options = parser.parse_args()
     if options.changed is not None:
@@ -138,6 +153,8 @@ def main() -> int:
     else:
         available = quick_steps(options.jobs) if options.quick else steps(options.jobs)
     chosen = [step for step in available if options.only is None or step.name in options.only]
+    if options.target_cpu is not None:
+        os.environ[VARIABLE] = options.target_cpu
     results = [(step, *_run(step)) for step in chosen]
     print("\nsummary:")
     for step, code, seconds in results:
@@ -151,7 +168,8 @@ def _run(step: Step) -> tuple[int, float]:
     print(f"\n--- {step.name}: {' '.join(step.command)}", flush=True)
     start = perf_counter()
     try:
-        code = run_aloud((str(SCRIPTS / step.command[0]), *step.command[1:]), step.name)
+        command = (str(SCRIPTS / step.command[0]), *step.command[1:])
+        code = run_aloud(command, step.name, target_cpu=step.target_cpu)
     except OSError as error:
         print(f"error: cannot run '{step.command[0]}': {error.strerror}", file=sys.stderr)
         print('hint: pip install ".[all]"', file=sys.stderr)
@@ -159,7 +177,7 @@ def _run(step: Step) -> tuple[int, float]:
     return code, perf_counter() - start
 
 
-def run_aloud(command: Sequence[str], name: str, silence: float = SILENCE) -> int:
+def run_aloud(command: Sequence[str], name: str, silence: float = SILENCE, target_cpu: str = "") -> int:
     """Run a command, pass its output on, and say that it runs whenever it has been silent for some seconds.
 
     Raises:
@@ -167,7 +185,10 @@ def run_aloud(command: Sequence[str], name: str, silence: float = SILENCE) -> in
     """
     start = perf_counter()
     pending: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0) as process:
+    environment = {**os.environ, VARIABLE: target_cpu} if target_cpu else None
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0, env=environment
+    ) as process:
         stream = process.stdout
         assert stream is not None, "a pipe was asked for"
 

@@ -50,6 +50,7 @@ def compile_program(
     limits: Limits = _LIMITS,
     sizes: Mapping[str, int] | None = None,
     fuse: FuseOpsPass | None = None,
+    target_cpu: str | None = None,
     **fuse_options: Any,
 ) -> Program:
     """Compile one function of a module and what it calls.
@@ -65,6 +66,8 @@ def compile_program(
         limits: How large a value may be whose size is known only when the program runs, and how many ops loops may run.
         sizes: Numbers for open sizes of arguments, by the names that they have.
         fuse: The pass that groups operators, where options cannot say it: rules or a strategy of your own.
+        target_cpu: Name of the processor whose instructions may be used; by default what `FUSE_TARGET_CPU` says, or all
+            that this one has.
         **fuse_options: Options of `fuse-ops`: `opt_level`, `max_depth`, `max_function_args`, `link_params`, `dedup`.
 
     Raises:
@@ -73,7 +76,7 @@ def compile_program(
         InterpretationError: The entry is missing, or an op has no meaning; then the error knows the op.
     """
     usable = usable_threads(threads, _warn)
-    engine = _backend(backend, cache) if isinstance(backend, str) else backend
+    engine = _backend(backend, cache, target_cpu) if isinstance(backend, str) else backend
     source = module if in_place else module.clone()
     make_runnable(source)
     context = Context()
@@ -120,7 +123,7 @@ def _fuse_ops_pass(options: Mapping[str, Any]) -> FuseOpsPass:
         raise FuseError(f"unknown option of fuse-ops: {', '.join(options)}") from error
 
 
-def _backend(name: str, cache: bool) -> Backend:
+def _backend(name: str, cache: bool, target_cpu: str | None) -> Backend:
     if name not in BACKENDS:
         raise FuseError(f"unknown backend '{name}', expected one of {', '.join(BACKENDS)}")
     if name == "numpy":
@@ -129,9 +132,11 @@ def _backend(name: str, cache: bool) -> Backend:
         raise FuseError("backend 'llvm' needs the 'native' extra", hint='pip install "fuse_dialect[native]"')
     from fuse_dialect.backends.llvm.backend import LLVMBackend
     from fuse_dialect.backends.llvm.cached import CachedLLVMBackend
+    from fuse_dialect.backends.llvm.processors import target_of
 
+    compiler = LLVMBackend(target=target_of(target_cpu))
     objects = open_cache() if cache else ""
-    return LLVMBackend() if isinstance(objects, str) else CachedLLVMBackend(LLVMBackend(), objects)
+    return compiler if isinstance(objects, str) else CachedLLVMBackend(compiler, objects)
 
 
 def _compiled(graph: EntryGraph, engine: Backend, limits: Limits) -> list[Compiled]:

@@ -31,6 +31,8 @@ class KernelTarget(Target):
     """Name of the only function to print; empty for all."""
     fast_math: bool = False
     """Whether kernels may ignore nan and infinities."""
+    target_cpu: str = ""
+    """Name of the processor; empty for that of `FUSE_TARGET_CPU`, or else the one at hand."""
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         """Write the kernels.
@@ -50,15 +52,15 @@ class KernelTarget(Target):
             functions = [function for function in functions if "primitive" in function.attributes] or functions
         if find_spec("llvmlite") is None:
             raise PassFailedException("-t llvm needs the 'native' extra: pip install \"fuse_dialect[native]\"")
-        output.write(_text(functions, self.fast_math))
+        output.write(_text(functions, self.fast_math, self.target_cpu))
 
 
-def _text(functions: list[func.FuncOp], fast_math: bool) -> str:
+def _text(functions: list[func.FuncOp], fast_math: bool, target_cpu: str) -> str:
     from fuse_dialect.backends.llvm.backend import LLVMBackend
-    from fuse_dialect.backends.llvm.builder import Module
+    from fuse_dialect.backends.llvm.processors import named
 
-    backend = LLVMBackend(fast_math=fast_math)
-    module = Module(backend.target.attributes)
+    backend = LLVMBackend(fast_math=fast_math, target=named(target_cpu) if target_cpu else None)
+    module = backend.module()
     refusals: list[str] = []
     for function in functions:
         program = lower(function)

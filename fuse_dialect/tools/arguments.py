@@ -135,6 +135,11 @@ def _add_output(parser: argparse.ArgumentParser, targets: Iterable[str], foreign
         help=f"form of the result, default mlir: {', '.join(targets)}"
         + (f"; xDSL's, for modules lowered to dialects of its own: {theirs}" if theirs else ""),
     )
+    group.add_argument(
+        "--target-cpu",
+        metavar="NAME",
+        help="processor that -t llvm writes for, as LLVM names it (default: $FUSE_TARGET_CPU, or the one at hand)",
+    )
     _flag(group, "--print-op-generic", "--mlir-print-op-generic", help="print every operation in its generic form")
     _flag(group, "--print-no-properties", help="print properties as attributes, for old tools")
     _flag(group, "--print-debuginfo", "--mlir-print-debuginfo", help="print locations")

@@ -38,6 +38,12 @@ def add_backend_arguments(parser: argparse.ArgumentParser, natural: Callable[[st
         "--benchmark", type=natural, metavar="N", help="run N times, and print a table of kernels instead of outputs"
     )
     group.add_argument("--json", metavar="FILE", help="write kernels, memory and the times of --benchmark to a file")
+    group.add_argument(
+        "--target-cpu",
+        metavar="NAME",
+        help="compile for what this processor can do too, as LLVM names it: haswell, x86-64-v2 "
+        "(default: $FUSE_TARGET_CPU, or the one at hand)",
+    )
     group.add_argument("--no-cache", action="store_true", help="neither read nor write machine code on disk")
 
 
@@ -64,6 +70,7 @@ def compile_file(file: "ModuleFile", backend: str, options: argparse.Namespace) 
             cache=not options.no_cache,
             in_place=True,
             limits=limits_of(options),
+            target_cpu=options.target_cpu,
         )
 
 

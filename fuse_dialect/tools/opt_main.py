@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from io import StringIO
 from time import perf_counter
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -115,6 +115,8 @@ class FuseOptMain(xDSLOptMain):
         self.passes = build_passes(split.passes, self.available_passes)
         self._check_dumps(parser)
         self._check_weights(parser)
+        if self.args.target_cpu is not None and self.target_spec.name != "llvm":
+            parser.error(f"argument --target-cpu: target '{self.target_spec.name}' is for no processor")
         self._dumps = IRDumps(self.args, self._text_of)
         self.setup_pipeline()
 
@@ -311,7 +313,8 @@ class FuseOptMain(xDSLOptMain):
         cls = cast(type[Target], factory())  # pyright: ignore[reportCallIssue]
         if issubclass(cls, MLIRTarget):
             return replace(self._mlir_target(), weights=self.weights)
-        return cls.from_spec(self.target_spec)
+        target = cls.from_spec(self.target_spec)
+        return target if self.args.target_cpu is None else replace(cast(Any, target), target_cpu=self.args.target_cpu)
 
     def _mlir_target(self) -> FuseMLIRTarget:
         return FuseMLIRTarget(

@@ -1,5 +1,6 @@
 """`tools/check.py`: what it chooses, and that a silent step is heard of."""
 
+import platform
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -8,6 +9,8 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+OLDER = ["haswell"] if platform.machine() in ("x86_64", "AMD64") else []
+EVERYTHING = ["lint", "format", "imports", "types", "pytest", *OLDER, "filecheck"]
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +36,8 @@ def check() -> ModuleType:
             ["lint", "format", "imports", "pytest", "filecheck"],
             "tests/filecheck/dialect",
         ),
-        (["pyproject.toml"], ["lint", "format", "imports", "types", "pytest", "filecheck"], "tests/filecheck"),
-        (["tests/conftest.py"], ["lint", "format", "imports", "types", "pytest", "filecheck"], "tests/filecheck"),
+        (["pyproject.toml"], EVERYTHING, "tests/filecheck"),
+        (["tests/conftest.py"], EVERYTHING, "tests/filecheck"),
     ],
 )
 def test_changed_files_choose_their_checks(files: list[str], names: list[str], last: str, check: ModuleType):
@@ -47,6 +50,15 @@ def test_quick_leaves_out_what_is_slow(check: ModuleType):
     chosen = check.quick_steps(2)
     assert "types" not in [step.name for step in chosen]
     assert all("not slow" in step.command for step in chosen if step.name == "pytest")
+
+
+@pytest.mark.skipif(not OLDER, reason="the older processor is of x86")
+def test_backends_are_tested_with_the_code_of_an_older_processor(check: ModuleType, capsys: pytest.CaptureFixture[str]):
+    (step,) = [step for step in check.steps(1) if step.name == "haswell"]
+    assert (step.target_cpu, step.command[-1]) == ("haswell", "tests/backends")
+    code = "import os; print(os.environ['FUSE_TARGET_CPU'])"
+    check.run_aloud([sys.executable, "-c", code], "echo", target_cpu=step.target_cpu)
+    assert capsys.readouterr().out == "haswell\n"
 
 
 def test_silent_step_is_heard_of(check: ModuleType, capsys: pytest.CaptureFixture[str]):

@@ -52,6 +52,16 @@ def test_what_numpy_runs_is_told_on_stderr(module: str, capsys: pytest.CaptureFi
     assert errors[1].startswith("note: fused_sort: 'fuse.sort' op")
 
 
+def test_code_for_another_processor(module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    command = [module, "--random-inputs", "0", "--backend", "llvm", "--compare-with", module, "--target-cpu"]
+    assert main([*command, "native"]) == 0
+    capsys.readouterr()
+    assert main([*command, "x86-65"]) == 1
+    error, hint = capsys.readouterr().err.splitlines()
+    assert error.endswith("error: unknown processor 'x86-65'")
+    assert hint == "hint: did you mean 'x86-64'?"
+
+
 @pytest.mark.parametrize("other", ["numpy", "llvm"])
 def test_a_module_is_compared_with_itself_across_backends(
     module: str, other: str, capsys: pytest.CaptureFixture[str]

@@ -8,9 +8,11 @@ from importlib import import_module
 
 from fuse_dialect.backends.backend import KernelRequest, Packing
 from fuse_dialect.backends.llvm.builder import Module, Parameter
-from fuse_dialect.backends.llvm.engine import Code, compile_object, host, load
+from fuse_dialect.backends.llvm.elements import without_native_form
+from fuse_dialect.backends.llvm.engine import Code, MissingFunctionError, compile_object, load
 from fuse_dialect.backends.llvm.family import Family, NoNativeFormError, Request
 from fuse_dialect.backends.llvm.host import Host
+from fuse_dialect.backends.llvm.processors import target_of
 from fuse_dialect.backends.llvm.values import I64, PTR
 from fuse_dialect.kernels.program import Refusal
 
@@ -85,12 +87,16 @@ class LLVMBackend:
 
         Args:
             fast_math: Whether kernels may ignore nan and infinities.
-            target: The processor; by default that of this process.
+            target: The processor; by default the one that the environment names, else that of this process.
             families: Names of the families that may write kernels; by default all.
         """
         self.fast_math = fast_math
-        self.target = target or host()
+        self.target = target or target_of()
         self.families = tuple(families) or tuple(FAMILIES)
+
+    def module(self) -> Module:
+        """An empty module for kernels of this backend."""
+        return Module(self.target.attributes, self.target.has_half)
 
     def emit(self, request: KernelRequest, module: Module | None = None) -> EmittedKernel | Refusal:
         """The text of a kernel, or why there is none.
@@ -99,9 +105,12 @@ class LLVMBackend:
             request: The primitive.
             module: Where the kernel is written, for a text of several; by default a new one.
         """
+        missing = without_native_form(request.program)
+        if missing is not None:
+            return Refusal(missing)
         symbol = re.sub(r"\W", "_", request.program.name, flags=re.ASCII)
         for name in self.families:
-            target = Module(self.target.attributes) if module is None else module
+            target = self.module() if module is None else module
             before = target.mark()
             entry = target.function(symbol, _SLOTS)
             wanted = Request(request.program, self.target, target, entry, request.constants, self.fast_math)
@@ -128,7 +137,11 @@ class LLVMBackend:
     def _compiled(self, emitted: EmittedKernel | Refusal) -> NativeKernel | Refusal:
         if isinstance(emitted, Refusal):
             return emitted
-        return NativeKernel(emitted, load(self.object_code(emitted), [emitted.symbol]))
+        try:
+            code = self.object_code(emitted)
+        except MissingFunctionError as error:
+            return Refusal(str(error))
+        return NativeKernel(emitted, load(code, [emitted.symbol]))
 
 
 @cache

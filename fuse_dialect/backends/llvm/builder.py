@@ -55,6 +55,8 @@ class Module:
 
     attributes: str = "nounwind"
     """Of every function: `nounwind "prefer-vector-width"="512"`."""
+    has_halves: bool = True
+    """Whether the processor converts f16 to f32 and back."""
     _functions: list["Function"] = field(default_factory=list["Function"])
     _declarations: dict[str, str] = field(default_factory=dict[str, str])
     _metadata: list[str] = field(default_factory=list[str])

@@ -14,7 +14,7 @@ from typing import Any, cast
 from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.backend import Packing as AnyPacking
 from fuse_dialect.backends.llvm.backend import EmittedKernel, LLVMBackend, NativeKernel
-from fuse_dialect.backends.llvm.engine import VERSION, EngineError, load
+from fuse_dialect.backends.llvm.engine import VERSION, EngineError, MissingFunctionError, load
 from fuse_dialect.backends.runtime.cache import Entry, ObjectCache, key_of
 from fuse_dialect.kernels.packing import Packing, Strided
 from fuse_dialect.kernels.program import Refusal
@@ -81,7 +81,10 @@ class CachedLLVMBackend:
         if isinstance(emitted, Refusal):
             self.cache.store(self._key(request), Entry({"refusal": emitted.reason}, b""))
             return emitted
-        code = self.backend.object_code(emitted)
+        try:
+            code = self.backend.object_code(emitted)
+        except MissingFunctionError as error:
+            return Refusal(str(error))  # not kept: it is this process that lacks the function
         header = {
             "symbol": emitted.symbol,
             "family": emitted.family,

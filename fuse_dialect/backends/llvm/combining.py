@@ -1,7 +1,7 @@
 """Reductions as code: accumulators, and how they become one value."""
 
 from fuse_dialect.backends.llvm.builder import SUM
-from fuse_dialect.backends.llvm.elements import narrowed, register_type
+from fuse_dialect.backends.llvm.elements import narrowed, register_type, widened
 from fuse_dialect.backends.llvm.scalars import Scalars, extreme
 from fuse_dialect.backends.llvm.values import Type, Value, constant
 from fuse_dialect.kernels.program import Combiner, Reduction
@@ -46,7 +46,8 @@ def combine(scalars: Scalars, reduction: Reduction, lhs: Value, rhs: Value) -> V
         unsigned = reduction.start.element.startswith("ui") or lhs.type.bits == 1
         return f.intrinsic(("u" if unsigned else "s") + ("max" if greater else "min"), lhs.type, [lhs, rhs])
     if lhs.type.is_float:
-        return f.float_binary(_FLOAT[combiner], lhs, rhs, SUM)
+        total = f.float_binary(_FLOAT[combiner], widened(f, lhs), widened(f, rhs), SUM)
+        return narrowed(f, total, lhs.type)
     return f.binary(_INTEGER[combiner], lhs, rhs)
 
 

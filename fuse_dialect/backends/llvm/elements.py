@@ -1,12 +1,14 @@
 """Element types of programs: how they lie in memory, and what registers hold.
 
 1. i1 lies in memory as a byte, 0 or 1; any other byte than 0 counts as true.
-2. bf16 lies in memory as an i16, and is the upper half of an f32.
+2. f16 and bf16 are i16 in memory and in registers; bf16 is the upper half of an f32.
 3. Integers are signless; `ui8` is an i8.
 """
 
+from fuse_dialect.backends.llvm import halves
 from fuse_dialect.backends.llvm.builder import Function
 from fuse_dialect.backends.llvm.values import BF16, F16, F32, F64, I1, I8, I16, I32, I64, Type, Value, constant
+from fuse_dialect.kernels.program import LoopProgram
 
 _REGISTERS = {
     "f16": F16,
@@ -28,6 +30,14 @@ ELEMENTS = frozenset(_REGISTERS)
 """Every element type that has native code."""
 
 
+def without_native_form(program: LoopProgram) -> str | None:
+    """Why no processor runs a program, whatever kernel it gets; `None` if one may."""
+    for buffer in program.buffers:
+        if buffer.element not in ELEMENTS:
+            return f"no native code for elements of type {buffer.element}"
+    return None
+
+
 def register_type(element: str, lanes: int = 0) -> Type:
     """What a register holds for elements of a type.
 
@@ -40,7 +50,10 @@ def register_type(element: str, lanes: int = 0) -> Type:
 def memory_type(element: str, lanes: int = 0) -> Type:
     """How elements lie in memory."""
     type = register_type(element, lanes)
-    return {"i1": type.of("i8"), "bfloat": type.of("i16")}.get(type.element, type)
+    return type.of(_IN_MEMORY.get(type.element, type.element))
+
+
+_IN_MEMORY = {"i1": "i8", "f16": "i16", "bf16": "i16"}
 
 
 def element_bytes(element: str) -> int:
@@ -50,30 +63,30 @@ def element_bytes(element: str) -> int:
 
 def from_memory(f: Function, value: Value, element: str) -> Value:
     """What was read, as a register holds it."""
-    type = register_type(element, value.type.lanes)
     if element == "i1":
         return f.compare("ne", value, constant(value.type, 0))
-    return f.cast("bitcast", value, type)
+    return Value(value.text, register_type(element, value.type.lanes), value.number)
 
 
 def to_memory(f: Function, value: Value) -> Value:
     """A register's value, as it lies in memory."""
-    match value.type.element:
-        case "i1":
-            return f.cast("zext", value, value.type.of("i8"))
-        case "bfloat":
-            return f.cast("bitcast", value, value.type.of("i16"))
-        case _:
-            return value
+    if value.type.element == "i1":
+        return f.cast("zext", value, value.type.of("i8"))
+    return bits16(value) if value.type.is_float and value.type.bits == 16 else value
+
+
+def bits16(value: Value) -> Value:
+    """The bits of a 16-bit float: LLVM sees nothing else."""
+    return Value(value.text, value.type.of("i16"))
 
 
 def widened(f: Function, value: Value) -> Value:
     """The float in the type in which formulas are computed: f16 and bf16 become f32."""
     match value.type.element:
-        case "half":
-            return f.cast("fpext", value, value.type.of("float"))
-        case "bfloat":
-            bits = f.cast("zext", f.cast("bitcast", value, value.type.of("i16")), value.type.of("i32"))
+        case "f16":
+            return halves.widened(f, bits16(value))
+        case "bf16":
+            bits = f.cast("zext", bits16(value), value.type.of("i32"))
             return f.cast("bitcast", f.binary("shl", bits, constant(bits.type, 16)), value.type.of("float"))
         case _:
             return value
@@ -83,10 +96,10 @@ def narrowed(f: Function, value: Value, type: Type) -> Value:
     """The float in another float type, rounded to the nearest, the even one of two."""
     if value.type == type:
         return value
-    if type.bits == 16 and value.type.bits == 64:
-        value = _rounded_to_odd(f, value)
-    if type.element == "bfloat":
-        return _as_bfloat(f, narrowed(f, value, type.of("float")))
+    if type.bits == 16:
+        value = _rounded_to_odd(f, value) if value.type.bits == 64 else widened(f, value)
+        bits = halves.narrowed(f, value) if type.element == "f16" else _as_bfloat(f, value)
+        return Value(bits.text, type)
     value = widened(f, value)
     if value.type == type:
         return value
@@ -119,4 +132,4 @@ def _as_bfloat(f: Function, value: Value) -> Value:
     rounded = f.binary("lshr", f.binary("add", bits, f.binary("add", last, whole(0x7FFF))), whole(16))
     quiet = f.binary("or", f.binary("lshr", bits, whole(16)), whole(0x40))
     upper = f.select(f.compare("uno", value, value), quiet, rounded)
-    return f.cast("bitcast", f.cast("trunc", upper, upper.type.of("i16")), value.type.of("bfloat"))
+    return f.cast("trunc", upper, upper.type.of("i16"))

@@ -19,6 +19,7 @@ from typing import Any, cast
 import llvmlite
 import llvmlite.binding
 
+from fuse_dialect.backends.llvm.elf import undefined_symbols
 from fuse_dialect.backends.llvm.host import Host
 from fuse_dialect.process_wide import EXCLUSIVE, Once
 
@@ -33,6 +34,10 @@ _PLACE = re.compile(r"<string>:(\d+):(\d+)")
 
 class EngineError(Exception):
     """LLVM rejects the text, or a symbol is missing: a mistake of the code generator, never of a user."""
+
+
+class MissingFunctionError(EngineError):
+    """The code calls a function that this process does not have: an older C library, or one of another system."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -62,13 +67,29 @@ def compile_object(text: str, target: Host | None = None, *, thorough: bool = Fa
         thorough: Whether LLVM should look for what can be moved out of loops; else only a few passes run.
 
     Raises:
-        EngineError: LLVM rejects the text, then the message quotes the line; or a function that it declares is not in
-            this process.
+        EngineError: LLVM rejects the text; the message quotes the line.
+        MissingFunctionError: The code calls a function that is not in this process.
     """
-    machine = _machine(target or host())
-    for symbol in _DECLARED.findall(text):
+    code = object_for(text, target or host(), thorough=thorough)
+    for symbol in (*_DECLARED.findall(text), *undefined_symbols(code)):
         if not _is_present(symbol):
-            raise EngineError(f"the generated code calls '{symbol}', which this process does not have")
+            raise MissingFunctionError(f"the generated code calls '{symbol}', which this process does not have")
+    return code
+
+
+def object_for(text: str, target: Host, triple: str = "", *, thorough: bool = False) -> bytes:
+    """Relocatable object code, which need not run here.
+
+    Args:
+        text: The module.
+        target: The processor.
+        triple: Architecture and system as LLVM names them; by default those of this process.
+        thorough: As for `compile_object`.
+
+    Raises:
+        EngineError: LLVM rejects the text; the message quotes the line.
+    """
+    machine = _machine(target, triple)
     return machine.emit_object(_optimised(text, machine, thorough))
 
 
@@ -165,11 +186,13 @@ def _initialise() -> None:
 
 
 @cache
-def _machine(target: Host) -> Any:
+def _machine(target: Host, triple: str = "") -> Any:
     with EXCLUSIVE:
         _initialise()
-        triple = llvm.Target.from_triple(llvm.get_process_triple())
-        return triple.create_target_machine(
+        if triple:
+            llvm.initialize_all_targets()
+            llvm.initialize_all_asmprinters()
+        return llvm.Target.from_triple(triple or llvm.get_process_triple()).create_target_machine(
             cpu=target.cpu, features=target.features, opt=3, jit=True, reloc="pic", codemodel="jitdefault"
         )
 

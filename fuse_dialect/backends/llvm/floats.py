@@ -84,7 +84,13 @@ class Floats:
 
     def nearest(self, x: Value) -> Value:
         """The nearest integer as a float, the even one of two."""
-        return self._call("rint" if self.host.has_rounding else "roundeven", x)
+        if self.host.has_rounding:
+            return self._call("rint", x)
+        # Added to 2**23 (2**52), what is less loses its fraction; what is not less has none.
+        shift = 2.0**self.mantissa_bits
+        magnitude = self.abs(x)
+        whole = self.signed(self.sub(self.add(magnitude, shift), shift), x)
+        return self.choose(self.is_("olt", magnitude, shift), whole, x)
 
     def signed(self, magnitude: Number, sign: Value) -> Value:
         """`magnitude` with the sign of `sign`."""

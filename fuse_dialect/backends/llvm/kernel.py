@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 from fuse_dialect.backends.backend import symbols_of
 from fuse_dialect.backends.llvm.builder import FAST, Function, Parameter
-from fuse_dialect.backends.llvm.elements import ELEMENTS, element_bytes
-from fuse_dialect.backends.llvm.family import NoNativeFormError, Request, Written
+from fuse_dialect.backends.llvm.elements import element_bytes
+from fuse_dialect.backends.llvm.family import Request, Written
 from fuse_dialect.backends.llvm.host import Host
 from fuse_dialect.backends.llvm.values import I8, I64, PTR, VOID, Value
 from fuse_dialect.counts import Count
@@ -76,10 +76,9 @@ def write_kernel(
         shared: Local buffers that lie in the memory of a result.
 
     Raises:
-        NoNativeFormError: An element type, or something in the program, has no native code.
+        NoNativeFormError: Something in the program has no native code.
     """
     program, entry = request.program, request.entry
-    _check_elements(program, request.host)
     offsets, workspace = _workspace(program, local_sizes)
     symbols = symbols_of(program)
     outside = [buffer for buffer in program.buffers if buffer.role is not Role.LOCAL]
@@ -118,14 +117,6 @@ _PARTS = (Parameter("part", I64), Parameter("parts", I64))
 def _shaped(buffer: Buffer) -> str:
     """`4x8xf32`."""
     return "x".join(map(str, (*buffer.shape, buffer.element)))
-
-
-def _check_elements(program: LoopProgram, host: Host) -> None:
-    for buffer in program.buffers:
-        if buffer.element not in ELEMENTS:
-            raise NoNativeFormError(f"no native code for elements of type {buffer.element}")
-        if buffer.element == "f16" and not host.has_half:
-            raise NoNativeFormError("no native code for elements of type f16 on this processor")
 
 
 def _address(f: Function, slots: Value, slot: int) -> Value:

@@ -13,7 +13,7 @@ from fuse_dialect.backends.llvm.elements import from_memory, memory_type
 from fuse_dialect.backends.llvm.kernel import Frame
 from fuse_dialect.backends.llvm.memory import Memory
 from fuse_dialect.backends.llvm.scalars import Scalars, Values, emit_instruction
-from fuse_dialect.backends.llvm.turning import bits_type, turn
+from fuse_dialect.backends.llvm.turning import turn
 from fuse_dialect.backends.llvm.values import Value
 from fuse_dialect.counts import Count
 from fuse_dialect.kernels.indices import Guard, Index, axes_of
@@ -240,17 +240,17 @@ def turned_read(code: NestCode, stage: Stage, read: Read) -> list[Value]:
     lanes, height, saved = segment.lanes, segment.unroll, code.env
     if place.stride(axis) == height and segment.is_strip:
         start = around(code, stage, 0, 0).memory.address(read.buffer, place)
-        strip = f.load(bits_type(element, lanes * height), start)
+        strip = f.load(memory_type(element, lanes * height), start)
         turned = [f.shuffle(strip, strip, list(range(row, lanes * height, height))) for row in range(height)]
     else:
         rows: list[Value] = []
         for lane in range(lanes):
             code.env = {**saved, axis: f.add(saved[axis], f.i64(lane))}
             start = around(code, stage, 0, 0).memory.address(read.buffer, place)
-            rows.append(f.load(bits_type(element, height), start))
+            rows.append(f.load(memory_type(element, height), start))
         code.env = saved
         turned = turn(f, rows)
-    return [from_memory(f, f.cast("bitcast", value, memory_type(element, lanes)), element) for value in turned]
+    return [from_memory(f, value, element) for value in turned]
 
 
 def copy_of(code: NestCode, cell: Cell, copy: int) -> Value:

@@ -149,9 +149,9 @@ def apply(
         return _INTEGER_FUNCTIONS[name](f, operands, result)
     if name in _CONVERSIONS:
         return _CONVERSIONS[name](f, operands[0], result)
-    wide = [widened(f, operand) for operand in operands]
     if name in ("arith.maximumf", "arith.minimumf"):
-        return narrowed(f, extreme(scalars, name == "arith.maximumf", wide[0], wide[1], literals), result)
+        return extreme(scalars, name == "arith.maximumf", operands[0], operands[1], literals)
+    wide = [widened(f, operand) for operand in operands]
     if name not in _FLOAT_FUNCTIONS:
         raise NoNativeFormError(f"'{function}' has no native code")
     if name == "math.powf" and len(literals) == 2 and literals[1] is not None:
@@ -162,7 +162,7 @@ def apply(
 
 
 def extreme(scalars: Scalars, greater: bool, lhs: Value, rhs: Value, literals: Sequence[Literal | None] = ()) -> Value:
-    """The greater (or smaller) of two f32 or f64; nan when one is nan.
+    """The greater (or smaller) of two floats; nan when one is nan.
 
     One instruction of x86 does it if one operand is known not to be nan, and all of them if `fast_math`.
     """
@@ -171,10 +171,11 @@ def extreme(scalars: Scalars, greater: bool, lhs: Value, rhs: Value, literals: S
     plain = [literal is not None and literal.value == literal.value for literal in literals]
     if len(plain) == 2 and plain[1]:
         lhs, rhs = rhs, lhs
-    chosen = f.select(f.compare(predicate, lhs, rhs), lhs, rhs)  # gives rhs if one of them is nan
+    wide = widened(f, lhs)
+    chosen = f.select(f.compare(predicate, wide, widened(f, rhs)), lhs, rhs)  # gives rhs if one of them is nan
     if any(plain) or scalars.fast_math:
         return chosen
-    return f.select(f.compare("uno", lhs, lhs), lhs, chosen)
+    return f.select(f.compare("uno", wide, wide), lhs, chosen)
 
 
 def _literal(scalars: Scalars, literal: Literal) -> Value:
@@ -308,7 +309,7 @@ _FLOAT_FUNCTIONS: dict[str, Callable[..., Value]] = {
     "math.ceil": _float_intrinsic("ceil"),
     "math.floor": _float_intrinsic("floor"),
     "math.trunc": _float_intrinsic("trunc"),
-    "math.roundeven": _float_intrinsic("roundeven"),
+    "math.roundeven": Floats.nearest,
     "math.copysign": _float_intrinsic("copysign"),
     "math.fma": _float_intrinsic("fma"),
     "math.sqrt": _float_intrinsic("sqrt"),

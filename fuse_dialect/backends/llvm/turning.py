@@ -7,17 +7,10 @@ each on every processor. A square tile takes log2(lanes) instructions for each v
 from collections.abc import Sequence
 
 from fuse_dialect.backends.llvm.builder import Function
-from fuse_dialect.backends.llvm.elements import memory_type
-from fuse_dialect.backends.llvm.values import Type, Value
+from fuse_dialect.backends.llvm.values import Value
 
 _CHUNK = 128
 """Bits within which shuffles are cheapest."""
-
-
-def bits_type(element: str, lanes: int) -> Type:
-    """Vectors of an element type for shuffles: 16-bit floats are moved as integers, for lack of shuffles of them."""
-    type = memory_type(element, lanes)
-    return type.of("i16") if type.bits == 16 else type
 
 
 def turn(f: Function, rows: Sequence[Value]) -> list[Value]:

@@ -1,10 +1,15 @@
-"""Types and values of LLVM IR, as text with a type. Pure data."""
+"""Types and values of LLVM IR, as text with a type. Pure data.
+
+The 16-bit floats are types of their own here, but i16 in the text: only a conversion reads them as floats. Where a
+processor has no instructions for them, LLVM would call functions that no process has to pass one as `half` or `bfloat`.
+"""
 
 import struct
 from dataclasses import dataclass
 
-_FLOAT_BITS = {"half": 16, "bfloat": 16, "float": 32, "double": 64}
-_MANGLED = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64", "ptr": "p0"}
+_FLOAT_BITS = {"f16": 16, "bf16": 16, "half": 16, "float": 32, "double": 64}
+_MANGLED = {"f16": "i16", "bf16": "i16", "half": "f16", "float": "f32", "double": "f64", "ptr": "p0"}
+_SPELLED = {"f16": "i16", "bf16": "i16"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,12 +17,13 @@ class Type:
     """A scalar type of LLVM, or a vector of it."""
 
     element: str
-    """As LLVM writes it: `float`, `i64`, `ptr`."""
+    """As LLVM writes it: `float`, `i64`, `ptr`; but `f16` and `bf16` for 16-bit floats, of which LLVM sees the bits."""
     lanes: int = 0
     """Number of elements of a vector; 0 for a scalar."""
 
     def __str__(self) -> str:
-        return f"<{self.lanes} x {self.element}>" if self.lanes else self.element
+        spelled = _SPELLED.get(self.element, self.element)
+        return f"<{self.lanes} x {spelled}>" if self.lanes else spelled
 
     @property
     def is_float(self) -> bool:
@@ -52,7 +58,9 @@ class Type:
 
 
 I1, I8, I16, I32, I64 = Type("i1"), Type("i8"), Type("i16"), Type("i32"), Type("i64")
-F16, BF16, F32, F64 = Type("half"), Type("bfloat"), Type("float"), Type("double")
+F16, BF16, F32, F64 = Type("f16"), Type("bf16"), Type("float"), Type("double")
+HALF = Type("half")
+"""An f16 as LLVM converts it, on processors that have instructions for that."""
 PTR, VOID = Type("ptr"), Type("void")
 
 
@@ -83,9 +91,9 @@ def constant(type: Type, number: float) -> Value:
 
 def float_bits(type: Type, bits: int) -> Value:
     """The float that has these bits: for nan with a payload, and for constants that must be exact."""
-    layout = {16: "<e", 32: "<f", 64: "<d"}[type.bits]
-    if type.element == "bfloat":
-        return _splat(type, f"0xR{bits:04X}", None)
+    if type.bits == 16:
+        return _splat(type, _signed16(bits), None)
+    layout = {32: "<f", 64: "<d"}[type.bits]
     return constant(type, struct.unpack(layout, bits.to_bytes(type.bits // 8, "little"))[0])
 
 
@@ -100,20 +108,24 @@ def poison(type: Type) -> Value:
 
 
 def _splat(type: Type, text: str, number: int | None) -> Value:
-    return Value(f"splat ({type.element} {text})" if type.lanes else text, type, number)
+    return Value(f"splat ({type.scalar} {text})" if type.lanes else text, type, number)
 
 
 def _float_text(type: Type, number: float) -> str:
-    """LLVM writes f32 as the f64 of the same value, and 16-bit floats by their own bits."""
+    """LLVM writes f32 as the f64 of the same value; of 16-bit floats these are the bits."""
     match type.element:
         case "double":
             return f"0x{_bits('>d', number):016X}"
         case "float":
             return f"0x{_bits('>d', _as_float32(number)):016X}"
-        case "half":
-            return f"0xH{_half_bits(number):04X}"
+        case "f16":
+            return _signed16(_half_bits(number))
         case _:
-            return f"0xR{_bfloat_bits(number):04X}"
+            return _signed16(_bfloat_bits(number))
+
+
+def _signed16(bits: int) -> str:
+    return str(bits - (1 << 16) if bits >> 15 else bits)
 
 
 def _bits(layout: str, number: float) -> int:

@@ -51,8 +51,7 @@ def test_matrices_without_elements(sizes: tuple[int, int, int]) -> None:
     m, k, n = sizes
     arrays: list[Array] = [np.zeros((m, k), np.float32), np.zeros((k, n), np.float32)]
     for parts in (1, 3):
-        actual, family = run_kernel(matmul(m, k, n), arrays, frozenset([1]), parts)
-        assert family == "contraction"
+        actual, _ = run_kernel(matmul(m, k, n), arrays, frozenset([1]), parts)
         np.testing.assert_array_equal(actual, np.zeros((m, n), np.float32))
 
 

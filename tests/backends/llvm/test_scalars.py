@@ -108,12 +108,31 @@ def test_floats_become_integers_without_undefined_results(target: str, source: s
 
 
 @hosts
+def test_every_f16_and_the_f32_around_it_convert(target: str) -> None:
+    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    wide = run("arith.extf", "f32", target, halves, element="f16")
+    np.testing.assert_array_equal(wide, halves.astype(np.float32))
+    np.testing.assert_array_equal(np.signbit(wide), np.signbit(halves))
+    known = wide[np.abs(wide) < 65504]
+    between = known + np.spacing(known.astype(np.float16)).astype(np.float32) / 2  # where two are as near
+    last = np.array([65504, 65519.996, 65520, 1e9, np.inf, np.nan], np.float32)
+    beside = np.nextafter(between, np.float32(np.inf)), np.nextafter(between, np.float32(0))
+    near = np.concatenate([last, -last, known, between, *beside])
+    with np.errstate(over="ignore"):
+        expected = near.astype(np.float16)
+    actual = run("arith.truncf", "f16", target, near, element="f32")
+    is_nan = np.isnan(expected)
+    np.testing.assert_array_equal(np.isnan(actual), is_nan)
+    np.testing.assert_array_equal(actual[~is_nan].view(np.uint16), expected[~is_nan].view(np.uint16))
+
+
+@hosts
 @pytest.mark.parametrize("source", ["f32", "f64"])
 def test_narrow_floats_are_rounded_once(target: str, source: str) -> None:
     random = np.random.default_rng(3)
     x = (random.standard_normal(4000) * 10.0 ** random.integers(-9, 6, 4000)).astype(dtype_named(source))
     x[:8] = 0.0, -0.0, np.inf, -np.inf, np.nan, 1 + 2**-11 + 2**-30, 65520, 65519.999
-    for result in ("bf16", *(("f16",) if HOSTS[target].has_half else ())):
+    for result in ("bf16", "f16"):
         with np.errstate(over="ignore"):
             expected = x.astype(dtype_named(result))
         actual = run("arith.truncf", result, target, x, element=source)

@@ -1,5 +1,17 @@
 // RUN: fuse-opt --fuse-ops -t llvm %s | filecheck %s
 // RUN: fuse-opt --fuse-ops -t 'llvm{function="fused_sort"}' %s | filecheck %s --check-prefix REFUSED
+// RUN: fuse-opt --fuse-ops -t llvm --target-cpu skylake-avx512 %s | filecheck %s --check-prefix WIDE
+// RUN: fuse-opt --fuse-ops -t llvm --target-cpu neoverse-n1 %s | filecheck %s --check-prefix NARROW
+// RUN: not fuse-opt --fuse-ops -t llvm --target-cpu skylak %s 2>&1 | filecheck %s --check-prefix UNKNOWN
+// RUN: not fuse-opt --fuse-ops --target-cpu skylake %s 2>&1 | filecheck %s --check-prefix USAGE
+
+// WIDE: load <16 x float>
+// WIDE: "prefer-vector-width"="512"
+// NARROW: load <4 x float>
+// NARROW: "prefer-vector-width"="128"
+// UNKNOWN: error: unknown processor 'skylak'
+// UNKNOWN-NEXT: hint: did you mean 'skylake'?
+// USAGE: error: argument --target-cpu: target 'mlir' is for no processor
 
 // The nest of the kernel names the ops it comes from, and the function has the form that the runtime calls.
 // CHECK:       ; fused_sigmoid_multiply(x: 4x100xf32, {{.*}}: 4x100xf32)

@@ -5,7 +5,6 @@ from fuse_dialect.backends.llvm.contractions.gemm import Matrices, matrices_of, 
 from fuse_dialect.backends.llvm.contractions.operands import unit_axis
 from fuse_dialect.backends.llvm.contractions.windows import window_plan, write_windows
 from fuse_dialect.backends.llvm.contractions.winograd import WinogradPlan, winograd_plan, write_winograd
-from fuse_dialect.backends.llvm.elements import ELEMENTS
 from fuse_dialect.backends.llvm.family import Request, Written
 from fuse_dialect.backends.llvm.host import Host
 from fuse_dialect.kernels.contraction import Contraction, as_matrices, contraction_of
@@ -27,7 +26,7 @@ def write_contraction(request: Request) -> Written | None:
         `None` if the program is not of this family; then nothing was written.
     """
     program = request.program
-    if len(program.stages) != 1 or not _is_served(program, program.stages[0]):
+    if len(program.stages) != 1 or not _is_served(program.stages[0]):
         return None
     contraction = contraction_of(program, program.stages[0])
     if contraction is None:
@@ -68,11 +67,11 @@ def _constants(request: Request) -> tuple[list[str], frozenset[str]]:
     return arguments, frozenset(arguments[position] for position in request.constants)
 
 
-def _is_served(program: LoopProgram, stage: Stage) -> bool:
+def _is_served(stage: Stage) -> bool:
     """Whether the reads of a stage are of the form that these kernels have code for."""
-    if any(buffer.element not in ELEMENTS for buffer in program.buffers):
-        return False
     sizes = [axis.size for axis in stage.axes]
+    if 0 in sizes:  # tiles of nothing have no size; families of loops need none
+        return False
     for body in (stage.body, stage.finish):
         for instruction in body:
             if isinstance(instruction, Read) and any(isinstance(index, Value) for index in instruction.indices):

@@ -1,0 +1,82 @@
+"""Processors by name: what code may be compiled for, and never more than the processor at hand can do.
+
+A table names what the code generator looks at; LLVM knows the rest by the processor's name.
+"""
+
+import os
+from collections.abc import Mapping
+from difflib import get_close_matches
+
+from fuse_dialect.backends.llvm.engine import host
+from fuse_dialect.backends.llvm.host import Host
+from fuse_dialect.diagnostics import FuseError
+
+VARIABLE = "FUSE_TARGET_CPU"
+"""Names the processor where nobody else does."""
+NATIVE = "native"
+"""The name of the processor at hand."""
+_V1 = frozenset({"sse2"})
+_V2 = _V1 | {"sse4.1"}
+_AVX = _V2 | {"avx"}
+_V3 = _AVX | {"avx2", "fma", "f16c"}
+_V4 = _V3 | {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
+_ARM = frozenset({"neon"})
+_NAMES: Mapping[frozenset[str], str] = {
+    _V1: "x86-64 core2",
+    _V2: "x86-64-v2 penryn nehalem westmere silvermont goldmont tremont",
+    _AVX: "sandybridge",
+    _AVX | {"f16c"}: "ivybridge",
+    _V3: "x86-64-v3 haswell broadwell skylake alderlake raptorlake arrowlake lunarlake znver1 znver2 znver3",
+    _V4: "x86-64-v4 skylake-avx512 cascadelake cooperlake icelake-client icelake-server tigerlake rocketlake "
+    "sapphirerapids emeraldrapids graniterapids znver4 znver5",
+    _ARM: "generic cortex-a53 cortex-a72 cortex-a76 cortex-x1 neoverse-n1 neoverse-n2 neoverse-v1 neoverse-v2 "
+    "apple-m1 apple-m2 apple-m3 apple-m4 ampere1",
+}
+PROCESSORS: Mapping[str, frozenset[str]] = {
+    name: features for features, names in _NAMES.items() for name in names.split()
+}
+"""What code generation looks at, by the name that LLVM knows the processor by."""
+
+
+def named(name: str) -> Host:
+    """A processor, whether or not its code runs here.
+
+    Raises:
+        FuseError: There is no such name.
+    """
+    if name == NATIVE:
+        return host()
+    features = PROCESSORS.get(name)
+    if features is None:
+        close = get_close_matches(name, PROCESSORS, n=1)
+        hint = f"did you mean '{close[0]}'?" if close else f"there are {NATIVE}, {', '.join(sorted(PROCESSORS))}"
+        raise FuseError(f"unknown processor '{name}'", hint=hint)
+    return Host(name, ",".join(f"+{feature}" for feature in sorted(features)))
+
+
+def target_of(name: str | None = None) -> Host:
+    """The processor to compile for: what both the named one and the one at hand can do.
+
+    Args:
+        name: As `named` takes it; by default what the environment variable names, else the processor at hand.
+
+    Raises:
+        FuseError: There is no such name, or its code does not run here at all.
+    """
+    name = name or os.environ.get(VARIABLE) or NATIVE
+    return _within(named(name), host())
+
+
+def _within(target: Host, own: Host) -> Host:
+    """The target without what this processor lacks: LLVM must be told, because it goes by the target's name."""
+    if target == own:
+        return own
+    mine = own.features.split(",")
+    wanted = target.features.split(",")
+    if ("+neon" in wanted) != ("+neon" in mine):
+        raise FuseError(
+            f"code for the processor '{target.cpu}' does not run on this one, which is '{own.cpu}'",
+            hint="fuse-opt -t llvm prints code for any processor",
+        )
+    missing = [feature for feature in mine if feature.startswith("-")]
+    return Host(target.cpu, ",".join([*(feature for feature in wanted if feature in mine), *missing]))

@@ -24,8 +24,8 @@ def pixels_of(grid: Array, size: int, *, align_corners: bool) -> Array:
 def stays_outside(mode: str, padding: str) -> bool:
     """Whether a place beyond the borders stays there, and only the pixels around it are brought back.
 
-    The cubic curve through copies of the outermost pixel is not constant at once: it has swung out two pixels behind it.
-    Brought back to the border, a place would lose that. Source: onnxruntime 1.32 and PyTorch, `grid_sample`.
+    The cubic curve through copies of the outermost pixel is not constant at once: it swings out until two pixels behind
+    it, and a place that is brought back to the border would lose that. Source: onnxruntime 1.32, GridSample.
     """
     return mode == "cubic" and padding == "border"
 

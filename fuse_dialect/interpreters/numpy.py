@@ -28,7 +28,7 @@ from fuse_dialect.frontends.stablehlo.shape_assertion import is_shape_assertion,
 from fuse_dialect.interpreters.entry import bind_inputs, check_has_body, function_named, functions_of
 from fuse_dialect.interpreters.regions import Yielded, is_true, run_loop, yielded
 from fuse_dialect.interpreters.sizes import SIZE_HINT, TooLargeError, evaluate_within
-from fuse_dialect.interpreters.values import EvaluationError, Value, flatten, mismatch
+from fuse_dialect.interpreters.values import EvaluationError, Value, flatten, mismatch, separate
 
 MAX_CALL_DEPTH = 128
 """Calls within calls; a program that needs more calls itself without end."""
@@ -55,14 +55,16 @@ def run_module(
             value may be whose size is known only then.
 
     Returns:
-        The function's results in order; a result that is a tuple gives its fields, in order.
+        The function's results in order; a result that is a tuple gives its fields, in order. Each is a writable array
+        whose memory no input, constant or other result shows.
 
     Raises:
         InterpretationError: The entry or an input is missing or of another type, or an op cannot be run; then it is an
             `EvaluationError`, which knows the op.
     """
     function = function_named(module, entry)
-    return flatten(Runner(module, limits).call(function, bind_inputs(function, inputs)))
+    arrays = bind_inputs(function, inputs)
+    return separate(flatten(Runner(module, limits).call(function, arrays)), arrays)
 
 
 def evaluate(op: FuseOp, operands: Sequence[Value], most_bytes: int = MOST_VALUE_BYTES) -> tuple[Value, ...]:

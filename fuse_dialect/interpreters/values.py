@@ -1,6 +1,6 @@
 """Values at run time: what a type asks of them, and the error that names the op they come from."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias, Union, cast
 
@@ -37,6 +37,18 @@ def flatten(values: Iterable[Value]) -> list[Array]:
         else:
             arrays.append(value)
     return arrays
+
+
+def separate(results: Sequence[Array], inputs: Sequence[Array]) -> list[Array]:
+    """The results, copied where they are read-only, as constants are, or may show memory of an input or another one.
+
+    Complexity: O(results * (results + inputs)).
+    """
+    own: list[Array] = []
+    for result in results:
+        is_shared = any(np.may_share_memory(result, other) for other in (*inputs, *own))
+        own.append(result.copy() if is_shared or not result.flags.writeable else result)
+    return own
 
 
 def mismatch(value: Any, type: Attribute) -> str | None:

@@ -279,8 +279,8 @@ class Executable:
         call = self.plan.calls[index]
         arguments = [self.array(frame, tensor, inputs, outputs, held) for tensor in call.arguments]
         results = self.primitives[call.kernel].evaluate(arguments)
-        for tensor, result in zip(call.results, results, strict=True):
-            array = held[tensor] = own_array(result, arguments)
+        for tensor, array in zip(call.results, own_arrays(results, arguments), strict=True):
+            held[tensor] = array
             for place in self.bound.get((Home.HELD, tensor), ()):
                 frame.slots[place] = address_of(array)
         for tensor in self.plan.last_reads[index]:
@@ -318,6 +318,14 @@ class Executable:
             view.flags.writeable = False
             frame.views[tensor] = view
         return view
+
+
+def own_arrays(results: Sequence[Array], arguments: Sequence[Array]) -> list[Array]:
+    """Each result as `own_array`; one array that is two results becomes two."""
+    own: list[Array] = []
+    for result in results:
+        own.append(own_array(result, [*arguments, *own]))
+    return own
 
 
 def own_array(result: Array, arguments: Sequence[Array]) -> Array:

@@ -10,7 +10,7 @@ from fuse_dialect.backends.runtime.arrays import address_of, aligned_bytes
 from fuse_dialect.backends.runtime.constants import Constants
 from fuse_dialect.backends.runtime.driver import ROW, native_driver
 from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph
-from fuse_dialect.backends.runtime.executable import own_array
+from fuse_dialect.backends.runtime.executable import own_arrays
 from fuse_dialect.backends.runtime.plan import How
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.shapes import bind_sizes, result_shapes
@@ -38,10 +38,7 @@ def run_stepwise(
             if last[tensor] == step and tensor not in kept:
                 values.pop(tensor, None)
     given = [*inputs, *(values[tensor] for tensor in graph.constants if tensor in values)]
-    outputs: list[Array] = []
-    for tensor in graph.outputs:
-        outputs.append(own_array(values[tensor], [*given, *outputs]))
-    return outputs
+    return own_arrays([values[tensor] for tensor in graph.outputs], given)
 
 
 def _results(
@@ -54,7 +51,7 @@ def _results(
         if results is not None:
             return results
     results = compiled.evaluate(arguments)
-    return results if compiled.how is How.VIEW else [own_array(result, arguments) for result in results]
+    return results if compiled.how is How.VIEW else own_arrays(results, arguments)
 
 
 def _run_native(

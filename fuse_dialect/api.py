@@ -208,7 +208,7 @@ def run(
             argument.
         entry: Name of the function.
         max_ops: Most ops that loops and calls run, over and above one run of everything.
-        max_value_bytes: Most bytes of a value whose size is known only when the module runs.
+        max_value_bytes: Most bytes of a value that the run makes.
 
     Returns:
         The results in order; a tuple gives its fields.
@@ -272,7 +272,7 @@ def compile(
         cache: Keep machine code on disk, and use what is there.
         weights: A safetensors file that belongs to a path, see `read`.
         max_ops: Most ops that a loop runs in one call, over and above one run of its body.
-        max_value_bytes: Most bytes of a value whose size is known only when the program runs.
+        max_value_bytes: Most bytes of a value that a call makes.
         sizes: Numbers for open sizes of arguments by name, `{"batch": 4}`: the program is for these sizes alone, and
             has machine code for more ops. Names are those in the model, or of `fuse.sizes`.
         target_cpu: A processor as LLVM names it, `haswell`: nothing that it lacks is used, nor what this one lacks. By

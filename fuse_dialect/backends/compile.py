@@ -94,7 +94,7 @@ def compile_program(
             op.properties.clear()  # the graph has its elements, and lets go of them one by one
     if sum(array.nbytes for array in graph.constants.values()) >= _MUCH:
         gc.collect()  # what passes replaced refers to itself, and to other forms of the same constants
-    return Program(graph, _compiled(graph, engine, limits), engine.name, usable)
+    return Program(graph, _compiled(graph, engine, limits), engine.name, usable, most_bytes=limits.value_bytes)
 
 
 def usable_threads(threads: int, say: Callable[[str], object]) -> int:

@@ -27,7 +27,7 @@ from fuse_dialect.frontends.mlir.reader import ELIDED_RESOURCE
 from fuse_dialect.frontends.stablehlo.shape_assertion import is_shape_assertion, violation
 from fuse_dialect.interpreters.entry import bind_inputs, check_has_body, function_named, functions_of
 from fuse_dialect.interpreters.regions import Yielded, is_true, run_loop, yielded
-from fuse_dialect.interpreters.sizes import SIZE_HINT, TooLargeError, evaluate_within
+from fuse_dialect.interpreters.sizes import SIZE_HINT, TooLargeError, check_value, evaluate_within
 from fuse_dialect.interpreters.values import EvaluationError, Value, flatten, mismatch, separate
 
 MAX_CALL_DEPTH = 128
@@ -64,7 +64,7 @@ def run_module(
     """
     function = function_named(module, entry)
     arrays = bind_inputs(function, inputs)
-    return separate(flatten(Runner(module, limits).call(function, arrays)), arrays)
+    return separate(flatten(Runner(module, limits).call(function, arrays)), arrays, limits.value_bytes)
 
 
 def evaluate(op: FuseOp, operands: Sequence[Value], most_bytes: int = MOST_VALUE_BYTES) -> tuple[Value, ...]:
@@ -192,6 +192,9 @@ class Runner:
     def _plan(self, block: Block) -> list[_Step]:
         plan = self._plans.get(block)
         if plan is None:
+            for op in block.ops:
+                for result in () if isinstance(op, arith.ConstantOp) else op.results:
+                    check_value(result, self._limits.value_bytes)
             plan = self._plans[block] = _steps(block)
         return plan
 

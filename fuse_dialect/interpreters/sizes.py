@@ -1,6 +1,6 @@
 """How large the values of a run are: a type of a few letters, or a wrong number, may ask for terabytes.
 
-1. Sizes that types say are looked at before anything runs.
+1. Sizes that types say are looked at before anything of the block runs; those of constants are there already.
 2. The results of an op whose type leaves a size open get their types from the operands when it runs, by the shape rule,
    before it makes them. What even that leaves open, the number of elements that are not zero for one, is in proportion
    to the operands.
@@ -52,10 +52,10 @@ def check_sizes(module: ModuleOp, entry: str, limit: int) -> None:
         function = pending.pop()
         for block in function.body.blocks:
             for argument in block.args:
-                _check(argument, limit)
+                check_value(argument, limit)
         for op in ops_inside(function):
             for result in op.results:
-                _check(result, limit)
+                check_value(result, limit)
             if isinstance(op, func.CallOp):
                 callee = functions.get(op.callee.string_value())
                 if callee is not None and callee not in seen:
@@ -63,7 +63,12 @@ def check_sizes(module: ModuleOp, entry: str, limit: int) -> None:
                     pending.append(callee)
 
 
-def _check(value: SSAValue, limit: int) -> None:
+def check_value(value: SSAValue, limit: int) -> None:
+    """Refuse a value whose type says that it takes more bytes.
+
+    Raises:
+        EvaluationError: It does.
+    """
     size = byte_count(value.type)
     if size is not None and size > limit:
         op = value.owner.parent_op() if isinstance(value.owner, Block) else value.owner

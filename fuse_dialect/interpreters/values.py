@@ -10,6 +10,7 @@ from xdsl.interpreter import PythonValues
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import InterpretationError
 
+from fuse_dialect.budget import MOST_VALUE_BYTES, spelled
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, element_dtype, is_tensor, shape_text
@@ -39,15 +40,24 @@ def flatten(values: Iterable[Value]) -> list[Array]:
     return arrays
 
 
-def separate(results: Sequence[Array], inputs: Sequence[Array]) -> list[Array]:
+def separate(results: Sequence[Array], inputs: Sequence[Array], most_bytes: int = MOST_VALUE_BYTES) -> list[Array]:
     """The results, copied where they are read-only, as constants are, or may show memory of an input or another one.
+
+    Raises:
+        InterpretationError: A copy would take more bytes than a value may: a constant that repeats one element.
 
     Complexity: O(results * (results + inputs)).
     """
     own: list[Array] = []
-    for result in results:
+    for place, result in enumerate(results):
         is_shared = any(np.may_share_memory(result, other) for other in (*inputs, *own))
-        own.append(result.copy() if is_shared or not result.flags.writeable else result)
+        if not is_shared and result.flags.writeable:
+            own.append(result)
+            continue
+        if result.nbytes > most_bytes and result.base is not None and 0 in result.strides:
+            size = f"{spelled(result.nbytes)} bytes, more than the {most_bytes} that one value may take"
+            raise InterpretationError(f"result {place} of shape {shape_text(result.shape)} takes {size}")
+        own.append(result.copy())
     return own
 
 

@@ -6,15 +6,25 @@ import numpy as np
 
 from fuse_dialect.backends.backend import Packing
 from fuse_dialect.backends.runtime.arrays import is_dense
+from fuse_dialect.budget import MOST_VALUE_BYTES, spelled
+from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.op import Array
+from fuse_dialect.dialect.types import shape_text
+from fuse_dialect.interpreters.sizes import SIZE_HINT
 
 
 class Constants:
     """Elements by tensor; what only packed forms were read of can be dropped."""
 
-    def __init__(self, elements: dict[int, Array]):
-        """Take over a dictionary: what is dropped here is dropped from it."""
+    def __init__(self, elements: dict[int, Array], most_bytes: int = MOST_VALUE_BYTES):
+        """Take over a dictionary: what is dropped here is dropped from it.
+
+        Args:
+            elements: By tensor.
+            most_bytes: Of a constant that repeats few elements, when they are written out.
+        """
         self._elements = elements
+        self._most_bytes = most_bytes
         self._dense: dict[int, Array] = {}
         self._packed: dict[tuple[int, Packing], Array] = {}
         self._wanted: set[int] = set()
@@ -41,9 +51,28 @@ class Constants:
         if self._left[tensor] == 0:
             del self._elements[tensor]
 
+    def check(self, tensor: int) -> None:
+        """Refuse to write out a constant that is small only because it repeats its elements.
+
+        Raises:
+            FuseError: It would take more bytes than a value may.
+        """
+        array = self._elements[tensor]
+        if array.nbytes > self._most_bytes and not is_dense(array):
+            raise FuseError(
+                f"a constant of shape {shape_text(array.shape)} takes {spelled(array.nbytes)} bytes when it is written "
+                f"out, more than the {self._most_bytes} that one value may take",
+                hint=SIZE_HINT,
+            )
+
     def dense(self, tensor: int) -> Array:
-        """The elements row by row; read-only."""
+        """The elements row by row; read-only.
+
+        Raises:
+            FuseError: They would take more bytes than a value may.
+        """
         if tensor not in self._dense:
+            self.check(tensor)
             array = self._elements[tensor]
             dense = array if is_dense(array) else np.array(array, order="C", copy=True)
             dense.flags.writeable = False
@@ -52,9 +81,14 @@ class Constants:
         return self._dense[tensor]
 
     def packed(self, tensor: int, packing: Packing) -> Array:
-        """The elements as a kernel reads them."""
+        """The elements as a kernel reads them.
+
+        Raises:
+            FuseError: They would take more bytes than a value may.
+        """
         key = (tensor, packing)
         if key not in self._packed:
+            self.check(tensor)
             self._packed[key] = np.ascontiguousarray(packing.apply(self._elements[tensor]))
             self._made(tensor)
         return self._packed[key]

@@ -25,6 +25,7 @@ from fuse_dialect.backends.runtime.plan import Home, Place, Plan
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.shapes import bind_sizes
 from fuse_dialect.backends.runtime.team import team
+from fuse_dialect.budget import spelled
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.op import Array
 
@@ -221,8 +222,9 @@ class Executable:
         """
         try:
             memory = aligned_bytes(self.memory_bytes, ALIGNMENT)
-        except MemoryError as error:
-            raise FuseError(f"out of memory: {self.memory_bytes} bytes are needed for intermediate values") from error
+        except (MemoryError, ValueError, OverflowError) as error:  # NumPy refuses in all these ways
+            needed = spelled(self.memory_bytes)
+            raise FuseError(f"out of memory: {needed} bytes are needed for intermediate values") from error
         slots = np.array(self._template, np.int64)
         slots[self._in_arena] += address_of(memory)
         holder = (c_int64 * max(1, len(self._template))).from_buffer_copy(

@@ -90,6 +90,18 @@ class Compiled:
                 error = EvaluationError(op, reason, SIZE_HINT)
                 raise FuseError(str(error), hint=SIZE_HINT) from error
 
+    def check_workspace(self) -> None:
+        """Reject a kernel that needs too much memory for what it puts down between its loops.
+
+        Raises:
+            FuseError: It takes more bytes than a value may; its cause knows the function.
+        """
+        count = 0 if self.kernel is None else self.kernel.workspace_bytes
+        if count > self.limits.value_bytes:
+            reason = f"cannot be run: needs {spelled(count)} bytes for intermediate values, more than the limit of "
+            error = EvaluationError(self.primitive.function, f"{reason}{self.limits.value_bytes}", SIZE_HINT)
+            raise FuseError(str(error), hint=SIZE_HINT) from error
+
     def view_shape(self, source: Shape) -> Shape:
         """The shape in which a view shows its argument.
 

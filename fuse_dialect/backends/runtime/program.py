@@ -18,6 +18,7 @@ from fuse_dialect.backends.runtime.recycling import RecycledMemory
 from fuse_dialect.backends.runtime.report import KernelReport, Profile
 from fuse_dialect.backends.runtime.shapes import resolve_shapes
 from fuse_dialect.backends.runtime.stepwise import run_stepwise
+from fuse_dialect.budget import MOST_VALUE_BYTES
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.size_names import contradiction
@@ -35,7 +36,15 @@ class Program:
     Calling it with arrays gives a tuple of fresh arrays. `fuse_dialect.compile` makes programs.
     """
 
-    def __init__(self, graph: EntryGraph, primitives: Sequence[Compiled], backend: str, threads: int = 1):
+    def __init__(
+        self,
+        graph: EntryGraph,
+        primitives: Sequence[Compiled],
+        backend: str,
+        threads: int = 1,
+        *,
+        most_bytes: int = MOST_VALUE_BYTES,
+    ):
         """Plan the function; used by `compile_program`.
 
         Args:
@@ -43,12 +52,13 @@ class Program:
             primitives: What runs each of the graph's primitives.
             backend: Name of the backend, for reports.
             threads: Most threads that a call uses.
+            most_bytes: Of a constant that repeats few elements, when they are written out.
         """
         self.backend = backend
         self.threads = threads
         self._graph = graph
         self._primitives = primitives
-        self._constants = Constants(graph.constants)
+        self._constants = Constants(graph.constants, most_bytes)
         self._inputs = [
             Port(f"input '{name}'", graph.tensors[tensor])
             for name, tensor in zip(graph.input_names, graph.inputs, strict=True)
@@ -209,7 +219,10 @@ class Program:
 
     def _fresh(self, executable: Executable) -> list[Any]:
         """An array for each output that a kernel writes, `None` for the others."""
-        return [None if form is None else self._memory.empty(*form) for form in executable.forms]
+        try:
+            return [None if form is None else self._memory.empty(*form) for form in executable.forms]
+        except (MemoryError, ValueError) as error:
+            raise FuseError("out of memory for the results") from error
 
     def _run(self, executable: Executable, arrays: Sequence[Array], targets: Sequence[Any]) -> Sequence[Array]:
         """The outputs: the targets where kernels write them, own arrays elsewhere."""
@@ -237,6 +250,8 @@ class Program:
         for tensor, target, written in zip(self._graph.outputs, targets, plan.written, strict=True):
             place = plan.places[tensor]
             array = target if written else executable.array(frame, tensor, arrays, targets, held)
+            if place.home is Home.CONSTANT:
+                self._constants.check(place.at)
             if not written and (place.home is not Home.HELD or place.at in handed):
                 array = np.array(array, order="C", copy=True)
             handed.add(place.at if place.home is Home.HELD else -1)

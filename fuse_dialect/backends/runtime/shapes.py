@@ -34,6 +34,7 @@ def resolve_shapes(
         if found is None:
             return None
         compiled.check_sizes(found, [type.dtype for type in types])
+        compiled.check_workspace()
         for tensor, shape in zip(call.results, found, strict=True):
             shapes[tensor] = shape
     return shapes

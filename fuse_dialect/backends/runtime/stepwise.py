@@ -70,6 +70,7 @@ def _run_native(
     dtypes = [graph.tensors[tensor].dtype for tensor in call.results]
     shapes = result_shapes(program, sizes)
     compiled.check_sizes(shapes, dtypes)
+    compiled.check_workspace()
     results = [np.empty(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
     workspace = aligned_bytes(kernel.workspace_bytes)
     addresses = [address_of(array) for array in (*read, *results, workspace)]

@@ -15,6 +15,8 @@ BYTES_PER_INPUT_BYTE = 6
 
 MOST_OPS = 1 << 17
 """Ops that inlining may make, or that loops and calls may run: some seconds, and a few hundred MB."""
+MAX_REPETITIONS = 100_000
+"""Runs of one measurement: every one of them leaves the time of every kernel in memory."""
 MOST_VALUE_BYTES = 1 << 32
 """Bytes of one value that a program may make when it runs: a wrong number must not ask for all memory."""
 

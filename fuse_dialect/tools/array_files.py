@@ -2,39 +2,48 @@
 
 import zipfile
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 from numpy.lib.npyio import NpzFile
 from xdsl.dialects import func
 from xdsl.utils.exceptions import InterpretationError, VerifyException
 
-from fuse_dialect.budget import MOST_VALUE_BYTES
-from fuse_dialect.diagnostics import FuseError, SourceLocation
+from fuse_dialect.budget import MOST_VALUE_BYTES, spelled
+from fuse_dialect.diagnostics import FuseError, SourceLocation, printable
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.size_names import size_names
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, check_bytes, element_dtype, is_tensor, with_shape
 from fuse_dialect.interpreters.entry import argument_names
+from fuse_dialect.interpreters.sizes import SIZE_HINT
 from fuse_dialect.tools.output_file import write_file
 
 MAX_RANDOM_INTEGER = 1
 """Greatest integer in made-up inputs: a valid index into every dimension of two or more."""
 
+_MOST_HEADER = 1 << 16
+"""Bytes that stand in a member besides the elements."""
 
-def read_arrays(path: str) -> dict[str, Array]:
+
+def read_arrays(path: str, most_bytes: int = MOST_VALUE_BYTES) -> dict[str, Array]:
     """The arrays of an `.npz` archive by name; pickled objects are refused.
 
+    Args:
+        path: The archive.
+        most_bytes: Of one array; a few bytes of an archive may expand to gigabytes.
+
     Raises:
-        FuseError: The file cannot be read or is no such archive.
+        FuseError: The file cannot be read, is no such archive, or holds something else.
     """
     place = SourceLocation(path)
     try:
         with open(path, "rb") as file:
             if not zipfile.is_zipfile(file):
                 raise FuseError("expected an .npz archive of arrays", place, hint="numpy.savez writes such archives")
+            _check_members(file, most_bytes, place)
             file.seek(0)
             with cast(NpzFile, np.load(file, allow_pickle=False)) as archive:
-                return {name: archive[name] for name in archive.files}
+                return {name: _array_in(archive, name, place) for name in archive.files}
     except FuseError:
         raise
     except MemoryError as error:
@@ -45,6 +54,24 @@ def read_arrays(path: str) -> dict[str, Array]:
         # zipfile, its decompressors and NumPy raise a dozen unrelated types on archives that are damaged.
         message = str(error).splitlines()[0] if str(error) else "truncated"
         raise FuseError(f"cannot read the arrays: {message}", place) from error
+
+
+def _check_members(file: BinaryIO, most_bytes: int, place: SourceLocation) -> None:
+    """Refuse an archive with a member that expands to more bytes than a value may take, besides its header."""
+    with zipfile.ZipFile(file) as archive:
+        for member in archive.infolist():
+            if member.file_size > most_bytes + _MOST_HEADER:
+                size = f"{spelled(member.file_size)} bytes, more than the {most_bytes} that one value may take"
+                raise FuseError(f"'{printable(member.filename)}' takes {size}", place, hint=SIZE_HINT)
+
+
+def _array_in(archive: NpzFile, name: str, place: SourceLocation) -> Array:
+    """A member of an archive; NumPy gives one that is no array as bytes."""
+    array: Any = archive[name]
+    if not isinstance(array, np.ndarray):
+        hint = "numpy.savez writes such archives"
+        raise FuseError(f"cannot read the arrays: '{printable(name)}' is no array", place, hint=hint)
+    return cast(Array, array)
 
 
 def write_arrays(path: str, arrays: Mapping[str, Array]) -> None:

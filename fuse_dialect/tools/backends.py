@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from fuse_dialect.budget import MAX_REPETITIONS
 from fuse_dialect.diagnostics import Diagnostic, FuseError, Severity
 
 if TYPE_CHECKING:
@@ -35,7 +36,10 @@ def add_backend_arguments(parser: argparse.ArgumentParser, natural: Callable[[st
         help="what runs the module of --compare-with (default: numpy)",
     )
     group.add_argument(
-        "--benchmark", type=natural, metavar="N", help="run N times, and print a table of kernels instead of outputs"
+        "--benchmark",
+        type=_repetitions,
+        metavar="N",
+        help=f"run N times, at most {MAX_REPETITIONS}, and print a table of kernels instead of outputs",
     )
     group.add_argument("--json", metavar="FILE", help="write kernels, memory and the times of --benchmark to a file")
     group.add_argument(
@@ -45,6 +49,16 @@ def add_backend_arguments(parser: argparse.ArgumentParser, natural: Callable[[st
         "(default: $FUSE_TARGET_CPU, or the one at hand)",
     )
     group.add_argument("--no-cache", action="store_true", help="neither read nor write machine code on disk")
+
+
+def _repetitions(text: str) -> int:
+    number = int(text)
+    if not 0 <= number <= MAX_REPETITIONS:
+        raise argparse.ArgumentTypeError(f"expected 0 to {MAX_REPETITIONS}, got {text}")
+    return number
+
+
+_repetitions.__name__ = "integer"
 
 
 def compile_file(file: "ModuleFile", backend: str, options: argparse.Namespace) -> "Program":

@@ -137,7 +137,18 @@ def _run_module(options: argparse.Namespace) -> None:
     from fuse_dialect.interpreters.entry import function_named, result_names
     from fuse_dialect.tools.array_files import write_arrays
     from fuse_dialect.tools.module_file import read_module
+    from fuse_dialect.tools.output_file import check_outputs
 
+    check_outputs(
+        {"--outputs": options.outputs, "--json": options.json},
+        {
+            "MODULE": options.module,
+            "--inputs": options.inputs,
+            "--weights": options.weights,
+            "--compare-with": options.compare_with,
+            "--compare-weights": options.compare_weights,
+        },
+    )
     allow_unregistered = options.allow_unregistered_dialect
     limits = limits_of(options)
     file = read_module(
@@ -204,7 +215,7 @@ def _inputs(file: "ModuleFile", options: argparse.Namespace) -> list["Array"]:
             sizes = dict[str, int](options.dynamic_dim or ())
             return random_inputs(function, options.random_inputs, sizes.pop("", 2), sizes, options.max_value_bytes)
     if options.inputs is not None:
-        arrays = match_bfloat16(function, read_arrays(options.inputs))
+        arrays = match_bfloat16(function, read_arrays(options.inputs, options.max_value_bytes))
         with located_errors(SourceMap(options.inputs, ""), " before running"):
             return bind_inputs(function, arrays)
     if not names:

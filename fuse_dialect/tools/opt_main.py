@@ -38,7 +38,7 @@ from fuse_dialect.tools.ir_dumps import IRDumps, pipeline_text, write_reproducer
 from fuse_dialect.tools.module_file import read_weights
 from fuse_dialect.tools.opt_help import DESCRIPTION, FRONTENDS, OWN_TARGETS
 from fuse_dialect.tools.option_hints import attached_to_one_dash, option_hint
-from fuse_dialect.tools.output_file import Writer, is_stdout, write_files, writer_of
+from fuse_dialect.tools.output_file import Writer, check_outputs, is_stdout, write_files, writer_of
 from fuse_dialect.tools.pass_flags import split_pass_flags
 from fuse_dialect.tools.pipeline import build_passes
 from fuse_dialect.tools.source import SEPARATOR, Source, read_sources
@@ -83,7 +83,7 @@ class FuseOptMain(xDSLOptMain):
         """Read the command line.
 
         Raises:
-            FuseError: A pass is unknown or has wrong options.
+            FuseError: A pass is unknown or has wrong options, or a file would be overwritten that is read.
             SystemExit: Wrong usage, or `--help`.
         """
         self.available_frontends = {}
@@ -115,6 +115,14 @@ class FuseOptMain(xDSLOptMain):
         self.passes = build_passes(split.passes, self.available_passes)
         self._check_dumps(parser)
         self._check_weights(parser)
+        check_outputs(
+            {
+                "--output-file": self.args.output_file,
+                "--weights": self.args.weights,
+                "--mlir-pass-pipeline-crash-reproducer": self.args.mlir_pass_pipeline_crash_reproducer,
+            },
+            {"the input": self.args.input_file, "--input-weights": self.args.input_weights},
+        )
         if self.args.target_cpu is not None and self.target_spec.name != "llvm":
             parser.error(f"argument --target-cpu: target '{self.target_spec.name}' is for no processor")
         self._dumps = IRDumps(self.args, self._text_of)

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import BinaryIO, TypeAlias
 
@@ -45,6 +45,39 @@ def writer_of(result: str | bytes) -> Writer:
             stream.write(result[start : start + _CHUNK].encode("utf-8", "backslashreplace"))
 
     return write
+
+
+def check_outputs(outputs: Mapping[str, str | None], inputs: Mapping[str, str | None]) -> None:
+    """Refuse to write a file that is read, or to write one twice, whatever its names are.
+
+    Args:
+        outputs: Paths by the options that name them; `None` and `-` name no file.
+        inputs: Files that are read, likewise.
+
+    Raises:
+        FuseError: Two options name one file.
+    """
+    known = [(option, path) for option, path in inputs.items() if not is_stdout(path) and path]
+    for option, path in outputs.items():
+        if path is None or not path or is_stdout(path):
+            continue
+        for other, taken in known:
+            if _is_one_file(path, taken):
+                what = "read from it" if other in inputs else "write to it"
+                raise FuseError(
+                    f"{option} would overwrite the file of {other}",
+                    SourceLocation(path),
+                    hint=f"name another file: {other} is to {what}",
+                )
+        known.append((option, path))
+
+
+def _is_one_file(one: str, other: str) -> bool:
+    """Whether two paths name one file that can be replaced; a device or a pipe cannot."""
+    try:
+        return os.path.samefile(one, other) and stat.S_ISREG(os.stat(one).st_mode)
+    except (OSError, ValueError):  # one of them is yet to be made, or no path
+        return os.path.realpath(one) == os.path.realpath(other)
 
 
 def write_file(path: str, write: Writer) -> None:

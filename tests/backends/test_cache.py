@@ -5,7 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from fuse_dialect.backends.runtime.cache import Entry, ObjectCache, default_directory, key_of, open_cache
+from fuse_dialect.backends.runtime.cache import (
+    _HEAD,
+    _MAGIC,
+    Entry,
+    ObjectCache,
+    _sizes_and_digest,
+    default_directory,
+    key_of,
+    open_cache,
+)
 
 ENTRY = Entry({"symbol": "k", "workspace": 64}, bytes(range(256)) * 10)
 KEY = key_of("text", "host")
@@ -122,3 +131,32 @@ def test_the_environment_names_the_directory(monkeypatch: pytest.MonkeyPatch, tm
     assert default_directory() == tmp_path / "mine"
     monkeypatch.delenv("FUSE_CACHE_DIR")
     assert default_directory().name in {"fuse_dialect", "cache"}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+def test_a_pipe_is_no_entry_and_nobody_waits_for_it(cache: ObjectCache) -> None:
+    cache.store(KEY, ENTRY)
+    path = only_file(cache)
+    path.unlink()
+    os.mkfifo(path)
+    assert cache.load(KEY) is None
+    assert not path.exists()
+    cache.store(KEY, ENTRY)
+    assert cache.load(KEY) == ENTRY
+
+
+@pytest.mark.parametrize("header", [b"{", b"[1]", b"\xff", b'"text"', b"[" * 100_000])
+def test_a_right_hash_makes_no_header_right(cache: ObjectCache, header: bytes) -> None:
+    cache.store(KEY, ENTRY)
+    path = only_file(cache)
+    sizes = _sizes_and_digest(KEY, header, b"code")
+    path.write_bytes(_HEAD.pack(_MAGIC, *sizes) + header + b"code")
+    assert cache.load(KEY) is None
+    assert not path.exists()
+
+
+def test_an_entry_is_dropped_when_its_reader_says_so(cache: ObjectCache) -> None:
+    cache.drop(KEY)
+    cache.store(KEY, ENTRY)
+    cache.drop(KEY)
+    assert cache.load(KEY) is None

@@ -1,7 +1,9 @@
 """Kernels from the cache: the same results without a word of LLVM IR, and nothing damaged is ever executed."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.compile import compile_program
 from fuse_dialect.backends.llvm.backend import EmittedKernel, LLVMBackend
 from fuse_dialect.backends.llvm.cached import CachedLLVMBackend, generator_digest
-from fuse_dialect.backends.runtime.cache import ObjectCache, open_cache
+from fuse_dialect.backends.runtime.cache import Entry, ObjectCache, open_cache
 from fuse_dialect.backends.runtime.program import Program
 from fuse_dialect.frontends.mlir.reader import parse_mlir
 from fuse_dialect.interpreters.numpy import run_module
@@ -143,3 +145,57 @@ def test_a_cache_that_cannot_be_used_is_as_none(tmp_path: Path, monkeypatch: pyt
 
 def test_the_digest_of_the_generator_is_a_hash() -> None:
     assert len(generator_digest()) == 64
+
+
+def _changed(header: dict[str, Any], path: Sequence[str], value: object) -> dict[str, Any]:
+    copy = json.loads(json.dumps(header))
+    place = copy
+    for key in path[:-1]:
+        place = place[key]
+    if value is None:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (["symbol"], None),
+        (["symbol"], 3),
+        (["family"], ["map"]),
+        (["workspace_bytes"], -1),
+        (["workspace_bytes"], True),
+        (["workspace_bytes"], "64"),
+        (["parallel"], 1),
+        (["packings"], []),
+        (["packings", "x"], {}),
+        (["packings", "1"], 7),
+        (["packings", "1", "width"], None),
+        (["packings", "1", "width"], 1.5),
+        (["packings", "1", "columns"], [1]),
+        (["packings", "1", "columns", "size"], "1"),
+        (["packings", "1", "outer"], {}),
+        (["packings", "1", "reduced"], [3]),
+        (["packings", "1", "has_points"], 0),
+        (["refusal"], 3),
+    ],
+)
+def test_a_header_of_another_form_is_dropped_and_made_again(
+    cache: ObjectCache, path: Sequence[str], value: object
+) -> None:
+    module = parse_mlir(TEXT)
+    stored: dict[str, Entry] = {}
+    keep = cache.store
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ObjectCache, "store", lambda self, key, entry: (stored.update({key: entry}), keep(key, entry)))
+        compiled(cache, module)
+    key, entry = next((key, entry) for key, entry in stored.items() if entry.header.get("packings"))
+    keep(key, Entry(_changed(dict(entry.header), path, value), entry.payload))
+    program, emitted = compiled(cache, module)
+    assert emitted == 1
+    check(program, module)
+    again = cache.load(key)
+    assert again is not None
+    assert (again.header, again.payload) == (json.loads(json.dumps(entry.header)), entry.payload)

@@ -11,6 +11,7 @@ from random_programs import random_programs
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+import fuse_dialect as fd
 from fuse_dialect.backends.runtime.program import Program
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.mlir.reader import parse_mlir
@@ -229,3 +230,16 @@ def test_a_result_outlives_its_program() -> None:
     gc.collect()
     np.testing.assert_array_equal(result, np.full((512, 512), 2))
     result[:] = 1
+
+
+@pytest.mark.parametrize("repeat", [0, -1, True, 2.5, 10**9, "3"])
+def test_a_number_of_runs_that_is_none_is_refused(repeat: object) -> None:
+    program = program_of(fused(CHAIN))
+    with pytest.raises(FuseError, match="expected 1 to 100000 runs to measure"):
+        program.profile(*chain_inputs(), repeat=repeat)
+
+
+@pytest.mark.parametrize("threads", [0, -1, True, 2.5, 10**9, "2", None])
+def test_a_number_of_threads_that_is_none_is_refused(threads: object) -> None:
+    with pytest.raises(FuseError, match="expected 1 to 256 threads"):
+        fd.compile(fused(CHAIN), backend="numpy", threads=threads)

@@ -422,3 +422,23 @@ def test_a_tolerance_that_lets_anything_pass_is_said_to(folder: Folder) -> None:
     assert result.code == 0
     assert "note: the greatest element of result0 is " in result.out
     assert "within --atol 1e-05 of 0: this shows little" in result.out
+
+
+def test_a_member_that_is_no_array_is_an_error(folder: Folder, module: str) -> None:
+    objects = folder.arrays("objects.npz", x=np.array([{}], object), index=INDEX)
+    assert "Object arrays cannot be loaded" in folder.run(module, "--inputs", objects).err
+    junk = folder.arrays("junk.npz", x=X)
+    with zipfile.ZipFile(junk, "a") as archive:
+        archive.writestr("index.npy", b"no array at all")
+    result = folder.run(module, "--inputs", junk)
+    assert result.code == 1
+    assert "junk.npz: error: cannot read the arrays: 'index' is no array" in result.err
+
+
+def test_a_member_that_expands_to_more_than_a_value_may_take_is_not_read(folder: Folder, module: str) -> None:
+    np.savez_compressed(folder.path / "bomb.npz", x=np.zeros((2, 1 << 20), np.float32), index=INDEX)
+    assert (folder.path / "bomb.npz").stat().st_size < 1 << 16
+    arguments = (module, "--inputs", str(folder.path / "bomb.npz"), "--max-value-bytes", str(1 << 20))
+    result = folder.run(*arguments)
+    assert result.code == 1
+    assert "'x.npy' takes 8388736 bytes, more than the 1048576 that one value may take" in result.err

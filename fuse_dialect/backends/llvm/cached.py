@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.backend import Packing as AnyPacking
@@ -18,6 +18,8 @@ from fuse_dialect.backends.llvm.engine import VERSION, EngineError, MissingFunct
 from fuse_dialect.backends.runtime.cache import Entry, ObjectCache, key_of
 from fuse_dialect.kernels.packing import Packing, Strided
 from fuse_dialect.kernels.program import Refusal
+
+T = TypeVar("T")
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 _GENERATORS = ("backends/llvm", "kernels")
@@ -57,20 +59,16 @@ class CachedLLVMBackend:
         return key_of(generator_digest(), VERSION, repr(target), options, repr(request.program))
 
     def _from_cache(self, request: KernelRequest) -> NativeKernel | Refusal | None:
-        entry = self.cache.load(self._key(request))
+        key = self._key(request)
+        entry = self.cache.load(key)
         if entry is None:
             return None
-        header = entry.header
-        if "refusal" in header:
-            return Refusal(str(header["refusal"]))
-        kernel = EmittedKernel(
-            "",
-            header["symbol"],
-            header["family"],
-            header["workspace_bytes"],
-            header["parallel"],
-            {int(place): _packing(fields) for place, fields in header["packings"].items()},
-        )
+        kernel = _emitted(entry.header)
+        if kernel is None:
+            self.cache.drop(key)
+            return None
+        if isinstance(kernel, Refusal):
+            return kernel
         try:
             return NativeKernel(kernel, load(entry.payload, [kernel.symbol]))
         except EngineError:
@@ -101,16 +99,60 @@ def _fields(packing: AnyPacking) -> dict[str, Any]:
     return asdict(packing)
 
 
+def _emitted(header: Mapping[str, Any]) -> EmittedKernel | Refusal | None:
+    """What a header says; `None` for one that this module has not written, whatever its hash."""
+    try:
+        if "refusal" in header:
+            return Refusal(_checked(header["refusal"], str))
+        packings = _table(header["packings"])
+        return EmittedKernel(
+            "",
+            _checked(header["symbol"], str),
+            _checked(header["family"], str),
+            _natural(header["workspace_bytes"]),
+            _checked(header["parallel"], bool),
+            {int(place): _packing(_table(fields)) for place, fields in packings.items()},
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _checked(value: Any, type: type[T]) -> T:
+    """The value, which is of the type: exactly, for true is no number.
+
+    Raises:
+        TypeError: It is not.
+    """
+    if value.__class__ is not type:
+        raise TypeError(f"expected {type}, got {value!r}")
+    return value
+
+
+def _natural(value: Any) -> int:
+    number = _checked(value, int)
+    if number < 0:
+        raise ValueError(f"expected 0 or more, got {number}")
+    return number
+
+
+def _table(value: Any) -> "dict[str, Any]":
+    return cast("dict[str, Any]", _checked(value, dict))
+
+
 def _packing(fields: Mapping[str, Any]) -> Packing:
-    def axes(items: Sequence[Mapping[str, int]]) -> tuple[Strided, ...]:
-        return tuple(Strided(**item) for item in items)
+    def axis(item: Mapping[str, Any]) -> Strided:
+        return Strided(_natural(item["size"]), _checked(item["stride"], int))
+
+    def axes(items: Any) -> tuple[Strided, ...]:
+        found = cast("list[Any]", _checked(items, list))
+        return tuple(axis(_table(item)) for item in found)
 
     return Packing(
-        fields["element"],
-        fields["start"],
+        _checked(fields["element"], str),
+        _checked(fields["start"], int),
         axes(fields["outer"]),
-        Strided(**cast("Mapping[str, int]", fields["columns"])),
+        axis(_table(fields["columns"])),
         axes(fields["reduced"]),
-        fields["width"],
-        fields["has_points"],
+        _natural(fields["width"]),
+        _checked(fields["has_points"], bool),
     )

@@ -112,6 +112,11 @@ class ObjectCache:
                 os.utime(path)
         return entry
 
+    def drop(self, key: str) -> None:
+        """Remove an entry, whose header does not say what its reader expects."""
+        with suppress(OSError):
+            os.unlink(self._path(key))
+
     def store(self, key: str, entry: Entry) -> None:
         """Keep an entry; without room or permission nothing happens."""
         path = self._path(key)
@@ -148,7 +153,9 @@ class ObjectCache:
 
 def _read_own_file(path: Path) -> bytes | None:
     """The bytes of a regular file that only this user may write, or `None` for any other."""
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+    # Without blocking: a pipe without a writer would be waited for.
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags)
     with os.fdopen(descriptor, "rb") as stream:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or _distrust(status) is not None:
@@ -180,5 +187,8 @@ def _decoded(key: str, data: bytes) -> Entry | None:
     payload = data[_HEAD.size + header_bytes :]
     if _sizes_and_digest(key, header, payload) != (header_bytes, payload_bytes, digest):
         return None
-    found = json.loads(header)
+    try:
+        found = json.loads(header)
+    except (ValueError, RecursionError):  # a hash is right for whatever it was made of
+        return None
     return Entry(cast("dict[str, Any]", found), payload) if isinstance(found, dict) else None

@@ -1,6 +1,7 @@
 """`Program`: a compiled function as something to call with arrays."""
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from threading import Lock
 from typing import Any, cast
 
@@ -18,7 +19,7 @@ from fuse_dialect.backends.runtime.recycling import RecycledMemory
 from fuse_dialect.backends.runtime.report import KernelReport, Profile
 from fuse_dialect.backends.runtime.shapes import resolve_shapes
 from fuse_dialect.backends.runtime.stepwise import run_stepwise
-from fuse_dialect.budget import MOST_VALUE_BYTES
+from fuse_dialect.budget import MAX_REPETITIONS, MOST_VALUE_BYTES
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.size_names import contradiction
@@ -156,11 +157,13 @@ class Program:
 
         Args:
             inputs: As for a call.
-            repeat: How many runs are measured, at least 1, after one that is not.
+            repeat: How many runs are measured, from 1 to `MAX_REPETITIONS`, after one that is not.
 
         Raises:
-            FuseError: As for a call; or sizes are known only while the function runs.
+            FuseError: As for a call; or the number of runs is none; or sizes are known only while the function runs.
         """
+        if isinstance(repeat, bool) or not isinstance(repeat, Integral) or not 1 <= repeat <= MAX_REPETITIONS:
+            raise FuseError(f"expected 1 to {MAX_REPETITIONS} runs to measure, got {repeat!r}")
         arrays = self._arrays(inputs)
         executable = self._static or self._executable([array.shape for array in arrays])
         if executable is None:
@@ -168,7 +171,7 @@ class Program:
                 f"'{self._graph.name}' cannot be profiled: sizes of its tensors are known only while it runs"
             )
         frame = _taken(executable)
-        return profile_of(executable, frame, arrays, self._fresh(executable), max(1, repeat))
+        return profile_of(executable, frame, arrays, self._fresh(executable), int(repeat))
 
     def _arrays(self, inputs: Sequence[Any]) -> Sequence[Array]:
         """The inputs as kernels may read them."""

@@ -1,0 +1,198 @@
+"""The generator of random programs: what it meets, and that it finds, shrinks and survives what is wrong."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from fuzzing import comparing, ways
+from fuzzing.arrays import ELEMENTS, FLOATS, INTEGERS, SIZE_CLASSES, name_of
+from fuzzing.comparing import Reference
+from fuzzing.coverage import Coverage
+from fuzzing.generator import make_program
+from fuzzing.program import RandomProgram, Source, Step
+from fuzzing.reporting import write_finding
+from fuzzing.shrinking import in_fork, shrink
+from xdsl.dialects.builtin import f32
+
+from fuse_dialect.dialect.fuse import ALL_OPS
+from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops.elementwise import ExpOp, NegativeOp
+from fuse_dialect.dialect.types import tensor
+from fuse_dialect.frontends.mlir.reader import parse_mlir
+from fuse_dialect.interpreters.numpy import run_module
+from fuse_dialect.pattern_kind import PatternKind
+
+TOOL = Path(__file__).parents[2] / "tools" / "fuzz_programs.py"
+SEEDS = 7000
+ALL = frozenset(map(name_of, ELEMENTS))
+ADMITTED = (
+    (r"any|everything|as `resize2d`", ALL),
+    (r"i1\.", frozenset({"i1"})),
+    (r"i1 for the condition, any", ALL),
+    (r"all but i1", ALL - {"i1"}),
+    (r"(one type of |input and updates of one type of )?numbers", ALL - {"i1"}),
+    (r"(one )?floating[ -]point|input and rois|boxes, scores and thresholds", frozenset(map(name_of, FLOATS))),
+    (r"integers but i1", frozenset(map(name_of, INTEGERS))),
+    (r"integer indices", ALL),
+    (r"`fill`|a tuple|any number of tensors", ALL),
+)  # fmt: skip
+"""What the docstring of an op says of its types, and which these are."""
+
+
+IMPOSSIBLE = {"fuse.full": {"open"}, "fuse.split": {"scalar"}}
+"""Size classes that the shape rule of an op excludes, though its docstring says `any`."""
+
+
+@pytest.fixture(scope="module")
+def coverage() -> Coverage:
+    """What the programs of all seeds meet."""
+    found = Coverage()
+    for seed in range(SEEDS):
+        program = make_program(seed)
+        if program is not None:
+            found.add(program)
+    return found
+
+
+def admitted(op_class: type[FuseOp]) -> frozenset[str]:
+    """The element types that the docstring promises."""
+    words = re.search(r"Types: (.*)", op_class.__doc__ or "")
+    assert words is not None, op_class.name
+    for pattern, types in ADMITTED:
+        if re.match(pattern, words.group(1)):
+            return types
+    raise AssertionError(f"{op_class.name}: {words.group(1)}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("op_class", ALL_OPS, ids=lambda op: op.name)
+def test_an_op_is_met_in_every_element_type_that_it_admits(coverage: Coverage, op_class: type[FuseOp]) -> None:
+    missing = admitted(op_class) - coverage.elements_of(op_class.name)
+    assert not missing, f"never met by seeds 0 to {SEEDS - 1}: {sorted(missing)}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("op_class", ALL_OPS, ids=lambda op: op.name)
+def test_an_op_is_met_in_every_size_class(coverage: Coverage, op_class: type[FuseOp]) -> None:
+    # An op whose docstring asks for axes has no scalars.
+    takes_scalars = re.search(r"Shapes: (any[,;:.] |any\.|broadcast)", op_class.__doc__ or "") is not None
+    expected = set(SIZE_CLASSES) - ({"scalar"} if not takes_scalars else set())
+    missing = expected - IMPOSSIBLE.get(op_class.name, set()) - coverage.sizes_of(op_class.name)
+    assert not missing, f"never met by seeds 0 to {SEEDS - 1}: {sorted(missing)}"
+
+
+@pytest.mark.slow
+def test_every_kind_reads_every_kind(coverage: Coverage) -> None:
+    kinds = [kind for kind in PatternKind if any(op.traits is not None for op in ALL_OPS)]
+    pairs = coverage.pairs
+    # Only another tuple, and what takes one apart, reads a tuple.
+    expected = {(a.name, b.name) for a in kinds for b in kinds if a is not PatternKind.TUPLE}
+    expected |= {("TUPLE", "TUPLE"), ("TUPLE", "INJECTIVE")}
+    assert expected <= set(pairs), sorted(expected - set(pairs))
+
+
+def test_a_seed_makes_the_same_program_again() -> None:
+    for seed in range(40):
+        one, other = make_program(seed), make_program(seed)
+        assert str(one and one.module()) == str(other and other.module())
+        if one is not None and other is not None:
+            assert [x.tobytes() for x in one.inputs] == [x.tobytes() for x in other.inputs]
+
+
+def chain(*steps: type[FuseOp]) -> RandomProgram:
+    """A program of unary ops on 3x5 numbers."""
+    type = tensor([3, 5], f32)
+    array = np.arange(15, dtype=np.float32).reshape(3, 5) / 8
+    made = tuple(Step(op, (place,), (place + 1,), (type,)) for place, op in enumerate(steps))
+    return RandomProgram(0, {0: Source(type, array)}, made, (len(steps),))
+
+
+def test_rounding_is_no_mismatch_and_a_wrong_element_is() -> None:
+    reference = Reference(chain(ExpOp, NegativeOp))
+    (output,) = reference.outputs
+    nearby = np.nextafter(output, np.float32(0))
+    assert reference.mismatch([nearby]) is None
+    wrong = output.copy()
+    wrong[1, 2] *= np.float32(1.001)
+    found = reference.mismatch([wrong])
+    assert found is not None
+    assert "first at [1, 2]" in found.text
+
+
+def test_exact_ops_must_not_round() -> None:
+    reference = Reference(chain(NegativeOp))
+    (output,) = reference.outputs
+    assert reference.mismatch([output.copy()]) is None
+    assert reference.mismatch([np.nextafter(output, np.float32(9))]) is not None
+    # -0.0 in place of 0.0
+    assert reference.mismatch([np.abs(output) * np.where(output == 0, 1, -1).astype(np.float32)]) is not None
+
+
+def test_an_element_that_depends_on_rounding_says_nothing() -> None:
+    from fuse_dialect.dialect.ops.elementwise import FloorOp
+
+    program = chain(ExpOp, FloorOp)
+    program.sources[0].array[0, 0] = 0  # exp gives 1, on which floor jumps
+    reference = Reference(program)
+    (output,) = reference.outputs
+    below, other = output.copy(), output.copy()
+    below[0, 0] -= 1
+    other[0, 1] -= 1
+    assert reference.mismatch([below]) is None
+    assert reference.mismatch([other]) is not None
+
+
+@pytest.fixture
+def wrong_way(monkeypatch: pytest.MonkeyPatch) -> str:
+    """A way that is wrong wherever a program negates."""
+
+    def run(program: RandomProgram, reference: Reference | None, random: Random, name: str) -> None:
+        outputs = [np.array(output) for output in Reference(program).outputs]
+        if any(step.op_class is NegativeOp for step in program.steps):
+            outputs = [output + 1 for output in outputs]
+        ways.compare(outputs, reference)
+
+    monkeypatch.setitem(ways.WAYS, "wrong", (run, 1.0))
+    return "wrong"
+
+
+def test_a_finding_shrinks_to_the_op_that_is_wrong(wrong_way: str, tmp_path: Path) -> None:
+    program = chain(ExpOp, NegativeOp, ExpOp)
+
+    def holds(candidate: RandomProgram) -> bool:
+        return ways.check(candidate, ways.reference_of(candidate), wrong_way) is not None
+
+    finding = ways.check(program, ways.reference_of(program), wrong_way)
+    assert finding is not None
+    assert finding.kind == "mismatch"
+    smallest = shrink(program, holds, 20)
+    assert [step.op_class for step in smallest.steps] == [NegativeOp]
+    assert smallest.inputs[0].size == 1
+    path = write_finding(tmp_path, finding, smallest)
+    assert path.read_text().startswith("// RUN: fuse-run %s")
+    module = parse_mlir(path.read_text())
+    with np.load(path.with_suffix(".npz")) as arrays:
+        np.testing.assert_array_equal(run_module(module, dict(arrays))[0], -smallest.inputs[0])
+
+
+def test_a_fork_survives_faults_and_hangs() -> None:
+    assert in_fork(lambda: 5) == 5
+    assert in_fork(lambda: os.kill(os.getpid(), signal.SIGSEGV) or 0) == 128 + signal.SIGSEGV
+    assert in_fork(lambda: signal.pause() or 0, seconds=1) == 128 + signal.SIGALRM
+
+
+def test_every_op_that_rounds_is_no_exact_one() -> None:
+    for op_class in ALL_OPS:
+        if issubclass(op_class, comparing.activation.FormulaOp):
+            assert op_class not in comparing.EXACT
+
+
+def test_help_names_the_ways() -> None:
+    result = subprocess.run([sys.executable, TOOL, "--help"], capture_output=True, text=True, check=True)
+    assert all(way in result.stdout for way in ways.WAYS)

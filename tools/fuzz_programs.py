@@ -1,0 +1,142 @@
+"""Random programs from the op registry, run in many ways that must agree with the unfused NumPy interpreter.
+
+    python tools/fuzz_programs.py --seed 0 --count 1000 --jobs 2 --out findings
+
+A seed makes a program of a few ops (`fuzzing/generator.py`) and chooses some of the ways to run it (`fuzzing/ways.py`):
+as text, as ONNX, as StableHLO; fused by NumPy, or as machine code for several processors, between guard pages, with
+random options. A finding is a wrong result, an error that is no diagnosed one, a fault, or a hang; it is made smaller
+and written to the folder of `--out` as a test for lit. Exit code: 1 if there is a finding.
+"""
+
+import argparse
+import json
+import signal
+import subprocess
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from time import monotonic
+
+from fuzzing.generator import make_program
+from fuzzing.program import RandomProgram
+from fuzzing.reporting import write_finding
+from fuzzing.running import SCRIPT, Run, work
+from fuzzing.shrinking import in_fork, shrink, values_of
+from fuzzing.ways import WAYS, Finding, check, reference_of
+
+MOST_SHRUNK = 2
+"""Findings of one signature that are made smaller; more would be the same again."""
+MOST_MISMATCHES = 30
+"""The same for findings of which nothing but the way is known."""
+SHRINK_SECONDS = 40.0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run from the command line; 1 when there is a finding."""
+    parser = argparse.ArgumentParser(description="Random programs from the op registry, run in many ways.")
+    parser.add_argument("--seed", type=int, default=0, help="of the first program (default: 0)")
+    parser.add_argument("--count", type=int, default=1000, help="programs (default: 1000)")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so long (default: no limit)")
+    parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1)")
+    parser.add_argument("--ways", type=_ways, default=tuple(WAYS), help=f"comma-separated, of {', '.join(WAYS)}")
+    parser.add_argument("--out", type=Path, help="folder for findings, made smaller, as tests for lit")
+    parser.add_argument("--limit", type=float, default=30.0, help="seconds for one way of one program (default: 30)")
+    parser.add_argument("--no-table", action="store_true", help="leave out the table of what was met")
+    parser.add_argument("--worker", nargs=3, type=int, metavar="N", help=argparse.SUPPRESS)
+    parser.add_argument("--shrink", metavar="SEED:WAY", help="make the finding of a seed in one way smaller, to --out")
+    options = parser.parse_args(arguments)
+    if options.worker:
+        first, end, step = options.worker
+        work(first, end, step, options.ways)
+        return 0
+    if options.shrink:
+        return shrink_one(options.shrink, options.out or Path("findings"))
+    return _run(options)
+
+
+def _ways(text: str) -> tuple[str, ...]:
+    names = tuple(text.split(","))
+    if unknown := [name for name in names if name not in WAYS]:
+        raise argparse.ArgumentTypeError(f"no way '{unknown[0]}', there are {', '.join(WAYS)}")
+    return names
+
+
+def _run(options: argparse.Namespace) -> int:
+    start, findings = monotonic(), Counter[str]()
+
+    def report(finding: Finding) -> None:
+        findings[finding.signature] += 1
+        first, *others = finding.text.splitlines() or [""]
+        print(f"seed {finding.seed}, {finding.way}: {finding.kind}: {first[:300]}", flush=True)
+        if findings[finding.signature] == 1 and others:
+            print("".join(f"    {line}\n" for line in others), end="", flush=True)
+        most = MOST_SHRUNK if finding.kind == "error" else MOST_MISMATCHES
+        if options.out is not None and findings[finding.signature] <= most:
+            place = [f"{finding.seed}:{finding.way}", "--out", str(options.out)]
+            subprocess.run([sys.executable, str(SCRIPT), "--shrink", *place], check=False)
+
+    end = options.seed + options.count
+    run = Run(options.seed, end, max(1, options.jobs), options.ways, options.limit, report)
+    run.go(start + 60 * options.minutes)
+    seconds = monotonic() - start
+    if not options.no_table:
+        print(run.coverage.table())
+    for signature, count in findings.most_common():
+        print(f"{count:>6}  {signature}")
+    programs = run.coverage.programs
+    rate = programs / max(seconds, 1e-9)
+    print(f"seeds {options.seed} to {end - 1}: {programs} programs, {rate:.1f} a second, {findings.total()} findings")
+    return 1 if findings else 0
+
+
+def shrink_one(place: str, folder: Path) -> int:
+    """Make one finding smaller and write it; 1 if there is one."""
+    warnings.simplefilter("ignore")
+    number, _, way = place.partition(":")
+    program = make_program(int(number))
+    if program is None or way not in WAYS:
+        return 0
+    seen = _finding(program, way)
+    if seen is None:
+        print(f"seed {number}, {way}: nothing is wrong any more")
+        return 0
+
+    def holds(candidate: RandomProgram) -> bool:
+        found = _finding(candidate, way)
+        return found is not None and found.signature == seen.signature
+
+    smallest = shrink(program, holds, SHRINK_SECONDS)
+    finding = _finding(smallest, way) or seen
+    ops = ", ".join(step.op_class.name.removeprefix("fuse.") for step in smallest.steps)
+    print(f"    {write_finding(folder, finding, smallest)}: {ops}: {finding.text.splitlines()[0][:200]}")
+    return 1
+
+
+def _finding(program: RandomProgram, way: str) -> Finding | None:
+    """What is wrong with a program in one way, found in a fork, which hands it over in a file."""
+    with NamedTemporaryFile("w+", suffix=".json") as file:
+
+        def attempt() -> int:
+            reference = reference_of(program)
+            if reference is not None and values_of(program) is None:
+                return 0
+            finding = check(program, reference, way)
+            if finding is None:
+                return 0
+            Path(file.name).write_text(json.dumps(asdict(finding)))
+            return 1
+
+        status = in_fork(attempt)
+        if status == 1:
+            return Finding(**json.loads(Path(file.name).read_text()))
+    if status == 128 + signal.SIGALRM:
+        return Finding(program.seed, way, "hang", "no answer")
+    return Finding(program.seed, way, "fault", f"signal {status - 128}") if status >= 128 else None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

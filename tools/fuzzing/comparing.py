@@ -1,0 +1,314 @@
+"""Whether two runs of a program agree, as far as rounding allows.
+
+1. Equal bits agree, any two nans do, and so do two zeros of either sign where `has_free_zeros` says why.
+2. Else the program is run again several times on the reference with every float that an inexact op reads or gives
+   moved by a few units in the last place, those that are summed by more. What an element does then says how much of a
+   difference is rounding: a sum that cancels moves much, a copy not at all.
+3. Guard for discontinuities: an element that takes another integer, truth value, infinity or nan in these runs depends
+   on rounding, and says nothing. Programs of exact ops have no such element. Where the absolute values of what is
+   summed overflow, a sum in another order may be anything: such elements are made to jump.
+4. A shape that depends on elements (`unique`) and differs between these runs says nothing either.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from xdsl.dialects import arith, func
+from xdsl.ir import Operation, SSAValue
+
+from fuse_dialect.dialect.fuse import FAMILIES, ops_of
+from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.ops import (
+    activation,
+    broadcast,
+    comparison,
+    concatenation,
+    conversion,
+    convolution,
+    dynamic,
+    elementwise,
+    indexing,
+    layout,
+    linear_algebra,
+    matmul,
+    normalization,
+    opaque,
+    pooling,
+    reduction,
+    replication,
+    sampling,
+    selection,
+    sequences,
+    tuples,
+)
+from fuse_dialect.interpreters.numpy import evaluate, evaluate_constant
+from fuse_dialect.interpreters.values import EvaluationError, Value, flatten
+from fuzzing.program import RandomProgram
+
+RUNS = 8
+"""How often the reference is run with moved numbers."""
+SLACK = 8.0
+"""Of the greatest move seen; eight runs do not find the worst."""
+UNITS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+"""Distance from 1 to the next number."""
+
+DENORMALS = {"float64": 2.0**-1074, "float32": 2.0**-149, "float16": 2.0**-24, "bfloat16": 2.0**-133}
+"""The smallest numbers."""
+
+_EXACT_FAMILIES = (comparison, concatenation, conversion, indexing, layout, replication, tuples, dynamic, selection)
+_EXACT_OPS = (
+    elementwise.AbsOp, elementwise.NegativeOp, elementwise.SignOp, elementwise.CeilOp, elementwise.FloorOp,
+    elementwise.RoundOp, elementwise.IsnanOp, elementwise.IsinfOp, elementwise.LogicalNotOp, activation.ReluOp,
+    activation.ClipOp, broadcast.MaximumOp, broadcast.MinimumOp, broadcast.WhereOp, reduction.MaxOp, reduction.MinOp,
+    reduction.AnyOp, reduction.AllOp, reduction.ArgmaxOp, reduction.ArgminOp, pooling.MaxPool2dOp,
+    pooling.MaxPool2dIndicesOp, pooling.GlobalMaxPool2dOp, normalization.OneHotOp, opaque.SortOp, opaque.ArgsortOp,
+    opaque.TopkOp, opaque.DropoutOp, opaque.StopFusionOp, opaque.ArgwhereOp, opaque.ArangeOp,
+    sequences.ReverseSequenceOp,
+)  # fmt: skip
+EXACT: frozenset[type[FuseOp]] = frozenset(
+    [op for family in _EXACT_FAMILIES for op in ops_of(family)] + list(_EXACT_OPS)
+) - {dynamic.DynResize2dOp}
+"""Ops that round nothing, or always in the same way."""
+SUMS: frozenset[type[FuseOp]] = frozenset(
+    [
+        *ops_of(matmul),
+        *ops_of(convolution),
+        *ops_of(linear_algebra),
+        *ops_of(normalization),
+        *(op for op in ops_of(reduction) if op not in _EXACT_OPS),
+        *(op for op in ops_of(pooling) if op not in _EXACT_OPS),
+        *(sequences.CumsumOp, sequences.CumprodOp, sequences.DftOp),
+        *(sampling.DeformableConv2dOp, sampling.RoiAlignOp, opaque.LrnOp),
+    ]
+) - {normalization.OneHotOp, normalization.BatchNormOp}
+"""Ops that sum or multiply many elements, in an order that is their own."""
+MOST_SUMMED = 256
+"""No element of the small programs here is a sum of many more that count."""
+FORMULAS: frozenset[type[FuseOp]] = frozenset(op for op in ops_of(activation) if issubclass(op, activation.FormulaOp))
+"""Ops whose formula has sums that cancel: `1 + erf(x)` is 0 to the last bit of 1, times the operand."""
+assert set(_EXACT_FAMILIES) <= set(FAMILIES), "modules of the dialect"
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """What differs."""
+
+    output: int
+    text: str
+
+
+def moved(random: np.random.Generator, array: Array, units: float) -> Array:
+    """The array with each float moved by up to so many units in its last place; zeros and infinities stay."""
+    unit = UNITS.get(array.dtype.name)
+    if unit is None:
+        return array
+    with np.errstate(all="ignore"):
+        wide = array.astype(np.float64)
+        shift = random.uniform(-units, units, array.shape) * unit
+        return np.asarray(wide + wide * shift).astype(array.dtype)
+
+
+def summed(op: FuseOp, operands: Sequence[Value]) -> float:
+    """How many numbers are summed for one element of the result: so many roundings can add up."""
+    if type(op) not in SUMS:
+        return 0.0
+    arrays = [x for x in operands if isinstance(x, np.ndarray)]
+    most = float(max(x.size for x in arrays))
+    return min(most, MOST_SUMMED)
+
+
+def _greatest_sums(op: FuseOp, operands: Sequence[Value]) -> Sequence[Value]:
+    """The results for the absolute values of the finite elements: greater than all sums of some of the elements."""
+    sizes = [
+        np.abs(np.where(np.isfinite(x.astype(np.float64)), x, np.zeros((), x.dtype))).astype(x.dtype)
+        if isinstance(x, np.ndarray) and x.dtype.name in UNITS
+        else x
+        for x in operands
+    ]
+    return evaluate(op, sizes)
+
+
+def _overflown(random: np.random.Generator, result: Value, greatest: Value) -> Value:
+    """The result, with anything at all where sums in another order may overflow on the way."""
+    if not isinstance(result, np.ndarray) or not isinstance(greatest, np.ndarray) or result.dtype.name not in UNITS:
+        return result
+    if result.shape != greatest.shape or not (beyond := ~np.isfinite(greatest.astype(np.float64))).any():
+        return result
+    # The same for all: of different ones a later sum would make nan nearly always.
+    anything = np.asarray(random.choice([np.inf, -np.inf, np.nan, 0.0, 1.0])).astype(result.dtype)
+    return np.where(beyond, anything, result)
+
+
+def _shifted(random: np.random.Generator, result: Array, operand: Array) -> Array:
+    """The result moved by up to two units of the operand, where both are finite numbers and the result is no zero."""
+    unit = UNITS.get(result.dtype.name)
+    if unit is None or result.shape != operand.shape:
+        return result
+    with np.errstate(all="ignore"):
+        wide, size = result.astype(np.float64), np.abs(operand.astype(np.float64))
+        shift = random.uniform(-2, 2, result.shape) * unit * np.minimum(size, 64.0)
+        return np.where(np.isfinite(wide) & np.isfinite(size) & (wide != 0), wide + shift, wide).astype(result.dtype)
+
+
+class Reference:
+    """The unfused NumPy interpreter on one program, and how much its results depend on rounding."""
+
+    def __init__(self, program: RandomProgram):
+        """Run the program.
+
+        Raises:
+            EvaluationError: An op rejects its operands.
+        """
+        self._program = program
+        (self._function,) = [op for op in program.module().ops if isinstance(op, func.FuncOp)]
+        self._inputs = program.inputs
+        self._seen = [source.array for source in program.sources.values()]
+        self.outputs = self._run(None)
+        self._spread: list[tuple[Array, Array]] | None = None
+        self._free_shapes: set[int] = set()
+        self._breaks = False
+
+    def _run(self, random: np.random.Generator | None) -> list[Array]:
+        values: dict[SSAValue, Value] = dict(zip(self._function.body.block.args, self._inputs, strict=True))
+        for op in self._function.body.block.ops:
+            if isinstance(op, func.ReturnOp):
+                return flatten([values[operand] for operand in op.operands])
+            values.update(zip(op.results, self._results(op, values, random), strict=True))
+        raise AssertionError("a function ends with a return")
+
+    def _results(
+        self, op: Operation, values: dict[SSAValue, Value], random: np.random.Generator | None
+    ) -> Sequence[Value]:
+        if isinstance(op, arith.ConstantOp):
+            return (evaluate_constant(op),)
+        assert isinstance(op, FuseOp), "programs hold nothing else"
+        operands = [values[operand] for operand in op.operands]
+        if random is None or type(op) in EXACT:
+            results = evaluate(op, operands)
+            if random is None:
+                self._seen += flatten(results)
+            return results
+        units = 0.5 + summed(op, operands) / 4
+        given = [moved(random, x, units) if isinstance(x, np.ndarray) else x for x in operands]
+        results = [moved(random, x, 2.0) if isinstance(x, np.ndarray) else x for x in evaluate(op, given)]
+        if type(op) in FORMULAS and isinstance(operands[0], np.ndarray) and isinstance(results[0], np.ndarray):
+            results[0] = _shifted(random, results[0], operands[0])
+        return [*map(partial(_overflown, random), results, _greatest_sums(op, operands))] if units > 0.5 else results
+
+    def values(self) -> list[Array]:
+        """Every array that the program reads or makes."""
+        return list(self._seen)
+
+    def spread(self) -> list[tuple[Array, Array]]:
+        """For each output how far each element moves, and whether it jumps."""
+        if self._spread is None:
+            random = np.random.default_rng(self._program.seed)
+            spreads = [(np.zeros(x.shape), np.zeros(x.shape, np.bool_)) for x in self.outputs]
+            for _ in range(RUNS):
+                try:
+                    run = self._run(random)
+                except EvaluationError:
+                    run, self._breaks = None, True
+                for place, output in enumerate(self.outputs):
+                    far, jumps = spreads[place]
+                    if run is None or run[place].shape != output.shape:
+                        self._free_shapes.add(place)
+                        spreads[place] = (far, np.ones(output.shape, np.bool_))
+                        continue
+                    distance, jump = _distance(run[place], output)
+                    spreads[place] = (np.maximum(far, distance), jumps | jump)
+            self._spread = spreads
+        return self._spread
+
+    def jumps(self, output: Array) -> Array:
+        """Which elements of one of the outputs depend on rounding as a whole."""
+        place = next(place for place, each in enumerate(self.outputs) if each is output)
+        return self.spread()[place][1]
+
+    def sizes_depend_on_rounding(self) -> bool:
+        """Whether a shape, or what an op rejects, depends on rounding."""
+        self.spread()
+        return self._breaks or bool(self._free_shapes)
+
+    def mismatch(self, actual: Sequence[Array], *, reassociates: bool = False) -> Mismatch | None:
+        """What differs beyond rounding; `None` if nothing does.
+
+        Args:
+            actual: The results of another way to run the program.
+            reassociates: Whether that way may change the arithmetic itself, as folding a batch norm does.
+        """
+        if len(actual) != len(self.outputs):
+            return Mismatch(-1, f"{len(actual)} outputs instead of {len(self.outputs)}")
+        for place, (got, want) in enumerate(zip(actual, self.outputs, strict=True)):
+            if got.shape != want.shape and self._has_free_shape(place):
+                continue
+            if got.dtype != want.dtype or got.shape != want.shape:
+                return Mismatch(place, f"{got.dtype}{list(got.shape)} instead of {want.dtype}{list(want.shape)}")
+            if is_same(got, want):
+                continue
+            text = self._beyond(place, got, want, 32.0 if reassociates else 1.0)
+            if text is not None:
+                return Mismatch(place, text)
+        return None
+
+    def _has_free_shape(self, place: int) -> bool:
+        """Whether the shape of an output depends on rounding, as that of `unique` does."""
+        self.spread()
+        return place in self._free_shapes
+
+    def _beyond(self, place: int, got: Array, want: Array, factor: float) -> str | None:
+        far, jumps = self.spread()[place]
+        distance, jump = _distance(got, want)
+        # A program of exact ops alone has moved nowhere, and so must not differ at all.
+        allowed = far * SLACK * factor
+        if want.dtype.name in UNITS and far.any():
+            # The last bits of a denormal: a relative move says nothing about them.
+            allowed = allowed + 4 * DENORMALS[want.dtype.name]
+        wrong = ~jumps & (jump | (distance > allowed))
+        if self._has_free_zeros:
+            wrong &= ~((got == 0) & (want == 0))
+        if not wrong.any():
+            return None
+        at = tuple(int(index) for index in np.argwhere(wrong)[0])
+        return f"{int(wrong.sum())} of {want.size} elements, first at {list(at)}: {got[at]!r} instead of {want[at]!r}"
+
+    @property
+    def _has_free_zeros(self) -> bool:
+        """Whether the sign of a zero is left open: a maximum of zeros of both signs, and sums in another order."""
+        return any(step.op_class not in _SIGNED_ZEROS for step in self._program.steps)
+
+
+_SIGNED_ZEROS = EXACT - {
+    activation.ReluOp, activation.ClipOp, broadcast.MaximumOp, broadcast.MinimumOp, reduction.MaxOp, reduction.MinOp,
+    pooling.MaxPool2dOp, pooling.GlobalMaxPool2dOp, opaque.SortOp, opaque.TopkOp, dynamic.DynTopkOp,
+    selection.UniqueOp,
+}  # fmt: skip
+"""Ops of which every result is one operand's element, or a number that arithmetic defines to the sign."""
+
+
+def is_same(got: Array, want: Array) -> bool:
+    """Whether all elements have the same bits, but for those of nans."""
+    if got.tobytes() == want.tobytes():
+        return True
+    if want.dtype.name not in UNITS:
+        return bool((got == want).all())
+    wide = [array.astype(np.float64) for array in (got, want)]
+    return bool(
+        np.array_equal(*wide, equal_nan=True) and (np.signbit(wide[0]) == np.signbit(wide[1]))[wide[1] == 0].all()
+    )
+
+
+def _distance(got: Array, want: Array) -> tuple[Array, Array]:
+    """Differences of finite numbers, and where one is not finite and the other is something else."""
+    if want.dtype.name not in UNITS:
+        return np.zeros(want.shape), np.asarray(got != want)
+    a, b = got.astype(np.float64), want.astype(np.float64)
+    with np.errstate(all="ignore"):
+        finite = np.isfinite(a) & np.isfinite(b)
+        same = (a == b) | (np.isnan(a) & np.isnan(b))
+        distance = np.where(finite, np.abs(a - b), 0.0)
+        # Zeros of different signs differ by nothing, and are yet not the same.
+        signs = (a == 0) & (b == 0) & (np.signbit(a) != np.signbit(b))
+        return distance, (~finite & ~same) | signs

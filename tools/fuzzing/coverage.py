@@ -1,0 +1,95 @@
+"""What programs have met: ops with element types and sizes, and which kind of op reads which."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import TupleType
+from xdsl.ir import Attribute
+
+from fuse_dialect.dialect.fuse import ALL_OPS
+from fuse_dialect.dialect.types import DYNAMIC, is_tensor
+from fuzzing.arrays import ELEMENTS, SIZE_CLASSES, name_of, size_class
+from fuzzing.generator import kind_of
+from fuzzing.program import RandomProgram
+
+
+@dataclass(slots=True)
+class Coverage:
+    """Counts over many programs."""
+
+    met: Counter[tuple[str, str, str]] = field(default_factory=Counter[tuple[str, str, str]])
+    """By op, element type and size class."""
+    pairs: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    """By kind of the op that makes a value, and kind of the op that reads it."""
+    neighbours: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    """By op that makes a value, and kind of the op that reads it."""
+    programs: int = 0
+
+    def add(self, program: RandomProgram) -> None:
+        """Count a program."""
+        self.programs += 1
+        types: dict[int, Attribute] = {number: source.type for number, source in program.sources.items()}
+        shapes = {number: source.array.shape for number, source in program.sources.items()}
+        makers: dict[int, str] = {}
+        for step in program.steps:
+            types.update(zip(step.results, step.result_types, strict=True))
+            shapes.update(zip(step.results, step.shapes, strict=False))
+            name, kind = step.op_class.name, kind_of(step.op_class).name
+            makers.update(dict.fromkeys(step.results, name))
+            for number in (*step.operands, *step.results):
+                type = types[number]
+                if is_tensor(type) and number in shapes:
+                    classes = [size_class(shapes[number]), *["open"] * (DYNAMIC in type.get_shape())]
+                    self.met.update((name, str(type.element_type), each) for each in classes)
+                self.met.update((name, element, "scalar") for element in _fields(type))
+            for operand in step.operands:
+                if operand in makers:
+                    maker = makers[operand]
+                    self.pairs[_KINDS[maker], kind] += 1
+                    self.neighbours[maker, kind] += 1
+
+    def merge(self, other: "Coverage") -> None:
+        """Add the counts of others."""
+        self.met.update(other.met)
+        self.pairs.update(other.pairs)
+        self.neighbours.update(other.neighbours)
+        self.programs += other.programs
+
+    def elements_of(self, op: str) -> set[str]:
+        """The element types that an op was met with."""
+        return {element for name, element, _ in self.met if name == op}
+
+    def sizes_of(self, op: str) -> set[str]:
+        """The size classes that an op was met with."""
+        return {size for name, _, size in self.met if name == op}
+
+    def table(self) -> str:
+        """Element types and size classes of every op, and pairs of kinds."""
+        columns = [name_of(element) for element in ELEMENTS]
+        lines = [f"{'':<22}" + "".join(f"{column:>6}" for column in columns) + "  size classes"]
+        for op_class in ALL_OPS:
+            counts = Counter[str]()
+            for (name, element, _), count in self.met.items():
+                if name == op_class.name:
+                    counts[element] += count
+            sizes = self.sizes_of(op_class.name)
+            missing = [size for size in SIZE_CLASSES if size not in sizes]
+            words = "all" if not missing else f"all but {', '.join(missing)}"
+            row = "".join(f"{counts[column] or '-':>6}" for column in columns)
+            lines.append(f"{op_class.name.removeprefix('fuse.'):<22}{row}  {words}")
+        kinds = sorted({kind for pair in self.pairs for kind in pair})
+        lines.append("\n" + f"{'makes / reads':<20}" + "".join(f"{kind:>19}" for kind in kinds))
+        for maker in kinds:
+            lines.append(f"{maker:<20}" + "".join(f"{self.pairs[maker, kind]:>19}" for kind in kinds))
+        return "\n".join(lines)
+
+
+_KINDS = {op_class.name: kind_of(op_class).name for op_class in ALL_OPS}
+
+
+def _fields(type: Attribute) -> Iterable[str]:
+    """Element types of the fields of a tuple."""
+    if isinstance(type, TupleType):
+        for each in type.types:
+            yield from [str(each.element_type)] if is_tensor(each) else _fields(each)

@@ -1,0 +1,167 @@
+"""Worker processes that run programs, and the one that hands out seeds and collects findings.
+
+A worker tells before each way what it is about to do, so that a fault or a hang has a seed; then it is restarted behind
+that seed.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from selectors import EVENT_READ, DefaultSelector
+from time import monotonic
+from typing import IO, Any, cast
+
+from fuzzing.coverage import Coverage
+from fuzzing.generator import make_program
+from fuzzing.ways import Finding, check, chosen_ways, described, reference_of
+
+SCRIPT = Path(__file__).resolve().parent.parent / "fuzz_programs.py"
+PORTION = 50
+"""Programs between two reports of coverage."""
+
+
+def work(first: int, end: int, step: int, names: Sequence[str], *, measures: bool = True) -> None:
+    """Run the programs of every `step`-th seed, and say on standard output what happens, a line of JSON each."""
+    warnings.simplefilter("ignore")
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever else is printed is no report
+    coverage = Coverage()
+
+    def say(**message: Any) -> None:
+        out.write(json.dumps(message) + "\n")
+        out.flush()
+
+    for place, seed in enumerate(range(first, end, step)):
+        say(seed=seed, way="generator")
+        for finding in findings_of(seed, names, say, coverage):
+            say(finding=asdict(finding))
+        if place % PORTION == PORTION - 1:
+            say(coverage=_packed(coverage))
+            coverage = Coverage()
+    say(coverage=_packed(coverage), done=True)
+
+
+def findings_of(seed: int, names: Sequence[str], say: Callable[..., None], coverage: Coverage) -> list[Finding]:
+    """What is wrong with the program of a seed."""
+    try:
+        program = make_program(seed)
+        if program is None:
+            return []
+        coverage.add(program)
+        reference = reference_of(program)
+    except Exception as error:
+        return [Finding(seed, "generator", "error", described(error))]
+    found: list[Finding] = []
+    for way in chosen_ways(seed, names):
+        say(seed=seed, way=way)
+        finding = check(program, reference, way)
+        if finding is not None:
+            found.append(finding)
+    return found
+
+
+def _packed(coverage: Coverage) -> dict[str, Any]:
+    tables = {"met": coverage.met, "pairs": coverage.pairs, "neighbours": coverage.neighbours}
+    return {
+        "programs": coverage.programs,
+        **{name: [[*key, count] for key, count in table.items()] for name, table in tables.items()},
+    }
+
+
+def _unpacked(data: dict[str, Any]) -> Coverage:
+    def counter(name: str) -> Counter[Any]:
+        return Counter({tuple(row[:-1]): row[-1] for row in data[name]})
+
+    return Coverage(counter("met"), counter("pairs"), counter("neighbours"), data["programs"])
+
+
+@dataclass(eq=False, slots=True)
+class _Worker:
+    """A process and what it said last."""
+
+    process: "subprocess.Popen[str]"
+    residue: int
+    seed: int
+    way: str = "start"
+    since: float = field(default_factory=monotonic)
+
+
+@dataclass(eq=False, slots=True)
+class Run:
+    """Programs of many seeds, on several processes."""
+
+    first: int
+    end: int
+    jobs: int
+    names: Sequence[str]
+    limit: float
+    """Seconds for one way of one program."""
+    report: Callable[[Finding], None]
+    coverage: Coverage = field(default_factory=Coverage)
+    _workers: dict[IO[str], _Worker] = field(default_factory=dict[IO[str], _Worker])
+    _selector: DefaultSelector = field(default_factory=DefaultSelector)
+
+    def go(self, until: float = float("inf")) -> None:
+        """Run everything, or as much as is begun before the clock says `until`."""
+        for residue in range(min(self.jobs, self.end - self.first)):
+            self._start(residue, self.first + residue)
+        while self._workers:
+            for key, _ in self._selector.select(timeout=1.0):
+                self._read(cast("IO[str]", key.fileobj))
+            for worker in list(self._workers.values()):
+                if monotonic() - worker.since > self.limit:
+                    worker.process.kill()
+                    self._lost(worker, "hang", f"no answer within {self.limit:g} s")
+                elif monotonic() > until:
+                    worker.process.kill()
+                    self._forget(worker)
+
+    def _start(self, residue: int, seed: int) -> None:
+        if seed >= self.end:
+            return
+        numbers = [str(number) for number in (seed, self.end, self.jobs)]
+        command = [sys.executable, str(SCRIPT), "--worker", *numbers, "--ways", ",".join(self.names)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, bufsize=1)
+        assert process.stdout is not None, "it is a pipe"
+        self._workers[process.stdout] = _Worker(process, residue, seed)
+        self._selector.register(process.stdout, EVENT_READ)
+
+    def _read(self, stream: IO[str]) -> None:
+        worker = self._workers.get(stream)
+        if worker is None:
+            return
+        line = stream.readline()
+        if not line:
+            code = worker.process.wait()
+            self._lost(worker, "fault", f"the process ended with {code}")
+            return
+        message = json.loads(line)
+        worker.since = monotonic()
+        if "way" in message:
+            worker.seed, worker.way = message["seed"], message["way"]
+        if "finding" in message:
+            self.report(Finding(**message["finding"]))
+        if "coverage" in message:
+            self.coverage.merge(_unpacked(message["coverage"]))
+        if message.get("done"):
+            worker.process.wait()
+            self._forget(worker)
+
+    def _forget(self, worker: _Worker) -> None:
+        stream = worker.process.stdout
+        assert stream is not None, "it is a pipe"
+        self._selector.unregister(stream)
+        del self._workers[stream]
+        worker.process.wait()
+        stream.close()
+
+    def _lost(self, worker: _Worker, kind: str, text: str) -> None:
+        self.report(Finding(worker.seed, worker.way, kind, text))
+        self._forget(worker)
+        self._start(worker.residue, worker.seed + self.jobs)

@@ -155,6 +155,7 @@ class KnownSizes:
         counts = [element_count(result.type) for result in op.results]
         if (
             not op.operands
+            or not op.TENSOR_OPERANDS  # a tuple has no elements
             or isinstance(op, StopFusionOp)
             or any(count is None or count > _MOST_NUMBERS for count in counts)
         ):

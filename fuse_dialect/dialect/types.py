@@ -219,9 +219,14 @@ def shape_text(shape: Sequence[int]) -> str:
 
 
 def are_compatible(one: Attribute, other: Attribute) -> bool:
-    """Whether two types can describe one value: equal, or tensors that differ only where one has `?`."""
+    """Whether two types can describe one value: equal, tensors that differ only where one has `?`, or tuples of these.
+
+    Python's stack grows with the depth of tuples.
+    """
     if one == other:
         return True
+    if isinstance(one, TupleType) and isinstance(other, TupleType):
+        return len(one.types) == len(other.types) and all(map(are_compatible, one.types, other.types))
     if not is_tensor(one) or not is_tensor(other):
         return False
     if one.element_type != other.element_type or one.get_num_dims() != other.get_num_dims():

@@ -15,12 +15,12 @@ calls, keeps its type. Functions with `primitive` or `fuse.compiler` are left al
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func
-from xdsl.dialects.builtin import FunctionType, ModuleOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.dialects.builtin import ArrayAttr, FunctionType, ModuleOp, TupleType
+from xdsl.ir import Attribute, Block, Operation, SSAValue, TypeAttribute
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException, VerifyException
 
@@ -377,6 +377,9 @@ def _of_element(declared: Attribute, refined: Sequence[Attribute] | None, index:
 
 def _merged(one: Attribute, other: Attribute | None) -> Attribute:
     """What two types say together, the first where they contradict."""
+    if isinstance(one, TupleType) and isinstance(other, TupleType):
+        fields = [_merged(*pair) for pair in zip(one.types, other.types, strict=True)]
+        return TupleType(ArrayAttr(cast("list[TypeAttribute]", fields)))
     if other is None or not is_tensor(one) or not is_tensor(other):
         return one if other is None else other
     pairs = zip(one.get_shape(), other.get_shape(), strict=True)

@@ -17,6 +17,14 @@ def counted(*shape):
     return np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
 
 
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
+def test_pad_of_a_single_number_is_that_number(apply, mode):
+    x = np.array(3, np.float32)
+    result = apply(PadOp, x, np.array(0, np.float32), low=[], high=[], mode=mode)
+    assert result.shape == ()
+    assert result == x
+
+
 @pytest.mark.parametrize("begin", [0, 2, -3, -100, 100, GREATEST])
 @pytest.mark.parametrize("end", [0, 4, -1, -100, 100, GREATEST, LEAST])
 @pytest.mark.parametrize("stride", [1, 2, -1, -3])

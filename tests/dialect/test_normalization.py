@@ -35,6 +35,14 @@ def test_softmax_of_empty_lines_is_empty(apply):
     assert apply(LogSoftmaxOp, np.zeros((0, 2), np.float32)).shape == (0, 2)
 
 
+@pytest.mark.parametrize("op_class", [LayerNormOp, InstanceNormOp, GroupNormOp])
+@pytest.mark.filterwarnings("error")
+def test_norms_of_nothing_are_silent(apply, op_class):
+    options = {"num_groups": 1} if op_class is GroupNormOp else {}
+    x, vector = np.zeros((2, 1, 0), np.float32), np.ones(0 if op_class is LayerNormOp else 1, np.float32)
+    assert apply(op_class, x, vector, vector, **options).shape == x.shape
+
+
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 def test_short_floats_are_summed_in_f32(apply, dtype):
     np.testing.assert_array_equal(apply(SoftmaxOp, np.zeros(4096, dtype)), np.full(4096, 2.0**-12, dtype))

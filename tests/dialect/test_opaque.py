@@ -19,6 +19,11 @@ from fuse_dialect.dialect.ops.opaque import (
 from fuse_dialect.dialect.ops.sequences import CumsumOp
 
 
+@pytest.mark.parametrize("shape", [(2, 0, 3), (0, 3, 2)])
+def test_lrn_of_nothing_is_nothing(apply, shape):
+    assert apply(LrnOp, np.zeros(shape, np.float32)).shape == shape
+
+
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_sort_orders_each_line(apply, random, axis):
     x = random.standard_normal((3, 4, 5))

@@ -17,6 +17,13 @@ from fuse_dialect.dialect.ops.pooling import (
 )
 
 
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.int8, np.uint8])
+def test_the_greatest_of_nothing_is_the_least_value(apply, dtype):
+    least = -np.inf if np.dtype(dtype).kind not in "iu" else np.iinfo(dtype).min
+    result = apply(GlobalMaxPool2dOp, np.zeros((1, 2, 0, 3), dtype))
+    np.testing.assert_array_equal(result, np.full((1, 2, 1, 1), least, dtype))
+
+
 def onnx_size(size, window, stride, dilation, low, high, ceil_mode):
     """Number of windows as the ONNX operators MaxPool and AveragePool (opset 22) give it."""
     exact = (size + low + high - dilation * (window - 1) - 1) / stride + 1

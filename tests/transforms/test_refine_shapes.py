@@ -8,6 +8,7 @@ from xdsl.context import Context
 
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor
+from fuse_dialect.frontends.mlir.reader import parse_mlir
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.interpreters.values import EvaluationError
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
@@ -72,3 +73,34 @@ def test_what_names_tell_holds_for_all_sizes(module, b, s):
     FuseOpsPass().apply(Context(), half)
     half.verify()
     assert_same(run_module(half, inputs), expected)
+
+
+def test_a_tuple_of_what_was_refined_is_refined_too():
+    module = parse_mlir("""
+        func.func @main(%x: tensor<3x7xf32>) -> tuple<tensor<?xi64>, tuple<tensor<?x7xf32>>> {
+          %k = arith.constant dense<[2, 1]> : tensor<2xi64>
+          %t = fuse.dyn_tile %x, %k : (tensor<3x7xf32>, tensor<2xi64>) -> tensor<?x?xf32>
+          %i = fuse.argmax %t, axes = [1] : (tensor<?x?xf32>) -> tensor<?xi64>
+          %s = fuse.dyn_tile %x, %k : (tensor<3x7xf32>, tensor<2xi64>) -> tensor<?x7xf32>
+          %inner = fuse.tuple %s : (tensor<?x7xf32>) -> tuple<tensor<?x7xf32>>
+          %p = fuse.tuple %i, %inner : (tensor<?xi64>, tuple<tensor<?x7xf32>>)
+            -> tuple<tensor<?xi64>, tuple<tensor<?x7xf32>>>
+          return %p : tuple<tensor<?xi64>, tuple<tensor<?x7xf32>>>
+        }""")
+    x = np.arange(21, dtype=np.float32).reshape(3, 7)
+    static = refined(module)
+    assert not open_types(static)
+    assert "-> tuple<tensor<6xi64>, tuple<tensor<6x7xf32>>>" in str(static)
+    assert_same(run_module(static, [x]), run_module(module, [x]))
+
+
+def test_a_tuple_of_constants_has_no_elements():
+    module = parse_mlir("""
+        func.func @main(%x: tensor<?xf32>) -> (tensor<?xf32>, tuple<tensor<1xi1>>) {
+          %c = arith.constant dense<true> : tensor<1xi1>
+          %t = fuse.tuple %c : (tensor<1xi1>) -> tuple<tensor<1xi1>>
+          %y = fuse.abs %x : tensor<?xf32>
+          return %y, %t : tensor<?xf32>, tuple<tensor<1xi1>>
+        }""")
+    x = np.array([-1, 2], np.float32)
+    assert_same(run_module(refined(module), [x]), run_module(module, [x]))

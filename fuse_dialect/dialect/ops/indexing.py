@@ -361,6 +361,8 @@ class PadOp(PickOp):
             )
         ]
         added = [(max(0, low), max(0, high)) for low, high in self.widths]
+        if not added:
+            return (kept,)  # `numpy.pad` takes no empty list
         match self.mode.data:
             case "constant":
                 shape = [low + size + high for size, (low, high) in zip(kept.shape, added, strict=True)]

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 
 from fuse_dialect.dialect import scalars
-from fuse_dialect.dialect.accumulation import widened
+from fuse_dialect.dialect.accumulation import mean, widened
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import Integer, Real, integer, real, tensor_operand, tensor_result
 from fuse_dialect.dialect.loops import Nest
@@ -158,8 +158,8 @@ class ChannelOp(FuseOp, ABC):
     def standardized(self, x: Array, axes: tuple[int, ...]) -> Array:
         """`x` less its mean, divided by its standard deviation, both over `axes`, in the type of sums."""
         x = widened(x)
-        centered = x - x.mean(axis=axes, keepdims=True)
-        variance = np.square(centered).mean(axis=axes, keepdims=True)
+        centered = x - mean(x, axes, keepdims=True)
+        variance = mean(np.square(centered), axes, keepdims=True)
         return centered / np.sqrt(variance + x.dtype.type(self.epsilon.value.data))
 
     def scaled(self, x: Array, gamma: Array, beta: Array) -> Array:
@@ -334,7 +334,8 @@ class GroupNormOp(ChannelOp):
         """Statistics over the channels of a group and all axes but the batch and `axis`."""
         x, gamma, beta = operands
         axis = normalize_axis(self.axis.value.data, x.ndim)
-        grouped = x.reshape(*x.shape[:axis], self.num_groups.value.data, -1, *x.shape[axis + 1 :])
+        groups = self.num_groups.value.data
+        grouped = x.reshape(*x.shape[:axis], groups, x.shape[axis] // groups, *x.shape[axis + 1 :])
         others = tuple(i for i in range(1, grouped.ndim) if i != axis)
         y = self.standardized(grouped, others).reshape(x.shape)
         return (self.scaled(y, gamma, beta).astype(x.dtype, copy=False),)

@@ -247,6 +247,8 @@ class LrnOp(LineOp):
         """Sums of squares over sliding windows, zero beyond the ends."""
         x, size = np.moveaxis(widened(operands[0]), self.axis.value.data, -1), self.size.value.data
         before = (size - 1) // 2
+        if not x.size:
+            return (operands[0],)
         squares = np.pad(np.square(x), [(0, 0)] * (x.ndim - 1) + [(before, size - 1 - before)])
         sums = sliding_window_view(squares, size, axis=-1).sum(axis=-1, dtype=x.dtype)
         bias, alpha, beta = (x.dtype.type(p.value.data) for p in (self.bias, self.alpha, self.beta))

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 
 from fuse_dialect.dialect import scalars
-from fuse_dialect.dialect.accumulation import widened
+from fuse_dialect.dialect.accumulation import mean, widened
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.axis_layout import permutation
 from fuse_dialect.dialect.fields import Integer, Integers, flag, integers, string, tensor_operand, tensor_result
@@ -344,8 +344,9 @@ class GlobalMaxPool2dOp(GlobalPoolOp):
     """`NCHW` or `NHWC`."""
 
     def pool(self, x: Array) -> Array:
-        """The maximum over both axes."""
-        return x.max(axis=(2, 3), keepdims=True)
+        """The maximum over both axes; of nothing it is the least value, as for `max`."""
+        least, _ = limits(self.input.type.element_type, unsigned=is_unsigned(self.input.type))
+        return x.max(axis=(2, 3), keepdims=True, initial=x.dtype.type(least))
 
     def loops(self, nest: Nest) -> SSAValue:
         """The maximum over both axes."""
@@ -372,7 +373,7 @@ class GlobalAvgPool2dOp(GlobalPoolOp):
 
     def pool(self, x: Array) -> Array:
         """The mean over both axes."""
-        return widened(x).mean(axis=(2, 3), keepdims=True)
+        return mean(widened(x), (2, 3), keepdims=True)
 
     def loops(self, nest: Nest) -> SSAValue:
         """The sum over both axes, divided by the number of elements."""
@@ -418,7 +419,7 @@ class AdaptiveAvgPool2dOp(SpatialOp):
         for axis in (0, 1):
             places = [slice(first, end) for first, end in self._bounds(x.shape[2 + axis], axis)]
             y = np.stack(
-                [y[(slice(None),) * (2 + axis) + (place,)].mean(axis=2 + axis) for place in places], axis=2 + axis
+                [mean(y[(slice(None),) * (2 + axis) + (place,)], (2 + axis,)) for place in places], axis=2 + axis
             )
         return y
 

@@ -219,7 +219,9 @@ class TileOp(FuseOp):
     def loops(self, nest: Nest) -> SSAValue:
         """What is left of the indices after whole operands."""
         sizes, rank = nest.shape(0), len(nest.at)
-        counts = ((1,) * rank + tuple(self.reps.get_values()))[-len(sizes) :]
+        reps = (1,) * rank + tuple(self.reps.get_values())
+        # Counted from the front: the last 0 of a list, for an operand of rank 0, are not `[-0:]`.
+        counts = reps[len(reps) - len(sizes) :]
         at = nest.at[rank - len(sizes) :]
         return nest.read(
             0,

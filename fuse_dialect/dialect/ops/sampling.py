@@ -8,7 +8,7 @@ from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.utils.exceptions import VerifyException
 
-from fuse_dialect.dialect.accumulation import widened
+from fuse_dialect.dialect.accumulation import mean, widened
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import flag, integer, integers, real, string, tensor_operand, tensor_result
 from fuse_dialect.dialect.op import Array, FuseOp
@@ -178,7 +178,7 @@ class RoiAlignOp(FuseOp):
         shape = (len(image), -1, ratios[0], len(left) // ratios[1], ratios[1])
         if self.mode.data == "max":
             return np.maximum.reduce(parts).reshape(shape).max(axis=(2, 4))
-        return (parts[0] + parts[1] + parts[2] + parts[3]).reshape(shape).mean(axis=(2, 4))
+        return mean((parts[0] + parts[1] + parts[2] + parts[3]).reshape(shape), (2, 4))
 
     def flops(self) -> int | None:
         """Four products with weights, which are products themselves, for each value."""

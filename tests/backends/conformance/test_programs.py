@@ -205,6 +205,19 @@ def test_ranks(backend: Backend, rank: int) -> None:
         assert_equal(actual, array)
 
 
+@pytest.mark.parametrize("reps", [[3], [2, 3], [0]])
+def test_tiles_of_a_single_number(backend: Backend, reps: list[int]) -> None:
+    type = f"tensor<{'x'.join(map(str, reps))}xf32>"
+    module = parse_mlir(f"""
+    func.func @main(%x: tensor<f32>) -> {type} {{
+      %t = fuse.tile %x, reps = {reps} : (tensor<f32>) -> {type}
+      %y = fuse.negative %t : {type}
+      return %y : {type}
+    }}""")
+    (output,) = compile_program(module, backend)(np.float32(2))
+    np.testing.assert_array_equal(output, np.full(reps, -2, np.float32))
+
+
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_several_callers_at_once(backend: Backend, threads: int) -> None:
     module = parse_mlir(DYNAMIC)

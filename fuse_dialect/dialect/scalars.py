@@ -11,6 +11,15 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType, f32, i1
 from xdsl.dialects.math import FloatingPointLikeUnaryMathOperation
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import irdl_op_definition
+
+
+@irdl_op_definition
+class RemFOp(arith.FloatingPointLikeBinaryOperation):
+    """The remainder of a division of floats, with the sign of the dividend, as `fmod`; xDSL's `arith` lacks it."""
+
+    name = "arith.remf"
+
 
 _BinaryOp: TypeAlias = Callable[[SSAValue, SSAValue], Operation]
 
@@ -69,12 +78,12 @@ def divide(lhs: SSAValue, rhs: SSAValue, *, unsigned: bool = False) -> SSAValue:
 
 
 def maximum(lhs: SSAValue, rhs: SSAValue, *, unsigned: bool = False) -> SSAValue:
-    """The greater number; nan when one is nan."""
+    """The greater number; nan when one is nan, and 0 is greater than -0."""
     return _binary(arith.MaximumfOp, arith.MaxUIOp if unsigned else arith.MaxSIOp, lhs, rhs)
 
 
 def minimum(lhs: SSAValue, rhs: SSAValue, *, unsigned: bool = False) -> SSAValue:
-    """The smaller number; nan when one is nan."""
+    """The smaller number; nan when one is nan, and -0 is smaller than 0."""
     return _binary(arith.MinimumfOp, arith.MinUIOp if unsigned else arith.MinSIOp, lhs, rhs)
 
 
@@ -131,6 +140,7 @@ def rounded(x: SSAValue, like: SSAValue) -> SSAValue:
 def convert(x: SSAValue, target: Attribute, *, unsigned_source: bool, unsigned_target: bool) -> SSAValue:
     """The number in another (float or signless integer) type, as a C cast: floats truncate toward zero.
 
+    What is out of range becomes the nearest number of an integer type, nan becomes 0.
     Anything but zero becomes true, nan included; true becomes one.
     """
     source = x.type

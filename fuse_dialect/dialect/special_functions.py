@@ -59,23 +59,87 @@ def erf(x: Array) -> Array:
     return np.asarray(np.copysign(result, x)).astype(x.dtype)
 
 
+def maximum(x: Array, y: Array) -> Array:
+    """The greater number; nan when one is nan, and 0 is greater than -0.
+
+    Source: maximum of IEEE 754-2019, `arith.maximumf`, StableHLO; of which zero `numpy.maximum` gives, NumPy
+        says nothing.
+    """
+    greater = np.maximum(x, y)
+    return greater if greater.dtype.kind in "biu" else _with_zero(greater, x, y, np.signbit(x) & np.signbit(y))
+
+
+def minimum(x: Array, y: Array) -> Array:
+    """The smaller number; nan when one is nan, and -0 is smaller than 0: see `maximum`."""
+    smaller = np.minimum(x, y)
+    return smaller if smaller.dtype.kind in "biu" else _with_zero(smaller, x, y, np.signbit(x) | np.signbit(y))
+
+
+def _with_zero(extreme: Array, x: Array, y: Array, is_negative: Array) -> Array:
+    """The extreme, with the sign that is asked for where both numbers are 0."""
+    both = (x == 0) & (y == 0)
+    if not both.any():
+        return extreme
+    zero = np.where(is_negative, -0.0, 0.0).astype(extreme.dtype)
+    return np.asarray(np.where(both, zero, extreme))
+
+
+def sign(x: Array) -> Array:
+    """-1 or 1 by the sign of a number; zeros and nan stay as they are.
+
+    Source: StableHLO `sign`; `numpy.sign` and ONNX make 0 of -0.
+    """
+    return np.asarray(np.where(x == 0, x, np.sign(x)))
+
+
+def power(base: Array, exponent: Array) -> Array:
+    """`base` to the power of `exponent`, floats of one type, as `pow` of C.
+
+    `numpy.power` takes shortcuts that mean something else at -0 and -inf where all exponents are one number.
+    """
+    shape = np.broadcast_shapes(base.shape, exponent.shape)
+    count = int(np.prod(shape, dtype=np.int64))
+    bases = np.append(np.broadcast_to(base, shape).reshape(-1), [1, 1]).astype(base.dtype, copy=False)
+    exponents = np.append(np.broadcast_to(exponent, shape).reshape(-1), [3, 4]).astype(base.dtype, copy=False)
+    return np.power(bases, exponents)[:count].reshape(shape)
+
+
 def truncated_quotient(lhs: Array, rhs: Array) -> Array:
-    """`lhs / rhs` of integers, truncated toward zero; undefined where `rhs` is 0.
+    """`lhs / rhs` of integers, truncated toward zero; 0 where `rhs` is 0.
 
     Source: division in C, ONNX and `arith.divsi`; NumPy's integer division rounds toward minus infinity.
     """
     quotient = np.floor_divide(lhs, rhs)
-    is_below = (quotient * rhs != lhs) & ((lhs < 0) != (rhs < 0))
+    is_below = (quotient * rhs != lhs) & ((lhs < 0) != (rhs < 0)) & (rhs != 0)
     return np.asarray(quotient + is_below.astype(quotient.dtype))
 
 
 def integer_power(base: Array, exponent: Array) -> Array:
-    """`base` to the power of `exponent`, both of one integer type; a negative power truncates toward zero.
+    """`base` to the power of `exponent`, which wraps around; a negative power truncates toward zero.
 
-    Source: `math.ipowi`; NumPy refuses negative powers of integers.
+    Source: `math.ipowi`; NumPy refuses negative powers of integers, and makes one type of two.
     """
-    power = np.power(base, np.maximum(exponent, 0))
+    result = np.ones(np.broadcast_shapes(base.shape, exponent.shape), base.dtype)
+    square, left = base, exponent.astype(np.uint64)
+    left = np.where(exponent < 0, np.uint64(0), left)
+    while left.any():
+        result = np.where(left & np.uint64(1), result * square, result)
+        square, left = square * square, left >> np.uint64(1)
     odd = (exponent & 1).astype(bool)
-    sign = np.where((base < 0) & odd, -1, 1).astype(np.int8)
-    inverse = np.where(np.abs(base) == 1, sign, 0).astype(base.dtype)
-    return np.asarray(np.where(exponent < 0, inverse, power))
+    negative = np.where((base < 0) & odd, -1, 1).astype(np.int8)
+    inverse = np.where((base == 1) | ((base < 0) & (base == np.array(-1).astype(base.dtype))), negative, 0)
+    return np.asarray(np.where(exponent < 0, inverse.astype(base.dtype), result))
+
+
+def as_integers(x: Array, dtype: "np.dtype[np.generic]") -> Array:
+    """Floats as integers of a type: truncated toward zero, the nearest number of the type if out of range, 0 for nan.
+
+    Source: `llvm.fptosi.sat`; XLA. In C and NumPy it is undefined.
+    """
+    limits = np.iinfo(dtype.name)
+    wide = x.astype(np.float32) if x.dtype.itemsize < 4 else x
+    # The number after the greatest is a power of two, and exact where the greatest may not be.
+    is_above = wide >= 2.0 ** (limits.bits - (limits.min < 0))
+    is_below = wide <= float(limits.min)
+    inside = np.where(is_above | is_below | np.isnan(wide), 0, wide).astype(dtype)
+    return np.where(is_above, limits.max, np.where(is_below, limits.min, inside)).astype(dtype, copy=False)

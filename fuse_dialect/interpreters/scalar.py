@@ -17,8 +17,16 @@ from fuse_dialect.dialect.accumulation import widened
 from fuse_dialect.dialect.building import building
 from fuse_dialect.dialect.constants import constant_array
 from fuse_dialect.dialect.op import Array, MapOp
-from fuse_dialect.dialect.scalars import signless
-from fuse_dialect.dialect.special_functions import erf, integer_power, truncated_quotient
+from fuse_dialect.dialect.scalars import RemFOp, signless
+from fuse_dialect.dialect.special_functions import (
+    as_integers,
+    erf,
+    integer_power,
+    maximum,
+    minimum,
+    power,
+    truncated_quotient,
+)
 from fuse_dialect.dialect.types import element_dtype, is_tensor
 
 Function: TypeAlias = Callable[..., Array]
@@ -91,11 +99,11 @@ _FLOAT_FUNCTIONS: dict[type[Operation], Function] = {
     arith.MulfOp: np.multiply,
     arith.DivfOp: np.divide,
     arith.NegfOp: np.negative,
-    arith.MaximumfOp: np.maximum,
-    arith.MinimumfOp: np.minimum,
+    RemFOp: np.fmod,
+    arith.MaximumfOp: maximum,
+    arith.MinimumfOp: minimum,
     arith.ExtFOp: np.positive,
     arith.TruncFOp: np.positive,
-    arith.FPToSIOp: np.positive,
     math.AbsFOp: np.abs,
     math.AcosOp: np.arccos,
     math.AcoshOp: np.arccosh,
@@ -115,7 +123,7 @@ _FLOAT_FUNCTIONS: dict[type[Operation], Function] = {
     math.Log1pOp: np.log1p,
     math.Log2Op: np.log2,
     math.LogOp: np.log,
-    math.PowFOp: np.power,
+    math.PowFOp: power,
     math.RoundEvenOp: np.rint,
     math.RsqrtOp: _reciprocal_root,
     math.SinOp: np.sin,
@@ -238,8 +246,10 @@ def evaluate_function(name: str, operands: Sequence[Array], dtype: "np.dtype[np.
     Raises:
         InterpretationError: The function has no meaning here.
     """
+    if name == arith.FPToSIOp.name:
+        return as_integers(operands[0], dtype)
     if name == arith.FPToUIOp.name:
-        return widened(operands[0]).astype(np.dtype(f"u{dtype.itemsize}")).astype(dtype, copy=False)
+        return as_integers(operands[0], np.dtype(f"u{dtype.itemsize}")).astype(dtype, copy=False)
     if name == arith.BitcastOp.name:
         return np.ascontiguousarray(operands[0]).reshape(operands[0].shape).view(dtype)
     function = _BY_NAME.get(name)

@@ -150,7 +150,7 @@ def apply(
     if name in _CONVERSIONS:
         return _CONVERSIONS[name](f, operands[0], result)
     if name in ("arith.maximumf", "arith.minimumf"):
-        return extreme(scalars, name == "arith.maximumf", operands[0], operands[1], literals)
+        return _extremum(scalars, name == "arith.maximumf", operands[0], operands[1], literals)
     wide = [widened(f, operand) for operand in operands]
     if name not in _FLOAT_FUNCTIONS:
         raise NoNativeFormError(f"'{function}' has no native code")
@@ -175,6 +175,26 @@ def extreme(scalars: Scalars, greater: bool, lhs: Value, rhs: Value, literals: S
     chosen = f.select(f.compare(predicate, wide, widened(f, rhs)), lhs, rhs)  # gives rhs if one of them is nan
     if any(plain) or scalars.fast_math:
         return chosen
+    return f.select(f.compare("uno", wide, wide), lhs, chosen)
+
+
+def _extremum(scalars: Scalars, greater: bool, lhs: Value, rhs: Value, literals: Sequence[Literal | None]) -> Value:
+    """The same with 0 greater than -0, which reductions leave open."""
+    f = scalars.f
+    for literal, number, other in zip(literals, (lhs, rhs), (rhs, lhs), strict=False):
+        if literal is not None and literal.value == literal.value:
+            # The other operand is chosen where it is nan, and of equal numbers unless the literal is the zero to take.
+            takes_zero = literal.value == 0 and (str(literal.value)[0] != "-") == greater
+            predicate = ("oge" if takes_zero else "ogt") if greater else ("ole" if takes_zero else "olt")
+            return f.select(f.compare(predicate, widened(f, number), widened(f, other)), number, other)
+    if scalars.fast_math:
+        return extreme(scalars, greater, lhs, rhs)
+    wide, other = widened(f, lhs), widened(f, rhs)
+    chosen = f.select(f.compare("ogt" if greater else "olt", wide, other), lhs, rhs)
+    # Equal numbers have the same bits unless they are zeros: then the signs decide.
+    bits = [f.cast("bitcast", each, each.type.of(f"i{each.type.bits}")) for each in (lhs, rhs)]
+    joined = f.cast("bitcast", f.binary("and" if greater else "or", *bits), lhs.type)
+    chosen = f.select(f.compare("oeq", wide, other), joined, chosen)
     return f.select(f.compare("uno", wide, wide), lhs, chosen)
 
 
@@ -287,7 +307,24 @@ def _float_intrinsic(name: str) -> Callable[..., Value]:
 
 
 def _remainder(m: Floats, lhs: Value, rhs: Value) -> Value:
-    return m.each("fmod", lhs, rhs)
+    """As `fmod`: exact. Where all quotients are small it is a fused multiplication, else the C library does it."""
+    if not m.host.has_fma:
+        return m.each("fmod", lhs, rhs)
+    f, quotient = m.f, m.div(lhs, rhs)
+    is_large = m.any(m.is_("uge", m.abs(quotient), 2.0**m.mantissa_bits))
+    (result,) = f.either(is_large, lambda: [m.each("fmod", lhs, rhs)], lambda: [_small(m, lhs, rhs, quotient)])
+    return result
+
+
+def _small(m: Floats, lhs: Value, rhs: Value, quotient: Value) -> Value:
+    """The remainder where the integral part of the quotient is exact, or one more for having been rounded."""
+    f, zero = m.f, m.value(0.0)
+    whole = f.intrinsic("trunc", m.type, [quotient])
+    # Zero times an infinite divisor is nan, but the remainder is the dividend.
+    rest = m.choose(m.is_("oeq", whole, zero), lhs, m.fma(m.neg(whole), rhs, lhs))
+    differ = f.binary("xor", m.is_("olt", rest, zero), m.is_("olt", lhs, zero))
+    is_wrong = f.binary("and", differ, m.is_("une", rest, zero))
+    return m.signed(m.choose(is_wrong, m.add(rest, m.signed(rhs, lhs)), rest), lhs)
 
 
 _SIMPLE_POWERS: dict[float, Callable[[Floats, Value], Value]] = {

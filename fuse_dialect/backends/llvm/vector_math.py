@@ -83,6 +83,8 @@ _TANH_NUMERATOR = (
     4.89352455891786e-03,
 )
 _TANH_DENOMINATOR = (1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03)
+_TANH_IS_ONE = 9.0
+"""From here on the hyperbolic tangent rounds to 1."""
 _ERF_NEAR = (
     -5.96761703e-4,
     4.99119423e-3,
@@ -222,7 +224,8 @@ def tanh(m: Floats, x: Value) -> Value:
     clamped = m.at_least(m.at_most(x, limit), -limit)
     square = m.mul(clamped, clamped)
     # x comes last: times a denormal x, the numerator would lose its digits.
-    return m.mul(clamped, m.div(m.polynomial(square, _TANH_NUMERATOR), m.polynomial(square, _TANH_DENOMINATOR)))
+    near = m.mul(clamped, m.div(m.polynomial(square, _TANH_NUMERATOR), m.polynomial(square, _TANH_DENOMINATOR)))
+    return m.choose(m.is_("ogt", m.abs(x), _TANH_IS_ONE), m.signed(1.0, x), near)
 
 
 def erf(m: Floats, x: Value) -> Value:

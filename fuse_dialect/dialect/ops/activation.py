@@ -17,7 +17,7 @@ from fuse_dialect.dialect.fields import Real, optional_real, real, string
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.ops.elementwise import FloatUnaryOp, UnaryOp
 from fuse_dialect.dialect.shape_rules import one_of
-from fuse_dialect.dialect.special_functions import erf
+from fuse_dialect.dialect.special_functions import erf, maximum, minimum
 from fuse_dialect.dialect.types import element_dtype, is_float, is_unsigned
 from fuse_dialect.pattern_kind import PatternKind
 
@@ -56,7 +56,7 @@ class ReluOp(UnaryOp):
 
     def compute(self, x: Array) -> Array:
         """Maximum with zero."""
-        return np.maximum(x, 0)
+        return maximum(x, np.zeros((), x.dtype))
 
     def scalar_body(self, *elements: SSAValue) -> SSAValue:
         """Maximum with zero."""
@@ -104,11 +104,11 @@ class ClipOp(UnaryOp):
         return limits.max if value >= limits.max else towards(value)
 
     def compute(self, x: Array) -> Array:
-        """`numpy.minimum` of `numpy.maximum`."""
+        """Minimum of maximum."""
         low, high = self._bound(self.min, numbers.ceil), self._bound(self.max, numbers.floor)
         if low is not None:
-            x = np.maximum(x, low)
-        return x if high is None else np.minimum(x, high)
+            x = maximum(x, np.asarray(low).astype(x.dtype))
+        return x if high is None else minimum(x, np.asarray(high).astype(x.dtype))
 
     def scalar_body(self, *elements: SSAValue) -> SSAValue:
         """Minimum of maximum."""

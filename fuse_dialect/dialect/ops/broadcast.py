@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import f64
+from xdsl.dialects.builtin import AnyFloat, IntegerType, f32, f64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 
@@ -19,7 +19,14 @@ from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import flag, integer, tensor_operand, tensor_result
 from fuse_dialect.dialect.op import Array, MapOp
 from fuse_dialect.dialect.shape_rules import require_booleans, require_numbers, unify
-from fuse_dialect.dialect.special_functions import integer_power, truncated_quotient
+from fuse_dialect.dialect.special_functions import (
+    as_integers,
+    integer_power,
+    maximum,
+    minimum,
+    power,
+    truncated_quotient,
+)
 from fuse_dialect.dialect.types import (
     Tensor,
     broadcast_shapes,
@@ -121,7 +128,7 @@ class MultiplyOp(BinaryOp):
 
 @irdl_op_definition
 class DivideOp(BinaryOp):
-    """Quotient of two tensors; integers truncate toward zero, and dividing an integer by zero is undefined.
+    """Quotient of two tensors; integers truncate toward zero, and an integer divided by zero is 0.
 
     Shapes: broadcast.
     Types: all but i1.
@@ -146,7 +153,7 @@ class DivideOp(BinaryOp):
 
 @irdl_op_definition
 class FloorDivideOp(BinaryOp):
-    """Floor of the quotient of two tensors; dividing an integer by zero is undefined.
+    """Floor of the quotient of two tensors; an integer divided by zero is 0.
 
     Shapes: broadcast.
     Types: all but i1.
@@ -178,7 +185,7 @@ class FloorDivideOp(BinaryOp):
 
 @irdl_op_definition
 class ModOp(BinaryOp):
-    """Remainder of the division of two tensors; of an integer by zero it is undefined.
+    """Remainder of the division of two tensors; of an integer by zero it is 0.
 
     Shapes: broadcast.
     Types: all but i1.
@@ -197,42 +204,31 @@ class ModOp(BinaryOp):
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """`numpy.fmod` or `numpy.mod`."""
         remainder = np.fmod if self.fmod.value.data else np.mod
+        lhs, rhs = operands
         with np.errstate(all="ignore"):
-            return (np.asarray(remainder(*operands)),)
+            return (np.asarray(remainder(widened(lhs), widened(rhs))).astype(lhs.dtype, copy=False),)
 
     def scalar_body(self, *elements: SSAValue) -> SSAValue:
-        """A remainder with the sign of the dividend, moved by one divisor where the signs differ.
-
-        Of floats it is exact while the integral part of the quotient is, below 2^24 in f32.
-        """
+        """A remainder with the sign of the dividend, moved by one divisor where the signs differ."""
         lhs, rhs = elements
         if is_unsigned(self.lhs.type):
             return arith.RemUIOp(lhs, rhs).result
         wide_lhs, wide_rhs = scalars.widened(lhs), scalars.widened(rhs)
-        remainder = _float_remainder(wide_lhs, wide_rhs) if is_float(self.lhs.type) else arith.RemSIOp(lhs, rhs).result
+        is_real = is_float(self.lhs.type)
+        remainder = (scalars.RemFOp(wide_lhs, wide_rhs) if is_real else arith.RemSIOp(lhs, rhs)).result
         if not self.fmod.value.data:
-            remainder = _moved_to_sign(remainder, wide_rhs, wide_rhs)
+            remainder = _moved_to_sign(remainder, wide_rhs)
         return scalars.rounded(remainder, lhs)
 
 
-def _float_remainder(lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-    """`lhs` less the truncated quotient times `rhs`.
-
-    The quotient may have rounded up to the next integer; then the difference has the wrong sign, and is moved back.
-    """
-    quotient = scalars.apply(math.TruncOp, scalars.divide(lhs, rhs))
-    difference = math.FmaOp(arith.NegfOp(quotient).result, rhs, lhs).result
-    # Zero times an infinite divisor is nan, but the remainder is the dividend.
-    is_whole = scalars.compare("equal", quotient, scalars.constant(0, lhs.type))
-    step = math.CopySignOp(rhs, lhs).result
-    return _moved_to_sign(scalars.select(is_whole, lhs, difference), lhs, step)
-
-
-def _moved_to_sign(remainder: SSAValue, sign: SSAValue, step: SSAValue) -> SSAValue:
-    """`remainder`, plus `step` where it is not zero and its sign is not that of `sign`."""
-    differs = arith.XOrIOp(scalars.is_negative(remainder), scalars.is_negative(sign)).result
-    is_nonzero = scalars.compare("not_equal", remainder, scalars.constant(0, remainder.type))
-    return scalars.select(arith.AndIOp(differs, is_nonzero).result, scalars.add(remainder, step), remainder)
+def _moved_to_sign(remainder: SSAValue, divisor: SSAValue) -> SSAValue:
+    """`remainder`, plus the divisor where it is not zero and of the other sign; a zero takes the divisor's sign."""
+    differs = arith.XOrIOp(scalars.is_negative(remainder), scalars.is_negative(divisor)).result
+    moved = scalars.select(differs, scalars.add(remainder, divisor), remainder)
+    zero = scalars.constant(0, remainder.type)
+    is_nonzero = scalars.compare("not_equal", remainder, zero)
+    nothing = math.CopySignOp(zero, divisor).result if isinstance(divisor.type, AnyFloat) else zero
+    return scalars.select(is_nonzero, moved, nothing)
 
 
 @irdl_op_definition
@@ -243,7 +239,7 @@ class PowerOp(BinaryOp):
     Types: all but i1; the two may differ.
     Kind: broadcast.
     Cost: one operation an element.
-    Source: `numpy.power`, ONNX Pow, Relay `power`, StableHLO `power`.
+    Source: `pow` of C, `numpy.power`, ONNX Pow, Relay `power`, StableHLO `power`.
     """
 
     name = "fuse.power"
@@ -256,31 +252,81 @@ class PowerOp(BinaryOp):
         return (with_shape(self.lhs.type, broadcast_shapes(self.lhs.type.get_shape(), self.rhs.type.get_shape())),)
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """`numpy.power` in the type of the base, in f64 for an integer to the power of a float."""
+        """`pow` of C in f32, or in f64 where an operand is f64 or the base an integer; integers wrap around."""
         base, exponent = operands
         with np.errstate(all="ignore"):
-            if is_float(self.lhs.type):
-                wide = widened(base)
-                return (np.asarray(np.power(wide, exponent.astype(wide.dtype))).astype(base.dtype, copy=False),)
-            if is_float(self.rhs.type):
-                return (np.power(base.astype(np.float64), exponent.astype(np.float64)).astype(base.dtype),)
-            return (integer_power(base, exponent.astype(base.dtype)),)
+            if not is_float(self.lhs.type) and not is_float(self.rhs.type):
+                return (integer_power(base, exponent),)
+            common = np.dtype(np.float64 if self._common() == f64 else np.float32)
+            result = power(base.astype(common), exponent.astype(common))
+            if not is_float(self.lhs.type):
+                return (as_integers(result, base.dtype),)
+            if not is_float(self.rhs.type):
+                # A large odd exponent may have become an even float.
+                result = np.where((exponent & 1).astype(bool), np.copysign(result, base.astype(common)), result)
+            return (np.asarray(result).astype(base.dtype, copy=False),)
+
+    def _common(self) -> Attribute:
+        """The type in which a power of floats is computed."""
+        is_wide = f64 in (self.lhs.type.element_type, self.rhs.type.element_type) or not is_float(self.lhs.type)
+        return f64 if is_wide else f32
 
     def scalar_body(self, *elements: SSAValue) -> SSAValue:
         """`math.powf` or `math.ipowi` between conversions."""
         base, exponent = elements
+        if not is_float(self.lhs.type) and not is_float(self.rhs.type):
+            return self._integer_power(base, exponent)
         unsigned_base, unsigned_exponent = is_unsigned(self.lhs.type), is_unsigned(self.rhs.type)
+        own, common = base.type, self._common()
+        base = scalars.convert(base, common, unsigned_source=unsigned_base, unsigned_target=False)
+        wide = scalars.convert(exponent, common, unsigned_source=unsigned_exponent, unsigned_target=False)
+        power = scalars.power(base, wide)
+        if not is_float(self.rhs.type):
+            power = scalars.select(_is_odd(exponent), math.CopySignOp(power, base).result, power)
+        return scalars.convert(power, own, unsigned_source=False, unsigned_target=unsigned_base)
+
+    def _integer_power(self, base: SSAValue, exponent: SSAValue) -> SSAValue:
+        """`math.ipowi` in the wider of the two types: what wraps around in it, wraps around in the base's too."""
         own = base.type
-        common = f64 if is_float(self.rhs.type) and not is_float(self.lhs.type) else own
+        unsigned_base, unsigned_exponent = is_unsigned(self.lhs.type), is_unsigned(self.rhs.type)
+        common = IntegerType(max(_width(base), _width(exponent)))
         base = scalars.convert(base, common, unsigned_source=unsigned_base, unsigned_target=unsigned_base)
-        exponent = scalars.convert(exponent, common, unsigned_source=unsigned_exponent, unsigned_target=unsigned_base)
-        power = scalars.power(base, exponent)
+        if unsigned_exponent and _width(exponent) == common.width.data:
+            # `math.ipowi` takes the exponent for signed: half of it fits, as an exponent of the square.
+            odd = scalars.select(_is_odd(exponent), base, scalars.constant(1, common))
+            half = arith.ShRUIOp(exponent, scalars.constant(1, common)).result
+            power = scalars.multiply(scalars.power(scalars.multiply(base, base), half), odd)
+        else:
+            wide = scalars.convert(exponent, common, unsigned_source=unsigned_exponent, unsigned_target=False)
+            power = scalars.power(base, wide)
+            if unsigned_base and not unsigned_exponent:
+                # Of unsigned numbers 1 alone has an inverse; the greatest is no -1.
+                below = scalars.convert(
+                    scalars.compare("equal", base, scalars.constant(1, common)),
+                    common,
+                    unsigned_source=True,
+                    unsigned_target=True,
+                )
+                power = scalars.select(scalars.is_negative(wide), below, power)
         return scalars.convert(power, own, unsigned_source=unsigned_base, unsigned_target=unsigned_base)
+
+
+def _is_odd(exponent: SSAValue) -> SSAValue:
+    one = scalars.constant(1, exponent.type)
+    return scalars.compare("equal", arith.AndIOp(exponent, one).result, one)
+
+
+def _width(number: SSAValue) -> int:
+    match number.type:
+        case IntegerType() as type:
+            return type.width.data
+        case _:
+            raise TypeError(f"no integer: {number.type}")
 
 
 @irdl_op_definition
 class MaximumOp(BinaryOp):
-    """The greater of two elements; nan when one is nan.
+    """The greater of two elements; nan when one is nan, and 0 is greater than -0.
 
     Shapes: broadcast.
     Types: all but i1.
@@ -291,7 +337,11 @@ class MaximumOp(BinaryOp):
 
     name = "fuse.maximum"
     traits = traits_def(OpPatternKind(PatternKind.BROADCAST))
-    FUNCTION: ClassVar = np.maximum
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """`special_functions.maximum`."""
+        with np.errstate(all="ignore"):
+            return (maximum(*operands),)
 
     def scalar_body(self, *elements: SSAValue) -> SSAValue:
         """`arith.maximumf`, `arith.maxsi` or `arith.maxui`."""
@@ -300,7 +350,7 @@ class MaximumOp(BinaryOp):
 
 @irdl_op_definition
 class MinimumOp(BinaryOp):
-    """The smaller of two elements; nan when one is nan.
+    """The smaller of two elements; nan when one is nan, and -0 is smaller than 0.
 
     Shapes: broadcast.
     Types: all but i1.
@@ -311,7 +361,11 @@ class MinimumOp(BinaryOp):
 
     name = "fuse.minimum"
     traits = traits_def(OpPatternKind(PatternKind.BROADCAST))
-    FUNCTION: ClassVar = np.minimum
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """`special_functions.minimum`."""
+        with np.errstate(all="ignore"):
+            return (minimum(*operands),)
 
     def scalar_body(self, *elements: SSAValue) -> SSAValue:
         """`arith.minimumf`, `arith.minsi` or `arith.minui`."""

@@ -16,6 +16,7 @@ from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.constants import constant
 from fuse_dialect.dialect.fields import tensor_operand, tensor_result
 from fuse_dialect.dialect.op import Array, MapOp
+from fuse_dialect.dialect.special_functions import as_integers
 from fuse_dialect.dialect.types import (
     DYNAMIC,
     Tensor,
@@ -38,8 +39,8 @@ from fuse_dialect.pattern_kind import PatternKind
 class CastOp(MapOp):
     """Each element in another type, as a C cast.
 
-    Floats truncate toward zero, wider integers lose their upper bits, anything but zero becomes true. What a float
-    outside the range of an integer type becomes is undefined.
+    Floats truncate toward zero, wider integers lose their upper bits, anything but zero becomes true. A float
+    outside the range of an integer type becomes the nearest number of that type, nan becomes 0.
 
     Shapes: any, unchanged.
     Types: any to any; the result type must be spelled out.
@@ -70,9 +71,12 @@ class CastOp(MapOp):
             raise VerifyException(f"expects a result of type {expected}, got {self.result.type}")
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """`numpy.ndarray.astype`."""
+        """`numpy.ndarray.astype`, within the range of integers."""
+        (x,), dtype = operands, element_dtype(self.result.type.element_type)
         with np.errstate(all="ignore"):
-            return (operands[0].astype(element_dtype(self.result.type.element_type)),)
+            if dtype.kind in "iu" and is_float(self.input.type):
+                return (as_integers(x, dtype),)
+            return (x.astype(dtype),)
 
     def scalar_body(self, *elements: SSAValue) -> SSAValue:
         """The conversion that `arith` has for the two types."""

@@ -21,7 +21,7 @@ from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import flag, tensor_operand, tensor_result
 from fuse_dialect.dialect.op import Array, MapOp
 from fuse_dialect.dialect.shape_rules import require_booleans, require_float, require_numbers
-from fuse_dialect.dialect.special_functions import erf
+from fuse_dialect.dialect.special_functions import erf, sign
 from fuse_dialect.dialect.types import is_float, is_unsigned, with_element
 from fuse_dialect.pattern_kind import PatternKind
 
@@ -144,13 +144,13 @@ class NegativeOp(UnaryOp):
 
 @irdl_op_definition
 class SignOp(UnaryOp):
-    """-1, 0 or 1 by the sign of each element; nan stays nan.
+    """-1 or 1 by the sign of each element; zeros and nan stay as they are.
 
     Shapes: any, unchanged.
     Types: all but i1.
     Kind: elemwise.
     Cost: two operations an element.
-    Source: `numpy.sign`, ONNX Sign, Relay `sign`, StableHLO `sign`.
+    Source: StableHLO `sign`; `numpy.sign`, ONNX Sign and Relay `sign`, which make 0 of -0.
     """
 
     name = "fuse.sign"
@@ -158,8 +158,8 @@ class SignOp(UnaryOp):
     FLOPS_PER_RESULT_ELEMENT: ClassVar[int] = 2
 
     def compute(self, x: Array) -> Array:
-        """`numpy.sign`."""
-        return np.sign(x)
+        """`special_functions.sign`."""
+        return sign(x)
 
     def scalar_body(self, *elements: SSAValue) -> SSAValue:
         """1 where greater than 0, -1 where less, else the element: a zero or nan."""

@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from xdsl.dialects import arith, tensor
+from xdsl.dialects import arith, math, tensor
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, IntegerAttr, IntegerType, f32, i1, i64
 from xdsl.dialects.linalg.ops import IndexOp
 from xdsl.ir import Attribute, SSAValue
 
 from fuse_dialect.dialect.loops import LoopFormError
+from fuse_dialect.dialect.scalars import RemFOp, constant
 from fuse_dialect.frontends.mlir.named_linalg import SCALAR_OPS
 from fuse_dialect.kernels.indices import Guard, Index, Loop, Quotient
 from fuse_dialect.kernels.program import (
@@ -67,6 +68,8 @@ def apply(name: str, operands: Sequence[SSAValue], type: Attribute) -> SSAValue:
     if op_name.startswith("math.") and isinstance(type, AnyFloat) and type.bitwidth == 16:
         wide = [arith.ExtFOp(operand, f32).result for operand in operands]
         return arith.TruncFOp(apply(name, wide, f32), type).result
+    if op_name == RemFOp.name:
+        return _remainder(operands[0], operands[1], constant(0, type))
     if is_power(op_name, operands):
         return power(*operands)
     properties: dict[str, Attribute] = {}
@@ -76,6 +79,23 @@ def apply(name: str, operands: Sequence[SSAValue], type: Attribute) -> SSAValue:
     if op_class is None:
         raise LoopFormError(f"computes '{name}', which is no op of arith or math")
     return op_class.create(operands=operands, result_types=[type], properties=properties).results[0]
+
+
+def _remainder(lhs: SSAValue, rhs: SSAValue, zero: SSAValue) -> SSAValue:
+    """`lhs` less the truncated quotient times `rhs`, with the sign of `lhs`: MLIR's `arith.remf` needs a C library.
+
+    It is exact while the integral part of the quotient is, below 2**24 in f32. The quotient may have rounded up to the
+    next integer; then the difference has the wrong sign, and is moved back.
+    """
+    quotient = math.TruncOp(arith.DivfOp(lhs, rhs).result).result
+    difference = math.FmaOp(arith.NegfOp(quotient).result, rhs, lhs).result
+    # Zero times an infinite divisor is nan, but the remainder is the dividend.
+    is_whole = arith.CmpfOp(quotient, zero, "oeq").result
+    rest = arith.SelectOp(is_whole, lhs, difference).result
+    signs = [arith.CmpfOp(each, zero, "olt").result for each in (rest, lhs)]
+    is_wrong = arith.AndIOp(arith.XOrIOp(signs[0], signs[1]).result, arith.CmpfOp(rest, zero, "une").result).result
+    moved = arith.AddfOp(rest, math.CopySignOp(rhs, lhs).result).result
+    return math.CopySignOp(arith.SelectOp(is_wrong, moved, rest).result, lhs).result
 
 
 def combine(combiner: Combiner, total: SSAValue, value: SSAValue, *, unsigned: bool) -> SSAValue:

@@ -92,14 +92,27 @@ def _may_join(nest: Sequence[Stage], stage: Stage, rows: int) -> bool:
 
 def _is_in_step(writer: Stage, read: Read) -> bool:
     """Whether the read needs just the element that was written at the same point."""
-    return writer.reduction is None and not read.guards and tuple(read.indices) == writer.store and is_whole(writer)
+    return writer.reduction is None and not read.guards and tuple(read.indices) == writer.store and _is_plain(writer)
 
 
-def is_whole(stage: Stage) -> bool:
-    """Whether the stage writes all of its buffer, each element once: its store has each axis by itself, in order."""
+def is_whole(stage: Stage, shape: Sequence[Size]) -> bool:
+    """Whether the stage writes all of its buffer of that shape, each element once, and not only a piece of it."""
+    sizes = parallel_sizes(stage)
+    written = [1 if index == Index() else sizes[_axis(index)] for index in stage.store] if _is_plain(stage) else None
+    return written == list(shape)
+
+
+def _is_plain(stage: Stage) -> bool:
+    """Whether the store has each axis by itself, in order."""
     axes = [atom.axis for index in stage.store for atom, _ in index.terms if isinstance(atom, Loop)]
     plain = all(_is_loop(index) or index == Index() for index in stage.store)
     return plain and axes == list(range(len(parallel_sizes(stage))))
+
+
+def _axis(index: Index) -> int:
+    (atom, _), *_ = index.terms
+    assert isinstance(atom, Loop)
+    return atom.axis
 
 
 def _is_loop(index: Index) -> bool:

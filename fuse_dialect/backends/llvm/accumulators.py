@@ -5,7 +5,7 @@ vector loop, and one scalar more if the rest of a loop whose lanes are one resul
 """
 
 from fuse_dialect.backends.llvm.combining import accumulator_type, across, combine, neutral
-from fuse_dialect.backends.llvm.nest_code import NestCode, around, result_of
+from fuse_dialect.backends.llvm.nest_code import NestCode, around, keep_value, result_of
 from fuse_dialect.backends.llvm.scalars import Scalars, emit_body
 from fuse_dialect.backends.llvm.values import Value, constant
 from fuse_dialect.kernels.program import Stage
@@ -89,6 +89,6 @@ def _store_total(code: NestCode, stage: Stage, copy: int, value: Value) -> None:
     near = around(code, stage, copy, value.type.lanes)
     result = emit_body(near.scalars, near, stage.finish, [value])[-1]
     if not value.type.lanes and not code.nest.loops[: code.nest.reduced]:
-        code.row.values[stage.buffer] = result
+        keep_value(code, stage, result)
     if stage.buffer in code.row.frame.pointers:
         near.memory.store(result, stage.buffer, near.place(stage.buffer, stage.store))

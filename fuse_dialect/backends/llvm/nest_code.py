@@ -16,6 +16,7 @@ from fuse_dialect.backends.llvm.scalars import Scalars, Values, emit_instruction
 from fuse_dialect.backends.llvm.turning import turn
 from fuse_dialect.backends.llvm.values import Value
 from fuse_dialect.counts import Count
+from fuse_dialect.kernels.grouping import is_whole
 from fuse_dialect.kernels.indices import Guard, Index, axes_of
 from fuse_dialect.kernels.places import Place, guard_axes, place_of
 from fuse_dialect.kernels.program import Apply, Inside, Instruction, Position, Read, Stage
@@ -251,6 +252,12 @@ def turned_read(code: NestCode, stage: Stage, read: Read) -> list[Value]:
         code.env = saved
         turned = turn(f, rows)
     return [from_memory(f, value, element) for value in turned]
+
+
+def keep_value(code: NestCode, stage: Stage, value: Value) -> None:
+    """Let later nests of the row have the one value of a buffer, unless it is one of several pieces."""
+    if is_whole(stage, code.row.frame.buffers[stage.buffer].shape):
+        code.row.values[stage.buffer] = value
 
 
 def copy_of(code: NestCode, cell: Cell, copy: int) -> Value:

@@ -11,6 +11,7 @@ from fuse_dialect.backends.llvm.nest_code import (
     around,
     bounds_of,
     caption,
+    keep_value,
     result_of,
     with_axes,
     write_cells,
@@ -98,7 +99,7 @@ def _at_point(code: NestCode, carried: tuple[Value, ...]) -> tuple[Value, ...]:
 
 def _store_map(code: NestCode, number: int, stage: Stage) -> None:
     if not code.nest.loops:
-        code.row.values[stage.buffer] = result_of(code, number, 0)
+        keep_value(code, stage, result_of(code, number, 0))
     if stage.buffer not in code.row.frame.pointers:
         return
     if code.segment.is_strip and _store_strip(code, number, stage):

@@ -15,7 +15,7 @@ from fuse_dialect.backends.llvm.nests import write_nest
 from fuse_dialect.backends.llvm.values import Value
 from fuse_dialect.counts import product
 from fuse_dialect.kernels.grouping import is_whole, parallel_sizes, reads_of
-from fuse_dialect.kernels.program import Read, Role, Stage
+from fuse_dialect.kernels.program import Buffer, Read, Role, Stage
 from fuse_dialect.kernels.schedule import LoopAxis, Nest, Phase, Schedule
 
 SHARE = 64
@@ -148,7 +148,7 @@ def _place_locals(plan: Schedule) -> _Locals:
                     shared[stage.buffer] = result
                     continue
                 shape = buffers[stage.buffer].shape
-                if _stays_in_phase(plan, phase, stage):
+                if _stays_in_phase(plan, phase, stage, buffers[stage.buffer]):
                     of_a_row.add(stage.buffer)
                     rows = phase.row_axes
                     shape = tuple(size for axis, size in enumerate(parallel_sizes(stage)) if axis not in rows)
@@ -167,7 +167,7 @@ def _result_in_its_place(plan: Schedule, phase: Phase, stage: Stage) -> str | No
     own = buffers[stage.buffer]
     nests = [list(nest.stages) for nest in phase.nests]
     readers = [number for number, nest in enumerate(nests) if any(_reads(member, own.name) for member in nest)]
-    if not readers or not (_stays_in_phase(plan, phase, stage) and is_whole(stage)):
+    if not readers or not (_stays_in_phase(plan, phase, stage, own)):
         return None
     last = nests[readers[-1]]
     if any(read.guards or tuple(read.indices) != stage.store for member in last for read in _reads(member, own.name)):
@@ -177,7 +177,8 @@ def _result_in_its_place(plan: Schedule, phase: Phase, stage: Stage) -> str | No
         result = buffers[member.buffer]
         fits = result.role is Role.RESULT and (result.shape, result.element) == (own.shape, own.element)
         is_free = not any(_reads(other, result.name) for nest in nests for other in nest) and result.name not in earlier
-        if fits and is_free and member.reduction is None and member.store == stage.store and is_whole(member):
+        is_same = member.reduction is None and member.store == stage.store and is_whole(member, result.shape)
+        if fits and is_free and is_same:
             return result.name
     return None
 
@@ -189,7 +190,7 @@ def _reads(stage: Stage, buffer: str) -> list[Read]:
 def _stays_in_registers(plan: Schedule, phase: Phase, nest: Nest, stage: Stage) -> bool:
     """Whether all readers are in the nest, or get the row's one value."""
     around = nest.loops if stage.reduction is None else nest.loops[: nest.reduced]
-    has_one_value = not around and _stays_in_phase(plan, phase, stage)
+    has_one_value = not around and _stays_in_phase(plan, phase, stage, _buffer_of(plan, stage))
     inside = {id(member) for member in nest.stages}
     for other_phase in plan.phases:
         for other in other_phase.nests:
@@ -202,7 +203,11 @@ def _stays_in_registers(plan: Schedule, phase: Phase, nest: Nest, stage: Stage) 
     return True
 
 
-def _stays_in_phase(plan: Schedule, phase: Phase, stage: Stage) -> bool:
+def _buffer_of(plan: Schedule, stage: Stage) -> Buffer:
+    return next(buffer for buffer in plan.program.buffers if buffer.name == stage.buffer)
+
+
+def _stays_in_phase(plan: Schedule, phase: Phase, stage: Stage, buffer: Buffer) -> bool:
     """Whether the buffer is written and read within each row of one phase."""
     outside = [member for other in plan.phases if other is not phase for nest in other.nests for member in nest.stages]
-    return is_whole(stage) and not any(_reads(member, stage.buffer) for member in outside)
+    return is_whole(stage, buffer.shape) and not any(_reads(member, stage.buffer) for member in outside)

@@ -199,8 +199,6 @@ def _reduce_window(op: Operation) -> Sequence[SSAValue]:
         pooled = _max_pool(x, window, strides, dilations, around)
         if pooled is not None:
             return [pooled]
-    if math.prod(window) > MOST_SLICES:
-        raise NoFuseFormError(f"a window of {math.prod(window)} positions")
     target = shape(op.results[0])
     open_ = [axis for axis, size in enumerate(target) if size == DYNAMIC]
     if any((window[axis], strides[axis], base[axis], *around[axis]) != (1, 1, 1, 0, 0) for axis in open_):
@@ -209,7 +207,42 @@ def _reduce_window(op: Operation) -> Sequence[SSAValue]:
         return [broadcast(init, target)]
     low, high = [each[0] for each in around], [each[1] for each in around]
     x = pad(x, init, low, high, [each - 1 for each in base])
-    return [_combine_window(x, init, name, window, strides, dilations, target)]
+    if math.prod(window) <= MOST_SLICES:
+        return [_combine_window(x, init, name, window, strides, dilations, target)]
+    for axis, size in enumerate(window):
+        x = _doubled_window(x, name, axis, size, dilations[axis])
+    end = [DYNAMIC if count == DYNAMIC else (count - 1) * step + 1 for count, step in zip(target, strides, strict=True)]
+    x = slice_of(x, [0] * len(sizes), end, strides)
+    return [x if is_neutral else result(_REDUCTIONS[name][1](x, init))]
+
+
+def _doubled_window(x: SSAValue, name: str, axis: int, size: int, dilation: int) -> SSAValue:
+    """Windows along one axis at every position, made of windows of 1, 2, 4, ... positions: a few slices each."""
+    if size == 1:
+        return x
+    combine, whole = _REDUCTIONS[name][1], shape(x)[axis]
+    total: SSAValue | None = None
+    power, covered = x, 0
+    for bit in range(size.bit_length()):
+        width = 1 << bit
+        if bit:
+            kept = whole - (width - 1) * dilation
+            halves = [_cut(power, axis, start, kept) for start in (0, width // 2 * dilation)]
+            power = result(combine(*halves))
+        if size & width:
+            kept = whole - (covered + width - 1) * dilation
+            piece = _cut(power, axis, covered * dilation, kept)
+            total = piece if total is None else result(combine(_cut(total, axis, 0, kept), piece))
+            covered += width
+    assert total is not None, "a window has a position"
+    return total
+
+
+def _cut(x: SSAValue, axis: int, start: int, size: int) -> SSAValue:
+    """So many positions on an axis, from `start` on."""
+    begin, end = [0] * len(shape(x)), list(shape(x))
+    begin[axis], end[axis] = start, start + size
+    return slice_of(x, begin, end, [1] * len(end))
 
 
 def _max_pool(

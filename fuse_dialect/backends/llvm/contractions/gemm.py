@@ -129,11 +129,12 @@ class Matrices:
         panel = None if self.lying is None else _number(self.lying.strides[reduced[-1]].number)
         if self.direct is None:
             return Walk((0, self.pitch), (), 1, self.depth if self.block_depth is None else None, panel)
-        strides = [_number(stride.number) for stride in self.direct.strides]
+        steps = [_number(self.direct.strides[axis].number) for axis in reduced]
         sizes = [_number(_known(self.contraction.stage.axes[axis].size)) for axis in reduced]
-        row = strides[self.contraction.row_axes[-1]] if self.contraction.row_axes else 0
-        outer = tuple((size, strides[axis]) for axis, size in zip(reduced[:-1], sizes, strict=False))
-        return Walk((0, row), outer, strides[reduced[-1]], sizes[-1] if self.block_depth is None else None, panel)
+        rows = self.contraction.row_axes
+        row = _number(self.direct.strides[rows[-1]].number) if rows else 0
+        outer = tuple(zip(sizes[:-1], steps[:-1], strict=True))
+        return Walk((0, row), outer, steps[-1], sizes[-1] if self.block_depth is None else None, panel)
 
 
 def _number(number: int | None) -> int:
@@ -285,7 +286,8 @@ class _Gemm(Blocks):
             count = f.least(f.i64(m.block_depth), f.subtract(self.depth, loop.index))
             first = f.compare("eq", loop.index, f.i64(0))
             last = f.compare("sge", f.add(loop.index, f.i64(m.block_depth)), self.depth)
-            step = m.walk().panel_step or m.width
+            apart = m.walk().panel_step
+            step = m.width if apart is None else apart
             panels = f.offset(base, f.multiply(loop.index, f.i64(step)), self.type)
             self._block(point, group, block, panels, (loop.index, count, first, last))
 

@@ -270,8 +270,9 @@ class _Tile:
         f, shape, walk = self.f, self.shape, self.tiles.walk
         bytes = self.tiles.sum_type.bits // 8
         step = (shape.width if walk.panel_step is None else walk.panel_step) * bytes
-        for line in range(0, shape.vectors * shape.lanes * bytes, _LINE):
-            f.prefetch(panel, f.i64(max(_AHEAD // step, 1) * step + line))
+        if step:  # else all products are with the same columns, which are here already
+            for line in range(0, shape.vectors * shape.lanes * bytes, _LINE):
+                f.prefetch(panel, f.i64(max(_AHEAD // step, 1) * step + line))
         reach = shape.rows * walk.rows[1] * bytes
         if walk.depth and _follow_each_other(walk, shape):
             piece = f.multiply(k, f.i64(-(-reach // walk.depth)))

@@ -1,28 +1,10 @@
 """The mutants of `mutation.py`: changes of behaviour, each of which a user could notice."""
 
-from dataclasses import dataclass
+from mutant import Mutant
+from onnx_mutants import ONNX_MUTANTS
+from runtime_mutants import RUNTIME_MUTANTS
 
-
-@dataclass(frozen=True, slots=True)
-class Mutant:
-    """One change."""
-
-    name: str
-    file: str
-    """Below `fuse_dialect`."""
-    old: str
-    """Stands in the file once."""
-    new: str
-    same_because: str = ""
-    """Why no test can notice it; such a mutant must survive, and counts for nothing."""
-
-    @property
-    def folder(self) -> str:
-        """The part of the package."""
-        return self.file.partition("/")[0]
-
-
-MUTANTS: tuple[Mutant, ...] = (
+CORE_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "key-of-results",
         "analysis/block_graph.py",
@@ -365,3 +347,5 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant("ones-at-the-end", "transforms/layouts/axis_groups.py", "if any(size != 1 for size in rest):", "if False:"),
 )
+
+MUTANTS = (*CORE_MUTANTS, *ONNX_MUTANTS, *RUNTIME_MUTANTS)

@@ -1,4 +1,4 @@
-"""Mutants of the core: small changes that a test must notice. Prints the score and what survives.
+"""Mutants: small changes that a test must notice. Prints the score and what survives.
 
     python tools/mutation.py                     all mutants; exit code 1 when one survives that should not
     python tools/mutation.py --only resolve      those whose names begin so
@@ -21,7 +21,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mutants import MUTANTS, Mutant
+from mutant import Mutant
+from mutants import MUTANTS
 
 ROOT = Path(__file__).parent.parent
 
@@ -45,6 +46,36 @@ TESTS: Mapping[str, Sequence[str]] = {
     ),
     "fusion": ("tests/fusion", _FUSE),
     "kinds": (*_CORE, "tests/kinds", _FUSE),
+    "frontends/onnx": (
+        "tests/frontends/test_onnx_results.py",
+        "tests/frontends/test_onnx_import.py",
+        "tests/frontends/test_onnx_dynamic.py",
+        "tests/frontends/test_onnx_invalid.py",
+        "tests/frontends/test_onnx_expansion.py",
+        "tests/frontends/test_onnx_nodes.py",
+    ),
+    "targets/onnx": (
+        "tests/targets/test_onnx_forms.py",
+        "tests/frontends/test_onnx_results.py",
+        "tests/targets/test_onnx_target.py",
+    ),
+    "interpreters": (
+        "tests/interpreters",
+        "tests/kernels/test_ops_as_loops.py",
+        "tests/backends/conformance/test_own_results.py",
+        "tests/backends/conformance/test_limits.py",
+        "tests/tools/test_fuse_run.py",
+    ),
+    "backends/runtime": (
+        "tests/backends/test_arena.py",
+        "tests/backends/test_cache.py",
+        "tests/backends/test_program.py",
+        "tests/backends/conformance/test_views.py",
+        "tests/backends/conformance/test_own_results.py",
+        "tests/backends/conformance/test_limits.py",
+        "tests/backends/test_entry_graph.py",
+        "tests/backends/conformance/test_arguments.py",
+    ),
     "transforms": (
         *_CORE,
         "tests/transforms/test_constant_details.py",
@@ -63,21 +94,26 @@ MOST_SECONDS, MOST_BYTES = 120, 2 << 30
 """For one mutant; the tests of a part take a minute at most and 500 MB."""
 
 
+def part_of(mutant: Mutant) -> str:
+    """The part of the package: the longest name of `TESTS` that the file stands below."""
+    return max((part for part in TESTS if mutant.file.startswith(f"{part}/")), key=len)
+
+
 def main() -> int:
     """Print a line for each mutant; 1 when one survives."""
-    parser = argparse.ArgumentParser(description="Mutants of the core, and the tests that notice them.")
+    parser = argparse.ArgumentParser(description="Mutants, and the tests that notice them.")
     parser.add_argument("--only", default="", metavar="PREFIX", help="mutants whose names begin so")
     parser.add_argument("--part", choices=tuple(TESTS), help="mutants of one part of the package")
     options = parser.parse_args()
     chosen = [
-        mutant for mutant in MUTANTS if mutant.name.startswith(options.only) and options.part in (None, mutant.folder)
+        mutant for mutant in MUTANTS if mutant.name.startswith(options.only) and options.part in (None, part_of(mutant))
     ]
-    for part in dict.fromkeys(mutant.folder for mutant in chosen):
+    for part in dict.fromkeys(part_of(mutant) for mutant in chosen):
         _check_unchanged(part)
     verdicts = [(mutant, _is_killed(mutant)) for mutant in chosen]
     counted = [(mutant, killed) for mutant, killed in verdicts if not mutant.same_because]
-    killed = Counter(mutant.folder for mutant, is_killed in counted if is_killed)
-    for folder, count in Counter(mutant.folder for mutant, _ in counted).items():
+    killed = Counter(part_of(mutant) for mutant, is_killed in counted if is_killed)
+    for folder, count in Counter(part_of(mutant) for mutant, _ in counted).items():
         print(f"{folder}: {killed[folder]} of {count}")
     total = sum(killed.values())
     print(f"{total} of {len(counted)} mutants killed ({100 * total / max(1, len(counted)):.0f} %)")
@@ -123,7 +159,7 @@ def _limit() -> None:
 def _sorted_tests(mutant: Mutant) -> list[str]:
     """The tests of the part, those first that are named after the file."""
     stem = Path(mutant.file).stem
-    return sorted(TESTS[mutant.folder], key=lambda test: stem not in test)
+    return sorted(TESTS[part_of(mutant)], key=lambda test: stem not in test)
 
 
 def _first_failure(folder: str, tests: Sequence[str]) -> str | None:

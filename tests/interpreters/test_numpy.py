@@ -17,6 +17,7 @@ from fuse_dialect.dialect.ops.elementwise import ExpOp
 from fuse_dialect.frontends.mlir.reader import parse_mlir
 from fuse_dialect.interpreters.numpy import MAX_CALL_DEPTH, run_module
 from fuse_dialect.interpreters.numpy_functions import register_numpy
+from fuse_dialect.interpreters.sizes import check_sizes
 from fuse_dialect.interpreters.values import EvaluationError, flatten
 
 ROW = TensorType(f32, [4])
@@ -219,3 +220,36 @@ def test_xdsl_interpreter_diagnoses_a_missing_callee() -> None:
     register_numpy(interpreter)
     with pytest.raises(EvaluationError, match="calls '@nobody'"):
         interpreter.call_op("main", ())
+
+
+def test_sizes_of_functions_that_are_called_count() -> None:
+    text = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %y = func.call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
+      return %y : tensor<4xf32>
+    }
+    func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %a = fuse.broadcast_to %x : (tensor<4xf32>) -> tensor<100x4xf32>
+      %b = fuse.sum %a, axes = [0] : (tensor<100x4xf32>)
+      return %b : tensor<4xf32>
+    }
+    func.func private @never(%x: tensor<4xf32>) -> tensor<4000xf32> {
+      %a = fuse.tile %x, reps = [1000] : (tensor<4xf32>)
+      return %a : tensor<4000xf32>
+    }"""
+    module = parse_mlir(text)
+    check_sizes(module, "main", 1600)
+    with pytest.raises(EvaluationError, match="1600 bytes, more than the 1599"):
+        check_sizes(module, "main", 1599)
+
+
+def test_a_name_that_two_arguments_have_in_the_model_is_none() -> None:
+    text = """func.func @main(%x: tensor<1xf32> {onnx.name = "a"}, %y: tensor<1xf32> {onnx.name = "a"},
+        %z: tensor<1xf32> {onnx.name = "c"}) -> tensor<1xf32> {
+      return %y : tensor<1xf32>
+    }"""
+    module = parse_mlir(text)
+    arrays = [np.full(1, number, np.float32) for number in range(3)]
+    (got,) = run_module(module, dict(zip(("x", "y", "c"), arrays, strict=True)))
+    assert got == 1
+    with pytest.raises(InterpretationError, match="no input 'x'"):
+        run_module(module, dict(zip(("a", "y", "c"), arrays, strict=True)))

@@ -125,3 +125,44 @@ def test_values_that_change_their_size_cannot_be_stacked():
     }"""
     with pytest.raises(EvaluationError, match="cannot stack result 1"):
         run_module(parse(text), [np.zeros(2, np.float32), np.array(3)])
+
+
+WHILE = """
+func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<?x4xf32>) {
+  %n = arith.constant dense<50> : tensor<i64>
+  %yes = arith.constant dense<true> : tensor<i1>
+  %last, %all = fuse.loop limit(%n : tensor<i64>) while(%yes : tensor<i1>) states(%x : tensor<4xf32>)
+      -> (tensor<4xf32>, tensor<?x4xf32>) {
+  ^bb0(%i: tensor<i64>, %s: tensor<4xf32>):
+    %two = arith.constant dense<2> : tensor<i64>
+    %more = fuse.less %i, %two : (tensor<i64>, tensor<i64>) -> tensor<i1>
+    %next = fuse.add %s, %s : tensor<4xf32>
+    fuse.yield while(%more : tensor<i1>) %next, %s : tensor<4xf32>, tensor<4xf32>
+  }
+  func.return %last, %all : tensor<4xf32>, tensor<?x4xf32>
+}
+"""
+
+
+def test_a_loop_ends_when_its_body_says_so():
+    last, stack = run(parse(WHILE), np.ones(4, np.float32))
+    np.testing.assert_array_equal(last, np.full(4, 8))
+    assert stack.shape == (3, 4)
+
+
+def test_rows_that_are_small_one_by_one_count_together():
+    x = np.ones(4, np.float32)
+    run(parse(WHILE), x, max_value_bytes=48)
+    with pytest.raises(FuseError, match="stacks more than 47 bytes"):
+        run(parse(WHILE), x, max_value_bytes=47)
+
+
+def test_regions_within_regions_are_counted():
+    depth = 140
+    ops = "".join("%r = fuse.if (%c : tensor<i1>) -> (tensor<f32>) {\n" for _ in range(depth))
+    ends = "fuse.yield %x : tensor<f32>\n} else {\nfuse.yield %x : tensor<f32>\n}\n"
+    inner = "".join("fuse.yield %r : tensor<f32>\n} else {\nfuse.yield %x : tensor<f32>\n}\n" for _ in range(depth - 1))
+    text = f"func.func @main(%c: tensor<i1>, %x: tensor<f32>) -> tensor<f32> {{\n{ops}{ends}{inner}"
+    module = parse(f"{text}func.return %r : tensor<f32>\n}}")
+    with pytest.raises(FuseError, match="exceeds 128 calls and regions within each other"):
+        run(module, np.array(True), np.array(1, np.float32))

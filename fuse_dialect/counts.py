@@ -30,6 +30,12 @@ class Count:
         (symbols, factor), *rest = self.terms
         return factor if not symbols and not rest else None
 
+    def __str__(self) -> str:
+        terms = (
+            " * ".join((*([str(factor)] if factor != 1 or not names else []), *names)) for names, factor in self.terms
+        )
+        return " + ".join(terms) or "0"
+
     def __add__(self, other: "Count") -> "Count":
         return _collected((*self.terms, *other.terms))
 

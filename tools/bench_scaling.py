@@ -82,7 +82,7 @@ def measure(family: str, size: int, depth: int) -> Measurement:
     start = process_time()
     fusion = FuseOpsPass(max_depth=depth).plan_block(function.body.block)
     middle = process_time()
-    groups = groups_of(fusion.block_graph, fusion.plan.root_of)
+    groups = groups_of(fusion.block_graph, fusion.plan.kernels)
     outline(function, groups, Primitives(module.body.block))
     end = process_time()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

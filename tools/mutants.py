@@ -42,9 +42,9 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
     Mutant("moves-free", "transforms/defuse_ops.py", "if not is_last and not budget.take", "if not budget.take"),
     Mutant(
         "used-results",
-        "transforms/outlining/group.py",
-        "    return used or list(op.results)",
-        "    return list(op.results)",
+        "fusion/value_graph.py",
+        "return tuple(sorted(self.viewed[user] for user, _ in self.forward.users[node])) or tuple(gives)",
+        "return tuple(gives)",
     ),
     Mutant(
         "key-of-floats",
@@ -181,9 +181,12 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
     Mutant("greatest-edge", "fusion/post_dominators.py", "if edge > kind:", "if edge < kind:"),
     Mutant("greatest-of-jump", "fusion/post_dominators.py", "best = greatest[near]", "best = near"),
     Mutant("two-anchors", "fusion/rules.py", "if anchor in row.sources & row.sinks:", "if False:"),
-    Mutant("root-of-root", "fusion/plan.py", " or root_of[root] != root:", ":"),
+    Mutant("root-of-root", "fusion/assignment.py", " or root_of[root] != root:", ":"),
     Mutant(
-        "escaping-member", "fusion/plan.py", "if graph.escapes[node] or outside is not None:", "if outside is not None:"
+        "escaping-member",
+        "fusion/assignment.py",
+        "if graph.escapes[node] or outside is not None:",
+        "if outside is not None:",
     ),
     Mutant("second-phase", "fusion/tvm_rules.py", "phases=(0, 1)", "phases=(0,)"),
     # transforms: outlining
@@ -204,7 +207,7 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
         "while name in self._names:",
         "while name in self._next_suffix and name in self._names:",
     ),
-    Mutant("mark-of-reshapes", "transforms/outlining/group.py", "if _only_reshape(ops) else", "if False else"),
+    Mutant("mark-of-reshapes", "transforms/outlining/group.py", "if _only_reshape(own) else", "if False else"),
     Mutant("references-of-copies", "transforms/outlining/outline.py", "shared.extend(group.ops)", "pass"),
     # transforms: the passes
     Mutant("units-go", "transforms/defuse_ops.py", "op.attributes.pop(UNIT_ATTRIBUTE, None)", "pass"),

@@ -29,6 +29,7 @@ from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.opaque import StopFusionOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.fusion.forward_graph import ForwardGraph
+from fuse_dialect.fusion.value_graph import GraphFacts, NodeRole, ValueGraph
 from fuse_dialect.kinds.foreign import foreign_op
 from fuse_dialect.kinds.kind_of import kind_of, op_name
 from fuse_dialect.kinds.region_effects import RegionEffects
@@ -43,29 +44,10 @@ class RegionFacts:
     captured: CapturedValues = field(default_factory=CapturedValues)
 
 
-class Role(Enum):
-    """What a node of the graph is in the IR."""
-
-    OPERATOR = auto()
-    """An op of known kind: its group becomes a primitive."""
-    CONSTANT = auto()
-    """An `arith.constant`: it moves into a primitive or becomes an argument."""
-    TUPLE_OP = auto()
-    """`fuse.tuple` or `fuse.get_tuple_element`: it moves into a primitive only with an operator of its group."""
-    IN_PLACE = auto()
-    """An op that stays where it is: its kind is unknown, or it is the barrier `fuse.stop_fusion`."""
-    RESULT = auto()
-    """One result of an op with several."""
-    OPERAND_TUPLE = auto()
-    """The tuple that the operands of an op form; it has no value of its own in the IR."""
-    INPUT = auto()
-    """A value from outside the block, or an argument of the block."""
-
-
 class Node(NamedTuple):
     """A node of the graph as the IR knows it; one is made for every op, hence a tuple."""
 
-    role: Role
+    role: NodeRole
     op: Operation | None
     """The op, or the op that a result or an operand tuple belongs to; `None` for an input."""
     value: SSAValue | None
@@ -78,6 +60,8 @@ class BlockGraph:
 
     block: Block
     graph: ForwardGraph
+    value_graph: ValueGraph
+    """The same nodes, and the values between them."""
     nodes: Sequence[Node]
     dead: Sequence[Operation]
     """Pure ops whose results nothing needs, in block order. They take no part in the graph."""
@@ -213,16 +197,20 @@ class _GraphBuilder:
         value = self.values[key - 2 * count]
         # (2) one of several results of an op of the block
         if type(value) is OpResult and (place := self.places.get(id(value.op))) is not None:
-            return _Entry(Node(Role.RESULT, value.op, value), PatternKind.INJECTIVE, (place,), (PatternKind.INJECTIVE,))
+            return _Entry(
+                Node(NodeRole.RESULT, value.op, value), PatternKind.INJECTIVE, (place,), (PatternKind.INJECTIVE,)
+            )
         # (3) what comes in from outside is also seen there
         self.escaping.add(key)
-        return _Entry(Node(Role.INPUT, None, value), PatternKind.OPAQUE, (), ())
+        return _Entry(Node(NodeRole.INPUT, None, value), PatternKind.OPAQUE, (), ())
 
     def enter_operand_tuple(self, place: int) -> _Entry:
         """See `enter`."""
         op = self.ops[place]
         keys = self.read_keys(place, op.operands)
-        return _Entry(Node(Role.OPERAND_TUPLE, op, None), PatternKind.TUPLE, keys, (PatternKind.INJECTIVE,) * len(keys))
+        return _Entry(
+            Node(NodeRole.OPERAND_TUPLE, op, None), PatternKind.TUPLE, keys, (PatternKind.INJECTIVE,) * len(keys)
+        )
 
     def enter_op(self, place: int) -> _Entry:
         """See `enter`."""
@@ -232,17 +220,19 @@ class _GraphBuilder:
             form = _form_of_name(op_name(op))
         if form is _Form.CONSTANT and is_constant(op):
             kind = PatternKind.ELEMWISE if is_scalar_constant(op) else PatternKind.OPAQUE
-            return _Entry(Node(Role.CONSTANT, op, None), kind, (), ())
+            return _Entry(Node(NodeRole.CONSTANT, op, None), kind, (), ())
         kind = None if form is _Form.BARRIER else kind_of(op, self.effects)
         if kind is None:
             # Nothing is known about the op, so nothing fuses into it or past it.
             keys = self.read_keys(place, read_values(op, self.captured))
-            return _Entry(Node(Role.IN_PLACE, op, None), PatternKind.OPAQUE, keys, (PatternKind.OPAQUE,) * len(keys))
+            return _Entry(
+                Node(NodeRole.IN_PLACE, op, None), PatternKind.OPAQUE, keys, (PatternKind.OPAQUE,) * len(keys)
+            )
         if form is _Form.TUPLE_OP:
             return self.enter_tuple_op(place, op)
         if form is _Form.READS_TUPLE:
             # (2) the tuple of its operands stands between them and the op
-            return _Entry(Node(Role.OPERATOR, op, None), kind, (len(self.ops) + place,), (kind,))
+            return _Entry(Node(NodeRole.OPERATOR, op, None), kind, (len(self.ops) + place,), (kind,))
         # (4) operands, and what the regions capture
         values = read_values(op, self.captured)
         keys = self.read_keys(place, values)
@@ -251,7 +241,7 @@ class _GraphBuilder:
             edges = tuple([edge_kind(kind, value, type_) for value in values])
         else:
             edges = (kind,) * len(keys)
-        return _Entry(Node(Role.OPERATOR, op, None), kind, keys, edges)
+        return _Entry(Node(NodeRole.OPERATOR, op, None), kind, keys, edges)
 
     def enter_tuple_op(self, place: int, op: Operation) -> _Entry:
         """See `enter`. Nothing fuses through a tuple that holds anything but tensors."""
@@ -264,7 +254,7 @@ class _GraphBuilder:
             kind = PatternKind.INJECTIVE if through[0] else PatternKind.OPAQUE
         keys = self.read_keys(place, op.operands)
         self.escaping.update(key for key, fuses in zip(keys, through, strict=True) if not fuses)
-        return _Entry(Node(Role.TUPLE_OP, op, None), kind, keys, (PatternKind.INJECTIVE,) * len(keys))
+        return _Entry(Node(NodeRole.TUPLE_OP, op, None), kind, keys, (PatternKind.INJECTIVE,) * len(keys))
 
     def read_keys(self, place: int, values: Iterable[SSAValue]) -> list[_Key]:
         """Keys of the values that the op at `place` reads.
@@ -360,7 +350,39 @@ def build_graph(
     for key in builder.escaping:
         escapes[builder.index[key]] = True
     graph = ForwardGraph([entry.kind for entry in entries], builder.users(), escapes, reads, defines, weights)
-    return BlockGraph(block, graph, nodes, dead, builder.ops, builder.places)
+    value_graph = _value_graph(block, graph, nodes, builder.effects, builder.captured)
+    return BlockGraph(block, graph, value_graph, nodes, dead, builder.ops, builder.places)
+
+
+def _value_graph(
+    block: Block, graph: ForwardGraph, nodes: Sequence[Node], effects: RegionEffects, captured: CapturedValues
+) -> ValueGraph:
+    """The graph with its values numbered; what more is known of them is found when somebody asks."""
+
+    def find_facts() -> GraphFacts:
+        from fuse_dialect.analysis.graph_facts import graph_facts
+
+        return graph_facts(block, graph, nodes, effects, captured)
+
+    first_value = [0]
+    results: list[int] = []
+    count = 0
+    for number, (role, op, _) in enumerate(nodes):
+        if role is NodeRole.RESULT:
+            results.append(number)
+        elif op is None:
+            count += 1
+        elif role is not NodeRole.OPERAND_TUPLE:
+            count += len(op.results)
+        first_value.append(count)
+    viewed: dict[int, int] = {}
+    if results:
+        number_of_op = {id(node.op): number for number, node in enumerate(nodes) if not node.role.is_view}
+        for number in results:
+            _, op, value = nodes[number]
+            assert isinstance(value, OpResult), "a result node stands for a result"
+            viewed[number] = first_value[number_of_op[id(op)]] + value.index
+    return ValueGraph(graph, [node.role for node in nodes], first_value, viewed, find_facts)
 
 
 def _values(
@@ -383,7 +405,7 @@ def _values(
         if node.value is not None:
             # A result node gives again what its op gives; an input gives what comes in.
             read, defined = (), (node.value,)
-        elif node.op is None or node.role is Role.OPERAND_TUPLE:
+        elif node.op is None or node.role is NodeRole.OPERAND_TUPLE:
             read, defined = (), ()
         else:
             read, defined = read_values(node.op, captured), node.op.results

@@ -13,12 +13,13 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
-from fuse_dialect.analysis.block_graph import Node, RegionFacts, Role, build_graph
+from fuse_dialect.analysis.block_graph import BlockGraph, Node, RegionFacts, build_graph
 from fuse_dialect.analysis.constants import is_constant
 from fuse_dialect.analysis.hardware_predicates import PREDICATES, is_broadcast
 from fuse_dialect.analysis.ssa import OuterOps, read_values
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.types import DYNAMIC, byte_count, is_tensor
+from fuse_dialect.fusion.value_graph import NodeRole
 from fuse_dialect.hardware.graph import HardwareGraph, HardwareNode, HardwareRole
 from fuse_dialect.hardware.template import HardwareTemplate, OperatorMapping
 from fuse_dialect.kinds.foreign import foreign_op
@@ -34,8 +35,15 @@ class BlockHardwareGraph:
     ops: Sequence[Operation | None]
     """The op of each node; `None` for a value from outside."""
     values: Sequence[SSAValue]
-    dead: Sequence[Operation]
-    """Pure ops whose results nothing needs, in block order."""
+    source: BlockGraph
+    """The graph that it was made of."""
+    node_of: Sequence[int]
+    """For each node its number there."""
+
+    @property
+    def dead(self) -> Sequence[Operation]:
+        """Pure ops whose results nothing needs, in block order."""
+        return self.source.dead
 
 
 def build_hardware_graph(
@@ -56,9 +64,9 @@ def build_hardware_graph(
     facts = facts or RegionFacts()
     block_graph = build_graph(block, facts=facts)
     builder = _Builder(block, template, facts)
-    for node in block_graph.nodes:
-        if node.role not in (Role.RESULT, Role.OPERAND_TUPLE):
-            builder.add(node)
+    node_of = [number for number, node in enumerate(block_graph.nodes) if not node.role.is_view]
+    for number in node_of:
+        builder.add(block_graph.nodes[number])
     outer = OuterOps(block)
     graph = HardwareGraph(
         builder.with_order_of_unknown_ops(),
@@ -67,7 +75,7 @@ def build_hardware_graph(
         # What comes in from outside is also seen there; to ask all its users, at every depth, takes quadratic time.
         [_block_of(value) is not block or is_read_outside(value, outer) for value in builder.values],
     )
-    return BlockHardwareGraph(block, graph, builder.ops, builder.values, block_graph.dead)
+    return BlockHardwareGraph(block, graph, builder.ops, builder.values, block_graph, node_of)
 
 
 class _Builder:
@@ -104,20 +112,20 @@ class _Builder:
             self.values.append(value)
             self.producers.append(number)
 
-    def node_of(self, role: Role, op: Operation) -> HardwareNode:
+    def node_of(self, role: NodeRole, op: Operation) -> HardwareNode:
         """What the op is to the hardware."""
         if is_constant(op) or (len(op.operands) == 1 and op.operands[0] in self.known and _is_plain(op)):
             self.known.update(op.results)
         name = op_name(op)
         label = value_label(op.results[0], f"'{name}'") if op.results else f"'{name}'"
-        if role is Role.CONSTANT:
+        if role is NodeRole.CONSTANT:
             return HardwareNode(HardwareRole.CONSTANT, label)
         reads = tuple(self.number_of_value[value] for value in read_values(op, self.facts.captured))
         word = name.split(".", 1)[-1]
         rows = self.rows.get(name, [])
-        if role is Role.IN_PLACE:
+        if role is NodeRole.IN_PLACE:
             return HardwareNode(HardwareRole.BARRIER, label, named_kinds=_kinds(rows), reads=reads, word=word)
-        if role is Role.TUPLE_OP:
+        if role is NodeRole.TUPLE_OP:
             return HardwareNode(HardwareRole.TUPLE, label, reads=reads, word=word)
         if name in self.virtual:
             return HardwareNode(HardwareRole.VIRTUAL, label, reads=reads, word=word)

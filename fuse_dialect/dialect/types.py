@@ -251,7 +251,7 @@ def byte_count(type: Attribute) -> int | None:
     if isinstance(type, TupleType):
         sizes = [byte_count(field) for field in type.types]
         return None if None in sizes else sum(size for size in sizes if size is not None)
-    count, size = element_count(type), _element_bytes(type)
+    count, size = element_count(type), element_bytes(type)
     return None if count is None or size is None else count * size
 
 
@@ -266,7 +266,8 @@ def check_bytes(type: Attribute, most: int) -> None:
         raise VerifyException(f"expects a result of at most {most} bytes, got {type} of {spelled(count)} bytes")
 
 
-def _element_bytes(type: Attribute) -> int | None:
+def element_bytes(type: Attribute) -> int | None:
+    """Bytes of one element of a tensor type, or of a scalar; `None` where nobody knows them."""
     match type.element_type if is_tensor(type) else type:
         case FixedBitwidthType() as element:
             return element.size

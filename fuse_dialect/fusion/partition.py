@@ -1,17 +1,20 @@
 """Partition a graph into groups of nodes, one kernel each: greedy fusion into immediate post-dominators."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fuse_dialect.diagnostics import Reason
+from fuse_dialect.fusion.assignment import FusionGroup, Partition, partition_of_roots
 from fuse_dialect.fusion.blocked_paths import BlockedPaths
+from fuse_dialect.fusion.decision import FusionDecision, Merge
 from fuse_dialect.fusion.forward_graph import ForwardGraph
 from fuse_dialect.fusion.group_forest import GroupForest, merged_kind
 from fuse_dialect.fusion.limits import ArgumentLimit, DepthLimit, Limit, LimitFactory
-from fuse_dialect.fusion.plan import FusionDecision, FusionGroup, FusionPlan, plan_of_roots
+from fuse_dialect.fusion.plan import FusionPlan, kernels_of
 from fuse_dialect.fusion.post_dominators import PostDominatorTree, post_dominator_tree
 from fuse_dialect.fusion.rules import PATH_LIMIT, FusionRule, RuleTable
 from fuse_dialect.fusion.strategy import FusionOptions
 from fuse_dialect.fusion.tvm_rules import TVM_RULES
+from fuse_dialect.fusion.value_graph import ValueGraph
 from fuse_dialect.pattern_kind import PatternKind
 
 
@@ -23,7 +26,8 @@ def partition(
     max_depth: int | None = 256,
     max_function_args: int = 0,
     limits: Sequence[LimitFactory] = (),
-) -> FusionPlan:
+    log: Callable[[Merge], object] | None = None,
+) -> Partition:
     """Fuse each node into its immediate post-dominator where the rules and the limits allow it.
 
     A merge takes the source and all nodes between it and its ipdom along. Two facts keep this near-linear:
@@ -49,6 +53,7 @@ def partition(
         max_function_args: Greatest number of arguments, results included, of a group that a merge forms, see
             `ArgumentLimit`; 0 means no limit.
         limits: Further limits.
+        log: Is told each merge, in order.
 
     Raises:
         ValueError: A user does not have a larger index than its operand.
@@ -71,7 +76,7 @@ def partition(
         ['fused', 'edge-kind', 'value-escapes']
     """
     if opt_level == 0:
-        return plan_of_roots(graph, range(len(graph)), Reason.FUSION_OFF)
+        return partition_of_roots(graph, range(len(graph)), Reason.FUSION_OFF)
     tree = post_dominator_tree(graph)
     groups = GroupForest(graph.kinds)
     known: list[Limit] = []
@@ -80,14 +85,21 @@ def partition(
     if max_function_args > 0:
         known.append(ArgumentLimit(graph, groups, max_function_args))
     known.extend(factory(graph, tree, groups) for factory in limits)
-    partitioner = _Partitioner(graph, tree, groups, rules, known)
+    partitioner = _Partitioner(graph, tree, groups, rules, known, log)
     partitioner.run()
     return partitioner.finish()
 
 
-def tvm(graph: ForwardGraph, options: FusionOptions) -> FusionPlan:
+def tvm(graph: ValueGraph, options: FusionOptions) -> FusionPlan:
     """The strategy of TVM's FuseOps, with any table of rules."""
-    return partition(graph, options.rules, max_depth=options.max_depth, max_function_args=options.max_function_args)
+    found = partition(
+        graph.forward,
+        options.rules,
+        max_depth=options.max_depth,
+        max_function_args=options.max_function_args,
+        log=options.log,
+    )
+    return FusionPlan(kernels_of(graph, found), found.decisions, found)
 
 
 class _Partitioner:
@@ -100,12 +112,14 @@ class _Partitioner:
         groups: GroupForest,
         rules: RuleTable,
         limits: Sequence[Limit],
+        log: Callable[[Merge], object] | None,
     ):
         self.graph = graph
         self.tree = tree
         self.groups = groups
         self.rules = rules
         self.limits = limits
+        self.log = log
         self.paths = BlockedPaths(graph, tree, graph.kinds)
         self.decisions: list[FusionDecision | None] = [None] * len(graph)
 
@@ -172,6 +186,7 @@ class _Partitioner:
         bars = self.paths.may_change and merged_kind(kind[source], kind[sink_root]) > PATH_LIMIT
         # (2) what exceeds the limit already is barred, so each node is handed on once in the whole run
         barred = list(groups.members(sink_root)) if bars and kind[sink_root] <= PATH_LIMIT else []
+        absorbed: list[int] = []
         pending = [source]
         while pending:
             root = pending.pop()
@@ -182,21 +197,24 @@ class _Partitioner:
                 barred.extend(groups.members(root))
             groups.merge(root, sink_root)
             self.decisions[root] = decision
+            absorbed.append(root)
             # (1) only the root of a group has users outside, so they stand for all ways on from it
             for user, _ in users[root]:
                 if user != sink and (between := find(user)) != sink_root:
                     pending.append(between)
         if barred:
             self.paths.bar(barred)
+        if self.log is not None:
+            self.log(Merge(source, sink, tuple(absorbed), decision.phase, decision.rule))
 
-    def finish(self) -> FusionPlan:
-        """The plan that the groups make up."""
+    def finish(self) -> Partition:
+        """The partition that the groups make up."""
         groups = self.groups
         root_of = groups.roots()
         members: list[list[int]] = [[] for _ in root_of]
         for node, root in enumerate(root_of):
             members[root].append(node)
-        return FusionPlan(
+        return Partition(
             root_of=root_of,
             groups=[
                 FusionGroup(root, groups.anchor[root], groups.kind[root], tuple(nodes))

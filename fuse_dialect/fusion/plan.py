@@ -1,82 +1,66 @@
-"""What fusion decides: groups of nodes, and a verdict on each node.
+"""What fusion decides: kernels, and a verdict on each node.
 
-An assignment gives each node the *root* of its group. It makes a plan if
+A *kernel* is a set of nodes and the values that it stores. A node may be in several kernels: each computes it again. A
+node that is in none stays where it is. Kernels make a plan if
 
-1. the root is a member of its group, and no other member has a larger number;
-2. only the root is used outside: another member neither escapes nor has a user in another group. So no group depends on
-   itself by way of another one;
-3. opaque nodes are alone;
-4. no group of several nodes has a tuple as its root: a kernel gives tensors.
+1. each holds an operator. Its nodes stand in ascending order, and a kernel may hold them: they are no inputs, and do
+   not stay in place. A view is in a kernel only with what reads it there, or with the op that it is a result of;
+2. what several kernels compute may be computed again;
+3. a kernel stores values of its own nodes, at least one, each once;
+4. every value that is read outside is stored once: a value of a node that some kernel computes, and that escapes, or
+   that somebody reads who does not compute it, is stored by one kernel; a value that only those read who compute it is
+   stored by none. What is stored of one node, one kernel stores. Constants are left out: who reads one elsewhere reads
+   the constant itself;
+5. no kernel depends on itself by way of others: if each kernel is one step, and each node in no kernel another, some
+   order of the steps has every value before those who read it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 from fuse_dialect.diagnostics import Reason
-from fuse_dialect.fusion.forward_graph import ForwardGraph
-from fuse_dialect.fusion.group_forest import merged_kind
-from fuse_dialect.fusion.post_dominators import PostDominatorTree, post_dominator_tree
-from fuse_dialect.fusion.rules import FusionRule
+from fuse_dialect.fusion.assignment import Partition, partition_of_roots
+from fuse_dialect.fusion.decision import FusionDecision
+from fuse_dialect.fusion.value_graph import NodeRole, ValueGraph
 from fuse_dialect.pattern_kind import PatternKind
 
 
-class FusionDecision(NamedTuple):
-    """The verdict on one node: true when it is fused, and otherwise a reason; one is made per node, hence a tuple."""
+class FusionKernel(NamedTuple):
+    """Nodes that become one kernel; one is made for every group, hence a tuple."""
 
-    reason: Reason
-    source: int
-    """The node the verdict is about; for a node that was fused because it stands between two others, the first."""
-    sink: int | None = None
-    """Immediate post-dominator of `source`."""
-    rule: FusionRule | None = None
-    """The row that fused the source, or that came closest: the last one that was tried."""
-    phase: int | None = None
-    blocker: int | None = None
-    """The node in the way: the end of the greatest edge, the sink, or a node between source and sink."""
-    kind: PatternKind | None = None
-    """The kind that the rule does not allow: of the edge, or of the blocker's group at that time."""
-    counted: int | None = None
-    """Nodes or arguments that the merged group would have at least; more than `limit`."""
-    limit: int | None = None
-
-    def __bool__(self) -> bool:
-        return self.reason is Reason.FUSED
-
-
-@dataclass(frozen=True, slots=True)
-class FusionGroup:
-    """Nodes that become one kernel."""
-
-    root: int
-    """The member that post-dominates all others; only its value is used outside."""
-    anchor: int | None
-    """The complex operator that the kernel is built around, if it holds one."""
-    kind: PatternKind
-    members: tuple[int, ...]
-    """All nodes of the group in ascending order."""
-
-    @property
-    def num_nodes(self) -> int:
-        """Number of members."""
-        return len(self.members)
+    nodes: tuple[int, ...]
+    """All of them ascending, views included."""
+    outputs: tuple[int, ...]
+    """Numbers of the values that it stores."""
 
 
 @dataclass(frozen=True, slots=True)
 class FusionPlan:
     """Which nodes become one kernel, and why the others do not."""
 
-    root_of: Sequence[int]
-    """For each node the root of its group."""
-    groups: Sequence[FusionGroup]
-    """All groups, single nodes too, in the order of their roots."""
+    kernels: Sequence[FusionKernel]
     decisions: Sequence[FusionDecision]
-    """For each node how it was fused into a later one or why it was not: a limit, or what the last rule tried says."""
-    tree: PostDominatorTree
+    """For each node how it was fused into a later one, or why it was not."""
+    partition: Partition | None = None
+    """What the kernels were made of, if they have one way out each and share no node: TVM's strategy gives that."""
 
 
-def plan_of_roots(graph: ForwardGraph, root_of: Sequence[int], reason: Reason = Reason.NOT_CHOSEN) -> FusionPlan:
-    """The plan that an assignment of nodes to groups makes, for strategies that have no verdicts of their own.
+def kernels_of(graph: ValueGraph, partition: Partition) -> list[FusionKernel]:
+    """The kernels of a partition: its groups that hold an operator, in the order of their roots."""
+    roles, operator = graph.roles, NodeRole.OPERATOR
+    kernels: list[FusionKernel] = []
+    for group in partition.groups:
+        root, members = group.root, group.members
+        # Most groups end in an operator; others hold one further up, or are a constant, a tuple or an input alone.
+        if roles[root] is operator or any(roles[node] is operator for node in members):
+            kernels.append(FusionKernel(members, graph.results_of(root)))
+    return kernels
+
+
+def plan_of_roots(graph: ValueGraph, root_of: Sequence[int], reason: Reason = Reason.NOT_CHOSEN) -> FusionPlan:
+    """The plan of an assignment of nodes to groups with one way out each; see `assignment`.
 
     Args:
         graph: The graph.
@@ -84,77 +68,218 @@ def plan_of_roots(graph: ForwardGraph, root_of: Sequence[int], reason: Reason = 
         reason: Verdict on nodes that could have fused.
 
     Raises:
-        ValueError: The assignment breaks a condition of this module.
-
-    Complexity: O((V + E) log V).
-
-    Example:
-        >>> from fuse_dialect.pattern_kind import PatternKind as Kind
-        >>> exp_relu_sort = ForwardGraph(
-        ...     kinds=[Kind.ELEMWISE, Kind.ELEMWISE, Kind.OPAQUE],
-        ...     users=[[(1, Kind.ELEMWISE)], [(2, Kind.OPAQUE)], []],
-        ...     escapes=[False, False, True],
-        ... )
-        >>> plan = plan_of_roots(exp_relu_sort, [1, 1, 2])
-        >>> [group.members for group in plan.groups]
-        [(0, 1), (2,)]
-        >>> [decision.reason.value for decision in plan.decisions]
-        ['fused', 'not-chosen', 'opaque']
+        ValueError: The assignment breaks a condition of `assignment`.
     """
-    check_roots(graph, root_of)
-    tree = post_dominator_tree(graph)
-    members: list[list[int]] = [[] for _ in root_of]
-    decisions: list[FusionDecision] = []
-    for node, root in enumerate(root_of):
-        members[root].append(node)
-        sink = tree.parent[node]
-        if root != node:
-            verdict = Reason.FUSED
-        elif graph.kinds[node] is PatternKind.OPAQUE:
-            verdict = Reason.OPAQUE
-        else:
-            verdict = Reason.VALUE_ESCAPES if sink is None else reason
-        decisions.append(FusionDecision(verdict, node, sink))
-    groups = [_group(graph, nodes) for nodes in members if nodes]
-    return FusionPlan(list(root_of), groups, decisions, tree)
+    partition = partition_of_roots(graph.forward, root_of, reason)
+    return FusionPlan(kernels_of(graph, partition), partition.decisions, partition)
 
 
-def _group(graph: ForwardGraph, nodes: Sequence[int]) -> FusionGroup:
-    """The group of these nodes, the last of which is the root."""
-    kind = graph.kinds[nodes[-1]]
-    anchor: int | None = None
-    for node in nodes:
-        kind = merged_kind(graph.kinds[node], kind)
-        if anchor is None and graph.kinds[node] is PatternKind.OUT_EWISE_FUSABLE:
-            anchor = node
-    return FusionGroup(nodes[-1], anchor, kind, tuple(nodes))
+def plan_of_nodes(
+    graph: ValueGraph, kernels: Iterable[Collection[int]], reason: Reason = Reason.NOT_CHOSEN
+) -> FusionPlan:
+    """The plan of any choice of nodes, several results and nodes that are computed again included.
 
+    A value that is read outside is stored by the first kernel that computes it.
 
-def check_roots(graph: ForwardGraph, root_of: Sequence[int]) -> None:
-    """Check that an assignment of nodes to groups makes a plan.
+    Args:
+        graph: The graph.
+        kernels: Nodes of each kernel; views may be left out.
+        reason: Verdict on nodes that could have fused.
 
     Raises:
-        ValueError: It breaks a condition of this module.
+        ValueError: The kernels break a condition of this module.
 
-    Complexity: O(V + E).
+    Complexity: O(V + E), and what the kernels hold.
+
+    Example:
+        >>> from fuse_dialect.fusion.forward_graph import ForwardGraph
+        >>> from fuse_dialect.fusion.value_graph import value_graph_of
+        >>> elemwise = PatternKind.ELEMWISE
+        >>> exp_relu_tanh = ForwardGraph(
+        ...     kinds=[PatternKind.OPAQUE, elemwise, elemwise, elemwise],
+        ...     users=[[(1, elemwise)], [(2, elemwise), (3, elemwise)], [], []],
+        ...     escapes=[True, False, True, True],
+        ... )
+        >>> plan_of_nodes(value_graph_of(exp_relu_tanh), [{1, 2}, {1, 3}]).kernels
+        [FusionKernel(nodes=(1, 2), outputs=(2,)), FusionKernel(nodes=(1, 3), outputs=(3,))]
+        >>> plan_of_nodes(value_graph_of(exp_relu_tanh), [{1, 2, 3}]).kernels
+        [FusionKernel(nodes=(1, 2, 3), outputs=(2, 3))]
     """
-    if len(root_of) != len(graph):
-        raise ValueError(f"expected a root for each of {len(graph)} nodes, got {len(root_of)}")
-    for node, root in enumerate(root_of):
-        # (1) a chain of roots would leave open which group the node is in
-        if not node <= root < len(graph) or root_of[root] != root:
-            raise ValueError(f"node {node} has root {root}, expected the last node of its group")
-        if node == root:
+    sets = [frozenset(nodes) for nodes in kernels]
+    holders = _holders(graph, sets)
+    outputs: list[list[int]] = [[] for _ in sets]
+    for value in range(graph.num_values):
+        holding = holders[graph.producer(value)]
+        if holding and _is_needed(graph, value, holders, sets):
+            outputs[holding[0]].append(value)
+    for nodes, given in zip(sets, outputs, strict=True):
+        if nodes and not given:
+            # Nobody reads anything of it: that of the last node, if that is dead, is what it is there for.
+            given += [value for value in graph.gives(max(nodes)) if not graph.facts.values[value].readers]
+    made = [FusionKernel(tuple(sorted(nodes)), tuple(given)) for nodes, given in zip(sets, outputs, strict=True)]
+    check_plan(graph, made)
+    return FusionPlan(made, _decisions(graph, sets, holders, reason))
+
+
+def _decisions(
+    graph: ValueGraph, sets: Sequence[frozenset[int]], holders: Sequence[Sequence[int]], reason: Reason
+) -> list[FusionDecision]:
+    """A node is fused if some kernel holds it together with one that reads it."""
+    forward = graph.forward
+    decisions: list[FusionDecision] = []
+    for node, holding in enumerate(holders):
+        readers = [user for user, _ in forward.users[node]]
+        sink = next((user for kernel in holding for user in readers if user in sets[kernel]), None)
+        if sink is not None:
+            verdict = Reason.FUSED
+        elif forward.kinds[node] is PatternKind.OPAQUE:
+            verdict = Reason.OPAQUE
+        else:
+            verdict = reason if readers else Reason.VALUE_ESCAPES
+        decisions.append(FusionDecision(verdict, node, sink))
+    return decisions
+
+
+def _holders(graph: ValueGraph, sets: Sequence[Collection[int]]) -> list[list[int]]:
+    """For each node the numbers of the kernels that hold it.
+
+    Raises:
+        ValueError: There is no such node.
+    """
+    holders: list[list[int]] = [[] for _ in range(len(graph))]
+    for number, nodes in enumerate(sets):
+        for node in nodes:
+            if not 0 <= node < len(graph):
+                raise ValueError(f"kernel {number} holds node {node}, expected 0 to {len(graph) - 1}")
+            holders[node].append(number)
+    return holders
+
+
+def _is_needed(
+    graph: ValueGraph, value: int, holders: Sequence[Sequence[int]], sets: Sequence[Collection[int]]
+) -> bool:
+    """Whether somebody reads a value without computing it (4)."""
+    known = graph.facts.values[value]
+    if graph.roles[known.producer] is NodeRole.CONSTANT:
+        return False
+    return known.escapes or any(
+        not holders[reader] or any(known.producer not in sets[kernel] for kernel in holders[reader])
+        for reader in known.readers
+    )
+
+
+def check_plan(graph: ValueGraph, kernels: Sequence[FusionKernel]) -> None:
+    """Check that kernels make a plan.
+
+    Raises:
+        ValueError: They break a condition of this module.
+
+    Complexity: O(V + E), and what the kernels hold and read.
+    """
+    sets = [frozenset(kernel.nodes) for kernel in kernels]
+    holders = _holders(graph, sets)
+    for number, kernel in enumerate(kernels):
+        _check_nodes(graph, number, kernel)
+    may_repeat = graph.facts.may_repeat
+    for node, holding in enumerate(holders):
+        # (2)
+        if len(holding) > 1 and not may_repeat[node]:
+            raise ValueError(f"node {node} is in kernels {_listed(holding)}, and must not be computed again")
+    stored_by = _check_outputs(graph, kernels, holders, sets)
+    _check_order(graph, kernels, holders, stored_by)
+
+
+def _check_nodes(graph: ValueGraph, number: int, kernel: FusionKernel) -> None:
+    """Condition (1)."""
+    nodes = kernel.nodes
+    if any(node >= after for node, after in pairwise(nodes)):
+        raise ValueError(f"kernel {number} holds nodes {_listed(nodes)}, expected them ascending, each once")
+    for node in nodes:
+        if not graph.roles[node].may_move:
+            what = "an input" if graph.roles[node] is NodeRole.INPUT else "an op that stays in place"
+            raise ValueError(f"kernel {number} holds node {node}, which is {what}")
+    if not any(graph.roles[node] is NodeRole.OPERATOR for node in nodes):
+        raise ValueError(f"kernel {number} holds no operator")
+    inside = set(nodes)
+    for node in nodes:
+        users = (user for user, _ in graph.forward.users[node])
+        is_idle = graph.roles[node].is_view and inside.isdisjoint(users)
+        if is_idle and (node not in graph.viewed or graph.producer(graph.viewed[node]) not in inside):
+            raise ValueError(f"kernel {number} holds node {node}, a view that nothing in it reads or gives")
+
+
+def _check_outputs(
+    graph: ValueGraph,
+    kernels: Sequence[FusionKernel],
+    holders: Sequence[Sequence[int]],
+    sets: Sequence[Collection[int]],
+) -> dict[int, int]:
+    """Conditions (3) and (4); gives the kernel that stores each value."""
+    stored_by: dict[int, int] = {}
+    for number, kernel in enumerate(kernels):
+        if not kernel.outputs:
+            raise ValueError(f"kernel {number} stores nothing: nobody reads what it computes, or others compute it too")
+        for value in kernel.outputs:
+            if not 0 <= value < graph.num_values or graph.producer(value) not in sets[number]:
+                raise ValueError(f"kernel {number} stores value {value}, which it does not compute")
+            if value in stored_by:
+                raise ValueError(f"value {value} is stored by kernels {_listed((stored_by[value], number))}")
+            stored_by[value] = number
+    for value in range(graph.num_values):
+        producer = graph.producer(value)
+        if not holders[producer]:
             continue
-        # (2) with a single way out no path can leave a group and come back
-        outside = next((user for user, _ in graph.users[node] if root_of[user] != root), None)
-        if graph.escapes[node] or outside is not None:
-            where = "outside the graph" if outside is None else f"by node {outside}"
-            raise ValueError(f"node {node} of the group of {root} is used {where}, expected the root alone to be")
-        for each in (node, root):
-            # (3) an unknown op stays where it is, so it can be part of no kernel
-            if graph.kinds[each] is PatternKind.OPAQUE:
-                raise ValueError(f"node {each} is opaque, expected a group of its own, got that of {root}")
-        # (4) the tuple that operands form is no value of the IR
-        if graph.kinds[root] is PatternKind.TUPLE:
-            raise ValueError(f"node {root} is a tuple, expected no other members in its group, got {node}")
+        needed = _is_needed(graph, value, holders, sets)
+        if needed and value not in stored_by:
+            raise ValueError(f"value {value} of node {producer} is read outside, and no kernel stores it")
+        if not needed and value in stored_by and graph.facts.values[value].readers:
+            raise ValueError(f"value {value} of node {producer} is stored, and nobody reads it there")
+        storing = {stored_by[each] for each in graph.gives(producer) if each in stored_by}
+        if len(storing) > 1:
+            raise ValueError(f"values of node {producer} are stored by kernels {_listed(sorted(storing))}")
+    return stored_by
+
+
+def _check_order(
+    graph: ValueGraph, kernels: Sequence[FusionKernel], holders: Sequence[Sequence[int]], stored_by: dict[int, int]
+) -> None:
+    """Condition (5).
+
+    Source: A. B. Kahn, "Topological sorting of large networks", https://doi.org/10.1145/368996.369025.
+    """
+    facts = graph.facts
+    steps = [list(kernel.nodes) for kernel in kernels]
+    step_of: dict[int, int] = {}
+    """For each node in no kernel its step; views are no steps."""
+    for node, holding in enumerate(holders):
+        if not holding and not graph.roles[node].is_view:
+            step_of[node] = len(steps)
+            steps.append([node])
+    followers: list[list[int]] = [[] for _ in steps]
+    missing = [0] * len(steps)
+    for step, nodes in enumerate(steps):
+        inside = set(nodes)
+        before: set[int] = set()
+        for node in nodes:
+            for value in facts.reads[node]:
+                producer = facts.values[value].producer
+                if producer not in inside and (value in stored_by or producer in step_of):
+                    before.add(stored_by[value] if value in stored_by else step_of[producer])
+            before.update(step_of[other] for other in facts.after[node] if other in step_of)
+        before.discard(step)
+        missing[step] = len(before)
+        for each in before:
+            followers[each].append(step)
+    ready = [step for step, count in enumerate(missing) if not count]
+    for step in ready:
+        for follower in followers[step]:
+            missing[follower] -= 1
+            if not missing[follower]:
+                ready.append(follower)
+    if len(ready) < len(steps):
+        stuck = [step for step, count in enumerate(missing) if count and step < len(kernels)]
+        raise ValueError(f"kernels {_listed(stuck)} wait for each other")
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, numbers))

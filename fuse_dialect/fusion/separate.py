@@ -1,11 +1,11 @@
 """The strategy that fuses nothing: every node is a group of its own."""
 
 from fuse_dialect.diagnostics import Reason
-from fuse_dialect.fusion.forward_graph import ForwardGraph
 from fuse_dialect.fusion.plan import FusionPlan, plan_of_roots
 from fuse_dialect.fusion.strategy import FusionOptions
+from fuse_dialect.fusion.value_graph import ValueGraph
 
 
-def separate(graph: ForwardGraph, options: FusionOptions) -> FusionPlan:
+def separate(graph: ValueGraph, options: FusionOptions) -> FusionPlan:
     """Leave every node alone, whatever the options; it is what `opt-level=0` asks for."""
     return plan_of_roots(graph, range(len(graph)), Reason.FUSION_OFF)

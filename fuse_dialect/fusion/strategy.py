@@ -1,20 +1,27 @@
-"""Strategies of fusion: functions from a graph to groups, and the table of those that come with the package.
+"""Strategies of fusion: functions from a graph to a plan, those that come with the package and those that others add.
 
-What a strategy may return is what `check_roots` of `plan` asks for; `plan_of_roots` makes a plan of any such choice, so
-that a strategy need only say which nodes belong together.
+What a strategy may return is what `plan.check_plan` asks for. `plan_of_nodes` makes a plan of any choice of nodes, and
+`plan_of_roots` of groups with one way out each, so that a strategy need only say which nodes belong together.
+
+A package of your own adds a strategy by an entry point, and installing it is all it takes:
+
+    [project.entry-points."fuse_dialect.strategies"]
+    mine = "my_package.fusion:my_strategy"
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
-from typing import TypeAlias
+from importlib.metadata import EntryPoint, entry_points
+from typing import TypeAlias, cast
 
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.fusion.forward_graph import ForwardGraph
+from fuse_dialect.fusion.decision import Merge
 from fuse_dialect.fusion.plan import FusionPlan
 from fuse_dialect.fusion.rules import RuleTable
 from fuse_dialect.fusion.tvm_rules import TVM_RULES
+from fuse_dialect.fusion.value_graph import ValueGraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +34,11 @@ class FusionOptions:
     """Most arguments and results of a group; 0 is no limit. Only then the graph says what nodes read and define."""
     rules: RuleTable = TVM_RULES
     """What may fuse into what."""
+    log: Callable[[Merge], object] | None = None
+    """Is told each merge in the order in which they are made, by strategies that merge."""
 
 
-Strategy: TypeAlias = Callable[[ForwardGraph, FusionOptions], FusionPlan]
+Strategy: TypeAlias = Callable[[ValueGraph, FusionOptions], FusionPlan]
 """A way to group the nodes of a graph. It is pure: equal graphs and options give equal plans."""
 
 STRATEGIES: Mapping[str, str] = {
@@ -37,18 +46,34 @@ STRATEGIES: Mapping[str, str] = {
     "separate": "fuse_dialect.fusion.separate:separate",
 }
 """Place of each strategy by name, spelled `module:function`; the module is imported when the name is used."""
+ENTRY_POINTS = "fuse_dialect.strategies"
+"""Group of the entry points by which other packages add strategies."""
 
 
 def find_strategy(name: str) -> Strategy:
-    """The strategy of the table that is called `name`.
+    """The strategy that is called `name`: of the table, or of another package that is installed.
 
     Raises:
-        FuseError: No strategy of the table has this name.
+        FuseError: There is none of this name, or its package cannot be imported.
     """
     place = STRATEGIES.get(name)
-    if place is None:
-        close = get_close_matches(name, STRATEGIES, n=1)
-        hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(STRATEGIES)}"
-        raise FuseError(f"no fusion strategy '{name}'", hint=hint)
-    module, _, function = place.partition(":")
-    return getattr(import_module(module), function)
+    if place is not None:
+        module, _, function = place.partition(":")
+        return getattr(import_module(module), function)
+    added = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+    if name in added:
+        return _loaded(added[name])
+    known = (*STRATEGIES, *sorted(added))
+    close = get_close_matches(name, known, n=1)
+    hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}"
+    raise FuseError(f"no fusion strategy '{name}'", hint=hint)
+
+
+def _loaded(point: EntryPoint) -> Strategy:
+    try:
+        strategy = point.load()
+    except (ImportError, AttributeError) as error:
+        raise FuseError(f"fusion strategy '{point.name}' of '{point.value}' cannot be imported: {error}") from error
+    if not callable(strategy):
+        raise FuseError(f"fusion strategy '{point.name}' expects '{point.value}' to be a function")
+    return cast(Strategy, strategy)

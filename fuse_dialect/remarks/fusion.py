@@ -14,11 +14,12 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation
 
-from fuse_dialect.analysis.block_graph import Node, Role
+from fuse_dialect.analysis.block_graph import Node
 from fuse_dialect.analysis.fusible_blocks import functions_to_fuse
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.dialect.ops.opaque import StopFusionOp
 from fuse_dialect.fusion.rules import FusionRule
+from fuse_dialect.fusion.value_graph import NodeRole
 from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.remarks import wording
 from fuse_dialect.transforms.fuse_ops import BlockFusion, FuseOpsPass
@@ -84,8 +85,8 @@ def is_operator(node: Node) -> bool:
 
     A barrier stays because the program says so, and a call because its callee is fused for itself.
     """
-    if node.role is not Role.IN_PLACE or node.op is None:
-        return node.role is Role.OPERATOR
+    if node.role is not NodeRole.IN_PLACE or node.op is None:
+        return node.role is NodeRole.OPERATOR
     if isinstance(node.op, StopFusionOp | func.CallOp):
         return False
     return any(isinstance(value.type, TensorType) for value in (*node.op.operands, *node.op.results))
@@ -107,5 +108,5 @@ def remark_on(fusion: BlockFusion, number: int) -> FusionRemark:
         decision.kind,
         decision.counted,
         decision.limit,
-        nodes[number].role is not Role.IN_PLACE,
+        nodes[number].role is not NodeRole.IN_PLACE,
     )

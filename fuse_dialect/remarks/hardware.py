@@ -47,7 +47,7 @@ def hardware_remarks(module: ModuleOp, fuse_ops_hw: FuseOpsHwPass, ctx: Context)
 
 def block_remarks(fusion: BlockHardwareFusion) -> Iterator[HardwareRemark]:
     """Remarks on one block."""
-    ops, plan = fusion.block_graph.ops, fusion.plan
+    ops, plan = fusion.block_graph.ops, fusion.hardware
     grouped = {number for group in plan.groups for number in group.nodes}
     for number, refusal in enumerate(plan.refusals):
         op = ops[number]

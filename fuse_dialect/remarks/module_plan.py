@@ -1,12 +1,12 @@
 """What fusion would do to a module, as objects that name ops: for Python code, notebooks and the prompt."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from fuse_dialect.analysis.fusible_blocks import functions_to_fuse
 from fuse_dialect.diagnostics import Reason
@@ -14,7 +14,6 @@ from fuse_dialect.kinds.kind_of import op_name
 from fuse_dialect.remarks.fusion import is_operator, remark_on
 from fuse_dialect.remarks.statistics import FusionStatistics, primitives_of, statistics_of
 from fuse_dialect.transforms.fuse_ops import BlockFusion, FuseOpsPass
-from fuse_dialect.transforms.outlining.group import groups_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +25,13 @@ class PlannedGroup:
     ops: tuple[Operation, ...]
     """In block order, constants and tuple ops that move along included."""
     root: Operation
-    """The op whose results are the kernel's."""
+    """The last of them, where the kernel is called."""
+    results: tuple[SSAValue, ...]
+    """The values that the kernel stores."""
 
     def __repr__(self) -> str:
         names = " + ".join(op_name(op).split(".", 1)[-1] for op in self.ops)
-        return f"{names} -> {_results(self.root)}"
+        return f"{names} -> {_names(self.results)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +108,8 @@ def plan_module(module: ModuleOp, fuse_ops: FuseOpsPass) -> ModulePlan:
     decisions: list[Decision] = []
     for function in functions_to_fuse(module):
         for fusion in fuse_ops.plan_function(function):
-            for group in groups_of(fusion.block_graph, fusion.plan.root_of, link_params=fuse_ops.link_params):
-                groups.append(PlannedGroup(function, tuple(group.ops), group.root))
+            for group in fuse_ops.planned_groups(fusion):
+                groups.append(PlannedGroup(function, tuple(group.ops), group.root, tuple(group.results)))
             decisions.extend(_decisions(fusion))
     return ModulePlan(module, fuse_ops, tuple(groups), tuple(decisions))
 
@@ -126,7 +127,6 @@ def _decisions(fusion: BlockFusion) -> Iterator[Decision]:
         yield Decision(node.op, decision.reason, into, rule, blocker, explanation)
 
 
-def _results(op: Operation) -> str:
-    """The names of the op's results as the IR has them; its type where it has no name."""
-    names = [f"%{result.name_hint}" if result.name_hint else str(result.type) for result in op.results]
-    return ", ".join(names)
+def _names(values: Sequence[SSAValue]) -> str:
+    """The names of values as the IR has them; the type of one that has no name."""
+    return ", ".join(f"%{value.name_hint}" if value.name_hint else str(value.type) for value in values)

@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from fuse_dialect.analysis.block_graph import Node, Role
+from fuse_dialect.analysis.block_graph import Node
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.dialect.ops.tuples import TupleOp
+from fuse_dialect.fusion.value_graph import NodeRole
 from fuse_dialect.kinds.kind_of import op_name
 from fuse_dialect.pattern_kind import PatternKind
 
@@ -79,12 +80,12 @@ def node_name(node: Node) -> str:
     """What messages call a node of the graph."""
     if node.op is None:
         return "a value from outside"
-    article = {Role.RESULT: "a result of ", Role.OPERAND_TUPLE: "the operands of "}.get(node.role, "")
+    article = {NodeRole.RESULT: "a result of ", NodeRole.OPERAND_TUPLE: "the operands of "}.get(node.role, "")
     return f"{article}'{op_name(node.op)}'"
 
 
 def _is_tuple(node: Node) -> bool:
-    return node.role is Role.OPERAND_TUPLE or isinstance(node.op, TupleOp)
+    return node.role is NodeRole.OPERAND_TUPLE or isinstance(node.op, TupleOp)
 
 
 def _kinds(kinds: Iterable[PatternKind]) -> str:

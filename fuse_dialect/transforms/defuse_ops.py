@@ -3,6 +3,7 @@
 1. A call of a function with the attribute `primitive` is replaced by the ops of the function, right where it stood.
    Primitives that call primitives are resolved from the innermost on; those on a cycle of calls stay.
    A call with discardable attributes of its own stays: they belong to no op of the primitive. A remark says so.
+   `fuse.computed_again` is none of them: it says which ops of a function are copies of one, and they become one again.
 2. A private primitive that nothing refers to any more is removed.
 3. No op has a unit of hardware any more.
 4. The op that gives a call's result takes the location and the name of the call, which are those that it had before
@@ -36,6 +37,7 @@ from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.ops.hardware import UNIT_ATTRIBUTE
 from fuse_dialect.kinds.kind_of import op_name
+from fuse_dialect.transforms.outlining.copies import COMPUTED_AGAIN_ATTRIBUTE, Copies
 from fuse_dialect.transforms.outlining.rewiring import replace_operands, resolve
 
 
@@ -201,6 +203,9 @@ class _CallsOfTable:
             assert block is not None, "a call that was found inside an op stands in a block"
             check_ssa_order(block)
         replacement: dict[SSAValue, SSAValue] = {}
+        copies = Copies()
+        if self.inlining.undoes_fusion and any(call.attributes for call in calls):
+            copies.add_originals(op)
         for call in calls:
             name = callee(call)
             self.calls_left[name] -= 1
@@ -208,10 +213,12 @@ class _CallsOfTable:
             ops = _inline(call, self.primitives[name], replacement, moves=moves)
             if self.inlining.undoes_fusion:
                 _forget_fusion(call, ops, replacement)
+                copies.add(call, ops)
         if replacement:
             resolve(replacement)
             for inner in ops_inside(op):
                 replace_operands(inner, replacement)
+        copies.merge(op)
         for call in calls:
             call.drop_all_references()
 
@@ -231,7 +238,7 @@ _DEFUSION = Inlining(
 
 def _can_go(call: func.CallOp) -> bool:
     """Whether nothing is lost with the call: discardable attributes that nobody knows belong to the call itself."""
-    return not call.attributes
+    return not call.attributes.keys() - {COMPUTED_AGAIN_ATTRIBUTE}
 
 
 def _inline(

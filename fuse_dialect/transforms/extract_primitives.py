@@ -86,7 +86,7 @@ def _structure(function: func.FuncOp, structures: Primitives) -> object:
     block = function.body.block
     check_ssa_order(block)
     assert block.last_op is not None, "the body of a function ends with a terminator"
-    return structures.structure(Group(list(block.ops), block.last_op, block.args, ()))
+    return structures.structure(Group(list(block.ops), block.args, ()))
 
 
 def _module_of(extract: _Extract, name: str) -> ModuleOp:

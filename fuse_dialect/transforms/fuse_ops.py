@@ -3,14 +3,17 @@
 For every function that is not primitive itself, and for every block in it, also those of ops that are no operators:
 
 1. build the forward graph of the block (`analysis/block_graph.py`);
-2. group its nodes by a strategy (`fusion/strategy.py`); TVM's merges them by rule (`fusion/partition.py`);
-3. outline the groups (`transforms/outlining/outline.py`).
+2. plan kernels by a strategy (`fusion/strategy.py`); TVM's merges nodes by rule (`fusion/partition.py`);
+3. arrange the ops (`transforms/outlining/arrange.py`) if kernels share some or have several ways out;
+4. outline the kernels (`transforms/outlining/outline.py`).
 
 Source: TVM `FuseOps`, src/relay/transforms/fuse_ops.cc (v0.18).
 """
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Self
 
 from xdsl.context import Context
@@ -22,10 +25,12 @@ from xdsl.utils.exceptions import PassFailedException
 
 from fuse_dialect.analysis.block_graph import BlockGraph, RegionFacts, build_graph
 from fuse_dialect.analysis.fusible_blocks import fusible_blocks
-from fuse_dialect.fusion.plan import FusionPlan
+from fuse_dialect.fusion.decision import Merge
+from fuse_dialect.fusion.plan import FusionPlan, check_plan
 from fuse_dialect.fusion.rules import RuleTable
-from fuse_dialect.fusion.strategy import FusionOptions, Strategy, find_strategy
+from fuse_dialect.fusion.strategy import STRATEGIES, FusionOptions, Strategy, find_strategy
 from fuse_dialect.fusion.tvm_rules import TVM_RULES
+from fuse_dialect.transforms.outlining.arrange import arranged
 from fuse_dialect.transforms.outlining.group import Group, groups_of
 from fuse_dialect.transforms.outlining.outline_functions import erase_dead_chains, outline_functions
 
@@ -55,21 +60,31 @@ class FuseOpsPass(ModulePass):
     dedup: bool = True
     """Let groups of the same structure share one primitive."""
     strategy: str = "tvm"
-    """How groups are found: `tvm`, or `separate`, which leaves every operator alone."""
+    """How groups are found: `tvm`, `separate`, which leaves every operator alone, or one that another package adds."""
 
     rules: RuleTable = field(default=TVM_RULES, init=False)
     """What may fuse into what; Python code alone can set it, with `using` or in a subclass."""
     own_strategy: Strategy | None = field(default=None, init=False)
     """A strategy from outside the package, in place of the one that is named; see `rules`."""
+    log: Callable[[Merge], object] | None = field(default=None, init=False)
+    """Is told each merge in order, by strategies that merge; see `rules`."""
 
-    def using(self, *, rules: RuleTable | None = None, strategy: Strategy | None = None) -> Self:
-        """The same pass with other rules, or with a strategy from outside the package."""
+    def using(
+        self,
+        *,
+        rules: RuleTable | None = None,
+        strategy: Strategy | None = None,
+        log: Callable[[Merge], object] | None = None,
+    ) -> Self:
+        """The same pass with other rules, a strategy from outside the package, or somebody who is told of merges."""
         other = copy(self)
         # Frozen: the copy is nobody else's yet.
         if rules is not None:
             object.__setattr__(other, "rules", rules)
         if strategy is not None:
             object.__setattr__(other, "own_strategy", strategy)
+        if log is not None:
+            object.__setattr__(other, "log", log)
         return other
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -82,11 +97,23 @@ class FuseOpsPass(ModulePass):
         if erase_dead_chains([dead for fusion in fusions for dead in fusion.block_graph.dead]):
             # What an op of another block alone has read is dead with that one, and stood in a plan.
             fusions = self.plan_function(function)
-        return [
-            group
-            for fusion in fusions
-            for group in groups_of(fusion.block_graph, fusion.plan.root_of, link_params=self.link_params)
-        ]
+        numbers = count()
+        groups: list[Group] = []
+        for fusion in fusions:
+            own = self.planned_groups(fusion)
+            # Groups of a partition have one way out each and share nothing: calls can take their places as they are.
+            is_arranged = fusion.plan.partition is not None
+            groups += own if is_arranged else arranged(fusion.block_graph.block, own, numbers)
+        return groups
+
+    def planned_groups(self, fusion: BlockFusion) -> list[Group]:
+        """The kernels of a plan as ops, in block order; nothing is changed."""
+        return groups_of(
+            fusion.block_graph,
+            fusion.plan.kernels,
+            embeds_constants=self.link_params,
+            has_copies=fusion.plan.partition is None,
+        )
 
     def plan_function(self, function: func.FuncOp) -> list[BlockFusion]:
         """Decide, without changing anything, how the ops of all blocks of a function are grouped.
@@ -118,8 +145,19 @@ class FuseOpsPass(ModulePass):
         block_graph = build_graph(
             block, with_values=self.max_function_args > 0, embeds_constants=self.link_params, facts=facts
         )
-        options = FusionOptions(self.max_depth if self.max_depth > 0 else None, self.max_function_args, self.rules)
+        options = FusionOptions(
+            self.max_depth if self.max_depth > 0 else None, self.max_function_args, self.rules, self.log
+        )
+        graph = block_graph.value_graph
+        own = self.own_strategy if self.opt_level > 0 else None
         name = self.strategy if self.opt_level > 0 else "separate"
-        strategy = find_strategy(name) if self.own_strategy is None or self.opt_level == 0 else self.own_strategy
-        plan = strategy(block_graph.graph, options)
+        strategy = own or find_strategy(name)
+        if own is None and name in STRATEGIES:
+            return BlockFusion(block_graph, strategy(graph, options))
+        try:
+            plan = strategy(graph, options)
+            check_plan(graph, plan.kernels)
+        except ValueError as error:
+            which = f"'{name}'" if own is None else "of your own"
+            raise PassFailedException(f"the strategy {which} makes no plan: {error}") from error
         return BlockFusion(block_graph, plan)

@@ -2,9 +2,10 @@
 
 For every function that is not primitive itself, and for every block in it:
 
-1. build the graph of what the template's units could run (`build_hardware_graph.py`);
-2. group it (`hardware/plan.py`), or replay the OPU article (`hardware/strict_opu.py`);
-3. outline the groups (`outline.py`); constants are copied into the functions, and several results are allowed.
+1. build the graph of what the template's units could run (`analysis/hardware_block_graph.py`);
+2. group it (`hardware/plan.py`), or replay the OPU article (`hardware/strict_opu.py`); the groups are the kernels of a
+   plan as `fuse-ops` has it, with a unit beside each node;
+3. arrange and outline the kernels as `fuse-ops` does; constants are copied into the functions.
 
 A function carries `fuse.hardware = "opu"` and each op that a unit runs `fuse.unit = "ipa"`. Ops that no unit runs
 stay, and `fuse.hardware_reason` says why, as it does on the call of a group whose first operator could not join one of
@@ -13,29 +14,30 @@ its producers. `fuse-ops` may follow and fuses what has stayed.
 Source: https://github.com/OPU-Lab/opu-compiler, frontend/src/relay/pass/fuse_ops_hw.cc.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import count
 
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
 from fuse_dialect.analysis.block_graph import RegionFacts
-from fuse_dialect.analysis.constants import is_constant
 from fuse_dialect.analysis.fusible_blocks import fusible_blocks
 from fuse_dialect.analysis.hardware_block_graph import BlockHardwareGraph, build_hardware_graph, is_read_outside
-from fuse_dialect.analysis.ssa import OuterOps, read_values
+from fuse_dialect.analysis.ssa import OuterOps
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE, REASON_ATTRIBUTE, UNIT_ATTRIBUTE
 from fuse_dialect.frontends.mlir.hardware_template import find_template
-from fuse_dialect.hardware.plan import HardwareGroup, HardwarePlan, plan_hardware
+from fuse_dialect.fusion.plan import FusionKernel, FusionPlan, plan_of_nodes
+from fuse_dialect.hardware.plan import HardwarePlan, plan_hardware
 from fuse_dialect.hardware.strict_opu import StrictPlan, replay_opu
 from fuse_dialect.hardware.template import HardwareTemplate
 from fuse_dialect.kinds.kind_of import op_name
-from fuse_dialect.transforms.outlining.gather_ops import gather_ops
-from fuse_dialect.transforms.outlining.group import Group
+from fuse_dialect.transforms.outlining.arrange import arranged
+from fuse_dialect.transforms.outlining.group import Group, groups_of
 from fuse_dialect.transforms.outlining.outline_functions import erase_dead_chains, outline_functions
 
 
@@ -44,9 +46,10 @@ class BlockHardwareFusion:
     """How the ops of a block are grouped."""
 
     block_graph: BlockHardwareGraph
-    plan: HardwarePlan
-    roots: Sequence[int | None]
-    """For each group the node that alone gives results; `None` lets every node."""
+    hardware: HardwarePlan
+    """Trips, the unit of each node, and why nodes joined no trip."""
+    plan: FusionPlan
+    """Each trip as a kernel."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +76,8 @@ class FuseOpsHwPass(ModulePass):
         if erase_dead_chains([dead for fusion in fusions for dead in fusion.block_graph.dead]):
             # What an op of another block alone has read is dead with that one, and stood in a plan.
             fusions = self.plan_function(function, template)
-        facts = RegionFacts()
-        return [group for fusion in fusions for group in _gathered_groups(fusion, template.name, facts)]
+        facts, numbers = RegionFacts(), count()
+        return [group for fusion in fusions for group in _arranged_groups(fusion, template.name, facts, numbers)]
 
     def plan_function(self, function: func.FuncOp, template: HardwareTemplate) -> list[BlockHardwareFusion]:
         """Decide, without changing anything, how the ops of all blocks of a function are grouped.
@@ -100,28 +103,70 @@ class FuseOpsHwPass(ModulePass):
         """
         block_graph = build_hardware_graph(block, template, facts)
         if not self.strict_opu:
-            plan = plan_hardware(block_graph.graph, template)
-            return BlockHardwareFusion(block_graph, plan, [None] * len(plan.groups))
+            hardware = plan_hardware(block_graph.graph, template)
+            return BlockHardwareFusion(block_graph, hardware, _plan_of(block_graph, hardware))
         strict = replay_opu(block_graph.graph, template)
         _check_strict(block_graph, strict)
-        plan = HardwarePlan(strict.groups, strict.unit_of, [None] * len(strict.unit_of))
-        return BlockHardwareFusion(block_graph, plan, strict.roots)
+        hardware = HardwarePlan(strict.groups, strict.unit_of, [None] * len(strict.unit_of))
+        return BlockHardwareFusion(block_graph, hardware, _strict_plan_of(block_graph, strict))
 
 
-def _gathered_groups(fusion: BlockHardwareFusion, template: str, facts: RegionFacts) -> list[Group]:
-    """The groups of one block in block order, their ops annotated and brought together."""
-    block_graph, plan = fusion.block_graph, fusion.plan
-    place = {op: index for index, op in enumerate(block_graph.block.ops)}
+def _plan_of(block_graph: BlockHardwareGraph, hardware: HardwarePlan) -> FusionPlan:
+    """The trips as kernels: what is read outside leaves a trip, at whatever unit."""
+    plan = plan_of_nodes(
+        block_graph.source.value_graph,
+        [[block_graph.node_of[number] for number in group.nodes] for group in hardware.groups],
+    )
+    return replace(plan, kernels=[_in_block_order(block_graph, kernel) for kernel in plan.kernels])
+
+
+def _strict_plan_of(block_graph: BlockHardwareGraph, strict: StrictPlan) -> FusionPlan:
+    """The groups of the article as kernels: one node alone may give results."""
+    graph = block_graph.source.value_graph
     outer = OuterOps(block_graph.block)
-    groups = [
-        _group(block_graph, plan, group, root, template, place, outer, facts)
-        for group, root in zip(plan.groups, fusion.roots, strict=True)
-    ]
-    _annotate(block_graph, plan)
-    gather_ops(block_graph.block, [group.ops for group in groups], facts)
-    place = {op: index for index, op in enumerate(block_graph.block.ops)}
-    groups.sort(key=lambda group: place[group.root])
-    return groups
+    kernels: list[FusionKernel] = []
+    for group, root in zip(strict.groups, strict.roots, strict=True):
+        nodes = tuple(block_graph.node_of[number] for number in group.nodes)
+        inside = {op: None for op in map(block_graph.ops.__getitem__, group.nodes) if op is not None}
+        op = block_graph.ops[root]
+        assert op is not None, "the root of a group is an op"
+        outputs = tuple(
+            graph.first_value[block_graph.node_of[root]] + place
+            for place, value in enumerate(op.results)
+            if is_read_outside(value, outer, inside)
+        )
+        kernels.append(_in_block_order(block_graph, FusionKernel(nodes, outputs)))
+    return FusionPlan(kernels, ())
+
+
+def _in_block_order(block_graph: BlockHardwareGraph, kernel: FusionKernel) -> FusionKernel:
+    """The kernel with its outputs in the order in which the block has them."""
+    graph, places = block_graph.source.value_graph, block_graph.source.places
+
+    def place_of(value: int) -> tuple[int, int]:
+        op = block_graph.source.nodes[graph.producer(value)].op
+        return places[id(op)], value
+
+    return kernel._replace(outputs=tuple(sorted(kernel.outputs, key=place_of)))
+
+
+def _arranged_groups(
+    fusion: BlockHardwareFusion, template: str, facts: RegionFacts, numbers: Iterator[int]
+) -> list[Group]:
+    """The kernels of one block as ops in block order, annotated and brought together."""
+    block_graph, hardware = fusion.block_graph, fusion.hardware
+    groups = groups_of(
+        block_graph.source, fusion.plan.kernels, embeds_constants=True, has_copies=True, captured=facts.captured
+    )
+    _annotate(block_graph, hardware)
+    marked: list[Group] = []
+    for group in groups:
+        walk = hardware.groups[group.kernel].walk
+        refusal = hardware.refusals[walk[0]] if walk else None
+        marks = {} if refusal is None else {REASON_ATTRIBUTE: StringAttr(str(refusal))}
+        function_marks = {HARDWARE_ATTRIBUTE: StringAttr(template)}
+        marked.append(replace(group, function_attributes=function_marks, call_attributes=marks))
+    return arranged(block_graph.block, marked, numbers, facts)
 
 
 def _check_strict(block_graph: BlockHardwareGraph, plan: StrictPlan) -> None:
@@ -150,49 +195,3 @@ def _annotate(block_graph: BlockHardwareGraph, plan: HardwarePlan) -> None:
             op.attributes[UNIT_ATTRIBUTE] = StringAttr(unit)
         elif refusal is not None and number not in grouped:
             op.attributes[REASON_ATTRIBUTE] = StringAttr(str(refusal))
-
-
-def _group(
-    block_graph: BlockHardwareGraph,
-    plan: HardwarePlan,
-    group: HardwareGroup,
-    root: int | None,
-    template: str,
-    place: Mapping[Operation, int],
-    outer: OuterOps,
-    facts: RegionFacts,
-) -> Group:
-    """The group as ops.
-
-    Args:
-        block_graph: What the nodes are.
-        plan: Why its first operator starts a group.
-        group: Numbers of its nodes.
-        root: The node that alone gives results; `None` lets every node.
-        template: Name of the template.
-        place: Where each op stands in the block.
-        outer: The ops of the block that hold others.
-        facts: What is known about regions.
-    """
-    numbered = [op for op in map(block_graph.ops.__getitem__, group.nodes) if op is not None]
-    ops = sorted(numbered, key=place.__getitem__)
-    inside = dict.fromkeys(ops)
-    reads = dict.fromkeys(
-        value for op in numbered for value in read_values(op, facts.captured) if value.owner not in inside
-    )
-    givers = ops if root is None else [op for op in ops if op is block_graph.ops[root]]
-    results = [value for op in givers for value in op.results if is_read_outside(value, outer, inside)]
-    refusal = plan.refusals[group.walk[0]] if group.walk else None
-    return Group(
-        ops,
-        ops[-1],
-        [value for value in reads if not _is_embedded(value)],
-        results,
-        [value.op for value in reads if isinstance(value, OpResult) and _is_embedded(value)],
-        {HARDWARE_ATTRIBUTE: StringAttr(template)},
-        {} if refusal is None else {REASON_ATTRIBUTE: StringAttr(str(refusal))},
-    )
-
-
-def _is_embedded(value: SSAValue) -> bool:
-    return isinstance(value, OpResult) and is_constant(value.op)

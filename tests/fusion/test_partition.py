@@ -11,10 +11,10 @@ from plain_partition import PlainPartitioner, nodes_between
 from random_graphs import random_graph
 
 from fuse_dialect.diagnostics import Reason
+from fuse_dialect.fusion.assignment import Partition
 from fuse_dialect.fusion.forward_graph import ForwardGraph
 from fuse_dialect.fusion.group_forest import GroupForest
 from fuse_dialect.fusion.partition import partition
-from fuse_dialect.fusion.plan import FusionPlan
 from fuse_dialect.pattern_kind import PatternKind as Kind
 
 MORE_GRAPHS = int(os.environ.get("FUSE_FUZZ_GRAPHS", "1000"))
@@ -25,7 +25,7 @@ DEPTHS = (None, 256, 1, 2, 3, 4, 5, 8, 13, 30)
 graphs = st.builds(random_graph, st.randoms(use_true_random=False), st.integers(2, 40))
 
 
-def groups_of(plan: FusionPlan) -> list[tuple[int, Kind, int, int | None]]:
+def groups_of(plan: Partition) -> list[tuple[int, Kind, int, int | None]]:
     """Root, kind, size and anchor of the group of each node."""
     group = {group.root: group for group in plan.groups}
     return [(root, group[root].kind, group[root].num_nodes, group[root].anchor) for root in plan.root_of]
@@ -95,7 +95,7 @@ def test_only_the_root_of_a_group_is_used_outside(graph: ForwardGraph):
             assert {plan.root_of[user] for user, _ in users} == {plan.root_of[node]}
 
 
-def plans_that_refuse(reason: Reason, **limits: int) -> Iterator[tuple[ForwardGraph, FusionPlan]]:
+def plans_that_refuse(reason: Reason, **limits: int) -> Iterator[tuple[ForwardGraph, Partition]]:
     """Fifty random graphs with a node that is not fused for this reason, each with its plan."""
     found = 0
     for seed in range(5000):
@@ -114,7 +114,7 @@ def test_a_blocking_node_stands_between():
         assert_blockers_stand_between(graph, plan)
 
 
-def assert_blockers_stand_between(graph: ForwardGraph, plan: FusionPlan):
+def assert_blockers_stand_between(graph: ForwardGraph, plan: Partition):
     for node, decision in enumerate(plan.decisions):
         if decision.reason is Reason.PATH_KIND:
             assert decision.sink is not None

@@ -10,10 +10,12 @@ from own_strategies import OWN_STRATEGIES
 from random_graphs import random_graph
 
 from fuse_dialect.diagnostics import FuseError, Reason
+from fuse_dialect.fusion.assignment import Partition, check_roots, partition_of_roots
 from fuse_dialect.fusion.forward_graph import ForwardGraph
 from fuse_dialect.fusion.partition import partition
-from fuse_dialect.fusion.plan import FusionPlan, check_roots, plan_of_roots
+from fuse_dialect.fusion.plan import check_plan
 from fuse_dialect.fusion.strategy import STRATEGIES, FusionOptions, Strategy, find_strategy
+from fuse_dialect.fusion.value_graph import value_graph_of
 from fuse_dialect.pattern_kind import PatternKind as Kind
 
 ALL: dict[str, Callable[[], Strategy]] = {
@@ -23,7 +25,16 @@ ALL: dict[str, Callable[[], Strategy]] = {
 graphs = st.builds(random_graph, st.randoms(use_true_random=False), st.integers(2, 40))
 
 
-def reaches_itself(graph: ForwardGraph, plan: FusionPlan, root: int) -> bool:
+def partition_by(name: str, graph: ForwardGraph) -> Partition:
+    """What a strategy whose kernels have one way out each makes of a graph."""
+    values = value_graph_of(graph)
+    plan = ALL[name]()(values, FusionOptions())
+    assert plan.partition is not None
+    check_plan(values, plan.kernels)
+    return plan.partition
+
+
+def reaches_itself(graph: ForwardGraph, plan: Partition, root: int) -> bool:
     """Whether a path leaves the group and comes back."""
     pending = [user for user, _ in graph.users[root]]
     seen: set[int] = set()
@@ -40,7 +51,7 @@ def reaches_itself(graph: ForwardGraph, plan: FusionPlan, root: int) -> bool:
 @pytest.mark.parametrize("name", ALL)
 @given(graph=graphs)
 def test_every_node_is_in_one_group_that_only_its_root_leaves(name: str, graph: ForwardGraph):
-    plan = ALL[name]()(graph, FusionOptions())
+    plan = partition_by(name, graph)
     members = sorted(node for group in plan.groups for node in group.members)
     assert members == list(range(len(graph)))
     for group in plan.groups:
@@ -55,7 +66,7 @@ def test_every_node_is_in_one_group_that_only_its_root_leaves(name: str, graph: 
 @pytest.mark.parametrize("name", ALL)
 @given(graph=graphs)
 def test_opaque_nodes_are_alone_and_no_tuple_is_a_root(name: str, graph: ForwardGraph):
-    for group in ALL[name]()(graph, FusionOptions()).groups:
+    for group in partition_by(name, graph).groups:
         if group.num_nodes > 1:
             assert Kind.OPAQUE not in {graph.kinds[node] for node in group.members}
             assert graph.kinds[group.root] is not Kind.TUPLE
@@ -64,9 +75,9 @@ def test_opaque_nodes_are_alone_and_no_tuple_is_a_root(name: str, graph: Forward
 @pytest.mark.parametrize("name", ALL)
 @given(graph=graphs)
 def test_every_node_has_a_verdict(name: str, graph: ForwardGraph):
-    plan = ALL[name]()(graph, FusionOptions())
+    plan = partition_by(name, graph)
     assert [bool(decision) for decision in plan.decisions] == [plan.root_of[node] != node for node in range(len(graph))]
-    assert plan == ALL[name]()(graph, FusionOptions())
+    assert plan == partition_by(name, graph)
 
 
 @pytest.mark.parametrize("place", STRATEGIES.values(), ids=STRATEGIES)
@@ -84,7 +95,7 @@ def test_an_unknown_strategy_is_reported():
 @given(graphs)
 def test_the_groups_of_a_partition_make_a_plan(graph: ForwardGraph):
     plan = partition(graph)
-    again = plan_of_roots(graph, plan.root_of)
+    again = partition_of_roots(graph, plan.root_of)
     assert again.groups == plan.groups
 
 
@@ -93,7 +104,7 @@ def test_without_fusion_every_node_says_so(graph: ForwardGraph):
     plan = partition(graph, opt_level=0)
     reasons = {decision.reason for decision in plan.decisions}
     assert reasons <= {Reason.FUSION_OFF, Reason.OPAQUE, Reason.VALUE_ESCAPES}
-    assert plan == find_strategy("separate")(graph, FusionOptions())
+    assert plan == partition_by("separate", graph)
 
 
 GRAPH = ForwardGraph(
@@ -128,10 +139,10 @@ def test_an_assignment_of_all_that_may_be_together_makes_a_plan():
 )
 def test_an_assignment_that_is_no_plan_is_refused(root_of: list[int], message: str):
     with pytest.raises(ValueError, match=message):
-        plan_of_roots(GRAPH, root_of)
+        partition_of_roots(GRAPH, root_of)
 
 
 def test_a_tuple_is_no_root():
     graph = ForwardGraph([Kind.ELEMWISE, Kind.TUPLE], [[(1, Kind.INJECTIVE)], []], [False, True])
     with pytest.raises(ValueError, match="node 1 is a tuple, expected no other members in its group, got 0"):
-        plan_of_roots(graph, [1, 1])
+        partition_of_roots(graph, [1, 1])

@@ -3,10 +3,11 @@
 import pytest
 from xdsl.dialects import func
 
-from fuse_dialect.analysis.block_graph import Role, build_graph
+from fuse_dialect.analysis.block_graph import build_graph
 from fuse_dialect.analysis.ssa import CapturedValues, captured_values
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.frontends.mlir.reader import context, read_mlir
+from fuse_dialect.fusion.value_graph import NodeRole
 from fuse_dialect.kinds.kind_of import kind_of
 from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
@@ -35,7 +36,7 @@ def test_result_of_an_op_with_several_is_a_node_of_its_own_also_where_it_is_retu
     block = next(op for op in _module(_SPLIT).walk() if isinstance(op, func.FuncOp)).body.block
     graph = build_graph(block)
     roles = [node.role for node in graph.nodes]
-    assert roles == [Role.INPUT, Role.OPERATOR, Role.RESULT]
+    assert roles == [NodeRole.INPUT, NodeRole.OPERATOR, NodeRole.RESULT]
     assert [graph.graph.escapes[index] for index in (1, 2)] == [False, True]
 
 

@@ -10,7 +10,8 @@ from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
-from fuse_dialect.analysis.block_graph import Role, build_graph
+from fuse_dialect.analysis.block_graph import build_graph
+from fuse_dialect.fusion.value_graph import NodeRole
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 
 FILES = ("relay_tests", "extra_cases", "handmade", "zoo", "limits", "fuzz_relay")
@@ -89,11 +90,11 @@ def check_graph(program: RelayProgram, module: ModuleOp, recorded_edges: list[li
 
 
 KINDS_OF_ROLE = {
-    Role.OPERATOR: "op",
-    Role.IN_PLACE: "op",
-    Role.CONSTANT: "const",
-    Role.TUPLE_OP: "tuple",
-    Role.RESULT: "tuple",
-    Role.INPUT: "input",
+    NodeRole.OPERATOR: "op",
+    NodeRole.IN_PLACE: "op",
+    NodeRole.CONSTANT: "const",
+    NodeRole.TUPLE_OP: "tuple",
+    NodeRole.RESULT: "tuple",
+    NodeRole.INPUT: "input",
 }
 KIND_GROUPS = {"op": "op", "const": "const", "tuple": "tuple", "tuple_get": "tuple", "input": "input"}

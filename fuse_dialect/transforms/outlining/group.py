@@ -1,4 +1,4 @@
-"""Groups of nodes as ops: what moves, what it reads and what it gives."""
+"""Kernels of a plan as ops: what moves, what it reads and what it gives."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,10 +7,12 @@ from operator import itemgetter
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
-from fuse_dialect.analysis.block_graph import BlockGraph, Role
+from fuse_dialect.analysis.block_graph import BlockGraph
 from fuse_dialect.analysis.constants import is_constant
-from fuse_dialect.analysis.ssa import read_values
+from fuse_dialect.analysis.ssa import CapturedValues, read_values
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
+from fuse_dialect.fusion.plan import FusionKernel
+from fuse_dialect.fusion.value_graph import NodeRole
 from fuse_dialect.kinds.foreign import CONSTANT_OPS
 from fuse_dialect.kinds.kind_of import op_name
 from fuse_dialect.kinds.reshapes import RESHAPE_ONLY_ATTRIBUTE, only_reshapes
@@ -18,86 +20,124 @@ from fuse_dialect.kinds.reshapes import RESHAPE_ONLY_ATTRIBUTE, only_reshapes
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group as ops."""
+    """A kernel as ops."""
 
     ops: Sequence[Operation]
     """Ops to move, in block order."""
-    root: Operation
-    """The op whose place the call takes."""
     arguments: Sequence[SSAValue]
     """Values that the ops read from outside the group, in the order in which the numbered ops first read them."""
     results: Sequence[SSAValue]
-    """Values that something outside reads; those of `fuse-ops` are all of the root."""
+    """Values that something outside reads."""
     embedded: Sequence[Operation] = ()
     """Constants from outside that the group gets a copy of instead of an argument."""
     function_attributes: Mapping[str, Attribute] = field(default_factory=dict[str, Attribute])
     """What the function is marked with besides `primitive`."""
     call_attributes: Mapping[str, Attribute] = field(default_factory=dict[str, Attribute])
     """What is known about this group alone, even if it shares its function."""
+    copied: frozenset[Operation] = frozenset()
+    """Those of the ops that this group computes again: another one moves them, or they stay where they are."""
+    kernel: int = 0
+    """Number of the kernel in its plan."""
+
+    @property
+    def root(self) -> Operation:
+        """The last op, whose place the call takes."""
+        return self.ops[-1]
 
 
-@dataclass(slots=True)
-class _Draft:
-    """A group while the nodes are gone through."""
-
-    places: list[int] = field(default_factory=list[int])
-    """Places in the block of the ops to move."""
-    reads: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
-    """Values from outside, as an ordered set."""
-    holds_operator: bool = False
-
-
-def groups_of(block_graph: BlockGraph, root_of: Sequence[int], *, link_params: bool = False) -> list[Group]:
-    """The groups of a block that will be outlined, in block order of their roots.
+def groups_of(
+    block_graph: BlockGraph,
+    kernels: Sequence[FusionKernel],
+    *,
+    embeds_constants: bool = False,
+    has_copies: bool = False,
+    captured: CapturedValues | None = None,
+) -> list[Group]:
+    """The kernels of a block as ops, in block order of their last ops; nothing is changed.
 
     Args:
         block_graph: What the nodes are.
-        root_of: For each node the root of its group; see `check_roots` for what any strategy has to keep to.
-        link_params: Whether constants are embedded, and so are no arguments.
+        kernels: Those of a plan, see `check_plan`.
+        embeds_constants: Whether constants from outside are copied, and so are no arguments.
+        has_copies: Whether a node may be in several kernels, or be a constant that is read elsewhere, too.
+        captured: What regions read, for a caller that knows it.
+
+    Complexity: O(ops + operands) of the kernels.
     """
+    nodes, places, ops = block_graph.nodes, block_graph.places, block_graph.ops
+    held_by = [-1] * len(places)
+    """For each place the kernel that was gone through last among those that hold the op there."""
+    mover = _movers(block_graph, kernels) if has_copies else {}
     groups: list[tuple[int, Group]] = []
-    for number, draft in _drafts(block_graph, root_of).items():
-        if draft.holds_operator:
-            root = block_graph.nodes[number]
-            assert root.op is not None, "the root of a group that holds an operator is an op or one of its results"
-            ops = [block_graph.ops[place] for place in sorted(draft.places)]
-            results = _used_results(root.op) if root.value is None else [root.value]
-            embedded = _constants(draft.reads) if link_params else []
-            inside = {constant.results[0] for constant in embedded}
-            arguments = [value for value in draft.reads if value not in inside]
-            marks = {RESHAPE_ONLY_ATTRIBUTE: UnitAttr()} if _only_reshape(ops) else {}
-            group = Group(ops, root.op, arguments, results, embedded, marks)
-            groups.append((block_graph.places[id(root.op)], group))
+    for number, kernel in enumerate(kernels):
+        moved: list[int] = []
+        reads: dict[SSAValue, None] = {}
+        # Producers have smaller numbers than their users, so members come before those that read them.
+        for node in kernel.nodes:
+            role, op, value = nodes[node]
+            assert op is not None, "no kernel holds an input"
+            if role in _MOVED:
+                place = places[id(op)]
+                held_by[place] = number
+                moved.append(place)
+            for read in read_values(op, captured) if value is None else (value,):
+                if type(read) is not OpResult or (at := places.get(id(read.op))) is None or held_by[at] != number:
+                    reads[read] = None
+        moved.sort()
+        own = [ops[place] for place in moved]
+        embedded = _constants(reads) if embeds_constants else []
+        inside = {constant.results[0] for constant in embedded}
+        group = Group(
+            own,
+            [value for value in reads if value not in inside] if inside else list(reads),
+            [_value(block_graph, value) for value in kernel.outputs],
+            embedded,
+            {RESHAPE_ONLY_ATTRIBUTE: UnitAttr()} if _only_reshape(own) else {},
+            copied=frozenset(ops[place] for place in moved if mover.get(place, number) != number),
+            kernel=number,
+        )
+        groups.append((moved[-1], group))
     groups.sort(key=itemgetter(0))
     return [group for _, group in groups]
 
 
-_MOVED = (Role.OPERATOR, Role.CONSTANT, Role.TUPLE_OP)
+_MOVED = (NodeRole.OPERATOR, NodeRole.CONSTANT, NodeRole.TUPLE_OP)
+_NOBODY = -1
 
 
-def _drafts(block_graph: BlockGraph, root_of: Sequence[int]) -> dict[int, _Draft]:
-    """Members and reads of each group, by number of its root. Producers have smaller numbers than their users."""
-    drafts: dict[int, _Draft] = {}
-    places = block_graph.places
-    root_at: list[int | None] = [None] * len(places)
-    """For each place the root of the group that the op there moves with."""
-    for node, root in zip(block_graph.nodes, root_of, strict=True):
-        role, op, value = node
-        if op is None or role is Role.IN_PLACE:
-            continue
-        draft = drafts.get(root)
-        if draft is None:
-            draft = drafts[root] = _Draft()
-        if role in _MOVED:
-            place = places[id(op)]
-            draft.places.append(place)
-            root_at[place] = root
-            if role is Role.OPERATOR:
-                draft.holds_operator = True
-        for read in read_values(op) if value is None else (value,):
-            if type(read) is not OpResult or (at := places.get(id(read.op))) is None or root_at[at] != root:
-                draft.reads[read] = None
-    return drafts
+def _movers(block_graph: BlockGraph, kernels: Sequence[FusionKernel]) -> dict[int, int]:
+    """For each place of an op that is computed several times the kernel that moves it; the others copy it.
+
+    The one that stores a value of it does, or else the first one. A constant that is read elsewhere stays.
+    """
+    nodes, places = block_graph.nodes, block_graph.places
+    holders: dict[int, list[int]] = {}
+    stored: dict[int, int] = {}
+    for number, kernel in enumerate(kernels):
+        for node in kernel.nodes:
+            role, op, _ = nodes[node]
+            if role in _MOVED and op is not None:
+                holders.setdefault(places[id(op)], []).append(number)
+        for value in kernel.outputs:
+            stored.setdefault(places[id(_value(block_graph, value).owner)], number)
+    movers = {place: stored.get(place, holding[0]) for place, holding in holders.items() if len(holding) > 1}
+    for place, holding in holders.items():
+        op = block_graph.ops[place]
+        if is_constant(op):
+            readers = [holders.get(places.get(id(use.operation), _NOBODY), ()) for use in op.results[0].uses]
+            # A reader that nobody moves, or that also moves without the constant, reads the original.
+            if any(not reading or not set(reading) <= set(holding) for reading in readers):
+                movers[place] = _NOBODY
+    return movers
+
+
+def _value(block_graph: BlockGraph, number: int) -> SSAValue:
+    """The value with this number."""
+    graph = block_graph.value_graph
+    node = graph.producer(number)
+    op = block_graph.nodes[node].op
+    assert op is not None, "a kernel stores values of its ops"
+    return op.results[number - graph.first_value[node]]
 
 
 def _constants(values: Iterable[SSAValue]) -> list[Operation]:
@@ -110,8 +150,3 @@ _COMPUTES_NOTHING = {*CONSTANT_OPS, TupleOp.name, GetTupleElementOp.name}
 def _only_reshape(ops: Iterable[Operation]) -> bool:
     """Whether all operators of a group only reshape."""
     return all(only_reshapes(op) or op_name(op) in _COMPUTES_NOTHING for op in ops)
-
-
-def _used_results(op: Operation) -> Sequence[SSAValue]:
-    used = [result for result in op.results if result.first_use is not None]
-    return used or list(op.results)

@@ -28,6 +28,8 @@ from fuzzing.running import SCRIPT, Run, work
 from fuzzing.shrinking import in_fork, shrink, values_of
 from fuzzing.ways import WAYS, Finding, check, reference_of
 
+from fuse_dialect.dialect.fuse import ALL_OPS
+
 MOST_SHRUNK = 2
 """Findings of one signature that are made smaller; more would be the same again."""
 MOST_MISMATCHES = 30
@@ -43,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so long (default: no limit)")
     parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1)")
     parser.add_argument("--ways", type=_ways, default=tuple(WAYS), help=f"comma-separated, of {', '.join(WAYS)}")
+    parser.add_argument("--ops", type=_ops, default=(), help="comma-separated: only seeds with one of them in focus")
     parser.add_argument("--out", type=Path, help="folder for findings, made smaller, as tests for lit")
     parser.add_argument("--limit", type=float, default=30.0, help="seconds for one way of one program (default: 30)")
     parser.add_argument("--no-table", action="store_true", help="leave out the table of what was met")
@@ -51,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.worker:
         first, end, step = options.worker
-        work(first, end, step, options.ways)
+        work(first, end, step, options.ways, options.ops)
         return 0
     if options.shrink:
         return shrink_one(options.shrink, options.out or Path("findings"))
@@ -62,6 +65,14 @@ def _ways(text: str) -> tuple[str, ...]:
     names = tuple(text.split(","))
     if unknown := [name for name in names if name not in WAYS]:
         raise argparse.ArgumentTypeError(f"no way '{unknown[0]}', there are {', '.join(WAYS)}")
+    return names
+
+
+def _ops(text: str) -> tuple[str, ...]:
+    known = {op_class.name for op_class in ALL_OPS}
+    names = tuple(f"fuse.{name.removeprefix('fuse.')}" for name in text.split(","))
+    if unknown := [name for name in names if name not in known]:
+        raise argparse.ArgumentTypeError(f"no op '{unknown[0]}'")
     return names
 
 
@@ -80,7 +91,7 @@ def _run(options: argparse.Namespace) -> int:
             subprocess.run([sys.executable, str(SCRIPT), "--shrink", *place], check=False)
 
     end = options.seed + options.count
-    run = Run(options.seed, end, max(1, options.jobs), options.ways, options.limit, report)
+    run = Run(options.seed, end, max(1, options.jobs), options.ways, options.limit, report, options.ops)
     run.go(start + 60 * options.minutes)
     seconds = monotonic() - start
     if not options.no_table:

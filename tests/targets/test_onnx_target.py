@@ -213,6 +213,25 @@ def test_what_cannot_be_written_is_an_error_that_names_the_op(
     assert not (tmp_path / "m.onnx").exists()
 
 
+@pytest.mark.parametrize("norm", ["instance_norm", "group_norm", "batch_norm"])
+def test_channels_on_the_first_axis_have_no_batch(norm: str) -> None:
+    count = 4 if norm == "batch_norm" else 2
+    vectors = ", ".join(f"%v{place}: tensor<4xf32>" for place in range(count))
+    names = ", ".join(f"%v{place}" for place in range(count))
+    types = ", ".join(["tensor<4xf32>"] * count)
+    groups = ", num_groups = 2" if norm == "group_norm" else ""
+    module = fd.parse(f"""
+        func.func @main(%x: tensor<4x3x5xf32>, {vectors}) -> tensor<4x3x5xf32> {{
+          %y = fuse.{norm} %x, {names}, axis = 0{groups} : (tensor<4x3x5xf32>, {types}) -> tensor<4x3x5xf32>
+          return %y : tensor<4x3x5xf32>
+        }}""")
+    inputs = [np.abs(array) for array in _inputs(module)]
+    for actual, expected in zip(
+        run_module(import_model(onnx_model(module)), inputs), run_module(module, inputs), strict=True
+    ):
+        _assert_near(actual, expected)
+
+
 def test_a_module_without_main_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "in.mlir").write_text("func.func private @main(tensor<4xf32>) -> tensor<4xf32>")
     assert fuse_opt.main([str(tmp_path / "in.mlir"), "-t", "onnx"]) == 1

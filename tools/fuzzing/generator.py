@@ -50,11 +50,15 @@ def make_program(seed: int) -> RandomProgram | None:
     return draft.finish(seed) if draft.steps else None
 
 
+def focus_of(seed: int) -> tuple[type[FuseOp], ElementType]:
+    """The op and the element type in the focus of a seed."""
+    place = seed * _STRIDE % (len(ALL_OPS) * len(ELEMENTS))
+    return ALL_OPS[place % len(ALL_OPS)], ELEMENTS[place // len(ALL_OPS) % len(ELEMENTS)]
+
+
 def draft_of(seed: int) -> Draft:
     """The draft of the program of a seed."""
-    pairs = len(ALL_OPS) * len(ELEMENTS)
-    place = seed * _STRIDE % pairs
-    focus, element = ALL_OPS[place % len(ALL_OPS)], ELEMENTS[place // len(ALL_OPS) % len(ELEMENTS)]
+    focus, element = focus_of(seed)
     random = Random(seed)
     pool = random.choices(SIZES, WEIGHTS, k=random.randint(2, 4))
     if random.random() > 0.1:

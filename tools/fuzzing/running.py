@@ -18,7 +18,7 @@ from time import monotonic
 from typing import IO, Any, cast
 
 from fuzzing.coverage import Coverage
-from fuzzing.generator import make_program
+from fuzzing.generator import focus_of, make_program
 from fuzzing.ways import Finding, check, chosen_ways, described, reference_of
 
 SCRIPT = Path(__file__).resolve().parent.parent / "fuzz_programs.py"
@@ -26,8 +26,16 @@ PORTION = 50
 """Programs between two reports of coverage."""
 
 
-def work(first: int, end: int, step: int, names: Sequence[str], *, measures: bool = True) -> None:
-    """Run the programs of every `step`-th seed, and say on standard output what happens, a line of JSON each."""
+def work(first: int, end: int, step: int, names: Sequence[str], ops: Sequence[str]) -> None:
+    """Run the programs of every `step`-th seed, and say on standard output what happens, a line of JSON each.
+
+    Args:
+        first: The first seed.
+        end: Behind the last seed.
+        step: From one seed to the next.
+        names: The ways that may be chosen.
+        ops: Names of ops, of which one must be in the focus of a seed; none for all.
+    """
     warnings.simplefilter("ignore")
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever else is printed is no report
@@ -37,7 +45,8 @@ def work(first: int, end: int, step: int, names: Sequence[str], *, measures: boo
         out.write(json.dumps(message) + "\n")
         out.flush()
 
-    for place, seed in enumerate(range(first, end, step)):
+    seeds = (seed for seed in range(first, end, step) if not ops or focus_of(seed)[0].name in ops)
+    for place, seed in enumerate(seeds):
         say(seed=seed, way="generator")
         for finding in findings_of(seed, names, say, coverage):
             say(finding=asdict(finding))
@@ -103,6 +112,8 @@ class Run:
     limit: float
     """Seconds for one way of one program."""
     report: Callable[[Finding], None]
+    ops: Sequence[str] = ()
+    """Ops in the focus; none for all."""
     coverage: Coverage = field(default_factory=Coverage)
     _workers: dict[IO[str], _Worker] = field(default_factory=dict[IO[str], _Worker])
     _selector: DefaultSelector = field(default_factory=DefaultSelector)
@@ -127,6 +138,7 @@ class Run:
             return
         numbers = [str(number) for number in (seed, self.end, self.jobs)]
         command = [sys.executable, str(SCRIPT), "--worker", *numbers, "--ways", ",".join(self.names)]
+        command += ["--ops", ",".join(self.ops)] if self.ops else []
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, bufsize=1)
         assert process.stdout is not None, "it is a pipe"
         self._workers[process.stdout] = _Worker(process, residue, seed)
@@ -146,7 +158,7 @@ class Run:
         if "way" in message:
             worker.seed, worker.way = message["seed"], message["way"]
         if "finding" in message:
-            self.report(Finding(**message["finding"]))
+            self._report(Finding(**message["finding"]))
         if "coverage" in message:
             self.coverage.merge(_unpacked(message["coverage"]))
         if message.get("done"):
@@ -161,7 +173,13 @@ class Run:
         worker.process.wait()
         stream.close()
 
+    def _report(self, finding: Finding) -> None:
+        """Hand over a finding; meanwhile nobody listens to the workers, which is no hang of theirs."""
+        self.report(finding)
+        for worker in self._workers.values():
+            worker.since = monotonic()
+
     def _lost(self, worker: _Worker, kind: str, text: str) -> None:
-        self.report(Finding(worker.seed, worker.way, kind, text))
         self._forget(worker)
+        self._report(Finding(worker.seed, worker.way, kind, text))
         self._start(worker.residue, worker.seed + self.jobs)

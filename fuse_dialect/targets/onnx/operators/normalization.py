@@ -80,8 +80,9 @@ def _with_axis_at(place: int, graph: GraphWriter, op: FuseOp, value: str, write:
     """What `write` makes of the value with the op's axis at `place`, brought back to where the axis was."""
     rank = len(shape_of(op.operands[0]))
     axis = axis_of(op, rank)
-    if rank <= place:
-        # There is no batch in front of the channels: one of a single sample is put there.
+    if rank <= place or (place == 1 and axis == 0):
+        # There is no batch in front of the channels: one of a single sample is put there. An axis from behind would not
+        # do, because statistics are taken over all but the batch and the channels.
         return graph.emit("Squeeze", write(graph.unsqueeze(value, [0])), graph.integers([0]))
     others = [other for other in range(rank) if other != axis]
     order = [*others[:place], axis, *others[place:]]

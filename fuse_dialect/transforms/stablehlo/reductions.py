@@ -37,7 +37,7 @@ from fuse_dialect.transforms.stablehlo.building import (
 from fuse_dialect.transforms.stablehlo.shapes import pad, slice_of
 
 MOST_SLICES = 256
-"""Positions in a window; a larger one stays as it is."""
+"""Positions in a window that become a slice each; a larger one is made of halves."""
 
 _REDUCTIONS: Mapping[str, tuple[type[FuseOp], type[FuseOp]]] = {
     "add": (r.SumOp, b.AddOp),

@@ -232,6 +232,16 @@ def test_channels_on_the_first_axis_have_no_batch(norm: str) -> None:
         _assert_near(actual, expected)
 
 
+def test_a_single_number_is_transposed() -> None:
+    module = fd.parse("""
+        func.func @main(%x: tensor<f32>) -> tensor<f32> {
+          %y = fuse.transpose %x, permutation = [] : tensor<f32>
+          return %y : tensor<f32>
+        }""")
+    x = np.array(3, np.float32)
+    np.testing.assert_array_equal(run_module(import_model(onnx_model(module)), [x])[0], x)
+
+
 def test_a_module_without_main_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "in.mlir").write_text("func.func private @main(tensor<4xf32>) -> tensor<4xf32>")
     assert fuse_opt.main([str(tmp_path / "in.mlir"), "-t", "onnx"]) == 1

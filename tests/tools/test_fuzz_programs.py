@@ -10,7 +10,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from fuzzing import comparing, ways
+from fuzzing import comparing, running, ways
 from fuzzing.arrays import ELEMENTS, FLOATS, INTEGERS, SIZE_CLASSES, name_of
 from fuzzing.comparing import Reference
 from fuzzing.coverage import Coverage
@@ -29,7 +29,7 @@ from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.pattern_kind import PatternKind
 
 TOOL = Path(__file__).parents[2] / "tools" / "fuzz_programs.py"
-SEEDS = 7000
+SEEDS = 5000
 ALL = frozenset(map(name_of, ELEMENTS))
 ADMITTED = (
     (r"any|everything|as `resize2d`", ALL),
@@ -191,6 +191,44 @@ def test_every_op_that_rounds_is_no_exact_one() -> None:
     for op_class in ALL_OPS:
         if issubclass(op_class, comparing.activation.FormulaOp):
             assert op_class not in comparing.EXACT
+
+
+@pytest.mark.slow
+def test_a_short_run_finds_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, TOOL, "--seed", "0", "--count", "300", "--no-table", "--out", tmp_path]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    # What it prints has the seed of each finding.
+    assert result.returncode == 0, f"{result.stdout}\n{result.stderr}"
+    assert re.search(r"seeds 0 to 299: \d+ programs, .* 0 findings", result.stdout)
+
+
+def test_a_fault_has_a_seed_and_does_not_end_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    script = tmp_path / "worker.py"
+    script.write_text(FAULTY_WORKER)
+    monkeypatch.setattr(running, "SCRIPT", script)
+    findings: list[ways.Finding] = []
+    run = running.Run(0, 6, 1, ("numpy",), 5.0, findings.append)
+    run.go()
+    assert [(finding.seed, finding.way, finding.kind) for finding in findings] == [
+        (2, "numpy", "fault"),
+        (4, "text", "hang"),
+    ]
+
+
+FAULTY_WORKER = """
+import json, os, signal, sys, time
+
+first, end, step = map(int, sys.argv[2:5])
+for seed in range(first, end, step):
+    way = "text" if seed == 4 else "numpy"
+    print(json.dumps({"seed": seed, "way": way}), flush=True)
+    if seed == 2:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if seed == 4:
+        time.sleep(60)
+empty = {"programs": 0, "met": [], "pairs": [], "neighbours": []}
+print(json.dumps({"coverage": empty, "done": True}), flush=True)
+"""
 
 
 def test_help_names_the_ways() -> None:

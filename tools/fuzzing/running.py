@@ -22,6 +22,8 @@ from fuzzing.generator import focus_of, make_program
 from fuzzing.ways import Finding, check, chosen_ways, described, reference_of
 
 SCRIPT = Path(__file__).resolve().parent.parent / "fuzz_programs.py"
+START_SECONDS = 120.0
+"""For a worker to load everything, on a machine that has other work."""
 PORTION = 50
 """Programs between two reports of coverage."""
 
@@ -94,11 +96,13 @@ def _unpacked(data: dict[str, Any]) -> Coverage:
 class _Worker:
     """A process and what it said last."""
 
-    process: "subprocess.Popen[str]"
+    process: "subprocess.Popen[bytes]"
     residue: int
     seed: int
     way: str = "start"
     since: float = field(default_factory=monotonic)
+    pending: bytes = b""
+    """The beginning of a line that has not arrived as a whole."""
 
 
 @dataclass(eq=False, slots=True)
@@ -115,7 +119,7 @@ class Run:
     ops: Sequence[str] = ()
     """Ops in the focus; none for all."""
     coverage: Coverage = field(default_factory=Coverage)
-    _workers: dict[IO[str], _Worker] = field(default_factory=dict[IO[str], _Worker])
+    _workers: dict[IO[bytes], _Worker] = field(default_factory=dict[IO[bytes], _Worker])
     _selector: DefaultSelector = field(default_factory=DefaultSelector)
 
     def go(self, until: float = float("inf")) -> None:
@@ -124,9 +128,10 @@ class Run:
             self._start(residue, self.first + residue)
         while self._workers:
             for key, _ in self._selector.select(timeout=1.0):
-                self._read(cast("IO[str]", key.fileobj))
+                self._read(cast("IO[bytes]", key.fileobj))
             for worker in list(self._workers.values()):
-                if monotonic() - worker.since > self.limit:
+                limit = self.limit if worker.way != "start" else max(self.limit, START_SECONDS)
+                if monotonic() - worker.since > limit:
                     worker.process.kill()
                     self._lost(worker, "hang", f"no answer within {self.limit:g} s")
                 elif monotonic() > until:
@@ -139,21 +144,27 @@ class Run:
         numbers = [str(number) for number in (seed, self.end, self.jobs)]
         command = [sys.executable, str(SCRIPT), "--worker", *numbers, "--ways", ",".join(self.names)]
         command += ["--ops", ",".join(self.ops)] if self.ops else []
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, bufsize=1)
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0)
         assert process.stdout is not None, "it is a pipe"
         self._workers[process.stdout] = _Worker(process, residue, seed)
         self._selector.register(process.stdout, EVENT_READ)
 
-    def _read(self, stream: IO[str]) -> None:
+    def _read(self, stream: IO[bytes]) -> None:
         worker = self._workers.get(stream)
         if worker is None:
             return
-        line = stream.readline()
-        if not line:
+        # Without a buffer of Python's: the selector would not know of lines that wait in there.
+        data = os.read(stream.fileno(), 1 << 16)
+        if not data:
             code = worker.process.wait()
             self._lost(worker, "fault", f"the process ended with {code}")
             return
-        message = json.loads(line)
+        *lines, worker.pending = (worker.pending + data).split(b"\n")
+        for line in lines:
+            self._hear(worker, json.loads(line))
+
+    def _hear(self, worker: _Worker, message: dict[str, Any]) -> None:
+        """Take in what a worker says."""
         worker.since = monotonic()
         if "way" in message:
             worker.seed, worker.way = message["seed"], message["way"]

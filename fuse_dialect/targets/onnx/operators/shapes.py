@@ -62,8 +62,8 @@ def write_reshape(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> st
 
 @ROWS.row(layout.TransposeOp)
 def write_transpose(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
-    """`Transpose`."""
-    return graph.emit("Transpose", operands[0], perm=[*_order(op)])
+    """`Transpose`; `onnx.helper` takes no empty list, and the default says the same of a single number."""
+    return graph.emit("Transpose", operands[0], perm=[*_order(op)] or None)
 
 
 def _order(op: FuseOp) -> Sequence[int]:

@@ -183,3 +183,28 @@ def test_cubic_samples_beyond_the_border(aligned: int, expected: list[float]) ->
     graph = helper.make_graph([node], "g", ports, [helper.make_value_info("y", onnx.TypeProto())])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
     np.testing.assert_allclose(fd.run(import_model(model), x, grid)[0].ravel(), expected, rtol=1e-6)
+
+
+def test_what_remains_of_a_size_and_a_factor_is_no_size_of_the_operand() -> None:
+    nodes = [helper.make_node("Reshape", ["x", "shape"], ["z"]), helper.make_node("Shape", ["z"], ["y"])]
+    ports = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 6])]
+    results = [helper.make_tensor_value_info("y", TensorProto.INT64, None)]
+    graph = helper.make_graph(nodes, "g", ports, results, [numpy_helper.from_array(np.array([3, -1]), "shape")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    np.testing.assert_array_equal(fd.run(import_model(model), np.zeros((5, 6), np.float32))[0], [3, 10])
+
+
+def test_statistics_of_narrow_floats_are_formed_in_32_bits() -> None:
+    node = helper.make_node("LayerNormalization", ["x", "scale"], ["y", "mean"], axis=1)
+    scale = numpy_helper.from_array(np.ones((2, 3), np.float16), "scale")
+    ports = [helper.make_tensor_value_info("x", TensorProto.FLOAT16, [1, 2, 3])]
+    results = [
+        helper.make_tensor_value_info("y", TensorProto.FLOAT16, [1, 2, 3]),
+        helper.make_tensor_value_info("mean", TensorProto.FLOAT, [1, 1, 1]),
+    ]
+    graph = helper.make_graph([node], "g", ports, results, [scale])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    x = np.array([[[1000, 2000, 3000], [4000, 5000, 6001]]], np.float16)
+    y, mean = fd.run(import_model(model), x)
+    assert (y.dtype, mean.dtype) == (np.float16, np.float32)
+    np.testing.assert_allclose(mean.ravel(), x.astype(np.float32).mean(), rtol=1e-6)

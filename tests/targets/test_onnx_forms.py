@@ -126,3 +126,125 @@ def test_an_operator_that_takes_no_such_type_is_refused() -> None:
     }"""
     with pytest.raises(OpError, match=r"'fuse\.conv2d' op cannot be written as ONNX: 'Conv' takes no tensor\(int32\)"):
         onnx_model(fd.parse(text))
+
+
+@pytest.mark.parametrize("size", ["5", "?"])
+@pytest.mark.parametrize(("begin", "count"), [(-7, 0), (-5, 1), (-2, 4), (9, 5)])
+def test_a_slice_backwards_from_before_the_first_element_stays_empty(size: str, begin: int, count: int) -> None:
+    op = f"fuse.strided_slice %x, begin = [{begin}], end = [{-(2**63)}], strides = [-1]"
+    module = fd.parse(unary(op, f"{size}xf32", f"{count if size == '5' else '?'}xf32"))
+    model = onnx_model(module)
+    onnx.checker.check_model(model, full_check=True)
+    x = np.arange(5, dtype=np.float32)
+    (got,) = fd.run(import_model(model), x)
+    np.testing.assert_array_equal(got, x[begin::-1])
+    assert got.shape == (count,)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, -1), (-2, 1), (-1, -1), (2, 0)])
+def test_negative_padding_crops(low: int, high: int) -> None:
+    text = f"""func.func @main(%x: tensor<5xf32>, %v: tensor<f32>) -> tensor<{5 + low + high}xf32> {{
+      %y = fuse.pad %x, %v, low = [{low}], high = [{high}] : (tensor<5xf32>, tensor<f32>)
+      return %y : tensor<{5 + low + high}xf32>
+    }}"""
+    written(text)
+
+
+def test_sizes_that_are_not_known_keep_their_places() -> None:
+    model = onnx_model(fd.parse(unary("fuse.reshape %x", "?x?x4xf32", "?x?x2x2xf32")))
+    onnx.checker.check_model(model, full_check=True)
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    (got,) = fd.run(import_model(model), x)
+    np.testing.assert_array_equal(got, x.reshape(2, 3, 2, 2))
+
+
+@pytest.mark.parametrize("op", ["sum", "prod", "max", "mean"])
+@pytest.mark.parametrize("element", ["i8", "ui8", "i16", "i32"])
+def test_reductions_of_narrow_integers_are_written(op: str, element: str) -> None:
+    written(unary(f"fuse.{op} %x, axes = [1]", f"3x4x{element}", f"3x{element}"))
+
+
+@pytest.mark.parametrize("unbiased", ["true", "false"])
+def test_variances_are_written(unbiased: str) -> None:
+    module = fd.parse(unary(f"fuse.variance %x, axes = [1], unbiased = {unbiased}", "3x4xf32", "3xf32"))
+    x = np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)
+    (got,) = fd.run(import_model(onnx_model(module)), x)
+    np.testing.assert_allclose(got, fd.run(module, x)[0], rtol=1e-5)
+
+
+def test_a_loop_with_a_limit_and_rows_ends_with_the_less() -> None:
+    text = """func.func @main(%n: tensor<i64>, %x: tensor<3x2xf32>) -> tensor<2xf32> {
+      %zero = arith.constant dense<0.0> : tensor<2xf32>
+      %last = fuse.loop limit(%n : tensor<i64>) states(%zero : tensor<2xf32>) rows(%x : tensor<3x2xf32>)
+          -> (tensor<2xf32>) {
+      ^bb0(%i: tensor<i64>, %s: tensor<2xf32>, %row: tensor<2xf32>):
+        %sum = fuse.add %s, %row : tensor<2xf32>
+        fuse.yield %sum : tensor<2xf32>
+      }
+      return %last : tensor<2xf32>
+    }"""
+    module = fd.parse(text)
+    back = import_model(onnx_model(module))
+    x = np.arange(6, dtype=np.float32).reshape(3, 2)
+    for count in (0, 2, 9):
+        inputs = [np.array(count), x]
+        np.testing.assert_array_equal(fd.run(back, *inputs)[0], fd.run(module, *inputs)[0])
+
+
+def test_one_value_that_is_two_results_has_two_names() -> None:
+    model = written("""func.func @main(%x: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>) {
+      %y = fuse.exp %x : tensor<3xf32>
+      return %y, %y : tensor<3xf32>, tensor<3xf32>
+    }""")
+    assert [port.name for port in model.graph.output] == ["result0", "result1"]
+
+
+def test_a_result_that_a_region_reads_keeps_its_name_there() -> None:
+    written("""func.func @main(%x: tensor<3xf32>, %c: tensor<i1>) -> (tensor<3xf32>, tensor<3xf32>) {
+      %y = fuse.exp %x : tensor<3xf32>
+      %z = fuse.if (%c : tensor<i1>) -> (tensor<3xf32>) {
+        %a = fuse.add %y, %y : tensor<3xf32>
+        fuse.yield %a : tensor<3xf32>
+      } else {
+        fuse.yield %y : tensor<3xf32>
+      }
+      return %y, %z : tensor<3xf32>, tensor<3xf32>
+    }""")
+
+
+@pytest.mark.parametrize("op", ["mod", "floor_divide"])
+def test_remainders_have_the_sign_of_the_divisor(op: str) -> None:
+    text = f"""func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {{
+      %z = fuse.{op} %x, %y : tensor<4xf32>
+      return %z : tensor<4xf32>
+    }}"""
+    module = fd.parse(text)
+    inputs = [np.array([5, -5, 5, -5], np.float32), np.array([3, 3, -3, -3], np.float32)]
+    (got,) = fd.run(import_model(onnx_model(module)), *inputs)
+    np.testing.assert_array_equal(got, fd.run(module, *inputs)[0])
+
+
+def test_kernels_in_another_order_are_turned() -> None:
+    properties = 'data_layout = "NHWC", kernel_layout = "HWIO"'
+    text = f"""func.func @main(%x: tensor<1x4x4x2xf32>, %w: tensor<2x2x2x3xf32>) -> tensor<1x3x3x3xf32> {{
+      %y = fuse.conv2d %x, %w, {properties} : (tensor<1x4x4x2xf32>, tensor<2x2x2x3xf32>) -> tensor<1x3x3x3xf32>
+      return %y : tensor<1x3x3x3xf32>
+    }}"""
+    module = fd.parse(text)
+    inputs = random_inputs(function_named(module, "main"), 3, 2)
+    (got,) = fd.run(import_model(onnx_model(module)), *inputs)
+    np.testing.assert_allclose(got, fd.run(module, *inputs)[0], rtol=1e-5, atol=1e-5)
+
+
+def test_an_axis_that_is_not_the_second_is_brought_there() -> None:
+    vectors = ", ".join(f"%{name}: tensor<3xf32>" for name in "gbmv")
+    types = "(tensor<2x4x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>)"
+    text = f"""func.func @main(%x: tensor<2x4x3xf32>, {vectors}) -> tensor<2x4x3xf32> {{
+      %p = fuse.exp %v : tensor<3xf32>
+      %y = fuse.batch_norm %x, %g, %b, %m, %p, axis = 2 : {types} -> tensor<2x4x3xf32>
+      return %y : tensor<2x4x3xf32>
+    }}"""
+    module = fd.parse(text)
+    inputs = random_inputs(function_named(module, "main"), 3, 2)
+    (got,) = fd.run(import_model(onnx_model(module)), *inputs)
+    np.testing.assert_allclose(got, fd.run(module, *inputs)[0], rtol=1e-5, atol=1e-5)

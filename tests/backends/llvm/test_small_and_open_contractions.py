@@ -35,6 +35,7 @@ def multiplied(op: str, lhs: str, rhs: str, result: str, attributes: str = "") -
 }}"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_open", list(product([False, True], repeat=3)), ids=str)
 @pytest.mark.parametrize("transposed", [False, True])
 def test_matrix_products(is_open: tuple[bool, bool, bool], transposed: bool) -> None:

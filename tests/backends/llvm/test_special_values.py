@@ -44,6 +44,10 @@ MIXED = ("fuse.power",)
 OPS = [op for op in ALL_OPS if issubclass(op, MapOp) and op.name != "fuse.full"]
 
 
+LONG = ("fuse.cast", "fuse.power", "fuse.where")
+"""Ops with many combinations of types, or of numbers."""
+
+
 def edges(element: Attribute) -> Array:
     """Numbers at the edges of a type."""
     dtype = element_dtype(element)
@@ -149,7 +153,10 @@ def compare(actual: Array, expected: Array, function: func.FuncOp, arrays: Seque
         pytest.fail(f"{way}: {len(where)} of {differ.size}\n{op}\n" + "\n".join(lines), pytrace=False)
 
 
-@pytest.mark.parametrize("op_class", OPS, ids=lambda op: op.name)
+@pytest.mark.parametrize(
+    "op_class",
+    [pytest.param(op, marks=[pytest.mark.slow] if op.name in LONG else [], id=op.name) for op in OPS],
+)
 def test_ops_agree_on_edges(op_class: type[FuseOp]) -> None:
     compared = 0
     for function, arrays in functions_of(op_class):

@@ -68,7 +68,9 @@ def through_onnx(program: RandomProgram, reference: Reference | None, random: Ra
     if outputs is None or _agrees(outputs, reference):
         return
     others = second(*given)
-    if others is None or not _agrees(others, reference):
+    # (4) The evaluator is naive, and alone no witness: its `LogSoftmax` overflows.
+    is_confirmed = engine == "onnxruntime" if others is None else not _agrees(others, reference)
+    if is_confirmed:
         compare(outputs, reference, reassociates=True)
 
 

@@ -213,17 +213,18 @@ def test_what_cannot_be_written_is_an_error_that_names_the_op(
     assert not (tmp_path / "m.onnx").exists()
 
 
-@pytest.mark.parametrize("norm", ["instance_norm", "group_norm", "batch_norm"])
-def test_channels_on_the_first_axis_have_no_batch(norm: str) -> None:
+@pytest.mark.parametrize("norm", ["instance_norm", "group_norm", "batch_norm", "layer_norm"])
+@pytest.mark.parametrize("shape", ["4x3", "4x3x5"])
+def test_channels_on_the_first_axis_have_no_batch(norm: str, shape: str) -> None:
     count = 4 if norm == "batch_norm" else 2
     vectors = ", ".join(f"%v{place}: tensor<4xf32>" for place in range(count))
     names = ", ".join(f"%v{place}" for place in range(count))
     types = ", ".join(["tensor<4xf32>"] * count)
     groups = ", num_groups = 2" if norm == "group_norm" else ""
     module = fd.parse(f"""
-        func.func @main(%x: tensor<4x3x5xf32>, {vectors}) -> tensor<4x3x5xf32> {{
-          %y = fuse.{norm} %x, {names}, axis = 0{groups} : (tensor<4x3x5xf32>, {types}) -> tensor<4x3x5xf32>
-          return %y : tensor<4x3x5xf32>
+        func.func @main(%x: tensor<{shape}xf32>, {vectors}) -> tensor<{shape}xf32> {{
+          %y = fuse.{norm} %x, {names}, axis = 0{groups} : (tensor<{shape}xf32>, {types}) -> tensor<{shape}xf32>
+          return %y : tensor<{shape}xf32>
         }}""")
     inputs = [np.abs(array) for array in _inputs(module)]
     for actual, expected in zip(

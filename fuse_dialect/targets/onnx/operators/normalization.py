@@ -36,7 +36,7 @@ def write_batch_norm(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) ->
 def write_layer_norm(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
     """`LayerNormalization`, along the last axis."""
     return _with_axis_at(
-        len(shape_of(op.operands[0])) - 1,
+        None,
         graph,
         op,
         operands[0],
@@ -76,11 +76,16 @@ def write_lrn(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
     return _with_axis_at(1, graph, op, operands[0], lambda value: graph.emit("LRN", value, **numbers))
 
 
-def _with_axis_at(place: int, graph: GraphWriter, op: FuseOp, value: str, write: Callable[[str], str]) -> str:
-    """What `write` makes of the value with the op's axis at `place`, brought back to where the axis was."""
+def _with_axis_at(place: int | None, graph: GraphWriter, op: FuseOp, value: str, write: Callable[[str], str]) -> str:
+    """What `write` makes of the value with the op's axis at `place`, brought back to where the axis was.
+
+    With no place the axis becomes the last one, and there is no batch.
+    """
     rank = len(shape_of(op.operands[0]))
     axis = axis_of(op, rank)
-    if rank <= place or (place == 1 and axis == 0):
+    has_batch = place is not None
+    place = rank - 1 if place is None else place
+    if has_batch and (rank <= place or axis == 0):
         # There is no batch in front of the channels: one of a single sample is put there. An axis from behind would not
         # do, because statistics are taken over all but the batch and the channels.
         return graph.emit("Squeeze", write(graph.unsqueeze(value, [0])), graph.integers([0]))

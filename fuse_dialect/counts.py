@@ -1,6 +1,6 @@
 """Sizes, and numbers made of sizes, that may be known only when a program runs. Pure data."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -29,6 +29,17 @@ class Count:
             return 0
         (symbols, factor), *rest = self.terms
         return factor if not symbols and not rest else None
+
+    def at(self, sizes: Mapping[str, int]) -> int | None:
+        """The value for these sizes; `None` if one of its symbols is none of them."""
+        total = 0
+        for symbols, factor in self.terms:
+            for symbol in symbols:
+                if symbol not in sizes:
+                    return None
+                factor *= sizes[symbol]
+            total += factor
+        return total
 
     def __str__(self) -> str:
         terms = (

@@ -239,3 +239,26 @@ def test_long_loops_take_as_many_ops_as_they_may() -> None:
         with pytest.raises(fd.FuseError, match="no more ops may be run"):
             run(module, *inputs, max_ops=200)
         assert run(module, *inputs, max_ops=3000)[0] == -2
+
+
+def test_a_summary_counts_what_fusing_gives() -> None:
+    from fuse_dialect.remarks.statistics import primitives_of, statistics_of
+
+    text = """
+    func.func @main(
+      %table: tensor<?x8xf32>, %ids: tensor<4xi64>, %x: tensor<4x8xf32>
+    ) -> (tensor<4x8xf32>, tensor<8xf32>) {
+      %r = fuse.take %table, %ids, axis = 0 : (tensor<?x8xf32>, tensor<4xi64>) -> tensor<4x8xf32>
+      %s = fuse.multiply %r, %r : tensor<4x8xf32>
+      %a = fuse.add %s, %x : tensor<4x8xf32>
+      %b = fuse.exp %x : tensor<4x8xf32>
+      %e = fuse.multiply %b, %b : tensor<4x8xf32>
+      %m = fuse.sum %e, axes = [0] : (tensor<4x8xf32>)
+      return %a, %m : tensor<4x8xf32>, tensor<8xf32>
+    }"""
+    for options in ({}, {"dedup": False}, {"opt_level": 0}, {"strategy": "separate"}):
+        module = fd.parse(text)
+        plan = fd.plan_fusion(module, **options)
+        fused = fd.fuse_ops(fd.parse(text), **options)
+        assert plan.summary() == statistics_of("fuse-ops", fused, primitives_of(module).keys(), plan.refusals())
+    assert plan.summary().bytes_before == plan.summary().bytes_after == (128 * 2 + 32) + 256 + 384 + 256 + 256 + 160

@@ -17,7 +17,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy.typing as npt
@@ -33,22 +32,12 @@ from fuse_dialect.dialect import assembly
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import PropertyValue, property_attribute, property_form
 from fuse_dialect.dialect.loops import LoopFormError, Nest, Piece
-from fuse_dialect.dialect.types import are_compatible, byte_count, check_tensors, element_count, is_tensor
+from fuse_dialect.dialect.types import are_compatible, check_tensors, element_count, is_tensor
 from fuse_dialect.kernels.indices import number
 from fuse_dialect.pattern_kind import PatternKind
 
 Array: TypeAlias = npt.NDArray[Any]
 """A NumPy array of any element type."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What one execution of an op costs."""
-
-    flops: int
-    """Arithmetic operations on elements; a multiply-add counts as two."""
-    bytes: int
-    """Bytes of operands read and results written, each once."""
 
 
 _MOST_SIGNATURES = 4096
@@ -89,6 +78,8 @@ class FuseOp(IRDLOperation, ABC):
     """Whether the result holds the operand's elements in the same row-major order."""
     SIZED_BY_ELEMENTS: ClassVar[bool] = False
     """Whether elements of operands say how large results are: TVM's `TShapeDataDependent`."""
+    PICKED_OPERANDS: ClassVar[tuple[int, ...]] = ()
+    """Operands of which the op reads as many elements as its result has, whatever their size: the table of a gather."""
     IS_PRODUCT: ClassVar[bool] = False
     """Whether it multiplies by weights along channels, which hardware may want aligned: axis C, or else the last."""
 
@@ -244,14 +235,6 @@ class FuseOp(IRDLOperation, ABC):
         """Arithmetic operations of one execution, or `None` when a dimension is dynamic."""
         count = element_count(self.results[0].type)
         return None if count is None else count * self.FLOPS_PER_RESULT_ELEMENT
-
-    def cost(self) -> Cost | None:
-        """Cost of one execution, or `None` when a dimension is dynamic."""
-        flops = self.flops()
-        sizes = [byte_count(type) for type in (*self.operand_types, *self.result_types)]
-        if flops is None or any(size is None for size in sizes):
-            return None
-        return Cost(flops, sum(size for size in sizes if size is not None))
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from fuse_dialect.counts import Count
+from fuse_dialect.counts import Count, Size
 from fuse_dialect.fusion.forward_graph import ForwardGraph
 from fuse_dialect.pattern_kind import PatternKind
 
@@ -60,6 +60,8 @@ class GraphValue:
     """Its bytes, symbolic where sizes are open; `None` if its elements have no known size."""
     escapes: bool
     """Whether something outside the block sees it."""
+    shape: tuple[Size, ...] = ()
+    """Its sizes; what is no tensor has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,8 @@ class GraphFacts:
     values: Sequence[GraphValue]
     reads: Sequence[tuple[int, ...]]
     """For each node the values that it reads, operands in order, then what its regions capture."""
+    touched: Sequence[tuple[Count | None, ...]]
+    """Beside each entry of `reads` how many bytes of the value the node reads: a gather reads what it picks."""
     flops: Sequence[Count | None]
     """For each node its arithmetic operations; `None` where that is not known."""
     may_repeat: Sequence[bool]
@@ -169,6 +173,7 @@ def value_graph_of(forward: ForwardGraph, bytes: Sequence[int] = (), flops: Sequ
         return GraphFacts(
             [GraphValue(node, readers[node], sizes[node], forward.escapes[node]) for node in range(count)],
             [tuple(read) for read in reads],
+            [tuple(sizes[value] for value in read) for read in reads],
             [Count.of(number) for number in flops] or [Count.of(1)] * count,
             [role is not NodeRole.IN_PLACE and role is not NodeRole.INPUT for role in roles],
             [()] * count,

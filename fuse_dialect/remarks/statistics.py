@@ -1,17 +1,19 @@
 """What fusion did to a module, in numbers that are read off the result."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from fuse_dialect.analysis.constants import is_constant
 from fuse_dialect.analysis.fusible_blocks import PRIMITIVE_ATTRIBUTE
+from fuse_dialect.analysis.op_costs import PrimitiveCost, op_cost
+from fuse_dialect.analysis.open_sizes import OpenSizes
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
-from fuse_dialect.dialect.types import byte_count
+from fuse_dialect.fusion.cost import Cost
 from fuse_dialect.kinds.kind_of import kind_of
 
 
@@ -59,23 +61,6 @@ class FusionStatistics:
         }
 
 
-@dataclass(slots=True)
-class _Traffic:
-    """Bytes of values that kernels read and write."""
-
-    bytes: int = 0
-    dynamic: int = 0
-
-    def add(self, values: Iterable[SSAValue], times: int = 1) -> None:
-        """Count what `times` kernels read or write."""
-        for value in values:
-            size = byte_count(value.type)
-            if size is None:
-                self.dynamic += times
-            else:
-                self.bytes += size * times
-
-
 def primitives_of(module: ModuleOp) -> dict[str, func.FuncOp]:
     """The primitive functions anywhere in the module, by name."""
     return {
@@ -99,28 +84,25 @@ def statistics_of(pass_name: str, fused: ModuleOp, known: Collection[str], refus
     new = {name: function for name, function in primitives_of(fused).items() if name not in known}
     calls = [op for op in fused.walk() if isinstance(op, func.CallOp) and op.callee.string_value() in new]
     times = Counter(call.callee.string_value() for call in calls)
-    operators = {name: _operators(function) for name, function in new.items()}
-    before, after = _Traffic(), _Traffic()
-    for name, ops in operators.items():
-        for op in ops:
-            before.add((*op.operands, *op.results), times[name])
-    for call in calls:
-        after.add((*call.operands, *call.results))
+    alone: dict[str, list[Cost]] = {name: _operator_costs(function) for name, function in new.items()}
+    after = {name: PrimitiveCost(function).cost for name, function in new.items()}
+    before = [(cost, times[name]) for name, costs in alone.items() for cost in costs]
     return FusionStatistics(
         pass_name,
-        ops=sum(len(ops) * times[name] for name, ops in operators.items()),
+        ops=sum(len(costs) * times[name] for name, costs in alone.items()),
         groups=len(calls),
         primitives=len(new),
-        bytes_before=before.bytes,
-        bytes_after=after.bytes,
-        dynamic_values=before.dynamic,
+        bytes_before=sum(cost.static_bytes * count for cost, count in before),
+        bytes_after=sum(cost.static_bytes * times[name] for name, cost in after.items()),
+        dynamic_values=sum(cost.open_values * count for cost, count in before),
         refusals=dict(Counter(refusals).most_common()),
     )
 
 
-def _operators(function: func.FuncOp) -> Sequence[Operation]:
-    """The ops of a primitive that compute something."""
-    return [op for op in function.body.block.ops if not is_constant(op) and _is_operator(op)]
+def _operator_costs(function: func.FuncOp) -> list[Cost]:
+    """What the ops of a primitive that compute something cost, each as a kernel of its own."""
+    sizes = OpenSizes(function.body.block)
+    return [op_cost(op, sizes) for op in function.body.block.ops if not is_constant(op) and _is_operator(op)]
 
 
 def _is_operator(op: Operation) -> bool:

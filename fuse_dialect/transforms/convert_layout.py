@@ -30,10 +30,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from fuse_dialect.analysis.op_costs import op_cost
 from fuse_dialect.dialect.axis_layout import AxisLayout
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.layout import LayoutTransformOp, TransposeOp
-from fuse_dialect.dialect.types import byte_count, is_tensor
+from fuse_dialect.dialect.types import is_tensor
 from fuse_dialect.transforms.layouts.forms import Forms
 from fuse_dialect.transforms.layouts.permutations import (
     Permutation,
@@ -82,7 +83,7 @@ def _moved_bytes(top: Operation) -> int:
 
 def _bytes_of(op: FuseOp) -> int:
     """Bytes that an op reads and writes, as far as they are known."""
-    return sum(byte_count(value.type) or 0 for value in (*op.operands, *op.results))
+    return op_cost(op).static_bytes
 
 
 def _wanted(op: FuseOp, layout: str) -> Permutation | None:

@@ -1,6 +1,7 @@
 """Plans of several results and nodes that are computed again: what `check_plan` accepts is what can be run."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -147,9 +148,7 @@ def test_what_is_no_plan_is_refused(kernels: list[tuple[tuple[int, ...], tuple[i
 def test_a_node_that_must_not_be_computed_again_is_in_one_kernel() -> None:
     graph = value_graph_of(DIAMOND)
     facts = graph.facts
-    graph._facts[0] = type(facts)(
-        facts.values, facts.reads, facts.flops, [False] * 5, facts.after, facts.labels, facts.sources
-    )
+    graph._facts[0] = replace(facts, may_repeat=[False] * 5)
     with pytest.raises(ValueError, match="node 1 is in kernels 0, 1, and must not be computed again"):
         plan_of_nodes(graph, [{1, 2}, {1, 3, 4}])
 
@@ -165,7 +164,7 @@ def test_values_of_one_node_are_stored_by_one_kernel() -> None:
     roles = [NodeRole.INPUT, NodeRole.OPERATOR, NodeRole.RESULT, NodeRole.RESULT]
     value = type(facts.values[0])
     values = [value(0, (1,), None, True), value(1, (), None, True), value(1, (), None, True)]
-    known = type(facts)(values, [(), (0,), (), ()], facts.flops, [True] * 4, [()] * 4, facts.labels, facts.sources)
+    known = replace(facts, values=values, reads=[(), (0,), (), ()], touched=[(), (None,), (), ()])
     graph = ValueGraph(split, roles, [0, 1, 3, 3, 3], {2: 1, 3: 2}, lambda: known)
     assert plan_of_nodes(graph, [{1}]).kernels == [FusionKernel((1,), (1, 2))]
     with pytest.raises(ValueError, match="values of node 1 are stored by kernels 0, 1"):

@@ -162,8 +162,9 @@ class Executable:
             flags = PARALLEL * parallel[place]
             self._rows.append((self._kernel(index).address, self._add_slots(index, part), flags))
         if part == 0:
-            work = sum(self._work(index) for index, split in zip(run, parallel, strict=True) if split)
-            self.segments.append(Segment(run[0], start, len(run), self.threads > 1 and work >= WORTH_A_THREAD))
+            split = [index for index, is_parallel in zip(run, parallel, strict=True) if is_parallel]
+            is_shared = self.threads > 1 and sum(map(self._work, split)) >= WORTH_A_THREAD
+            self.segments.append(Segment(run[0], start, len(run), is_shared))
 
     def _kernel(self, index: int) -> Kernel:
         kernel = self.primitives[self.plan.calls[index].kernel].kernel
@@ -171,10 +172,14 @@ class Executable:
         return kernel
 
     def _work(self, index: int) -> int:
-        """A rough measure of a call's time: bytes of its arguments and results, and its arithmetic operations."""
-        call = self.plan.calls[index]
-        moved = sum(self._bytes(tensor) for tensor in (*call.arguments, *call.results))
-        return moved + (self.primitives[call.kernel].flops or 0)
+        """A rough measure of a call's time: bytes that it moves, and its arithmetic operations."""
+        call, shapes = self.plan.calls[index], self.plan.shapes
+        bytes, flops = self.primitives[call.kernel].cost_at(
+            [shapes[tensor] for tensor in call.arguments], [shapes[tensor] for tensor in call.results]
+        )
+        if bytes is None:
+            bytes = sum(self._bytes(tensor) for tensor in (*call.arguments, *call.results))
+        return bytes + (flops or 0)
 
     def _bytes(self, tensor: int) -> int:
         return prod(self.plan.shapes[tensor]) * self.graph.tensors[tensor].dtype.itemsize

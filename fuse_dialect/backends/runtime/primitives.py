@@ -3,19 +3,20 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Attribute, OpResult
 from xdsl.utils.exceptions import InterpretationError
 
+from fuse_dialect.analysis.op_costs import PrimitiveCost
 from fuse_dialect.backends.backend import Kernel
 from fuse_dialect.backends.runtime.entry_graph import Primitive, Shape
 from fuse_dialect.backends.runtime.plan import How
 from fuse_dialect.budget import Limits, spelled
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.types import element_dtype, is_tensor, shape_text
 from fuse_dialect.interpreters.numpy import Runner
 from fuse_dialect.interpreters.sizes import SIZE_HINT
@@ -40,6 +41,7 @@ class Compiled:
     """What its NumPy meaning may take."""
     _is_view: bool = field(init=False)
     _runner: Runner = field(init=False)
+    _cost: PrimitiveCost | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self._is_view = self.primitive.is_view
@@ -63,13 +65,11 @@ class Compiled:
         ops = (op.name for op in self.primitive.function.body.block.ops if op.name.startswith("fuse."))
         return tuple(name.removeprefix("fuse.") for name in ops)
 
-    @property
-    def flops(self) -> int | None:
-        """Arithmetic operations of one call, if all sizes are known."""
-        ops = list(self.primitive.function.body.block.ops)
-        # How often regions run is known when they do.
-        counts = [op.flops() for op in ops if isinstance(op, FuseOp)] if not any(op.regions for op in ops) else [None]
-        return None if None in counts else sum(cast("list[int]", counts))
+    def cost_at(self, arguments: Sequence[Shape], results: Sequence[Shape]) -> tuple[int | None, int | None]:
+        """Bytes that one call with arrays of these shapes moves, and its arithmetic operations; `None` if unknown."""
+        if self._cost is None:
+            self._cost = PrimitiveCost(self.primitive.function)
+        return self._cost.at(arguments, results)
 
     def check_sizes(self, shapes: Sequence[Shape], dtypes: Sequence[np.dtype[Any]]) -> None:
         """Reject results that are too large, before they are made.

@@ -1,11 +1,10 @@
 """Measuring the kernels of a program one by one."""
 
 from collections.abc import Sequence
-from math import prod
 from time import perf_counter
 from typing import Any
 
-from fuse_dialect.backends.runtime.entry_graph import EntryGraph, Shape
+from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, Shape
 from fuse_dialect.backends.runtime.executable import Executable, Frame
 from fuse_dialect.backends.runtime.plan import How
 from fuse_dialect.backends.runtime.primitives import Compiled
@@ -26,30 +25,33 @@ def kernel_reports(
         shapes: Sizes of each tensor, as far as they are known.
     """
     counts: dict[int, int] = {}
-    moved: dict[int, int | None] = {}
+    costs: dict[int, tuple[int | None, int | None]] = {}
     for call in graph.calls:
         counts[call.kernel] = counts.get(call.kernel, 0) + 1
-        if call.kernel not in moved:
-            moved[call.kernel] = _bytes(graph, (*call.arguments, *call.results), shapes)
-    return tuple(_report(primitives[number], count, moved[number]) for number, count in counts.items())
+        if call.kernel not in costs:
+            costs[call.kernel] = _cost(primitives[call.kernel], call, shapes)
+    return tuple(_report(primitives[number], count, *costs[number]) for number, count in counts.items())
 
 
-def _bytes(graph: EntryGraph, tensors: Sequence[int], shapes: Sequence[Shape]) -> int | None:
-    if any(DYNAMIC in shapes[tensor] for tensor in tensors):
-        return None
-    return sum(prod(shapes[tensor]) * graph.tensors[tensor].dtype.itemsize for tensor in tensors)
+def _cost(compiled: Compiled, call: Call, shapes: Sequence[Shape]) -> tuple[int | None, int | None]:
+    """Bytes and arithmetic of one call, as far as sizes are known."""
+    if compiled.how is How.VIEW:
+        return 0, 0
+    arguments, results = [shapes[tensor] for tensor in call.arguments], [shapes[tensor] for tensor in call.results]
+    if any(DYNAMIC in shape for shape in (*arguments, *results)):
+        return None, None
+    return compiled.cost_at(arguments, results)
 
 
-def _report(compiled: Compiled, calls: int, moved: int | None) -> KernelReport:
+def _report(compiled: Compiled, calls: int, bytes: int | None, flops: int | None) -> KernelReport:
     match compiled.how:
         case How.VIEW:
-            return KernelReport(compiled.name, compiled.ops, "view", "", calls, 0, 0)
+            return KernelReport(compiled.name, compiled.ops, "view", "", calls, bytes, flops)
         case How.NUMPY:
-            return KernelReport(compiled.name, compiled.ops, "numpy", compiled.reason, calls, moved, compiled.flops)
+            return KernelReport(compiled.name, compiled.ops, "numpy", compiled.reason, calls, bytes, flops)
         case How.NATIVE:
             assert compiled.kernel is not None, "a native primitive has a kernel"
-            family = compiled.kernel.family
-            return KernelReport(compiled.name, compiled.ops, family, "", calls, moved, compiled.flops)
+            return KernelReport(compiled.name, compiled.ops, compiled.kernel.family, "", calls, bytes, flops)
 
 
 def profile_of(

@@ -20,7 +20,7 @@ class KernelReport:
     calls: int
     """How often a run of the program calls it."""
     bytes: int | None
-    """Bytes of arguments and results of one call; `None` if sizes are not known before."""
+    """Bytes that one call reads and writes, of the table of a gather what it picks; `None` if sizes are unknown."""
     flops: int | None
     """Arithmetic operations of one call on elements, a multiply-add being two."""
 

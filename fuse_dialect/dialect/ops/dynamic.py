@@ -208,6 +208,7 @@ class DynStridedSliceOp(DynamicOp):
 
     name = "fuse.dyn_strided_slice"
     traits = traits_def(OpPatternKind(PatternKind.INJECTIVE))
+    PICKED_OPERANDS: ClassVar[tuple[int, ...]] = (0,)
     NUMBERS: ClassVar[tuple[int, ...]] = (1, 2, 3)
 
     input = tensor_operand()

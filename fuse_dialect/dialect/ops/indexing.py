@@ -76,6 +76,7 @@ class StridedSliceOp(PickOp):
 
     name = "fuse.strided_slice"
     traits = traits_def(OpPatternKind(PatternKind.INJECTIVE))
+    PICKED_OPERANDS: ClassVar[tuple[int, ...]] = (0,)
 
     input = tensor_operand()
     result = tensor_result()
@@ -151,6 +152,7 @@ class TakeOp(PickOp):
 
     name = "fuse.take"
     traits = traits_def(OpPatternKind(PatternKind.INJECTIVE))
+    PICKED_OPERANDS: ClassVar[tuple[int, ...]] = (0,)
 
     input = tensor_operand()
     indices = tensor_operand()
@@ -222,6 +224,7 @@ class GatherOp(PickOp):
 
     name = "fuse.gather"
     traits = traits_def(OpPatternKind(PatternKind.INJECTIVE))
+    PICKED_OPERANDS: ClassVar[tuple[int, ...]] = (0,)
 
     input = tensor_operand()
     indices = tensor_operand()
@@ -269,6 +272,7 @@ class GatherNdOp(PickOp):
 
     name = "fuse.gather_nd"
     traits = traits_def(OpPatternKind(PatternKind.INJECTIVE))
+    PICKED_OPERANDS: ClassVar[tuple[int, ...]] = (0,)
 
     input = tensor_operand()
     indices = tensor_operand()

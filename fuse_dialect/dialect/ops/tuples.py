@@ -10,7 +10,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import integer
-from fuse_dialect.dialect.op import Array, Cost, FuseOp
+from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.pattern_kind import PatternKind
 
 Arrays: TypeAlias = tuple[Array, ...]
@@ -42,10 +42,6 @@ class TupleOp(FuseOp):
     def evaluate(self, *operands: Array) -> Arrays:
         """The operands as a Python tuple, which is the only result."""
         return (cast(Array, operands),)
-
-    def cost(self) -> Cost:
-        """Nothing."""
-        return Cost(0, 0)
 
     def flops(self) -> int:
         """Nothing."""
@@ -86,10 +82,6 @@ class GetTupleElementOp(FuseOp):
     def evaluate(self, *operands: Array) -> Arrays:
         """The element at `index`."""
         return (operands[0][self.index.value.data],)
-
-    def cost(self) -> Cost:
-        """Nothing."""
-        return Cost(0, 0)
 
     def flops(self) -> int:
         """Nothing."""

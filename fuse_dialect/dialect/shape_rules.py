@@ -188,3 +188,12 @@ def require_booleans(type: Tensor, operand: str) -> None:
     """
     if type.element_type != i1:
         raise VerifyException(f"expects '{operand}' of i1 elements, got {type.element_type}")
+
+
+def remainder_says(shape: Sequence[int]) -> bool:
+    """Whether the number of elements says the only `?` of a shape, so that `reshape` computes it.
+
+    Beside a dimension of 0 it does not: what remains of no elements is anything.
+    """
+    unknown = list(shape).count(DYNAMIC)
+    return not unknown or (unknown == 1 and 0 not in shape)

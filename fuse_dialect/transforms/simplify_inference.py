@@ -44,6 +44,7 @@ from fuse_dialect.dialect.ops.normalization import BatchNormOp, GroupNormOp, Ins
 from fuse_dialect.dialect.ops.opaque import DropoutOp
 from fuse_dialect.dialect.ops.reduction import MeanOp, VarianceOp
 from fuse_dialect.dialect.ops.replication import ExpandDimsOp
+from fuse_dialect.dialect.shape_rules import remainder_says
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, element_dtype, normalize_axis, with_shape
 from fuse_dialect.transforms.unfinished import walk_unfinished
 
@@ -261,7 +262,7 @@ def _group_norm(op: GroupNormOp, new: _Expansion) -> SSAValue | None:
     """TVM: `GroupNormToInferUnpack`; channels are split into groups by one reshape, and joined by another."""
     type = _tensor_type(op.input)
     shape = list(type.get_shape())
-    if shape.count(DYNAMIC) > 1:
+    if not remainder_says(shape):
         return None
     axis = normalize_axis(op.axis.value.data, len(shape))
     groups = op.num_groups.value.data

@@ -6,6 +6,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 from xdsl.context import Context
 
+import fuse_dialect
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.onnx.reader import import_model
 from fuse_dialect.interpreters.numpy import run_module
@@ -178,6 +179,22 @@ def test_shape_that_the_model_computes_wrongly_is_diagnosed_when_it_runs():
     for shape, words in (([-5, 2], "at least -1"), ([4, 4], "6 elements"), ([2**40, 2**40], "elements")):
         with pytest.raises(EvaluationError, match=words):
             run_module(module, [np.zeros((2, 3), np.float32), np.array(shape)])
+
+
+def test_a_size_picked_from_a_shape_is_right_natively():
+    """`Gather(Shape(x), i)`, for every index, as a result and as a size, call by call."""
+    pytest.importorskip("llvmlite")
+    body = "sh = Shape(x) n = Gather(sh, i) one = Constant<value=int64[1] {1}>() t = Reshape(n, one) y = Expand(f, t)"
+    model = model_of(body, "float[b, 3, s] x, int64 i, float[1] f")
+    program = fuse_dialect.compile(import_model(model), cache=False)
+    for shape in ((2, 3, 5), (7, 3, 1), (2, 3, 5)):
+        for index in (0, 1, 2, -1):
+            (found,) = program(np.zeros(shape, np.float32), np.array(index), np.ones(1, np.float32))
+            assert found.shape == (shape[index],)
+    number = model_of("sh = Shape(x) y = Gather(sh, i)", "float[b, 3, s] x, int64[k] i", "int64")
+    program = fuse_dialect.compile(import_model(number), cache=False)
+    (found,) = program(np.zeros((2, 3, 5), np.float32), np.array([2, 0, -2]))
+    assert found.tolist() == [5, 2, 3]
 
 
 def test_size_that_a_product_fixes_hides_no_other_name():

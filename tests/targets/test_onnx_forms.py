@@ -248,3 +248,34 @@ def test_an_axis_that_is_not_the_second_is_brought_there() -> None:
     inputs = random_inputs(function_named(module, "main"), 3, 2)
     (got,) = fd.run(import_model(onnx_model(module)), *inputs)
     np.testing.assert_allclose(got, fd.run(module, *inputs)[0], rtol=1e-5, atol=1e-5)
+
+
+def test_a_resize_of_no_images_is_written() -> None:
+    model = written(unary("fuse.resize2d %x, size = [1, 6]", "0x1x1x1xf32", "0x1x1x6xf32"))
+    assert node(model, "Resize").input[3] != ""
+
+
+@pytest.mark.parametrize("op", ["min", "max"])
+@pytest.mark.parametrize("element", ["f32", "i8", "i1"])
+def test_an_extremum_of_nothing_with_an_open_size_is_written(op: str, element: str) -> None:
+    program = unary(f"fuse.{op} %x, axes = [3, 1]", f"2x?x?x0x1x{element}", f"2x?x1x{element}")
+    model = written(program)
+    assert len(model.graph.node) >= 1
+    module = fd.parse(program)
+    array = np.zeros((2, 3, 4, 0, 1), {"f32": np.float32, "i8": np.int8, "i1": np.bool_}[element])
+    # Over no elements it is what changes no other: the greatest or the least value.
+    greatest, least = {"f32": (np.inf, -np.inf), "i8": (127, -128), "i1": (True, False)}[element]
+    for result in (fd.run(module, array), fd.run(import_model(model), array)):
+        np.testing.assert_array_equal(result[0], np.full((2, 4, 1), greatest if op == "min" else least, array.dtype))
+
+
+def test_the_first_none_of_a_line_are_written() -> None:
+    program = """func.func @main(%x: tensor<3x4xf32>, %k: tensor<i64>) -> (tensor<3x0xf32>, tensor<3x?xi64>) {
+      %a, %b = fuse.topk %x, k = 0 : (tensor<3x4xf32>) -> (tensor<3x0xf32>, tensor<3x0xi64>)
+      %c, %d = fuse.dyn_topk %x, %k : (tensor<3x4xf32>, tensor<i64>) -> (tensor<3x?xf32>, tensor<3x?xi64>)
+      return %a, %d : tensor<3x0xf32>, tensor<3x?xi64>
+    }"""
+    module = fd.parse(program)
+    x, none = np.zeros((3, 4), np.float32), np.array(0)
+    for each in (module, import_model(onnx_model(module))):
+        assert [result.shape for result in fd.run(each, x, none)] == [(3, 0), (3, 0)]

@@ -173,6 +173,20 @@ def test_networks_fuse_as_before(name: str, kernels: int) -> None:
     assert sum(isinstance(op, CallOp) for op in module.walk()) == kernels
 
 
+def test_an_open_size_beside_a_zero_stays_what_it_is() -> None:
+    """A reshape would compute it as what remains of no elements."""
+    module = fuse_dialect.parse("""
+      func.func @main(%x: tensor<?x4x2x2xf32>, %w: tensor<2x1x3x2xf32>) -> tensor<?x5x0x1xf32> {
+        %y = fuse.conv2d_transpose %x, %w, padding = [0, 2, 1, 1], data_layout = "NHWC"
+          : (tensor<?x4x2x2xf32>, tensor<2x1x3x2xf32>) -> tensor<?x5x0x1xf32>
+        return %y : tensor<?x5x0x1xf32>
+      }""")
+    convert(module, "NCHW")
+    assert layouts(module) == ["NCHW"]
+    (result,) = run_module(module, [np.zeros((3, 4, 2, 2), np.float32), np.zeros((2, 1, 3, 2), np.float32)])
+    assert result.shape == (3, 5, 0, 1)
+
+
 def test_there_and_back_is_what_it_was() -> None:
     """But for the layouts of constants, which nobody sees."""
     module = unet(heights=(4, 8), size=8)

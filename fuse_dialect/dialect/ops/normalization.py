@@ -26,13 +26,13 @@ from fuse_dialect.dialect.ops.layout import ReshapeOp
 from fuse_dialect.dialect.ops.reduction import MaxOp, MeanOp, SumOp
 from fuse_dialect.dialect.shape_rules import (
     quotient,
+    remainder_says,
     require_float,
     require_integers,
     require_positive,
     require_vector,
 )
 from fuse_dialect.dialect.types import (
-    DYNAMIC,
     Tensor,
     is_unsigned,
     normalize_axis,
@@ -343,7 +343,7 @@ class GroupNormOp(ChannelOp):
     def decompose(self, *operands: SSAValue) -> SSAValue | None:
         """A reshape to groups, statistics over the members of a group, and a reshape back."""
         (x, gamma, beta), shape = operands, list(self.input.type.get_shape())
-        if shape.count(DYNAMIC) > 1:
+        if not remainder_says(shape):
             return None
         axis, groups = normalize_axis(self.axis.value.data, len(shape)), self.num_groups.value.data
         split = [groups, quotient(shape[axis], groups, "channels")]

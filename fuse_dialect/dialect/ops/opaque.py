@@ -181,7 +181,7 @@ class TopkOp(LineOp):
     indices = tensor_result()
 
     k = integer()
-    """Number of elements to keep."""
+    """Number of elements to keep, 0 or more."""
     axis = integer(-1)
     """The axis of the lines."""
     is_ascend = flag()
@@ -189,7 +189,9 @@ class TopkOp(LineOp):
 
     def infer_types(self) -> Sequence[Attribute]:
         """The operand's shape with `k` on the axis, twice."""
-        axis, k = self.line_axis(self.axis.value.data), require_positive(self.k.value.data, "k")
+        axis, k = self.line_axis(self.axis.value.data), self.k.value.data
+        if k < 0:
+            raise VerifyException(f"expects k of at least 0, got {k}")
         shape = tuple(self.input.type.get_shape())
         if shape[axis] != DYNAMIC and shape[axis] < k:
             raise VerifyException(f"expects k of at most {shape[axis]}, got {k}")

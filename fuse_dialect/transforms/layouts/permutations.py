@@ -6,7 +6,8 @@ A permutation `p` of a tensor `t` stands for `numpy.transpose(t, p)`: axis i of 
 from collections.abc import Sequence
 from typing import TypeAlias, TypeVar
 
-from fuse_dialect.dialect.types import DYNAMIC, Shape, Tensor, with_shape
+from fuse_dialect.dialect.shape_rules import remainder_says
+from fuse_dialect.dialect.types import Shape, Tensor, with_shape
 
 Permutation: TypeAlias = tuple[int, ...]
 
@@ -51,5 +52,5 @@ def keeps_elements_in_order(shape: Sequence[int], permutation: Permutation) -> b
 
 
 def is_free(shape: Sequence[int], permutation: Permutation) -> bool:
-    """Whether the permutation is a reshape that one `?` at most leaves open."""
-    return keeps_elements_in_order(shape, permutation) and list(shape).count(DYNAMIC) <= 1
+    """Whether the permutation is a reshape that computes at most one `?`."""
+    return keeps_elements_in_order(shape, permutation) and remainder_says(shape)

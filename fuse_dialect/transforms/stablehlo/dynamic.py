@@ -16,6 +16,7 @@ from fuse_dialect.dialect.ops.dynamic import (
 )
 from fuse_dialect.dialect.ops.layout import ReshapeOp
 from fuse_dialect.dialect.ops.opaque import TopkOp
+from fuse_dialect.dialect.shape_rules import remainder_says
 from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.frontends.stablehlo.attributes import ConvDimensionNumbersAttr
 from fuse_dialect.transforms.stablehlo.building import (
@@ -87,7 +88,7 @@ def without_expansions(op: Operation) -> list[SSAValue]:
 def _dynamic_reshape(op: Operation) -> Sequence[SSAValue]:
     x, sizes = op.operands
     target = tensor(op.results[0])
-    if list(target.get_shape()).count(DYNAMIC) <= 1:
+    if remainder_says(target.get_shape()):
         return [result(ReshapeOp(x, result_types=[target]))]
     return [result(DynReshapeOp(x, sizes, allowzero=True, result_types=[target]))]
 

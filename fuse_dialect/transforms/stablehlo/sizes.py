@@ -17,7 +17,7 @@ from fuse_dialect.dialect.ops.dynamic import DynArangeOp, DynReshapeOp, ShapeOfO
 from fuse_dialect.dialect.ops.indexing import StridedSliceOp
 from fuse_dialect.dialect.ops.layout import ReshapeOp, SqueezeOp
 from fuse_dialect.dialect.ops.replication import ExpandDimsOp
-from fuse_dialect.dialect.shape_rules import product
+from fuse_dialect.dialect.shape_rules import product, remainder_says
 from fuse_dialect.dialect.types import DYNAMIC, element_dtype
 from fuse_dialect.transforms.stablehlo.building import (
     cast_to,
@@ -80,7 +80,7 @@ def reshape_to(value: SSAValue, parts: Sequence[Sequence[Axis]]) -> SSAValue:
     if DYNAMIC not in (*sizes, *shape(value)):
         return reshape(value, sizes)
     target = of(value, sizes)
-    if sizes.count(DYNAMIC) <= 1:
+    if remainder_says(sizes):
         return result(ReshapeOp(value, result_types=[target]))
     return result(DynReshapeOp(value, size_list(parts), allowzero=True, result_types=[target]))
 

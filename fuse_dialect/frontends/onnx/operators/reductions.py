@@ -1,6 +1,5 @@
 """ONNX operators that reduce axes."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,7 +11,7 @@ from fuse_dialect.dialect.ops.reduction import AllOp, AnyOp, ArgmaxOp, ArgminOp,
 from fuse_dialect.dialect.types import normalize_axes
 from fuse_dialect.frontends.onnx.node import OnnxNode
 from fuse_dialect.frontends.onnx.operators.table import OperatorTable
-from fuse_dialect.frontends.onnx.values import Constant, Value
+from fuse_dialect.frontends.onnx.values import Value
 
 OPERATORS = OperatorTable()
 
@@ -57,31 +56,19 @@ def import_prod(node: OnnxNode) -> Value:
 @OPERATORS.operator("ReduceMax")
 def import_max(node: OnnxNode) -> Value:
     """`max`; `any` for booleans."""
-    return _extremum(node, MaxOp, AnyOp, greatest=False)
+    return _extremum(node, MaxOp, AnyOp)
 
 
 @OPERATORS.operator("ReduceMin")
 def import_min(node: OnnxNode) -> Value:
     """`min`; `all` for booleans."""
-    return _extremum(node, MinOp, AllOp, greatest=True)
+    return _extremum(node, MinOp, AllOp)
 
 
-def _extremum(node: OnnxNode, op: type[FuseOp], boolean: type[FuseOp], *, greatest: bool) -> Value:
-    """An extremum; over no elements it is the greatest or least number of the element type."""
+def _extremum(node: OnnxNode, op: type[FuseOp], boolean: type[FuseOp]) -> Value:
+    """An extremum; the ops' meaning of no elements is ONNX's."""
     x = node.operand(0)
-    dtype = node.dtype(x)
-    if dtype == np.bool_:
-        return _reduce(node, boolean, x)
-    if 0 not in (shape := node.shape(x)) or (axes := _reduced_axes(node)) is None:
-        return _reduce(node, op, x)
-    keep = node.flag("keepdims", True)
-    result = [1 if axis in axes else dim for axis, dim in enumerate(shape) if keep or axis not in axes]
-    if dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        neutral = limits.max if greatest else limits.min
-    else:
-        neutral = math.inf if greatest else -math.inf
-    return Constant(np.broadcast_to(np.array(neutral, dtype), result))
+    return _reduce(node, boolean if node.dtype(x) == np.bool_ else op, x)
 
 
 @OPERATORS.operator("ReduceL1")

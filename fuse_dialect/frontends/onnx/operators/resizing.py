@@ -90,8 +90,9 @@ def _target(node: OnnxNode) -> tuple[list[int | Size], list[float | None]]:
     numbers = node.constant_reals(2) if by_scale else _wanted_sizes(node)
     if (
         len(numbers) != len(axes)
-        or 0 in shape
         or not all(isinstance(number, Size) or 0 <= number < math.inf for number in numbers)
+        # An axis of no elements has none to make others of; to no elements it is not changed.
+        or (not by_scale and any(shape[axis] == 0 != number for axis, number in zip(axes, numbers, strict=True)))
     ):
         raise FuseError(f"expects a scale or a size for each of {len(axes)} axes, got {numbers}")
     policy = node.string("keep_aspect_ratio_policy", "stretch")

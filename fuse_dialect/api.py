@@ -17,8 +17,8 @@ from xdsl.ir import Dialect
 from fuse_dialect.budget import MOST_OPS, MOST_VALUE_BYTES, Limits
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.mlir.source_map import SourceMap
-from fuse_dialect.tools.failure import located_errors
-from fuse_dialect.tools.verification import verify_module
+from fuse_dialect.loading.failure import located_errors
+from fuse_dialect.loading.verification import verify_module
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -82,7 +82,7 @@ def parse(
           exp + relu -> %z
         'fuse.relu' not fused: value-escapes
     """
-    from fuse_dialect.tools.module_file import module_of_text
+    from fuse_dialect.loading.module_file import module_of_text
 
     return module_of_text(text, name, dialects=dialects, allow_unregistered=allow_unregistered).module
 
@@ -108,7 +108,7 @@ def read(
     Raises:
         FuseError: The file cannot be read, is malformed, or holds an invalid module, with its place.
     """
-    from fuse_dialect.tools.module_file import read_module
+    from fuse_dialect.loading.module_file import read_module
 
     return read_module(
         fspath(path),
@@ -131,9 +131,9 @@ def write(module: ModuleOp, path: str | PathLike[str], weights: "str | PathLike[
         FuseError: A file cannot be written, or the elements of a constant are not known here.
     """
     from fuse_dialect.frontends.mlir.reader import context
+    from fuse_dialect.loading.output_file import write_files, writer_of
     from fuse_dialect.targets.mlir import FuseMLIRTarget
     from fuse_dialect.targets.weights import collect_weights
-    from fuse_dialect.tools.output_file import write_files, writer_of
 
     with _errors_of(module, " while the module is written"):
         table = None if weights is None else collect_weights(module)
@@ -338,7 +338,7 @@ def _check_options(options: FuseOptions) -> None:
         FuseError: An option is unknown, or its value has the wrong type.
     """
     from fuse_dialect.fusion.rules import RuleTable
-    from fuse_dialect.tools.pipeline import closest
+    from fuse_dialect.loading.pipeline import closest
 
     for name, value in options.items():
         if name not in FuseOptions.__annotations__:

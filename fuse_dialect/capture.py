@@ -36,7 +36,7 @@ def from_jax(function: Callable[..., Any], *examples: Any) -> ModuleOp:
         FuseError: JAX is not installed, or what it prints cannot be read.
     """
     jax = _package("jax", "jax")
-    from fuse_dialect.tools.module_file import module_of_text
+    from fuse_dialect.loading.module_file import module_of_text
 
     jitted: Any = function if hasattr(function, "lower") else jax.jit(function, keep_unused=True)
     name = getattr(function, "__name__", "<jax>")
@@ -84,7 +84,7 @@ def from_torch(
             or an operator of the exported model is not supported.
     """
     torch, *_ = [_package(name, "torch") for name in ("torch", "onnx", "onnxscript")]
-    from fuse_dialect.tools.module_file import read_module
+    from fuse_dialect.loading.module_file import read_module
 
     is_network = isinstance(module, torch.nn.Module)
     if not is_network and not isinstance(module, torch.export.ExportedProgram):

@@ -6,6 +6,8 @@ An error is data until the last moment; `Diagnostic.format` is the only place th
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+REPORT_HINT = "this is a bug, please report it; --debug shows where it happened"
+
 
 class Severity(StrEnum):
     """Severity words, as clang and MLIR print them."""
@@ -122,3 +124,15 @@ class FuseError(Exception):
     def diagnostic(self) -> Diagnostic:
         """The error as a diagnostic."""
         return Diagnostic(Severity.ERROR, self.message, self.location, self.notes, self.hint)
+
+
+def internal_error(error: Exception, where: str = "") -> FuseError:
+    """The message for an exception that nobody expected.
+
+    Args:
+        error: The exception.
+        where: Where it came from, as in ` in pass 'cse'`.
+    """
+    summary = " ".join(str(error).split())[:300]
+    detail = f"{type(error).__name__}: {summary}" if summary else type(error).__name__
+    return FuseError(f"internal error{where}: {detail}", hint=REPORT_HINT)

@@ -28,7 +28,7 @@ from fuse_dialect.analysis.constants import is_constant
 from fuse_dialect.analysis.fusible_blocks import PRIMITIVE_ATTRIBUTE
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.kinds.kind_of import kind_of
-from fuse_dialect.tools.module_file import read_module
+from fuse_dialect.loading.module_file import read_module
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 from fuse_dialect.transforms.inline import InlinePass
 

@@ -42,11 +42,11 @@ from fuse_dialect.frontends.mlir.reader import context, read_mlir
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.frontends.mlir.weights_file import open_weights, resolve_weights
 from fuse_dialect.frontends.onnx.reader import read_onnx_module
+from fuse_dialect.loading.array_files import read_arrays
+from fuse_dialect.loading.failure import located_errors
+from fuse_dialect.loading.verification import verify_module
 from fuse_dialect.targets.mlir import FuseMLIRTarget
-from fuse_dialect.tools.array_files import read_arrays
-from fuse_dialect.tools.failure import located_errors
 from fuse_dialect.tools.fuse_opt import main as fuse_opt
-from fuse_dialect.tools.verification import verify_module
 from fuse_dialect.transforms.compile_prefix import CompilePrefixPass
 from fuse_dialect.transforms.convert_fuse_to_linalg import ConvertFuseToLinalgPass
 from fuse_dialect.transforms.convert_layout import ConvertLayoutPass

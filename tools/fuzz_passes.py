@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from fuse_dialect.frontends.mlir.reader import context, read_mlir
-from fuse_dialect.tools.verification import verify_module
+from fuse_dialect.loading.verification import verify_module
 from fuse_dialect.transforms.compile_prefix import compile_prefix
 from fuse_dialect.transforms.convert_layout import ConvertLayoutPass
 from fuse_dialect.transforms.defuse_ops import DefuseOpsPass

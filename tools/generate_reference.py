@@ -37,10 +37,10 @@ from fuse_dialect.frontends.onnx.refusals import EXPANDED_INTO_REFUSED, REFUSED_
 from fuse_dialect.fusion.rules import FusionRule
 from fuse_dialect.fusion.tvm_rules import TVM_RULES
 from fuse_dialect.kinds.foreign import FOREIGN_DIALECTS, FOREIGN_OPS, ForeignOp, KindRule
+from fuse_dialect.loading.pipeline import option_fields, option_name, type_words
 from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.tools import fuse_opt, fuse_run
 from fuse_dialect.tools.field_docs import field_docs
-from fuse_dialect.tools.pipeline import option_fields, option_name, type_words
 from fuse_dialect.transforms.linalg.forms.table import FALLBACKS, PARTLY, WITHOUT_FORM, WRITERS
 from fuse_dialect.universe import FUSE_UNIVERSE
 

@@ -31,8 +31,8 @@ from fuse_dialect.fusion.forward_graph import ForwardGraph
 from fuse_dialect.fusion.partition import partition
 from fuse_dialect.fusion.post_dominators import PostDominatorTree, post_dominator_tree
 from fuse_dialect.fusion.tvm_rules import TVM_RULES
+from fuse_dialect.loading.module_file import read_module
 from fuse_dialect.pattern_kind import PatternKind
-from fuse_dialect.tools.module_file import read_module
 
 try:
     tvm: Any = import_module("tvm")

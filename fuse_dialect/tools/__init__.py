@@ -1,1 +1,1 @@
-"""Command-line tools: arguments, colours and exit codes live only here."""
+"""Command-line tools: arguments and exit codes live only here."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 from fuse_dialect.budget import Limits
 from fuse_dialect.diagnostics import printable
+from fuse_dialect.loading.streams import tell, write_stdout
 from fuse_dialect.tools.exit_status import USAGE
-from fuse_dialect.tools.streams import tell, write_stdout
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite

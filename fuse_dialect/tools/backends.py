@@ -12,7 +12,7 @@ from fuse_dialect.diagnostics import Diagnostic, FuseError, Severity
 if TYPE_CHECKING:
     from fuse_dialect.backends.runtime.program import Program
     from fuse_dialect.dialect.op import Array
-    from fuse_dialect.tools.module_file import ModuleFile
+    from fuse_dialect.loading.module_file import ModuleFile
 
 BACKENDS = ("numpy", "llvm")
 
@@ -68,9 +68,9 @@ def compile_file(file: "ModuleFile", backend: str, options: argparse.Namespace) 
         FuseError: It cannot be compiled; the place is that of the op.
     """
     from fuse_dialect.backends.compile import compile_program, usable_threads
+    from fuse_dialect.loading.failure import located_errors
+    from fuse_dialect.loading.streams import tell
     from fuse_dialect.tools.arguments import limits_of
-    from fuse_dialect.tools.failure import located_errors
-    from fuse_dialect.tools.streams import tell
 
     def warn(text: str) -> None:
         tell(Diagnostic(Severity.WARNING, text).format())
@@ -94,7 +94,7 @@ def run_program(program: "Program", file: "ModuleFile", inputs: Sequence["Array"
     Raises:
         FuseError: An operator rejects its values; the place is that of the op.
     """
-    from fuse_dialect.tools.failure import failing_operation
+    from fuse_dialect.loading.failure import failing_operation
 
     try:
         return list(program(*inputs))
@@ -107,7 +107,7 @@ def run_program(program: "Program", file: "ModuleFile", inputs: Sequence["Array"
 
 def note_numpy_kernels(program: "Program") -> None:
     """Say on stderr which kernels of a native program NumPy runs."""
-    from fuse_dialect.tools.streams import tell
+    from fuse_dialect.loading.streams import tell
 
     slow = [kernel for kernel in program.kernels if kernel.family == "numpy"]
     if slow and program.backend != "numpy":
@@ -122,8 +122,8 @@ def measure(program: "Program", inputs: Sequence["Array"], options: argparse.Nam
     Raises:
         FuseError: The file cannot be written; or sizes are known only while the program runs.
     """
-    from fuse_dialect.tools.output_file import write_output
-    from fuse_dialect.tools.streams import write_stdout
+    from fuse_dialect.loading.output_file import write_output
+    from fuse_dialect.loading.streams import write_stdout
 
     report: dict[str, Any] = {
         "module": options.module,

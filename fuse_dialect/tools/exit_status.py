@@ -4,8 +4,8 @@ import os
 from collections.abc import Callable
 from traceback import format_exception
 
-from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.tools.streams import tell
+from fuse_dialect.diagnostics import FuseError, internal_error
+from fuse_dialect.loading.streams import tell
 
 OK = 0
 DIAGNOSED = 1
@@ -16,7 +16,6 @@ BROKEN_PIPE = 128 + 13
 """As a shell reports a process that SIGPIPE ended: `fuse-opt x.mlir | head -1`."""
 DEBUG_VARIABLE = "FUSE_DEBUG"
 """Environment variable that asks for the traceback of an error, as `--debug` does."""
-REPORT_HINT = "this is a bug, please report it; --debug shows where it happened"
 
 
 def exit_status(tool: Callable[[], None], debug: bool = False) -> int:
@@ -44,18 +43,6 @@ def exit_status(tool: Callable[[], None], debug: bool = False) -> int:
     except Exception as error:
         print_error(internal_error(error), debug, error)
     return DIAGNOSED
-
-
-def internal_error(error: Exception, where: str = "") -> FuseError:
-    """The message for an exception that nobody expected.
-
-    Args:
-        error: The exception.
-        where: Where it came from, as in ` in pass 'cse'`.
-    """
-    summary = " ".join(str(error).split())[:300]
-    detail = f"{type(error).__name__}: {summary}" if summary else type(error).__name__
-    return FuseError(f"internal error{where}: {detail}", hint=REPORT_HINT)
 
 
 def print_error(error: FuseError, debug: bool, cause: BaseException | None = None) -> None:

@@ -3,8 +3,8 @@
 import sys
 from collections.abc import Sequence
 
+from fuse_dialect.loading.streams import write_stdout
 from fuse_dialect.tools.exit_status import exit_status
-from fuse_dialect.tools.streams import write_stdout
 
 
 def main(argv: Sequence[str] | None = None) -> int:

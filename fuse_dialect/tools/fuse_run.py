@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from fuse_dialect.budget import MOST_VALUE_BYTES
 from fuse_dialect.diagnostics import FuseError, SourceLocation
+from fuse_dialect.loading.streams import write_stdout
 from fuse_dialect.tools.arguments import UsageParser, add_limits, limits_of
 from fuse_dialect.tools.backends import (
     add_backend_arguments,
@@ -20,13 +21,12 @@ from fuse_dialect.tools.backends import (
     run_program,
 )
 from fuse_dialect.tools.exit_status import exit_status
-from fuse_dialect.tools.streams import write_stdout
 from fuse_dialect.tools.version import version_text
 
 if TYPE_CHECKING:
     from fuse_dialect.backends.runtime.program import Program
     from fuse_dialect.dialect.op import Array
-    from fuse_dialect.tools.module_file import ModuleFile
+    from fuse_dialect.loading.module_file import ModuleFile
 
 _RELATIVE_ATOL = 1e-5
 """Absolute tolerance for an output whose greatest element is 1, unless one is given."""
@@ -135,9 +135,9 @@ _tolerance.__name__ = "number"
 
 def _run_module(options: argparse.Namespace) -> None:
     from fuse_dialect.interpreters.entry import function_named, result_names
-    from fuse_dialect.tools.array_files import write_arrays
-    from fuse_dialect.tools.module_file import read_module
-    from fuse_dialect.tools.output_file import check_outputs
+    from fuse_dialect.loading.array_files import write_arrays
+    from fuse_dialect.loading.module_file import read_module
+    from fuse_dialect.loading.output_file import check_outputs
 
     check_outputs(
         {"--outputs": options.outputs, "--json": options.json},
@@ -186,7 +186,7 @@ def _run_module(options: argparse.Namespace) -> None:
 def _check_sizes(file: "ModuleFile", options: argparse.Namespace) -> None:
     """Refuse values that are larger than the command line allows."""
     from fuse_dialect.interpreters.sizes import check_sizes
-    from fuse_dialect.tools.failure import located_errors
+    from fuse_dialect.loading.failure import located_errors
 
     with located_errors(file.source_map, " before running"):
         check_sizes(file.module, options.entry, options.max_value_bytes)
@@ -194,7 +194,7 @@ def _check_sizes(file: "ModuleFile", options: argparse.Namespace) -> None:
 
 def _make_runnable(file: "ModuleFile") -> None:
     """Say the StableHLO of a module with `fuse` ops."""
-    from fuse_dialect.tools.failure import located_errors
+    from fuse_dialect.loading.failure import located_errors
     from fuse_dialect.transforms.runnable import make_runnable
 
     with located_errors(file.source_map, " before running"):
@@ -205,8 +205,8 @@ def _inputs(file: "ModuleFile", options: argparse.Namespace) -> list["Array"]:
     """The inputs in the order of the entry's arguments."""
     from fuse_dialect.frontends.mlir.source_map import SourceMap
     from fuse_dialect.interpreters.entry import argument_names, bind_inputs, function_named
-    from fuse_dialect.tools.array_files import match_bfloat16, random_inputs, read_arrays
-    from fuse_dialect.tools.failure import located_errors
+    from fuse_dialect.loading.array_files import match_bfloat16, random_inputs, read_arrays
+    from fuse_dialect.loading.failure import located_errors
 
     with located_errors(file.source_map, " before running"):
         function = function_named(file.module, options.entry)
@@ -247,7 +247,7 @@ def _outputs(
     file: "ModuleFile", inputs: Sequence["Array"], options: argparse.Namespace, program: "Program | None"
 ) -> list["Array"]:
     from fuse_dialect.interpreters.numpy import run_module
-    from fuse_dialect.tools.failure import located_errors
+    from fuse_dialect.loading.failure import located_errors
 
     if program is not None:
         return run_program(program, file, inputs)

@@ -11,9 +11,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpec
 
-from fuse_dialect.tools.output_file import write_output
-from fuse_dialect.tools.pipeline import option_name
-from fuse_dialect.tools.streams import tell
+from fuse_dialect.loading.output_file import write_output
+from fuse_dialect.loading.pipeline import option_name
+from fuse_dialect.loading.streams import tell
 
 
 class IRDumps:

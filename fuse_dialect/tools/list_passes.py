@@ -7,7 +7,7 @@ from typing import Any
 
 from xdsl.passes import ModulePass
 
-from fuse_dialect.tools.pipeline import PassTable, option_fields, option_name
+from fuse_dialect.loading.pipeline import PassTable, option_fields, option_name
 from fuse_dialect.universe import FUSE_UNIVERSE
 
 _INDENT = "  "

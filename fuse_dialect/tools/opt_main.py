@@ -28,22 +28,22 @@ from fuse_dialect.diagnostics import Diagnostic, FuseError, Severity, SourceLoca
 from fuse_dialect.frontends.mlir.deep_stack import call_with_deep_stack
 from fuse_dialect.frontends.mlir.reader import context, read_mlir
 from fuse_dialect.frontends.mlir.source_map import SourceMap
+from fuse_dialect.loading.failure import located_errors
+from fuse_dialect.loading.module_file import read_weights
+from fuse_dialect.loading.output_file import Writer, check_outputs, is_stdout, write_files, writer_of
+from fuse_dialect.loading.pipeline import build_passes
+from fuse_dialect.loading.source import SEPARATOR, Source, read_sources
+from fuse_dialect.loading.streams import tell, write_stdout
+from fuse_dialect.loading.verification import verify_module
 from fuse_dialect.targets.mlir import FuseMLIRTarget
 from fuse_dialect.targets.weights import Weights, collect_weights
 from fuse_dialect.tools.arguments import UsageParser, limits_of, opt_argument_parser
 from fuse_dialect.tools.exit_status import DIAGNOSED, print_error
-from fuse_dialect.tools.failure import located_errors
 from fuse_dialect.tools.foreign_target import foreign_text
 from fuse_dialect.tools.ir_dumps import IRDumps, pipeline_text, write_reproducer
-from fuse_dialect.tools.module_file import read_weights
 from fuse_dialect.tools.opt_help import DESCRIPTION, FRONTENDS, OWN_TARGETS
 from fuse_dialect.tools.option_hints import attached_to_one_dash, option_hint
-from fuse_dialect.tools.output_file import Writer, check_outputs, is_stdout, write_files, writer_of
 from fuse_dialect.tools.pass_flags import split_pass_flags
-from fuse_dialect.tools.pipeline import build_passes
-from fuse_dialect.tools.source import SEPARATOR, Source, read_sources
-from fuse_dialect.tools.streams import tell, write_stdout
-from fuse_dialect.tools.verification import verify_module
 
 if TYPE_CHECKING:
     from fuse_dialect.targets.onnx.target import OnnxTarget
@@ -252,7 +252,7 @@ class FuseOptMain(xDSLOptMain):
     def parse_source(self, source: Source) -> tuple[ModuleOp, SourceMap]:
         """The module of a source, and where its operations stand."""
         if source.frontend == "onnx":
-            from fuse_dialect.tools.onnx_source import read_onnx
+            from fuse_dialect.loading.onnx_source import read_onnx
 
             module = read_onnx(source, allow_unsupported=self.args.allow_unsupported_onnx, limits=limits_of(self.args))
             return module, SourceMap(source.name, "")

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from fuse_dialect.tools.pipeline import PassTable, option_fields, option_name
+from fuse_dialect.loading.pipeline import PassTable, option_fields, option_name
 from fuse_dialect.universe import FUSE_UNIVERSE
 
 _CLOSE = 0.8

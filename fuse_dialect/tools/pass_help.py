@@ -8,8 +8,8 @@ from typing import Any, get_type_hints
 from xdsl.passes import ModulePass
 
 from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.loading.pipeline import PassTable, closest, option_fields, option_name, type_words
 from fuse_dialect.tools.field_docs import field_docs
-from fuse_dialect.tools.pipeline import PassTable, closest, option_fields, option_name, type_words
 
 _WIDTH = 100
 

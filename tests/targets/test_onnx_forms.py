@@ -8,8 +8,8 @@ import fuse_dialect as fd
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.frontends.onnx.reader import import_model
 from fuse_dialect.interpreters.entry import function_named
+from fuse_dialect.loading.array_files import random_inputs
 from fuse_dialect.targets.onnx.model import onnx_model
-from fuse_dialect.tools.array_files import random_inputs
 
 
 def written(text: str) -> onnx.ModelProto:

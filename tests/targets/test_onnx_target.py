@@ -23,11 +23,11 @@ from fuse_dialect.frontends.onnx.reader import import_model, load_onnx_module
 from fuse_dialect.interpreters.entry import function_named
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.interpreters.values import EvaluationError
+from fuse_dialect.loading.array_files import random_inputs
 from fuse_dialect.targets.onnx.body import DOMAIN
 from fuse_dialect.targets.onnx.model import onnx_model
 from fuse_dialect.targets.onnx.operators import ROWS
 from fuse_dialect.tools import fuse_opt
-from fuse_dialect.tools.array_files import random_inputs
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 
 LIGHT_MODELS = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"

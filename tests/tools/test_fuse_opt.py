@@ -16,7 +16,8 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
-from fuse_dialect.tools import fuse_opt, onnx_source
+from fuse_dialect.loading import onnx_source
+from fuse_dialect.tools import fuse_opt
 from fuse_dialect.tools.arguments import opt_argument_parser
 from fuse_dialect.tools.fuse_opt import main
 from fuse_dialect.tools.opt_main import FuseOptMain

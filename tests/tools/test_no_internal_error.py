@@ -179,7 +179,7 @@ def test_op_that_xdsl_cannot_print_is_diagnosed(write: Write, monkeypatch: pytes
     op = '"tensor.expand_shape"(%x) <{reassociation = [[0, 1]], static_output_shape = array<i64: 2, NUMBER>}>'
     text = f"func.func @main(%x: tensor<4xf32>) {{\n  %y = {op} : (tensor<4xf32>) -> tensor<2x2xf32>\n  return\n}}\n"
     path = write(text.replace("NUMBER", str(-(1 << 63))))
-    monkeypatch.setattr("fuse_dialect.tools.definitions.PRINTED_FORMS", {})
+    monkeypatch.setattr("fuse_dialect.loading.definitions.PRINTED_FORMS", {})
     status, out, err = run(path)
     assert (status, out) == (1, "")
     assert "x.mlir:2:8: error: 'tensor.expand_shape' op has no custom form (IndexError in its printer:" in err

@@ -3,9 +3,9 @@
 import pytest
 
 from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.loading.pipeline import type_words
 from fuse_dialect.tools.arguments import opt_argument_parser
 from fuse_dialect.tools.pass_flags import split_pass_flags, split_pipeline
-from fuse_dialect.tools.pipeline import type_words
 from fuse_dialect.universe import FUSE_UNIVERSE
 
 PASSES = ("cse", "dce", "fuse-ops", "mlir-opt")

@@ -9,9 +9,9 @@ from types import ModuleType
 import pytest
 
 from fuse_dialect.dialect.ops.reduction import VarianceOp
+from fuse_dialect.loading.pipeline import option_fields
 from fuse_dialect.tools.field_docs import field_docs
 from fuse_dialect.tools.pass_help import pass_help
-from fuse_dialect.tools.pipeline import option_fields
 from fuse_dialect.universe import FUSE_UNIVERSE
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,8 +8,8 @@ from xdsl.passes import ModulePass
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir
 from fuse_dialect.interpreters.numpy import run_module
-from fuse_dialect.tools.array_files import random_inputs
-from fuse_dialect.tools.verification import verify_module
+from fuse_dialect.loading.array_files import random_inputs
+from fuse_dialect.loading.verification import verify_module
 from fuse_dialect.transforms.convert_layout import ConvertLayoutPass
 from fuse_dialect.transforms.fold_constants import FoldConstantsPass
 from fuse_dialect.transforms.fold_scale_axis import FoldScaleAxisPass

@@ -25,8 +25,8 @@ from fuse_dialect.frontends.mlir.reader import context, parse_mlir
 from fuse_dialect.fusion.rules import PATH_LIMIT, FusionRule, RuleTable
 from fuse_dialect.fusion.tvm_rules import TVM_RULES
 from fuse_dialect.interpreters.numpy import run_module
+from fuse_dialect.loading.pipeline import option_fields, option_name
 from fuse_dialect.pattern_kind import PatternKind
-from fuse_dialect.tools.pipeline import option_fields, option_name
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 
 FILECHECK = Path(__file__).parents[1] / "filecheck" / "transforms" / "fuse-ops"

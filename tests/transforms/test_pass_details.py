@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.frontends.mlir.reader import context, read_mlir
-from fuse_dialect.tools.verification import verify_module
+from fuse_dialect.loading.verification import verify_module
 from fuse_dialect.transforms.defuse_ops import DefuseOpsPass
 from fuse_dialect.transforms.eliminate_common_subexpr import EliminateCommonSubexprPass
 from fuse_dialect.transforms.extract_primitives import CALLS_ATTRIBUTE, ExtractPrimitivesPass

@@ -21,7 +21,7 @@ from fuse_dialect.fusion.plan import FusionKernel, FusionPlan, plan_of_nodes
 from fuse_dialect.fusion.strategy import FusionOptions, Strategy
 from fuse_dialect.fusion.value_graph import NodeRole, ValueGraph
 from fuse_dialect.interpreters.numpy import run_module
-from fuse_dialect.tools.verification import verify_module
+from fuse_dialect.loading.verification import verify_module
 from fuse_dialect.transforms.defuse_ops import DefuseOpsPass
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 

@@ -30,7 +30,7 @@ from fuse_dialect.dialect.ops import (
 from fuse_dialect.dialect.types import DYNAMIC, broadcast_shapes, is_tensor, tensor
 from fuse_dialect.frontends.mlir.reader import context, read_mlir
 from fuse_dialect.interpreters.numpy import run_module
-from fuse_dialect.tools.verification import verify_module
+from fuse_dialect.loading.verification import verify_module
 from fuse_dialect.transforms.runnable import make_runnable
 from fuzzing.comparing import Reference
 from fuzzing.compiling import LIMITS

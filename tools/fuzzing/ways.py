@@ -18,7 +18,7 @@ from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.ops import opaque, selection
 from fuse_dialect.frontends.mlir.reader import context, read_mlir
 from fuse_dialect.interpreters.numpy import run_module
-from fuse_dialect.tools.verification import verify_module
+from fuse_dialect.loading.verification import verify_module
 from fuzzing.comparing import Reference
 from fuzzing.compiling import LIMITS, Options, compile_module, random_fusion, targets
 from fuzzing.guards import GuardedMemory

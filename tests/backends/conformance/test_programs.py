@@ -24,7 +24,7 @@ from fuse_dialect.frontends.mlir.reader import parse_mlir
 from fuse_dialect.frontends.onnx.reader import load_onnx_module
 from fuse_dialect.interpreters.comparison import difference
 from fuse_dialect.interpreters.numpy import run_module
-from fuse_dialect.tools.array_files import random_inputs
+from fuse_dialect.loading.array_files import random_inputs
 
 RANDOM_PROGRAMS = int(os.environ.get("FUSE_RANDOM_PROGRAMS", "15"))
 """How many random programs each backend runs; 10,000 take half an hour."""

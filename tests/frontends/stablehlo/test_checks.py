@@ -6,8 +6,8 @@ import pytest
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir
+from fuse_dialect.loading.verification import verify_module
 from fuse_dialect.targets.mlir import FuseMLIRTarget
-from fuse_dialect.tools.verification import verify_module
 
 M = "tensor<4x4xf32>"
 """The type of `%x`; `%s` is `tensor<f32>`, `%i` `tensor<i32>`, `%v` `tensor<3x2xi32>`."""

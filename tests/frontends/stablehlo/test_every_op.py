@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.frontends.mlir.reader import context
 from fuse_dialect.frontends.stablehlo.dialect import BY_NAME
+from fuse_dialect.loading.module_file import module_of_text
 from fuse_dialect.targets.mlir import FuseMLIRTarget
-from fuse_dialect.tools.module_file import module_of_text
 
 SPECIFICATIONS = Path(__file__).parents[2] / "data" / "specifications"
 EVERY_OP = (SPECIFICATIONS / "stablehlo.mlir").read_text()

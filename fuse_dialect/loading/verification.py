@@ -30,7 +30,7 @@ def verify_module(module: ModuleOp) -> None:
     # Imported here: `--help` and its like need no dialect, and start in half the time.
     from fuse_dialect.analysis.dominance import verify_dominance
     from fuse_dialect.dialect.op import verified_once
-    from fuse_dialect.tools.definitions import definitions_checked_once
+    from fuse_dialect.loading.definitions import definitions_checked_once
 
     with EXCLUSIVE, indexed_symbols(), counted_blocks(), verified_once(), definitions_checked_once():
         try:
@@ -49,7 +49,7 @@ def _blame_op(error: Exception) -> None:
         OpError: See above.
     """
     from fuse_dialect.dialect.errors import OpError
-    from fuse_dialect.tools.failure import failing_operation
+    from fuse_dialect.loading.failure import failing_operation
 
     op = failing_operation(error)
     trace = error.__traceback__

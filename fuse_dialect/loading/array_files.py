@@ -16,7 +16,7 @@ from fuse_dialect.dialect.size_names import size_names
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, check_bytes, element_dtype, is_tensor, with_shape
 from fuse_dialect.interpreters.entry import argument_names
 from fuse_dialect.interpreters.sizes import SIZE_HINT
-from fuse_dialect.tools.output_file import write_file
+from fuse_dialect.loading.output_file import write_file
 
 MAX_RANDOM_INTEGER = 1
 """Greatest integer in made-up inputs: a valid index into every dimension of two or more."""

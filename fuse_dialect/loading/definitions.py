@@ -18,7 +18,7 @@ from threading import get_ident
 from xdsl.ir import Operation
 from xdsl.irdl import AnyAttr, OpDef, RangeOf, RegionDef, VerificationContext
 
-from fuse_dialect.tools.printed_forms import PRINTED_FORMS
+from fuse_dialect.loading.printed_forms import PRINTED_FORMS
 
 _ANY_ARGUMENTS = RangeOf(AnyAttr())
 _MOST_SIGNATURES = 4096

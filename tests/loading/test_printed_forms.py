@@ -10,8 +10,8 @@ from xdsl.dialects.linalg.ops import NamedOperation
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.frontends.mlir.reader import parse_mlir
-from fuse_dialect.tools.printed_forms import INPUTS, OPEN_LISTS
-from fuse_dialect.tools.verification import verify_module
+from fuse_dialect.loading.printed_forms import INPUTS, OPEN_LISTS
+from fuse_dialect.loading.verification import verify_module
 
 OPEN, OPEN_32 = -(1 << 63), -(1 << 31)
 TENSOR = """

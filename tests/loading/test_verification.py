@@ -7,7 +7,7 @@ from xdsl.traits import SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir
-from fuse_dialect.tools.verification import indexed_symbols, verify_module
+from fuse_dialect.loading.verification import indexed_symbols, verify_module
 
 DECLARATIONS = "func.func private @f(f32) -> f32\nfunc.func private @g() -> i1\n"
 

@@ -4,7 +4,7 @@ import pytest
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.frontends.mlir.reader import parse_mlir
-from fuse_dialect.tools.verification import verify_module
+from fuse_dialect.loading.verification import verify_module
 
 FUNCTIONS = """
 func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {

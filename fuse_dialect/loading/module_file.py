@@ -9,9 +9,9 @@ from xdsl.ir import Dialect
 
 from fuse_dialect.budget import Limits
 from fuse_dialect.frontends.mlir.source_map import SourceMap
-from fuse_dialect.tools.failure import located_errors
-from fuse_dialect.tools.source import read_sources
-from fuse_dialect.tools.verification import verify_module
+from fuse_dialect.loading.failure import located_errors
+from fuse_dialect.loading.source import read_sources
+from fuse_dialect.loading.verification import verify_module
 
 _LIMITS = Limits()
 
@@ -54,7 +54,7 @@ def read_module(
             source.data, source.name, dialects=dialects, allow_unregistered=allow_unregistered, weights=weights
         )
 
-    from fuse_dialect.tools.onnx_source import read_onnx
+    from fuse_dialect.loading.onnx_source import read_onnx
 
     module = read_onnx(source, allow_unsupported=allow_unsupported_onnx, limits=limits)
     return _verified(ModuleFile(module, SourceMap(source.name, "")))

@@ -10,10 +10,9 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import DiagnosticException, ShrinkException
 
 from fuse_dialect.analysis.dominance import DominanceError
-from fuse_dialect.diagnostics import FuseError, SourceLocation
+from fuse_dialect.diagnostics import FuseError, SourceLocation, internal_error
 from fuse_dialect.frontends.mlir.parse_error import sentence
 from fuse_dialect.frontends.mlir.source_map import SourceMap
-from fuse_dialect.tools.exit_status import internal_error
 
 _CODE_OF_REPORTERS = frozenset({Operation.verify.__code__, Operation.emit_error.__code__})
 

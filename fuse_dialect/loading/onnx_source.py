@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.budget import Limits
 from fuse_dialect.diagnostics import FuseError, SourceLocation
-from fuse_dialect.tools.source import Source
+from fuse_dialect.loading.source import Source
 
 _EXTRA = ("onnx", "onnx_ir", "ml_dtypes")
 """Modules that the `onnx` extra installs."""

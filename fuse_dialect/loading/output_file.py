@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import BinaryIO, TypeAlias
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation
-from fuse_dialect.tools.streams import write_stdout
+from fuse_dialect.loading.streams import write_stdout
 
 _CHUNK = 1 << 24
 """Characters that are encoded at a time: a text of GBs is not there twice."""

@@ -31,6 +31,20 @@ def test_import_alone_imports_neither_xdsl_nor_numpy() -> None:
     assert printed.stdout == "[]\n"
 
 
+def test_a_program_without_stablehlo_imports_no_converter() -> None:
+    """A text printed by JAX needs seventeen modules more than others do; no source format is imported besides MLIR."""
+    code = f"""
+import sys, fuse_dialect as fd
+fd.compile(fd.parse({CHAIN!r}), backend="numpy")
+print([name for name in sys.modules if "stablehlo" in name or name.startswith("fuse_dialect.frontends.onnx")])
+fd.compile(fd.parse("func.func @main(%x: tensor<f32>) -> tensor<f32> {{ "
+  "%y = stablehlo.exponential %x : tensor<f32> return %y : tensor<f32> }}"), backend="numpy")
+print("fuse_dialect.transforms.convert_stablehlo_to_fuse" in sys.modules)
+"""
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert printed.stdout == "[]\nTrue\n"
+
+
 def test_all_names_are_there_and_version_is_a_version() -> None:
     assert {name for name in fd.__all__ if hasattr(fd, name)} == set(fd.__all__)
     assert fd.__version__[0].isdigit()

@@ -272,7 +272,7 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "two-unknown-sizes",
         "transforms/simplify_inference.py",
-        "if shape.count(DYNAMIC) > 1:",
+        "if not remainder_says(shape):",
         "if shape.count(DYNAMIC) > 2:",
     ),
     Mutant("spread-of-scales", "transforms/scale_folding/moves.py", "self.spread + scale.spread > MAX_SPREAD", "False"),
@@ -337,9 +337,10 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "unknown-sizes-moved",
         "transforms/layouts/permutations.py",
-        "list(shape).count(DYNAMIC) <= 1",
-        "list(shape).count(DYNAMIC) <= 2",
+        "and remainder_says(shape)",
+        "and list(shape).count(DYNAMIC) <= 2",
     ),
+    Mutant("remainder-of-nothing", "dialect/shape_rules.py", "unknown == 1 and 0 not in shape", "unknown == 1"),
     Mutant("profit", "transforms/convert_layout.py", "> sum(map(_bytes_of, wanting))", "> 0"),
     Mutant(
         "order-of-arguments",

@@ -31,8 +31,8 @@ from fuse_dialect.dialect.dynamic_form import shape_of_type
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.ops.dynamic import DynBroadcastToOp, DynFullOp
+from fuse_dialect.dialect.shape_assertion import is_shape_assertion
 from fuse_dialect.dialect.types import DYNAMIC
-from fuse_dialect.frontends.stablehlo.shape_assertion import is_shape_assertion
 from fuse_dialect.transforms.stablehlo.building import NoFuseFormError, Rule
 from fuse_dialect.transforms.stablehlo.contractions import CONTRACTIONS
 from fuse_dialect.transforms.stablehlo.control_flow import CONTROL_FLOW, can_be_converted, convert_control_flow

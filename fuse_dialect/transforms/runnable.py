@@ -4,8 +4,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.dialect.nesting import ops_inside
-from fuse_dialect.transforms.convert_stablehlo_to_fuse import ConvertStableHLOToFusePass
-from fuse_dialect.transforms.inline import InlinePass
 
 
 def make_runnable(module: ModuleOp) -> None:
@@ -15,6 +13,10 @@ def make_runnable(module: ModuleOp) -> None:
         OpError: A function cannot be inlined.
     """
     if has_stablehlo(module):
+        # These import 17 modules, and most programs need none of them.
+        from fuse_dialect.transforms.convert_stablehlo_to_fuse import ConvertStableHLOToFusePass
+        from fuse_dialect.transforms.inline import InlinePass
+
         InlinePass().apply(Context(), module)
         ConvertStableHLOToFusePass().apply(Context(), module)
 

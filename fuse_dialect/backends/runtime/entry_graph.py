@@ -24,9 +24,9 @@ from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.regions import IfOp, LoopOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
+from fuse_dialect.dialect.shape_assertion import is_shape_assertion
 from fuse_dialect.dialect.size_names import SizeNames, size_names
 from fuse_dialect.dialect.types import DYNAMIC, element_dtype, is_tensor
-from fuse_dialect.frontends.stablehlo.shape_assertion import is_shape_assertion
 from fuse_dialect.interpreters.entry import (
     argument_names,
     check_has_body,

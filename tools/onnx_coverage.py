@@ -30,7 +30,8 @@ from onnx.backend.test.case.node import collect_testcases
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from fuse_dialect.backends.compile import BACKENDS, compile_program
+from fuse_dialect.backends.compile import compile_program
+from fuse_dialect.backends.table import BACKENDS
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.frontends.onnx.node import NeedsConstantError
@@ -219,7 +220,7 @@ def main() -> int:
     """Run the script; exit code 1 when a case fails."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", help="run only the cases whose names contain one of these")
-    parser.add_argument("--backend", choices=BACKENDS, default="numpy", help="what runs the imported model")
+    parser.add_argument("--backend", choices=tuple(BACKENDS), default="numpy", help="what runs the imported model")
     parser.add_argument("--read-back", action="store_true", help="write each model as ONNX and read it again first")
     parser.add_argument("--verbose", action="store_true", help="print every case that does not pass")
     arguments = parser.parse_args()

@@ -364,16 +364,19 @@ def _value_graph(
 
         return graph_facts(block, graph, nodes, effects, captured)
 
+    roles: list[NodeRole] = []
     first_value = [0]
     results: list[int] = []
-    count = 0
-    for number, (role, op, _) in enumerate(nodes):
-        if role is NodeRole.RESULT:
-            results.append(number)
-        elif op is None:
+    count, tuple_role, result_role = 0, NodeRole.OPERAND_TUPLE, NodeRole.RESULT
+    for role, op, value in nodes:
+        if op is None:
             count += 1
-        elif role is not NodeRole.OPERAND_TUPLE:
-            count += len(op.results)
+        elif value is None:
+            if role is not tuple_role:
+                count += len(op.results)
+        elif role is result_role:
+            results.append(len(roles))
+        roles.append(role)
         first_value.append(count)
     viewed: dict[int, int] = {}
     if results:
@@ -382,7 +385,7 @@ def _value_graph(
             _, op, value = nodes[number]
             assert isinstance(value, OpResult), "a result node stands for a result"
             viewed[number] = first_value[number_of_op[id(op)]] + value.index
-    return ValueGraph(graph, [node.role for node in nodes], first_value, viewed, find_facts)
+    return ValueGraph(graph, roles, first_value, viewed, find_facts)
 
 
 def _values(

@@ -3,9 +3,8 @@
 import gc
 import warnings
 from collections.abc import Callable, Mapping
-from importlib.util import find_spec
 from numbers import Integral
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.arith import ConstantOp
@@ -13,12 +12,11 @@ from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.analysis.loop_program import lower
 from fuse_dialect.backends.backend import Backend, KernelRequest
-from fuse_dialect.backends.numpy import NumPyBackend
-from fuse_dialect.backends.runtime.cache import open_cache
 from fuse_dialect.backends.runtime.entry_graph import EntryGraph, Primitive, read_entry
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.program import Program
 from fuse_dialect.backends.runtime.team import processors
+from fuse_dialect.backends.table import BackendSettings, Layout, find_backend, layout_of
 from fuse_dialect.budget import Limits
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.kernels.program import LoopProgram, Refusal
@@ -27,15 +25,10 @@ from fuse_dialect.transforms.compile_prefix import compile_prefix
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 from fuse_dialect.transforms.runnable import make_runnable
 
-BACKENDS = ("llvm", "numpy")
-"""Names that `compile_program` takes."""
 MAX_THREADS = 256
 _MUCH = 64 << 20
 """Bytes of constants of which no second copy may stay until the collector of cycles comes by itself."""
 _LIMITS = Limits()
-Layout: TypeAlias = Literal["NHWC", "NCHW", "keep"]
-_LAYOUTS: dict[str, Layout] = {"llvm": "NHWC"}
-"""Of images, by backend; others get what the model has."""
 
 
 def compile_program(
@@ -57,7 +50,8 @@ def compile_program(
 
     Args:
         module: A verified module; functions that are primitive already stay as they are.
-        backend: `llvm` for machine code, `numpy` for the meaning alone, or any other backend.
+        backend: `llvm` for machine code, `numpy` for the meaning alone, the name of one that another package adds, or
+            an object that is one.
         threads: Most threads that a call uses; more than there are processors are not used, with a `RuntimeWarning`.
         entry: Name of the function.
         layout: Of images while the function runs; by default that which the backend is fastest on.
@@ -76,12 +70,13 @@ def compile_program(
         InterpretationError: The entry is missing, or an op has no meaning; then the error knows the op.
     """
     usable = usable_threads(threads, _warn)
-    engine = _backend(backend, cache, target_cpu) if isinstance(backend, str) else backend
+    settings = BackendSettings(cache, target_cpu)
+    engine = find_backend(backend, settings) if isinstance(backend, str) else backend
     source = module if in_place else module.clone()
     make_runnable(source)
     context = Context()
     numbers = [f"{name}={size}" for name, size in (sizes or {}).items()]
-    for each in compile_prefix(layout or _LAYOUTS.get(engine.name, "keep"), numbers):
+    for each in compile_prefix(layout or layout_of(engine), numbers):
         each.apply(context, source)
     (fuse or _fuse_ops_pass(fuse_options)).apply(context, source)
     graph = read_entry(source, entry)
@@ -121,22 +116,6 @@ def _fuse_ops_pass(options: Mapping[str, Any]) -> FuseOpsPass:
         return FuseOpsPass(**options)
     except TypeError as error:
         raise FuseError(f"unknown option of fuse-ops: {', '.join(options)}") from error
-
-
-def _backend(name: str, cache: bool, target_cpu: str | None) -> Backend:
-    if name not in BACKENDS:
-        raise FuseError(f"unknown backend '{name}', expected one of {', '.join(BACKENDS)}")
-    if name == "numpy":
-        return NumPyBackend()
-    if find_spec("llvmlite") is None:
-        raise FuseError("backend 'llvm' needs the 'native' extra", hint='pip install "fuse_dialect[native]"')
-    from fuse_dialect.backends.llvm.backend import LLVMBackend
-    from fuse_dialect.backends.llvm.cached import CachedLLVMBackend
-    from fuse_dialect.backends.llvm.processors import target_of
-
-    compiler = LLVMBackend(target=target_of(target_cpu))
-    objects = open_cache() if cache else ""
-    return compiler if isinstance(objects, str) else CachedLLVMBackend(compiler, objects)
 
 
 def _compiled(graph: EntryGraph, engine: Backend, limits: Limits) -> list[Compiled]:

@@ -49,12 +49,14 @@ class FusionPlan:
 
 def kernels_of(graph: ValueGraph, partition: Partition) -> list[FusionKernel]:
     """The kernels of a partition: its groups that hold an operator, in the order of their roots."""
-    roles, operator = graph.roles, NodeRole.OPERATOR
+    roles, first_value, operator = graph.roles, graph.first_value, NodeRole.OPERATOR
     kernels: list[FusionKernel] = []
     for group in partition.groups:
         root, members = group.root, group.members
-        # Most groups end in an operator; others hold one further up, or are a constant, a tuple or an input alone.
-        if roles[root] is operator or any(roles[node] is operator for node in members):
+        # Most groups end in an operator of one result; others hold one further up, or are no kernels.
+        if roles[root] is operator and first_value[root + 1] == first_value[root] + 1:
+            kernels.append(FusionKernel(members, (first_value[root],)))
+        elif any(roles[node] is operator for node in members):
             kernels.append(FusionKernel(members, graph.results_of(root)))
     return kernels
 

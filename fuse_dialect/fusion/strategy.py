@@ -13,8 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.fusion.decision import Merge
@@ -22,6 +21,9 @@ from fuse_dialect.fusion.plan import FusionPlan
 from fuse_dialect.fusion.rules import RuleTable
 from fuse_dialect.fusion.tvm_rules import TVM_RULES
 from fuse_dialect.fusion.value_graph import ValueGraph
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ def find_strategy(name: str) -> Strategy:
     if place is not None:
         module, _, function = place.partition(":")
         return getattr(import_module(module), function)
+    from importlib.metadata import entry_points  # it takes long to import
+
     added = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
     if name in added:
         return _loaded(added[name])
@@ -69,7 +73,7 @@ def find_strategy(name: str) -> Strategy:
     raise FuseError(f"no fusion strategy '{name}'", hint=hint)
 
 
-def _loaded(point: EntryPoint) -> Strategy:
+def _loaded(point: "EntryPoint") -> Strategy:
     try:
         strategy = point.load()
     except (ImportError, AttributeError) as error:

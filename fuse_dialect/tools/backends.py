@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from fuse_dialect.dialect.op import Array
     from fuse_dialect.loading.module_file import ModuleFile
 
-BACKENDS = ("numpy", "llvm")
-
 
 def add_backend_arguments(parser: argparse.ArgumentParser, natural: Callable[[str], int]) -> None:
     """Options for backends, threads and measuring.
@@ -26,13 +24,18 @@ def add_backend_arguments(parser: argparse.ArgumentParser, natural: Callable[[st
     """
     group = parser.add_argument_group("backends")
     group.add_argument(
-        "--backend", choices=BACKENDS, default="numpy", help="numpy interprets (default), llvm compiles to machine code"
+        "--backend",
+        type=_backend_name,
+        default="numpy",
+        metavar="NAME",
+        help="numpy interprets (default), llvm compiles to machine code; packages may add others",
     )
     group.add_argument("--threads", type=natural, default=1, metavar="N", help="threads of --backend llvm (default: 1)")
     group.add_argument(
         "--compare-backend",
-        choices=BACKENDS,
+        type=_backend_name,
         default="numpy",
+        metavar="NAME",
         help="what runs the module of --compare-with (default: numpy)",
     )
     group.add_argument(
@@ -49,6 +52,16 @@ def add_backend_arguments(parser: argparse.ArgumentParser, natural: Callable[[st
         "(default: $FUSE_TARGET_CPU, or the one at hand)",
     )
     group.add_argument("--no-cache", action="store_true", help="neither read nor write machine code on disk")
+
+
+def _backend_name(text: str) -> str:
+    from fuse_dialect.backends.table import check_backend_name
+
+    try:
+        check_backend_name(text)
+    except FuseError as error:
+        raise argparse.ArgumentTypeError(error.message) from error
+    return text
 
 
 def _repetitions(text: str) -> int:

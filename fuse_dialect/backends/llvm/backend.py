@@ -14,6 +14,7 @@ from fuse_dialect.backends.llvm.family import Family, NoNativeFormError, Request
 from fuse_dialect.backends.llvm.host import Host
 from fuse_dialect.backends.llvm.processors import target_of
 from fuse_dialect.backends.llvm.values import I64, PTR
+from fuse_dialect.backends.table import Layout
 from fuse_dialect.kernels.program import Refusal
 
 FAMILIES: Mapping[str, str] = {
@@ -81,6 +82,8 @@ class LLVMBackend:
     """Machine code for the processor of this process, or for another one as text."""
 
     name = "llvm"
+    layout: Layout = "NHWC"
+    """Channels last: side by side for vectors."""
 
     def __init__(self, *, fast_math: bool = False, target: Host | None = None, families: Sequence[str] = ()):
         """A backend.

@@ -16,6 +16,7 @@ from fuse_dialect.backends.backend import Packing as AnyPacking
 from fuse_dialect.backends.llvm.backend import EmittedKernel, LLVMBackend, NativeKernel
 from fuse_dialect.backends.llvm.engine import VERSION, EngineError, MissingFunctionError, load
 from fuse_dialect.backends.runtime.cache import Entry, ObjectCache, key_of
+from fuse_dialect.backends.table import Layout
 from fuse_dialect.kernels.packing import Packing, Strided
 from fuse_dialect.kernels.program import Refusal
 
@@ -48,6 +49,11 @@ class CachedLLVMBackend:
     def name(self) -> str:
         """As without a cache."""
         return self.backend.name
+
+    @property
+    def layout(self) -> Layout:
+        """As without a cache."""
+        return self.backend.layout
 
     def compile(self, requests: Sequence[KernelRequest]) -> list[NativeKernel | Refusal]:
         """A kernel for each request, or why there is none."""

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fuse_dialect.backends.backend import KernelRequest
+from fuse_dialect.backends.backend import Backend, KernelRequest
+from fuse_dialect.backends.table import BackendSettings
 from fuse_dialect.kernels.program import Refusal
 
 
@@ -16,3 +17,8 @@ class NumPyBackend:
     def compile(self, requests: Sequence[KernelRequest]) -> Sequence[Refusal]:
         """A refusal for each request."""
         return [Refusal("the NumPy backend was asked for") for _ in requests]
+
+
+def make(settings: BackendSettings) -> Backend:
+    """The backend; there is nothing to set."""
+    return NumPyBackend()

@@ -90,15 +90,25 @@ def groups_of(
         group = Group(
             own,
             [value for value in reads if value not in inside] if inside else list(reads),
-            [_value(block_graph, value) for value in kernel.outputs],
+            _results(block_graph, kernel),
             embedded,
             {RESHAPE_ONLY_ATTRIBUTE: UnitAttr()} if _only_reshape(own) else {},
-            copied=frozenset(ops[place] for place in moved if mover.get(place, number) != number),
+            copied=_copied(ops, moved, mover, number) if mover else _NOTHING,
             kernel=number,
         )
         groups.append((moved[-1], group))
     groups.sort(key=itemgetter(0))
     return [group for _, group in groups]
+
+
+_NOTHING: frozenset[Operation] = frozenset()
+
+
+def _copied(
+    ops: Sequence[Operation], places: Iterable[int], mover: Mapping[int, int], number: int
+) -> frozenset[Operation]:
+    """Those of the ops at the places that another kernel than this one moves."""
+    return frozenset(ops[place] for place in places if mover.get(place, number) != number)
 
 
 _MOVED = (NodeRole.OPERATOR, NodeRole.CONSTANT, NodeRole.TUPLE_OP)
@@ -129,6 +139,15 @@ def _movers(block_graph: BlockGraph, kernels: Sequence[FusionKernel]) -> dict[in
             if any(not reading or not set(reading) <= set(holding) for reading in readers):
                 movers[place] = _NOBODY
     return movers
+
+
+def _results(block_graph: BlockGraph, kernel: FusionKernel) -> Sequence[SSAValue]:
+    """The values that a kernel stores; most store the only result of their last node."""
+    last, outputs = kernel.nodes[-1], kernel.outputs
+    op = block_graph.nodes[last].op
+    if len(outputs) == 1 and outputs[0] == block_graph.value_graph.first_value[last] and op is not None:
+        return op.results[:1]
+    return [_value(block_graph, value) for value in outputs]
 
 
 def _value(block_graph: BlockGraph, number: int) -> SSAValue:

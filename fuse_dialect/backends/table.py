@@ -1,0 +1,118 @@
+"""The backends: those that come with the package, and those that other packages add. The one table of them.
+
+A package of your own adds a backend by an entry point, and installing it is all it takes:
+
+    [project.entry-points."fuse_dialect.backends"]
+    mine = "my_package.backend:make"
+
+`make` takes `BackendSettings` and gives a `Backend`. If the backend has an attribute `layout`, images are brought into
+that layout before fusion.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+
+from fuse_dialect.backends.backend import Backend
+from fuse_dialect.diagnostics import FuseError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+Layout: TypeAlias = Literal["NHWC", "NCHW", "keep"]
+"""Of images while a function runs: channels last, channels first, or that which the model has."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackendSettings:
+    """What the user asks of a backend; one that has no such thing ignores it."""
+
+    cache: bool = True
+    """Keep machine code on disk, and use what is there."""
+    target_cpu: str | None = None
+    """Name of the processor whose instructions may be used; by default the environment's, or the one at hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackendRow:
+    """A backend of this package."""
+
+    place: str
+    """Function that makes it, as `module:function`; the module is imported when the name is used."""
+    needs: str = ""
+    """Package without which it cannot run."""
+    extra: str = ""
+    """Extra of this package that installs it."""
+
+
+BACKENDS: Mapping[str, BackendRow] = {
+    "llvm": BackendRow("fuse_dialect.backends.llvm.making:make", "llvmlite", "native"),
+    "numpy": BackendRow("fuse_dialect.backends.numpy.backend:make"),
+}
+"""The backends of this package by name."""
+ENTRY_POINTS = "fuse_dialect.backends"
+"""Group of the entry points by which other packages add backends."""
+
+
+def find_backend(name: str, settings: BackendSettings) -> Backend:
+    """The backend that is called `name`: of the table, or of another package that is installed.
+
+    Raises:
+        FuseError: There is none of this name, or it cannot be made.
+    """
+    row = BACKENDS.get(name)
+    if row is None:
+        return _added(name)(settings)
+    if row.needs and find_spec(row.needs) is None:
+        hint = f'pip install "fuse_dialect[{row.extra}]"'
+        raise FuseError(f"backend '{name}' needs the extra '{row.extra}'", hint=hint)
+    module, _, function = row.place.partition(":")
+    return getattr(import_module(module), function)(settings)
+
+
+def check_backend_name(name: str) -> None:
+    """Check that there is a backend of this name; nothing is imported.
+
+    Raises:
+        FuseError: There is none.
+    """
+    if name not in BACKENDS:
+        _point(name)
+
+
+def layout_of(backend: Backend) -> Layout:
+    """The layout of images that the backend asks for.
+
+    Raises:
+        FuseError: There is no such layout.
+    """
+    layout = getattr(backend, "layout", "keep")
+    if layout not in ("NHWC", "NCHW", "keep"):
+        raise FuseError(f"backend '{backend.name}' asks for layout {layout!r}, expected NHWC, NCHW or keep")
+    return layout
+
+
+def _point(name: str) -> "EntryPoint":
+    from importlib.metadata import entry_points  # it takes as long to import as a small program to compile
+
+    added = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+    if name in added:
+        return added[name]
+    known = (*BACKENDS, *sorted(added))
+    close = get_close_matches(name, known, n=1)
+    hint = f"did you mean '{close[0]}'?" if close else None
+    raise FuseError(f"unknown backend '{name}', expected one of {', '.join(known)}", hint=hint)
+
+
+def _added(name: str) -> Callable[[BackendSettings], Backend]:
+    point = _point(name)
+    try:
+        make = point.load()
+    except (ImportError, AttributeError) as error:
+        raise FuseError(f"backend '{name}' of '{point.value}' cannot be imported: {error}") from error
+    if not callable(make):
+        raise FuseError(f"backend '{name}' expects '{point.value}' to be a function")
+    return cast("Callable[[BackendSettings], Backend]", make)

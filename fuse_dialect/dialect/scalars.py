@@ -92,6 +92,33 @@ def power(lhs: SSAValue, rhs: SSAValue) -> SSAValue:
     return _binary(math.PowFOp, math.IPowIOp, lhs, rhs)
 
 
+def integer_power(base: SSAValue, exponent: SSAValue, *, unsigned_base: bool, unsigned_exponent: bool) -> SSAValue:
+    """`math.ipowi` in the wider of the two types: what wraps around in it, wraps around in the base's too."""
+    own, width = base.type, _integer(exponent.type).width.data
+    common = IntegerType(max(_integer(own).width.data, width))
+    base = convert(base, common, unsigned_source=unsigned_base, unsigned_target=unsigned_base)
+    if unsigned_exponent and width == common.width.data:
+        # `math.ipowi` takes the exponent for signed: half of it fits, as an exponent of the square.
+        odd = select(is_odd(exponent), base, constant(1, common))
+        half = arith.ShRUIOp(exponent, constant(1, common)).result
+        result = multiply(power(multiply(base, base), half), odd)
+    else:
+        wide = convert(exponent, common, unsigned_source=unsigned_exponent, unsigned_target=False)
+        result = power(base, wide)
+        if unsigned_base and not unsigned_exponent:
+            # Of unsigned numbers 1 alone has an inverse; the greatest is no -1.
+            is_one = compare("equal", base, constant(1, common))
+            below = convert(is_one, common, unsigned_source=True, unsigned_target=True)
+            result = select(is_negative(wide), below, result)
+    return convert(result, own, unsigned_source=unsigned_base, unsigned_target=unsigned_base)
+
+
+def is_odd(x: SSAValue) -> SSAValue:
+    """Whether an integer is odd, as i1."""
+    one = constant(1, x.type)
+    return compare("equal", arith.AndIOp(x, one).result, one)
+
+
 def _binary(floating: _BinaryOp, integer: _BinaryOp, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
     build = floating if isinstance(lhs.type, AnyFloat) else integer
     return build(lhs, rhs).results[0]

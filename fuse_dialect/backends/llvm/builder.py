@@ -21,7 +21,6 @@ CONTRACT = "contract"
 """Multiplications and additions may fuse; nothing else changes."""
 SUM = "reassoc contract"
 """Additions of a reduction may also be in any order."""
-
 FAST = "fast"
 """Anything that is true of real numbers; nan and infinities need not survive."""
 Branch: TypeAlias = Callable[[], Sequence[Value]]
@@ -98,21 +97,6 @@ class Module:
         name = f"!{len(self._metadata)}"
         self._metadata.append(content.replace("SELF", name))
         return name
-
-    def alias_scopes(self, names: Sequence[str]) -> dict[str, str]:
-        """Promise that memory of different names does not overlap.
-
-        Returns:
-            For each name what to give to `load` and `store` as `metadata`.
-        """
-        domain = self.metadata('distinct !{SELF, !"buffers"}')
-        scopes = {name: self.metadata(f'distinct !{{SELF, {domain}, !"{name}"}}') for name in names}
-        return {name: self._scope_of(name, scopes) for name in names}
-
-    def _scope_of(self, name: str, scopes: dict[str, str]) -> str:
-        own = self.metadata(f"!{{{scopes[name]}}}")
-        others = self.metadata(f"!{{{', '.join(scope for other, scope in scopes.items() if other != name)}}}")
-        return f"!alias.scope {own}, !noalias {others}"
 
     def table(self, name: str, element: Type, numbers: Sequence[float]) -> Value:
         """A constant array; gives its address."""

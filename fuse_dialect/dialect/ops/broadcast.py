@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import AnyFloat, IntegerType, f32, f64
+from xdsl.dialects.builtin import AnyFloat, f32, f64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 
@@ -274,54 +274,18 @@ class PowerOp(BinaryOp):
     def scalar_body(self, *elements: SSAValue) -> SSAValue:
         """`math.powf` or `math.ipowi` between conversions."""
         base, exponent = elements
-        if not is_float(self.lhs.type) and not is_float(self.rhs.type):
-            return self._integer_power(base, exponent)
         unsigned_base, unsigned_exponent = is_unsigned(self.lhs.type), is_unsigned(self.rhs.type)
+        if not is_float(self.lhs.type) and not is_float(self.rhs.type):
+            return scalars.integer_power(
+                base, exponent, unsigned_base=unsigned_base, unsigned_exponent=unsigned_exponent
+            )
         own, common = base.type, self._common()
         base = scalars.convert(base, common, unsigned_source=unsigned_base, unsigned_target=False)
         wide = scalars.convert(exponent, common, unsigned_source=unsigned_exponent, unsigned_target=False)
         power = scalars.power(base, wide)
         if not is_float(self.rhs.type):
-            power = scalars.select(_is_odd(exponent), math.CopySignOp(power, base).result, power)
+            power = scalars.select(scalars.is_odd(exponent), math.CopySignOp(power, base).result, power)
         return scalars.convert(power, own, unsigned_source=False, unsigned_target=unsigned_base)
-
-    def _integer_power(self, base: SSAValue, exponent: SSAValue) -> SSAValue:
-        """`math.ipowi` in the wider of the two types: what wraps around in it, wraps around in the base's too."""
-        own = base.type
-        unsigned_base, unsigned_exponent = is_unsigned(self.lhs.type), is_unsigned(self.rhs.type)
-        common = IntegerType(max(_width(base), _width(exponent)))
-        base = scalars.convert(base, common, unsigned_source=unsigned_base, unsigned_target=unsigned_base)
-        if unsigned_exponent and _width(exponent) == common.width.data:
-            # `math.ipowi` takes the exponent for signed: half of it fits, as an exponent of the square.
-            odd = scalars.select(_is_odd(exponent), base, scalars.constant(1, common))
-            half = arith.ShRUIOp(exponent, scalars.constant(1, common)).result
-            power = scalars.multiply(scalars.power(scalars.multiply(base, base), half), odd)
-        else:
-            wide = scalars.convert(exponent, common, unsigned_source=unsigned_exponent, unsigned_target=False)
-            power = scalars.power(base, wide)
-            if unsigned_base and not unsigned_exponent:
-                # Of unsigned numbers 1 alone has an inverse; the greatest is no -1.
-                below = scalars.convert(
-                    scalars.compare("equal", base, scalars.constant(1, common)),
-                    common,
-                    unsigned_source=True,
-                    unsigned_target=True,
-                )
-                power = scalars.select(scalars.is_negative(wide), below, power)
-        return scalars.convert(power, own, unsigned_source=unsigned_base, unsigned_target=unsigned_base)
-
-
-def _is_odd(exponent: SSAValue) -> SSAValue:
-    one = scalars.constant(1, exponent.type)
-    return scalars.compare("equal", arith.AndIOp(exponent, one).result, one)
-
-
-def _width(number: SSAValue) -> int:
-    match number.type:
-        case IntegerType() as type:
-            return type.width.data
-        case _:
-            raise TypeError(f"no integer: {number.type}")
 
 
 @irdl_op_definition

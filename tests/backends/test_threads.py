@@ -28,6 +28,8 @@ class Table:
 
     def __init__(self, parallel: list[bool], parts: int):
         self.parallel, self.parts = parallel, parts
+        self.slow_row = -1
+        """Whose kernel takes some milliseconds."""
         self.events: list[tuple[str, int, int, int]] = []
         """("begin" or "end", row, part, parts), in the order in which they happened."""
         self._kernels = [KERNEL(self._kernel(row)) for row in range(len(parallel))]
@@ -38,6 +40,8 @@ class Table:
     def _kernel(self, row: int) -> Callable[[int, int, int], None]:
         def run(_: int, part: int, parts: int) -> None:
             self.events.append(("begin", row, part, parts))
+            if row == self.slow_row:
+                threading.Event().wait(0.005)
             self.events.append(("end", row, part, parts))
 
         return run
@@ -279,3 +283,49 @@ def test_first_compilations_of_a_process_on_several_threads(backend: str) -> Non
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip() == "0", done.stdout
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_rows_are_timed_where_they_run(parts: int) -> None:
+    shared = Team()
+    shared._most = 2
+    table = Table([True, False, True, False], parts)
+    table.slow_row = 2
+    rows = table._rows
+    seconds = shared.run_timed(rows.ctypes.data, 4 * rows.strides[0], 4, parts)
+    table.check()
+    assert len(seconds) == 4
+    assert all(each > 0 for each in seconds)
+    assert max(seconds) == seconds[2]
+
+
+def test_rows_of_a_caller_without_workers_share_its_time() -> None:
+    shared = Team()
+    shared._has_caller.value = 1
+    table = Table([True, False], 2)
+    seconds = shared.run_timed(table._rows.ctypes.data, 2 * table._rows.strides[0], 2, 2)
+    table.check()
+    assert seconds[0] == seconds[1] > 0
+
+
+DYNAMIC = """
+func.func @main(%x: tensor<?x4xf32>, %i: tensor<?xi64>) -> tensor<?x4xf32> {
+  %e = fuse.exp %x : tensor<?x4xf32>
+  %s = fuse.shape_of %e : (tensor<?x4xf32>) -> tensor<2xi64>
+  %r = fuse.dyn_reshape %e, %s : (tensor<?x4xf32>, tensor<2xi64>) -> tensor<?x4xf32>
+  %t = fuse.take %r, %i, axis = 0 : (tensor<?x4xf32>, tensor<?xi64>) -> tensor<?x4xf32>
+  return %t : tensor<?x4xf32>
+}
+"""
+
+
+def test_programs_of_open_sizes_are_profiled() -> None:
+    program = fd.compile(fd.parse(DYNAMIC), cache=False)
+    x, i = np.ones((100, 4), np.float32), np.array([0, 2], np.int64)
+    profile = program.profile(x, i, repeat=3)
+    assert len(profile.seconds) == 3
+    assert [len(kernel.seconds) for kernel in profile.kernels] == [3] * len(profile.kernels)
+    assert {op for kernel in profile.kernels for op in kernel.kernel.ops} >= {"exp", "take"}
+    exp = next(kernel.kernel for kernel in profile.kernels if "exp" in kernel.kernel.ops)
+    assert exp.bytes == 1600 + 2 * 8 + 2 * 16  # the table, the indices, what is picked
+    assert "exp" in str(profile)

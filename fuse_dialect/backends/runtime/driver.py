@@ -159,7 +159,19 @@ done:
   ret void
 }
 
-define void @fuse_run(ptr %team, i64 %parts, ptr %rows, i64 %stride, i64 %count) {
+define internal void @stamp(ptr %times, i64 %index) alwaysinline {
+  %asked = icmp ne ptr %times, null
+  br i1 %asked, label %note, label %done
+note:
+  %now = call i64 @$clock()
+  %at = getelementptr i64, ptr %times, i64 %index
+  store i64 %now, ptr %at
+  br label %done
+done:
+  ret void
+}
+
+define void @fuse_run(ptr %team, i64 %parts, ptr %rows, i64 %stride, i64 %count, ptr %times) {
 entry:
   %swap = cmpxchg ptr %team, i64 0, i64 1 acq_rel monotonic
   %free = extractvalue { i64, i1 } %swap, 1
@@ -169,6 +181,7 @@ alone:
   ret void
 next_row:
   %index = phi i64 [ 0, %entry ], [ %next, %after ]
+  call void @stamp(ptr %times, i64 %index)
   %more = icmp slt i64 %index, %count
   br i1 %more, label %row, label %leave
 row:
@@ -255,13 +268,10 @@ leave:
 }
 """)
 
-_PAUSES = {
-    "x86_64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()"),
-    "amd64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()"),
-    "aarch64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)"),
-    "arm64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)"),
-}
-"""How a processor is told that a loop waits, by `platform.machine`: a declaration and a call."""
+_X86 = ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()", "llvm.readcyclecounter")
+_ARM = ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)", "llvm.readsteadycounter")
+_PROCESSORS = {"x86_64": _X86, "amd64": _X86, "aarch64": _ARM, "arm64": _ARM}
+"""How a processor is told that a loop waits, a declaration and a call, and its counter of time; by `platform.machine`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,8 +283,12 @@ class Driver:
 
     drive: Callable[[int, int], None]
     """`(rows, count)`: run all rows on this thread."""
-    run: Callable[[int, int, int, int, int], None]
-    """`(team, parts, rows, stride, count)`: the same, with the team's workers if no other caller has them."""
+    run: Callable[[int, int, int, int, int, int], None]
+    """`(team, parts, rows, stride, count, times)`: the same, with the team's workers if no other caller has them.
+
+    `times` is 0, or the address of `count` + 1 i64. They get the processor's counter before each row and after the
+    last; nothing is written if another caller has the workers.
+    """
     worker_loop: Callable[[int, int, int], None]
     """`(team, worker, patience)`: do what comes, until nothing has come for a while."""
     _code: Any
@@ -283,10 +297,11 @@ class Driver:
 
 def driver_text(machine: str) -> str:
     """The driver as LLVM IR for a kind of processor, as `platform.machine` calls it."""
-    declarations, pause = _PAUSES.get(machine.lower(), ("", ""))
+    declarations, pause, clock = _PROCESSORS.get(machine.lower(), ("", "", "llvm.readcyclecounter"))
     return _TEXT.substitute(
-        declarations=declarations,
+        declarations=f"{declarations}\ndeclare i64 @{clock}()",
         pause=pause,
+        clock=clock,
         spins=SPINS_BEFORE_YIELD,
         yield_at=YIELD_AT,
         row_at=ROW_AT,
@@ -309,7 +324,7 @@ def native_driver() -> Driver:
     code = load(compile_object(driver_text(platform.machine())), ("fuse_drive", "fuse_run", "fuse_worker_loop"))
     number, pointer = c_int64, c_void_p
     drive = CFUNCTYPE(None, pointer, number)
-    run = CFUNCTYPE(None, pointer, number, pointer, number, number)
+    run = CFUNCTYPE(None, pointer, number, pointer, number, number, pointer)
     loop = CFUNCTYPE(None, pointer, number, number)
     return Driver(
         cast(Any, drive(code.addresses["fuse_drive"])),

@@ -279,6 +279,11 @@ class Executable:
         """Run native calls that follow each other."""
         team().run(frame.rows + row * ROW * _WORD, self.stride, rows, threads)
 
+    def run_segment_timed(self, frame: Frame, segment: Segment) -> Sequence[float]:
+        """Run a segment of native calls; seconds of each."""
+        threads = self.threads if segment.is_shared else 1
+        return team().run_timed(frame.rows + segment.row * ROW * _WORD, self.stride, segment.rows, threads)
+
     def run_numpy(
         self, frame: Frame, index: int, inputs: Sequence[Array], outputs: Sequence[Array], held: dict[int, Array]
     ) -> None:

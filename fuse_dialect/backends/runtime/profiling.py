@@ -1,6 +1,6 @@
 """Measuring the kernels of a program one by one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -10,6 +10,7 @@ from fuse_dialect.backends.runtime.plan import How
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.report import KernelReport, KernelTiming, Profile
 from fuse_dialect.backends.runtime.roofline import Limits, machine_limits
+from fuse_dialect.backends.runtime.stepwise import StepTimes
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.types import DYNAMIC
 
@@ -85,6 +86,38 @@ def profile_of(
     return Profile(tuple(timings), tuple(whole[1:]), executable.threads)
 
 
+def profile_stepwise(
+    graph: EntryGraph, primitives: Sequence[Compiled], run: Callable[[StepTimes], object], repeat: int
+) -> Profile:
+    """Times of a program that runs step by step, because sizes are known only while it runs.
+
+    Args:
+        graph: The function.
+        primitives: What runs its primitives.
+        run: Runs the program once, and notes the seconds of its calls and the sizes of its tensors.
+        repeat: How many runs are measured.
+    """
+    whole: list[float] = []
+    times: dict[int, list[float]] = {}
+    steps = StepTimes()
+    for _ in range(repeat + 1):
+        steps = StepTimes()
+        start = perf_counter()
+        run(steps)
+        whole.append(perf_counter() - start)
+        for kernel, seconds in steps.seconds.items():
+            times.setdefault(kernel, []).append(seconds)
+    limits = machine_limits(1)
+    shapes = [steps.shapes.get(number, type.shape) for number, type in enumerate(graph.tensors)]
+    reports = kernel_reports(graph, primitives, shapes)
+    order = dict.fromkeys(call.kernel for call in graph.calls)
+    timings = [
+        KernelTiming(report, tuple(times[kernel][1:]), _roofline(report, limits))
+        for kernel, report in zip(order, reports, strict=True)
+    ]
+    return Profile(tuple(timings), tuple(whole[1:]), 1)
+
+
 def _run_timed(
     executable: Executable, frame: Frame, inputs: Sequence[Array], outputs: Sequence[Any]
 ) -> dict[int, float]:
@@ -93,16 +126,15 @@ def _run_timed(
     held: dict[int, Array] = {}
     seconds: dict[int, float] = {}
     for segment in executable.segments:
-        threads = executable.threads if segment.is_shared else 1
-        for offset in range(segment.rows or 1):
+        if segment.rows:
+            taken = executable.run_segment_timed(frame, segment)
+        else:
             start = perf_counter()
-            if segment.rows:
-                executable.run_rows(frame, segment.row + offset, 1, threads)
-            else:
-                executable.run_numpy(frame, segment.first, inputs, outputs, held)
-            taken = perf_counter() - start
+            executable.run_numpy(frame, segment.first, inputs, outputs, held)
+            taken = (perf_counter() - start,)
+        for offset, each in enumerate(taken):
             kernel = executable.plan.calls[segment.first + offset].kernel
-            seconds[kernel] = seconds.get(kernel, 0.0) + taken
+            seconds[kernel] = seconds.get(kernel, 0.0) + each
     return seconds
 
 

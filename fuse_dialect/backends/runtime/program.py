@@ -14,11 +14,11 @@ from fuse_dialect.backends.runtime.entry_graph import EntryGraph, Shape
 from fuse_dialect.backends.runtime.executable import Executable, Frame
 from fuse_dialect.backends.runtime.plan import Home, make_plan
 from fuse_dialect.backends.runtime.primitives import Compiled
-from fuse_dialect.backends.runtime.profiling import kernel_reports, profile_of
+from fuse_dialect.backends.runtime.profiling import kernel_reports, profile_of, profile_stepwise
 from fuse_dialect.backends.runtime.recycling import RecycledMemory
 from fuse_dialect.backends.runtime.report import KernelReport, Profile
 from fuse_dialect.backends.runtime.shapes import resolve_shapes
-from fuse_dialect.backends.runtime.stepwise import run_stepwise
+from fuse_dialect.backends.runtime.stepwise import StepTimes, run_stepwise
 from fuse_dialect.budget import MAX_REPETITIONS, MOST_VALUE_BYTES
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.op import Array
@@ -160,16 +160,18 @@ class Program:
             repeat: How many runs are measured, from 1 to `MAX_REPETITIONS`, after one that is not.
 
         Raises:
-            FuseError: As for a call; or the number of runs is none; or sizes are known only while the function runs.
+            FuseError: As for a call; or the number of runs is none.
         """
         if isinstance(repeat, bool) or not isinstance(repeat, Integral) or not 1 <= repeat <= MAX_REPETITIONS:
             raise FuseError(f"expected 1 to {MAX_REPETITIONS} runs to measure, got {repeat!r}")
         arrays = self._arrays(inputs)
         executable = self._static or self._executable([array.shape for array in arrays])
         if executable is None:
-            raise FuseError(
-                f"'{self._graph.name}' cannot be profiled: sizes of its tensors are known only while it runs"
-            )
+
+            def run(times: StepTimes) -> object:
+                return run_stepwise(self._graph, self._primitives, self._constants, arrays, times)
+
+            return profile_stepwise(self._graph, self._primitives, run, int(repeat))
         frame = _taken(executable)
         return profile_of(executable, frame, arrays, self._fresh(executable), int(repeat))
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from ctypes import addressof, c_int64
+from dataclasses import dataclass, field
+from time import perf_counter
 
 import numpy as np
 
@@ -9,7 +11,7 @@ from fuse_dialect.backends.backend import symbols_of
 from fuse_dialect.backends.runtime.arrays import address_of, aligned_bytes
 from fuse_dialect.backends.runtime.constants import Constants
 from fuse_dialect.backends.runtime.driver import ROW, native_driver
-from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph
+from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, Shape
 from fuse_dialect.backends.runtime.executable import own_arrays
 from fuse_dialect.backends.runtime.plan import How
 from fuse_dialect.backends.runtime.primitives import Compiled
@@ -17,12 +19,33 @@ from fuse_dialect.backends.runtime.shapes import bind_sizes, result_shapes
 from fuse_dialect.dialect.op import Array
 
 
+@dataclass(eq=False, slots=True)
+class StepTimes:
+    """What is noted of one run."""
+
+    seconds: dict[int, float] = field(default_factory=dict[int, float])
+    """Of all calls of each primitive."""
+    shapes: dict[int, Shape] = field(default_factory=dict[int, Shape])
+    """Sizes of each tensor."""
+
+
 def run_stepwise(
-    graph: EntryGraph, primitives: Sequence[Compiled], constants: Constants, inputs: Sequence[Array]
+    graph: EntryGraph,
+    primitives: Sequence[Compiled],
+    constants: Constants,
+    inputs: Sequence[Array],
+    times: StepTimes | None = None,
 ) -> list[Array]:
     """The outputs: arrays of their own, on one thread.
 
     A kernel that is not for the sizes that its arguments turn out to have is replaced by its NumPy meaning.
+
+    Args:
+        graph: The function.
+        primitives: What runs its primitives.
+        constants: Their elements.
+        inputs: As the types say.
+        times: Gets the time of each call and the sizes of all tensors.
 
     Raises:
         FuseError: NumPy rejects the values.
@@ -32,7 +55,12 @@ def run_stepwise(
     last = {tensor: step for step, call in enumerate(graph.calls) for tensor in call.arguments}
     kept = {*graph.outputs}
     for step, call in enumerate(graph.calls):
+        start = perf_counter()
         results = _results(graph, call, primitives[call.kernel], constants, values)
+        if times is not None:
+            times.seconds[call.kernel] = times.seconds.get(call.kernel, 0.0) + perf_counter() - start
+            times.shapes.update((tensor, values[tensor].shape) for tensor in call.arguments)
+            times.shapes.update((tensor, result.shape) for tensor, result in zip(call.results, results, strict=True))
         values.update(zip(call.results, results, strict=True))
         for tensor in dict.fromkeys(call.arguments):
             if last[tensor] == step and tensor not in kept:

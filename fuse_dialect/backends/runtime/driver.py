@@ -271,7 +271,7 @@ leave:
 _X86 = ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()", "llvm.readcyclecounter")
 _ARM = ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)", "llvm.readsteadycounter")
 _PROCESSORS = {"x86_64": _X86, "amd64": _X86, "aarch64": _ARM, "arm64": _ARM}
-"""How a processor is told that a loop waits, a declaration and a call, and its counter of time; by `platform.machine`."""
+"""By processor: how it is told that a loop waits, a declaration and a call, and its counter of time."""
 
 
 @dataclass(frozen=True, slots=True)

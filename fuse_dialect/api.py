@@ -261,7 +261,8 @@ def compile(
 ) -> "Program":
     """Compile a function of a module to machine code, with all that it calls.
 
-    Before that the module goes through `compile-prefix` and `fuse-ops`; `fuse-opt` shows what they make of it. What has
+    Before that the module goes through `compile-pipeline`: `fuse-opt --compile-pipeline` shows what it makes of it, and
+    so do `Program.module` and `Program.plan`. What has
     no machine code runs by its NumPy meaning, and `Program.kernels` says why.
 
     Args:

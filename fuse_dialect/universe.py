@@ -44,6 +44,7 @@ FUSE_UNIVERSE = Universe(
         "convert-stablehlo-to-fuse": _lazy(
             "fuse_dialect.transforms.convert_stablehlo_to_fuse:ConvertStableHLOToFusePass"
         ),
+        "compile-pipeline": _lazy("fuse_dialect.transforms.compile_pipeline:CompilePipelinePass"),
         "compile-prefix": _lazy("fuse_dialect.transforms.compile_prefix:CompilePrefixPass"),
         "convert-fuse-to-linalg": _lazy("fuse_dialect.transforms.convert_fuse_to_linalg:ConvertFuseToLinalgPass"),
     },

@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping
 from numbers import Integral
 from typing import Any
 
-from xdsl.context import Context
-from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.analysis.loop_program import lower
 from fuse_dialect.backends.backend import Backend, KernelRequest
+from fuse_dialect.backends.runtime.compilation import Compilation, elide_constants
 from fuse_dialect.backends.runtime.entry_graph import EntryGraph, Primitive, read_entry
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.program import Program
@@ -21,9 +20,8 @@ from fuse_dialect.budget import Limits
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.kernels.program import LoopProgram, Refusal
 from fuse_dialect.kernels.simplify import simplify
-from fuse_dialect.transforms.compile_prefix import compile_prefix
+from fuse_dialect.transforms.compile_pipeline import prepare
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
-from fuse_dialect.transforms.runnable import make_runnable
 
 MAX_THREADS = 256
 _MUCH = 64 << 20
@@ -73,23 +71,18 @@ def compile_program(
     settings = BackendSettings(cache, target_cpu)
     engine = find_backend(backend, settings) if isinstance(backend, str) else backend
     source = module if in_place else module.clone()
-    make_runnable(source)
-    context = Context()
+    grouping = fuse or _fuse_ops_pass(fuse_options)
     numbers = [f"{name}={size}" for name, size in (sizes or {}).items()]
-    for each in compile_prefix(layout or layout_of(engine), numbers):
-        each.apply(context, source)
-    (fuse or _fuse_ops_pass(fuse_options)).apply(context, source)
+    prepare(source, grouping, layout or layout_of(engine), numbers)
     graph = read_entry(source, entry)
-    run = [each for primitive in graph.primitives for each in (primitive.function, *primitive.callees.values())]
-    for function in dict.fromkeys(run):
-        if function.parent is not None:
-            function.detach()  # a function left in the module would keep the module's constants in memory
-    for op in source.walk():
-        if isinstance(op, ConstantOp):
-            op.properties.clear()  # the graph has its elements, and lets go of them one by one
+    # The graph has the elements, and lets go of them one by one; functions that run need those in their bodies.
+    run = {each for primitive in graph.primitives for each in (primitive.function, *primitive.callees.values())}
+    elide_constants(source, run)
     if sum(array.nbytes for array in graph.constants.values()) >= _MUCH:
         gc.collect()  # what passes replaced refers to itself, and to other forms of the same constants
-    return Program(graph, _compiled(graph, engine, limits), engine.name, usable, most_bytes=limits.value_bytes)
+    shown = Compilation(source, grouping)
+    kernels = _compiled(graph, engine, limits)
+    return Program(graph, kernels, engine.name, usable, most_bytes=limits.value_bytes, compilation=shown)
 
 
 def usable_threads(threads: int, say: Callable[[str], object]) -> int:

@@ -16,6 +16,7 @@ from fuse_dialect.backends.runtime.program import Program
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.mlir.reader import parse_mlir
 from fuse_dialect.interpreters.numpy import run_module
+from fuse_dialect.transforms.compile_pipeline import CompilePipelinePass
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 
 CHAIN = """
@@ -243,3 +244,55 @@ def test_a_number_of_runs_that_is_none_is_refused(repeat: object) -> None:
 def test_a_number_of_threads_that_is_none_is_refused(threads: object) -> None:
     with pytest.raises(FuseError, match="expected 1 to 256 threads"):
         fd.compile(fused(CHAIN), backend="numpy", threads=threads)
+
+
+STABLEHLO = """
+module @jit_f {
+  func.func public @main(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> {
+    %c = stablehlo.constant dense<2.0> : tensor<f32>
+    %b = stablehlo.broadcast_in_dim %c, dims = [] : (tensor<f32>) -> tensor<4x8xf32>
+    %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0]
+      : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+    %1 = stablehlo.multiply %0, %b : tensor<4x8xf32>
+    %2 = stablehlo.tanh %1 : tensor<4x8xf32>
+    return %2 : tensor<4x8xf32>
+  }
+}
+"""
+
+
+def test_a_program_shows_what_it_was_made_of() -> None:
+    program = fd.compile(fd.parse(STABLEHLO), backend="numpy")
+    text = str(program.module)
+    assert "primitive" in text
+    assert "stablehlo" not in text
+    assert [group.root.name for group in program.plan.groups] == ["fuse.tanh"]
+    assert len(program.plan.groups) == len(program.kernels)
+    module = fd.parse(STABLEHLO)
+    CompilePipelinePass("keep").apply(Context(), module)
+    assert str(module) == text
+
+
+def test_large_constants_of_a_program_are_elided() -> None:
+    numbers = ", ".join(map(str, range(20)))
+    program = fd.compile(
+        fd.parse(f"""
+        func.func @main(%x: tensor<20xf32>) -> tensor<20xf32> {{
+          %c = arith.constant dense<[{numbers}]> : tensor<20xf32>
+          %h = arith.constant dense<0.5> : tensor<f32>
+          %y = fuse.add %x, %c : tensor<20xf32>
+          %z = fuse.multiply %y, %h : (tensor<20xf32>, tensor<f32>)
+          return %z : tensor<20xf32>
+        }}"""),
+        backend="numpy",
+    )
+    assert "dense_resource<__elided__>" in str(program.module)
+    assert "5.000000e-01" in str(program.module)
+    assert len(program.plan.groups) == 1
+    np.testing.assert_array_equal(program(np.ones(20, np.float32))[0], (1 + np.arange(20)) / 2)
+
+
+def test_a_program_made_by_hand_shows_nothing() -> None:
+    program = program_of(fused(WIDE))
+    with pytest.raises(FuseError, match="was not made from a module"):
+        _ = program.module

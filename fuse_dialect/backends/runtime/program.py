@@ -3,12 +3,14 @@
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from threading import Lock
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import InterpretationError
 
 from fuse_dialect.backends.runtime.arrays import Port, as_input, check_output, is_dense, shares_memory
+from fuse_dialect.backends.runtime.compilation import Compilation
 from fuse_dialect.backends.runtime.constants import Constants
 from fuse_dialect.backends.runtime.entry_graph import EntryGraph, Shape
 from fuse_dialect.backends.runtime.executable import Executable, Frame
@@ -24,6 +26,9 @@ from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.size_names import contradiction
 from fuse_dialect.interpreters.entry import inputs_by_name
+
+if TYPE_CHECKING:
+    from fuse_dialect.remarks.module_plan import ModulePlan
 
 MAX_PLANS = 32
 """Most sets of sizes that a program with dynamic sizes keeps a plan for."""
@@ -45,6 +50,7 @@ class Program:
         threads: int = 1,
         *,
         most_bytes: int = MOST_VALUE_BYTES,
+        compilation: Compilation | None = None,
     ):
         """Plan the function; used by `compile_program`.
 
@@ -54,7 +60,9 @@ class Program:
             backend: Name of the backend, for reports.
             threads: Most threads that a call uses.
             most_bytes: Of a constant that repeats few elements, when they are written out.
+            compilation: What it was made of, for `module` and `plan`.
         """
+        self._compilation = compilation
         self.backend = backend
         self.threads = threads
         self._graph = graph
@@ -132,6 +140,29 @@ class Program:
     def output_names(self) -> tuple[str, ...]:
         """Names of the results: those in the model, else `result<position>`."""
         return tuple(self._graph.output_names)
+
+    @property
+    def module(self) -> ModuleOp:
+        """The IR that runs, after the passes and fusion; large constants are elided.
+
+        Raises:
+            FuseError: The program was not made by `fuse_dialect.compile`.
+        """
+        return self._made_of().module
+
+    @property
+    def plan(self) -> "ModulePlan":
+        """The plan of the kernels, as `fuse_dialect.plan_fusion` gives it: groups, decisions, a summary.
+
+        Raises:
+            FuseError: As for `module`.
+        """
+        return self._made_of().plan()
+
+    def _made_of(self) -> Compilation:
+        if self._compilation is None:
+            raise FuseError("the program was not made from a module")
+        return self._compilation
 
     @property
     def kernels(self) -> tuple[KernelReport, ...]:

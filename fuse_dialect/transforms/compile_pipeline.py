@@ -1,0 +1,65 @@
+"""`compile-pipeline`: all that `fuse_dialect.compile` does to a module before it makes kernels, as one pass.
+
+    fuse-opt --compile-pipeline model.onnx
+
+1. StableHLO becomes `fuse` ops, and private functions go where they are called (`make_runnable`);
+2. `compile-prefix`;
+3. `fuse-ops`.
+
+Each primitive that is left becomes a kernel. So does each operator that stays outside of them: a loop, a branch, or an
+op that no plan moves.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from fuse_dialect.transforms.compile_prefix import compile_prefix
+from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.transforms.runnable import make_runnable
+
+
+def prepare(
+    module: ModuleOp,
+    fuse: FuseOpsPass,
+    layout: Literal["NHWC", "NCHW", "keep"] = "NHWC",
+    sizes: Sequence[str] = (),
+) -> None:
+    """Bring a module into the form that kernels are made of.
+
+    Args:
+        module: The module; it changes.
+        fuse: How operators are grouped.
+        layout: Of images; `keep` for that which each op has.
+        sizes: Numbers for named sizes of arguments: `batch=4`.
+
+    Raises:
+        OpError: A function cannot be inlined, or a block is not in SSA order.
+        PassFailedException: The module cannot be fused.
+    """
+    make_runnable(module)
+    context = Context()
+    for each in (*compile_prefix(layout, sizes), fuse):
+        each.apply(context, module)
+
+
+@dataclass(frozen=True)
+class CompilePipelinePass(ModulePass):
+    """Do to a module what compiling it does before it makes kernels: convert, fold, lay out and fuse."""
+
+    name = "compile-pipeline"
+
+    layout: Literal["NHWC", "NCHW", "keep"] = "NHWC"
+    """Layout of images, as in `convert-layout`: machine code wants NHWC; `keep` for that which each op has."""
+    sizes: tuple[str, ...] = ()
+    """Numbers for named sizes of arguments: `sizes="batch=4","seq=128"`."""
+    strategy: str = "tvm"
+    """How groups are found, as in `fuse-ops`."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Run everything."""
+        prepare(op, FuseOpsPass(strategy=self.strategy), self.layout, self.sizes)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fuse_dialect.api import plan_fusion as plan_fusion
     from fuse_dialect.api import read as read
     from fuse_dialect.api import run as run
+    from fuse_dialect.api import text as text
     from fuse_dialect.api import write as write
     from fuse_dialect.backends.runtime.program import Program as Program
     from fuse_dialect.capture import from_jax as from_jax
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _PLACES = {
-    "fuse_dialect.api": ("compile", "fuse_ops", "parse", "plan_fusion", "read", "run", "write"),
+    "fuse_dialect.api": ("compile", "fuse_ops", "parse", "plan_fusion", "read", "run", "text", "write"),
     "fuse_dialect.backends.runtime.program": ("Program",),
     "fuse_dialect.capture": ("from_jax", "from_torch"),
     "fuse_dialect.diagnostics": ("FuseError", "Reason"),

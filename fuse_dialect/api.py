@@ -3,6 +3,7 @@
 Every mistake in the input is a `FuseError`, whose text is what the command-line tools print.
 """
 
+import os
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from io import StringIO
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from fuse_dialect.fusion.rules import RuleTable
     from fuse_dialect.fusion.strategy import Strategy
     from fuse_dialect.remarks.module_plan import ModulePlan
+    from fuse_dialect.targets.weights import Weights
     from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 
 
@@ -120,29 +122,73 @@ def read(
 
 
 def write(module: ModuleOp, path: str | PathLike[str], weights: "str | PathLike[str] | None" = None) -> None:
-    """Write a module as MLIR text.
+    """Write a module as MLIR text, or as an ONNX model.
 
     Args:
         module: The module.
-        path: The file; it is written as a whole or not at all.
+        path: The file, an ONNX model if it ends in `.onnx`, which needs the extra `onnx`. It is written as a whole or
+            not at all.
         weights: Large constants go to this safetensors file, and the text refers to them by name; `read` takes both.
+            A model takes them from its own folder alone.
 
     Raises:
-        FuseError: A file cannot be written, or the elements of a constant are not known here.
+        FuseError: A file cannot be written, the elements of a constant are not known here, or an op has no ONNX
+            operators.
     """
-    from fuse_dialect.frontends.mlir.reader import context
     from fuse_dialect.loading.output_file import write_files, writer_of
-    from fuse_dialect.targets.mlir import FuseMLIRTarget
+    from fuse_dialect.loading.source import is_onnx_path
     from fuse_dialect.targets.weights import collect_weights
 
     with _errors_of(module, " while the module is written"):
         table = None if weights is None else collect_weights(module)
-        text = StringIO()
-        FuseMLIRTarget(weights=table).emit(context(), module, text)
-        files = [(fspath(path), writer_of(text.getvalue()))]
+        if is_onnx_path(fspath(path)):
+            result = _model_bytes(module, fspath(path), table, weights)
+        else:
+            result = _text(module, table)
+        files = [(fspath(path), writer_of(result))]
         if table is not None and weights is not None:
             files.insert(0, (fspath(weights), table.write))
         write_files(files)
+
+
+def _model_bytes(module: ModuleOp, path: str, table: "Weights | None", weights: "str | PathLike[str] | None") -> bytes:
+    from fuse_dialect.targets.onnx.target import OnnxTarget
+
+    if weights is not None and os.path.dirname(os.path.realpath(path)) != os.path.dirname(os.path.realpath(weights)):
+        raise FuseError("an ONNX model takes weights only from files in its own folder")
+    verify_module(module)  # the rows of ops rely on it
+    return OnnxTarget().model_bytes(module, table, "" if weights is None else os.path.basename(fspath(weights)))
+
+
+def text(module: ModuleOp, elide: int | None = None) -> str:
+    """A module as MLIR text; `str(module)` is xDSL's, with every element of every constant.
+
+    Args:
+        module: The module.
+        elide: Constants of more elements are printed as `dense_resource<__elided__>`, except those whose elements are
+            all equal. Such text is for reading: the elements are lost. By default all are printed.
+
+    Raises:
+        FuseError: The elements of a constant are not known here.
+
+    Example:
+        >>> import fuse_dialect as fd
+        >>> print(fd.text(fd.parse("%c = arith.constant dense<[1, 2, 3, 4]> : tensor<4xi8>"), elide=3))
+        builtin.module {
+          %c = arith.constant dense_resource<__elided__> : tensor<4xi8>
+        }
+    """
+    with _errors_of(module, " while the module is printed"):
+        return _text(module, None, elide).rstrip("\n")
+
+
+def _text(module: ModuleOp, table: "Weights | None", elide: int | None = None) -> str:
+    from fuse_dialect.frontends.mlir.reader import context
+    from fuse_dialect.targets.mlir import FuseMLIRTarget
+
+    text = StringIO()
+    FuseMLIRTarget(weights=table, elide_larger_than=elide).emit(context(), module, text)
+    return text.getvalue()
 
 
 def fuse_ops(module: ModuleOp, **options: Unpack[FuseOptions]) -> ModuleOp:

@@ -276,3 +276,30 @@ def test_a_summary_counts_what_fusing_gives() -> None:
         fused = fd.fuse_ops(fd.parse(text), **options)
         assert plan.summary() == statistics_of("fuse-ops", fused, primitives_of(module).keys(), plan.refusals())
     assert plan.summary().bytes_before == plan.summary().bytes_after == (128 * 2 + 32) + 256 + 384 + 256 + 256 + 160
+
+
+def test_a_file_that_ends_in_onnx_is_written_as_a_model(tmp_path: Path) -> None:
+    pytest.importorskip("onnx")
+    module, x = fd.parse(CHAIN), np.linspace(-1, 1, 16, dtype=np.float32).reshape(2, 8)
+    fd.write(module, tmp_path / "chain.onnx")
+    np.testing.assert_array_equal(fd.run(fd.read(tmp_path / "chain.onnx"), x)[0], fd.run(module, x)[0])
+    weighty = fd.read(EXAMPLES / "tiny_cnn.onnx")
+    fd.write(weighty, tmp_path / "cnn.onnx", tmp_path / "cnn.safetensors")
+    assert (tmp_path / "cnn.onnx").stat().st_size < (tmp_path / "cnn.safetensors").stat().st_size
+    image = np.linspace(-1, 1, 768, dtype=np.float32).reshape(1, 3, 16, 16)
+    np.testing.assert_array_equal(fd.run(fd.read(tmp_path / "cnn.onnx"), image)[0], fd.run(weighty, image)[0])
+    (tmp_path / "elsewhere").mkdir()
+    with pytest.raises(fd.FuseError, match="in its own folder"):
+        fd.write(weighty, tmp_path / "cnn.onnx", tmp_path / "elsewhere" / "cnn.safetensors")
+
+
+def test_text_leaves_out_large_constants_on_request() -> None:
+    module = fd.parse(
+        "%a = arith.constant dense<[1, 2, 3, 4]> : tensor<4xi8>\n%b = arith.constant dense<7> : tensor<9xi8>"
+    )
+    assert fd.text(module) == str(module)
+    elided = fd.text(module, elide=3)
+    assert "dense_resource<__elided__> : tensor<4xi8>" in elided
+    assert "dense<7> : tensor<9xi8>" in elided  # one number is not large
+    assert fd.text(module, elide=4) == fd.text(module)
+    assert "[1, 2, 3, 4]" in str(module)

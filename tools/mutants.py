@@ -340,7 +340,6 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
         "and remainder_says(shape)",
         "and list(shape).count(DYNAMIC) <= 2",
     ),
-    Mutant("remainder-of-nothing", "dialect/shape_rules.py", "unknown == 1 and 0 not in shape", "unknown == 1"),
     Mutant("profit", "transforms/convert_layout.py", "> sum(map(_bytes_of, wanting))", "> 0"),
     Mutant(
         "order-of-arguments",

@@ -29,6 +29,11 @@ class Source:
     """Whether the name does not name a file."""
 
 
+def is_onnx_path(path: str) -> bool:
+    """Whether a file is an ONNX model, by its extension; all others are MLIR text."""
+    return os.path.splitext(path)[1].lower() == ".onnx"
+
+
 def read_sources(path: str | None, frontend: str | None, *, split: bool) -> list[Source]:
     """The input at `path`, in parts if it is to be split.
 
@@ -42,8 +47,7 @@ def read_sources(path: str | None, frontend: str | None, *, split: bool) -> list
     """
     is_stdin = path in (None, "-")
     name = path if path is not None and not is_stdin else _STDIN
-    if frontend is None:
-        frontend = "onnx" if os.path.splitext(name)[1].lower() == ".onnx" else "mlir"
+    frontend = frontend or ("onnx" if is_onnx_path(name) else "mlir")
     if frontend == "onnx":
         if split:
             raise FuseError("an ONNX model cannot be split", SourceLocation(name))

@@ -131,8 +131,8 @@ def _add_output(parser: argparse.ArgumentParser, targets: Iterable[str], foreign
     group.add_argument(
         "-t",
         "--target",
-        default="mlir",
-        help=f"form of the result, default mlir: {', '.join(targets)}"
+        help="form of the result, by default onnx for a file that ends so, else mlir: "
+        + ", ".join(targets)
         + (f"; xDSL's, for modules lowered to dialects of its own: {theirs}" if theirs else ""),
     )
     group.add_argument(
@@ -171,6 +171,14 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
         default="line",
         help="how to say it (default: %(default)s)",
     )
+    group.add_argument(
+        "--verify-each",
+        default=True,
+        type=_switch,
+        metavar="true|false",
+        help="verify the module after each pass, as is done by default; false: before the first and after the last",
+    )
+    _flag(group, "--mlir-disable-threading", help="accepted because mlir-opt has it; passes run in one thread anyway")
     _flag(group, "--time-passes", "--mlir-timing", help="report on stderr how long each step took")
     _flag(group, "--print-between-passes", help="print the module between passes to stderr")
     _flag(group, "--dump-pass-pipeline", help="print the pipeline with all options to stderr")
@@ -195,8 +203,15 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
 
 def _add_testing(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("other")
+    _flag(group, "--show-dialects", help="list all dialects and leave")
     _flag(group, "--demo", help="show what fusion does on a small program, and why one pair was not fused")
-    _flag(group, "--verify-diagnostics", help="print errors of verifiers and passes as results, and exit with 0")
+    _flag(
+        group,
+        "--verify-diagnostics",
+        help="check that the diagnostics are those which comments expect, 'expected-error@+1 {{text}}' or 'warning', "
+        "'note', 'remark', as mlir-opt does; in an input without such comments, print errors of verifiers and passes "
+        "as results, and exit with 0",
+    )
     _flag(group, "--parsing-diagnostics", help="print errors of the parser as results, and exit with 0")
     _flag(group, "--shrink", help="exit with 0 if a pass raises ShrinkException, with 1 otherwise")
     _flag(group, "--debug", help="show the traceback of an error")
@@ -205,6 +220,12 @@ def _add_testing(parser: argparse.ArgumentParser) -> None:
 
 def _flag(group: argparse._ArgumentGroup, *names: str, help: str) -> None:  # pyright: ignore[reportPrivateUsage]
     group.add_argument(*names, action="store_true", help=help)
+
+
+def _switch(text: str) -> bool:
+    if text.lower() not in ("true", "false", "1", "0"):
+        raise argparse.ArgumentTypeError(f"expected true or false, got '{text}'")
+    return text.lower() in ("true", "1")
 
 
 def _natural(text: str) -> int:

@@ -54,6 +54,10 @@ def _run_tool(arguments: list[str]) -> None:
 
         write_stdout(pass_list(tool.available_passes))
         return
+    if tool.args.show_dialects:
+        names = ",".join(sorted({*tool.ctx.registered_dialect_names}))
+        write_stdout(f"Available Dialects: {names}\n")
+        return
     if tool.args.help_pass is not None:
         from fuse_dialect.tools.pass_help import pass_help
 

@@ -1,7 +1,7 @@
 """`FuseOptMain`: reads modules, runs passes over them, and writes what a target makes of the result.
 
-Nothing is written before everything has succeeded: results are kept as text until the last part of the input is done.
-Timings and dumps go to stderr at once.
+Results are kept as text until the last part of the input is done. A file is written if all parts have succeeded, and
+stdout gets the results of those that have. Timings and dumps go to stderr at once.
 """
 
 import os
@@ -32,13 +32,14 @@ from fuse_dialect.loading.failure import located_errors
 from fuse_dialect.loading.module_file import read_weights
 from fuse_dialect.loading.output_file import Writer, check_outputs, is_stdout, write_files, writer_of
 from fuse_dialect.loading.pipeline import build_passes
-from fuse_dialect.loading.source import SEPARATOR, Source, read_sources
+from fuse_dialect.loading.source import SEPARATOR, Source, is_onnx_path, read_sources
 from fuse_dialect.loading.streams import tell, write_stdout
 from fuse_dialect.loading.verification import verify_module
 from fuse_dialect.targets.mlir import FuseMLIRTarget
 from fuse_dialect.targets.weights import Weights, collect_weights
 from fuse_dialect.tools.arguments import UsageParser, limits_of, opt_argument_parser
 from fuse_dialect.tools.exit_status import DIAGNOSED, print_error
+from fuse_dialect.tools.expected_diagnostics import disagreements, has_expectations
 from fuse_dialect.tools.foreign_target import foreign_text
 from fuse_dialect.tools.ir_dumps import IRDumps, pipeline_text, write_reproducer
 from fuse_dialect.tools.opt_help import DESCRIPTION, FRONTENDS, OWN_TARGETS
@@ -78,6 +79,8 @@ class FuseOptMain(xDSLOptMain):
     """Constants of the result that go to a file of their own."""
     model: bytes | None = None
     """The result, if it is no text."""
+    _diagnostics: list[Diagnostic] | None = None
+    """Diagnostics of the source at hand, if the input says which it expects."""
 
     def __init__(self, description: str = DESCRIPTION, args: Sequence[str] | None = None):
         """Read the command line.
@@ -103,14 +106,9 @@ class FuseOptMain(xDSLOptMain):
         parser.explain = lambda word: option_hint(word, split.rest, split.passes, self.available_passes)
         if (word := attached_to_one_dash(split.rest, self.available_passes)) is not None:
             parser.error(f"unrecognized arguments: {word}")
-        self.args = parser.parse_args(split.rest)
-        try:
-            self.target_spec = parse_spec(self.args.target)
-        except ArgSpecParseError:
-            parser.error(f"argument -t/--target: cannot read '{self.args.target}'")
-        if self.target_spec.name not in self.available_targets:
-            known = ", ".join(sorted(self.available_targets))
-            parser.error(f"argument -t/--target: unknown target '{self.target_spec.name}', expected one of {known}")
+        rest = ["--verify-each=true" if word == "--verify-each" else word for word in split.rest]
+        self.args = parser.parse_args(rest)
+        self.target_spec = self._target_spec(parser)
         self.ctx.allow_unregistered = self.args.allow_unregistered_dialect
         self.passes = build_passes(split.passes, self.available_passes)
         self._check_dumps(parser)
@@ -127,6 +125,26 @@ class FuseOptMain(xDSLOptMain):
             parser.error(f"argument --target-cpu: target '{self.target_spec.name}' is for no processor")
         self._dumps = IRDumps(self.args, self._text_of)
         self.setup_pipeline()
+
+    def _target_spec(self, parser: UsageParser) -> ArgSpec:
+        """The target that is named, else that of the extension of the output file; they may not contradict."""
+        output, given = self.args.output_file, self.args.target
+        is_onnx_file = not is_stdout(output) and is_onnx_path(output)
+        if given is None:
+            return ArgSpec("onnx" if is_onnx_file else "mlir", {})
+        try:
+            spec = parse_spec(given)
+        except ArgSpecParseError:
+            parser.error(f"argument -t/--target: cannot read '{given}'")
+        if spec.name not in self.available_targets:
+            known = ", ".join(sorted(self.available_targets))
+            parser.error(f"argument -t/--target: unknown target '{spec.name}', expected one of {known}")
+        is_model = spec.name == "onnx" and not spec.parameters.get("text")
+        if is_onnx_file and not is_model:
+            parser.error(f"argument -t/--target: '{given}' writes text, and '{output}' is read as an ONNX model")
+        if is_model and not is_stdout(output) and output.lower().endswith(".mlir"):
+            parser.error(f"argument -t/--target: 'onnx' writes a model, and '{output}' is read as text")
+        return spec
 
     def _check_dumps(self, parser: UsageParser) -> None:
         """Refuse names of passes that do not exist."""
@@ -193,12 +211,16 @@ class FuseOptMain(xDSLOptMain):
         sources = read_sources(self.args.input_file, self.args.frontend, split=self.args.split_input_file)
         try:
             with self._verification():
-                text = self.process(sources)
+                text, failed = self.process(sources)
         except ShrinkException:
             if not self.args.shrink:
                 raise FuseError("a pass says that the input can shrink", hint="--shrink is for that") from None
             write_stdout("Success, can shrink\n")
             return
+        if failed is not None:
+            if is_stdout(self.args.output_file) and text:
+                write_stdout(text)
+            raise failed
         self._write(text)
         if self.args.shrink:
             # shrinkray and the like go by the exit code: not 0 says that there is nothing of interest any more.
@@ -217,24 +239,36 @@ class FuseOptMain(xDSLOptMain):
         else:
             write_files([*files, (output, writer_of(result))])
 
-    def process(self, sources: Sequence[Source]) -> str:
-        """The results for all sources, in order.
+    def process(self, sources: Sequence[Source]) -> tuple[str, FuseError | None]:
+        """The results for all sources, in order, and the error of the last that failed.
 
-        Raises:
-            FuseError: The last source that failed; the errors of the others are on stderr.
+        The errors of the others are on stderr by then. A source that failed has nothing between its separators, as
+        mlir-opt writes it; if all did, there is no text.
         """
+        self._diagnostics = [] if self.args.verify_diagnostics and has_expectations(sources) else None
         results: list[str] = []
-        failed: FuseError | None = None
+        errors: list[FuseError] = []
+        failures = 0
         for source in sources:
             try:
-                results.append(self._process_or_diagnose(source))
+                text, wrong = self._process_or_diagnose(source), self._disagreements(source)
             except FuseError as error:
-                if failed is not None:
-                    print_error(failed, self.args.debug)
-                failed = error
-        if failed is not None:
-            raise failed
-        return SEPARATOR.join(results)
+                text, wrong = "", [error]
+                failures += 1
+            results.append(text)
+            for error in wrong:
+                if errors:
+                    print_error(errors[-1], self.args.debug)
+                errors.append(error)
+        text = SEPARATOR.join(results) if failures < len(sources) else ""
+        return text, errors[-1] if errors else None
+
+    def _disagreements(self, source: Source) -> list[FuseError]:
+        """What differs from the diagnostics that a source expects; afterwards none are kept."""
+        if self._diagnostics is None:
+            return []
+        given, self._diagnostics = self._diagnostics, []
+        return [FuseError(each.message, each.location) for each in disagreements(source, given)]
 
     def process_one(self, source: Source) -> str:
         """The result for one source."""
@@ -282,7 +316,8 @@ class FuseOptMain(xDSLOptMain):
             module_pass.apply(self.ctx, module)
         if statistics is not None:
             tell(statistics())
-        self._verify(module, source_map, f"after pass '{name}'")
+        if self.args.verify_each or is_last:
+            self._verify(module, source_map, f"after pass '{name}'")
         self._dumps.after(name, module, is_last=is_last)
 
     @contextmanager
@@ -349,7 +384,11 @@ class FuseOptMain(xDSLOptMain):
             for remark in remarks_of(module_pass, module, self.ctx):
                 location = source_map.locate(remark.op)
                 notes = (remark.explanation, *_name_note(remark.op, location))
-                tell(Diagnostic(Severity.REMARK, remark.message, location, notes).format())
+                diagnostic = Diagnostic(Severity.REMARK, remark.message, location, notes)
+                if self._diagnostics is None:
+                    tell(diagnostic.format())
+                else:
+                    self._diagnostics.append(diagnostic)
 
     def _statistics(self, module: ModuleOp, source_map: SourceMap, module_pass: ModulePass) -> Callable[[], str] | None:
         """What gives the statistics of the pass once it has run, or `None` if nobody asked or it does not fuse."""
@@ -394,7 +433,10 @@ class FuseOptMain(xDSLOptMain):
             except RecursionError:
                 return call_with_deep_stack(lambda: self.process_one(source), source.name)
         except FuseError as error:
-            return self._expected_error(error, source)
+            if self._diagnostics is None:
+                return self._expected_error(error, source)
+            self._diagnostics.append(error.diagnostic)
+            return ""
 
     def _expected_error(self, error: FuseError, source: Source) -> str:
         """The text of an error, for tests of errors; as `xdsl-opt` prints it, where it has such an error.

@@ -10,12 +10,15 @@ from pathlib import Path
 
 import pytest
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import FunctionType, ModuleOp, i32
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
+from fuse_dialect.__main__ import main as package_main
+from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.loading import onnx_source
 from fuse_dialect.tools import fuse_opt
 from fuse_dialect.tools.arguments import opt_argument_parser
@@ -143,6 +146,66 @@ def test_output_file_keeps_its_mode(write: Write, tmp_path: Path):
     assert result.stat().st_mode & 0o777 == 0o640
 
 
+def test_the_extension_of_the_output_says_its_form(write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    pytest.importorskip("onnx")
+    program = write("func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n  return %x : tensor<4xf32>\n}")
+    model, text = tmp_path / "y.ONNX", tmp_path / "y.mlir"
+    assert main([program, "-o", str(model)]) == 0
+    assert main([str(model), "-o", str(text)]) == 0
+    assert "func.func @main" in text.read_text()
+    for target, output in (("mlir", model), ("loops", model), ("onnx{text=true}", model), ("onnx", text)):
+        before = output.read_bytes()
+        assert main([program, "-t", target, "-o", str(output)]) == 2
+        assert "argument -t/--target" in capsys.readouterr().err
+        assert output.read_bytes() == before
+    assert main([program, "-t", "onnx{text=true}", "-o", str(text)]) == 0
+    assert "opset_import" in text.read_text()
+
+
+def test_switches_of_mlir_opt_are_there(write: Write, capsys: pytest.CaptureFixture[str]):
+    program = write(VALID)
+    for options in ("--mlir-disable-threading", "--verify-each", "--verify-each=true", "--verify-each=false"):
+        assert main([options, program, "--cse"]) == 0
+    assert main([program, "--verify-each=perhaps"]) == 2
+    capsys.readouterr()
+    assert main(["--show-dialects"]) == 0
+    words = capsys.readouterr().out.removeprefix("Available Dialects: ").strip().split(",")
+    assert {"fuse", "func", "stablehlo"} <= set(words)
+    assert words == sorted(words)
+
+
+class _BreakPass(ModulePass):
+    """Makes the module invalid."""
+
+    name = "break"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in op.walk():
+            if isinstance(function, FuncOp):
+                function.properties["function_type"] = FunctionType.from_lists([], [i32])
+
+
+def test_without_verify_each_the_last_pass_is_verified_all_the_same(write: Write, capsys: pytest.CaptureFixture[str]):
+    tool = FuseOptMain(args=[write("func.func @f() { return }"), "--verify-each=false", "--cse", "--cse"])
+    tool.passes = [_BreakPass(), *tool.passes]
+    with pytest.raises(FuseError, match="note: after pass 'cse'"):
+        tool.run()
+    tool.args.verify_each = True
+    with pytest.raises(FuseError, match="note: after pass 'break'"):
+        tool.run()
+
+
+def test_the_package_is_a_command(capsys: pytest.CaptureFixture[str], write: Write):
+    assert package_main([]) == 0
+    assert "python -m fuse_dialect opt" in capsys.readouterr().out
+    assert package_main(["opt", write(VALID)]) == 0
+    assert "func.func @f" in capsys.readouterr().out
+    assert package_main(["run", "--version"]) == 0
+    assert capsys.readouterr().out.startswith("fuse-run ")
+    assert package_main(["fuse"]) == 2
+    assert "expected opt or run" in capsys.readouterr().err
+
+
 def test_device_is_written_in_place(write: Write):
     assert main([write(VALID), "-o", os.devnull]) == 0
     assert not Path(os.devnull).is_file()
@@ -163,10 +226,10 @@ def test_expected_errors_are_results(write: Write, capsys: pytest.CaptureFixture
     assert "func.func @f" in third
 
 
-def test_error_in_a_later_part_leaves_stdout_empty(write: Write, capsys: pytest.CaptureFixture[str]):
+def test_error_in_a_later_part_leaves_the_others(write: Write, capsys: pytest.CaptureFixture[str]):
     assert main([write(f"{VALID}// -----\n{INVALID}"), "--split-input-file"]) == 1
     captured = capsys.readouterr()
-    assert captured.out == ""
+    assert captured.out.endswith("}\n// -----\n")
     assert "x.mlir:6:8: error:" in captured.err
 
 
@@ -242,7 +305,7 @@ def test_every_part_of_a_split_input_is_processed(write: Write, capsys: pytest.C
     text = f"{INVALID}// -----\n{VALID}// -----\n%0 = arith.constant 1 :\n// -----\n{INVALID}"
     assert main([write(text), "--split-input-file"]) == 1
     captured = capsys.readouterr()
-    assert captured.out == ""
+    assert [bool(part.strip()) for part in captured.out.split("// -----\n")] == [False, True, False, False]
     errors = [line.partition("x.mlir:")[2] for line in captured.err.splitlines() if ": error: " in line]
     assert [place.split(":")[0] for place in errors] == ["2", "11", "13"]
 

@@ -6,9 +6,9 @@ from typing import IO
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.utils.exceptions import PassFailedException
 from xdsl.utils.target import Target
 
+from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.targets.weights import Weights
 
 
@@ -25,7 +25,8 @@ class OnnxTarget(Target):
         """Write the text form.
 
         Raises:
-            PassFailedException: An op has no ONNX operators, or the `onnx` extra is missing.
+            OpError: An op has no ONNX operators.
+            FuseError: The `onnx` extra is missing.
         """
         _check_extra()
         import onnx.printer
@@ -43,7 +44,7 @@ class OnnxTarget(Target):
             weights_name: Name of that file, in the folder of the model.
 
         Raises:
-            PassFailedException: See `emit`.
+            OpError, FuseError: See `emit`.
         """
         _check_extra()
         from fuse_dialect.targets.onnx.model import onnx_model
@@ -53,4 +54,4 @@ class OnnxTarget(Target):
 
 def _check_extra() -> None:
     if find_spec("onnx") is None:
-        raise PassFailedException("-t onnx needs the 'onnx' extra: pip install \"fuse_dialect[onnx]\"")
+        raise FuseError("writing ONNX needs the 'onnx' extra", hint='pip install "fuse_dialect[onnx]"')

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from fuse_dialect.kernels.access import flat_place
 from fuse_dialect.kernels.contraction import Contraction, shapes_of
-from fuse_dialect.kernels.program import LoopProgram
+from fuse_dialect.kernels.program import LoopProgram, Read
 
 _ALIGNMENT = 64
 TAPS = 3
@@ -116,7 +116,7 @@ def _aligned(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> NDArray[np.
 
 
 def packing_of(program: LoopProgram, contraction: Contraction, constants: frozenset[str], width: int) -> Packing | None:
-    """The layout of the columns factor, if it is constant and can be packed.
+    """The layout of the columns factor, if it is constant, can be packed, and nothing else reads it.
 
     Args:
         program: What the contraction is from.
@@ -128,6 +128,9 @@ def packing_of(program: LoopProgram, contraction: Contraction, constants: frozen
     if read is None or read.buffer not in constants:
         return None
     stage = contraction.stage
+    # Who else reads the buffer, the other factor or what comes behind the sum, would find the panels.
+    if sum(isinstance(each, Read) and each.buffer == read.buffer for each in (*stage.body, *stage.finish)) > 1:
+        return None
     place = flat_place(read.indices, shapes_of(program)[read.buffer], len(stage.axes))
     if place is None or place.constant.number is None:
         return None

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from op_cost import Cost, cost_of
 
-from fuse_dialect.dialect.ops.convolution import Conv1dOp, Conv2dOp, Conv2dTransposeOp, Conv3dOp
+from fuse_dialect.dialect.ops.convolution import Conv1dOp, Conv2dOp, Conv2dTransposeOp, Conv3dOp, Conv3dTransposeOp
 
 
 def loop_convolution(x, w, strides, padding, dilation, groups):
@@ -99,6 +99,16 @@ def test_conv2d_of_integers_wraps(apply):
 
 def test_conv2d_of_an_empty_batch_is_empty(apply):
     assert apply(Conv2dOp, np.zeros((0, 2, 4, 4), np.float32), np.zeros((3, 2, 3, 3), np.float32)).shape == (0, 3, 2, 2)
+    x = np.zeros((0, 2, 4, 4), np.float32)
+    assert apply(Conv2dTransposeOp, x, np.zeros((2, 3, 3, 3), np.float32)).shape == (0, 3, 6, 6)
+    assert apply(Conv3dTransposeOp, x[..., None], np.zeros((2, 3, 3, 3, 1), np.float32)).shape == (0, 3, 6, 6, 1)
+
+
+@pytest.mark.parametrize("outputs", [0, 3])
+def test_convolutions_without_channels_give_zeros(apply, outputs):
+    x = np.ones((1, 0, 4, 4), np.float32)
+    for op, w, size in ((Conv2dOp, (outputs, 0, 3, 3), 2), (Conv2dTransposeOp, (0, outputs, 3, 3), 6)):
+        np.testing.assert_array_equal(apply(op, x, np.ones(w, np.float32)), np.zeros((1, outputs, size, size)))
 
 
 @pytest.mark.parametrize(

@@ -100,3 +100,9 @@ def test_col2im_agrees_with_onnx(apply, onnx_reference, random, stride, padding)
         Col2imOp, x, image_shape=image, block_shape=block, strides=[stride] * 2, padding=padding, dilation=[1, 1]
     )
     np.testing.assert_array_equal(got, expected)
+
+
+def test_blocks_of_no_images_make_none(apply):
+    block = {"block_shape": [2, 2], "strides": [1, 1], "padding": [0, 0, 0, 0], "dilation": [1, 1]}
+    got = apply(Col2imOp, np.zeros((0, 12, 4), np.float32), image_shape=[3, 3], **block)
+    assert got.shape == (0, 3, 3, 3)

@@ -133,3 +133,8 @@ def test_costs_count_pixels_around_places(build):
     op = build(GridSampleOp, "1x2x4x4xf32", "1x3x5x2xf32")
     assert op.flops() == 3 * 4 * 2 * 15
     assert build(RoiAlignOp, "1x2x4x4xf32", "?x4xf32", "?xi64", pooled_size=[2, 2]).flops() is None
+
+
+def test_a_deformable_convolution_of_no_images_gives_none(apply):
+    shapes = (0, 2, 3, 3), (0, 8, 2, 2), (0, 4, 2, 2), (3, 2, 2, 2)
+    assert apply(DeformableConv2dOp, *(np.zeros(shape, np.float32) for shape in shapes)).shape == (0, 3, 2, 2)

@@ -56,3 +56,8 @@ def test_half_a_transform_goes_back(apply, random, size):
 def test_transforms_cost_a_logarithm(build, infer):
     assert build(DftOp, "2x8x1xf32").flops() == 2 * 8 * 2 * 5 * 3
     assert infer(DftOp, "?x?x2xf16", length=4, axis=0) == "4x?x2xf16"
+
+
+def test_a_line_of_no_elements_has_no_transform(rejects):
+    assert "at least one element" in rejects(DftOp, "0x2xf32", axis=0)
+    assert "at least one element" in rejects(DftOp, "1x2xf32", axis=0, inverse=True, onesided=True)

@@ -279,3 +279,41 @@ def test_the_first_none_of_a_line_are_written() -> None:
     x, none = np.zeros((3, 4), np.float32), np.array(0)
     for each in (module, import_model(onnx_model(module))):
         assert [result.shape for result in fd.run(each, x, none)] == [(3, 0), (3, 0)]
+
+
+@pytest.mark.parametrize("target", ["1x0x?x1", "0x?"])
+def test_what_remains_of_no_elements_is_none(target: str) -> None:
+    module = fd.parse(unary("fuse.reshape %x", "?x3xf32", f"{target}xf32"))
+    nothing = np.zeros((0, 3), np.float32)
+    for each in (module, import_model(onnx_model(module))):
+        assert fd.run(each, nothing)[0].shape == tuple(0 if size == "?" else int(size) for size in target.split("x"))
+
+
+def test_a_floor_division_does_not_overflow_on_the_way() -> None:
+    text = """func.func @main(%x: tensor<4xi64>, %y: tensor<4xi64>) -> tensor<4xi64> {
+      %z = fuse.floor_divide %x, %y : tensor<4xi64>
+      return %z : tensor<4xi64>
+    }"""
+    least, greatest = -(2**63), 2**63 - 1
+    inputs = [np.array([1, greatest, -7, 7]), np.array([least, -2, 3, -3])]
+    (got,) = fd.run(import_model(onnx_model(fd.parse(text))), *inputs)
+    np.testing.assert_array_equal(got, [-1, -(2**62), -3, -3])
+
+
+def test_a_function_takes_the_fields_of_a_tuple() -> None:
+    text = """func.func @main(%x: tensor<3xf32>, %y: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>) {
+      %t = fuse.tuple %x, %y : (tensor<3xf32>, tensor<3xf32>) -> tuple<tensor<3xf32>, tensor<3xf32>>
+      %a, %b = call @inner(%y, %t)
+        : (tensor<3xf32>, tuple<tensor<3xf32>, tensor<3xf32>>) -> (tensor<3xf32>, tensor<3xf32>)
+      return %a, %b : tensor<3xf32>, tensor<3xf32>
+    }
+    func.func @inner(%z: tensor<3xf32>, %t: tuple<tensor<3xf32>, tensor<3xf32>>) -> (tensor<3xf32>, tensor<3xf32>) {
+      %u = fuse.get_tuple_element %t, index = 0 : (tuple<tensor<3xf32>, tensor<3xf32>>) -> tensor<3xf32>
+      %v = fuse.get_tuple_element %t, index = 1 : (tuple<tensor<3xf32>, tensor<3xf32>>) -> tensor<3xf32>
+      %a = fuse.subtract %u, %v : tensor<3xf32>
+      %b = fuse.subtract %a, %z : tensor<3xf32>
+      return %a, %b : tensor<3xf32>, tensor<3xf32>
+    }"""
+    model = written(text)
+    (function,) = model.functions
+    assert len(function.input) == 3

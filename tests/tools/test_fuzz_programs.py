@@ -5,6 +5,8 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -18,12 +20,15 @@ from fuzzing.generator import make_program
 from fuzzing.program import RandomProgram, Source, Step
 from fuzzing.reporting import write_finding
 from fuzzing.shrinking import in_fork, shrink
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import DenseArrayBase, f32, i32, i64
 
 from fuse_dialect.dialect.fuse import ALL_OPS
-from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.ops.conversion import BitcastOp
 from fuse_dialect.dialect.ops.elementwise import ExpOp, NegativeOp
-from fuse_dialect.dialect.types import tensor
+from fuse_dialect.dialect.ops.opaque import ArgsortOp
+from fuse_dialect.dialect.ops.reduction import ProdOp, SumOp
+from fuse_dialect.dialect.types import Tensor, element_type_of, tensor
 from fuse_dialect.frontends.mlir.reader import parse_mlir
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.pattern_kind import PatternKind
@@ -146,6 +151,52 @@ def test_an_element_that_depends_on_rounding_says_nothing() -> None:
     other[0, 1] -= 1
     assert reference.mismatch([below]) is None
     assert reference.mismatch([other]) is not None
+
+
+def one_op(op_class: type[FuseOp], array: Array, result: Tensor, after: type[FuseOp] | None = None) -> RandomProgram:
+    """A program of one op, and perhaps another one behind it that keeps the type or gives indices."""
+    type = tensor(array.shape, element_type_of(array.dtype))
+    steps = [Step(op_class, (0,), (1,), (result,))]
+    if after is not None:
+        steps.append(Step(after, (1,), (2,), (tensor(result.get_shape(), i32 if after is BitcastOp else i64),)))
+    return RandomProgram(0, {0: Source(type, array)}, tuple(steps), (len(steps),))
+
+
+def test_bits_of_a_nan_that_an_op_makes_say_nothing() -> None:
+    array = np.array([np.nan, 2], np.float32)
+    reference = Reference(one_op(NegativeOp, array, tensor([2], f32), BitcastOp))
+    (output,) = reference.outputs
+    nan, number = output.copy(), output.copy()
+    nan[0] ^= np.int32(-(2**31))
+    number[1] ^= np.int32(-(2**31))
+    assert reference.mismatch([nan]) is None
+    assert reference.mismatch([number]) is not None
+    # Bits of what was given are moved, not made.
+    given = Reference(one_op(BitcastOp, np.array([np.nan], np.float32), tensor([1], i32)))
+    assert given.mismatch([given.outputs[0] ^ np.int32(-(2**31))]) is not None
+
+
+def test_the_order_of_what_overflows_says_nothing() -> None:
+    greatest = float(np.finfo(np.float32).max)
+
+    def sorted_sums(rows: Sequence[Sequence[float]]) -> Reference:
+        program = one_op(SumOp, np.array(rows, np.float32), tensor([3], f32), ArgsortOp)
+        along = replace(program.steps[0], properties={"axes": DenseArrayBase.from_list(i64, [1])})
+        return Reference(replace(program, steps=(along, program.steps[1])))
+
+    turned = [np.array([2, 1, 0])]
+    overflown = sorted_sums([[greatest, greatest, -greatest]] * 2 + [[3, 2, 1]])
+    np.testing.assert_array_equal(overflown.outputs[0], [2, 0, 1])
+    assert overflown.mismatch(turned) is None
+    assert sorted_sums([[7, 2, 1], [8, 2, 1], [3, 2, 1]]).mismatch(turned) is not None
+
+
+def test_a_product_may_overflow_on_the_way_in_another_order() -> None:
+    array = np.array([1e30, 1e-30, 1e30, 1e-30], np.float32)
+    reference = Reference(one_op(ProdOp, array, tensor([], f32)))
+    assert reference.mismatch([np.array(np.inf, np.float32)]) is None
+    moderate = Reference(one_op(ProdOp, np.sqrt(np.sqrt(array)), tensor([], f32)))
+    assert moderate.mismatch([np.array(np.inf, np.float32)]) is not None
 
 
 @pytest.fixture

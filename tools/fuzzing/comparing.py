@@ -6,7 +6,9 @@
    difference is rounding: a sum that cancels moves much, a copy not at all.
 3. Guard for discontinuities: an element that takes another integer, truth value, infinity or nan in these runs depends
    on rounding, and says nothing. Programs of exact ops have no such element. Where the absolute values of what is
-   summed overflow, a sum in another order may be anything: such elements are made to jump.
+   summed overflow, a sum in another order may be anything: such elements are made to jump, and are so again before an
+   op that orders them, lest all be nans there. More runs find more orders. The bits of a nan that an op made are
+   anything, too.
 4. A shape that depends on elements (`unique`) and differs between these runs says nothing either.
 """
 
@@ -49,6 +51,8 @@ from fuzzing.program import RandomProgram
 
 RUNS = 8
 """How often the reference is run with moved numbers."""
+OVERFLOWN_RUNS = 40
+"""The same where sums may overflow."""
 SLACK = 8.0
 """Of the greatest move seen; eight runs do not find the worst."""
 REASSOCIATED = 16.0
@@ -86,6 +90,13 @@ SUMS: frozenset[type[FuseOp]] = frozenset(
     ]
 ) - {normalization.OneHotOp, normalization.BatchNormOp}
 """Ops that sum or multiply many elements, in an order that is their own."""
+ORDERING: frozenset[type[FuseOp]] = frozenset(
+    [
+        *(opaque.SortOp, opaque.ArgsortOp, opaque.TopkOp, dynamic.DynTopkOp, selection.UniqueOp),
+        *(reduction.ArgmaxOp, reduction.ArgminOp),
+    ]
+)
+"""Ops that say where an element stands among others."""
 MOST_SUMMED = 256
 """No element of the small programs here is a sum of many more that count."""
 FORMULAS: frozenset[type[FuseOp]] = frozenset(op for op in ops_of(activation) if issubclass(op, activation.FormulaOp))
@@ -122,14 +133,26 @@ def summed(op: FuseOp, operands: Sequence[Value]) -> float:
 
 
 def _greatest_sums(op: FuseOp, operands: Sequence[Value]) -> Sequence[Value]:
-    """The results for the absolute values of the finite elements: greater than all sums of some of the elements."""
-    sizes = [
-        np.abs(np.where(np.isfinite(x.astype(np.float64)), x, np.zeros((), x.dtype))).astype(x.dtype)
-        if isinstance(x, np.ndarray) and x.dtype.name in UNITS
-        else x
-        for x in operands
-    ]
-    return evaluate(op, sizes)
+    """The results for the absolute values of the finite elements: greater than all sums of some of the elements.
+
+    Of products those for the elements beyond 1 alone, or infinity where the others alone vanish.
+    """
+    if not isinstance(op, reduction.ProdOp | sequences.CumprodOp):
+        return evaluate(op, [_sizes(x, 0.0) for x in operands])
+    sizes = [_sizes(x, 1.0) for x in operands]
+    (greatest,) = evaluate(op, [np.maximum(x, x.dtype.type(1)) if isinstance(x, np.ndarray) else x for x in sizes])
+    (least,) = evaluate(op, [np.minimum(x, x.dtype.type(1)) if isinstance(x, np.ndarray) else x for x in sizes])
+    if not isinstance(greatest, np.ndarray) or not isinstance(least, np.ndarray) or greatest.dtype.name not in UNITS:
+        return (greatest,)
+    return (np.where(least == 0, np.asarray(np.inf).astype(greatest.dtype), greatest),)
+
+
+def _sizes(operand: Value, neutral: float) -> Value:
+    """Absolute values, of finite numbers that are not 0; of others the number that changes no result."""
+    if not isinstance(operand, np.ndarray) or operand.dtype.name not in UNITS:
+        return operand
+    wide = np.abs(operand.astype(np.float64))
+    return np.where(np.isfinite(wide) & (wide != 0), wide, neutral).astype(operand.dtype)
 
 
 def _overflown(random: np.random.Generator, result: Value, greatest: Value) -> Value:
@@ -138,9 +161,29 @@ def _overflown(random: np.random.Generator, result: Value, greatest: Value) -> V
         return result
     if result.shape != greatest.shape or not (beyond := ~np.isfinite(greatest.astype(np.float64))).any():
         return result
-    # The same for all: of different ones a later sum would make nan nearly always.
-    anything = np.asarray(random.choice([np.inf, -np.inf, np.nan, 0.0, 1.0])).astype(result.dtype)
+    # The same for all half of the time: of different ones a later sum would make nan nearly always.
+    shape = () if random.random() < 0.5 else result.shape
+    anything = np.asarray(random.choice([np.inf, -np.inf, np.nan, 0.0, 1.0], shape)).astype(result.dtype)
     return np.where(beyond, anything, result)
+
+
+def _any_nans(random: np.random.Generator, array: Array) -> Array:
+    """The array with other bits in its nans: NumPy's functions and those of a processor give different ones."""
+    if array.dtype.name not in UNITS or not (nans := np.isnan(array.astype(np.float64))).any():
+        return array
+    number = np.dtype(f"u{array.dtype.itemsize}")
+    bits = array.view(number).copy()
+    # The exponent stays, and one bit of the fraction says that it is no infinity.
+    changed = random.integers(0, np.iinfo(number).max, array.shape, number, endpoint=True)
+    exponent = np.array(np.inf, array.dtype).view(number)
+    bits[nans] = (changed | exponent | number.type(1))[nans]
+    return bits.view(array.dtype)
+
+
+def _has_infinity(result: Value) -> bool:
+    if not isinstance(result, np.ndarray) or result.dtype.name not in UNITS:
+        return False
+    return not bool(np.isfinite(result.astype(np.float64)).all())
 
 
 def _shifted(random: np.random.Generator, result: Array, operand: Array) -> Array:
@@ -172,6 +215,7 @@ class Reference:
         self._scale = 1.0
         self._free_shapes: set[int] = set()
         self._breaks = False
+        self._overflows = False
 
     def _run(self, random: np.random.Generator | None) -> list[Array]:
         values: dict[SSAValue, Value] = dict(zip(self._function.body.block.args, self._inputs, strict=True))
@@ -188,6 +232,10 @@ class Reference:
             return (evaluate_constant(op),)
         assert isinstance(op, FuseOp), "programs hold nothing else"
         operands = [values[operand] for operand in op.operands]
+        if random is not None and isinstance(op, conversion.BitcastOp) and isinstance(op.input.owner, FuseOp):
+            operands = [_any_nans(random, x) if isinstance(x, np.ndarray) else x for x in operands]
+        if random is not None and self._overflows and type(op) in ORDERING:
+            operands = [_overflown(random, x, x) for x in operands]
         if random is None or type(op) in EXACT:
             results = evaluate(op, operands)
             if random is None:
@@ -198,9 +246,11 @@ class Reference:
         results = [moved(random, x, 2.0 * self._scale) if isinstance(x, np.ndarray) else x for x in evaluate(op, given)]
         if type(op) in FORMULAS and isinstance(operands[0], np.ndarray) and isinstance(results[0], np.ndarray):
             results[0] = _shifted(random, results[0], operands[0])
-        return (
-            [*map(partial(_overflown, random), results, _greatest_sums(op, operands))] if type(op) in SUMS else results
-        )
+        if type(op) not in SUMS and not isinstance(op, normalization.BatchNormOp):
+            return results
+        greatest = _greatest_sums(op, operands)
+        self._overflows |= any(_has_infinity(x) for x in greatest)
+        return [*map(partial(_overflown, random), results, greatest)]
 
     def values(self) -> list[Array]:
         """Every array that the program reads or makes."""
@@ -212,7 +262,9 @@ class Reference:
             self._scale = scale
             random = np.random.default_rng(self._program.seed)
             spreads = [(np.zeros(x.shape), np.zeros(x.shape, np.bool_)) for x in self.outputs]
-            for _ in range(RUNS):
+            for number in range(OVERFLOWN_RUNS):
+                if number >= RUNS and not self._overflows:
+                    break
                 try:
                     run = self._run(random)
                 except EvaluationError:

@@ -26,6 +26,8 @@ from fuzzing.arrays import MOST_ELEMENTS, SIZES, WEIGHTS, elements
 from fuzzing.program import RandomProgram, Source, Step
 from fuzzing.undefined import is_defined
 
+UNFORESEEN = (ValueError, TypeError, ArithmeticError)
+"""Errors of NumPy that say nothing about the operands; an op rejects them by others, or by an index out of range."""
 MOST_BYTES = 1 << 20
 """Of a value whose size is known only when the op runs."""
 
@@ -216,7 +218,11 @@ class Draft:
         return self.fresh(shape, subject.element)
 
     def apply(self, op_class: type[FuseOp], proposal: Proposal) -> list[Known] | None:
-        """Add an op; `None` where the shape rule, the verifier, or the elements do not allow it."""
+        """Add an op; `None` where the shape rule, the verifier, or the elements do not allow it.
+
+        Raises:
+            EvaluationError: NumPy fails in the op's `evaluate`, which is an error there.
+        """
         if self.refused:
             return None
         block = Block(arg_types=[operand.type for operand in proposal.operands])
@@ -233,7 +239,9 @@ class Draft:
             return None
         try:
             results = evaluate(op, arrays, MOST_BYTES)
-        except EvaluationError:
+        except EvaluationError as error:
+            if isinstance(error.__cause__, UNFORESEEN):
+                raise
             if not self.may_refuse:
                 return None
             self.refused, results = True, ()

@@ -122,12 +122,12 @@ class ConvOp(WindowedProductOp, ABC):
         x, w = self.canonical(*operands)
         groups, windows = self.groups.value.data, self.windows(w.shape[2:])
         counts, rank = windows.counts(x.shape[2:]), w.ndim - 2
-        kernel = np.ascontiguousarray(w.reshape(groups, w.shape[0] // groups, -1))
+        kernel = np.ascontiguousarray(w.reshape(groups, w.shape[0] // groups, product(w.shape[1:])))
         padded = windows.pad(x, 0, counts)
         y = np.empty((len(x), *kernel.shape[:2], product(counts)), x.dtype)
         for sample, out in zip(padded, y, strict=True):
             taken = windows.view(sample, counts).transpose(0, *range(rank + 1, 2 * rank + 1), *range(1, rank + 1))
-            np.matmul(kernel, taken.reshape(groups, kernel.shape[2], -1), out=out)
+            np.matmul(kernel, taken.reshape(groups, kernel.shape[2], product(counts)), out=out)
         y = y.reshape(len(x), w.shape[0], *counts)
         return (y.transpose(self.in_layout(range(y.ndim))).astype(operands[0].dtype, copy=False),)
 
@@ -279,8 +279,8 @@ class ConvTransposeOp(WindowedProductOp, ABC):
         sizes, extent = x.shape[2:], w.shape[2:]
         grown = self._grown(windows, sizes)
         full = tuple(low + size + high for low, size, high in zip(windows.low, grown, windows.high, strict=True))
-        kernel = w.reshape(groups, w.shape[0] // groups, -1).swapaxes(1, 2)
-        added = kernel @ x.reshape(len(x), groups, w.shape[0] // groups, -1)
+        kernel = w.reshape(groups, w.shape[0] // groups, product(w.shape[1:])).swapaxes(1, 2)
+        added = kernel @ x.reshape(len(x), groups, w.shape[0] // groups, product(sizes))
         added = added.reshape(len(x), groups * w.shape[1], *extent, *sizes)
         y = np.zeros((len(x), groups * w.shape[1], *full), x.dtype)
         for offset in np.ndindex(*extent):

@@ -188,7 +188,7 @@ class Col2imOp(FuseOp):
         """For each place in a block, the elements of all blocks added to the image."""
         (x,), windows, sizes = operands, self.windows(), self.image_shape.get_values()
         counts = windows.counts(sizes)
-        taken = widened(x).reshape(len(x), -1, *windows.extent, *counts)
+        taken = widened(x).reshape(len(x), x.shape[1] // product(windows.extent), *windows.extent, *counts)
         full = [low + size + high for low, size, high in zip(windows.low, sizes, windows.high, strict=True)]
         y = np.zeros((*taken.shape[:2], *full), taken.dtype)
         for offset in np.ndindex(*windows.extent):

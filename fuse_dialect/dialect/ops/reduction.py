@@ -36,6 +36,7 @@ from fuse_dialect.dialect.types import (
     is_float,
     is_unsigned,
     normalize_axes,
+    shape_text,
     tensor,
     with_element,
     with_shape,
@@ -388,6 +389,8 @@ class ArgReductionOp(ReductionOp, ABC):
         """Reduce; the last index is found by looking from the end."""
         (x,) = operands
         axes = self.reduced_axes()
+        if not _count(x, axes):
+            raise VerifyException(f"expects elements to choose from, got shape {shape_text(x.shape)}")
         from_end = self.select_last_index.value.data != 0
         index = self.reduce(np.flip(widened(x), axes) if from_end else widened(x), axes, self.keepdims.value.data != 0)
         return (np.asarray(_count(x, axes) - 1 - index if from_end else index),)

@@ -261,8 +261,8 @@ class DeformableConv2dOp(FuseOp):
             taken.append(sample(image, places, "linear", "zeros", align_corners=True) * mask[:, part])
         values = np.concatenate(taken, axis=1)
         groups = self.groups.value.data
-        values = values.reshape(len(x), groups, -1, product(counts))
-        kernel = w.reshape(groups, len(w) // groups, -1)
+        kernel = w.reshape(groups, len(w) // groups, product(w.shape[1:]))
+        values = values.reshape(len(x), groups, kernel.shape[2], product(counts))
         y = (kernel @ values).reshape(len(x), len(w), *counts)
         return (y.astype(operands[0].dtype, copy=False),)
 

@@ -170,7 +170,14 @@ class DftOp(FuseOp):
             return axis, require_positive(self.length.value.data, "length")
         if shape[axis] == DYNAMIC:
             return axis, DYNAMIC
-        return axis, 2 * (shape[axis] - 1) if self.inverse.value.data and self.onesided.value.data else shape[axis]
+        return axis, self._length_of(shape[axis])
+
+    def _length_of(self, size: int) -> int:
+        """Elements of a transformed line, of an input with `size` of them."""
+        length = 2 * (size - 1) if self.inverse.value.data and self.onesided.value.data else size
+        if length < 1:
+            raise VerifyException(f"expects lines of at least one element, got {size} on the axis")
+        return length
 
     def infer_types(self) -> Sequence[Attribute]:
         """The input's shape with the elements of the result on the axis, and both parts."""
@@ -194,8 +201,7 @@ class DftOp(FuseOp):
         """`numpy.fft`."""
         x, axis = widened(operands[0]), self.axis.value.data % operands[0].ndim
         onesided, inverse = self.onesided.value.data, self.inverse.value.data
-        size = 2 * (x.shape[axis] - 1) if onesided and inverse else x.shape[axis]
-        length = size if self.length is None else self.length.value.data
+        length = self._length_of(x.shape[axis]) if self.length is None else self.length.value.data
         values = x[..., 0] if x.shape[-1] == 1 else x[..., 0] + 1j * x[..., 1]
         if onesided:
             y = np.fft.irfft(values, length, axis) if inverse else np.fft.rfft(values, length, axis)

@@ -51,15 +51,16 @@ class BodyWriter:
         results = self.results
         fields = sum(len(list(fields_of(result.type))) for result in results)
         given = _given_names(function.res_attrs, len(results)) if is_graph and fields == len(results) else []
-        self.inputs = [
-            names.unique(name or argument.name_hint or f"arg{index}")
-            for index, (name, argument) in enumerate(zip(wanted, arguments, strict=True))
-        ]
+        self.inputs: list[str] = []
+        for index, (name, argument) in enumerate(zip(wanted, arguments, strict=True)):
+            made = [
+                (names.unique(name or argument.name_hint or f"arg{index}"), type) for type in fields_of(argument.type)
+            ]
+            self.inputs += [field for field, _ in made]
+            self._values[argument] = _packed(argument.type, iter([field for field, _ in made]))
+            for field, type in made:
+                self.writer.note_type(field, type)
         self._outputs = [names.unique((given[index] if given else None) or f"result{index}") for index in range(fields)]
-        for argument, name in zip(arguments, self.inputs, strict=True):
-            if isinstance(argument.type, TupleType):
-                raise OpError(function, f"takes a tuple, '{argument.type}', which ONNX does not have")
-            self._set(argument, name)
 
     @property
     def results(self) -> Sequence[SSAValue]:

@@ -151,9 +151,9 @@ class GraphWriter:
         """
         if list(shape).count(DYNAMIC) > 1:
             raise unsupported(op, "with two sizes that are not known")
-        # With allowzero a 0 is a size, not "as in the operand"; ONNX does not allow it beside -1.
-        zero = 1 if 0 in shape and DYNAMIC not in shape else None
-        sizes = [-1 if size == DYNAMIC else size for size in shape]
+        # With allowzero a 0 is a size, not "as in the operand"; ONNX does not allow it beside -1, which is then 0.
+        rest, zero = (0, 1) if 0 in shape else (-1, None)
+        sizes = [rest if size == DYNAMIC else size for size in shape]
         return self.emit("Reshape", value, self.integers(sizes), allowzero=zero)
 
     def unsqueeze(self, value: str, axes: Sequence[int]) -> str:

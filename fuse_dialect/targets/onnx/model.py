@@ -97,8 +97,8 @@ class _ModelWriter:
 
     def _graph(self, main: func.FuncOp) -> onnx.GraphProto:
         body = BodyWriter(main, self._add_initializer, self._opset)
-        arguments = main.body.block.args
-        inputs = [type_info(name, value.type, main) for name, value in zip(body.inputs, arguments, strict=True)]
+        taken = [type for value in main.body.block.args for type in fields_of(value.type)]
+        inputs = [type_info(name, type, main) for name, type in zip(body.inputs, taken, strict=True)]
         outputs = body.write()
         types = [type for value in body.results for type in fields_of(value.type)]
         results = [type_info(name, type, main) for name, type in zip(outputs, types, strict=True)]

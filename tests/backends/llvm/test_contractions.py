@@ -116,3 +116,19 @@ def test_random_programs_in_other_types(kind: str, element: str, seed: int) -> N
 @pytest.mark.parametrize("kind", MAKERS)
 def test_random_programs_with_short_vectors(kind: str, seed: int, target: Host) -> None:
     check(MAKERS[kind](np.random.default_rng(200 + seed), "f32"), seed, target)
+
+
+@pytest.mark.parametrize(("op", "shape"), [("matmul", "40x40"), ("batch_matmul", "2x3x40x40"), ("dense", "40x40")])
+def test_a_constant_that_is_read_once_more_keeps_its_layout(op: str, shape: str) -> None:
+    type = f"tensor<{shape}xf32>"
+    text = f"""func.func @main(%x: {type}, %w: {type}) -> {type} {{
+      %y = fuse.{op} %x, %w : ({type}, {type}) -> {type}
+      %z = fuse.add %y, %w : {type}
+      return %z : {type}
+    }}"""
+    (program,) = primitives(text)
+    random = np.random.default_rng(5)
+    arrays = [random.standard_normal([int(size) for size in shape.split("x")]).astype(np.float32) for _ in range(2)]
+    (expected,) = fd.run(fd.parse(text), *arrays)
+    actual, _ = run_kernel(program, arrays, frozenset([1]), 2)
+    np.testing.assert_allclose(actual, expected, 1e-5, 1e-4)

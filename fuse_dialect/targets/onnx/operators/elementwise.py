@@ -129,13 +129,14 @@ def write_like(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
 
 @ROWS.row(broadcast.FloorDivideOp)
 def write_floor_divide(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
-    """`Floor` of `Div`; of signed integers, `Div` of what is left when the remainder is taken away."""
-    kind = dtype_of(op.operands[0]).kind
-    if kind == "i":
-        rest = graph.emit("Mod", *operands, fmod=0)
-        return graph.emit("Div", graph.emit("Sub", operands[0], rest), operands[1])
+    """`Floor` of `Div`; of signed integers, `Div` rounds to zero, and is one too much where the remainders differ."""
+    dtype = dtype_of(op.operands[0])
     quotient = graph.emit("Div", *operands)
-    return quotient if kind == "u" else graph.emit("Floor", quotient)
+    if dtype.kind == "i":
+        # Nothing here can overflow, which the dividend less its remainder may.
+        is_same = graph.emit("Equal", graph.emit("Mod", *operands, fmod=0), graph.emit("Mod", *operands, fmod=1))
+        return graph.emit("Sub", quotient, graph.cast(graph.emit("Not", is_same), dtype))
+    return quotient if dtype.kind == "u" else graph.emit("Floor", quotient)
 
 
 @ROWS.row(broadcast.ModOp)

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias, Union, cast
 
 import numpy as np
-from xdsl.dialects.builtin import TupleType
+from xdsl.dialects.builtin import StringAttr, TupleType
 from xdsl.interpreter import PythonValues
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import InterpretationError
@@ -24,7 +24,13 @@ class EvaluationError(OpError, InterpretationError):
     """An op that cannot be run on the values it got, and why."""
 
     def __init__(self, op: Operation, reason: str, hint: str | None = None):
-        super().__init__(op, f"'{op_name(op)}' op {reason}", hint)
+        super().__init__(op, f"'{op_name(op)}' op {_target(op)}{reason}", hint)
+
+
+def _target(op: Operation) -> str:
+    """What a call into a library names: many programs differ in nothing else."""
+    target = op.properties.get("call_target_name") or op.attributes.get("call_target_name")
+    return f"of '{target.data}' " if isinstance(target, StringAttr) else ""
 
 
 def flatten(values: Iterable[Value]) -> list[Array]:

@@ -296,3 +296,25 @@ def test_a_program_made_by_hand_shows_nothing() -> None:
     program = program_of(fused(WIDE))
     with pytest.raises(FuseError, match="was not made from a module"):
         _ = program.module
+
+
+@pytest.mark.parametrize(
+    ("op", "message"),
+    [
+        ("stablehlo.custom_call @lapack_spotrf_ffi(%x) {api_version = 4 : i32} :", "op of 'lapack_spotrf_ffi' has no"),
+        ("stablehlo.fft %x, type = FFT, length = [8] :", "'stablehlo.fft' op has no meaning"),
+    ],
+)
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_what_has_no_meaning_is_refused_by_its_name(op: str, message: str, backend: str) -> None:
+    if backend == "llvm":
+        pytest.importorskip("llvmlite")
+    text = f"""
+    func.func @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {{
+      %0 = {op} (tensor<8x8xf32>) -> tensor<8x8xf32>
+      return %0 : tensor<8x8xf32>
+    }}"""
+    with pytest.raises(FuseError, match=message):
+        fd.compile(fd.parse(text), backend=backend)
+    with pytest.raises(FuseError, match=message):
+        fd.run(fd.parse(text), np.ones((8, 8), np.float32))

@@ -256,6 +256,8 @@ class _Reader:
     def _call(self, op: Operation, function: func.FuncOp, operands: list[_Value]) -> list[_Value]:
         arguments = _flat(operands)
         constants = frozenset(place for place, number in enumerate(arguments) if number in self.constants)
+        if (function, constants) not in self.primitives:
+            _check_meanings(function)
         kernel = self.primitives.setdefault((function, constants), len(self.primitives))
         results = [self._new(result.type, op) for result in op.results]
         self.calls.append(Call(kernel, arguments, _flat(results)))
@@ -272,6 +274,17 @@ class _Reader:
         except VerifyException as error:
             raise EvaluationError(op, str(error)) from error
         return len(self.tensors) - 1
+
+
+def _check_meanings(function: func.FuncOp) -> None:
+    """Check that an op of the source that has no equal here is not left for the first call.
+
+    Raises:
+        EvaluationError: A primitive holds one.
+    """
+    for op in function.body.block.ops:
+        if op.name.startswith(("stablehlo.", "chlo.")) and not is_shape_assertion(op):
+            raise EvaluationError(op, "has no meaning that a backend could run")
 
 
 def _flat(values: Sequence[_Value]) -> tuple[int, ...]:

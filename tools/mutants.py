@@ -1,5 +1,6 @@
 """The mutants of `mutation.py`: changes of behaviour, each of which a user could notice."""
 
+from kernel_mutants import KERNEL_MUTANTS
 from mutant import Mutant
 from onnx_mutants import ONNX_MUTANTS
 from runtime_mutants import RUNTIME_MUTANTS
@@ -356,4 +357,4 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
     Mutant("ones-at-the-end", "transforms/layouts/axis_groups.py", "if any(size != 1 for size in rest):", "if False:"),
 )
 
-MUTANTS = (*CORE_MUTANTS, *ONNX_MUTANTS, *RUNTIME_MUTANTS)
+MUTANTS = (*CORE_MUTANTS, *KERNEL_MUTANTS, *ONNX_MUTANTS, *RUNTIME_MUTANTS)

@@ -76,6 +76,24 @@ TESTS: Mapping[str, Sequence[str]] = {
         "tests/backends/test_entry_graph.py",
         "tests/backends/conformance/test_arguments.py",
     ),
+    "kernels": (
+        "tests/kernels/test_simplify.py",
+        "tests/kernels/test_contraction.py",
+        "tests/kernels/test_indices.py",
+        "tests/kernels/test_lowering.py",
+        "tests/backends/llvm/test_pieces.py",
+        "tests/backends/llvm/test_programs.py",
+        "tests/kernels/test_random_programs.py",
+        "tests/backends/llvm/test_contractions.py",
+    ),
+    "backends/llvm": (
+        "tests/backends/llvm/test_pieces.py",
+        "tests/backends/llvm/test_vector_math.py",
+        "tests/backends/llvm/test_scalars.py",
+        "tests/backends/llvm/test_programs.py",
+        "tests/backends/llvm/test_contraction_sizes.py",
+        "tests/backends/llvm/test_contractions.py",
+    ),
     "transforms": (
         *_CORE,
         "tests/transforms/test_constant_details.py",
@@ -95,8 +113,8 @@ MOST_SECONDS, MOST_BYTES = 120, 2 << 30
 
 
 def part_of(mutant: Mutant) -> str:
-    """The part of the package: the longest name of `TESTS` that the file stands below."""
-    return max((part for part in TESTS if mutant.file.startswith(f"{part}/")), key=len)
+    """The part of the package: that which the mutant names, or the longest name of `TESTS` that the file is below."""
+    return mutant.part or max((part for part in TESTS if mutant.file.startswith(f"{part}/")), key=len)
 
 
 def main() -> int:

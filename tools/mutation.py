@@ -77,21 +77,20 @@ TESTS: Mapping[str, Sequence[str]] = {
         "tests/backends/conformance/test_arguments.py",
     ),
     "kernels": (
+        "tests/kernels/test_details.py",
         "tests/kernels/test_simplify.py",
         "tests/kernels/test_contraction.py",
         "tests/kernels/test_indices.py",
-        "tests/kernels/test_lowering.py",
         "tests/backends/llvm/test_pieces.py",
         "tests/backends/llvm/test_programs.py",
-        "tests/kernels/test_random_programs.py",
         "tests/backends/llvm/test_contractions.py",
     ),
     "backends/llvm": (
         "tests/backends/llvm/test_pieces.py",
         "tests/backends/llvm/test_vector_math.py",
         "tests/backends/llvm/test_scalars.py",
+        "tests/backends/llvm/test_edges_of_code.py",
         "tests/backends/llvm/test_programs.py",
-        "tests/backends/llvm/test_contraction_sizes.py",
         "tests/backends/llvm/test_contractions.py",
     ),
     "transforms": (

@@ -280,3 +280,30 @@ def test_argument_and_repeated_results_are_copied() -> None:
         }"""
     )
     assert [buffer.role for buffer in program.buffers] == [Role.ARGUMENT, Role.RESULT, Role.RESULT, Role.RESULT]
+
+
+def test_a_reduction_ends_with_maps_of_all_its_elements_alone() -> None:
+    sums = "%s = fuse.sum %x, axes = [1] : (tensor<4x5xf32>) -> tensor<4xf32>"
+    part = simplified(
+        f"""(%x: tensor<4x5xf32>) -> tensor<2xf32> {{
+          {sums}
+          %y = fuse.strided_slice %s, begin = [0], end = [2], strides = [1] : (tensor<4xf32>) -> tensor<2xf32>
+          return %y : tensor<2xf32>
+        }}"""
+    )
+    both = simplified(
+        f"""(%x: tensor<4x5xf32>) -> tensor<4xf32> {{
+          {sums}
+          %r = fuse.reverse %s, axes = [0] : tensor<4xf32>
+          %y = fuse.subtract %s, %r : tensor<4xf32>
+          return %y : tensor<4xf32>
+        }}"""
+    )
+    twice = simplified(
+        f"""(%x: tensor<4x5xf32>) -> tensor<f32> {{
+          {sums}
+          %y = fuse.max %s : (tensor<4xf32>) -> tensor<f32>
+          return %y : tensor<f32>
+        }}"""
+    )
+    assert [len(program.stages) for program in (part, both, twice)] == [2, 2, 2]

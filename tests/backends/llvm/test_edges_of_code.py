@@ -223,3 +223,16 @@ def test_programs_of_windows_with_fill() -> None:
     program = fd.compile(module)
     assert [kernel.family for kernel in program.kernels] == ["contraction"]
     np.testing.assert_array_equal(program(x)[0], fd.run(module, x)[0])
+
+
+@hosts
+@pytest.mark.parametrize("combiner", [Combiner.MAXIMUM, Combiner.MINIMUM], ids=str)
+def test_nan_wins_wherever_it_stands(target: str, combiner: Combiner) -> None:
+    columns = 37
+    program = row_sums(columns, columns)
+    start = float("-inf") if combiner is Combiner.MAXIMUM else float("inf")
+    stage = program.stages[0]
+    program = LoopProgram("r", program.buffers, (Stage("r", "y", stage.axes, stage.body, total(start, combiner)),))
+    x = np.random.default_rng(0).random((columns, columns), np.float32)
+    np.fill_diagonal(x, np.nan)
+    assert np.isnan(Native(program, HOSTS[target])(x)[0]).all()

@@ -83,6 +83,7 @@ TESTS: Mapping[str, Sequence[str]] = {
         "tests/kernels/test_indices.py",
         "tests/backends/llvm/test_pieces.py",
         "tests/backends/llvm/test_programs.py",
+        "tests/backends/llvm/test_edges_of_code.py",
         "tests/backends/llvm/test_contractions.py",
     ),
     "backends/llvm": (

@@ -15,5 +15,3 @@ class Mutant:
     new: str
     same_because: str = ""
     """Why no test can notice it; such a mutant must survive, and counts for nothing."""
-    part: str = ""
-    """Whose tests notice it, where the file stands in another part of the package."""

@@ -113,8 +113,8 @@ MOST_SECONDS, MOST_BYTES = 120, 2 << 30
 
 
 def part_of(mutant: Mutant) -> str:
-    """The part of the package: that which the mutant names, or the longest name of `TESTS` that the file is below."""
-    return mutant.part or max((part for part in TESTS if mutant.file.startswith(f"{part}/")), key=len)
+    """The part of the package: the longest name of `TESTS` that the file stands below."""
+    return max((part for part in TESTS if mutant.file.startswith(f"{part}/")), key=len)
 
 
 def main() -> int:

@@ -136,7 +136,7 @@ ONNX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "written-floor",
         f"{_WRITTEN}/operators/elementwise.py",
-        'quotient if kind == "u" else graph.emit("Floor", quotient)',
+        'quotient if dtype.kind == "u" else graph.emit("Floor", quotient)',
         "quotient",
     ),
     Mutant(

@@ -346,6 +346,9 @@ def compile(
     """
     from fuse_dialect.backends.compile import compile_program
 
+    if not isinstance(source, ModuleOp | str | PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
+        hint = "fuse_dialect.from_torch(network, *examples) and from_jax(function, *examples) make modules of programs"
+        raise FuseError(f"expected a module or a path, got {type(source).__name__}", hint=hint)
     is_ours = not isinstance(source, ModuleOp)
     module = read(source, weights=weights) if is_ours else source
     with _errors_of(module, " in the compiler"):

@@ -12,7 +12,7 @@ from typing import Any, cast
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 
-from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.diagnostics import FuseError, SourceLocation
 from fuse_dialect.dialect.size_names import SIZES_ATTRIBUTE
 
 _NOTES = 6
@@ -98,7 +98,11 @@ def from_torch(
         _check_open_sizes(program.model, dynamic_shapes)
         _name_results(program)
         program.save(str(path))
-        return read_module(str(path)).module
+        try:
+            return read_module(str(path)).module
+        except FuseError as error:
+            error.location = SourceLocation(type(module).__name__)  # the file is gone when somebody reads this
+            raise
 
 
 def _onnx_program(torch: Any, module: Any, examples: Any, kwargs: Any, dynamic_shapes: Any) -> Any:
@@ -197,4 +201,4 @@ def _package(name: str, extra: str) -> Any:
         raise FuseError(
             f"this needs the '{extra}' extra: package '{name}' is not installed",
             hint=f'pip install "fuse_dialect[{extra}]"',
-        ) from error
+        ) from None

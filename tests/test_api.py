@@ -1,6 +1,7 @@
 """The package as a library: what `import fuse_dialect` offers."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -303,3 +304,19 @@ def test_text_leaves_out_large_constants_on_request() -> None:
     assert "dense<7> : tensor<9xi8>" in elided  # one number is not large
     assert fd.text(module, elide=4) == fd.text(module)
     assert "[1, 2, 3, 4]" in str(module)
+
+
+def test_what_is_neither_module_nor_path_is_told_where_modules_come_from() -> None:
+    class Network: ...
+
+    with pytest.raises(fd.FuseError, match=r"got Network\nhint: .*from_torch.*from_jax"):
+        fd.compile(Network())
+
+
+def test_a_program_says_what_it_is() -> None:
+    program = fd.compile(fd.read(EXAMPLES / "tiny_cnn.onnx"), backend="numpy", threads=2)
+    assert re.fullmatch(
+        r"<Program 'main' for numpy, 2 threads: \d+ kernels \(.*\d+ numpy.*\), \d+ bytes of constants>", repr(program)
+    )
+    assert f"{len(program.kernels)} kernels" in str(program)
+    assert f" {program.constant_bytes} bytes" in str(program)

@@ -17,7 +17,7 @@ from pathlib import Path
 from random import Random
 from time import perf_counter
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "analysis"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "fusion"))
 
 from random_graphs import random_graph
 from tvm_oracle import InexactError, our_groups, tvm, tvm_groups

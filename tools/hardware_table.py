@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "analysis"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "fusion"))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "transforms"))
 
 from recorded_graphs import recorded

@@ -7,6 +7,7 @@ The programs are those in tests/data/mlir/source, and one function for each name
 which print what LLVM 24 prints.
 """
 
+import argparse
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -66,6 +67,7 @@ def _products(missing: Sequence[str]) -> str:
 
 def main() -> int:
     """Write the files."""
+    argparse.ArgumentParser(description="Writes tests/data/mlir/printed with MLIR's own tools.").parse_args()
     source = {path.stem: path.read_text() for path in sorted((FOLDER / "source").glob("*.mlir"))}
     elementwise = _elementwise()
     programs = {

@@ -35,7 +35,7 @@ def read_onnx(source: Source, *, allow_unsupported: bool, limits: Limits) -> Mod
             "reading ONNX needs the 'onnx' extra",
             SourceLocation(source.name),
             hint='pip install "fuse_dialect[onnx]"',
-        ) from error
+        ) from None
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise FuseError(f"cannot read the input: {reason}", SourceLocation(source.name)) from error

@@ -18,13 +18,20 @@ Remark: TypeAlias = FusionRemark | HardwareRemark | CallRemark
 
 
 def remarks_of(module_pass: ModulePass, module: ModuleOp, ctx: Context) -> Iterable[Remark]:
-    """Remarks on what the pass would refuse in the module; none for a pass that has nothing to do with fusion."""
+    """Remarks on what the pass would refuse in the module, in the order of its ops as they are printed.
+
+    A pass that has nothing to do with fusion has none.
+    """
+    remarks: Iterable[Remark]
     match module_pass:
         case FuseOpsPass():
-            return fusion_remarks(module, module_pass)
+            remarks = fusion_remarks(module, module_pass)
         case FuseOpsHwPass():
-            return hardware_remarks(module, module_pass, ctx)
+            remarks = hardware_remarks(module, module_pass, ctx)
         case DefuseOpsPass():
-            return call_remarks(module)
+            remarks = call_remarks(module)
         case _:
             return ()
+    # Graphs are numbered from the results back, whatever the order in the text is.
+    places = {op: place for place, op in enumerate(module.walk())}
+    return sorted(remarks, key=lambda remark: places[remark.op])

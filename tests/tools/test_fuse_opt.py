@@ -400,3 +400,18 @@ def test_reproducer_is_not_written_without_an_error(write: Write, tmp_path: Path
     reproducer = tmp_path / "again.mlir"
     assert main([write(VALID), f"--mlir-pass-pipeline-crash-reproducer={reproducer}", "--cse", "-o", os.devnull]) == 0
     assert not reproducer.exists()
+
+
+def test_remarks_come_in_the_order_of_the_text(write: Write, capsys: pytest.CaptureFixture[str]):
+    """The last op in the text is the first that the result needs."""
+    program = """func.func @main(%x: tensor<4x4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+      %a = fuse.exp %x : tensor<4x4xf32>
+      %d = fuse.log %x : tensor<4x4xf32>
+      %e = fuse.sum %d, axes = [0] : (tensor<4x4xf32>) -> tensor<4xf32>
+      %b = fuse.sum %a, axes = [1] : (tensor<4x4xf32>) -> tensor<4xf32>
+      return %b, %e : tensor<4xf32>, tensor<4xf32>
+    }"""
+    assert main([write(program), "--fuse-ops=max-depth=1", "--fusion-remarks"]) == 0
+    lines = [int(line.split(":")[1]) for line in capsys.readouterr().err.splitlines() if ": remark: " in line]
+    assert len(lines) >= 2
+    assert lines == sorted(lines)

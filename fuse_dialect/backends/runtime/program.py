@@ -1,5 +1,6 @@
 """`Program`: a compiled function as something to call with arrays."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from threading import Lock
@@ -84,6 +85,15 @@ class Program:
             self._static = self._executable([port.type.shape for port in self._inputs])
             if self._static is not None:
                 self._constants.seal()
+
+    def __repr__(self) -> str:
+        """The function, what runs its kernels, and the bytes of its constants."""
+        families = Counter(kernel.family for kernel in self.kernels)
+        parts = ", ".join(f"{count} {family}" for family, count in families.most_common())
+        kernels = f"{sum(families.values())} kernels" + (f" ({parts})" if parts else "")
+        threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
+        constants = f"{self.constant_bytes} bytes of constants"
+        return f"<Program '{self._graph.name}' for {self.backend}, {threads}: {kernels}, {constants}>"
 
     def __call__(self, *inputs: Any) -> tuple[Array, ...]:
         """Run the function.

@@ -82,9 +82,9 @@ def open_weights(path: str) -> WeightsFile:
         raise FuseError("cannot read the weights: the file is empty, or no regular file", place)
     try:
         import safetensors
-    except ModuleNotFoundError as error:
+    except ModuleNotFoundError:
         hint = 'pip install "fuse_dialect[weights]"'
-        raise FuseError("reading weights needs the 'weights' extra", place, hint=hint) from error
+        raise FuseError("reading weights needs the 'weights' extra", place, hint=hint) from None
     library: Any = safetensors
     try:
         with library.safe_open(path, framework="np") as file:

@@ -15,7 +15,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Dialect
 
-from fuse_dialect.budget import MOST_OPS, MOST_VALUE_BYTES, Limits
+from fuse_dialect.budget import MOST_EXPANDED_BYTES, MOST_OPS, MOST_VALUE_BYTES, Limits
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.loading.failure import located_errors
@@ -96,6 +96,8 @@ def read(
     allow_unregistered: bool = False,
     allow_unsupported_onnx: bool = False,
     weights: "str | PathLike[str] | None" = None,
+    max_ops: int = MOST_OPS,
+    max_bytes: int = MOST_EXPANDED_BYTES,
 ) -> ModuleOp:
     """The verified module in a file.
 
@@ -106,6 +108,8 @@ def read(
         allow_unsupported_onnx: Whether ONNX operators that are not supported are kept as opaque ops.
         weights: A safetensors file with the elements of the text's `dense_resource` constants. They stay there until
             somebody reads them.
+        max_ops: Most ops that the functions of an ONNX model may expand to.
+        max_bytes: Most bytes of constants that an ONNX model may expand to, besides 6 for each of its own.
 
     Raises:
         FuseError: The file cannot be read, is malformed, or holds an invalid module, with its place.
@@ -118,6 +122,7 @@ def read(
         allow_unregistered=allow_unregistered,
         allow_unsupported_onnx=allow_unsupported_onnx,
         weights=None if weights is None else fspath(weights),
+        limits=Limits(ops=max_ops, bytes=max_bytes),
     ).module
 
 

@@ -17,6 +17,8 @@ MOST_OPS = 1 << 17
 """Ops that inlining may make, or that loops and calls may run: some seconds, and a few hundred MB."""
 MAX_REPETITIONS = 100_000
 """Runs of one measurement: every one of them leaves the time of every kernel in memory."""
+MOST_EXPANDED_BYTES = 1 << 26
+"""Bytes of constants that a model may expand to, over and above those in proportion to it."""
 MOST_VALUE_BYTES = 1 << 32
 """Bytes of one value that a program may make when it runs: a wrong number must not ask for all memory."""
 
@@ -27,7 +29,7 @@ class Limits:
 
     ops: int = MOST_OPS
     """Ops that inlining may make, or that loops and calls may run."""
-    bytes: int = 1 << 26
+    bytes: int = MOST_EXPANDED_BYTES
     """Bytes of constants that may be computed or written out, over and above those in proportion to the input."""
     value_bytes: int = MOST_VALUE_BYTES
     """Bytes of one value whose size is known only when the program runs; `--max-value-bytes` sets it."""
@@ -68,7 +70,7 @@ class Budget:
         unit, needed, left = ("ops", ops, self.ops) if ops > self.ops else ("bytes", bytes, self.bytes)
         raise FuseError(
             f"{what} expands to {spelled(needed)} {unit}, more than the {left} that are left",
-            hint=f"--max-{unit} raises the limit",
+            hint=f"max_{unit}= raises the limit",
         )
 
 

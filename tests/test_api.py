@@ -320,3 +320,18 @@ def test_a_program_says_what_it_is() -> None:
     )
     assert f"{len(program.kernels)} kernels" in str(program)
     assert f" {program.constant_bytes} bytes" in str(program)
+
+
+def test_remedies_are_arguments_of_functions() -> None:
+    module = fd.parse("""func.func @main(%x: tensor<1xf32>) -> tensor<4096xf32> {
+      %y = fuse.broadcast_to %x : (tensor<1xf32>) -> tensor<4096xf32>
+      return %y : tensor<4096xf32>
+    }""")
+    with pytest.raises(fd.FuseError, match="hint: max_value_bytes= raises the limit"):
+        fd.run(module, np.zeros(1, np.float32), max_value_bytes=1000)
+
+
+def test_reading_a_model_takes_limits() -> None:
+    pytest.importorskip("onnx")
+    path = EXAMPLES / "tiny_cnn.onnx"
+    assert str(fd.read(path)) == str(fd.read(path, max_ops=1 << 20, max_bytes=1 << 20))

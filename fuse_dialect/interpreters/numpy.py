@@ -182,7 +182,7 @@ class Runner:
         check_has_body(function)
         name = function.sym_name.data
         if depth and not budget.take(ops=len(self._plan(function.body.block))):
-            hint = "--max-ops raises the limit; functions that call functions twice may double at every level"
+            hint = "max_ops= raises the limit; functions that call functions twice may double at every level"
             raise EvaluationError(function, f"'@{name}' is called too often: no more ops may be run", hint)
         end, results = self._run_block(function.body.block, arguments, _Frame({}, depth, budget))
         if not isinstance(end, func.ReturnOp):
@@ -242,7 +242,7 @@ class Runner:
             raise EvaluationError(op, f"exceeds {MAX_CALL_DEPTH} calls and regions within each other")
         # One op at least, so that a body of its own end alone does not run without end.
         if not frame.budget.take(ops=max(1, len(self._plan(region.block)))):
-            hint = "--max-ops raises the limit; a loop whose condition stays true has no end"
+            hint = "max_ops= raises the limit; a loop whose condition stays true has no end"
             raise EvaluationError(op, "runs too long: no more ops may be run", hint)
         end, values = self._run_block(region.block, arguments, replace(frame, depth=frame.depth + 1))
         if not isinstance(end, YieldOp):

@@ -57,7 +57,7 @@ def run_loop(
             stack.append(value)
             held += _array(op, value).nbytes
         if held > most_bytes:
-            raise EvaluationError(op, f"stacks more than {most_bytes} bytes", "--max-value-bytes raises the limit")
+            raise EvaluationError(op, f"stacks more than {most_bytes} bytes", "max_value_bytes= raises the limit")
         goes_on = condition is None or is_true(op, condition)
         iteration += 1
     results = (*states, *(_stacked(op, len(states) + index, stack) for index, stack in enumerate(stacks)))

@@ -24,7 +24,7 @@ from fuse_dialect.dialect.types import DYNAMIC, byte_count, check_bytes, is_tens
 from fuse_dialect.interpreters.entry import function_named, functions_of
 from fuse_dialect.interpreters.values import EvaluationError, Value
 
-SIZE_HINT = "--max-value-bytes raises the limit"
+SIZE_HINT = "max_value_bytes= raises the limit"
 
 
 class TooLargeError(VerifyException):

@@ -1,12 +1,16 @@
 """The outermost frame of every command-line tool: no exception leaves it, each becomes a message and an exit code."""
 
 import os
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from traceback import format_exception
 
 from fuse_dialect.diagnostics import FuseError, internal_error
 from fuse_dialect.loading.streams import tell
 
+_ARGUMENT = re.compile(r"\b(max_ops|max_bytes|max_value_bytes|allow_unsupported_onnx)=(True)?")
+"""Arguments of functions that are flags of the same name."""
 OK = 0
 DIAGNOSED = 1
 USAGE = 2
@@ -55,4 +59,9 @@ def print_error(error: FuseError, debug: bool, cause: BaseException | None = Non
     """
     if debug or os.environ.get(DEBUG_VARIABLE):
         tell("".join(format_exception(cause or error)).rstrip("\n"))
-    tell(error.diagnostic.format())
+    tell(replace(error.diagnostic, hint=_with_flags(error.hint)).format())
+
+
+def _with_flags(hint: str | None) -> str | None:
+    """A hint of the library, which names arguments of functions, with the flags that stand for them."""
+    return None if hint is None else _ARGUMENT.sub(lambda match: "--" + match[1].replace("_", "-"), hint)

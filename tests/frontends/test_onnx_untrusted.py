@@ -187,7 +187,7 @@ def test_many_tensors_that_name_the_same_bytes_are_bounded(folder):
         tensor = TensorProto(name=f"w{number}", data_type=_FLOAT, dims=[1 << 18], data_location=TensorProto.EXTERNAL)
         tensor.external_data.add(key="location", value="data.bin")
         tensors.append(tensor)
-    with pytest.raises(FuseError, match="--max-bytes raises the limit"):
+    with pytest.raises(FuseError, match="max_bytes= raises the limit"):
         _load(folder, _model(_COPY, initializer=tensors))
 
 
@@ -204,7 +204,7 @@ def test_split_into_more_parts_than_it_has_results_is_refused():
 def test_functions_that_double_are_refused_before_they_are_copied():
     error = _error(doubling_functions(30))
     assert error.message.startswith("'f0' node 'y' expands to 3221225470 ops")
-    assert error.hint == "--max-ops raises the limit"
+    assert error.hint == "max_ops= raises the limit"
 
 
 def test_functions_without_nodes_that_double_are_refused():
@@ -229,7 +229,7 @@ def test_functions_with_great_attributes_are_bounded_by_bytes():
     function = _function("f", ["x"], ["y"], [*body, helper.make_node("Add", ["x", "s"], ["y"])])
     nodes = [helper.make_node("f", [f"v{i}"], [f"v{i + 1}"], domain="own") for i in range(200)]
     nodes[0].input[0], nodes[-1].output[0] = "x", "y"
-    assert _error(_model(nodes, [function]).SerializeToString()).hint == "--max-bytes raises the limit"
+    assert _error(_model(nodes, [function]).SerializeToString()).hint == "max_bytes= raises the limit"
 
 
 def test_chain_of_functions_is_followed_to_its_end():
@@ -240,7 +240,7 @@ def test_chain_of_functions_is_followed_to_its_end():
 def test_ranges_are_bounded_and_right_below_the_limit():
     (result,) = run_module(read_onnx_module(many_ranges(3), "m"), [np.zeros(50_000, np.int64)])
     assert np.array_equal(result, 3 * (np.arange(50_000) + 1))
-    assert _error(many_ranges(400)).hint == "--max-bytes raises the limit"
+    assert _error(many_ranges(400)).hint == "max_bytes= raises the limit"
 
 
 _MODELS = {

@@ -79,7 +79,7 @@ def check_support(model: ir.Model, *, allow_unsupported: bool) -> None:
     raise FuseError(
         f"the model uses operators that are not supported: {names}",
         notes=tuple(notes),
-        hint="--allow-unsupported-onnx imports them as opaque operations",
+        hint="allow_unsupported_onnx=True imports them as opaque operations",
     )
 
 

@@ -99,7 +99,7 @@ class LLVMBackend:
 
     def module(self) -> Module:
         """An empty module for kernels of this backend."""
-        return Module(self.target.attributes, self.target.has_half)
+        return Module(self.target.attributes, self.target.has_half, self.target.narrows_in_stores)
 
     def emit(self, request: KernelRequest, module: Module | None = None) -> EmittedKernel | Refusal:
         """The text of a kernel, or why there is none.

@@ -56,6 +56,9 @@ class Module:
     """Of every function: `nounwind "prefer-vector-width"="512"`."""
     has_halves: bool = True
     """Whether the processor converts f16 to f32 and back."""
+    narrows_in_stores: bool = False
+    """Whether a store may cut off the upper bits of integers: LLVM 22 forgets that where it knows that one lane is
+    stored, and writes them behind it (`reduceMaskedStoreToScalarStore` in X86ISelLowering.cpp)."""
     _functions: list["Function"] = field(default_factory=list["Function"])
     _declarations: dict[str, str] = field(default_factory=dict[str, str])
     _metadata: list[str] = field(default_factory=list[str])
@@ -320,9 +323,20 @@ class Function:
     def masked_store(self, value: Value, pointer: Value, mask: Value) -> None:
         """Write the lanes where the mask holds; the others are not touched."""
         type = value.type
+        if self.module.narrows_in_stores and not type.is_float and type.bits < 64:
+            mask = self._hidden(mask)
         self.module.declare(f"llvm.masked.store.{type.mangled}.p0", VOID, [type, PTR, mask.type])
         address = f"ptr align {self._align(type, 0)} {pointer.text}"
         self.do(f"call void @llvm.masked.store.{type.mangled}.p0({value}, {address}, {mask})")
+
+    def _hidden(self, mask: Value) -> Value:
+        """The same mask, of which LLVM does not know a lane."""
+        bits, room = I1.of(f"i{mask.type.lanes}"), I1.of(f"i{max(mask.type.lanes, 8)}")
+        number = self.emit(bits, f"bitcast {mask} to {bits}")
+        wide = number if bits == room else self.cast("zext", number, room)
+        wide = self.emit(room, f'call {room} asm "", "=r,0"({wide})')
+        number = wide if bits == room else self.cast("trunc", wide, bits)
+        return self.emit(mask.type, f"bitcast {number} to {mask.type}")
 
     def gather(self, type: Type, pointers: Value, mask: Value, otherwise: Value) -> Value:
         """Read one element from each address where the mask holds; the other lanes are those of `otherwise`."""

@@ -35,6 +35,11 @@ class Host:
         return "+avx512vl" in self._set and "+avx512bw" in self._set
 
     @property
+    def narrows_in_stores(self) -> bool:
+        """Whether a store may cut off the upper bits of integers."""
+        return "+avx512f" in self._set
+
+    @property
     def has_half(self) -> bool:
         """Whether f16 converts to f32 and back without a library."""
         return bool(self._set & {"+f16c", "+neon"})

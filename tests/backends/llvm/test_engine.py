@@ -11,7 +11,7 @@ from programs import PROGRAMS
 from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.llvm import LLVMBackend
 from fuse_dialect.backends.llvm.builder import Module, Parameter
-from fuse_dialect.backends.llvm.engine import EngineError, callable_of, compile_object, load
+from fuse_dialect.backends.llvm.engine import EngineError, callable_of, compile_object, host, load
 from fuse_dialect.backends.llvm.values import BF16, F16, F32, F64, I1, I8, I64, PTR, Type, constant, float_bits
 
 
@@ -120,3 +120,20 @@ def test_results_of_branches_and_loops_reach_what_follows() -> None:
     assert out[0] == 10
     kernel(out.ctypes.data, 1, 5)
     assert out[0] == -1
+
+
+@pytest.mark.parametrize(("wide", "narrow"), [("i32", "i8"), ("i32", "i16"), ("i64", "i16"), ("i64", "i32")])
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+def test_lanes_that_are_not_stored_keep_what_is_there(wide: str, narrow: str, count: int, lanes: int) -> None:
+    module = LLVMBackend(target=host()).module()
+    f = module.function("kernel", [Parameter("slots", PTR), Parameter("part", I64), Parameter("parts", I64)])
+    to, source = f.parameters[0], f.cast("inttoptr", f.parameters[1], PTR)
+    numbers = f.cast("trunc", f.load(Type(wide, lanes), source), Type(narrow, lanes))
+    f.masked_store(numbers, to, f.first_lanes(f.i64(count), lanes))
+    f.ret()
+    code = load(compile_object(module.text()), ["kernel"])
+    given = np.full(lanes, -1, wide.replace("i", "int"))
+    out = np.full(2 * lanes, 7, narrow.replace("i", "int"))
+    callable_of(code.addresses["kernel"])(out.ctypes.data, given.ctypes.data, 1)
+    np.testing.assert_array_equal(out, [-1] * count + [7] * (2 * lanes - count))

@@ -317,3 +317,18 @@ def test_a_function_takes_the_fields_of_a_tuple() -> None:
     model = written(text)
     (function,) = model.functions
     assert len(function.input) == 3
+
+
+@pytest.mark.parametrize(
+    ("axes", "keepdims", "wanted"), [("[]", "false", [2, 3]), ("[0]", "false", 6), ("[0]", "true", [6])]
+)
+def test_a_product_of_sizes_keeps_its_axes(axes: str, keepdims: str, wanted: object) -> None:
+    result = {"[]": "2x"}.get(axes, "1x" if keepdims == "true" else "")
+    module = fd.parse(f"""func.func @main(%x: tensor<?x3xf32>) -> tensor<{result}i64> {{
+      %s = fuse.shape_of %x : (tensor<?x3xf32>) -> tensor<2xi64>
+      %p = fuse.prod %s, axes = {axes}, keepdims = {keepdims} : (tensor<2xi64>) -> tensor<{result}i64>
+      return %p : tensor<{result}i64>
+    }}""")
+    for each in (module, import_model(onnx_model(module))):
+        (got,) = fd.run(each, np.zeros((2, 3), np.float32))
+        assert got.tolist() == wanted

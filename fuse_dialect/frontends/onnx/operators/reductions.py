@@ -19,7 +19,7 @@ _AXES_AS_OPERAND = 18
 """Opset since which every reduction takes its axes as an operand; ReduceSum does since 13."""
 
 
-def _reduced_axes(node: OnnxNode) -> list[int] | None:
+def reduced_axes(node: OnnxNode) -> list[int] | None:
     """The axes to reduce, counted from the front; `None` for a node that changes nothing but the elements."""
     since = 13 if node.node.op_type == "ReduceSum" else _AXES_AS_OPERAND
     axes = node.axes(1, since=since)
@@ -30,7 +30,7 @@ def _reduced_axes(node: OnnxNode) -> list[int] | None:
 
 
 def _reduce(node: OnnxNode, op: type[FuseOp], x: Value) -> Value:
-    if (axes := _reduced_axes(node)) is None:
+    if (axes := reduced_axes(node)) is None:
         return x
     return node.emit(op, x, axes=axes, keepdims=node.flag("keepdims", True))
 
@@ -104,7 +104,7 @@ def import_log_sum_exp(node: OnnxNode) -> Value:
     An infinite maximum stays in: the difference of two infinities is no number, but the sum of the exponentials is.
     """
     x = node.operand(0)
-    axes = _reduced_axes(node)
+    axes = reduced_axes(node)
     if axes is None or 0 in node.shape(x):
         return node.emit(LogOp, _reduce(node, SumOp, node.emit(ExpOp, x)))
     top = _finite_maximum(node, x, axes, keepdims=True)

@@ -12,6 +12,7 @@ import numpy as np
 from fuse_dialect.analysis.sizes import Element, UnknownError, add, divide, is_equal, multiply, product_of, subtract
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.onnx.node import NeedsConstantError, OnnxNode
+from fuse_dialect.frontends.onnx.operators.reductions import reduced_axes
 from fuse_dialect.frontends.onnx.tensors import Array
 from fuse_dialect.frontends.onnx.values import Constant, SizeVector, Value, elements_of, settled
 
@@ -131,8 +132,13 @@ def _where(node: OnnxNode) -> Value:
 
 
 def _product(node: OnnxNode) -> Value:
-    result = product_of(list(_elements(node, 0).flat))
-    return settled(np.array(result if node.flag("keepdims", True) is False else [result], object), _INT64)
+    axes, sizes = reduced_axes(node), _elements(node, 0)
+    if axes is None:
+        return node.operand(0)
+    if len(axes) < sizes.ndim:
+        raise UnknownError
+    result = product_of(list(sizes.flat))
+    return settled(_objects(np.full([1] * sizes.ndim if node.flag("keepdims", True) else [], result, object)), _INT64)
 
 
 def _objects(value: object) -> Array:

@@ -318,3 +318,14 @@ def test_what_has_no_meaning_is_refused_by_its_name(op: str, message: str, backe
         fd.compile(fd.parse(text), backend=backend)
     with pytest.raises(FuseError, match=message):
         fd.run(fd.parse(text), np.ones((8, 8), np.float32))
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_a_view_of_computed_sizes_is_refused_where_they_do_not_fit(backend: str) -> None:
+    module = fd.parse("""func.func @main(%x: tensor<1x1xf32>) -> tensor<7x7xf32> {
+      %n = arith.constant dense<7> : tensor<2xi64>
+      %y = fuse.dyn_reshape %x, %n : (tensor<1x1xf32>, tensor<2xi64>) -> tensor<7x7xf32>
+      return %y : tensor<7x7xf32>
+    }""")
+    with pytest.raises(FuseError, match="expects a result of 1 elements"):
+        fd.compile(module, backend=backend)(np.zeros((1, 1), np.float32))

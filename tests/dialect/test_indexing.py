@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from op_cost import Cost, cost_of
+from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect.ops.indexing import GatherNdOp, GatherOp, PadOp, StridedSliceOp, TakeOp
 from fuse_dialect.dialect.ops.resizing import Resize2dOp
@@ -226,3 +227,9 @@ def test_no_slice_leaves_an_operand_with_every_combination_of_open_sides(apply):
     x = counted(4)
     for begin, end in itertools.product([0, LEAST], [4, GREATEST]):
         np.testing.assert_array_equal(apply(StridedSliceOp, x, begin=[begin], end=[end]), x)
+
+
+def test_no_pixels_are_sampled_of_an_axis_without_any(build):
+    op = build(Resize2dOp, "1x2x2x?xf32", size=[5, 2], coordinate_transformation_mode="asymmetric")
+    with pytest.raises(VerifyException, match="expects pixels"):
+        op.evaluate(np.zeros((1, 2, 2, 0), np.float32))

@@ -332,3 +332,8 @@ def test_a_product_of_sizes_keeps_its_axes(axes: str, keepdims: str, wanted: obj
     for each in (module, import_model(onnx_model(module))):
         (got,) = fd.run(each, np.zeros((2, 3), np.float32))
         assert got.tolist() == wanted
+
+
+def test_a_size_that_is_not_known_is_none_of_no_elements() -> None:
+    with pytest.raises(OpError, match="cannot be written as ONNX"):
+        onnx_model(fd.parse(unary("fuse.repeat %x, repeats = 3", "?x0xi64", "?x0xi64")))

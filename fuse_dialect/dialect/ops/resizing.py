@@ -117,6 +117,8 @@ class Resize2dOp(FuseOp):
     def _sampled(self, y: Array, axis: int) -> Array:
         """The samples along the height (2) or the width (3)."""
         count, size, method = self.size.get_values()[axis - 2], y.shape[axis], self.method.data
+        if not size:
+            raise VerifyException(f"expects pixels to sample, got {shape_text(y.shape)} in the layout NCHW")
         scale = count / size if self.scales is None else self.scales.get_values()[axis - 2]
         roi = None if self.roi is None else self.roi.get_values()
         if roi is None:

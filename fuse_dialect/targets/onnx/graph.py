@@ -147,14 +147,15 @@ class GraphWriter:
         """The value in another shape, in which one size may be dynamic.
 
         Raises:
-            OpError: Two sizes are.
+            OpError: Two sizes are, or one of a value without elements: nothing remains for it.
         """
         if list(shape).count(DYNAMIC) > 1:
             raise unsupported(op, "with two sizes that are not known")
-        # With allowzero a 0 is a size, not "as in the operand"; ONNX does not allow it beside -1, which is then 0.
-        rest, zero = (0, 1) if 0 in shape else (-1, None)
-        sizes = [rest if size == DYNAMIC else size for size in shape]
-        return self.emit("Reshape", value, self.integers(sizes), allowzero=zero)
+        if 0 in shape and DYNAMIC in shape:
+            raise unsupported(op, "of no elements with a size that is not known")
+        # With allowzero a 0 is a size, not "as in the operand"; ONNX does not allow it beside -1.
+        sizes = [-1 if size == DYNAMIC else size for size in shape]
+        return self.emit("Reshape", value, self.integers(sizes), allowzero=1 if 0 in shape else None)
 
     def unsqueeze(self, value: str, axes: Sequence[int]) -> str:
         """The value with axes of size 1."""

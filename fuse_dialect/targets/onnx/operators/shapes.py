@@ -54,6 +54,8 @@ def write_reshape(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> st
     """`Reshape`; sizes that are not known, but the last, are those of the operand at the same place, a 0 to ONNX."""
     shape = list(shape_of(op.results[0]))
     unknown = [axis for axis, size in enumerate(shape) if size == DYNAMIC]
+    if len(unknown) == 1 and 0 in shape:
+        shape[unknown[0]] = 0  # what remains of no elements
     if len(unknown) < 2 or 0 in shape:
         return graph.reshape(operands[0], shape, op)
     sizes = [size if size != DYNAMIC else -1 if axis == unknown[-1] else 0 for axis, size in enumerate(shape)]

@@ -102,6 +102,14 @@ def test_every_kind_reads_every_kind(coverage: Coverage) -> None:
     assert expected <= set(pairs), sorted(expected - set(pairs))
 
 
+@pytest.mark.slow
+def test_every_op_makes_what_another_reads_and_reads_what_another_makes(coverage: Coverage) -> None:
+    taking = {op.name for op in ALL_OPS if op.get_irdl_definition().operands}
+    makers, readers = ({pair[side] for pair in coverage.neighbours} for side in (0, 1))
+    assert not {op.name for op in ALL_OPS} - makers
+    assert not taking - readers
+
+
 def test_a_seed_makes_the_same_program_again() -> None:
     for seed in range(40):
         one, other = make_program(seed), make_program(seed)

@@ -23,7 +23,7 @@ class Coverage:
     pairs: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     """By kind of the op that makes a value, and kind of the op that reads it."""
     neighbours: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
-    """By op that makes a value, and kind of the op that reads it."""
+    """By op that makes a value, and op that reads it."""
     programs: int = 0
 
     def add(self, program: RandomProgram) -> None:
@@ -47,7 +47,7 @@ class Coverage:
                 if operand in makers:
                     maker = makers[operand]
                     self.pairs[_KINDS[maker], kind] += 1
-                    self.neighbours[maker, kind] += 1
+                    self.neighbours[maker, name] += 1
 
     def merge(self, other: "Coverage") -> None:
         """Add the counts of others."""

@@ -134,6 +134,9 @@ def _col2im(draft: Draft, op_class: type[FuseOp], subject: Known) -> Proposal:
     ]
     shape = [draft.random.choice((0, 1, 1, 2)), draft.random.randint(1, 3) * prod(block), max(prod(counts), 0)]
     x = draft.fresh(shape, subject.element)
+    if draft.chance(0.5):
+        # Hardly any op makes such a shape by itself.
+        x = draft.reshaped(draft.fresh([prod(shape)], subject.element), shape) or x
     return Proposal(
         [x], {"image_shape": image, "block_shape": block, "strides": strides, "padding": padding, "dilation": dilation}
     )

@@ -94,7 +94,7 @@ def test_loop_whose_condition_stays_true_stops_at_the_limit_of_the_run():
     module = import_model(counting_loop(limit=False))
     with pytest.raises(EvaluationError, match=r"'fuse\.loop' op runs too long: no more ops may be run") as error:
         run_module(module, [np.array([-1, -1], np.float32)], limits=Limits(ops=1000))
-    assert "--max-ops" in error.value.hint
+    assert "max_ops=" in error.value.hint
 
 
 def test_state_that_grows_has_a_size_that_is_not_known():

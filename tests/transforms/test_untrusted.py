@@ -73,7 +73,7 @@ def test_calls_that_double_are_stopped_when_run():
     module = _module(doubling_primitives(30))
     with pytest.raises(EvaluationError, match="called too often") as caught:
         run_module(module, [np.zeros(4, np.float32)])
-    assert "--max-ops" in caught.value.hint
+    assert "max_ops=" in caught.value.hint
 
 
 def test_limit_of_calls_is_that_of_the_caller():

@@ -209,7 +209,7 @@ def test_a_size_that_the_program_rejects_is_named() -> None:
     with pytest.raises(fd.FuseError) as caught:
         fd.run(read("symbolic_batch"), np.zeros((0, 16), np.float32), np.zeros((16, 8), np.float32))
     message = str(caught.value)
-    assert "'stablehlo.custom_call' op fails: Input shapes do not match" in message
+    assert "'stablehlo.custom_call' op of 'shape_assertion' fails: Input shapes do not match" in message
     assert "Obtained dimension variables: 'b' = 0" in message
     assert "https" not in message
 

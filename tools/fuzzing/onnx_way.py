@@ -15,6 +15,7 @@ Guards, where the other engine and not this package is at fault or where ONNX le
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from importlib import import_module
 from random import Random
 from typing import Any, cast
 
@@ -113,11 +114,14 @@ def _is_plain(reference: Reference) -> bool:
     )
 
 
+def _engine() -> Any:
+    """The module, which is not among what the checks install."""
+    return import_module("onnxruntime")
+
+
 @cache
 def _options() -> Any:
-    import onnxruntime
-
-    options = cast(Any, onnxruntime).SessionOptions()
+    options = _engine().SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     return options
@@ -125,11 +129,8 @@ def _options() -> Any:
 
 def _with_onnxruntime(model: bytes, inputs: dict[str, Array]) -> Sequence[Array] | None:
     """The results of onnxruntime; `None` if it does not run the model."""
-    import onnxruntime
-
-    engine = cast(Any, onnxruntime)
     try:
-        session = engine.InferenceSession(model, _options(), providers=["CPUExecutionProvider"])
+        session = _engine().InferenceSession(model, _options(), providers=["CPUExecutionProvider"])
         return session.run(None, inputs)
     except Exception:  # it has dozens of types for operators and element types that it lacks
         return None

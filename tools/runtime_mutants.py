@@ -141,7 +141,12 @@ RUNTIME_MUTANTS: tuple[Mutant, ...] = (
         "self.primitives.setdefault((function, constants)",
         "self.primitives.setdefault((function, frozenset[int]())",
     ),
-    Mutant("view-shapes", f"{_RUNTIME}/primitives.py", "if self.primitive.is_static:", "if True:"),
+    Mutant(
+        "view-shapes",
+        f"{_RUNTIME}/primitives.py",
+        "if self.primitive.is_static and math.prod(result.get_shape()) == math.prod(source):",
+        "if True:",
+    ),
     Mutant(
         "one-name-two-sizes",
         f"{_RUNTIME}/shapes.py",

@@ -313,8 +313,8 @@ def compile(
     """Compile a function of a module to machine code, with all that it calls.
 
     Before that the module goes through `compile-pipeline`: `fuse-opt --compile-pipeline` shows what it makes of it, and
-    so do `Program.module` and `Program.plan`. What has
-    no machine code runs by its NumPy meaning, and `Program.kernels` says why.
+    so do `Program.module` and `Program.plan`. What has no machine code runs by its NumPy meaning, and `Program.kernels`
+    says why.
 
     Args:
         source: A path as `read` takes it, or a module, which is not changed.

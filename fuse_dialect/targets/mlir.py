@@ -31,6 +31,7 @@ from xdsl.printer import Printer
 from xdsl.syntax_printer import SyntaxPrinter
 from xdsl.targets.mlir import MLIRTarget
 
+from fuse_dialect.dialect.constants import ELIDED_RESOURCE
 from fuse_dialect.dialect.constants import is_splat as all_equal
 from fuse_dialect.dialect.mapped_file import release
 from fuse_dialect.frontends.mlir.locations import RANGE, range_text
@@ -139,7 +140,7 @@ class FusePrinter(Printer):
             return
         is_splat = all_equal(data, size)
         if self.elide_larger_than is not None and count > self.elide_larger_than and not is_splat:
-            self.print_string("dense_resource<__elided__>")
+            self.print_string(f"dense_resource<{ELIDED_RESOURCE}>")
         elif count > _HEX_ABOVE and not is_splat and element_type != i1:
             self.print_string('dense<"0x')
             for start in range(0, len(data), _HEX_BYTES):

@@ -10,6 +10,7 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr, ModuleOp
 from xdsl.ir import Attribute
 
+from fuse_dialect.dialect.constants import ELIDED_RESOURCE
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.types import is_tensor
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
@@ -17,8 +18,6 @@ from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 if TYPE_CHECKING:
     from fuse_dialect.remarks.module_plan import ModulePlan
 
-ELIDED = "__elided__"
-"""Name of the resource that stands for the elements of a large constant, as in `mlir-opt`."""
 MOST_SHOWN_BYTES = 64
 """Bytes of elements up to which a constant keeps them; one that repeats counts once."""
 
@@ -55,7 +54,7 @@ def elide_constants(module: ModuleOp, kept: Collection[func.FuncOp]) -> None:
             continue
         for inner in ops_inside(op):
             if isinstance(inner, ConstantOp) and is_tensor(inner.result.type) and not _is_short(inner.value):
-                inner.properties["value"] = DenseResourceAttr.from_params(ELIDED, inner.result.type)
+                inner.properties["value"] = DenseResourceAttr.from_params(ELIDED_RESOURCE, inner.result.type)
 
 
 def _is_short(value: Attribute) -> bool:

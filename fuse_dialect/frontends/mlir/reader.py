@@ -19,6 +19,7 @@ from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation, printable
+from fuse_dialect.dialect.constants import ELIDED_RESOURCE
 from fuse_dialect.dialect.types import LARGEST_SIZE
 from fuse_dialect.frontends.mlir.deep_stack import call_with_deep_stack
 from fuse_dialect.frontends.mlir.dense_literal import DenseLiteralParser
@@ -27,8 +28,6 @@ from fuse_dialect.frontends.mlir.locations import LocationParser
 from fuse_dialect.frontends.mlir.parse_error import GENERIC_FORM_ONLY, diagnose_parse_error
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 
-ELIDED_RESOURCE = "__elided__"
-"""Key that stands for the value of a constant that was left out: `dense_resource<__elided__>`."""
 _MAX_INTEGER_WIDTH = (1 << 24) - 1
 """MLIR's `IntegerType::kMaxWidth`; xDSL computes with numbers of that many bits."""
 _MOST_EXPANSION, _FREE_EXPANSION = 64, 1 << 20

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from fuse_dialect.backends.backend import Backend
+    from fuse_dialect.backends.progress import Progress
     from fuse_dialect.backends.runtime.program import Program
     from fuse_dialect.dialect.op import Array
     from fuse_dialect.fusion.rules import RuleTable
@@ -47,10 +48,22 @@ class FuseOptions(TypedDict, total=False):
     """Copy constants into the kernels that use them, instead of passing them as arguments. Default false."""
     dedup: bool
     """Let groups of the same structure share one function. Default true."""
+    fusion_limit: int
+    """Make only the first so many merges of the module, to find a wrong one. Default none."""
     rules: "RuleTable"
     """What may fuse into what. Default `fuse_dialect.fusion.tvm_rules.TVM_RULES`."""
     strategy: "str | Strategy"
     """How groups are found: a name from `fuse_dialect.fusion.strategy`, or a function of your own. Default "tvm"."""
+    machine: str
+    """What the strategy "cost" counts for: a name, or the path of a file that ends in `.toml`. Default "cpu-avx512"."""
+    recompute: bool
+    """Let the strategy "cost" compute an operator in several kernels. Default true."""
+    horizontal: bool
+    """Let the strategy "cost" join operators that read the same value, and not each other. Default true."""
+    multi_output: bool
+    """Let the strategy "cost" make kernels of several results. Default true."""
+    open_size: int
+    """What the strategy "cost" takes an open size for. Default 64."""
 
 
 def parse(
@@ -240,7 +253,14 @@ def plan_fusion(module: ModuleOp, **options: Unpack[FuseOptions]) -> "ModulePlan
     from fuse_dialect.remarks.module_plan import plan_module
 
     with _errors_of(module, " while fusion is planned"):
-        return plan_module(module, _fuse_ops_pass(options))
+        return plan_module(module, _fuse_ops_pass(options), _drawn)
+
+
+def _drawn(plan: "ModulePlan", form: "Literal['html', 'svg']") -> str:
+    """A picture of a plan."""
+    from fuse_dialect.pictures.drawing import picture_of_plan
+
+    return picture_of_plan(plan, form)
 
 
 def run(
@@ -308,6 +328,7 @@ def compile(
     max_value_bytes: int = MOST_VALUE_BYTES,
     sizes: Mapping[str, int] | None = None,
     target_cpu: str | None = None,
+    progress: "Progress | None" = None,
     **options: Unpack[FuseOptions],
 ) -> "Program":
     """Compile a function of a module to machine code, with all that it calls.
@@ -329,6 +350,8 @@ def compile(
             has machine code for more ops. Names are those in the model, or of `fuse.sizes`.
         target_cpu: A processor as LLVM names it, `haswell`: nothing that it lacks is used, nor what this one lacks. By
             default what the environment variable `FUSE_TARGET_CPU` names, or this one.
+        progress: Is called with `(done, total, name)` when each kernel is begun, and with `(total, total, "")` when all
+            are done.
         options: See `FuseOptions`.
 
     Returns:
@@ -372,6 +395,7 @@ def compile(
             sizes=sizes,
             fuse=fuse,
             target_cpu=target_cpu,
+            progress=progress,
         )
 
 
@@ -406,7 +430,9 @@ def _check_options(options: FuseOptions) -> None:
                 words, is_right = "a RuleTable", value is None or isinstance(value, RuleTable)
             case "strategy":
                 words, is_right = "a name or a function", value is None or isinstance(value, str) or callable(value)
-            case "link_params" | "dedup":
+            case "machine":
+                words, is_right = "a text", isinstance(value, str)
+            case "link_params" | "dedup" | "recompute" | "horizontal" | "multi_output":
                 words, is_right = "True or False", isinstance(value, bool)
             case _:
                 words, is_right = "an integer", not isinstance(value, bool) and isinstance(value, Integral)

@@ -73,7 +73,7 @@ def from_torch(
             trees of tensors one argument a tensor.
         kwargs: Arguments by name.
         dynamic_shapes: Axes whose sizes are open, as `torch.onnx.export` takes them: for each argument a dictionary of
-            names by axis, as in `({0: "batch", 1: "sequence"},)` or `{"x": {0: "batch"}}`, or `torch.export.Dim`s.
+            names by axis, as in `({0: "batch", 1: "sequence"},)` or `{"x": {0: "batch"}}`, or by `torch.export.Dim`.
 
     Returns:
         A verified module of `fuse` ops whose function is `main`. Its results are the tensors that the network gives, in

@@ -39,6 +39,13 @@ FUSE_UNIVERSE = Universe(
         "eliminate-common-subexpr": _lazy(
             "fuse_dialect.transforms.eliminate_common_subexpr:EliminateCommonSubexprPass"
         ),
+        "expand-transposed-convolutions": _lazy(
+            "fuse_dialect.transforms.expand_transposed_convolutions:ExpandTransposedConvolutionsPass"
+        ),
+        "expand-depthwise": _lazy("fuse_dialect.transforms.expand_depthwise:ExpandDepthwisePass"),
+        "expand-einsum": _lazy("fuse_dialect.transforms.expand_einsum:ExpandEinsumPass"),
+        "rematerialize-scalars": _lazy("fuse_dialect.transforms.rematerialize_scalars:RematerializeScalarsPass"),
+        "prove-indices": _lazy("fuse_dialect.transforms.prove_indices:ProveIndicesPass"),
         "refine-shapes": _lazy("fuse_dialect.transforms.refine_shapes:RefineShapesPass"),
         "convert-layout": _lazy("fuse_dialect.transforms.convert_layout:ConvertLayoutPass"),
         "convert-stablehlo-to-fuse": _lazy(
@@ -50,6 +57,10 @@ FUSE_UNIVERSE = Universe(
     },
     all_targets={
         "loops": _lazy("fuse_dialect.targets.loops:LoopsTarget"),
+        "html": _lazy("fuse_dialect.targets.pictures:HtmlTarget"),
+        "dot": _lazy("fuse_dialect.targets.pictures:DotTarget"),
+        "svg": _lazy("fuse_dialect.targets.pictures:SvgTarget"),
+        "model-explorer": _lazy("fuse_dialect.targets.pictures:ModelExplorerTarget"),
         "hardware-dot": _lazy("fuse_dialect.targets.hardware_dot:HardwareDotTarget"),
     },
 )

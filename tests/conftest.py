@@ -5,15 +5,19 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from checking.tested_package import complaint
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis.vendor.pretty import RepresentationPrinter
-from tested_package import complaint
 from xdsl.dialects.builtin import ModuleOp
 
 import fuse_dialect
 
 # A busy machine is no failure: no test is timed, and examples may take as long as they take.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# For `tools/mutation.py`: that a test fails is all that counts.
+settings.register_profile(
+    "first-failure", settings.get_profile("untimed"), phases=set(Phase) - {Phase.shrink, Phase.explain}
+)
 settings.load_profile("untimed")
 
 

@@ -306,6 +306,16 @@ def test_text_leaves_out_large_constants_on_request() -> None:
     assert "[1, 2, 3, 4]" in str(module)
 
 
+def test_the_module_of_a_program_is_text() -> None:
+    values = ", ".join(map(str, range(100)))
+    module = fd.parse(
+        f"func.func @main(%x: tensor<100xf32>) -> tensor<100xf32> {{\n"
+        f"  %a = arith.constant dense<[{values}]> : tensor<100xf32>\n"
+        f"  %y = fuse.add %x, %a : tensor<100xf32>\n  return %y : tensor<100xf32>\n}}"
+    )
+    assert "dense_resource<__elided__> : tensor<100xf32>" in fd.text(fd.compile(module, backend="numpy").module)
+
+
 def test_what_is_neither_module_nor_path_is_told_where_modules_come_from() -> None:
     class Network: ...
 

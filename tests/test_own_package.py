@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Generator
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 import fuse_dialect as fd
 from fuse_dialect.diagnostics import FuseError
 
+native = pytest.mark.skipif(find_spec("llvmlite") is None, reason="needs llvmlite")
 FOLDER = Path(__file__).parents[1] / "docs" / "examples" / "own_package"
 SCRIPTS = Path(sys.executable).parent
 TEXT = """
@@ -46,7 +48,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path
     write_metadata(tmp_path, tomllib.loads((FOLDER / "pyproject.toml").read_text())["project"]["entry-points"])
     monkeypatch.syspath_prepend(str(tmp_path))
     yield tmp_path
-    for name in ("own_strategy", "own_backend"):
+    for name in ("own_strategy", "own_backend", "own_machine"):
         sys.modules.pop(name, None)
 
 
@@ -83,6 +85,72 @@ def test_tools_find_both(installed: Path) -> None:
         assert "3x4xf32" in done.stdout or "result" in done.stdout
 
 
+LAYERS = """
+func.func @main(%x: tensor<1x9x11x8xf32>, %w: tensor<3x3x8x24xf32>, %v: tensor<24x40xf32>) -> tensor<99x40xf32> {
+  %c = fuse.conv2d %x, %w, padding = [1, 1, 1, 1], data_layout = "NHWC", kernel_layout = "HWIO"
+    : (tensor<1x9x11x8xf32>, tensor<3x3x8x24xf32>) -> tensor<1x9x11x24xf32>
+  %r = fuse.reshape %c : (tensor<1x9x11x24xf32>) -> tensor<99x24xf32>
+  %m = fuse.matmul %r, %v : (tensor<99x24xf32>, tensor<24x40xf32>) -> tensor<99x40xf32>
+  %s = fuse.softmax %m, axis = 1 : tensor<99x40xf32>
+  return %s : tensor<99x40xf32>
+}
+"""
+
+
+@native
+def test_the_machine_is_found_and_its_code_is_right(installed: Path) -> None:
+    program = fd.compile(fd.parse(LAYERS), target_cpu="toy")
+    assert {"contraction", "rows"} <= {kernel.family for kernel in program.kernels}
+    random = np.random.default_rng(0)
+    arrays = [random.standard_normal(shape, np.float32) for shape in ((1, 9, 11, 8), (3, 3, 8, 24), (24, 40))]
+    np.testing.assert_allclose(program(*arrays)[0], fd.run(fd.parse(LAYERS), *arrays)[0], rtol=1e-4, atol=1e-6)
+
+
+@native
+def test_schedules_are_made_for_the_machine(installed: Path) -> None:
+    from fuse_dialect.backends.llvm.processors import named
+
+    source = installed / "layers.mlir"
+    source.write_text(LAYERS)
+    done = run(installed, "fuse-opt", "--fuse-ops", "-t", "llvm", "--target-cpu", "toy", str(source))
+    assert done.returncode == 0, done.stderr
+    assert "<4 x float>" in done.stdout
+    assert "<8 x float>" not in done.stdout
+    assert '"prefer-vector-width"="128"' in done.stdout
+    assert "_tile_1x2x8(" in done.stdout  # two vectors of four columns, in two rows: six of eight registers
+    machine = named("toy").machine
+    assert (machine.name, machine.vector_bytes, machine.registers, machine.cores) == ("toy", 16, 8, 1)
+
+
+@native
+def test_fuse_run_takes_the_machine(installed: Path) -> None:
+    source = installed / "layers.mlir"
+    source.write_text(LAYERS)
+    done = run(installed, "fuse-run", str(source), "--target-cpu", "toy", "--random-inputs", "0", "--no-cache")
+    assert done.returncode == 0, done.stderr
+    assert "99x40xf32" in done.stdout
+
+
+@native
+def test_a_machine_without_a_processor_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "odd_machines.py").write_text(
+        "from fuse_dialect.kernels.machine import Machine\n"
+        "LOST = Machine('lost', 16, 16, processor='z80')\n"
+        "def __getattr__(name):\n"
+        "    return Machine(name, 24, 16)\n"
+    )
+    write_metadata(tmp_path, {"fuse_dialect.machines": {"lost": "odd_machines:LOST", "odd": "odd_machines:odd"}})
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(FuseError, match="machine 'lost' is of the unknown processor 'z80'"):
+        fd.compile(fd.parse(TEXT), target_cpu="lost")
+    with pytest.raises(FuseError, match=r"'odd_machines:odd' cannot be imported: .* a power of two from 16, got 24"):
+        fd.compile(fd.parse(TEXT), target_cpu="odd")
+    with pytest.raises(FuseError, match="unknown processor 'los'") as caught:
+        fd.compile(fd.parse(TEXT), target_cpu="los")
+    assert caught.value.hint == "did you mean 'lost'?"
+    sys.modules.pop("odd_machines", None)
+
+
 def test_unknown_names_list_all(installed: Path) -> None:
     with pytest.raises(FuseError, match="unknown backend 'gc', expected one of llvm, numpy, gcc") as caught:
         fd.compile(fd.parse(TEXT), backend="gc")
@@ -99,9 +167,11 @@ def test_unknown_names_list_all(installed: Path) -> None:
         ("strategies", "math:pi", "fusion strategy 'mine' expects 'math:pi' to be a function"),
         ("backends", "not_there:each", "backend 'mine' of 'not_there:each' cannot be imported"),
         ("backends", "math:pi", "backend 'mine' expects 'math:pi' to be a function"),
+        ("machines", "not_there:each", "machine 'mine' of 'not_there:each' cannot be imported"),
+        ("machines", "math:pi", "machine 'mine' expects 'math:pi' to be a Machine"),
     ],
 )
-def test_what_is_no_function_is_an_error(
+def test_what_an_entry_point_should_not_name_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: str, place: str, message: str
 ) -> None:
     write_metadata(tmp_path, {f"fuse_dialect.{group}": {"mine": place}})
@@ -109,6 +179,7 @@ def test_what_is_no_function_is_an_error(
     ask = {
         "strategies": lambda: fd.fuse_ops(fd.parse(TEXT), strategy="mine"),
         "backends": lambda: fd.compile(fd.parse(TEXT), backend="mine"),
+        "machines": lambda: fd.compile(fd.parse(TEXT), target_cpu="mine"),
     }
     with pytest.raises(FuseError, match=message):
         ask[group]()

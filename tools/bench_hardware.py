@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from time import process_time
 
-from graph_families import FAMILIES, program
+from networks.graph_families import FAMILIES, program
 from xdsl.context import Context
 from xdsl.dialects import func
 

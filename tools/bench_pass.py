@@ -22,7 +22,7 @@ from pathlib import Path
 from time import perf_counter
 
 from bench_scaling import lines
-from graph_families import FAMILIES, program
+from networks.graph_families import FAMILIES, program
 from xdsl.printer import Printer
 
 SCRIPTS = Path(sys.executable).parent

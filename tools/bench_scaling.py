@@ -3,6 +3,7 @@
     python tools/bench_scaling.py                                    # about 10 minutes
     python tools/bench_scaling.py --families chain --sizes 1000,10000 --depths 256
     python tools/bench_scaling.py --million                          # 10^6 ops: chain and random_dag
+    python tools/bench_scaling.py --strategy cost --depths 256       # another strategy
     python tools/bench_scaling.py --tvm /path/to/python-with-tvm     # TVM's FuseOps in the same run, at 10,000 ops
 
 Every measurement is a process of its own and the best of `--repeat`. Times are CPU seconds of graph building and
@@ -25,14 +26,15 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import count
 from time import process_time
 
-from graph_families import FAMILIES, program
+from networks.graph_families import FAMILIES, program
 from xdsl.dialects import func
 from xdsl.ir import Block
 
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
-from fuse_dialect.transforms.outlining.group import groups_of
+from fuse_dialect.transforms.outlining.arrange import arranged
 from fuse_dialect.transforms.outlining.outline import outline
 from fuse_dialect.transforms.outlining.primitives import Primitives
 
@@ -70,7 +72,7 @@ class Measurement:
         return self.seconds / self.ops * 1e6
 
 
-def measure(family: str, size: int, depth: int) -> Measurement:
+def measure(family: str, size: int, depth: int, strategy: str) -> Measurement:
     """Fuse one program in this process."""
     gc.disable()
     FuseOpsPass().plan_block(Block())  # imports what is imported late
@@ -80,9 +82,12 @@ def measure(family: str, size: int, depth: int) -> Measurement:
     walk = min(walk_seconds(function.body.block) for _ in range(3))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = process_time()
-    fusion = FuseOpsPass(max_depth=depth).plan_block(function.body.block)
+    fuse = FuseOpsPass(max_depth=depth, strategy=strategy)
+    fusion = fuse.plan_block(function.body.block)
     middle = process_time()
-    groups = groups_of(fusion.block_graph, fusion.plan.kernels)
+    groups = fuse.planned_groups(fusion)
+    if fusion.plan.partition is None:
+        groups = arranged(function.body.block, groups, count())
     outline(function, groups, Primitives(module.body.block))
     end = process_time()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -112,9 +117,12 @@ def measure_tvm(family: str, size: int, depth: int) -> dict[str, float | str]:
     return {"ops": ops, "seconds": process_time() - start, "version": tvm.__version__}
 
 
-def in_process(python: str, what: str, family: str, size: int, depth: int) -> dict[str, float | str] | str:
+def in_process(
+    python: str, what: str, family: str, size: int, depth: int, strategy: str = "tvm"
+) -> dict[str, float | str] | str:
     """Run one measurement in another process; the text is why there is no result."""
     command = [python, __file__, "--one", what, "--families", family, "--sizes", str(size), "--depths", str(depth)]
+    command += ["--strategy", strategy]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT)
     except subprocess.TimeoutExpired:
@@ -124,23 +132,25 @@ def in_process(python: str, what: str, family: str, size: int, depth: int) -> di
     return json.loads(done.stdout)
 
 
-def best(family: str, size: int, depth: int, repeat: int) -> Measurement | str:
+def best(family: str, size: int, depth: int, repeat: int, strategy: str = "tvm") -> Measurement | str:
     """The fastest of several runs."""
     found: list[Measurement] = []
     for _ in range(repeat):
-        result = in_process(sys.executable, "ours", family, size, depth)
+        result = in_process(sys.executable, "ours", family, size, depth, strategy)
         if isinstance(result, str):
             return result
         found.append(Measurement(**result))  # pyright: ignore[reportArgumentType]
     return min(found, key=lambda each: each.seconds)
 
 
-def lines(family: str, sizes: Sequence[int], depth: int, repeat: int, tvm_python: str | None) -> Iterator[str]:
+def lines(
+    family: str, sizes: Sequence[int], depth: int, repeat: int, tvm_python: str | None, strategy: str
+) -> Iterator[str]:
     """One line a size, the growth, and TVM."""
     label = f"{family:16} depth {depth or 'none':>4}"
     results: list[Measurement] = []
     for size in sizes:
-        result = best(family, size, depth, repeat)
+        result = best(family, size, depth, repeat, strategy)
         if isinstance(result, str):
             yield f"{label}  {size:>9}  no result: {result}"
             return
@@ -179,6 +189,7 @@ def main() -> int:
     parser.add_argument("--families", default=",".join(FAMILIES))
     parser.add_argument("--sizes", default="1000,10000,100000")
     parser.add_argument("--depths", default="256,0", help="0 is no limit (default: %(default)s)")
+    parser.add_argument("--strategy", default="tvm", help="how groups are found (default: tvm)")
     parser.add_argument("--repeat", type=int, default=3, help="the best of so many runs counts (default: %(default)s)")
     parser.add_argument("--tvm", metavar="PYTHON", help="interpreter of an environment with the extra 'oracle'")
     parser.add_argument("--million", action="store_true", help="chain and random_dag of 10^6 ops instead")
@@ -187,7 +198,7 @@ def main() -> int:
     families, depths = options.families.split(","), [int(depth) for depth in options.depths.split(",")]
     sizes = [int(size) for size in options.sizes.split(",")]
     if options.one == "ours":
-        print(json.dumps(asdict(measure(families[0], sizes[0], depths[0]))))
+        print(json.dumps(asdict(measure(families[0], sizes[0], depths[0], options.strategy))))
         return 0
     if options.one == "tvm":
         print(json.dumps(measure_tvm(families[0], sizes[0], depths[0])))
@@ -196,7 +207,7 @@ def main() -> int:
         families, sizes = ["chain", "random_dag"], [1_000_000]
     for family in families:
         for depth in depths:
-            for line in lines(family, sizes, depth, options.repeat, options.tvm):
+            for line in lines(family, sizes, depth, options.repeat, options.tvm, options.strategy):
                 print(line, flush=True)
     return 0
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, sleep
 
-from hostile_inputs import TRAPS, Trap
+from fuzzing.hostile_inputs import TRAPS, Trap
 
 MOST_SECONDS, MOST_MEGABYTES, GREATEST_EXPONENT = 5.0, 500.0, 1.3
 _TOO_SHORT = 0.15

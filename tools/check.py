@@ -20,6 +20,7 @@ import sys
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 
@@ -33,6 +34,8 @@ OLDER = "haswell"
 X86 = ("x86_64", "AMD64")
 VARIABLE = "FUSE_TARGET_CPU"
 NOT_SLOW = ("-m", "not slow")
+SITE = ("sphinx-build", "-W", "--keep-going", "-q", "-b", "dummy", "docs", "build/site")
+"""What the site is made of is read and resolved, and a warning is an error; nothing is written: that takes longest."""
 QUICK_TESTS = (
     "tests/analysis",
     "tests/fusion",
@@ -61,7 +64,7 @@ class Step:
 
 def steps(jobs: int) -> tuple[Step, ...]:
     """All checks, quick ones first."""
-    tests = ("pytest", "-q", "-n", str(jobs))
+    tests = ("pytest", "-q", "-rs", "-n", str(jobs))
     older = (Step(OLDER, (*tests, *NOT_SLOW, "tests/backends"), OLDER),) if platform.machine() in X86 else ()
     return (
         Step("lint", ("ruff", "check", ".")),
@@ -70,6 +73,7 @@ def steps(jobs: int) -> tuple[Step, ...]:
         Step("types", ("basedpyright", "--pythonpath", sys.executable)),
         Step("pytest", tests),
         *older,
+        *((Step("docs", SITE),) if find_spec("sphinx") is not None else ()),
         Step("filecheck", ("lit", "-sv", "-j", str(jobs), "tests/filecheck")),
     )
 

@@ -1,4 +1,4 @@
-"""Export networks of `torch_models` by both exporters of torch, with open axes and without.
+"""Export the networks of `networks/` by both exporters of torch, with open axes and without.
 
     python tools/export_torch_models.py FOLDER [NAME ...] [--form FORM ...]
 
@@ -24,13 +24,11 @@ import numpy as np
 import onnx
 import onnxruntime
 import torch
-import torch_large_models
-import torch_public_models
-import torch_recurrent
-from torch_models import NETWORKS, Network
+from networks import large, public, recurrent
+from networks.small import NETWORKS, Network
 
 # Modules that add networks of their own to `NETWORKS`.
-_ = (torch_large_models, torch_public_models, torch_recurrent)
+_ = (large, public, recurrent)
 
 
 FORMS = ("dynamo_static", "dynamo_batch", "dynamo", "script_static", "script_batch", "script")

@@ -30,8 +30,8 @@ from typing import TypeAlias
 from zlib import crc32
 
 import numpy as np
-from hostile_inputs import TRAPS
-from mutated_inputs import mutated_bytes, mutated_head, mutated_model, mutated_text, mutated_values, random_text
+from fuzzing.hostile_inputs import TRAPS
+from fuzzing.mutated_inputs import mutated_bytes, mutated_head, mutated_model, mutated_text, mutated_values, random_text
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.printer import Printer

@@ -15,8 +15,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from time import monotonic
 
-from effect_programs import program_text
-from effect_semantics import Outcome, run_program
+from fuzzing.effect_programs import program_text
+from fuzzing.effect_semantics import Outcome, run_program
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -38,6 +38,8 @@ PIPELINES: Mapping[str, tuple[Sequence[ModulePass], float]] = {
     "fuse-ops, defuse-ops": ((FuseOpsPass(link_params=True, max_function_args=6, dedup=False), DefuseOpsPass()), 0.0),
     "fuse-ops, no dedup": ((FuseOpsPass(dedup=False, max_depth=3),), 0.0),
     "separate": ((FuseOpsPass(strategy="separate"),), 0.0),
+    "cost": ((FuseOpsPass(strategy="cost"),), 0.0),
+    "cost, defuse-ops": ((FuseOpsPass(strategy="cost", link_params=True), DefuseOpsPass()), 0.0),
     "defuse-ops": ((DefuseOpsPass(),), 0.0),
     "fuse-ops-hw": ((FuseOpsHwPass(),), 0.0),
     "eliminate-common-subexpr": ((EliminateCommonSubexprPass(),), 0.0),

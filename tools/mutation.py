@@ -3,7 +3,7 @@
     python tools/mutation.py                     all mutants; exit code 1 when one survives that should not
     python tools/mutation.py --only resolve      those whose names begin so
 
-Each mutant of `mutants.py` is one piece of a file replaced by another, in a copy of the package that shadows the
+Each mutant of `mutating/` is one piece of a file replaced by another, in a copy of the package that shadows the
 installed one. The tests of its part of the package run on it until the first fails. A mutant that takes more time or
 memory than all the tests need is killed, too: somebody waits for the run. Before that the tests run on the package as
 it is: they must pass.
@@ -21,8 +21,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mutant import Mutant
-from mutants import MUTANTS
+from mutating.mutant import Mutant
+from mutating.table import MUTANTS
 
 ROOT = Path(__file__).parent.parent
 
@@ -33,9 +33,13 @@ _CORE = (
 )
 _DEFUSE = "tests/transforms/test_defuse_ops.py"
 _FUSE = "tests/transforms/test_fuse_ops.py"
+_OUTLINING = "tests/transforms/test_outlining_details.py"
+_PLAN = "tests/fusion/test_plan_details.py"
+_COST, _ASSIGNMENT = "tests/fusion/test_cost.py", "tests/fusion/test_assignment.py"
 
 TESTS: Mapping[str, Sequence[str]] = {
     "analysis": (
+        _OUTLINING,
         *_CORE,
         "tests/kinds",
         "tests/analysis",
@@ -44,7 +48,7 @@ TESTS: Mapping[str, Sequence[str]] = {
         "tests/transforms/test_fuse_ops_hw.py",
         "tests/transforms/test_argument_limit.py",
     ),
-    "fusion": ("tests/fusion", _FUSE),
+    "fusion": (_PLAN, _COST, _ASSIGNMENT, "tests/test_own_package.py", "tests/fusion", _FUSE),
     "kinds": (*_CORE, "tests/kinds", _FUSE),
     "frontends/onnx": (
         "tests/frontends/test_onnx_results.py",
@@ -87,6 +91,7 @@ TESTS: Mapping[str, Sequence[str]] = {
         "tests/backends/llvm/test_contractions.py",
     ),
     "backends/llvm": (
+        "tests/backends/llvm/test_objects.py",
         "tests/backends/llvm/test_pieces.py",
         "tests/backends/llvm/test_vector_math.py",
         "tests/backends/llvm/test_scalars.py",
@@ -94,7 +99,9 @@ TESTS: Mapping[str, Sequence[str]] = {
         "tests/backends/llvm/test_programs.py",
         "tests/backends/llvm/test_contractions.py",
     ),
+    "extensions.py": ("tests/test_own_package.py",),
     "transforms": (
+        _OUTLINING,
         *_CORE,
         "tests/transforms/test_constant_details.py",
         _DEFUSE,
@@ -108,13 +115,32 @@ TESTS: Mapping[str, Sequence[str]] = {
     ),
 }
 """For each part of the package the tests that its mutants meet, the fastest first."""
+FIRST: Mapping[str, str] = {
+    "fusion/plan.py": _PLAN,
+    "fusion/decision.py": _PLAN,
+    "fusion/value_graph.py": _PLAN,
+    "analysis/graph_facts.py": _OUTLINING,
+    "transforms/outlining": _OUTLINING,
+    "kernels/indices.py": "tests/kernels/test_details.py",
+    "backends/llvm/contractions": "tests/backends/llvm/test_contractions.py",
+    "backends/llvm/elf.py": "tests/backends/llvm/test_objects.py",
+    "backends/llvm/processors.py": "tests/backends/llvm/test_edges_of_code.py",
+    "backends/llvm/vector_math.py": "tests/backends/llvm/test_vector_math.py",
+    "backends/llvm/floats.py": "tests/backends/llvm/test_vector_math.py",
+    "backends/llvm/scalars.py": "tests/backends/llvm/test_scalars.py",
+    "backends/llvm/integers.py": "tests/backends/llvm/test_scalars.py",
+    "backends/llvm/halves.py": "tests/backends/llvm/test_scalars.py",
+    "backends/llvm/elements.py": "tests/backends/llvm/test_scalars.py",
+    "backends/llvm": "tests/backends/llvm/test_edges_of_code.py",
+}
+"""For files and folders the test of the row that most likely notices a mutant; else it is the one of the same name."""
 MOST_SECONDS, MOST_BYTES = 120, 2 << 30
 """For one mutant; the tests of a part take a minute at most and 500 MB."""
 
 
 def part_of(mutant: Mutant) -> str:
     """The part of the package: the longest name of `TESTS` that the file stands below."""
-    return max((part for part in TESTS if mutant.file.startswith(f"{part}/")), key=len)
+    return max((part for part in TESTS if f"{mutant.file}/".startswith(f"{part}/")), key=len)
 
 
 def main() -> int:
@@ -175,15 +201,17 @@ def _limit() -> None:
 
 
 def _sorted_tests(mutant: Mutant) -> list[str]:
-    """The tests of the part, those first that are named after the file."""
-    stem = Path(mutant.file).stem
-    return sorted(TESTS[part_of(mutant)], key=lambda test: stem not in test)
+    """The tests of the part, that one first that `FIRST` names, or those that are named after the file."""
+    places = [place for place in FIRST if f"{mutant.file}/".startswith(f"{place}/")]
+    name = FIRST[max(places, key=len)] if places else Path(mutant.file).stem
+    return sorted(TESTS[part_of(mutant)], key=lambda test: name not in test)
 
 
 def _first_failure(folder: str, tests: Sequence[str]) -> str | None:
     """The first test that fails with the package in `folder`, or why there is none; `None` if all pass."""
     search = os.pathsep.join(filter(None, [folder, os.environ.get("PYTHONPATH", "")]))
-    command = [sys.executable, "-P", "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *tests]
+    command = [sys.executable, "-P", "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider"]
+    command += ["--hypothesis-profile=first-failure", "--hypothesis-seed=0", *tests]
     run = subprocess.run(
         command,
         cwd=ROOT,

@@ -29,6 +29,7 @@ from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.opaque import StopFusionOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.fusion.forward_graph import ForwardGraph
+from fuse_dialect.fusion.loop_form import LoopForm
 from fuse_dialect.fusion.value_graph import GraphFacts, NodeRole, ValueGraph
 from fuse_dialect.kinds.foreign import foreign_op
 from fuse_dialect.kinds.kind_of import kind_of, op_name
@@ -364,6 +365,11 @@ def _value_graph(
 
         return graph_facts(block, graph, nodes, effects, captured)
 
+    def find_forms() -> Sequence[LoopForm | None]:
+        from fuse_dialect.analysis.loop_forms import loop_forms
+
+        return loop_forms(nodes, captured)
+
     roles: list[NodeRole] = []
     first_value = [0]
     results: list[int] = []
@@ -385,7 +391,7 @@ def _value_graph(
             _, op, value = nodes[number]
             assert isinstance(value, OpResult), "a result node stands for a result"
             viewed[number] = first_value[number_of_op[id(op)]] + value.index
-    return ValueGraph(graph, roles, first_value, viewed, find_facts)
+    return ValueGraph(graph, roles, first_value, viewed, find_facts, find_forms)
 
 
 def _values(

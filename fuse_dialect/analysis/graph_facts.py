@@ -50,7 +50,7 @@ def graph_facts(
     for number, read in enumerate(reads):
         for value in read:
             readers[value][number] = None
-    # An op with several results escapes by the nodes that stand for them.
+    # An op with several results escapes by the nodes that stand for them, never by its own.
     escaping = {id(value) for number, (_, _, value) in enumerate(nodes) if graph.escapes[number] and value is not None}
     sizes = OpenSizes(block)
     return GraphFacts(
@@ -59,7 +59,7 @@ def graph_facts(
                 producer,
                 tuple(readers[number]),
                 sizes.bytes_of(value),
-                id(value) in escaping or (_is_only(nodes[producer][1]) and graph.escapes[producer]),
+                id(value) in escaping or graph.escapes[producer],
                 sizes.shape_of(value) or (),
             )
             for number, (value, producer) in enumerate(zip(values, producers, strict=True))
@@ -75,10 +75,6 @@ def graph_facts(
         [_label(op, value) for _, op, value in nodes],
         ["" if op is None else source_of(op) for _, op, _ in nodes],
     )
-
-
-def _is_only(op: Operation | None) -> bool:
-    return op is not None and len(op.results) == 1
 
 
 def _orders(

@@ -10,7 +10,7 @@ What has no loop form is refused with the reason. The function is not changed.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -21,13 +21,13 @@ from xdsl.utils.exceptions import VerifyException
 from fuse_dialect.counts import Size
 from fuse_dialect.dialect.building import building
 from fuse_dialect.dialect.constants import constant_array, without_repeats
-from fuse_dialect.dialect.loops import RESULT, LoopFormError, LoopOperand, Nest, Piece
+from fuse_dialect.dialect.loops import RESULT, LoopFormError, LoopOperand, Nest, Piece, Updates, combination_of
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.regions import IfOp, LoopOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, is_narrow, is_tensor
 from fuse_dialect.kernels.indices import Index, loop
-from fuse_dialect.kernels.program import Buffer, LoopProgram, Refusal, Role, Stage
+from fuse_dialect.kernels.program import Buffer, LoopProgram, Refusal, Role, Scatter, Stage
 from fuse_dialect.kernels.rewriting import renamed, with_sizes
 from fuse_dialect.kernels.sizes import Sizes
 from fuse_dialect.kinds.kind_of import op_name
@@ -151,27 +151,73 @@ class _Lowering:
             return [*((part, origin) for part in block.ops), (_Named(op.results[0], value), "")]
         for number in range(len(op.results)):
             self._result(op, number, origin)
+        self._fault(op, origin)
         return []
+
+    def _operands(self, op: FuseOp) -> list[_Array]:
+        return _flat([self.values[operand] for operand in op.operands])
+
+    def _fault(self, op: FuseOp, origin: str) -> None:
+        """Add the stage that says whether the op rejects its operands."""
+        operands = self._operands(op)
+        nest = Nest(_known(operands), (), self.sizes, origin=f"{origin}_fault")
+        with building(nest.block):
+            found = op.fault(nest)
+        if found is None:
+            return
+        name = f"fault{len(self.buffers)}"
+        self.buffers[name] = Buffer(name, "i1", (), Role.FAULT)
+        self.stages.append(renamed(nest.stage(found), _names(name, operands)))
 
     def _result(self, op: FuseOp, number: int, origin: str) -> None:
         """Add the stages of one result."""
         result = op.results[number]
-        operands = _flat([self.values[operand] for operand in op.operands])
-        known = [LoopOperand(operand.type, operand.shape, operand.constant) for operand in operands]
+        operands = self._operands(op)
+        known = _known(operands)
         assert is_tensor(result.type), "ops on tuples are not operators"
         shape = tuple(self.sizes.fresh() if dim == DYNAMIC else dim for dim in result.type.get_shape())
         stages: list[Stage] = []
         for piece, part in enumerate(op.result_pieces() or [None]):
+            if isinstance(part, Updates):
+                stages += self._updates(op, part, known, len(shape), origin)
+                continue
             nest = Nest(known, _cut(shape, part), self.sizes, result=number, piece=piece, origin=origin)
             with building(nest.block):
                 element = op.loops(nest)
-            stages.append(nest.stage(element, _store(len(shape), part)))
+            stages += self._with_intermediates(nest, nest.stage(element, _store(len(shape), part)))
         if not all(self.sizes.is_known(size) for size in shape):
             raise LoopFormError("has a result whose size does not follow from one size of an argument")
         array = self._array(result.type, shape, result.name_hint or f"{origin}{len(self.buffers)}", Role.LOCAL)
         self.values[result] = array
-        names = {RESULT: array.buffer, **{str(index): own.buffer for index, own in enumerate(operands)}}
-        self.stages += [renamed(stage, names) for stage in stages]
+        self.stages += [renamed(stage, _names(array.buffer, operands)) for stage in stages]
+
+    def _with_intermediates(self, nest: Nest, stage: Stage) -> list[Stage]:
+        """The stages of what a nest keeps, then the one that reads it."""
+        names: dict[str, str] = {}
+        for buffer, _ in nest.intermediates:
+            names[buffer.name] = f"{buffer.name}_{len(self.buffers)}"
+            self.buffers[names[buffer.name]] = replace(buffer, name=names[buffer.name])
+        return [renamed(each, names) for each in (*(made for _, made in nest.intermediates), stage)]
+
+    def _updates(
+        self, op: FuseOp, part: Updates, known: Sequence[LoopOperand], rank: int, origin: str
+    ) -> Iterator[Stage]:
+        """The stages that find places, and write to them."""
+        shape, result = known[part.operand].shape, op.results[0].type
+        assert is_tensor(result), "ops on tuples are not operators"
+        finder = Nest(known, shape[: part.rank], self.sizes, origin=f"{origin}_places")
+        with building(finder.block):
+            place = op.place_of_update(finder)
+        name = f"places{len(self.buffers)}"
+        self.buffers[name] = Buffer(name, "i64", shape[: part.rank], Role.LOCAL)
+        yield replace(finder.stage(place), buffer=name)
+        nest = Nest(known, shape, self.sizes, piece=1, origin=origin)
+        with building(nest.block):
+            element = nest.read(part.operand, nest.at)
+        scatter = Scatter(name, nest.at[: part.rank], part.depth, combination_of(part, result))
+        stage = nest.stage(element, (*[Index()] * part.depth, *nest.at[part.rank :]))
+        assert len(stage.store) == rank, "a place and a slice make an element"
+        yield replace(stage, scatter=scatter)
 
     def _finished(self, name: str, returned: Sequence[_Array]) -> LoopProgram:
         """The program; what is returned twice, or is an argument or a constant, is copied."""
@@ -197,6 +243,15 @@ class _Lowering:
         copy = self._array(array.type, array.shape, "result", Role.LOCAL)
         self.stages.append(renamed(nest.stage(element), {RESULT: copy.buffer, "0": array.buffer}))
         return copy
+
+
+def _known(operands: Sequence[_Array]) -> list[LoopOperand]:
+    return [LoopOperand(operand.type, operand.shape, operand.constant) for operand in operands]
+
+
+def _names(result: str, operands: Sequence[_Array]) -> dict[str, str]:
+    """Buffers by the names that a nest has for them."""
+    return {RESULT: result, **{str(index): operand.buffer for index, operand in enumerate(operands)}}
 
 
 def _cut(shape: tuple[Size, ...], piece: Piece | None) -> tuple[Size, ...]:

@@ -30,13 +30,21 @@ class OpenSizes:
             self._names = dict(enumerate(size_names(function)))
         self._block = block
         self._shapes: dict[int, tuple[Size, ...] | None] = {}
+        self._products: dict[tuple[tuple[Size, ...], int], Count] = {}
         self._numbers = 0
 
     def bytes_of(self, value: SSAValue) -> Count | None:
         """Bytes of the value; producers are asked for first."""
         size = element_bytes(value.type)
         shape = self.shape_of(value)
-        return None if size is None or shape is None else product(shape).times(size)
+        return None if size is None or shape is None else self._times(shape, size)
+
+    def _times(self, shape: tuple[Size, ...], size: int) -> Count:
+        """The product of sizes, so many times; a program has few shapes, and asks for them again and again."""
+        known = self._products.get((shape, size))
+        if known is None:
+            known = self._products[shape, size] = product(shape).times(size)
+        return known
 
     def touched_by(self, op: Operation, values: Sequence[SSAValue]) -> Iterator[Count | None]:
         """Bytes that the op reads of each value."""
@@ -48,7 +56,7 @@ class OpenSizes:
                 yield whole
                 continue
             shape, size = self.shape_of(op.results[0]), element_bytes(value.type)
-            picked = whole if shape is None or size is None else product(shape).times(size)
+            picked = whole if shape is None or size is None else self._times(shape, size)
             # It may pick an element many times, but nobody has to load it more than once.
             yield whole if (picked.number or 0) > (whole.number or picked.number or 0) else picked
 
@@ -62,7 +70,7 @@ class OpenSizes:
         shape = self.shape_of(op.results[0])
         # What an op says of itself alone has no symbols: a product of open sizes has no count.
         is_plain = type(op).flops is FuseOp.flops
-        return product(shape).times(op.FLOPS_PER_RESULT_ELEMENT) if is_plain and shape is not None else None
+        return self._times(shape, op.FLOPS_PER_RESULT_ELEMENT) if is_plain and shape is not None else None
 
     def shape_of(self, value: SSAValue) -> tuple[Size, ...] | None:
         """Sizes of a tensor; those of its producer's operands are asked for first."""

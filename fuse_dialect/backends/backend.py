@@ -7,6 +7,9 @@ A native function has the form `void kernel(ptr slots, i64 part, i64 parts)`.
 2. Buffers are dense and row-major, and aligned to their element at least. No result overlaps anything else.
 3. `part` counts from 0 to `parts` - 1. The shares of the parts are disjoint and together everything.
 4. It may be called by several threads at once, each call with slots of its own.
+
+A program that may find a fault has another function, `i64 checked(ptr slots)`, which runs everything and gives 1, or
+`STOP` if there was one. Then results mean nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,12 +39,21 @@ class Packing(Protocol):
         ...
 
 
+STOP = -(1 << 63)
+"""What ends a run of kernels: a loop has run too often, or a kernel has found a fault."""
+
+
 class Kernel(Protocol):
     """A native function."""
 
     @property
     def address(self) -> int:
         """Where the function is; it stays there as long as the kernel is referenced."""
+        ...
+
+    @property
+    def checked(self) -> int:
+        """Where the function is that also says whether there was a fault; 0 if there can be none."""
         ...
 
     @property

@@ -2,22 +2,28 @@
 
 import gc
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 
 from fuse_dialect.analysis.loop_program import lower
 from fuse_dialect.backends.backend import Backend, KernelRequest
+from fuse_dialect.backends.progress import Progress, WatchedRequests
 from fuse_dialect.backends.runtime.compilation import Compilation, elide_constants
-from fuse_dialect.backends.runtime.entry_graph import EntryGraph, Primitive, read_entry
+from fuse_dialect.backends.runtime.entry_graph import EntryGraph, How, Primitive
+from fuse_dialect.backends.runtime.entry_reader import read_entry
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.program import Program
+from fuse_dialect.backends.runtime.specializing import Sizes
 from fuse_dialect.backends.runtime.team import processors
 from fuse_dialect.backends.table import BackendSettings, Layout, find_backend, layout_of
 from fuse_dialect.budget import Limits
 from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.dialect.size_names import SIZES_ATTRIBUTE, size_names
+from fuse_dialect.dialect.types import DYNAMIC, is_tensor
+from fuse_dialect.interpreters.entry import function_named
 from fuse_dialect.kernels.program import LoopProgram, Refusal
 from fuse_dialect.kernels.simplify import simplify
 from fuse_dialect.transforms.compile_pipeline import prepare
@@ -42,6 +48,8 @@ def compile_program(
     sizes: Mapping[str, int] | None = None,
     fuse: FuseOpsPass | None = None,
     target_cpu: str | None = None,
+    specialize: bool = True,
+    progress: Progress | None = None,
     **fuse_options: Any,
 ) -> Program:
     """Compile one function of a module and what it calls.
@@ -60,6 +68,8 @@ def compile_program(
         fuse: The pass that groups operators, where options cannot say it: rules or a strategy of your own.
         target_cpu: Name of the processor whose instructions may be used; by default what `FUSE_TARGET_CPU` says, or all
             that this one has.
+        specialize: Compile again for sizes of arguments that are open here and come back in calls.
+        progress: Is told when each kernel is begun.
         **fuse_options: Options of `fuse-ops`: `opt_level`, `max_depth`, `max_function_args`, `link_params`, `dedup`.
 
     Raises:
@@ -73,6 +83,17 @@ def compile_program(
     source = module if in_place else module.clone()
     grouping = fuse or _fuse_ops_pass(fuse_options)
     numbers = [f"{name}={size}" for name, size in (sizes or {}).items()]
+    again: Callable[[Sizes], Program] | None = None
+    if specialize and engine.name != "numpy" and has_open_sizes(source, entry):
+        original = source.clone()  # attributes are shared: constants take no second memory
+
+        def make(shapes: Sizes) -> Program:
+            copy = original.clone()
+            known = {**name_open_sizes(copy, entry, shapes), **(sizes or {})}
+            options: dict[str, Any] = {"layout": layout, "limits": limits, "sizes": known, "fuse": grouping}
+            return compile_program(copy, engine, usable, entry, in_place=True, specialize=False, **options)
+
+        again = make
     prepare(source, grouping, layout or layout_of(engine), numbers)
     graph = read_entry(source, entry)
     # The graph has the elements, and lets go of them one by one; functions that run need those in their bodies.
@@ -81,8 +102,45 @@ def compile_program(
     if sum(array.nbytes for array in graph.constants.values()) >= _MUCH:
         gc.collect()  # what passes replaced refers to itself, and to other forms of the same constants
     shown = Compilation(source, grouping)
-    kernels = _compiled(graph, engine, limits)
-    return Program(graph, kernels, engine.name, usable, most_bytes=limits.value_bytes, compilation=shown)
+    kernels = compile_primitives(graph, engine, limits, progress)
+    return Program(
+        graph, kernels, engine.name, usable, most_bytes=limits.value_bytes, compilation=shown, specialize=again
+    )
+
+
+def has_open_sizes(module: ModuleOp, entry: str) -> bool:
+    """Whether the type of an argument of a function leaves a size open."""
+    types = function_named(module, entry).function_type.inputs
+    return any(is_tensor(type) and DYNAMIC in type.get_shape() for type in types)
+
+
+def name_open_sizes(module: ModuleOp, entry: str, shapes: Sizes) -> dict[str, int]:
+    """Give each open size of the arguments of a function a name, where it has none.
+
+    Args:
+        module: The module; it changes.
+        entry: Name of the function.
+        shapes: Of arguments for one call.
+
+    Returns:
+        The size in that call by name.
+    """
+    function = function_named(module, entry)
+    names = size_names(function)
+    given = function.arg_attrs.data if function.arg_attrs is not None else [DictionaryAttr({})] * len(shapes)
+    found: dict[str, int] = {}
+    attributes: list[DictionaryAttr] = []
+    for index, (type, own, shape) in enumerate(zip(function.function_type.inputs, names, shapes, strict=True)):
+        known = type.get_shape() if is_tensor(type) else ()
+        sizes = [
+            (own[axis] if own else "") or (f"size {axis} of argument {index}" if size == DYNAMIC else "")
+            for axis, size in enumerate(known)
+        ]
+        found.update((name, shape[axis]) for axis, name in enumerate(sizes) if name and known[axis] == DYNAMIC)
+        named = {SIZES_ATTRIBUTE: ArrayAttr([StringAttr(name) for name in sizes])} if sizes else {}
+        attributes.append(DictionaryAttr({**given[index].data, **named}))
+    function.arg_attrs = ArrayAttr(attributes)
+    return found
 
 
 def usable_threads(threads: int, say: Callable[[str], object]) -> int:
@@ -111,15 +169,24 @@ def _fuse_ops_pass(options: Mapping[str, Any]) -> FuseOpsPass:
         raise FuseError(f"unknown option of fuse-ops: {', '.join(options)}") from error
 
 
-def _compiled(graph: EntryGraph, engine: Backend, limits: Limits) -> list[Compiled]:
-    """What runs each primitive."""
+def compile_primitives(
+    graph: EntryGraph, engine: Backend, limits: Limits, progress: Progress | None = None
+) -> list[Compiled]:
+    """What runs each primitive: a kernel, or NumPy and why; of loops and branches, who runs them.
+
+    Args:
+        graph: The function.
+        engine: Makes the kernels.
+        limits: What calls may take.
+        progress: Is told when each kernel is begun.
+    """
     loops = [_loops(primitive) for primitive in graph.primitives]
     requests = [
         KernelRequest(program, primitive.constants)
         for primitive, program in zip(graph.primitives, loops, strict=True)
         if isinstance(program, LoopProgram)
     ]
-    kernels = iter(engine.compile(requests))
+    kernels = iter(engine.compile(requests if progress is None else WatchedRequests(requests, progress)))
     compiled: list[Compiled] = []
     for primitive, program in zip(graph.primitives, loops, strict=True):
         if isinstance(program, Refusal):
@@ -130,7 +197,25 @@ def _compiled(graph: EntryGraph, engine: Backend, limits: Limits) -> list[Compil
             compiled.append(Compiled(primitive, program, None, kernel.reason, limits))
         else:
             compiled.append(Compiled(primitive, program, kernel, limits=limits))
+    _settle_control(graph, compiled)
     return compiled
+
+
+def _settle_control(graph: EntryGraph, compiled: Sequence[Compiled]) -> None:
+    """Decide of each loop and branch who runs it: native code throughout, Python around kernels, or NumPy."""
+    if not any(each.how is How.NATIVE for each in compiled):
+        return  # the backend has no native code, or needs none
+    for call in graph.all_calls[::-1]:  # what is inside comes first
+        if call.control is None:
+            continue
+        inside = [compiled[inner.kernel] for part in call.parts for inner in part]
+        slow = next((each for each in inside if each.how in (How.NUMPY, How.MIXED)), None)
+        loop = compiled[call.kernel]
+        if slow is None:
+            loop.control = How.CONTROL
+        elif any(each.how in (How.NATIVE, How.CONTROL, How.MIXED) for each in inside):
+            loop.control = How.MIXED
+            loop.reason = f"'@{slow.name}' inside has no native code: {slow.reason}"
 
 
 def _loops(primitive: Primitive) -> LoopProgram | Refusal:

@@ -9,15 +9,16 @@ A package of your own adds a backend by an entry point, and installing it is all
 that layout before fusion.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from fuse_dialect.backends.backend import Backend
 from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.extensions import added, loaded
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -65,7 +66,7 @@ def find_backend(name: str, settings: BackendSettings) -> Backend:
     """
     row = BACKENDS.get(name)
     if row is None:
-        return _added(name)(settings)
+        return loaded(_point(name), "backend", "a function", callable)(settings)
     if row.needs and find_spec(row.needs) is None:
         hint = f'pip install "fuse_dialect[{row.extra}]"'
         raise FuseError(f"backend '{name}' needs the extra '{row.extra}'", hint=hint)
@@ -96,23 +97,10 @@ def layout_of(backend: Backend) -> Layout:
 
 
 def _point(name: str) -> "EntryPoint":
-    from importlib.metadata import entry_points  # it takes as long to import as a small program to compile
-
-    added = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
-    if name in added:
-        return added[name]
-    known = (*BACKENDS, *sorted(added))
+    others = added(ENTRY_POINTS)
+    if name in others:
+        return others[name]
+    known = (*BACKENDS, *sorted(others))
     close = get_close_matches(name, known, n=1)
     hint = f"did you mean '{close[0]}'?" if close else None
     raise FuseError(f"unknown backend '{name}', expected one of {', '.join(known)}", hint=hint)
-
-
-def _added(name: str) -> Callable[[BackendSettings], Backend]:
-    point = _point(name)
-    try:
-        make = point.load()
-    except (ImportError, AttributeError) as error:
-        raise FuseError(f"backend '{name}' of '{point.value}' cannot be imported: {error}") from error
-    if not callable(make):
-        raise FuseError(f"backend '{name}' expects '{point.value}' to be a function")
-    return cast("Callable[[BackendSettings], Backend]", make)

@@ -9,13 +9,17 @@
 1. `nest.at` are the indices of the element; `nest.reduced` adds an axis along which `nest.total` combines.
 2. `nest.read` gives an element of an operand; everything else is scalar code (`scalars`), as in `MapOp.scalar_body`.
 3. What comes before `nest.total` is computed for every point, what comes after it once for each element.
-4. `LoopFormError` says why there are no loops; then the op's NumPy meaning is all there is.
+4. Values that an op rejects, such as an index out of range, are a fault: `FuseOp.fault` finds them, and the loops bring
+   what they read by into range.
+5. What is dear and needed by many elements, such as where along the width pixels of an image are read, is computed
+   once: `Nest.kept` stores it, `Nest.read_kept` reads it.
+6. `LoopFormError` says why there are no loops; then the op's NumPy meaning is all there is.
 
 What comes out, `Nest.stage`, is plain data: a `Stage` that names operands by number.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -33,24 +37,29 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from fuse_dialect.counts import Size
 from fuse_dialect.dialect import scalars
+from fuse_dialect.dialect.building import building
 from fuse_dialect.dialect.shape_rules import product
-from fuse_dialect.dialect.types import Tensor, element_dtype
-from fuse_dialect.kernels.indices import Guard, Index, Loop, holds, loop, number, simplified
+from fuse_dialect.dialect.types import Tensor, element_dtype, is_unsigned
+from fuse_dialect.kernels.indices import Guard, Index, Loop, holds, loop, number, simplified, substituted
 from fuse_dialect.kernels.program import (
     Apply,
     Axis,
     Body,
+    Buffer,
     Combiner,
     Extent,
     Inside,
     Instruction,
+    Keep,
     Literal,
     Position,
     Read,
     Reduction,
+    Role,
     Stage,
     Value,
 )
+from fuse_dialect.kernels.reaxing import with_axes
 from fuse_dialect.kernels.sizes import Sizes
 
 RESULT = "result"
@@ -75,6 +84,29 @@ class Piece:
     start: int
     """Where the piece begins on the axis."""
     size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Updates:
+    """A part of a result that is written at places which are data, over what is there, in the order of an operand."""
+
+    operand: int
+    """The operand over whose elements loops run."""
+    rank: int
+    """How many of its first axes choose a place."""
+    depth: int
+    """How many first axes of the result a place counts together, in row-major order."""
+    combiner: Combiner | None
+    """How elements are combined with those that are there; `None` if they take their place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Values that a nest keeps: `Nest.kept`."""
+
+    name: str
+    type: Attribute
+    """Of one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +141,8 @@ class Nest:
         """Number of the piece that is computed."""
         self.block = Block()
         """Where the scalar code goes: `building` it must be open."""
+        self.intermediates: list[tuple[Buffer, Stage]] = []
+        """What `kept` has made: buffers, and the stages that write them."""
         self._operands = operands
         self._parallel = tuple(shape)
         self._reduced: list[Size] = []
@@ -117,6 +151,8 @@ class Nest:
         self._special: dict[Operation, Callable[[Sequence[int]], Instruction]] = {}
         self._total: UnrealizedConversionCastOp | None = None
         self._reduction: Reduction | None = None
+        self._line: tuple[int, Index] | None = None
+        """The axis of the result along which a scan runs, and where on it a point stores."""
 
     @property
     def extents(self) -> tuple[Size, ...]:
@@ -130,6 +166,10 @@ class Nest:
     def shape(self, operand: int) -> tuple[Size, ...]:
         """Sizes of an operand."""
         return tuple(self._sizes.resolve(size) for size in self._operands[operand].shape)
+
+    def type_of(self, operand: int) -> Tensor:
+        """Type of an operand."""
+        return self._operands[operand].type
 
     def static(self, *sizes: Size) -> tuple[int, ...]:
         """The sizes.
@@ -173,6 +213,12 @@ class Nest:
         assert len(indices) == len(source.shape), "one index for each axis"
         for index, size in zip(indices, source.shape, strict=True):
             self._match(index, size)
+        fill = literal(otherwise, element) if guards else None
+        return self._read_of(str(operand), element, indices, guards, fill)
+
+    def _read_of(
+        self, buffer: str, element: Attribute, indices: Sequence[Place], guards: Sequence[Guard], fill: Literal | None
+    ) -> SSAValue:
         computed = [index for index in indices if isinstance(index, SSAValue)]
 
         def instruction(places: Sequence[int]) -> Read:
@@ -181,8 +227,7 @@ class Nest:
                 Value(next(values)) if isinstance(index, SSAValue) else simplified(index, self.extents)
                 for index in indices
             )
-            fill = literal(otherwise, element) if guards else None
-            return Read(str(operand), taken, str(element), tuple(guards), fill, self._origin)
+            return Read(buffer, taken, str(element), tuple(guards), fill, self._origin)
 
         return self._instruction(computed, element, instruction)
 
@@ -224,6 +269,53 @@ class Nest:
         self._total = UnrealizedConversionCastOp.create(operands=[value], result_types=[value.type])
         return self._total.results[0]
 
+    def kept(self, shape: Sequence[Size], compute: Callable[["Nest"], SSAValue]) -> "Kept":
+        """Values that are computed once for each point of a shape: what is dear and needed by many elements.
+
+        Args:
+            shape: Its sizes.
+            compute: Gives the value at the point `at` of a nest over the shape, which reads the same operands.
+        """
+        inner = Nest(self._operands, shape, self._sizes, origin=self._origin)
+        with building(inner.block):
+            element = compute(inner)
+        name = f"kept{len(self.intermediates)}"
+        buffer = Buffer(name, str(element.type), tuple(shape), Role.LOCAL)
+        self.intermediates.append((buffer, replace(inner.stage(element), buffer=name)))
+        return Kept(name, element.type)
+
+    def read_kept(self, kept: "Kept", indices: Sequence[Place]) -> SSAValue:
+        """One of the values that this nest, or the one that it is for, keeps."""
+        return self._read_of(kept.name, kept.type, indices, (), None)
+
+    def running(self, axis: int, place: Index, combiner: Combiner, value: SSAValue, *, is_exclusive: bool) -> SSAValue:
+        """What the values at the points of the only reduced axis combine to, up to each of them.
+
+        Args:
+            axis: The axis of the result that the reduced axis stands for.
+            place: Where on it the element of a point is: a sum of the reduced axis alone.
+            combiner: What is done with the values.
+            value: The value at a point.
+            is_exclusive: Whether the value itself does not count.
+        """
+        total = self.total(combiner, value)
+        assert self._reduction is not None, "a total has a reduction"
+        self._reduction = replace(self._reduction, keep=Keep.BEFORE if is_exclusive else Keep.THROUGH)
+        self._line = (axis, place)
+        return total
+
+    def place_in_order(self, axis: int, key: SSAValue) -> SSAValue:
+        """The point of the only reduced axis whose key comes `t`-th, as i64, for the element at `t` of `axis`.
+
+        Keys are integers. The least (signed) key comes first, of equal ones that of the lower point.
+        """
+        assert self._total is None, "one total an op"
+        count = self.static(self._parallel[axis])[0]
+        self._reduction = Reduction(Combiner.ORDER, Literal(0, "i64"), Keep.THROUGH, count)
+        self._total = UnrealizedConversionCastOp.create(operands=[key], result_types=[i64])
+        self._line = (axis, loop(len(self._parallel)))
+        return self._total.results[0]
+
     def _instruction(
         self, operands: Sequence[SSAValue], type: Attribute, build: Callable[[Sequence[int]], Instruction]
     ) -> SSAValue:
@@ -240,7 +332,8 @@ class Nest:
             return Stage(name, RESULT, tuple(parallel), self._body(element), store=store)
         finish = () if element == self._total.results[0] else self._body(element)
         body = self._body(self._total.inputs[0])
-        return Stage(name, RESULT, (*parallel, *reduced), body, self._reduction, finish, store)
+        stage = Stage(name, RESULT, (*parallel, *reduced), body, self._reduction, finish, store)
+        return stage if self._line is None else _along(stage, *self._line)
 
     def _body(self, result: SSAValue) -> Body:
         """The instructions that a value needs; the total stands at place 0 if it is one of them."""
@@ -282,6 +375,24 @@ class Nest:
             case _:
                 name = op.name
         return Apply(name, tuple(operands), str(element), self._origin)
+
+
+def combination_of(updates: Updates, type: Tensor) -> Reduction | None:
+    """How elements of a type are combined with those that are there."""
+    if updates.combiner is None:
+        return None
+    unsigned = is_unsigned(type)
+    return Reduction(
+        updates.combiner, _neutral(updates.combiner, scalars.signless(type.element_type), unsigned=unsigned)
+    )
+
+
+def _along(stage: Stage, axis: int, place: Index) -> Stage:
+    """The stage as a scan: without the parallel axis that its reduced one, the last, stands for."""
+    axes = [*stage.axes[:axis], *stage.axes[axis + 1 :]]
+    values = [loop(old - (old > axis)) for old in range(len(stage.axes))]
+    values[axis] = substituted(place, values, [each.size for each in axes])
+    return with_axes(stage, axes, values)
 
 
 def literal(value: float, element: Attribute) -> Literal:

@@ -31,7 +31,7 @@ from xdsl.utils.exceptions import VerifyException
 from fuse_dialect.dialect import assembly
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import PropertyValue, property_attribute, property_form
-from fuse_dialect.dialect.loops import LoopFormError, Nest, Piece
+from fuse_dialect.dialect.loops import LoopFormError, Nest, Piece, Updates
 from fuse_dialect.dialect.types import are_compatible, check_tensors, element_count, is_tensor
 from fuse_dialect.kernels.indices import number
 from fuse_dialect.pattern_kind import PatternKind
@@ -220,9 +220,27 @@ class FuseOp(IRDLOperation, ABC):
         """
         raise LoopFormError("has no loop form")
 
-    def result_pieces(self) -> Sequence[Piece]:
-        """The parts of the only result that `loops` computes apart from each other; none for the result as a whole."""
+    def fault(self, nest: Nest) -> SSAValue | None:
+        """Whether the op rejects the values of its operands, as an i1; `None` if it rejects none, or has no loops.
+
+        Called inside a `building`, with a nest that has no axes of its own. Where it comes out true, what the op's
+        other loops give means nothing, but they still read and write nothing outside of their buffers.
+        """
+        return None
+
+    def result_pieces(self) -> Sequence[Piece | Updates | None]:
+        """The parts of the only result that `loops` computes apart from each other; none for the result as a whole.
+
+        `None` stands for the whole result, which `Updates` may follow.
+        """
         return ()
+
+    def place_of_update(self, nest: Nest) -> SSAValue:
+        """Where the element of the updates at `nest.at` goes, as i64: in range whatever operands hold.
+
+        Called inside a `building` for each part that is `Updates`, with a nest over the axes that choose a place.
+        """
+        raise LoopFormError("has no places of updates")
 
     def decompose(self, *operands: SSAValue) -> SSAValue | None:
         """The only result, computed by other ops from values of the operands' types; `None` if `loops` says it all.

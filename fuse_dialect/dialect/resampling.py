@@ -167,6 +167,25 @@ def _cubic(distance: npt.NDArray[np.float64], alpha: float) -> npt.NDArray[np.fl
     return np.where(x <= 1, near, np.where(x < 2, far, 0))
 
 
+def share_code(distance: SSAValue, method: str, alpha: float) -> SSAValue:
+    """The weight of a pixel by its distance, which is not negative, as scalar code on f64."""
+
+    def number(value: float) -> SSAValue:
+        return scalars.constant(value, f64)
+
+    def plus(value: SSAValue, addend: float) -> SSAValue:
+        return scalars.add(value, number(addend))
+
+    zero, x = number(0), distance
+    if method == "linear":
+        return scalars.maximum(zero, scalars.subtract(number(1), x))
+    near = plus(scalars.multiply(scalars.multiply(plus(scalars.multiply(number(alpha + 2), x), -(alpha + 3)), x), x), 1)
+    far = plus(scalars.multiply(plus(scalars.multiply(number(alpha), x), -5 * alpha), x), 8 * alpha)
+    far = plus(scalars.multiply(far, x), -4 * alpha)
+    beyond = scalars.select(scalars.compare("less", x, number(2)), far, zero)
+    return scalars.select(scalars.compare("less_equal", x, number(1)), near, beyond)
+
+
 KERNELS = {"linear": (1, _triangle), "cubic": (2, _cubic)}
 """Reach and weights of a pixel by its distance, by method."""
 
@@ -194,16 +213,33 @@ def weighted(
 
     Complexity: O(places * reach / shrink) for each line along the axis.
     """
-    reach, kernel = KERNELS[method]
-    span, size = int(np.ceil(reach / shrink)), x.shape[axis]
-    pixels = np.floor(places)[:, None] + np.arange(-span, span + 1)
-    shares = kernel((pixels - places[:, None]) * shrink, alpha)
-    if exclude_outside:
-        shares = np.where((pixels >= 0) & (pixels < size), shares, 0)
-    shares = (shares / shares.sum(axis=1, keepdims=True)).astype(x.dtype)
+    size = x.shape[axis]
+    pixels, shares = _shares_of(places, size, method, alpha, shrink, exclude_outside=exclude_outside)
+    shares = shares.astype(x.dtype)
     index = np.clip(pixels, 0, size - 1).astype(np.int64)
     shape = [-1 if i == axis else 1 for i in range(x.ndim)]
     result = np.zeros([len(places) if i == axis else size for i, size in enumerate(x.shape)], x.dtype)
     for tap in np.flatnonzero(shares.any(axis=0)):
         result += x.take(index[:, tap], axis=axis) * shares[:, tap].reshape(shape)
     return result
+
+
+def _shares_of(
+    places: npt.NDArray[np.float64], size: int, method: str, alpha: float, shrink: float, *, exclude_outside: bool
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """The pixels around each of the places, as rows, and what each of them counts."""
+    reach, kernel = KERNELS[method]
+    span = int(np.ceil(reach / shrink))
+    pixels: npt.NDArray[np.float64] = np.floor(places)[:, None] + np.arange(-span, span + 1.0)
+    shares = kernel((pixels - places[:, None]) * shrink, alpha)
+    if exclude_outside:
+        shares = np.where((pixels >= 0) & (pixels < size), shares, 0)
+    return pixels, shares / shares.sum(axis=1, keepdims=True)
+
+
+def offsets_of(
+    places: npt.NDArray[np.float64], size: int, method: str, alpha: float, *, exclude_outside: bool
+) -> list[int]:
+    """Which pixels count for any of the places, as distances from the one before the place."""
+    _, shares = _shares_of(places, size, method, alpha, 1.0, exclude_outside=exclude_outside)
+    return [int(tap) - KERNELS[method][0] for tap in np.flatnonzero(shares.any(axis=0))]

@@ -1,17 +1,25 @@
 """Values of images between their pixels, and beyond their borders, at places that are data.
 
-Arrays are [N, C, *spatial]; places are one array [N, *out] of coordinates for each spatial axis, in pixels.
+Arrays are [N, C, *spatial]; places are one array [N, *out] of coordinates for each spatial axis, in pixels. The same as
+scalar code, for one place: functions whose names end in `code`.
 """
 
 from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects import math as math_dialect
+from xdsl.dialects.builtin import i32
+from xdsl.ir import SSAValue
 
+from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.op import Array
 
 PADDING_MODES = ("zeros", "border", "reflection")
 """What lies beyond the borders: zeros, the outermost pixel, or the image mirrored."""
+TAPS = {"nearest": (0,), "linear": (0, 1), "cubic": (-1, 0, 1, 2)}
+"""Distances of the pixels that count from the one before a place, by mode."""
 _CUBIC_ALPHA = -0.75
 
 
@@ -59,7 +67,7 @@ def sample(x: Array, places: Sequence[Array], mode: str, padding: str, *, align_
         padding: One of `PADDING_MODES`.
         align_corners: Where the borders are for `reflection`: the centres of the outermost pixels, or their edges.
     """
-    taps = {"nearest": (0,), "linear": (0, 1), "cubic": (-1, 0, 1, 2)}[mode]
+    taps = TAPS[mode]
     first = [np.floor(place) for place in places]
     shares = [_shares(place - floor, mode) for place, floor in zip(places, first, strict=True)]
     pixels = np.moveaxis(x, 1, -1)
@@ -95,3 +103,86 @@ def _near(t: Array, a: float) -> Array:
 
 def _far(t: Array, a: float) -> Array:
     return ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
+
+
+def _number(value: float, like: SSAValue) -> SSAValue:
+    return scalars.constant(value, like.type)
+
+
+def pixel_code(grid: SSAValue, size: int, *, align_corners: bool) -> SSAValue:
+    """`pixels_of` for one number."""
+    one, half = _number(1, grid), _number(0.5, grid)
+    moved = scalars.add(grid, one)
+    if align_corners:
+        return scalars.multiply(scalars.multiply(moved, half), _number(size - 1, grid))
+    return scalars.multiply(scalars.subtract(scalars.multiply(moved, _number(size, grid)), one), half)
+
+
+def inside_code(place: SSAValue, size: int, padding: str, *, align_corners: bool) -> SSAValue:
+    """`inside` for one place."""
+    low, high = (0.0, size - 1.0) if align_corners else (-0.5, size - 0.5)
+    if padding == "zeros":
+        return place
+    is_below = scalars.compare("less", place, _number(low, place))
+    beyond = arith.OrIOp(is_below, scalars.compare("greater", place, _number(high, place))).result
+    if padding == "border":
+        return scalars.select(beyond, _clipped(place, size), place)
+    span = high - low
+    if not span:
+        return _number(low, place)
+    around = scalars.apply(math_dialect.AbsFOp, scalars.subtract(place, _number(low, place)))
+    way = scalars.RemFOp(around, _number(2 * span, place)).results[0]
+    is_back = scalars.compare("greater", way, _number(span, place))
+    back = scalars.select(is_back, scalars.subtract(_number(2 * span, place), way), way)
+    return scalars.select(beyond, scalars.add(_number(low, place), back), place)
+
+
+def _clipped(place: SSAValue, size: int) -> SSAValue:
+    return scalars.minimum(scalars.maximum(place, _number(0, place)), _number(size - 1, place))
+
+
+def tap_code(place: SSAValue, offset: int, size: int, padding: str, *, align_corners: bool) -> SSAValue:
+    """The index of a pixel around a place that is brought inside already, as i32; -1 where it counts for nothing."""
+    first = scalars.apply(math_dialect.FloorOp, place)
+    at = scalars.add(first, _number(offset, place)) if offset else first
+    if padding == "zeros":
+        is_low = scalars.compare("greater_equal", at, _number(0, at))
+        known = arith.AndIOp(is_low, scalars.compare("less", at, _number(size, at))).result
+    else:
+        # What is subtracted from itself is 0, and nan where it is infinite or nan.
+        known = scalars.compare("equal", scalars.subtract(at, at), _number(0, at))
+    safe = scalars.select(known, at, _number(0, at))
+    near = _clipped(inside_code(safe, size, padding, align_corners=align_corners), size)
+    index = scalars.convert(near, i32, unsigned_source=False, unsigned_target=False)
+    return scalars.select(known, index, scalars.constant(-1, i32))
+
+
+def share_code(place: SSAValue, number: int, mode: str) -> SSAValue:
+    """The weight of the tap with this number, of a place that is brought inside already."""
+    t = scalars.subtract(place, scalars.apply(math_dialect.FloorOp, place))
+    if mode == "nearest":
+        return _number(1, place)
+    rest = scalars.subtract(_number(1, place), t)
+    if mode == "linear":
+        return t if number else rest
+    a = _CUBIC_ALPHA
+    match number:
+        case 0:
+            return _far_code(scalars.add(t, _number(1, t)), a)
+        case 1:
+            return _near_code(t, a)
+        case 2:
+            return _near_code(rest, a)
+        case _:
+            return _far_code(scalars.add(rest, _number(1, t)), a)
+
+
+def _near_code(t: SSAValue, a: float) -> SSAValue:
+    inner = scalars.subtract(scalars.multiply(_number(a + 2, t), t), _number(a + 3, t))
+    return scalars.add(scalars.multiply(scalars.multiply(inner, t), t), _number(1, t))
+
+
+def _far_code(t: SSAValue, a: float) -> SSAValue:
+    inner = scalars.subtract(scalars.multiply(_number(a, t), t), _number(5 * a, t))
+    inner = scalars.add(scalars.multiply(inner, t), _number(8 * a, t))
+    return scalars.subtract(scalars.multiply(inner, t), _number(4 * a, t))

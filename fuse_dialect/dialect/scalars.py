@@ -164,6 +164,30 @@ def rounded(x: SSAValue, like: SSAValue) -> SSAValue:
     return x if x.type == like.type else arith.TruncFOp(x, like.type).result
 
 
+def order_key(x: SSAValue, *, unsigned: bool, is_ascend: bool) -> SSAValue:
+    """A signed integer that is less where the number comes first in order: the two zeros are equal, nan is greatest.
+
+    f16 and bf16 have keys of 32 bits, other numbers of as many as they have.
+    """
+    x = widened(x)
+    if isinstance(x.type, AnyFloat):
+        key = _float_key(x, x.type)
+    else:
+        width = _integer(x.type).width.data
+        key = arith.XOrIOp(x, constant(-1 << width - 1, x.type)).result if unsigned else x
+    return key if is_ascend else arith.XOrIOp(key, constant(-1, key.type)).result
+
+
+def _float_key(x: SSAValue, type: AnyFloat) -> SSAValue:
+    zero, bits = constant(0, type), IntegerType(type.bitwidth)
+    number = arith.BitcastOp(select(compare("equal", x, zero), zero, x), bits).result
+    greatest = constant((1 << type.bitwidth - 1) - 1, bits)
+    # Of negative numbers the bits below the sign grow with the distance from zero: they are turned round.
+    below = arith.XOrIOp(number, greatest).result
+    key = select(is_negative(number), below, number)
+    return select(arith.CmpfOp(x, x, "uno").result, greatest, key)
+
+
 def convert(x: SSAValue, target: Attribute, *, unsigned_source: bool, unsigned_target: bool) -> SSAValue:
     """The number in another (float or signless integer) type, as a C cast: floats truncate toward zero.
 

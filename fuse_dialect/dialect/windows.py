@@ -97,10 +97,11 @@ class Windows:
     def clipped(self, sizes: Sequence[int]) -> "Windows":
         """The windows without what lies behind the axes for all of them: models pool 320 places of an axis of 1.
 
-        What is left out reads padding alone. The number of windows is that of `self`.
+        What is left out reads padding alone, and something stays, on an axis of no elements too. The number of windows
+        is that of `self`.
         """
         extent = tuple(
-            min(own, (size + low - 1) // step + 1)
+            min(own, max(size + low - 1, 0) // step + 1)
             for own, size, low, step in zip(self.extent, sizes, self.low, self.dilation, strict=True)
         )
         return replace(self, extent=extent)

@@ -25,6 +25,10 @@ class FusionDecision(NamedTuple):
     counted: int | None = None
     """Nodes or arguments that the merged group would have at least; more than `limit`."""
     limit: int | None = None
+    apart: float | None = None
+    """Seconds of both kernels, by strategies that know them."""
+    together: float | None = None
+    """Seconds of the kernel that both would be."""
 
     def __bool__(self) -> bool:
         return self.reason is Reason.FUSED
@@ -41,3 +45,7 @@ class Merge(NamedTuple):
     """Roots of all groups that the sink's group absorbed: that of `source`, and those between."""
     phase: int | None = None
     rule: FusionRule | None = None
+    seconds_saved: float | None = None
+    """By strategies that know it."""
+    bytes_saved: int | None = None
+    """Fewer bytes read and stored, by strategies that know it."""

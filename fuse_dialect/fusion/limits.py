@@ -40,6 +40,26 @@ LimitFactory: TypeAlias = Callable[[ForwardGraph, PostDominatorTree, GroupForest
 """Makes a limit for one run over a graph; the groups are those that will grow."""
 
 
+class MergeLimit:
+    """Lets the first `limit` merges pass, and refuses all after them.
+
+    It is the last limit that is asked: a merge that it lets pass is made, and counts.
+    """
+
+    reason = Reason.FUSION_LIMIT
+
+    def __init__(self, limit: int):
+        self.limit = limit
+        self._made = 0
+
+    def exceeded_by(self, source: int, sink: int, sink_root: int) -> int | None:
+        """The number that the merge would have, or `None`; see `Limit`."""
+        if self._made >= self.limit:
+            return self.limit + 1
+        self._made += 1
+        return None
+
+
 class DepthLimit:
     """Keeps merges from counting more than `limit` nodes.
 

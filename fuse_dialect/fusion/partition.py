@@ -8,7 +8,7 @@ from fuse_dialect.fusion.blocked_paths import BlockedPaths
 from fuse_dialect.fusion.decision import FusionDecision, Merge
 from fuse_dialect.fusion.forward_graph import ForwardGraph
 from fuse_dialect.fusion.group_forest import GroupForest, merged_kind
-from fuse_dialect.fusion.limits import ArgumentLimit, DepthLimit, Limit, LimitFactory
+from fuse_dialect.fusion.limits import ArgumentLimit, DepthLimit, Limit, LimitFactory, MergeLimit
 from fuse_dialect.fusion.plan import FusionPlan, kernels_of
 from fuse_dialect.fusion.post_dominators import PostDominatorTree, post_dominator_tree
 from fuse_dialect.fusion.rules import PATH_LIMIT, FusionRule, RuleTable
@@ -26,7 +26,9 @@ def partition(
     max_depth: int | None = 256,
     max_function_args: int = 0,
     limits: Sequence[LimitFactory] = (),
+    most_merges: int | None = None,
     log: Callable[[Merge], object] | None = None,
+    attempts: Callable[[FusionDecision], object] | None = None,
 ) -> Partition:
     """Fuse each node into its immediate post-dominator where the rules and the limits allow it.
 
@@ -53,7 +55,10 @@ def partition(
         max_function_args: Greatest number of arguments, results included, of a group that a merge forms, see
             `ArgumentLimit`; 0 means no limit.
         limits: Further limits.
+        most_merges: Make the first so many merges alone, which are those that are made without this limit; `None`
+            means no limit.
         log: Is told each merge, in order.
+        attempts: Is told each verdict of a rule that is tried on a source, in order, before its merge if it is one.
 
     Raises:
         ValueError: A user does not have a larger index than its operand.
@@ -85,7 +90,9 @@ def partition(
     if max_function_args > 0:
         known.append(ArgumentLimit(graph, groups, max_function_args))
     known.extend(factory(graph, tree, groups) for factory in limits)
-    partitioner = _Partitioner(graph, tree, groups, rules, known, log)
+    if most_merges is not None:
+        known.append(MergeLimit(most_merges))
+    partitioner = _Partitioner(graph, tree, groups, rules, known, log, attempts)
     partitioner.run()
     return partitioner.finish()
 
@@ -97,7 +104,9 @@ def tvm(graph: ValueGraph, options: FusionOptions) -> FusionPlan:
         options.rules,
         max_depth=options.max_depth,
         max_function_args=options.max_function_args,
+        most_merges=options.most_merges,
         log=options.log,
+        attempts=options.attempts,
     )
     return FusionPlan(kernels_of(graph, found), found.decisions, found)
 
@@ -113,6 +122,7 @@ class _Partitioner:
         rules: RuleTable,
         limits: Sequence[Limit],
         log: Callable[[Merge], object] | None,
+        attempts: Callable[[FusionDecision], object] | None = None,
     ):
         self.graph = graph
         self.tree = tree
@@ -120,6 +130,7 @@ class _Partitioner:
         self.rules = rules
         self.limits = limits
         self.log = log
+        self.attempts = attempts
         self.paths = BlockedPaths(graph, tree, graph.kinds)
         self.decisions: list[FusionDecision | None] = [None] * len(graph)
 
@@ -145,6 +156,8 @@ class _Partitioner:
                 if parent[source] == source and (rule := row_of.get(kind[source])) is not None:
                     sink_root = find(sink)
                     decision = self._judge(rule, phase, source, sink, sink_root)
+                    if self.attempts is not None:
+                        self.attempts(decision)
                     before = self.decisions[source]
                     if decision.reason is Reason.FUSED:
                         self.decisions[source] = decision

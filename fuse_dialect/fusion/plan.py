@@ -77,7 +77,11 @@ def plan_of_roots(graph: ValueGraph, root_of: Sequence[int], reason: Reason = Re
 
 
 def plan_of_nodes(
-    graph: ValueGraph, kernels: Iterable[Collection[int]], reason: Reason = Reason.NOT_CHOSEN
+    graph: ValueGraph,
+    kernels: Iterable[Collection[int]],
+    reason: Reason = Reason.NOT_CHOSEN,
+    *,
+    drops_idle: bool = False,
 ) -> FusionPlan:
     """The plan of any choice of nodes, several results and nodes that are computed again included.
 
@@ -87,11 +91,12 @@ def plan_of_nodes(
         graph: The graph.
         kernels: Nodes of each kernel; views may be left out.
         reason: Verdict on nodes that could have fused.
+        drops_idle: Leave kernels out of which everything that is read outside is stored by earlier ones.
 
     Raises:
         ValueError: The kernels break a condition of this module.
 
-    Complexity: O(V + E), and what the kernels hold.
+    Complexity: O(V + E), and what the kernels hold; as often as kernels are left out.
 
     Example:
         >>> from fuse_dialect.fusion.forward_graph import ForwardGraph
@@ -109,6 +114,19 @@ def plan_of_nodes(
     """
     sets = [frozenset(nodes) for nodes in kernels]
     holders = _holders(graph, sets)
+    outputs = _stored(graph, sets, holders)
+    while drops_idle and not all(outputs):
+        # What an idle kernel has read, others may be idle without.
+        sets = [nodes for nodes, given in zip(sets, outputs, strict=True) if given]
+        holders = _holders(graph, sets)
+        outputs = _stored(graph, sets, holders)
+    made = [FusionKernel(tuple(sorted(nodes)), tuple(given)) for nodes, given in zip(sets, outputs, strict=True)]
+    check_plan(graph, made)
+    return FusionPlan(made, _decisions(graph, sets, holders, reason))
+
+
+def _stored(graph: ValueGraph, sets: Sequence[frozenset[int]], holders: Sequence[Sequence[int]]) -> list[list[int]]:
+    """For each kernel the values that it stores: those that are read outside, and that no earlier one stores."""
     outputs: list[list[int]] = [[] for _ in sets]
     for value in range(graph.num_values):
         holding = holders[graph.producer(value)]
@@ -118,9 +136,7 @@ def plan_of_nodes(
         if nodes and not given:
             # Nobody reads anything of it: that of the last node, if that is dead, is what it is there for.
             given += [value for value in graph.gives(max(nodes)) if not graph.facts.values[value].readers]
-    made = [FusionKernel(tuple(sorted(nodes)), tuple(given)) for nodes, given in zip(sets, outputs, strict=True)]
-    check_plan(graph, made)
-    return FusionPlan(made, _decisions(graph, sets, holders, reason))
+    return outputs
 
 
 def _decisions(

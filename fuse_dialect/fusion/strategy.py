@@ -13,17 +13,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.fusion.decision import Merge
+from fuse_dialect.extensions import added, loaded
+from fuse_dialect.fusion.decision import FusionDecision, Merge
 from fuse_dialect.fusion.plan import FusionPlan
+from fuse_dialect.fusion.rates import DEFAULT as DEFAULT_MACHINE
 from fuse_dialect.fusion.rules import RuleTable
 from fuse_dialect.fusion.tvm_rules import TVM_RULES
 from fuse_dialect.fusion.value_graph import ValueGraph
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +37,20 @@ class FusionOptions:
     """What may fuse into what."""
     log: Callable[[Merge], object] | None = None
     """Is told each merge in the order in which they are made, by strategies that merge."""
+    most_merges: int | None = None
+    """How many merges are made; those after them are refused. `None` is no limit; for strategies that merge."""
+    attempts: Callable[[FusionDecision], object] | None = None
+    """Is told each verdict of a rule that is tried on a node, in order, by strategies that have rules."""
+    machine: str = DEFAULT_MACHINE
+    """What strategies by cost count for: a name or a file, see `rates.find_rates`."""
+    recompute: bool = True
+    """Whether a node may be computed in several kernels, by strategies that can."""
+    horizontal: bool = True
+    """Whether kernels that only read the same may become one, by strategies that can."""
+    multi_output: bool = True
+    """Whether a kernel may store more than one value, by strategies that can."""
+    open_size: int = 64
+    """What strategies by cost take an open size for."""
 
 
 Strategy: TypeAlias = Callable[[ValueGraph, FusionOptions], FusionPlan]
@@ -46,6 +59,7 @@ Strategy: TypeAlias = Callable[[ValueGraph, FusionOptions], FusionPlan]
 STRATEGIES: Mapping[str, str] = {
     "tvm": "fuse_dialect.fusion.partition:tvm",
     "separate": "fuse_dialect.fusion.separate:separate",
+    "cost": "fuse_dialect.fusion.by_cost:cost",
 }
 """Place of each strategy by name, spelled `module:function`; the module is imported when the name is used."""
 ENTRY_POINTS = "fuse_dialect.strategies"
@@ -62,22 +76,10 @@ def find_strategy(name: str) -> Strategy:
     if place is not None:
         module, _, function = place.partition(":")
         return getattr(import_module(module), function)
-    from importlib.metadata import entry_points  # it takes long to import
-
-    added = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
-    if name in added:
-        return _loaded(added[name])
-    known = (*STRATEGIES, *sorted(added))
+    others = added(ENTRY_POINTS)
+    if name in others:
+        return cast(Strategy, loaded(others[name], "fusion strategy", "a function", callable))
+    known = (*STRATEGIES, *sorted(others))
     close = get_close_matches(name, known, n=1)
     hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}"
     raise FuseError(f"no fusion strategy '{name}'", hint=hint)
-
-
-def _loaded(point: "EntryPoint") -> Strategy:
-    try:
-        strategy = point.load()
-    except (ImportError, AttributeError) as error:
-        raise FuseError(f"fusion strategy '{point.name}' of '{point.value}' cannot be imported: {error}") from error
-    if not callable(strategy):
-        raise FuseError(f"fusion strategy '{point.name}' expects '{point.value}' to be a function")
-    return cast(Strategy, strategy)

@@ -4,7 +4,7 @@ Operators are visited in topological order. After each of them comes a reader of
 otherwise the ready operator with the lowest number. An operator joins the group of an operand when all of this holds,
 and otherwise starts a group of its own at the source:
 
-1. a unit that can run it is free and lies ahead of the group's data (`hardware_match`);
+1. a unit that can run it is free and lies ahead of the group's data (`hardware.matcher`);
 2. it reads the group's *head*, the value that the last operator gave, and no value that the group has passed;
 3. it does not broadcast that value: what streams by has the shape of the result;
 4. the limits of the template hold for the enlarged group;

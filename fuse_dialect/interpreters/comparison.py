@@ -8,6 +8,9 @@ import numpy.typing as npt
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.types import shape_text
 
+RELATIVE_ATOL = 1e-5
+"""Absolute tolerance for an output whose greatest element is 1, unless one is given."""
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:
@@ -33,6 +36,21 @@ def greatest(reference: Array) -> float:
     with np.errstate(all="ignore"):
         size = np.abs(reference.astype(np.float64))
     return float(size[np.isfinite(size)].max(initial=0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How far a result may be from another."""
+
+    rtol: float = 1e-4
+    atol: float | None = None
+    """By default `RELATIVE_ATOL` times the greatest element of each output, and itself for integers."""
+
+    def absolute(self, reference: Array) -> float:
+        """The absolute tolerance for one output."""
+        if self.atol is not None or reference.dtype.kind in "iub":
+            return RELATIVE_ATOL if self.atol is None else self.atol
+        return RELATIVE_ATOL * greatest(reference)
 
 
 def layout_mismatch(value: Array, reference: Array) -> str | None:

@@ -26,12 +26,14 @@ from fuse_dialect.kernels.program import (
     Extent,
     Inside,
     Instruction,
+    Keep,
     Literal,
     LoopProgram,
     Position,
     Read,
     Reduction,
     Role,
+    Scatter,
     Stage,
     Value,
 )
@@ -49,10 +51,15 @@ _COMBINE: dict[Combiner, np.ufunc] = {
 }
 
 
+class LoopFaultError(InterpretationError):
+    """A fault of the program came out true."""
+
+
 def run_loops(program: LoopProgram, arguments: Sequence[Array]) -> list[Array]:
     """The results of a loop program.
 
     Raises:
+        LoopFaultError: The arguments are ones that an op rejects.
         InterpretationError: The arguments have other shapes or element types than the program's.
     """
     sizes = bind_sizes(program, arguments)
@@ -65,6 +72,8 @@ def run_loops(program: LoopProgram, arguments: Sequence[Array]) -> list[Array]:
         )
     for stage in program.stages:
         _run_stage(stage, arrays, sizes)
+    if any(arrays[buffer.name].any() for buffer in program.buffers if buffer.role is Role.FAULT):
+        raise LoopFaultError(f"'{program.name}' rejects its arguments")
     return [arrays[buffer.name] for buffer in program.buffers if buffer.role is Role.RESULT]
 
 
@@ -190,6 +199,9 @@ class _Points:
 def _run_stage(stage: Stage, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> None:
     parallel = [_size(axis.size, sizes) for axis in stage.axes if not axis.is_reduced]
     reduced = [_size(axis.size, sizes) for axis in stage.axes if axis.is_reduced]
+    if stage.reduction is not None and stage.is_scan:
+        _run_scan(stage, stage.reduction, arrays, sizes)
+        return
     target = arrays[stage.buffer]
     columns = math.prod(reduced)
     for start, end in _parts(math.prod(parallel), max(1, _POINTS // max(1, min(columns, _POINTS)))):
@@ -205,10 +217,53 @@ def _run_stage(stage: Stage, arrays: Mapping[str, Array], sizes: Mapping[str, in
         values = np.broadcast_to(values, (end - start, 1))
         if values.dtype != target.dtype:
             raise InterpretationError(f"stage '{stage.name}' stores {values.dtype} as {target.dtype}")
-        if indices:
+        if stage.scatter is not None:
+            _scatter(stage.scatter, target, points, indices, values)
+        elif indices:
             target[tuple(indices)] = values
         else:
             target[...] = values.reshape(())
+
+
+def _scatter(how: Scatter, target: Array, points: _Points, indices: Sequence[Array], values: Array) -> None:
+    """Store values at places that are data, in order."""
+    place = points.arrays[how.places][tuple(points.index(index) for index in how.indices)]
+    merged = target.reshape(-1, *target.shape[how.depth :])
+    at = tuple(np.broadcast_arrays(place, *indices[how.depth :], values)[:-1])
+    if how.combination is None:
+        merged[at] = values
+    else:
+        with np.errstate(all="ignore"):
+            _COMBINE[how.combination.combiner].at(merged, at, values)
+
+
+def _run_scan(stage: Stage, reduction: Reduction, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> None:
+    """A scan, a line at a time."""
+    *parallel, size = (_size(axis.size, sizes) for axis in stage.axes)
+    columns = np.arange(size).reshape(1, -1)
+    for line in range(math.prod(parallel)):
+        rows = _loops(np.arange(line, line + 1), parallel, (-1, 1))
+        values = _Points([*rows, columns], (1, size), arrays, sizes).run(stage.body)
+        kept = _scanned(reduction, np.broadcast_to(values, (1, size)))
+        places = [*rows, columns[:, : kept.shape[1]]]
+        points = _Points(places, kept.shape, arrays, sizes)
+        stored = points.run(stage.finish, kept) if stage.finish else kept
+        target = arrays[stage.buffer]
+        stored = stored.view(target.dtype) if stored.dtype.kind == "i" and target.dtype.kind == "u" else stored
+        if stored.dtype != target.dtype:
+            raise InterpretationError(f"stage '{stage.name}' stores {stored.dtype} as {target.dtype}")
+        target[tuple(points.index(index) for index in stage.store)] = stored
+
+
+def _scanned(reduction: Reduction, values: Array) -> Array:
+    """What a scan keeps of the values of a line."""
+    if reduction.combiner is Combiner.ORDER:
+        return np.argsort(values, axis=1, kind="stable")[:, : reduction.count].astype(np.int64, copy=False)
+    start = np.full((1, 1), reduction.start.value, values.dtype)
+    with np.errstate(all="ignore"):
+        through = _COMBINE[reduction.combiner].accumulate(np.concatenate([start, values], axis=1), axis=1)
+    through = through.astype(values.dtype, copy=False)
+    return through[:, 1:] if reduction.keep is Keep.THROUGH else through[:, :-1]
 
 
 def _reduced(

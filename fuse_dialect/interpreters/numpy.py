@@ -32,6 +32,8 @@ from fuse_dialect.interpreters.values import EvaluationError, Value, flatten, mi
 
 MAX_CALL_DEPTH = 128
 """Calls within calls; a program that needs more calls itself without end."""
+TOO_LONG = "runs too long: no more ops may be run"
+TOO_LONG_HINT = "max_ops= raises the limit; a loop whose condition stays true has no end"
 
 
 _LIMITS = Limits()
@@ -122,13 +124,14 @@ _ELIDED_HINT = (
     "--mlir-elide-elementsattrs-if-larger, or read the original"
 )
 
+_ELSEWHERE_HINT = "weights= (--weights) names the safetensors file that was written with the module"
+
 
 def _missing_elements_hint(value: Attribute) -> str | None:
     """Where the elements of a constant may be that are not in the module."""
     if not isinstance(value, DenseResourceAttr):
         return None
-    is_elided = value.resource_handle.data == ELIDED_RESOURCE
-    return _ELIDED_HINT if is_elided else "--weights names the safetensors file that was written with the module"
+    return _ELIDED_HINT if value.resource_handle.data == ELIDED_RESOURCE else _ELSEWHERE_HINT
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,8 +245,7 @@ class Runner:
             raise EvaluationError(op, f"exceeds {MAX_CALL_DEPTH} calls and regions within each other")
         # One op at least, so that a body of its own end alone does not run without end.
         if not frame.budget.take(ops=max(1, len(self._plan(region.block)))):
-            hint = "max_ops= raises the limit; a loop whose condition stays true has no end"
-            raise EvaluationError(op, "runs too long: no more ops may be run", hint)
+            raise EvaluationError(op, TOO_LONG, TOO_LONG_HINT)
         end, values = self._run_block(region.block, arguments, replace(frame, depth=frame.depth + 1))
         if not isinstance(end, YieldOp):
             raise EvaluationError(op, "has a region that ends without 'fuse.yield'")

@@ -91,7 +91,12 @@ def evaluate_within(op: FuseOp, operands: Sequence[Value], limit: int) -> tuple[
         return form.evaluate(*data)
     if any(is_tensor(result.type) and DYNAMIC in result.type.get_shape() for result in op.results):
         _check_types(_types_at_run_time(op, operands), limit)
-    return op.evaluate(*arrays)
+    try:
+        return op.evaluate(*arrays)
+    except ValueError:
+        # Types with open sizes promised what the arrays do not hold: the shape rule says it in the op's own words.
+        _types_at_run_time(op, operands)
+        raise
 
 
 def _types_at_run_time(op: FuseOp, operands: Sequence[Value]) -> Sequence[Attribute]:

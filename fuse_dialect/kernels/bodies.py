@@ -80,6 +80,7 @@ class BodyBuilder:
         key = repr(simple)  # unlike `==` it tells -0.0 from 0.0
         place = self._places.get(key)
         if place is None:
+            # Equal instructions are one: the first stands before every later one, so SSA order stays.
             place = self._places[key] = self.first + len(self.instructions)
             self.instructions.append(simple)
         return place
@@ -103,6 +104,7 @@ class BodyBuilder:
                         return one if one == other else instruction
             case Apply("arith.extf" | "arith.extsi", (operand,), element):
                 match self._literal(operand):
+                    # True is -1 where i1 is read as signed and 1 elsewhere, so truth values are left to the function.
                     case Literal(value, source) if source != "i1":
                         return Literal(value, element)
                     case _:
@@ -133,6 +135,7 @@ class BodyBuilder:
         left: dict[Guard, None] = {}
         for guard in guards:
             guard = Guard(simplified(guard.index, self.extents), guard.size)
+            # A guard that never holds decides the read; one that always holds says nothing.
             held = holds(guard, self.extents)
             if held is False:
                 return (), False
@@ -157,6 +160,7 @@ class BodyBuilder:
     def finished(self, result: int) -> Body:
         """The instructions that a value needs, which is the last one; none if it stands before the first."""
         needed = {result}
+        # Backwards, because operands stand before what needs them: one pass finds them all.
         for place in range(result, self.first - 1, -1):
             if place in needed:
                 needed.update(operands(self.instructions[place - self.first]))
@@ -202,7 +206,7 @@ def operands(instruction: Instruction) -> tuple[int, ...]:
             return ()
 
 
-def moved(instruction: Instruction, places: Sequence[int]) -> Instruction:
+def moved(instruction: Instruction, places: Sequence[int] | Mapping[int, int]) -> Instruction:
     """The instruction with operands at other places."""
     match instruction:
         case Apply():
@@ -216,25 +220,44 @@ def moved(instruction: Instruction, places: Sequence[int]) -> Instruction:
             return instruction
 
 
-def over(instruction: Instruction, values: Sequence[Index], extents: Sequence[Size]) -> Instruction:
-    """The instruction with indices in place of the loop variables; these are over axes of `extents`."""
+def with_indices(instruction: Instruction, changed: Callable[[Index], Index]) -> Instruction:
+    """The instruction with changed indices, those of its guards too; indices that the body computes stay."""
 
     def guards(old: Iterable[Guard]) -> tuple[Guard, ...]:
-        return tuple(Guard(substituted(guard.index, values, extents), guard.size) for guard in old)
+        return tuple(Guard(changed(guard.index), guard.size) for guard in old)
 
     match instruction:
         case Read():
-            indices = tuple(
-                index if isinstance(index, Value) else substituted(index, values, extents)
-                for index in instruction.indices
-            )
+            indices = tuple(index if isinstance(index, Value) else changed(index) for index in instruction.indices)
             return replace(instruction, indices=indices, guards=guards(instruction.guards))
         case Position():
-            return replace(instruction, index=substituted(instruction.index, values, extents))
+            return replace(instruction, index=changed(instruction.index))
         case Inside():
             return Inside(guards(instruction.guards))
         case _:
             return instruction
+
+
+def indices_of(body: Body) -> list[Index]:
+    """All indices in a body, those of guards too."""
+    found: list[Index] = []
+    for instruction in body:
+        match instruction:
+            case Read(_, indices, _, guards):
+                found += [index for index in indices if isinstance(index, Index)]
+                found += [guard.index for guard in guards]
+            case Position(index):
+                found.append(index)
+            case Inside(guards):
+                found += [guard.index for guard in guards]
+            case _:
+                pass
+    return found
+
+
+def over(instruction: Instruction, values: Sequence[Index], extents: Sequence[Size]) -> Instruction:
+    """The instruction with indices in place of the loop variables; these are over axes of `extents`."""
+    return with_indices(instruction, lambda index: substituted(index, values, extents))
 
 
 def body_over(body: Body, values: Sequence[Index], extents: Sequence[Size]) -> Body:

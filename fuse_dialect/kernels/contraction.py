@@ -11,15 +11,15 @@
 Matrix products, dense layers, convolutions in any layout, products with vectors are all of this form.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from fuse_dialect.counts import Count, Size
-from fuse_dialect.kernels.access import FlatPlace, flat_place, linear_factors
+from fuse_dialect.kernels.bodies import indices_of, moved, operands
 from fuse_dialect.kernels.indices import axes_of
-from fuse_dialect.kernels.program import Apply, Body, Combiner, Instruction, LoopProgram, Read, Stage, Value
-from fuse_dialect.kernels.reaxing import indices_of, merged_axes, split_axes, without_single_points
+from fuse_dialect.kernels.places import Place, flat_place, index_place
+from fuse_dialect.kernels.program import Apply, Body, Combiner, LoopProgram, Read, Stage
+from fuse_dialect.kernels.reaxing import merged_axes, split_axes, without_single_points
 
 PRODUCTS = ("arith.mulf", "arith.muli")
 
@@ -78,6 +78,8 @@ def contraction_of(program: LoopProgram, stage: Stage) -> Contraction | None:
     """The stage as a contraction, with axes of one element dropped and divided axes split; `None` if it is none."""
     if stage.reduction is None or stage.reduction.combiner is not Combiner.ADD or stage.reduction.start.value != 0:
         return None
+    if stage.is_scan:
+        return None
     return _recognised(program, split_axes(without_single_points(stage)))
 
 
@@ -90,6 +92,7 @@ def as_matrices(program: LoopProgram, contraction: Contraction) -> Contraction:
     """
     while (merged := _merged(program, contraction)) is not None:
         contraction = merged
+    # What did not merge is counted outside of the matrices, one product for each of its points.
     left = (*contraction.row_axes[:-1], *contraction.column_axes[:-1])
     return replace(
         contraction,
@@ -99,14 +102,38 @@ def as_matrices(program: LoopProgram, contraction: Contraction) -> Contraction:
     )
 
 
-def store_place(program: LoopProgram, stage: Stage) -> FlatPlace | None:
+def store_place(program: LoopProgram, stage: Stage) -> Place | None:
     """Where the stage stores its results, if that is flat."""
     return flat_place(stage.store, shapes_of(program)[stage.buffer], len(stage.axes))
+
+
+def lying_place(program: LoopProgram, contraction: Contraction, factor: Factor) -> Place | None:
+    """Where a factor lies in memory as the sums need it: nothing but a flat read without guards, of their type."""
+    read = factor.read
+    if read is None or read.guards:
+        return None
+    buffer = next(buffer for buffer in program.buffers if buffer.name == read.buffer)
+    same = buffer.element == contraction.element
+    return flat_place(read.indices, buffer.shape, len(contraction.stage.axes)) if same else None
 
 
 def shapes_of(program: LoopProgram) -> dict[str, tuple[Size, ...]]:
     """The shape of each buffer."""
     return {buffer.name: buffer.shape for buffer in program.buffers}
+
+
+def unit_axis(program: LoopProgram, body: Body, rank: int) -> int | None:
+    """The axis, of `rank` axes, along which the largest read of a body is contiguous."""
+    shapes = shapes_of(program)
+    best: tuple[int, int | None] = (-1, None)
+    for instruction in body:
+        if isinstance(instruction, Read):
+            place = flat_place(instruction.indices, shapes[instruction.buffer], rank)
+            if place is not None:
+                used = sum(bool(stride.terms) for stride in place.strides)
+                unit = [axis for axis, stride in enumerate(place.strides) if stride.number == 1]
+                best = max(best, (used, unit[0] if len(unit) == 1 else None), key=lambda each: each[0])
+    return best[1]
 
 
 def _recognised(program: LoopProgram, stage: Stage) -> Contraction | None:
@@ -123,6 +150,7 @@ def _recognised(program: LoopProgram, stage: Stage) -> Contraction | None:
     if len(unit) != 1 or (unit[0] in factors[0].axes) == (unit[0] in factors[1].axes):
         return None
     rows, columns = factors if unit[0] in factors[1].axes else factors[::-1]
+    # (2) Which factors depend on a parallel axis says what part it plays.
     parts: dict[tuple[bool, bool], list[int]] = {(a, b): [] for a in (False, True) for b in (False, True)}
     for axis, each in enumerate(stage.axes):
         if not each.is_reduced:
@@ -141,7 +169,7 @@ def _recognised(program: LoopProgram, stage: Stage) -> Contraction | None:
     )
 
 
-def _main_place(program: LoopProgram, factor: Factor, rank: int) -> FlatPlace | None:
+def _main_place(program: LoopProgram, factor: Factor, rank: int) -> Place | None:
     """The place of the read that depends on the most axes; `None` if it is not flat."""
     shapes = shapes_of(program)
     reads = [instruction for instruction in factor.body if isinstance(instruction, Read)]
@@ -164,38 +192,19 @@ def _factor(body: Body, place: int) -> Factor:
 
 def slice_of(body: Body, place: int) -> Body:
     """The instructions that compute the value at a place, with that value last."""
+    # Bodies are in SSA order: whatever a value needs stands before it, so the sorted places are in order again.
     needed, pending = {place}, [place]
     while pending:
-        pending += [operand for operand in _operands(body[pending.pop()]) if operand not in needed]
+        pending += [operand for operand in operands(body[pending.pop()]) if operand not in needed]
         needed.update(pending)
     order = sorted(needed)
     places = {old: new for new, old in enumerate(order)}
-    return tuple(_moved(body[old], places) for old in order)
-
-
-def _operands(instruction: Instruction) -> tuple[int, ...]:
-    match instruction:
-        case Apply(_, operands):
-            return operands
-        case Read(_, indices):
-            return tuple(index.place for index in indices if isinstance(index, Value))
-        case _:
-            return ()
-
-
-def _moved(instruction: Instruction, places: Mapping[int, int]) -> Instruction:
-    match instruction:
-        case Apply(_, operands):
-            return replace(instruction, operands=tuple(places[operand] for operand in operands))
-        case Read(_, indices):
-            moved = tuple(Value(places[index.place]) if isinstance(index, Value) else index for index in indices)
-            return replace(instruction, indices=moved)
-        case _:
-            return instruction
+    return tuple(moved(body[old], places) for old in order)
 
 
 def _merged(program: LoopProgram, contraction: Contraction) -> Contraction | None:
     """The contraction with one pair of neighbouring axes merged, if there is a pair that merges."""
+    # Columns first: vectors run along them, and the more there are the fewer reach beyond the last.
     for axes in (contraction.column_axes, contraction.row_axes):
         if len(axes) > 1:
             merged = _merged_pair(program, contraction, axes[-2], axes[-1])
@@ -203,6 +212,7 @@ def _merged(program: LoopProgram, contraction: Contraction) -> Contraction | Non
                 return merged
     for outer, inner in pairwise(contraction.reduced):
         merged = _merged_pair(program, contraction, outer, inner)
+        # Micro-kernels step along reduced axes by fixed distances, so both factors must stay plain.
         if merged is not None and _reads_are_flat(program, merged.stage, merged.stage.body):
             return merged
     return None
@@ -213,6 +223,7 @@ def _merged_pair(program: LoopProgram, contraction: Contraction, outer: int, inn
     if not all(isinstance(size, int) for size in sizes):
         return None
     stage = merged_axes(contraction.stage, outer, inner)
+    # A factor may divide the merged axis, since copies follow it anywhere; `finish` runs on vectors and may not.
     return _recognised(program, stage) if _reads_are_flat(program, stage, stage.finish) else None
 
 
@@ -226,6 +237,6 @@ def _reads_are_flat(program: LoopProgram, stage: Stage, body: Body) -> bool:
             inner = [guard.index for guard in instruction.guards]
         else:
             inner = indices_of((instruction,))
-        if any(linear_factors(index, rank) is None for index in inner):
+        if any(index_place(index, rank).odd for index in inner):
             return False
     return True

@@ -12,11 +12,11 @@
 from dataclasses import dataclass, replace
 from math import gcd
 
-from fuse_dialect.kernels.access import flat_place
+from fuse_dialect.kernels.bodies import indices_of, with_indices
 from fuse_dialect.kernels.contraction import Contraction, shapes_of
 from fuse_dialect.kernels.indices import Index, Loop, axes_of
+from fuse_dialect.kernels.places import flat_place
 from fuse_dialect.kernels.program import Body, LoopProgram, Read
-from fuse_dialect.kernels.reaxing import indices_of, with_indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,7 @@ def convolution_of(program: LoopProgram, contraction: Contraction) -> Convolutio
     taps = [window.tap for window in found if window.tap is not None]
     free = [axis for axis in contraction.reduced if axis not in taps]
     innermost = _innermost(program, contraction, free)
+    # (3) Neighbours in memory are read last, so that the innermost loop walks along them.
     free = [axis for axis in free if axis != innermost]
     body = _by_position(contraction, (found[0], found[1]))
     if body is None or len(set(taps)) < len(taps):
@@ -92,6 +93,7 @@ def _window(contraction: Contraction, pixel: int | None) -> Window | None:
         for axis in axes_of(index)
         if axis in contraction.reduced
     }
+    # (1) Two taps along one grid axis are no window: positions would not be one number.
     if len(taps) > 1:
         return None
     if not taps:
@@ -101,6 +103,7 @@ def _window(contraction: Contraction, pixel: int | None) -> Window | None:
     for index in indices_of(contraction.rows.body):
         factors = {atom.axis: factor for atom, factor in index.terms if isinstance(atom, Loop)}
         if pixel in factors and tap in factors and isinstance(count, int):
+            # (1) What both have in common is the distance of positions; what is left are step and dilation.
             common = gcd(factors[pixel], factors[tap])
             if min(factors[pixel], factors[tap]) > 0:
                 return Window(pixel, pixels, factors[pixel] // common, tap, count, factors[tap] // common)
@@ -147,6 +150,7 @@ def _in_positions(index: Index, window: Window, position: int) -> Index | None:
         for axis, unit in ((window.pixel, window.step), (window.tap, window.dilation))
         if axis is not None
     ]
+    # (2) Pixel and tap must move the index in the ratio of step and dilation, or equal positions would differ in it.
     ratios = {factor // unit if factor % unit == 0 else None for factor, unit in times}
     if len(ratios) != 1 or None in ratios or any(axis in axes_of(rest) for axis in axes):
         return None

@@ -4,12 +4,15 @@ from collections.abc import Mapping, Sequence
 
 from fuse_dialect.counts import Size
 from fuse_dialect.kernels.indices import Index, Loop, loop
-from fuse_dialect.kernels.program import Read, Stage
+from fuse_dialect.kernels.program import Combiner, Read, Stage
 
 
 def reads_of(stage: Stage) -> list[Read]:
-    """The reads of a stage's body and of its finish."""
-    return [inner for inner in (*stage.body, *stage.finish) if isinstance(inner, Read)]
+    """The reads of a stage's body, of its finish, and of the places of a scatter."""
+    found = [inner for inner in (*stage.body, *stage.finish) if isinstance(inner, Read)]
+    if stage.scatter is not None:
+        found.append(Read(stage.scatter.places, stage.scatter.indices, "i64"))
+    return found
 
 
 def parallel_sizes(stage: Stage) -> list[Size]:
@@ -17,22 +20,33 @@ def parallel_sizes(stage: Stage) -> list[Size]:
     return [axis.size for axis in stage.axes if not axis.is_reduced]
 
 
+def is_order(stage: Stage) -> bool:
+    """Whether the stage sorts."""
+    return stage.reduction is not None and stage.reduction.combiner is Combiner.ORDER
+
+
+def _is_same_order(one: Stage, other: Stage) -> bool:
+    """Whether two stages sort the same lines in the same way: once is enough."""
+    return is_order(one) and (one.axes, one.body, one.reduction) == (other.axes, other.body, other.reduction)
+
+
 def shared_rows(stages: Sequence[Stage]) -> int:
     """How many leading parallel axes all stages share, so that each row of a buffer is written and read in one row."""
     common = parallel_sizes(stages[0])
     for stage in stages[1:]:
         sizes = parallel_sizes(stage)
+        # (1) Rows are leading axes: they end at the first size that differs, whatever follows.
         equal = [one == other for one, other in zip(common, sizes, strict=False)]
         common = common[: equal.index(False) if False in equal else len(equal)]
     rows = len(common)
-    writers: dict[str, Stage] = {}
+    writers: dict[str, list[Stage]] = {}
     for stage in stages:
         for read in reads_of(stage):
-            if read.buffer in writers:
-                rows = min(rows, _rows_in_step(writers[read.buffer].store, read))
-        if stage.buffer in writers:
-            return 0  # two stages write pieces of one buffer: whoever reads it needs both whole
-        writers[stage.buffer] = stage
+            for writer in writers.get(read.buffer, ()):
+                # (1) What is read must lie in the row that is written, else another row would have to run first. That
+                # holds of every piece of a buffer that several stages write.
+                rows = min(rows, _rows_in_step(writer.store, read))
+        writers.setdefault(stage.buffer, []).append(stage)
     return rows
 
 
@@ -48,7 +62,12 @@ def cut_in_phases(stages: Sequence[Stage]) -> list[tuple[list[Stage], int]]:
     """The stages in groups that share rows, each as large as possible, with the number of shared axes."""
     phases: list[tuple[list[Stage], int]] = []
     for stage in stages:
-        if phases:
+        # What a scan or a scatter stores at one point may be read at any other: nothing runs between its points.
+        if phases and _is_same_order(phases[-1][0][0], stage):
+            phases[-1][0].append(stage)
+            continue
+        if phases and not stage.is_ordered and not phases[-1][0][-1].is_ordered:
+            # Stages run in order, so a phase can only grow at its end; a stage that it loses is lost to it for good.
             grown = [*phases[-1][0], stage]
             rows = shared_rows(grown)
             if rows or _is_one_row(grown):
@@ -87,6 +106,7 @@ def _may_join(nest: Sequence[Stage], stage: Stage, rows: int) -> bool:
     if has_reduction and any(len(parallel_sizes(member)) != rows for member in members if member.reduction is not None):
         return False  # a reduction with parallel axes of its own needs other loops than a map
     written: Mapping[str, Stage] = {member.buffer: member for member in nest}
+    # (2) A register holds the value of this point alone: whoever reads another point needs it in memory.
     return all(_is_in_step(written[read.buffer], read) for read in reads_of(stage) if read.buffer in written)
 
 
@@ -98,6 +118,7 @@ def _is_in_step(writer: Stage, read: Read) -> bool:
 def is_whole(stage: Stage, shape: Sequence[Size]) -> bool:
     """Whether the stage writes all of its buffer of that shape, each element once, and not only a piece of it."""
     sizes = parallel_sizes(stage)
+    # An index that is 0 at every point stands for an axis of one element; others must cover their axes whole.
     written = [1 if index == Index() else sizes[_axis(index)] for index in stage.store] if _is_plain(stage) else None
     return written == list(shape)
 

@@ -104,8 +104,9 @@ def _sum(terms: Iterable[tuple[Atom, int]], constant: int) -> Index:
     for atom, factor in terms:
         factors[atom] = factors.get(atom, 0) + factor
     for atom in list(factors):
-        whole = Quotient(atom.of, atom.by) if isinstance(atom, Remainder) else None
-        if whole in factors and factors[whole] == factors[atom] * whole.by and factors[atom]:
+        # `x // b * b + x % b` is `x`, whatever x is; so splits that are merged again leave no trace.
+        whole = _whole_of(atom, factors) if isinstance(atom, Remainder) and factors[atom] else None
+        if whole is not None:
             joined = whole.of * factors[atom]
             del factors[atom], factors[whole]
             return _sum((*factors.items(), *joined.terms), constant + joined.constant)
@@ -113,8 +114,24 @@ def _sum(terms: Iterable[tuple[Atom, int]], constant: int) -> Index:
     return Index(tuple(sorted(kept, key=_order)), constant)
 
 
+def _whole_of(rest: Remainder, factors: Mapping[Atom, int]) -> Quotient | None:
+    """The quotient of the same division that stands beside a remainder, with a factor that fits."""
+    for atom, factor in factors.items():
+        if isinstance(atom, Quotient) and atom.by == rest.by and factor == factors[rest] * atom.by:
+            if atom.of == rest.of:
+                return atom
+            # x % b is (x % c) % b for each multiple c of b, and is written that way.
+            match atom.of:
+                case Index(((Remainder(of, by), 1),), 0) if of == rest.of and by % rest.by == 0:
+                    return atom
+                case _:
+                    pass
+    return None
+
+
 def _divided(index: Index, by: int) -> tuple[Index, Index]:
     """Two indices `whole` and `rest` with `index == whole * by + rest`, as little as possible in `rest`."""
+    # Multiples of `by` leave the division unchanged, for it rounds down: (k * by + r) // by == k + r // by.
     whole = Index(tuple((atom, f // by) for atom, f in index.terms if f % by == 0), index.constant // by)
     return whole, Index(tuple(term for term in index.terms if term[1] % by), index.constant % by)
 
@@ -128,6 +145,7 @@ def _quotient(rest: Index, by: int) -> Index:
         terms = tuple((atom, factor // common) for atom, factor in rest.terms)
         return Index(terms, rest.constant // common) // (by // common)
     match rest:
+        # Floors nest: (x // a) // b == x // (a * b) for positive a and b.
         case Index(((Quotient(of, inner), 1),), 0):
             return of // (inner * by)
         case _:
@@ -139,6 +157,7 @@ def _remainder(rest: Index, by: int) -> Index:
     if not rest.terms:
         return rest
     match rest:
+        # A remainder by a multiple of `by` has lost only multiples of `by`.
         case Index(((Remainder(of, inner), 1),), 0) if inner % by == 0:
             return of % by
         case _:
@@ -155,6 +174,7 @@ def range_of(index: Index, sizes: Sequence[Size]) -> tuple[int | None, int | Non
     high: int | None = index.constant
     for atom, factor in index.terms:
         least, greatest = _atom_range(atom, sizes)
+        # A negative factor turns the bounds round; `None` turns with them.
         if factor < 0:
             least, greatest = greatest, least
         low = None if low is None or least is None else low + factor * least
@@ -203,6 +223,7 @@ def substituted(index: Index, values: Sequence[Index], sizes: Sequence[Size]) ->
 def quotient(index: Index, by: int, sizes: Sequence[Size]) -> Index:
     """`index // by`, simplified with the sizes of the axes."""
     whole, rest = _divided(index, by)
+    # The rest has one quotient over all its range, so that is a number.
     low, high = range_of(rest, sizes)
     if low is not None and high is not None and low // by == high // by:
         return whole + low // by
@@ -225,6 +246,7 @@ def _stepped(index: Index, by: int, sizes: Sequence[Size]) -> tuple[int, Index, 
 
     Then `index // by == coarse // (by // step)`, and `index % by == step * (coarse % (by // step)) + fine`.
     """
+    # Larger steps first: they leave the smaller divisor. Only factors' own divisors can leave a small rest.
     for step in sorted({gcd(factor, by) for _, factor in index.terms} - {1}, reverse=True):
         coarse, fine = _divided(index, step)
         low, high = range_of(fine, sizes)
@@ -287,8 +309,3 @@ def axes_of(index: Index) -> set[int]:
             else:
                 pending.append(atom.of)
     return found
-
-
-def renamed_sizes(guards: Iterable[Guard], names: Mapping[str, Size]) -> tuple[Guard, ...]:
-    """The guards with other names of sizes."""
-    return tuple(Guard(g.index, names.get(g.size, g.size) if isinstance(g.size, str) else g.size) for g in guards)

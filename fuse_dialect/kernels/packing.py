@@ -17,8 +17,8 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from fuse_dialect.kernels.access import flat_place
 from fuse_dialect.kernels.contraction import Contraction, shapes_of
+from fuse_dialect.kernels.places import flat_place
 from fuse_dialect.kernels.program import LoopProgram, Read
 
 _ALIGNMENT = 64
@@ -73,6 +73,7 @@ class Packing:
         """The panels of an array, one after the other; the first begins at a multiple of 64 bytes."""
         array = np.ascontiguousarray(array)
         axes = (*self.outer, self.columns, *self.reduced)
+        # A view only: elements are copied once, into the panels.
         view = np.lib.stride_tricks.as_strided(
             array.reshape(-1)[self.start :],
             [axis.size for axis in axes],
@@ -83,6 +84,7 @@ class Packing:
         if self.element == "f32":
             matrices = matrices.astype(np.float32, copy=False)
         packed = _aligned((len(matrices), self.panels, self.depth, self.width), matrices.dtype)
+        # The array is full of zeros, so that columns beyond the last add nothing.
         for panel in range(self.panels):
             columns = matrices[:, panel * self.width : (panel + 1) * self.width]
             packed[:, panel, :, : columns.shape[1]] = columns.swapaxes(1, 2)
@@ -139,6 +141,7 @@ def packing_of(program: LoopProgram, contraction: Contraction, constants: frozen
         return Strided(_known(stage.axes[axis].size), _known(place.strides[axis].number))
 
     axes = (*contraction.outer, *contraction.column_axes, *contraction.reduced)
+    # Panels are made before the first call, when sizes that have names are not known.
     if any(isinstance(stage.axes[axis].size, str) for axis in axes if axis in contraction.columns.axes):
         return None
     outer = tuple(axis for axis in contraction.outer if axis in contraction.columns.axes)

@@ -1,14 +1,16 @@
-"""Where in memory a read or a store of a stage goes, whatever its indices are. Pure data.
+"""Where in memory a read or a store of a stage goes: the one notion of a place. Pure data.
 
-A place is a constant, a stride for each axis, and what has no stride: quotients and remainders (*odd* terms), and
-values that the body computes.
+1. A place in a dense row-major array is a constant, a stride for each axis of the stage, and what has no stride:
+   quotients and remainders (*odd* terms), and values that the body computes.
+2. It is *flat* if nothing of that last kind is left: if quotients and remainders in its indices cancel.
+3. Strides are in elements, and may depend on sizes that are known when a kernel is called.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from fuse_dialect.counts import Count, Size
-from fuse_dialect.kernels.access import array_strides
 from fuse_dialect.kernels.indices import Atom, Guard, Index, Loop, axes_of, number
 from fuse_dialect.kernels.program import Value
 
@@ -30,6 +32,11 @@ class Place:
         return bool(self.strides[axis].terms) or axis in self.odd_axes
 
     @property
+    def is_flat(self) -> bool:
+        """Whether the constant and the strides are all there is (2)."""
+        return not self.odd and not self.computed
+
+    @property
     def odd_axes(self) -> frozenset[int]:
         """The axes that odd terms depend on."""
         return frozenset(axis for atom, _ in self.odd for axis in axes_of(Index(((atom, 1),))))
@@ -39,14 +46,37 @@ class Place:
         return None if axis in self.odd_axes else self.strides[axis].number
 
 
+def array_strides(shape: Sequence[Size]) -> tuple[Count, ...]:
+    """Distance of neighbours along each axis of a dense row-major array, in elements."""
+    strides: list[Count] = []
+    stride = Count.of(1)
+    for size in reversed(shape):
+        strides.append(stride)
+        stride = stride * Count.of(size)
+    return tuple(reversed(strides))
+
+
 def place_of(indices: Sequence[Index | Value], shape: Sequence[Size], rank: int) -> Place:
     """The place of an element of an array of a shape, in a stage with `rank` axes."""
+    return _place_of(tuple(indices), tuple(shape), rank)
+
+
+def flat_place(indices: Sequence[Index | Value], shape: Sequence[Size], rank: int) -> Place | None:
+    """The same; `None` if the place is not flat."""
+    place = place_of(indices, shape, rank)
+    return place if place.is_flat else None
+
+
+@lru_cache(maxsize=4096)  # code for a tile asks for the same few places again and again
+def _place_of(indices: tuple[Index | Value, ...], shape: tuple[Size, ...], rank: int) -> Place:
     positions: dict[tuple[str, ...], Index] = {}
     computed: list[tuple[int, Count, Size]] = []
     for index, size, stride in zip(indices, shape, array_strides(shape), strict=True):
         if isinstance(index, Value):
             computed.append((index.place, stride, size))
             continue
+        # (2) One sum for each product of sizes: in it `a // 4 * 4 + a % 4` is `a`, whichever axes of the array
+        # the two parts stand in.
         for symbols, factor in stride.terms:
             positions[symbols] = positions.get(symbols, number(0)) + index * factor
     return _place(positions, rank, tuple(computed))

@@ -23,10 +23,12 @@ from fuse_dialect.kernels.program import (
     Extent,
     Inside,
     Instruction,
+    Keep,
     Literal,
     LoopProgram,
     Position,
     Read,
+    Reduction,
     Stage,
     Value,
 )
@@ -54,13 +56,31 @@ def _stage(stage: Stage) -> Iterator[str]:
     else:
         start = literal_text(stage.reduction.start)
         over = ", ".join(loops[len(parallel) :])
-        yield f"    {stage.reduction.combiner.value} from {start} over {over}"
+        yield f"    {stage.reduction.combiner.value} from {start} over {over}{_kept(stage.reduction)}"
         yield from (f"      {line}" for line in _body(stage.body, names, 0))
         if stage.finish:
-            yield "    then, %0 being the total"
+            yield f"    then, %0 being the {'value' if stage.is_scan else 'total'}"
             yield from (f"      {line}" for line in _body(stage.finish, names, 1))
     store = stage.store or tuple(loop(axis) for axis in parallel)
-    yield f"    store {stage.buffer}[{', '.join(index_text(index, names) for index in store)}]"
+    stored = [index_text(index, names) for index in store]
+    if stage.scatter is None:
+        yield f"    store {stage.buffer}[{', '.join(stored)}]"
+        return
+    place = ", ".join(index_text(index, names) for index in stage.scatter.indices)
+    how = stage.scatter.combination.combiner.value if stage.scatter.combination is not None else "store"
+    rest = "".join(f", {index}" for index in stored[stage.scatter.depth :])
+    yield f"    {how} in order {stage.buffer}[{stage.scatter.places}[{place}]{rest}]"
+
+
+def _kept(reduction: Reduction) -> str:
+    match reduction.keep:
+        case Keep.TOTAL:
+            return ""
+        case Keep.THROUGH:
+            places = "each point" if reduction.count is None else f"the first {reduction.count} points"
+            return f", stored at {places}"
+        case Keep.BEFORE:
+            return ", stored before each point"
 
 
 def _body(body: Body, names: Sequence[str], first: int) -> Iterator[str]:

@@ -10,6 +10,10 @@
    and reshapes are reads with other indices. A *guard* keeps a read inside its buffer; where it fails the read gives
    `otherwise`: padding.
 5. Stages run in order, and each reads only arguments and what earlier stages wrote.
+6. A *scan* is a stage whose reduction stores at each point of its one reduced axis, in the order of the axis: a running
+   sum, or the places of the values in ascending order. Its `finish` and its store may use that axis.
+7. A *scatter* is a stage without a reduction that stores at places which a buffer holds. Its points run in the order of
+   its axes, the last one fastest, so that it is clear what comes of two that store at one place.
 
 The families of kernels are shapes of stages: a map has no reduction, a contraction multiplies two reads and adds up, a
 row program has several stages that share their outer axes. A sequence of stages has the same meaning under every
@@ -38,6 +42,9 @@ class Role(Enum):
     RESULT = "result"
     LOCAL = "local"
     """It lives from the stage that writes it to the last that reads it."""
+    FAULT = "fault"
+    """One truth value that says whether the operands are ones that an op rejects. Then results mean nothing, and who
+    runs the program asks the ops' own meaning what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +153,20 @@ class Combiner(Enum):
     MINIMUM = "minimum"
     AND = "and"
     OR = "or"
+    ORDER = "order"
+    """Of a scan alone, in i64: the first value is the place on the axis of the least (signed) number, and so on; of
+    equal numbers the one with the lower place comes first."""
+
+
+class Keep(Enum):
+    """Which values of a combination are stored."""
+
+    TOTAL = "total"
+    """The one that has all values in it."""
+    THROUGH = "through"
+    """At each point what the values up to it combine to, its own included."""
+    BEFORE = "before"
+    """At each point what the values before it combine to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +176,23 @@ class Reduction:
     combiner: Combiner
     start: Literal
     """What the combination starts with; its element type is the accumulator's, and keeps the sign: `ui8`."""
+    keep: Keep = Keep.TOTAL
+    count: int | None = None
+    """At how many points an `ORDER` stores, the first ones; at all if that is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """Where a scatter stores, and how."""
+
+    places: str
+    """A buffer of i64."""
+    indices: tuple[Index, ...]
+    """Which of its elements belongs to a point."""
+    depth: int
+    """The first axes of the target, which the place counts together in row-major order; the store has 0 for them."""
+    combination: Reduction | None
+    """How a value is combined with the element that is there; `None` if it takes its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +215,18 @@ class Stage:
 
     A concatenation is several stages, each of which writes its piece of one buffer.
     """
+
+    scatter: Scatter | None = None
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether a point may need what others have stored: a scan or a scatter."""
+        return self.is_scan or self.scatter is not None
+
+    @property
+    def is_scan(self) -> bool:
+        """Whether values are stored while they are combined."""
+        return self.reduction is not None and self.reduction.keep is not Keep.TOTAL
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,12 @@
 A stage says the same whatever axes its points are numbered by; a schedule chooses those by which reads become plain.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from fuse_dialect.kernels.indices import Guard, Index, Loop, Quotient, Remainder, loop, number, substituted
-from fuse_dialect.kernels.program import Axis, Body, Inside, Instruction, Position, Read, Stage
+from fuse_dialect.kernels.bodies import body_over, indices_of
+from fuse_dialect.kernels.indices import Index, Loop, Quotient, Remainder, loop, number, substituted
+from fuse_dialect.kernels.program import Axis, Stage
 
 
 def with_axes(stage: Stage, axes: Sequence[Axis], values: Sequence[Index]) -> Stage:
@@ -19,24 +20,25 @@ def with_axes(stage: Stage, axes: Sequence[Axis], values: Sequence[Index]) -> St
         values: For each old axis its value by the new axes; all points of the old axes must be reached once.
     """
     sizes = [axis.size for axis in axes]
-
-    def changed(index: Index) -> Index:
-        return substituted(index, values, sizes)
-
     parallel = sum(not axis.is_reduced for axis in stage.axes)
     store = stage.store or tuple(loop(axis) for axis in range(parallel))
+    target = stage.scatter
+    if target is not None:
+        target = replace(target, indices=tuple(substituted(index, values, sizes) for index in target.indices))
     return replace(
         stage,
         axes=tuple(axes),
-        body=tuple(with_indices(instruction, changed) for instruction in stage.body),
-        finish=tuple(with_indices(instruction, changed) for instruction in stage.finish),
-        store=tuple(map(changed, store)),
+        body=body_over(stage.body, values, sizes),
+        finish=body_over(stage.finish, values, sizes),
+        store=tuple(substituted(index, values, sizes) for index in store),
+        scatter=target,
     )
 
 
 def without_single_points(stage: Stage) -> Stage:
-    """The stage without its axes of one element."""
-    kept = [axis for axis, each in enumerate(stage.axes) if each.size != 1]
+    """The stage without its axes of one element, but for the one along which a scan runs."""
+    kept = [axis for axis, each in enumerate(stage.axes) if each.size != 1 or (each.is_reduced and stage.is_scan)]
+    # An axis of one element is 0 at its only point, wherever it stands.
     places = {axis: place for place, axis in enumerate(kept)}
     values = [loop(places[axis]) if axis in places else number(0) for axis in range(len(stage.axes))]
     return with_axes(stage, [stage.axes[axis] for axis in kept], values)
@@ -52,6 +54,7 @@ def split_axes(stage: Stage) -> Stage:
         size = stage.axes[axis].size
         assert isinstance(size, int)
         outer, inner = replace(stage.axes[axis], size=size // by), replace(stage.axes[axis], size=by)
+        # The size is a multiple of `by`, so every point of the axis is one point of the pair: no guard is needed.
         axes = [*stage.axes[:axis], outer, inner, *stage.axes[axis + 1 :]]
         values = [loop(old + (old > axis)) for old in range(len(stage.axes))]
         values[axis] = loop(axis) * by + loop(axis + 1)
@@ -68,31 +71,16 @@ def merged_axes(stage: Stage, outer: int, inner: int) -> Stage:
     axes[inner] = replace(axes[inner], size=size * count)
     del axes[outer]
     values = [loop(axis - (axis > outer)) for axis in range(len(stage.axes))]
+    # The pair counts as `outer * size + inner`, so both come back as quotient and remainder.
     whole = loop(inner - (inner > outer))
     values[outer], values[inner] = whole // size, whole % size
     return with_axes(stage, axes, values)
 
 
-def indices_of(body: Body) -> list[Index]:
-    """All indices in a body."""
-    found: list[Index] = []
-    for instruction in body:
-        match instruction:
-            case Read(_, indices, _, guards):
-                found += [index for index in indices if isinstance(index, Index)]
-                found += [guard.index for guard in guards]
-            case Position(index):
-                found.append(index)
-            case Inside(guards):
-                found += [guard.index for guard in guards]
-            case _:
-                pass
-    return found
-
-
 def _division(stage: Stage) -> tuple[int, int] | None:
     """An axis and a divisor of its size, by which some index divides the axis."""
     pending = [*indices_of(stage.body), *indices_of(stage.finish), *stage.store]
+    # Only a loop variable by itself is split: parts of a divided sum would carry into each other.
     while pending:
         for atom, _ in pending.pop().terms:
             if isinstance(atom, Quotient | Remainder):
@@ -104,21 +92,3 @@ def _division(stage: Stage) -> tuple[int, int] | None:
                     case _:
                         pending.append(atom.of)
     return None
-
-
-def with_indices(instruction: Instruction, changed: Callable[[Index], Index]) -> Instruction:
-    """The instruction with changed indices, those of its guards too."""
-    match instruction:
-        case Read(_, indices, _, guards):
-            moved = tuple(changed(index) if isinstance(index, Index) else index for index in indices)
-            return replace(instruction, indices=moved, guards=_changed_guards(guards, changed))
-        case Position(index):
-            return replace(instruction, index=changed(index))
-        case Inside(guards):
-            return replace(instruction, guards=_changed_guards(guards, changed))
-        case _:
-            return instruction
-
-
-def _changed_guards(guards: tuple[Guard, ...], changed: Callable[[Index], Index]) -> tuple[Guard, ...]:
-    return tuple(Guard(changed(guard.index), guard.size) for guard in guards)

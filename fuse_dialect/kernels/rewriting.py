@@ -18,11 +18,15 @@ def renamed(stage: Stage, buffers: Mapping[str, str]) -> Stage:
             for inner in body
         )
 
+    target = stage.scatter
+    if target is not None:
+        target = replace(target, places=buffers.get(target.places, target.places))
     return replace(
         stage,
         buffer=buffers.get(stage.buffer, stage.buffer),
         body=rename(stage.body),
         finish=rename(stage.finish),
+        scatter=target,
     )
 
 
@@ -34,6 +38,7 @@ def with_sizes(program: LoopProgram, sizes: Sizes) -> LoopProgram:
 
     def instruction(inner: Instruction) -> Instruction:
         match inner:
+            # Indices name axes, not sizes: only guards and extents can change.
             case Read() if inner.guards:
                 return replace(inner, guards=guards(inner.guards))
             case Inside():

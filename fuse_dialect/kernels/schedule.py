@@ -47,7 +47,7 @@ class Nest:
     """Stages that run element by element over the same space."""
 
     stages: tuple[Stage, ...]
-    """Without axes of size 1, see `squeezing`; axes have the same numbers in all of them."""
+    """Without axes of size 1; axes have the same numbers in all of them."""
     loops: tuple[LoopAxis, ...]
     """Within a row, outermost first."""
     vector: int | None
@@ -72,6 +72,8 @@ class Phase:
     nests: tuple[Nest, ...]
     splits_rows: bool
     """Whether threads share the rows; else they share the vector loop of the one nest, or one does all."""
+    is_everyones: bool = False
+    """Whether each thread runs all of it, and keeps to itself what comes out: tables that other phases read."""
 
     @property
     def row_axes(self) -> frozenset[int]:

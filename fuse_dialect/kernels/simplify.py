@@ -67,6 +67,7 @@ def simplify(program: LoopProgram) -> LoopProgram:
     count = len(work.stages) + 1
     while len(work.stages) < count:
         count = len(work.stages)
+        # (3) What repeats nothing first: chains of cheap ops become one map, and count as a whole.
         work.inline_all(is_free=True)
         for buffer in list(work.writers):
             work.finish(buffer)
@@ -97,16 +98,16 @@ class _Work:
         self.remove(place)
         self.stages[place] = stage
         self.writers.setdefault(stage.buffer, []).append(place)
-        for read in reads((*stage.body, *stage.finish)):
-            self.readers[read.buffer][place] = None
+        for buffer in _buffers_read(stage):
+            self.readers[buffer][place] = None
 
     def remove(self, place: _Place) -> None:
         """Take the stage at this place away."""
         stage = self.stages.pop(place, None)
         if stage is not None:
             self.writers[stage.buffer].remove(place)
-            for read in reads((*stage.body, *stage.finish)):
-                self.readers[read.buffer].pop(place, None)
+            for buffer in _buffers_read(stage):
+                self.readers[buffer].pop(place, None)
 
     def drop_unread(self, buffer: str) -> None:
         """Take the writers of a local buffer away if nobody reads it (1)."""
@@ -116,6 +117,7 @@ class _Work:
 
     def inline_all(self, *, is_free: bool) -> None:
         """Compute local buffers where they are read, later ones first."""
+        # (3) Later maps first, so that the readers of a value have become one stage before the value's turn comes.
         for buffer in reversed(list(self.writers)):
             self.drop_unread(buffer)
             self.inline(buffer, is_free=is_free)
@@ -127,8 +129,15 @@ class _Work:
         is_local = self.buffers[buffer].role is Role.LOCAL
         if not is_local or not readers or any(producer.reduction is not None for producer in producers):
             return
+        # Where a scatter stores is read from memory, and what it has stored is not one value an element.
+        if any(
+            member.scatter is not None and buffer in (member.buffer, member.scatter.places)
+            for member in (*producers, *readers)
+        ):
+            return
         if not self._is_worth(buffer, producers, readers, is_free=is_free):
             return
+        # (2, 3) All readers or none: as long as one needs the buffer it must be stored, and nothing is gained.
         inlined = [_pieces_inlined(reader, producers) for reader in readers]
         if not all(inlined):
             return
@@ -144,8 +153,10 @@ class _Work:
 
         Free is what moves elements, and what computes each element once and in one place.
         """
+        # Readers meet one of the producers of a buffer at each point, so the dearest counts and places are shared.
         work = max(cost(producer.body) for producer in producers)
         places = sum(len(reads((*reader.body, *reader.finish), buffer)) for reader in readers) / len(producers)
+        # What only moves elements costs no more where it is read; but code for many places is long.
         if work == 0 and places <= _PLACES:
             return True
         if places <= 1 and max(_repeats(reader, self.buffers[buffer]) for reader in readers) <= 1:
@@ -156,6 +167,7 @@ class _Work:
         """Make the only reader of a reduction its end (4); again while there is one."""
         while len(self.writers[buffer]) == 1 and len(self.readers[buffer]) == 1:
             (writer,), (reader,) = self.writers[buffer], self.readers[buffer]
+            # (4) A result must be stored, so its reader cannot take its place.
             if self.buffers[buffer].role is not Role.LOCAL:
                 return
             merged = _finished(self.stages[writer], self.stages[reader], self.buffers[buffer])
@@ -166,6 +178,11 @@ class _Work:
             buffer = merged.buffer
 
 
+def _buffers_read(stage: Stage) -> list[str]:
+    found = [read.buffer for read in reads((*stage.body, *stage.finish))]
+    return found if stage.scatter is None else [*found, stage.scatter.places]
+
+
 def extents(stage: Stage) -> tuple[Size, ...]:
     """Sizes of a stage's axes."""
     return tuple(axis.size for axis in stage.axes)
@@ -173,12 +190,14 @@ def extents(stage: Stage) -> tuple[Size, ...]:
 
 def cleaned(stage: Stage) -> Stage:
     """The stage with simple indices, every instruction once and needed, and no reduced axis of size 1 (1)."""
-    kept = [axis for axis, own in enumerate(stage.axes) if not (own.is_reduced and own.size == 1)]
+    # A scan stores by its reduced axis, and an exclusive one stores no value of the body.
+    kept = [axis for axis, own in enumerate(stage.axes) if not (own.is_reduced and own.size == 1 and not stage.is_scan)]
     values = [loop(kept.index(axis)) if axis in kept else number(0) for axis in range(len(stage.axes))]
     axes = tuple(stage.axes[axis] for axis in kept)
     sizes = tuple(axis.size for axis in axes)
     builder = BodyBuilder(sizes)
     result = builder.copy(body_over(stage.body, values, sizes), [])
+    # (1) A reduction over one element is its value; `start` is neutral for the combiner, so it is left out.
     if stage.reduction is not None and not any(axis.is_reduced for axis in axes):
         result = builder.copy(body_over(stage.finish, values, sizes), [result])
         return replace(stage, axes=axes, body=builder.finished(result), reduction=None, finish=())
@@ -216,6 +235,7 @@ def _repeats_of(read: Read, reader: Stage, buffer: Buffer) -> float:
     alone = [index.terms[0][0] for index in indices if len(index.terms) == 1]
     if others <= {atom.axis for atom in alone if isinstance(atom, Loop)}:
         return 1  # every axis has an index of its own, so that two points never read one element
+    # Without such a proof, points for each element of the buffer are the average.
     points, elements = _count(sizes), _count(buffer.shape)
     if points is not None and elements:
         return points / elements
@@ -234,7 +254,8 @@ def _pieces_inlined(reader: Stage, producers: list[Stage]) -> list[Stage]:
     whole = _inlined(reader, producers)
     if whole is not None:
         return [whole]
-    if not 1 < len(producers) <= _PIECES:
+    # (2) One producer has no pieces; many would make as many kernels of one. The points of a scatter have an order.
+    if not 1 < len(producers) <= _PIECES or reader.scatter is not None:
         return []
     for read in reads((*reader.body, *reader.finish), producers[0].buffer):
         for axis, index in enumerate(read.indices):
@@ -314,6 +335,7 @@ def _computed(read: Read, builder: BodyBuilder, producers: list[Stage]) -> int |
     if not read.guards:
         return places[-1]
     assert read.otherwise is not None
+    # The producer computes, whether or not its reads are allowed, so the guards decide on the value instead.
     inside = builder.add(Inside(read.guards))
     fill = builder.add(read.otherwise)
     return builder.add(Apply("arith.select", (inside, places[-1], fill), read.element, read.origin))
@@ -357,6 +379,7 @@ def _at(instruction: Instruction, read: Read, producer: Stage, sizes: Sequence[S
             values.append(number(0))
         else:
             values.append(index - (producer.store[axis].constant if producer.store else 0))
+    # A computed index cannot be put into an expression of loop variables: it must stand alone in a read.
     if computed and not _takes_values(instruction, set(computed)):
         return None
     copy = over(instruction, values, sizes)
@@ -365,6 +388,7 @@ def _at(instruction: Instruction, read: Read, producer: Stage, sizes: Sequence[S
     indices = tuple(_value(old, computed) or new for new, old in zip(copy.indices, instruction.indices, strict=True))
     if not read.guards:
         return replace(copy, indices=indices)
+    # Where the reader's guard fails its own fill is chosen later, except where the read itself is the value.
     otherwise = copy.otherwise or (read.otherwise if len(producer.body) == 1 else _zero(copy.element))
     return replace(copy, indices=indices, guards=(*copy.guards, *read.guards), otherwise=otherwise)
 

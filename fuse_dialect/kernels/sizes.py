@@ -45,6 +45,7 @@ class Sizes:
             return True
         if isinstance(one, int) and isinstance(other, int):
             return False
+        # The better known one stands for both, so that following names ends at a number if there is one.
         if _rank(one) > _rank(other):
             one, other = other, one
         assert isinstance(other, str)

@@ -9,12 +9,13 @@
 
 from dataclasses import dataclass, replace
 
-from fuse_dialect.kernels.access import flat_place, linear_factors
+from fuse_dialect.kernels.bodies import indices_of
 from fuse_dialect.kernels.contraction import shapes_of, store_place
 from fuse_dialect.kernels.indices import Index, axes_of, loop
 from fuse_dialect.kernels.packing import Packing, Strided
+from fuse_dialect.kernels.places import flat_place, index_place
 from fuse_dialect.kernels.program import Body, Inside, LoopProgram, Read, Stage
-from fuse_dialect.kernels.reaxing import indices_of, split_axes, without_single_points
+from fuse_dialect.kernels.reaxing import split_axes, without_single_points
 
 CLOSE = 3
 """Distance in elements up to which lanes are worth gathering: windows that move by so much."""
@@ -46,7 +47,7 @@ class Windowing:
 
 def windowing_of(program: LoopProgram, stage: Stage) -> Windowing | None:
     """The stage as windows; `None` if it has none, or no read is contiguous where the result is."""
-    if stage.reduction is None:
+    if stage.reduction is None or stage.is_scan:
         return None
     stage = split_axes(without_single_points(stage))
     place = store_place(program, stage)
@@ -54,9 +55,11 @@ def windowing_of(program: LoopProgram, stage: Stage) -> Windowing | None:
     if place is None or not taps or not all(isinstance(stage.axes[axis].size, int) for axis in taps):
         return None
     parallel = [axis for axis, each in enumerate(stage.axes) if not each.is_reduced]
+    # (1) Lanes are stored as vectors, so they run along what is contiguous in the result.
     unit = [axis for axis in parallel if place.strides[axis].number == 1]
     if len(unit) != 1 or not _is_close(program, stage, unit[0]):
         return None
+    # (2) Of the axes with windows the nearest in memory: its neighbours are still in the cache.
     shared = [axis for axis in parallel if axis != unit[0] and _has_window(stage, axis, taps)]
     tile = min(shared, key=lambda axis: place.strides[axis].number or 1 << 60, default=None)
     outer = tuple(axis for axis in parallel if axis not in (unit[0], tile))
@@ -124,6 +127,7 @@ def _lane_packing(program: LoopProgram, windowing: Windowing, read: Read) -> Pac
     place = flat_place(read.indices, shapes_of(program)[read.buffer], len(stage.axes))
     if read.guards or place is None or place.constant.number is None:
         return None
+    # Lanes that lie side by side, or are one element, are read well as they are.
     if place.strides[lane].number in (0, 1):
         return None
     axes: list[Strided] = []
@@ -161,15 +165,18 @@ def _inside(stage: Stage, parallel: list[int]) -> dict[int, Interval] | None:
 
 def _interval(stage: Stage, index: Index, size: int | str, parallel: list[int]) -> tuple[int, int, int] | None:
     """The axis and the interval in which an index is below a size at all taps."""
-    factors = linear_factors(index, len(stage.axes))
-    moving = [axis for axis in parallel if factors is not None and factors[axis]]
-    if factors is None or len(moving) != 1 or not isinstance(size, int) or factors[moving[0]] < 0:
+    place = index_place(index, len(stage.axes))
+    factors = [stride.number or 0 for stride in place.strides]
+    moving = [axis for axis in parallel if factors[axis]]
+    if place.odd or len(moving) != 1 or not isinstance(size, int) or factors[moving[0]] < 0:
         return None
     least = greatest = index.constant
     for axis, each in enumerate(stage.axes):
         if each.is_reduced and factors[axis]:
             assert isinstance(each.size, int)
             reach = factors[axis] * (each.size - 1)
+            # (3) All taps count: the interval is that of the window, not of one read.
             least, greatest = least + min(reach, 0), greatest + max(reach, 0)
+    # (3) From 0 <= factor * axis + least and factor * axis + greatest < size, both solved for the axis.
     factor = factors[moving[0]]
     return moving[0], -(least // factor), (size - 1 - greatest) // factor + 1

@@ -15,9 +15,9 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation
 
 from fuse_dialect.analysis.block_graph import Node
-from fuse_dialect.analysis.fusible_blocks import functions_to_fuse
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.dialect.ops.opaque import StopFusionOp
+from fuse_dialect.fusion.decision import FusionDecision
 from fuse_dialect.fusion.rules import FusionRule
 from fuse_dialect.fusion.value_graph import NodeRole
 from fuse_dialect.pattern_kind import PatternKind
@@ -49,6 +49,10 @@ class FusionRemark:
     limit: int | None
     has_kind: bool = True
     """Whether the kind of the operator is known; if not, `kind` is opaque."""
+    apart: float | None = None
+    """Seconds of both kernels, by strategies that know them."""
+    together: float | None = None
+    """Seconds of the kernel that both would be."""
 
     @property
     def message(self) -> str:
@@ -63,14 +67,9 @@ class FusionRemark:
 
 def fusion_remarks(module: ModuleOp, fuse_ops: FuseOpsPass) -> Iterator[FusionRemark]:
     """Remarks on what `fuse_ops` would refuse in the module, function by function, in the order of the graph."""
-    for function in functions_to_fuse(module):
-        yield from function_remarks(function, fuse_ops)
-
-
-def function_remarks(function: func.FuncOp, fuse_ops: FuseOpsPass) -> Iterator[FusionRemark]:
-    """Remarks on one function."""
-    for fusion in fuse_ops.plan_function(function):
-        yield from block_remarks(fusion)
+    for function, merges in fuse_ops.merges_before(module).items():
+        for fusion in fuse_ops.plan_function(function, merges):
+            yield from block_remarks(fusion)
 
 
 def block_remarks(fusion: BlockFusion) -> Iterator[FusionRemark]:
@@ -94,8 +93,13 @@ def is_operator(node: Node) -> bool:
 
 def remark_on(fusion: BlockFusion, number: int) -> FusionRemark:
     """The remark on the operator with this number in the graph."""
-    nodes, graph = fusion.block_graph.nodes, fusion.block_graph.graph
-    decision, op = fusion.plan.decisions[number], nodes[number].op
+    return remark_of(fusion, fusion.plan.decisions[number]._replace(source=number))
+
+
+def remark_of(fusion: BlockFusion, decision: FusionDecision) -> FusionRemark:
+    """The remark that a verdict on an op makes."""
+    nodes, graph, number = fusion.block_graph.nodes, fusion.block_graph.graph, decision.source
+    op = nodes[number].op
     assert op is not None, "an operator is an op"
     return FusionRemark(
         op,
@@ -109,4 +113,6 @@ def remark_on(fusion: BlockFusion, number: int) -> FusionRemark:
         decision.counted,
         decision.limit,
         nodes[number].role is not NodeRole.IN_PLACE,
+        decision.apart,
+        decision.together,
     )

@@ -1,14 +1,16 @@
 """What fusion would do to a module, as objects that name ops: for Python code, notebooks and the prompt."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
+from typing import Literal, TypeAlias
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from fuse_dialect.analysis.fusible_blocks import functions_to_fuse
-from fuse_dialect.diagnostics import Reason
+from fuse_dialect.diagnostics import FuseError, Reason
 from fuse_dialect.kinds.kind_of import op_name
 from fuse_dialect.remarks.fusion import is_operator, remark_on
 from fuse_dialect.remarks.plan_statistics import statistics_of_plan
@@ -73,6 +75,8 @@ class ModulePlan:
     """One for each operator, function by function, producers before consumers."""
     _fusions: tuple[tuple[func.FuncOp, BlockFusion], ...] = field(repr=False)
     """The plan of each block, with its function."""
+    _draw: "Draw | None" = field(default=None, repr=False)
+    """Makes pictures of it; they stand above remarks, and are handed in."""
 
     def summary(self) -> FusionStatistics:
         """The plan in numbers, as `fuse-opt --mlir-pass-statistics` prints them.
@@ -80,6 +84,68 @@ class ModulePlan:
         Complexity: O(ops + operands); nothing is fused for it.
         """
         return statistics_of_plan(self.fuse_ops, self._fusions, self.refusals())
+
+    def explain(self, op: "Operation | SSAValue | str") -> str:
+        """The story of an operator: its kind, what was tried on it, its kernel, and what would have to change.
+
+        Args:
+            op: The op, its value, or a name: `%value`, `@function:%value`, or that of an ONNX node.
+
+        Raises:
+            FuseError: There is no such op, or fusion does not look at it.
+        """
+        from fuse_dialect.remarks.explaining import explain
+
+        return explain(self.module, self.fuse_ops, op)
+
+    def to_html(self) -> str:
+        """A page that shows the plan, in one file that needs no network.
+
+        Raises:
+            FuseError: The plan was not made by this package's functions, so that nobody draws it.
+        """
+        return self._drawn("html")
+
+    def to_svg(self) -> str:
+        """One picture of the plan: of the block that has most kernels.
+
+        Raises:
+            FuseError: As for `to_html`.
+        """
+        return self._drawn("svg")
+
+    def _drawn(self, form: 'Literal["html", "svg"]') -> str:
+        if self._draw is None:
+            raise FuseError("nobody draws this plan", hint="fuse_dialect.plan_fusion(module) gives one that is drawn")
+        return self._draw(self, form)
+
+    def show(self, path: "str | PathLike[str] | None" = None) -> str:
+        """Write the page, and open it in a browser if there is one.
+
+        Args:
+            path: The file; by default a new one among the temporary files.
+
+        Returns:
+            The path of the page.
+
+        Raises:
+            FuseError: The file cannot be written.
+        """
+        from fuse_dialect.remarks.shown_page import show_page
+
+        return show_page(self.to_html(), path)
+
+    def framed(self) -> str | None:
+        """The page in a frame, for notebooks; `None` if nobody draws the plan."""
+        from fuse_dialect.remarks.shown_page import framed
+
+        return None if self._draw is None else framed(self.to_html())
+
+    _repr_html_ = framed
+
+    def _repr_svg_(self) -> str | None:
+        """The picture, for notebooks that show no pages; `None` if nobody draws the plan."""
+        return None if self._draw is None else self.to_svg()
 
     def refusals(self) -> list[str]:
         """The reason codes of the operators that are not fused."""
@@ -100,8 +166,17 @@ class ModulePlan:
         yield from (f"{decision!r}" for decision in self.decisions if not decision)
 
 
-def plan_module(module: ModuleOp, fuse_ops: FuseOpsPass) -> ModulePlan:
+Draw: TypeAlias = Callable[[ModulePlan, Literal["html", "svg"]], str]
+"""Makes a picture of a plan."""
+
+
+def plan_module(module: ModuleOp, fuse_ops: FuseOpsPass, draw: Draw | None = None) -> ModulePlan:
     """What the pass would do to the module; nothing is changed.
+
+    Args:
+        module: The module.
+        fuse_ops: The pass.
+        draw: Makes pictures of the plan when somebody wants to look at it.
 
     Raises:
         OpError: A block is not in SSA order, or an attribute of fusion is wrong on an op.
@@ -110,13 +185,13 @@ def plan_module(module: ModuleOp, fuse_ops: FuseOpsPass) -> ModulePlan:
     groups: list[PlannedGroup] = []
     decisions: list[Decision] = []
     fusions: list[tuple[func.FuncOp, BlockFusion]] = []
-    for function in functions_to_fuse(module):
-        for fusion in fuse_ops.plan_function(function):
+    for function, merges in fuse_ops.merges_before(module).items():
+        for fusion in fuse_ops.plan_function(function, merges):
             fusions.append((function, fusion))
             for group in fuse_ops.planned_groups(fusion):
                 groups.append(PlannedGroup(function, tuple(group.ops), group.root, tuple(group.results)))
             decisions.extend(_decisions(fusion))
-    return ModulePlan(module, fuse_ops, tuple(groups), tuple(decisions), tuple(fusions))
+    return ModulePlan(module, fuse_ops, tuple(groups), tuple(decisions), tuple(fusions), draw)
 
 
 def _decisions(fusion: BlockFusion) -> Iterator[Decision]:

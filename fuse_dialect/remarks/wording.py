@@ -1,6 +1,6 @@
 """Remarks in words: the only place that makes sentences of them. Codes are stable, the words are not."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from fuse_dialect.analysis.block_graph import Node
@@ -22,10 +22,15 @@ def fusion_message(remark: "FusionRemark") -> str:
     return f"'{op_name(remark.op)}' op not fused{into}: {remark.reason.value}"
 
 
-def fusion_explanation(remark: "FusionRemark") -> str:
-    """What the rule or the limit allows, and what is there."""
+def fusion_explanation(remark: "FusionRemark", name: "Callable[[Node], str] | None" = None) -> str:
+    """What the rule or the limit allows, and what is there.
+
+    Args:
+        remark: The remark.
+        name: What nodes are called; by default `node_name`.
+    """
     rule, counted, limit = remark.rule, remark.counted, remark.limit
-    blocker = "the value" if remark.blocker is None else node_name(remark.blocker)
+    blocker = "the value" if remark.blocker is None else (name or node_name)(remark.blocker)
     kind = "unknown" if remark.blocking_kind is None else remark.blocking_kind.keyword
     match remark.reason:
         case Reason.EDGE_KIND if rule is not None:
@@ -41,6 +46,8 @@ def fusion_explanation(remark: "FusionRemark") -> str:
             return f"the merged group would count {counted} nodes or more, and max-depth is {limit}"
         case Reason.MAX_ARGS:
             return f"the merged group would need {counted} arguments or more, the limit is {limit}"
+        case Reason.FUSION_LIMIT:
+            return f"the rules allow it, and fusion-limit ends fusion after {limit} merges here"
         case Reason.NO_RULE:
             is_tuple = remark.sink is not None and _is_tuple(remark.sink)
             into = "a tuple" if is_tuple else "its consumers"
@@ -53,10 +60,36 @@ def fusion_explanation(remark: "FusionRemark") -> str:
             return "fusion is switched off"
         case Reason.NOT_CHOSEN:
             return "the strategy keeps it apart from its consumers"
+        case reason if reason in _BY_COST:
+            return _BY_COST[reason]
+        case Reason.NOT_FASTER if remark.apart is not None and remark.together is not None:
+            return f"one kernel would take {time_text(remark.together)}, both take {time_text(remark.apart)}"
+        case Reason.NOT_FASTER:
+            return "no kernel that holds both takes less time"
         case _ if remark.escapes:
             return "the value is read outside the block, for example returned"
         case _:
             return "there is no operator that all paths from the value lead to"
+
+
+_BY_COST = {
+    Reason.UNKNOWN_LOOPS: "the loops of one of the two are not known, or each step waits for the one before",
+    Reason.LOOPS_DIFFER: "their loops share no rows, and neither can be computed where the other is read",
+    Reason.TWO_PRODUCTS: "both multiply, and one reads what the other gives: no kernel does that in one pass",
+    Reason.PRODUCT_IS_STORED: "a kernel with a product stores its result alone, and others read what is in between",
+    Reason.TOO_MANY_STREAMS: "the kernel would read and store more values than the machine's streams",
+    Reason.WOULD_CLOSE_CYCLE: "another operator would have to run before and after the kernel, or too many lie between",
+    Reason.SWITCHED_OFF: "an option forbids what it would take: recompute, horizontal or multi-output",
+}
+"""What codes of the strategy `cost` mean."""
+
+
+def time_text(seconds: float) -> str:
+    """A time for people: `12.3 us`."""
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
 
 
 def call_message(remark: "CallRemark") -> str:

@@ -201,5 +201,6 @@ class FuseMLIRTarget(MLIRTarget):
             weights=self.weights,
         )
         printer.print_with_aliases(module)
-        printer.print_metadata(ctx.loaded_dialects)
+        # Resources are the built-in dialect's, which is loaded only where a text was read.
+        printer.print_metadata([*ctx.loaded_dialects, ctx.get_dialect("builtin")])
         print(file=output)

@@ -119,7 +119,7 @@ def collect_weights(module: ModuleOp) -> Weights:
         for value in (*op.properties.values(), *op.attributes.values()):
             if isinstance(value, DenseResourceAttr):
                 name = value.resource_handle.data
-                hint = "--input-weights names the file that holds them"
+                hint = "weights= (--input-weights) of what reads the module names the file that holds them"
                 raise OpError(op, f"refers to elements that are elsewhere, under the name '{name}'", hint)
             identity = id(value)
             if identity in weights or not isinstance(value, DenseIntOrFPElementsAttr):

@@ -138,7 +138,21 @@ def _add_output(parser: argparse.ArgumentParser, targets: Iterable[str], foreign
     group.add_argument(
         "--target-cpu",
         metavar="NAME",
-        help="processor that -t llvm writes for, as LLVM names it (default: $FUSE_TARGET_CPU, or the one at hand)",
+        help="processor that -t llvm writes for, as LLVM names it, or a machine that another package adds "
+        "(default: $FUSE_TARGET_CPU, or the one at hand)",
+    )
+    _flag(
+        group,
+        "--view",
+        help="write a page that shows the kernels of the last pass that fuses (default: fuse-ops) and why the others "
+        "did not come about, to -o or a new file, and open it in a browser",
+    )
+    _flag(group, "--no-open", help="with --view: print the path of the page instead of opening it")
+    group.add_argument(
+        "--profile",
+        metavar="FILE",
+        help="with a picture or --fusion-report: times of kernels and limits of the machine, as fuse-run --benchmark "
+        "--json has written them",
     )
     _flag(group, "--print-op-generic", "--mlir-print-op-generic", help="print every operation in its generic form")
     _flag(group, "--print-no-properties", help="print properties as attributes, for old tools")
@@ -164,6 +178,7 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
         "--fusion-remarks",
         help="say on stderr what fuse-ops and fuse-ops-hw do not fuse, what defuse-ops keeps, and why",
     )
+    add_remarks(group)
     _flag(group, "--mlir-pass-statistics", help="say on stderr in one line what each fusing pass did, in numbers")
     group.add_argument(
         "--mlir-pass-statistics-display",
@@ -201,6 +216,57 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_remarks(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
+    """Add the options that say which remarks there are, and how they are written."""
+    group.add_argument(
+        "--remarks-filter",
+        metavar="REGEX",
+        help="remarks of all types whose pass:code, op, value, source or function matches: passed (merges), missed, "
+        "analysis (kernels); --fusion-remarks alone gives all that were missed",
+    )
+    for type in ("passed", "missed", "analysis"):
+        group.add_argument(f"--remarks-filter-{type}", metavar="REGEX", help=f"the same for {type} ones alone")
+    group.add_argument(
+        "--remark-format", choices=("text", "json", "yaml"), default="text", help="form of remarks (default: text)"
+    )
+    group.add_argument("--remarks-output-file", metavar="FILE", help="write remarks to this file instead of stderr")
+    _flag(group, "--remarks-verbose", help="say in a note below each remark what the rule allows, and count nothing")
+    group.add_argument(
+        "--fusion-report",
+        metavar="FILE",
+        help="write a table of the kernels of the last pass that fuses (default: fuse-ops): .md, .json or .html, - for "
+        "Markdown on stdout",
+    )
+    group.add_argument(
+        "--compare-pipelines",
+        nargs=2,
+        metavar=("A", "B"),
+        help="print what two pipelines that end in fuse-ops do to the input, side by side, and leave; with --view or "
+        "-t html, a page with both plans",
+    )
+    group.add_argument(
+        "--debug-only",
+        action="append",
+        default=[],
+        metavar="PASS",
+        help="say on stderr each step of this pass: fuse-ops tells what it tries, and numbers its merges",
+    )
+    group.add_argument(
+        "--fusion-limit",
+        type=_natural,
+        metavar="N",
+        help="make only the first N merges of fuse-ops, as its option fusion-limit says; fuse-run --bisect finds N",
+    )
+    group.add_argument(
+        "--explain",
+        action="append",
+        default=[],
+        metavar="OP",
+        help="tell the story of an op before fuse-ops runs: %%value, @function:%%value or the name of an ONNX node; on "
+        "stdout, unless -t or -o - puts the result there",
+    )
+
+
 def _add_testing(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("other")
     _flag(group, "--show-dialects", help="list all dialects and leave")
@@ -215,7 +281,17 @@ def _add_testing(parser: argparse.ArgumentParser) -> None:
     _flag(group, "--parsing-diagnostics", help="print errors of the parser as results, and exit with 0")
     _flag(group, "--shrink", help="exit with 0 if a pass raises ShrinkException, with 1 otherwise")
     _flag(group, "--debug", help="show the traceback of an error")
+    add_print_completion(group)
     group.add_argument("-v", "--version", action="store_true", help="print the versions of fuse-opt and xDSL")
+
+
+def add_print_completion(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:  # pyright: ignore[reportPrivateUsage]
+    """Add the option that asks for a script of a shell."""
+    group.add_argument(
+        "--print-completion",
+        choices=("bash", "zsh", "tcsh"),
+        help="print a script by which this shell completes the command, and leave",
+    )
 
 
 def _flag(group: argparse._ArgumentGroup, *names: str, help: str) -> None:  # pyright: ignore[reportPrivateUsage]

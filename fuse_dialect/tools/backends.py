@@ -4,6 +4,7 @@ import argparse
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from os.path import basename
 from typing import TYPE_CHECKING, Any
 
 from fuse_dialect.budget import MAX_REPETITIONS
@@ -13,6 +14,11 @@ if TYPE_CHECKING:
     from fuse_dialect.backends.runtime.program import Program
     from fuse_dialect.dialect.op import Array
     from fuse_dialect.loading.module_file import ModuleFile
+    from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+
+
+MOST_TRACED = 5
+"""Runs of a benchmark that a trace shows: more of them say the same."""
 
 
 def add_backend_arguments(parser: argparse.ArgumentParser, natural: Callable[[str], int]) -> None:
@@ -30,6 +36,11 @@ def add_backend_arguments(parser: argparse.ArgumentParser, natural: Callable[[st
         metavar="NAME",
         help="numpy interprets (default), llvm compiles to machine code; packages may add others",
     )
+    group.add_argument(
+        "--fuse-ops",
+        metavar="OPTIONS",
+        help="compile with these options of fuse-ops, as fuse-opt takes them: 'strategy=separate fusion-limit=8'",
+    )
     group.add_argument("--threads", type=natural, default=1, metavar="N", help="threads of --backend llvm (default: 1)")
     group.add_argument(
         "--compare-backend",
@@ -45,6 +56,22 @@ def add_backend_arguments(parser: argparse.ArgumentParser, natural: Callable[[st
         help=f"run N times, at most {MAX_REPETITIONS}, and print a table of kernels instead of outputs",
     )
     group.add_argument("--json", metavar="FILE", help="write kernels, memory and the times of --benchmark to a file")
+    group.add_argument(
+        "--trace",
+        metavar="FILE",
+        help="with --benchmark: write when each kernel ran, and on which thread, for Perfetto or Chrome's tracing",
+    )
+    group.add_argument(
+        "--roofline",
+        metavar="FILE",
+        help="with --benchmark: draw what kernels reach of what the machine allows, as SVG",
+    )
+    group.add_argument(
+        "--bisect",
+        metavar="FILE",
+        help="find the first merge of fuse-ops after which --backend gives something else than the interpreter, and "
+        "write the smallest program that shows it as a test for lit",
+    )
     group.add_argument(
         "--target-cpu",
         metavar="NAME",
@@ -74,6 +101,21 @@ def _repetitions(text: str) -> int:
 _repetitions.__name__ = "integer"
 
 
+def fuse_ops_of(options: argparse.Namespace) -> "FuseOpsPass":
+    """The pass that groups operators, with the options of the command line.
+
+    Raises:
+        FuseError: There is no such option, or its value is of another type.
+    """
+    from fuse_dialect.loading.pipeline import build_passes
+    from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+
+    given = (options.fuse_ops or "").strip()
+    (made,) = build_passes([f"fuse-ops{{{given}}}" if given else "fuse-ops"], {"fuse-ops": lambda: FuseOpsPass})
+    assert isinstance(made, FuseOpsPass), "the table has no other"
+    return made
+
+
 def compile_file(file: "ModuleFile", backend: str, options: argparse.Namespace) -> "Program":
     """The module in a file, compiled; the module is changed.
 
@@ -84,11 +126,12 @@ def compile_file(file: "ModuleFile", backend: str, options: argparse.Namespace) 
     from fuse_dialect.loading.failure import located_errors
     from fuse_dialect.loading.streams import tell
     from fuse_dialect.tools.arguments import limits_of
+    from fuse_dialect.tools.progress import progress_line
 
     def warn(text: str) -> None:
         tell(Diagnostic(Severity.WARNING, text).format())
 
-    with located_errors(file.source_map, " while compiling"):
+    with progress_line() as progress, located_errors(file.source_map, " while compiling"):
         return compile_program(
             file.module,
             backend,
@@ -97,7 +140,9 @@ def compile_file(file: "ModuleFile", backend: str, options: argparse.Namespace) 
             cache=not options.no_cache,
             in_place=True,
             limits=limits_of(options),
+            fuse=fuse_ops_of(options),
             target_cpu=options.target_cpu,
+            progress=progress,
         )
 
 
@@ -130,7 +175,7 @@ def note_numpy_kernels(program: "Program") -> None:
 
 
 def measure(program: "Program", inputs: Sequence["Array"], options: argparse.Namespace) -> None:
-    """Do what `--benchmark` and `--json` ask for.
+    """Do what `--benchmark`, `--json`, `--trace` and `--roofline` ask for.
 
     Raises:
         FuseError: The file cannot be written; or sizes are known only while the program runs.
@@ -151,6 +196,11 @@ def measure(program: "Program", inputs: Sequence["Array"], options: argparse.Nam
         profile = program.profile(*inputs, repeat=options.benchmark)
         write_stdout(f"{profile}\n")
         report |= profile.as_json()
+        if options.roofline is not None:
+            write_output(options.roofline, profile.to_svg(f"{basename(options.module)}, {program.backend}"))
+        if options.trace is not None:
+            trace = program.trace(*inputs, repeat=min(options.benchmark, MOST_TRACED))
+            write_output(options.trace, json.dumps(trace.as_json(), separators=(",", ":")) + "\n")
     else:
         report["kernels"] = [asdict(kernel) for kernel in program.kernels]
     if options.json is not None:

@@ -54,6 +54,13 @@ def _run_tool(arguments: list[str]) -> None:
 
         write_stdout(pass_list(tool.available_passes))
         return
+    if tool.args.print_completion is not None:
+        from fuse_dialect.tools.completion import completion_script
+        from fuse_dialect.tools.opt_help import help_parser
+
+        passes, targets = sorted(tool.available_passes), sorted(tool.available_targets)
+        write_stdout(completion_script(help_parser(), tool.args.print_completion, passes, targets))
+        return
     if tool.args.show_dialects:
         names = ",".join(sorted({*tool.ctx.registered_dialect_names}))
         write_stdout(f"Available Dialects: {names}\n")
@@ -62,6 +69,11 @@ def _run_tool(arguments: list[str]) -> None:
         from fuse_dialect.tools.pass_help import pass_help
 
         write_stdout(pass_help(tool.args.help_pass, tool.available_passes))
+        return
+    if tool.args.compare_pipelines is not None:
+        from fuse_dialect.tools.comparing import show_comparison
+
+        show_comparison(tool)
         return
     tool.run()
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from fuse_dialect.budget import MOST_VALUE_BYTES
 from fuse_dialect.diagnostics import FuseError, SourceLocation
 from fuse_dialect.loading.streams import write_stdout
-from fuse_dialect.tools.arguments import UsageParser, add_limits, limits_of
+from fuse_dialect.tools.arguments import UsageParser, add_limits, add_print_completion, limits_of
 from fuse_dialect.tools.backends import (
     add_backend_arguments,
     compile_file,
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from fuse_dialect.dialect.op import Array
     from fuse_dialect.loading.module_file import ModuleFile
 
-_RELATIVE_ATOL = 1e-5
-"""Absolute tolerance for an output whose greatest element is 1, unless one is given."""
 MAX_PRINTED_ELEMENTS = 16
 """Outputs of at most so many elements are printed in full."""
 
@@ -44,7 +42,23 @@ def _run(arguments: list[str]) -> None:
     if not {"-v", "--version"}.isdisjoint(arguments):
         write_stdout(version_text("fuse-run"))
         return
-    _run_module(_parser().parse_args(arguments))
+    parser = _parser()
+    if any(word.startswith("--print-completion") for word in arguments):
+        from fuse_dialect.tools.completion import completion_script
+
+        # MODULE is not needed for it.
+        shell = parser.parse_args([*arguments, "-"]).print_completion
+        write_stdout(completion_script(_parser(), shell))
+        return
+    options = parser.parse_args(arguments)
+    for name in ("trace", "roofline"):
+        if getattr(options, name) is not None and not options.benchmark:
+            parser.error(f"argument --{name}: what runs is measured with --benchmark N")
+    if options.bisect is not None:
+        from fuse_dialect.tools.bisecting import check_bisect
+
+        check_bisect(parser, options)
+    _run_module(options)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -101,6 +115,7 @@ def _parser() -> argparse.ArgumentParser:
         help="bytes of the largest value that a run may take or make (%(default)s)",
     )
     parser.add_argument("--debug", action="store_true", help="print the traceback of an error too")
+    add_print_completion(parser)
     parser.add_argument("-v", "--version", action="store_true", help="print the versions of fuse-run and xDSL")
     return parser
 
@@ -140,7 +155,7 @@ def _run_module(options: argparse.Namespace) -> None:
     from fuse_dialect.loading.output_file import check_outputs
 
     check_outputs(
-        {"--outputs": options.outputs, "--json": options.json},
+        {f"--{name}": getattr(options, name) for name in ("outputs", "json", "trace", "roofline", "bisect")},
         {
             "MODULE": options.module,
             "--inputs": options.inputs,
@@ -169,6 +184,11 @@ def _run_module(options: argparse.Namespace) -> None:
             _make_runnable(each)
             _check_sizes(each, options)
     inputs = _inputs(file, options)
+    if options.bisect is not None:
+        from fuse_dialect.tools.bisecting import bisect
+
+        bisect(file, inputs, options)
+        return
     # Before compiling, which changes the module.
     names = result_names(function_named(file.module, options.entry))
     program = _program(file, options)
@@ -229,7 +249,8 @@ def _inputs(file: "ModuleFile", options: argparse.Namespace) -> list["Array"]:
 
 def _program(file: "ModuleFile", options: argparse.Namespace) -> "Program | None":
     """The compiled module, or `None` if it is interpreted as it stands."""
-    if options.backend == "numpy" and not options.benchmark and options.json is None:
+    is_asked = options.benchmark or options.json is not None or options.fuse_ops is not None
+    if options.backend == "numpy" and not is_asked:
         return None
     program = compile_file(file, options.backend, options)
     note_numpy_kernels(program)
@@ -261,8 +282,15 @@ def _compare(outputs: Mapping[str, "Array"], references: Sequence["Array"], opti
     Raises:
         FuseError: An output is beyond the tolerances, or cannot be compared.
     """
-    from fuse_dialect.interpreters.comparison import difference, is_uniform, layout_mismatch
+    from fuse_dialect.interpreters.comparison import (
+        RELATIVE_ATOL,
+        Tolerance,
+        difference,
+        is_uniform,
+        layout_mismatch,
+    )
 
+    tolerance = Tolerance(options.rtol, options.atol)
     place = SourceLocation(options.compare_with)
     if len(outputs) != len(references):
         raise FuseError(f"expected {len(outputs)} outputs as from '{options.module}', got {len(references)}", place)
@@ -270,7 +298,7 @@ def _compare(outputs: Mapping[str, "Array"], references: Sequence["Array"], opti
     for (name, output), reference in zip(outputs.items(), references, strict=True):
         if (mismatch := layout_mismatch(output, reference)) is not None:
             raise FuseError(f"{name} cannot be compared: {mismatch}", place)
-        found = difference(output, reference, atol=_absolute(reference, options.atol), rtol=options.rtol)
+        found = difference(output, reference, atol=tolerance.absolute(reference), rtol=options.rtol)
         verdict = (
             "ok"
             if found.is_within
@@ -283,19 +311,10 @@ def _compare(outputs: Mapping[str, "Array"], references: Sequence["Array"], opti
             else [f"note: all {output.size} elements of {name} are {output.flat[0]}: this shows little"]
         )
         beyond += not found.is_within
-    allowed = f"atol {_RELATIVE_ATOL:g} of the greatest element" if options.atol is None else f"atol {options.atol:g}"
+    allowed = f"atol {RELATIVE_ATOL:g} of the greatest element" if options.atol is None else f"atol {options.atol:g}"
     write_stdout("".join(f"{line}\n" for line in lines))
     if beyond:
         raise FuseError(f"{beyond} of {len(outputs)} outputs differ beyond {allowed} and rtol {options.rtol:g}", place)
-
-
-def _absolute(reference: "Array", atol: float | None) -> float:
-    """The absolute tolerance for one output: as given, or relative to its greatest element."""
-    from fuse_dialect.interpreters.comparison import greatest
-
-    if atol is not None or reference.dtype.kind in "iub":
-        return _RELATIVE_ATOL if atol is None else atol
-    return _RELATIVE_ATOL * greatest(reference)
 
 
 def _doubts(name: str, output: "Array", reference: "Array", atol: float | None) -> list[str]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.targets.mlir import MLIRTarget
 from xdsl.utils.arg_spec import ArgSpec, parse_spec
@@ -24,7 +24,7 @@ from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseE
 from xdsl.utils.target import Target
 from xdsl.xdsl_opt_main import xDSLOptMain
 
-from fuse_dialect.diagnostics import Diagnostic, FuseError, Severity, SourceLocation, printable
+from fuse_dialect.diagnostics import Diagnostic, FuseError, printable
 from fuse_dialect.frontends.mlir.deep_stack import call_with_deep_stack
 from fuse_dialect.frontends.mlir.reader import context, read_mlir
 from fuse_dialect.frontends.mlir.source_map import SourceMap
@@ -42,12 +42,14 @@ from fuse_dialect.tools.exit_status import DIAGNOSED, print_error
 from fuse_dialect.tools.expected_diagnostics import disagreements, has_expectations
 from fuse_dialect.tools.foreign_target import foreign_text
 from fuse_dialect.tools.ir_dumps import IRDumps, pipeline_text, write_reproducer
-from fuse_dialect.tools.opt_help import DESCRIPTION, FRONTENDS, OWN_TARGETS
+from fuse_dialect.tools.opt_help import DESCRIPTION, FRONTENDS, OWN_TARGETS, PICTURES
 from fuse_dialect.tools.option_hints import attached_to_one_dash, option_hint
 from fuse_dialect.tools.pass_flags import split_pass_flags
 
 if TYPE_CHECKING:
     from fuse_dialect.targets.onnx.target import OnnxTarget
+    from fuse_dialect.tools.looking import Looking
+    from fuse_dialect.tools.picture import PictureTaker
 
 
 def _kernel_target() -> type[Target]:
@@ -60,12 +62,6 @@ def _onnx_target() -> type[Target]:
     from fuse_dialect.targets.onnx.target import OnnxTarget
 
     return OnnxTarget
-
-
-def _name_note(op: Operation, location: SourceLocation | None) -> tuple[str, ...]:
-    """The op's result, for an op that no line of text shows: a model is not text."""
-    names = [f"%{result.name_hint}" for result in op.results if result.name_hint is not None]
-    return (f"the op gives {', '.join(names)}",) if names and (location is None or not location.line) else ()
 
 
 class FuseOptMain(xDSLOptMain):
@@ -111,15 +107,25 @@ class FuseOptMain(xDSLOptMain):
         self.target_spec = self._target_spec(parser)
         self.ctx.allow_unregistered = self.args.allow_unregistered_dialect
         self.passes = build_passes(split.passes, self.available_passes)
+        if self.args.fusion_limit is not None:
+            self.passes = self._limited(parser, self.passes)
         self._check_dumps(parser)
         self._check_weights(parser)
+        self._picture = self._picture_taker(parser)
+        self._looking = self._looks(parser)
         check_outputs(
             {
                 "--output-file": self.args.output_file,
                 "--weights": self.args.weights,
+                "--remarks-output-file": self.args.remarks_output_file,
+                "--fusion-report": self.args.fusion_report,
                 "--mlir-pass-pipeline-crash-reproducer": self.args.mlir_pass_pipeline_crash_reproducer,
             },
-            {"the input": self.args.input_file, "--input-weights": self.args.input_weights},
+            {
+                "the input": self.args.input_file,
+                "--input-weights": self.args.input_weights,
+                "--profile": self.args.profile,
+            },
         )
         if self.args.target_cpu is not None and self.target_spec.name != "llvm":
             parser.error(f"argument --target-cpu: target '{self.target_spec.name}' is for no processor")
@@ -129,6 +135,10 @@ class FuseOptMain(xDSLOptMain):
     def _target_spec(self, parser: UsageParser) -> ArgSpec:
         """The target that is named, else that of the extension of the output file; they may not contradict."""
         output, given = self.args.output_file, self.args.target
+        if self.args.view:
+            if given not in (None, "html"):
+                parser.error(f"argument -t/--target: --view writes html, not '{given}'")
+            given = "html"
         is_onnx_file = not is_stdout(output) and is_onnx_path(output)
         if given is None:
             return ArgSpec("onnx" if is_onnx_file else "mlir", {})
@@ -145,6 +155,39 @@ class FuseOptMain(xDSLOptMain):
         if is_model and not is_stdout(output) and output.lower().endswith(".mlir"):
             parser.error(f"argument -t/--target: 'onnx' writes a model, and '{output}' is read as text")
         return spec
+
+    def _picture_taker(self, parser: UsageParser) -> "PictureTaker | None":
+        """What draws the plan, if a picture is asked for."""
+        form, args = self.target_spec.name, self.args
+        if form not in PICTURES and not args.no_open and args.profile is None and args.fusion_report is None:
+            return None
+        from fuse_dialect.tools.picture import picture_taker
+
+        return picture_taker(parser, args, form, self.passes)
+
+    def _looks(self, parser: UsageParser) -> "Looking | None":
+        """What tells remarks and stories, if they are asked for."""
+        args = self.args
+        filters = [getattr(args, f"remarks_filter{name}") for name in ("", "_passed", "_missed", "_analysis")]
+        others = (
+            args.fusion_remarks,
+            args.explain,
+            args.debug_only,
+            args.remarks_verbose,
+            args.remark_format != "text",
+        )
+        if not any(others) and args.remarks_output_file is None and not any(each is not None for each in filters):
+            return None
+        from fuse_dialect.tools.looking import Looking
+
+        return Looking(parser, args)
+
+    def _limited(self, parser: UsageParser, passes: Sequence[ModulePass]) -> list[ModulePass]:
+        """The passes, `fuse-ops` with the limit of the command line."""
+        if not any(each.name == "fuse-ops" for each in passes):
+            parser.error("argument --fusion-limit: no fuse-ops on the command line makes merges")
+        limit = self.args.fusion_limit
+        return [cast(Any, each).using(fusion_limit=limit) if each.name == "fuse-ops" else each for each in passes]
 
     def _check_dumps(self, parser: UsageParser) -> None:
         """Refuse names of passes that do not exist."""
@@ -229,6 +272,17 @@ class FuseOptMain(xDSLOptMain):
 
     def _write(self, text: str) -> None:
         """Write the result, and its weights."""
+        if self._picture is not None:
+            self._picture.write_report()
+        if self._looking is not None:
+            self._looking.finish()
+            if self._looking.is_result:
+                return
+        if self.args.view:
+            from fuse_dialect.tools.browser import deliver_page
+
+            deliver_page(text, self.args.output_file, self.args.input_file, opens=not self.args.no_open)
+            return
         output, result = self.args.output_file, text if self.model is None else self.model
         files: list[tuple[str, Writer]] = []
         if self.weights is not None:
@@ -279,8 +333,15 @@ class FuseOptMain(xDSLOptMain):
             if self.args.print_debuginfo:
                 source_map.write_locations()
         self.run_passes(module, source_map)
+        if self._looking is not None:
+            with located_errors(source_map, " while a story is told"):
+                self._looking.end_of_source(module)
         where, verified = f" in target '{self.target_spec.name}'", not self.args.disable_verify
         with self._timed("print"), located_errors(source_map, where, is_verified=verified):
+            if self._picture is not None:
+                self._picture.after(module, source_map)
+                if (drawn := self._picture.text(self._target())) is not None:
+                    return drawn
             return self.output_resulting_program(module)
 
     def parse_source(self, source: Source) -> tuple[ModuleOp, SourceMap]:
@@ -308,10 +369,14 @@ class FuseOptMain(xDSLOptMain):
     def _run_pass(self, module_pass: ModulePass, module: ModuleOp, source_map: SourceMap, *, is_last: bool) -> None:
         name = module_pass.name
         self._dumps.before(name, module)
-        if self.args.fusion_remarks:
-            self._print_remarks(module, source_map, module_pass)
         note, verified = f"while running pass '{name}'", not self.args.disable_verify
+        if self._looking is not None:
+            with located_errors(source_map, f" in pass '{name}'", note, is_verified=verified):
+                self._looking.before(module, source_map, module_pass, self.ctx, self._diagnostics)
         statistics = self._statistics(module, source_map, module_pass)
+        if self._picture is not None:
+            with located_errors(source_map, " while the picture is drawn", note, is_verified=verified):
+                self._picture.before(module, source_map, module_pass)
         with self._timed(name), located_errors(source_map, f" in pass '{name}'", note, is_verified=verified):
             module_pass.apply(self.ctx, module)
         if statistics is not None:
@@ -356,7 +421,11 @@ class FuseOptMain(xDSLOptMain):
         cls = cast(type[Target], factory())  # pyright: ignore[reportCallIssue]
         if issubclass(cls, MLIRTarget):
             return replace(self._mlir_target(), weights=self.weights)
-        target = cls.from_spec(self.target_spec)
+        try:
+            target = cls.from_spec(self.target_spec)
+        except ValueError as error:
+            message = str(error)
+            raise FuseError(f"target '{self.target_spec.name}': {message[:1].lower()}{message[1:]}") from error
         return target if self.args.target_cpu is None else replace(cast(Any, target), target_cpu=self.args.target_cpu)
 
     def _mlir_target(self) -> FuseMLIRTarget:
@@ -373,22 +442,6 @@ class FuseOptMain(xDSLOptMain):
             return
         with self._timed("verify"), located_errors(source_map, " in the verifier", note):
             verify_module(module)
-
-    def _print_remarks(self, module: ModuleOp, source_map: SourceMap, module_pass: ModulePass) -> None:
-        """Say on stderr what a pass of fusion will not fuse, and why."""
-        from fuse_dialect.tools.remarks import remarks_of
-
-        name = module_pass.name
-        note, verified = f"while running pass '{name}'", not self.args.disable_verify
-        with located_errors(source_map, f" in pass '{name}'", note, is_verified=verified):
-            for remark in remarks_of(module_pass, module, self.ctx):
-                location = source_map.locate(remark.op)
-                notes = (remark.explanation, *_name_note(remark.op, location))
-                diagnostic = Diagnostic(Severity.REMARK, remark.message, location, notes)
-                if self._diagnostics is None:
-                    tell(diagnostic.format())
-                else:
-                    self._diagnostics.append(diagnostic)
 
     def _statistics(self, module: ModuleOp, source_map: SourceMap, module_pass: ModulePass) -> Callable[[], str] | None:
         """What gives the statistics of the pass once it has run, or `None` if nobody asked or it does not fuse."""

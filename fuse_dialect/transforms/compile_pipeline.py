@@ -41,9 +41,26 @@ def prepare(
         OpError: A function cannot be inlined, or a block is not in SSA order.
         PassFailedException: The module cannot be fused.
     """
+    prepare_to_fuse(module, layout, sizes)
+    fuse.apply(Context(), module)
+
+
+def prepare_to_fuse(
+    module: ModuleOp, layout: Literal["NHWC", "NCHW", "keep"] = "NHWC", sizes: Sequence[str] = ()
+) -> None:
+    """Do all of `prepare` but the fusion.
+
+    Args:
+        module: The module; it changes.
+        layout: Of images.
+        sizes: Numbers for named sizes of arguments.
+
+    Raises:
+        OpError: A function cannot be inlined, or a block is not in SSA order.
+    """
     make_runnable(module)
     context = Context()
-    for each in (*compile_prefix(layout, sizes), fuse):
+    for each in compile_prefix(layout, sizes):
         each.apply(context, module)
 
 

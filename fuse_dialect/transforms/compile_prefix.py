@@ -8,9 +8,13 @@
    layer norm stays whole: one kernel computes it row by row, with the row in cache;
 3. `fold-constants` leaves the scales and weights that the next pass has to see as plain constants;
 4. `fold-scale-axis` moves scales and shifts into weights and biases;
-5. `fold-constants` multiplies these;
-6. `eliminate-common-subexpr` merges what frontends wrote twice;
-7. `convert-layout{if-profitable=true}` gives images the layout that kernels run fastest on.
+5. `expand-transposed-convolutions` makes convolutions of transposed ones, `expand-einsum` matrix products of einsums,
+   `expand-depthwise` depthwise convolutions without a multiplier of those with one;
+6. `fold-constants` multiplies the scales, and cuts the kernels;
+7. `prove-indices` marks indices that cannot be out of range;
+8. `eliminate-common-subexpr` merges what frontends wrote twice;
+9. `convert-layout{if-profitable=true}` gives images the layout that kernels run fastest on;
+10. `rematerialize-scalars` makes literals of numbers that several ops read.
 
 Source: TVM, the passes before `FuseOps` in `relay.build`: src/relay/backend/utils.cc, `GetPassPrefix` (v0.18).
 """
@@ -25,9 +29,14 @@ from xdsl.passes import ModulePass
 
 from fuse_dialect.transforms.convert_layout import ConvertLayoutPass
 from fuse_dialect.transforms.eliminate_common_subexpr import EliminateCommonSubexprPass
+from fuse_dialect.transforms.expand_depthwise import ExpandDepthwisePass
+from fuse_dialect.transforms.expand_einsum import ExpandEinsumPass
+from fuse_dialect.transforms.expand_transposed_convolutions import ExpandTransposedConvolutionsPass
 from fuse_dialect.transforms.fold_constants import FoldConstantsPass
 from fuse_dialect.transforms.fold_scale_axis import FoldScaleAxisPass
+from fuse_dialect.transforms.prove_indices import ProveIndicesPass
 from fuse_dialect.transforms.refine_shapes import RefineShapesPass
+from fuse_dialect.transforms.rematerialize_scalars import RematerializeScalarsPass
 from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
 
 
@@ -45,10 +54,15 @@ def compile_prefix(
         SimplifyInferencePass(expand_norms=False),
         FoldConstantsPass(),
         FoldScaleAxisPass(),
+        ExpandTransposedConvolutionsPass(),
+        ExpandEinsumPass(),
+        ExpandDepthwisePass(),
         FoldConstantsPass(),
+        ProveIndicesPass(),
         EliminateCommonSubexprPass(),
     )
-    return passes if layout == "keep" else (*passes, ConvertLayoutPass(layout, if_profitable=True))
+    layouts = () if layout == "keep" else (ConvertLayoutPass(layout, if_profitable=True),)
+    return (*passes, *layouts, RematerializeScalarsPass())
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ A program that JAX prints then runs on NumPy and natively: `fuse-run`, `fuse_dia
 
 1. Every op that has a rule in `transforms/stablehlo` is replaced by what the rule makes. The result has the same types
    and, up to rounding, the same elements.
-2. `while` becomes `fuse.loop`, `if` and `case` become `fuse.if`, with their regions converted. Ops without a rule, or
-   of a form that no `fuse` op has, stay: `strict=true` makes them errors that say what it is.
+2. `while` becomes `fuse.loop`, one that counts a loop over rows and stacks (`transforms/stablehlo/scans.py`); `if` and
+   `case` become `fuse.if`, with their regions converted. Ops without a rule, or of a form that no `fuse` op has, stay:
+   `strict=true` makes them errors that say what it is.
 3. Checks of sizes (`custom_call @shape_assertion`) stay: they are made when the program runs.
 4. What is repeated to an open size for an elementwise op alone is not repeated: `fuse` ops broadcast.
 5. What is recognised in regions is what one op does, and what JAX writes for `argmax`, `sort` and the like.
@@ -41,6 +42,7 @@ from fuse_dialect.transforms.stablehlo.elementwise import ELEMENTWISE
 from fuse_dialect.transforms.stablehlo.indexing import INDEXING
 from fuse_dialect.transforms.stablehlo.pool_gradient import POOL_GRADIENTS
 from fuse_dialect.transforms.stablehlo.reductions import REDUCTIONS
+from fuse_dialect.transforms.stablehlo.scans import convert_scan
 from fuse_dialect.transforms.stablehlo.shapes import SHAPES
 
 _STAYS = {"stablehlo.return"}
@@ -98,6 +100,11 @@ class ConvertStableHLOToFusePass(ModulePass):
         while pending:
             block = pending.pop()
             for inner in list(block.ops):
+                if inner.name == "stablehlo.while" and can_be_converted(inner):
+                    scan = convert_scan(inner)
+                    if scan is not None:
+                        pending.append(scan.body.block)
+                        continue
                 if inner.name in CONTROL_FLOW:
                     regions.append(inner)
                     pending.extend(each for region in inner.regions for each in region.blocks)

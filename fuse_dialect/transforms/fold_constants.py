@@ -42,8 +42,8 @@ from fuse_dialect.dialect.types import byte_count, element_dtype, is_tensor
 from fuse_dialect.transforms.outlining.rewiring import replace_operands
 from fuse_dialect.transforms.unfinished import walk_unfinished
 
-_WORK_PER_BYTE = 64
-"""Arithmetic operations for each byte of the operands; a 3x3 convolution of constants takes fewer."""
+_WORK_PER_BYTE = 256
+"""Arithmetic operations for each byte of the operands; products of weights with tables of positions take fewer."""
 _FREE_WORK = 1 << 24
 """Arithmetic operations that every op may take: some milliseconds."""
 
@@ -60,7 +60,7 @@ class FoldConstantsPass(ModulePass):
 
     name = "fold-constants"
 
-    max_bytes: int = 1 << 24
+    max_bytes: int = 1 << 26
     """Bytes that the results of one op may add to the constants of the module."""
     max_total_bytes: int = 1 << 28
     """Bytes that all folded ops together may add."""

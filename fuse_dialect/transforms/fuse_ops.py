@@ -10,7 +10,7 @@ For every function that is not primitive itself, and for every block in it, also
 Source: TVM `FuseOps`, src/relay/transforms/fuse_ops.cc (v0.18).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import count
@@ -24,12 +24,15 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 from fuse_dialect.analysis.block_graph import BlockGraph, RegionFacts, build_graph
-from fuse_dialect.analysis.fusible_blocks import fusible_blocks
-from fuse_dialect.fusion.decision import Merge
+from fuse_dialect.analysis.fusible_blocks import functions_to_fuse, fusible_blocks
+from fuse_dialect.fusion.decision import FusionDecision, Merge
+from fuse_dialect.fusion.first_kernels import first_kernels, fused_kernels
 from fuse_dialect.fusion.plan import FusionPlan, check_plan
+from fuse_dialect.fusion.rates import DEFAULT as DEFAULT_MACHINE
 from fuse_dialect.fusion.rules import RuleTable
 from fuse_dialect.fusion.strategy import STRATEGIES, FusionOptions, Strategy, find_strategy
 from fuse_dialect.fusion.tvm_rules import TVM_RULES
+from fuse_dialect.fusion.value_graph import ValueGraph
 from fuse_dialect.transforms.outlining.arrange import arranged
 from fuse_dialect.transforms.outlining.group import Group, groups_of
 from fuse_dialect.transforms.outlining.outline_functions import erase_dead_chains, outline_functions
@@ -41,6 +44,8 @@ class BlockFusion:
 
     block_graph: BlockGraph
     plan: FusionPlan
+    merges: int = 0
+    """How many merges `fusion-limit` counts; 0 without it."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,21 @@ class FuseOpsPass(ModulePass):
     dedup: bool = True
     """Let groups of the same structure share one primitive."""
     strategy: str = "tvm"
-    """How groups are found: `tvm`, `separate`, which leaves every operator alone, or one that another package adds."""
+    """How groups are found: `tvm`, `cost`, which fuses where that saves time, `separate`, which leaves every operator
+    alone, or one that another package adds."""
+    machine: str = DEFAULT_MACHINE
+    """What `cost` counts for: the name of a machine, or the path of a file that ends in `.toml`."""
+    recompute: bool = True
+    """Let `cost` compute an operator in several primitives."""
+    horizontal: bool = True
+    """Let `cost` join operators that read the same value, and not each other."""
+    multi_output: bool = True
+    """Let `cost` make primitives of several results."""
+    open_size: int = 64
+    """What `cost` takes an open size for."""
+    fusion_limit: int | None = None
+    """Make only the first so many merges of the module, to find a wrong one by halving; of a strategy that does not
+    merge, kernels of several operators count as merges."""
 
     rules: RuleTable = field(default=TVM_RULES, init=False)
     """What may fuse into what; Python code alone can set it, with `using` or in a subclass."""
@@ -68,6 +87,8 @@ class FuseOpsPass(ModulePass):
     """A strategy from outside the package, in place of the one that is named; see `rules`."""
     log: Callable[[Merge], object] | None = field(default=None, init=False)
     """Is told each merge in order, by strategies that merge; see `rules`."""
+    attempts: Callable[[FusionDecision], object] | None = field(default=None, init=False)
+    """Is told each rule that is tried on a node, in order, by strategies that have rules; see `rules`."""
 
     def using(
         self,
@@ -75,8 +96,13 @@ class FuseOpsPass(ModulePass):
         rules: RuleTable | None = None,
         strategy: Strategy | None = None,
         log: Callable[[Merge], object] | None = None,
+        attempts: Callable[[FusionDecision], object] | None = None,
+        fusion_limit: int | None = None,
     ) -> Self:
-        """The same pass with other rules, a strategy from outside the package, or somebody who is told of merges."""
+        """The same pass with other rules, a strategy from outside the package, or somebody who is told what happens.
+
+        It keeps all that is not given; `replace` of dataclasses would not.
+        """
         other = copy(self)
         # Frozen: the copy is nobody else's yet.
         if rules is not None:
@@ -85,18 +111,30 @@ class FuseOpsPass(ModulePass):
             object.__setattr__(other, "own_strategy", strategy)
         if log is not None:
             object.__setattr__(other, "log", log)
+        if attempts is not None:
+            object.__setattr__(other, "attempts", attempts)
+        if fusion_limit is not None:
+            object.__setattr__(other, "fusion_limit", fusion_limit)
         return other
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Fuse the operators of all functions of the module."""
-        outline_functions(op, self.groups_in, dedup=self.dedup)
+        # Before any function changes, because they count each other's merges.
+        made = {} if self.fusion_limit is None else self.merges_before(op)
 
-    def groups_in(self, function: func.FuncOp) -> list[Group]:
-        """The groups of one function, whose dead ops are erased."""
-        fusions = self.plan_function(function)
+        outline_functions(op, lambda function: self.groups_in(function, made.get(function, 0)), dedup=self.dedup)
+
+    def groups_in(self, function: func.FuncOp, merges: int = 0) -> list[Group]:
+        """The groups of one function, whose dead ops are erased.
+
+        Args:
+            function: The function.
+            merges: How many merges `fusion-limit` has counted before it.
+        """
+        fusions = self.plan_function(function, merges)
         if erase_dead_chains([dead for fusion in fusions for dead in fusion.block_graph.dead]):
             # What an op of another block alone has read is dead with that one, and stood in a plan.
-            fusions = self.plan_function(function)
+            fusions = self.plan_function(function, merges)
         numbers = count()
         groups: list[Group] = []
         for fusion in fusions:
@@ -115,8 +153,27 @@ class FuseOpsPass(ModulePass):
             has_copies=fusion.plan.partition is None,
         )
 
-    def plan_function(self, function: func.FuncOp) -> list[BlockFusion]:
+    def merges_before(self, module: ModuleOp) -> dict[func.FuncOp, int]:
+        """For each function that fuses how many merges `fusion-limit` counts before it: 0 without a limit.
+
+        Raises:
+            PassFailedException: See `plan_block`.
+            FuseError: See `plan_block`.
+        """
+        made: dict[func.FuncOp, int] = {}
+        merges = 0
+        for function in functions_to_fuse(module):
+            made[function] = merges
+            if self.fusion_limit is not None:
+                merges += sum(fusion.merges for fusion in self.plan_function(function, merges))
+        return made
+
+    def plan_function(self, function: func.FuncOp, merges: int = 0) -> list[BlockFusion]:
         """Decide, without changing anything, how the ops of all blocks of a function are grouped.
+
+        Args:
+            function: The function.
+            merges: How many merges `fusion-limit` has counted before it; see `merges_before`.
 
         Raises:
             PassFailedException: See `plan_block`.
@@ -126,38 +183,80 @@ class FuseOpsPass(ModulePass):
         """
         # All blocks are planned first: a plan sees the function as it was, dead ops of other blocks included.
         facts = RegionFacts()
-        return [self.plan_block(block, facts) for block in fusible_blocks(function, facts.effects)]
+        fusions: list[BlockFusion] = []
+        for block in fusible_blocks(function, facts.effects):
+            fusions.append(self.plan_block(block, facts, merges))
+            merges += fusions[-1].merges
+        return fusions
 
-    def plan_block(self, block: Block, facts: RegionFacts | None = None) -> BlockFusion:
+    def plan_block(self, block: Block, facts: RegionFacts | None = None, merges: int = 0) -> BlockFusion:
         """Decide, without changing anything, how the ops of a block are grouped.
 
         Args:
             block: Any block.
             facts: What is known about regions, for a caller that asks for several blocks.
+            merges: How many merges `fusion-limit` has counted before this block.
 
         Raises:
             PassFailedException: The block is not in SSA order, or an option has no meaning.
             FuseError: There is no such strategy.
         """
-        for name, value in (("opt-level", self.opt_level), ("max-function-args", self.max_function_args)):
-            if value < 0:
-                raise PassFailedException(f"option '{name}' expects 0 or more, got {value}")
+        for name, value, least in (
+            ("opt-level", self.opt_level, 0),
+            ("max-function-args", self.max_function_args, 0),
+            ("fusion-limit", self.fusion_limit, 0),
+            ("open-size", self.open_size, 1),
+        ):
+            if value is not None and value < least:
+                raise PassFailedException(f"option '{name}' expects {least} or more, got {value}")
         block_graph = build_graph(
             block, with_values=self.max_function_args > 0, embeds_constants=self.link_params, facts=facts
         )
+        max_depth = self.max_depth if self.max_depth > 0 else None
+        made: list[Merge] = []
+        most = None if self.fusion_limit is None else max(0, self.fusion_limit - merges)
         options = FusionOptions(
-            self.max_depth if self.max_depth > 0 else None, self.max_function_args, self.rules, self.log
+            max_depth,
+            self.max_function_args,
+            self.rules,
+            self.log if most is None else made.append,
+            most,
+            self.attempts,
+            self.machine,
+            self.recompute,
+            self.horizontal,
+            self.multi_output,
+            self.open_size,
         )
+        plan = self._plan(block_graph.value_graph, options)
+        if most is None:
+            return BlockFusion(block_graph, plan)
+        return self._limited(block_graph, plan, made, most)
+
+    def _limited(self, block_graph: BlockGraph, plan: FusionPlan, made: Sequence[Merge], most: int) -> BlockFusion:
+        """A plan with its first merges, whether the strategy makes merges or not."""
         graph = block_graph.value_graph
+        if len(made) > most:
+            raise PassFailedException(f"the strategy makes {len(made)} merges, although fusion-limit leaves it {most}")
+        if self.log is not None:
+            for merge in made:
+                self.log(merge)
+        # A strategy that makes merges has kept to the limit by itself.
+        kernels = 0 if made else len(fused_kernels(graph, plan))
+        kept = min(kernels, most)
+        return BlockFusion(block_graph, first_kernels(graph, plan, kept) if kept < kernels else plan, len(made) + kept)
+
+    def _plan(self, graph: ValueGraph, options: FusionOptions) -> FusionPlan:
+        """The plan of the strategy."""
         own = self.own_strategy if self.opt_level > 0 else None
         name = self.strategy if self.opt_level > 0 else "separate"
         strategy = own or find_strategy(name)
         if own is None and name in STRATEGIES:
-            return BlockFusion(block_graph, strategy(graph, options))
+            return strategy(graph, options)
         try:
             plan = strategy(graph, options)
             check_plan(graph, plan.kernels)
         except ValueError as error:
             which = f"'{name}'" if own is None else "of your own"
             raise PassFailedException(f"the strategy {which} makes no plan: {error}") from error
-        return BlockFusion(block_graph, plan)
+        return plan

@@ -10,7 +10,8 @@ from xdsl.dialects.builtin import ModuleOp, TupleType
 from xdsl.ir import Attribute
 
 from fuse_dialect.backends.backend import Packing, symbols_of
-from fuse_dialect.backends.runtime.entry_graph import Primitive, read_entry
+from fuse_dialect.backends.runtime.entry_graph import Primitive
+from fuse_dialect.backends.runtime.entry_reader import read_entry
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.program import Program
 from fuse_dialect.dialect.op import Array
@@ -41,6 +42,7 @@ class CallbackKernel:
     calls: list[tuple[int, int]] = field(default_factory=list)
     """(part, parts) of every call."""
     address: int = 0
+    checked: int = 0
 
     def __post_init__(self) -> None:
         self._function = _FUNCTION(self.run)

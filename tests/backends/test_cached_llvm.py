@@ -22,12 +22,13 @@ from fuse_dialect.kernels.program import Refusal
 pytest.importorskip("llvmlite")
 
 TEXT = """
-func.func @main(%x: tensor<5x8xf32>) -> (tensor<5x16xf32>, tensor<5x16xf32>) {
+func.func @main(%x: tensor<5x8xf32>) -> (tensor<5x16xf32>, tensor<5xf32>) {
   %w = arith.constant dense<0.25> : tensor<16x8xf32>
   %p = fuse.dense %x, %w : (tensor<5x8xf32>, tensor<16x8xf32>)
   %r = fuse.relu %p : tensor<5x16xf32>
-  %s = fuse.sort %r : tensor<5x16xf32>
-  return %r, %s : tensor<5x16xf32>, tensor<5x16xf32>
+  %m = fuse.reshape %r : (tensor<5x16xf32>) -> tensor<5x4x4xf32>
+  %s = fuse.det %m : (tensor<5x4x4xf32>)
+  return %r, %s : tensor<5x16xf32>, tensor<5xf32>
 }
 """
 X = np.random.default_rng(0).standard_normal((5, 8)).astype(np.float32)

@@ -1,7 +1,7 @@
 """The entry function as data: which calls share a kernel, and what each reads."""
 
 import fuse_dialect as fd
-from fuse_dialect.backends.runtime.entry_graph import read_entry
+from fuse_dialect.backends.runtime.entry_reader import read_entry
 
 TEXT = """
 func.func @main(%x: tensor<4x4xf32>, %y: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) {

@@ -329,3 +329,19 @@ def test_a_view_of_computed_sizes_is_refused_where_they_do_not_fit(backend: str)
     }""")
     with pytest.raises(FuseError, match="expects a result of 1 elements"):
         fd.compile(module, backend=backend)(np.zeros((1, 1), np.float32))
+
+
+def test_memory_is_not_given_away_while_a_view_of_it_is_read() -> None:
+    flat, square = "tensor<64xf32>", "tensor<8x8xf32>"
+    module = fd.parse(f"""func.func @main(%x: {flat}) -> ({flat}, {square}) {{
+      %a = fuse.exp %x : {flat}
+      %v = fuse.reshape %a : ({flat}) -> {square}
+      %b = fuse.tanh %x : {flat}
+      %c = fuse.negative %b : {flat}
+      %d = fuse.relu %v : {square}
+      return %c, %d : {flat}, {square}
+    }}""")
+    x = np.linspace(-1, 1, 64, dtype=np.float32)
+    program = fd.compile(module, strategy="separate", cache=False)
+    for got, want in zip(program(x), fd.run(module, x), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-6)

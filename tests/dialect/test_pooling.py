@@ -13,6 +13,7 @@ from fuse_dialect.dialect.ops.pooling import (
     AvgPool2dOp,
     GlobalAvgPool2dOp,
     GlobalMaxPool2dOp,
+    MaxPool2dIndicesOp,
     MaxPool2dOp,
 )
 
@@ -151,6 +152,15 @@ def test_a_window_longer_than_the_image_reads_no_more_than_the_image(apply):
     size = [10**9, 10**9]
     got = apply(AvgPool2dOp, x, pool_size=size, strides=size, ceil_mode=True)
     np.testing.assert_array_equal(got, x)
+
+
+@pytest.mark.parametrize("op_class", [MaxPool2dOp, AvgPool2dOp, MaxPool2dIndicesOp])
+@pytest.mark.parametrize("batch", [0, 2])
+def test_windows_over_padding_behind_an_axis_of_no_elements_see_nothing(apply, op_class, batch):
+    x = np.zeros((batch, 1, 3, 0), np.float32)
+    got = apply(op_class, x, pool_size=[2, 2], padding=[0, 0, 0, 3])
+    nothing = {MaxPool2dOp: -np.inf, AvgPool2dOp: 0, MaxPool2dIndicesOp: -1}[op_class]
+    np.testing.assert_array_equal(got, np.full((batch, 1, 2, 2), nothing, got.dtype))
 
 
 def test_dynamic_sizes_stay_dynamic(infer):

@@ -5,7 +5,7 @@ import struct
 from io import StringIO
 
 import pytest
-from hostile_inputs import doubling_aliases, doubling_locations, doubling_types
+from fuzzing.hostile_inputs import doubling_aliases, doubling_locations, doubling_types
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects import arith

@@ -208,3 +208,10 @@ def test_statistics_of_narrow_floats_are_formed_in_32_bits() -> None:
     y, mean = fd.run(import_model(model), x)
     assert (y.dtype, mean.dtype) == (np.float16, np.float32)
     np.testing.assert_allclose(mean.ravel(), x.astype(np.float32).mean(), rtol=1e-6)
+
+
+def test_each_block_has_its_own_scale_and_the_last_may_be_short() -> None:
+    scales = np.array([[1, 2], [4, 0.5]], np.float32)
+    model = one_node("QuantizeLinear", [2, 5], {"scale": scales}, opset=21, axis=1, block_size=3)
+    (got,) = fd.run(import_model(model), np.full((2, 5), 8, np.float32))
+    np.testing.assert_array_equal(got, [[8, 8, 8, 4, 4], [2, 2, 2, 16, 16]])

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import onnx.inliner
 import pytest
-from hostile_inputs import chain_of_functions, doubling_functions, long_vector, many_ranges, split_into
+from fuzzing.hostile_inputs import chain_of_functions, doubling_functions, long_vector, many_ranges, split_into
 from onnx import TensorProto, helper, numpy_helper
 
 from fuse_dialect.budget import Limits

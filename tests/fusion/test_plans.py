@@ -1,5 +1,6 @@
 """Plans of several results and nodes that are computed again: what `check_plan` accepts is what can be run."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
@@ -18,7 +19,7 @@ from fuse_dialect.fusion.strategy import FusionOptions
 from fuse_dialect.fusion.value_graph import NodeRole, ValueGraph, value_graph_of
 from fuse_dialect.pattern_kind import PatternKind as Kind
 
-RANDOM_PLANS = 1500
+RANDOM_PLANS = int(os.environ.get("FUSE_RANDOM_PROGRAMS", "1500"))
 
 
 def can_be_run(graph: ValueGraph, kernels: Sequence[FusionKernel]) -> bool:

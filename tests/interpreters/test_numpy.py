@@ -253,3 +253,18 @@ def test_a_name_that_two_arguments_have_in_the_model_is_none() -> None:
     assert got == 1
     with pytest.raises(InterpretationError, match="no input 'x'"):
         run_module(module, dict(zip(("a", "y", "c"), arrays, strict=True)))
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        "fuse.where %c, %y, %x : (tensor<4xi1>, tensor<4xf32>, tensor<?xf32>) -> tensor<4xf32>",
+        "fuse.add %y, %x : (tensor<4xf32>, tensor<?xf32>) -> tensor<4xf32>",
+    ],
+)
+def test_open_sizes_that_do_not_fit_are_told_by_the_shape_rule(op: str) -> None:
+    text = "func.func @main(%c: tensor<4xi1>, %y: tensor<4xf32>, %x: tensor<?xf32>) -> tensor<4xf32> {\n"
+    module = parse_mlir(f"{text}%r = {op}\nreturn %r : tensor<4xf32>\n}}")
+    inputs = [np.ones(4, np.bool_), np.ones(4, np.float32), np.ones(8, np.float32)]
+    with pytest.raises(EvaluationError, match=r"expects broadcast-compatible shapes, got .*4.*8"):
+        run_module(module, inputs)

@@ -7,11 +7,11 @@ import pytest
 from products import ZERO, convolution, matmul
 
 from fuse_dialect.counts import Count, product
-from fuse_dialect.kernels.access import flat_place
 from fuse_dialect.kernels.contraction import Contraction, as_matrices, contraction_of
 from fuse_dialect.kernels.convolution import Window, convolution_of
 from fuse_dialect.kernels.indices import loop
 from fuse_dialect.kernels.packing import Packing, Strided, packing_of
+from fuse_dialect.kernels.places import flat_place
 from fuse_dialect.kernels.program import Apply, Combiner, Literal, LoopProgram, Reduction
 from fuse_dialect.kernels.reaxing import merged_axes, split_axes, without_single_points
 from fuse_dialect.kernels.windowing import Interval, windowing_of

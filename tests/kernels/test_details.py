@@ -5,17 +5,16 @@ from dataclasses import replace
 import numpy as np
 from products import PRODUCT, SUM, convolution, matmul
 
-from fuse_dialect.kernels.access import flat_place
 from fuse_dialect.kernels.bodies import BodyBuilder
 from fuse_dialect.kernels.contraction import as_matrices, contraction_of
 from fuse_dialect.kernels.grouping import cut_in_nests, shared_rows
 from fuse_dialect.kernels.indices import Guard, Index, holds, loop, number, remainder, simplified
-from fuse_dialect.kernels.packing import packing_of
-from fuse_dialect.kernels.places import place_of
-from fuse_dialect.kernels.program import Apply, Axis, Inside, Literal, Read, Stage
-from fuse_dialect.kernels.reaxing import split_axes
-from fuse_dialect.kernels.scheduling import halves, has_rest
-from fuse_dialect.kernels.squeezing import squeezed
+from fuse_dialect.kernels.machine import Machine
+from fuse_dialect.kernels.packing import Packing, Strided, packing_of
+from fuse_dialect.kernels.places import flat_place, place_of
+from fuse_dialect.kernels.program import Apply, Axis, Buffer, Inside, Literal, LoopProgram, Read, Role, Stage
+from fuse_dialect.kernels.reaxing import split_axes, without_single_points
+from fuse_dialect.kernels.scheduling import halves, has_rest, schedule
 from fuse_dialect.kernels.windowing import Interval, windowing_of, with_packed_constants
 
 
@@ -50,9 +49,40 @@ def test_guards_and_divisions_of_negative_numbers() -> None:
     assert [remainder(loop(0) + 5, 4, (2,)).constant, remainder(number(7), 4, ())] == [1, number(3)]
     assert simplified((loop(0) * 4 + loop(1) - 1) % 8, (5, 2)) != (loop(0) % 2) * 4 + loop(1) - 1
     assert simplified((loop(0) * 4 + loop(1)) % 8, (5, 2)) == (loop(0) % 2) * 4 + loop(1)
+    for plain in ((loop(0) * 4 - loop(1)) // 8, (loop(0) * 4 - loop(1)) % 8):
+        assert simplified(plain, (5, 2)) == plain
     assert loop(0) % 9 % 6 != loop(0) % 6
     assert loop(0) // 4 * 8 + loop(0) % 4 != loop(0)
     assert loop(0) // 4 * 8 + loop(0) % 4 * 2 == loop(0) * 2
+
+
+def _loops_of_a_map(*body: Read) -> list[int | None]:
+    """Sizes of all loops that write 6x8 elements, outermost first."""
+    shapes = {"x": (6, 8), "wide": (6, 9), "row": (8,), "y": (6, 8)}
+    roles = {"y": Role.RESULT}
+    buffers = tuple(Buffer(name, "f32", shape, roles.get(name, Role.ARGUMENT)) for name, shape in shapes.items())
+    stage = Stage("s", "y", (Axis(6), Axis(8)), body)
+    (phase,) = schedule(LoopProgram("s", buffers, (stage,)), Machine("avx2", 32, 16)).phases
+    return [axis.size.number for axis in (*phase.rows, *phase.nests[0].loops)]
+
+
+def test_loops_merge_where_every_place_runs_on_and_no_guard_needs_them_apart() -> None:
+    whole = _read("x", loop(0), loop(1))
+    assert _loops_of_a_map(whole) == [48]
+    assert _loops_of_a_map(_read("wide", loop(0), loop(1))) == [6, 8]
+    assert _loops_of_a_map(whole, _read("row", loop(1))) == [6, 8]
+    for guard in (Guard(loop(0), 5), Guard(loop(1), 5)):
+        assert _loops_of_a_map(_read("x", loop(0), loop(1), guards=(guard,))) == [6, 8]
+
+
+def test_points_are_the_sums_of_taps_that_the_paper_has() -> None:
+    taps = np.arange(18, dtype=np.float32).reshape(3, 3, 1, 2) ** 2
+    packing = Packing("f32", 0, (), Strided(2, 1), (Strided(3, 6), Strided(3, 2), Strided(1, 2)), 2, has_points=True)
+    both = packing.apply(taps)
+    along = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]], np.float32)
+    points = np.einsum("rt,cs,tsio->rcio", along, along, taps)
+    np.testing.assert_array_equal(both[:32].reshape(4, 4, 1, 2), points)
+    np.testing.assert_array_equal(both[32:].reshape(3, 3, 1, 2), taps)
 
 
 def test_an_axis_is_split_where_the_divisor_divides_it() -> None:
@@ -70,7 +100,9 @@ def test_a_place_that_divides_an_axis_has_no_stride_along_it() -> None:
 
 
 def test_axes_of_one_element_vanish_wherever_they_stand() -> None:
-    stage = squeezed(Stage("s", "y", (Axis(1), Axis(3), Axis(1), Axis(4)), (_read("x", loop(1), loop(3)),)))
+    stage = without_single_points(
+        Stage("s", "y", (Axis(1), Axis(3), Axis(1), Axis(4)), (_read("x", loop(1), loop(3)),))
+    )
     assert [axis.size for axis in stage.axes] == [3, 4]
     assert stage.store == (number(0), loop(0), number(0), loop(1))
     assert stage.body == (_read("x", loop(0), loop(1)),)
@@ -78,16 +110,19 @@ def test_axes_of_one_element_vanish_wherever_they_stand() -> None:
 
 def test_a_read_under_guards_needs_another_nest() -> None:
     space = (Axis(3), Axis(4))
-    first = squeezed(Stage("a", "t", space, (_read("x", loop(0), loop(1)),)))
+    first = without_single_points(Stage("a", "t", space, (_read("x", loop(0), loop(1)),)))
     for guards, count in (((), 1), ((Guard(loop(1) - 1, 3),), 2)):
-        second = squeezed(Stage("b", "y", space, (_read("t", loop(0), loop(1), guards=guards),)))
+        second = without_single_points(Stage("b", "y", space, (_read("t", loop(0), loop(1), guards=guards),)))
         assert len(cut_in_nests([first, second], 1)) == count
 
 
-def test_pieces_of_one_buffer_share_no_rows() -> None:
-    whole = [squeezed(Stage(name, name, (Axis(3), Axis(4)), (_read("x", loop(0), loop(1)),))) for name in "ab"]
-    assert shared_rows(whole) == 2
-    assert shared_rows([whole[0], replace(whole[1], buffer="a", store=(loop(0), loop(1) + 4))]) == 0
+def test_pieces_of_one_buffer_share_the_rows_that_their_reader_keeps() -> None:
+    piece = without_single_points(Stage("a", "a", (Axis(3), Axis(4)), (_read("x", loop(0), loop(1)),)))
+    pieces = [piece, replace(piece, store=(loop(0), loop(1) + 4))]
+    assert shared_rows(pieces) == 2
+    for indices, rows in (((loop(0), loop(1)), 1), ((loop(1), loop(0)), 0)):
+        reader = without_single_points(Stage("y", "y", (Axis(3), Axis(8)), (_read("a", *indices),)))
+        assert shared_rows([*pieces, reader]) == rows
 
 
 def test_tiles_cover_an_axis_but_for_a_few() -> None:

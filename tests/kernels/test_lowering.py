@@ -22,8 +22,8 @@ def lowered(text: str) -> LoopProgram | Refusal:
     ("text", "reason"),
     [
         (
-            "(%x: tensor<4xf32>) -> tensor<4xf32> { %y = fuse.sort %x : tensor<4xf32> return %y : tensor<4xf32> }",
-            "'fuse.sort' op has no loop form",
+            "(%x: tensor<4x4xf32>) -> tensor<f32> { %y = fuse.det %x : (tensor<4x4xf32>) return %y : tensor<f32> }",
+            "'fuse.det' op has no loop form",
         ),
         (
             "(%x: tensor<4xf32>) -> tensor<4xf32> { %y = math.exp %x : tensor<4xf32> return %y : tensor<4xf32> }",

@@ -3,9 +3,11 @@
 import numpy as np
 import onnx
 import pytest
+from xdsl.utils.exceptions import VerifyException
 
 import fuse_dialect as fd
 from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.dialect.windows import Windows
 from fuse_dialect.frontends.onnx.reader import import_model
 from fuse_dialect.interpreters.entry import function_named
 from fuse_dialect.loading.array_files import random_inputs
@@ -96,11 +98,48 @@ def test_pools_that_round_up(
     assert attributes(pool)["ceil_mode"] == stays
 
 
+@pytest.mark.parametrize("op", ["max_pool2d", "avg_pool2d"])
+def test_random_pools_that_round_up_come_back_as_they_are(op: str) -> None:
+    random, count = np.random.default_rng(0), 0
+    while count < 60:
+        size, window, stride, low, high = (random.integers(least, 5, 2).tolist() for least in (0, 1, 1, 0, 0))
+        windows = Windows(tuple(window), tuple(stride), (1, 1), tuple(low), tuple(high), ceil_mode=True)
+        try:
+            pooled = windows.counts(size)
+        except VerifyException:
+            continue
+        properties = f"pool_size = {window}, strides = {stride}, padding = {low + high}, ceil_mode = true"
+        batch = random.choice(["1", "?"])
+        written(
+            unary(
+                f"fuse.{op} %x, {properties}",
+                f"{batch}x2x{size[0]}x{size[1]}xf32",
+                f"{batch}x2x{pooled[0]}x{pooled[1]}xf32",
+            )
+        )
+        count += 1
+
+
+def test_a_pool_that_rounds_up_along_an_open_axis_and_down_along_the_other_is_refused() -> None:
+    pool = "fuse.max_pool2d %x, pool_size = [2, 1], ceil_mode = true, padding"
+    with pytest.raises(OpError, match="that rounds up along an axis whose size is not known"):
+        onnx_model(fd.parse(unary(f"{pool} = [0, 1, 0, 2]", "1x1x?x1xf32", "1x1x?x3xf32")))
+    written(unary(f"{pool} = [0, 1, 0, 1]", "1x1x?x6xf32", "1x1x?x7xf32"))
+
+
 def test_a_mean_that_counts_padding_and_rounds_up_along_one_axis_is_refused() -> None:
     properties = "pool_size = [1, 2], strides = [2, 2], padding = [0, 0, 1, 0], ceil_mode = true"
     op = f"fuse.avg_pool2d %x, {properties}, count_include_pad = true"
     with pytest.raises(OpError, match="rounds up along one axis alone"):
         onnx_model(fd.parse(unary(op, "1x2x2x5xf32", "1x2x1x3xf32")))
+
+
+@pytest.mark.parametrize("op", ["max", "min"])
+@pytest.mark.parametrize("element", ["i8", "ui8", "i16", "ui16", "i32", "i64", "f32", "bf16"])
+def test_the_greatest_of_nothing_is_that_of_the_element_type(op: str, element: str) -> None:
+    written(unary(f"fuse.{op} %x, axes = [1]", f"3x0x{element}", f"3x{element}"))
+    model = written(unary(f"fuse.{op} %x, axes = [1]", f"3x4x{element}", f"3x{element}"))
+    assert not {"Max", "Min"} & {each.op_type for each in model.graph.node}
 
 
 def test_an_operator_without_bf16_computes_in_32_bits() -> None:
@@ -139,6 +178,25 @@ def test_a_slice_backwards_from_before_the_first_element_stays_empty(size: str, 
     (got,) = fd.run(import_model(model), x)
     np.testing.assert_array_equal(got, x[begin::-1])
     assert got.shape == (count,)
+
+
+@pytest.mark.parametrize("end", [2**31 - 1, 2**63 - 1])
+def test_no_backward_slice_ends_at_a_number_that_stands_for_none(end: int) -> None:
+    """Where this package and NumPy find no element, onnxruntime would go down to the first."""
+    for size in ("5", "?"):
+        op = f"fuse.strided_slice %x, begin = [-1], end = [{end}], strides = [-1]"
+        model = written(unary(op, f"{size}xf32", f"{'0' if size == '5' else '?'}xf32"))
+        assert ("Min" in {each.op_type for each in model.graph.node}) == (size == "?")
+    numbers = "tensor<1xi64>"
+    text = f"""func.func @main(%x: tensor<5xf32>, %b: {numbers}, %e: {numbers}, %s: {numbers}) -> tensor<?xf32> {{
+      %y = fuse.dyn_strided_slice %x, %b, %e, %s : (tensor<5xf32>, {numbers}, {numbers}, {numbers}) -> tensor<?xf32>
+      return %y : tensor<?xf32>
+    }}"""
+    model = onnx_model(fd.parse(text))
+    assert node(model, "Min").input[0]
+    for begin in (-7, -1):
+        places = (np.array([number]) for number in (begin, end, -1))
+        assert fd.run(import_model(model), np.ones(5, np.float32), *places)[0].shape == (0,)
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, -1), (-2, 1), (-1, -1), (2, 0)])

@@ -213,6 +213,16 @@ def test_what_cannot_be_written_is_an_error_that_names_the_op(
     assert not (tmp_path / "m.onnx").exists()
 
 
+def test_windows_of_no_elements_have_no_form() -> None:
+    module = fd.parse("""
+        func.func @main(%x: tensor<1x1x0x3xf32>) -> tensor<1x1x6x3xf32> {
+          %y = fuse.adaptive_avg_pool2d %x, output_size = [6, 3] : (tensor<1x1x0x3xf32>) -> tensor<1x1x6x3xf32>
+          return %y : tensor<1x1x6x3xf32>
+        }""")
+    with pytest.raises(OpError, match="with windows of no elements cannot be written as ONNX"):
+        onnx_model(module)
+
+
 @pytest.mark.parametrize("norm", ["instance_norm", "group_norm", "batch_norm", "layer_norm"])
 @pytest.mark.parametrize("shape", ["4x3", "4x3x5"])
 def test_channels_on_the_first_axis_have_no_batch(norm: str, shape: str) -> None:

@@ -2,7 +2,7 @@
 
 import platform
 import sys
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
@@ -10,7 +10,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 OLDER = ["haswell"] if platform.machine() in ("x86_64", "AMD64") else []
-EVERYTHING = ["lint", "format", "imports", "types", "pytest", *OLDER, "filecheck"]
+SITE = ["docs"] if find_spec("sphinx") is not None else []
+EVERYTHING = ["lint", "format", "imports", "types", "pytest", *OLDER, *SITE, "filecheck"]
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,11 @@ import pytest
 
 from fuse_dialect.tools.fuse_run import main
 
-MODULE = """func.func @main(%x: tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>) {
-  %y = fuse.exp %x : tensor<3x4xf32>
-  %z = fuse.relu %y : tensor<3x4xf32>
-  %s = fuse.sort %z : tensor<3x4xf32>
-  func.return %z, %s : tensor<3x4xf32>, tensor<3x4xf32>
+MODULE = """func.func @main(%x: tensor<3x3xf32>) -> (tensor<3x3xf32>, tensor<f32>) {
+  %y = fuse.exp %x : tensor<3x3xf32>
+  %z = fuse.relu %y : tensor<3x3xf32>
+  %s = fuse.det %z : (tensor<3x3xf32>)
+  func.return %z, %s : tensor<3x3xf32>, tensor<f32>
 }
 """
 GATHER = """func.func @main(%x: tensor<4xf32>, %i: tensor<2xi64>) -> tensor<2xf32> {
@@ -49,7 +49,7 @@ def test_what_numpy_runs_is_told_on_stderr(module: str, capsys: pytest.CaptureFi
     assert main([module, "--random-inputs", "0", "--backend", "llvm"]) == 0
     errors = capsys.readouterr().err.splitlines()
     assert errors[0] == "warning: 1 of 2 kernels run on NumPy"
-    assert errors[1].startswith("note: fused_sort: 'fuse.sort' op")
+    assert errors[1].startswith("note: fused_det: 'fuse.det' op")
 
 
 def test_code_for_another_processor(module: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,7 +83,7 @@ def test_a_benchmark_prints_a_row_for_each_kernel(
     first, head, *rows = capsys.readouterr().out.splitlines()
     assert re.fullmatch(r"median .* [mu]?s, minimum .* [mu]?s of 3 runs, 1 thread", first)
     assert head.split()[:3] == ["kernel", "calls", "median"]
-    assert [row.split()[0] for row in rows] == ["fused_exp_relu", "fused_sort"]
+    assert [row.split()[0] for row in rows] == ["fused_exp_relu", "fused_det"]
     found = json.loads(report.read_text())
     assert found["backend"] == backend
     assert found["threads"] == 1
@@ -91,7 +91,7 @@ def test_a_benchmark_prints_a_row_for_each_kernel(
     exp = found["kernels"][0]
     assert exp["ops"] == ["exp", "relu"]
     assert exp["family"] == ("map" if backend == "llvm" else "numpy")
-    assert exp["bytes"] == 2 * 3 * 4 * 4
+    assert exp["bytes"] == 2 * 3 * 3 * 4
     assert exp["minimum_seconds"] <= exp["median_seconds"]
 
 
@@ -99,7 +99,7 @@ def test_a_report_without_a_benchmark_has_no_times(module: str, tmp_path: Path) 
     report = tmp_path / "report.json"
     assert main([module, "--random-inputs", "0", "--backend", "llvm", "--json", str(report)]) == 0
     found = json.loads(report.read_text())
-    assert [kernel["name"] for kernel in found["kernels"]] == ["fused_exp_relu", "fused_sort"]
+    assert [kernel["name"] for kernel in found["kernels"]] == ["fused_exp_relu", "fused_det"]
     assert "median_seconds" not in found
     assert found["peak_bytes"] >= 0
 

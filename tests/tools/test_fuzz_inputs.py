@@ -5,7 +5,7 @@ import random
 import fuzz_inputs
 import pytest
 from fuzz_inputs import KINDS, fuzz
-from mutated_inputs import mutated_model, mutated_text
+from fuzzing.mutated_inputs import mutated_model, mutated_text
 
 from fuse_dialect.diagnostics import FuseError
 

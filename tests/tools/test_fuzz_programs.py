@@ -17,14 +17,16 @@ from fuzzing.arrays import ELEMENTS, FLOATS, INTEGERS, SIZE_CLASSES, name_of
 from fuzzing.comparing import Reference
 from fuzzing.coverage import Coverage
 from fuzzing.generator import make_program
+from fuzzing.onnx_way import disagreeing
 from fuzzing.program import RandomProgram, Source, Step
 from fuzzing.reporting import write_finding
 from fuzzing.shrinking import in_fork, shrink
-from xdsl.dialects.builtin import DenseArrayBase, f32, i32, i64
+from xdsl.dialects.builtin import DenseArrayBase, f32, i1, i32, i64
 
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.op import Array, FuseOp
-from fuse_dialect.dialect.ops.conversion import BitcastOp
+from fuse_dialect.dialect.ops.activation import ReluOp
+from fuse_dialect.dialect.ops.conversion import BitcastOp, CastOp
 from fuse_dialect.dialect.ops.elementwise import ExpOp, NegativeOp
 from fuse_dialect.dialect.ops.opaque import ArgsortOp
 from fuse_dialect.dialect.ops.reduction import ProdOp, SumOp
@@ -182,6 +184,35 @@ def test_bits_of_a_nan_that_an_op_makes_say_nothing() -> None:
     # Bits of what was given are moved, not made.
     given = Reference(one_op(BitcastOp, np.array([np.nan], np.float32), tensor([1], i32)))
     assert given.mismatch([given.outputs[0] ^ np.int32(-(2**31))]) is not None
+
+
+def test_signs_of_zeros_that_an_op_leaves_open_say_nothing_as_bits() -> None:
+    array = np.array([0, 2], np.float32)
+    for op_class, is_open in ((ReluOp, True), (NegativeOp, False)):
+        reference = Reference(one_op(op_class, array, tensor([2], f32), BitcastOp))
+        for place, says_nothing in ((0, is_open), (1, False)):
+            output = reference.outputs[0].copy()
+            output[place] ^= np.int32(-(2**31))
+            assert (reference.mismatch([output]) is None) == says_nothing
+
+
+def test_a_sum_that_cancels_may_be_zero() -> None:
+    array = np.array([[1, 2**-23 - 1], [1, 2]], np.float32)
+    sums = one_op(SumOp, array, tensor([2], f32), CastOp)
+    steps = (replace(sums.steps[0], properties={"axes": DenseArrayBase.from_list(i64, [1])}),)
+    steps = (*steps, replace(sums.steps[1], result_types=(tensor([2], i1),)))
+    reference = Reference(replace(sums, steps=steps))
+    np.testing.assert_array_equal(reference.outputs[0], [True, True])
+    assert reference.mismatch([np.array([False, True])]) is None
+    assert reference.mismatch([np.array([True, False])]) is not None
+
+
+def test_each_engine_speaks_of_the_outputs_that_it_gives() -> None:
+    wanted = [np.array([1.0, 2.0], np.float32), np.array([3, 4]), np.array([5.0], np.float32)]
+    nothing = np.zeros_like
+    outputs = [np.array([1.0, 2.001], np.float32), np.array([3, 5]), np.array([-np.inf], np.float32)]
+    assert disagreeing(outputs, wanted, lambda array: nothing(array, np.bool_)) == {1, 2}
+    assert disagreeing(outputs, wanted, lambda array: np.array(array == 4) | (array == 5)) == set()
 
 
 def test_the_order_of_what_overflows_says_nothing() -> None:

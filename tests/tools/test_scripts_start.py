@@ -17,6 +17,13 @@ def test_there_are_scripts() -> None:
     assert {"check.py", "fuzz_against_tvm.py", "hardware_table.py"} <= set(SCRIPTS)
 
 
+def test_the_readme_of_the_tools_names_every_script_and_every_folder() -> None:
+    folder = ROOT / "tools"
+    page = (folder / "README.md").read_text()
+    rooms = {f"{path.parent.name}/" for path in folder.glob("*/__init__.py")}
+    assert set(re.findall(r"`(\w+(?:\.py|/))`", page)) - {"NAME.py"} == {*SCRIPTS, *rooms}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_script_says_how_it_is_used(script: str, tmp_path: Path) -> None:

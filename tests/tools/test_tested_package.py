@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tested_package import complaint
+from checking.tested_package import complaint
 
 
 @pytest.fixture

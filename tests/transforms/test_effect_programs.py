@@ -1,10 +1,10 @@
 """Programs with regions, blocks and effects mean the same after every pass; `tools/fuzz_passes.py` runs more."""
 
-import effect_semantics
 import pytest
-from effect_programs import program_text
-from effect_semantics import run_program
 from fuzz_passes import PIPELINES, check_program
+from fuzzing import effect_semantics
+from fuzzing.effect_programs import program_text
+from fuzzing.effect_semantics import run_program
 from xdsl.dialects import cf, scf
 
 from fuse_dialect.frontends.mlir.reader import context, read_mlir

@@ -111,7 +111,7 @@ def test_random_programs_mean_the_same_after_fusion(program: ModuleOp, **options
     check_argument_limit(primitives, options["max_function_args"])
 
 
-@pytest.mark.parametrize("name", [*OWN_STRATEGIES, "separate"])
+@pytest.mark.parametrize("name", [*OWN_STRATEGIES, "separate", "cost"])
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(program=random_programs(), link_params=st.booleans())
 def test_random_programs_mean_the_same_after_any_strategy(name: str, program: ModuleOp, link_params: bool) -> None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hostile_inputs import (
+from fuzzing.hostile_inputs import (
     batch_norm_of_splats,
     convolution_of_splats,
     doubling_primitives,
@@ -211,12 +211,12 @@ def test_hardware_groups_give_nothing_that_only_dead_ops_have_read():
 def test_call_that_stays_has_a_remark(tmp_path, capsys):
     path = tmp_path / "t.mlir"
     path.write_text(_PRIMITIVE.replace("CALL", "{mine = 1 : i64}"))
-    assert main(["--defuse-ops", "--fusion-remarks", str(path)]) == 0
+    assert main(["--defuse-ops", "--fusion-remarks", "--remarks-verbose", str(path)]) == 0
     told = capsys.readouterr().err
     assert "t.mlir:7:10: remark: 'func.call' op of '@f' stays: call-attributes" in told
     assert "'mine'" in told
     path.write_text(_PRIMITIVE.replace("CALL", ""))
-    assert main(["--defuse-ops", "--fusion-remarks", str(path)]) == 0
+    assert main(["--defuse-ops", "--fusion-remarks", "--remarks-verbose", str(path)]) == 0
     assert capsys.readouterr().err == ""
 
 

@@ -1,6 +1,6 @@
 """Whether two runs of a program agree, as far as rounding allows.
 
-1. Equal bits agree, any two nans do, and so do two zeros of either sign where `has_free_zeros` says why.
+1. Equal bits agree, any two nans do, and so do two zeros of either sign where `_has_free_zeros` says why.
 2. Else the program is run again several times on the reference with every float that an inexact op reads or gives
    moved by a few units in the last place, those that are summed by more. What an element does then says how much of a
    difference is rounding: a sum that cancels moves much, a copy not at all.
@@ -8,7 +8,7 @@
    on rounding, and says nothing. Programs of exact ops have no such element. Where the absolute values of what is
    summed overflow, a sum in another order may be anything: such elements are made to jump, and are so again before an
    op that orders them, lest all be nans there. The bits of a nan that an op made are
-   anything, too.
+   anything, too, and so is the sign of a zero that `_has_free_zeros` speaks of, where a bitcast shows it.
 4. A shape that depends on elements (`unique`) and differs between these runs says nothing either.
 """
 
@@ -196,6 +196,14 @@ def _any_nans(random: np.random.Generator, array: Array) -> Array:
     return bits.view(array.dtype)
 
 
+def _any_zeros(random: np.random.Generator, array: Array) -> Array:
+    """The array with any signs of its zeros."""
+    if array.dtype.name not in UNITS:
+        return array
+    signs = random.choice([1.0, -1.0], array.shape).astype(array.dtype)
+    return np.where(array == 0, np.copysign(array, signs), array)
+
+
 def _has_infinity(result: Value) -> bool:
     if not isinstance(result, np.ndarray) or result.dtype.name not in UNITS:
         return False
@@ -211,6 +219,18 @@ def _shifted(random: np.random.Generator, result: Array, operand: Array) -> Arra
         wide, size = result.astype(np.float64), np.abs(operand.astype(np.float64))
         shift = random.uniform(-2, 2, result.shape) * unit * np.minimum(size, 64.0)
         return np.where(np.isfinite(wide) & np.isfinite(size) & (wide != 0), wide + shift, wide).astype(result.dtype)
+
+
+def _perhaps_zero(random: np.random.Generator, result: Value, exact: Value) -> Value:
+    """The moved result, half of the time 0 where it has moved by as much as it is: no random move meets 0 itself."""
+    if not isinstance(result, np.ndarray) or not isinstance(exact, np.ndarray) or result.dtype.name not in UNITS:
+        return result
+    if result.shape != exact.shape:
+        return result
+    with np.errstate(all="ignore"):
+        wide = result.astype(np.float64)
+        cancels = np.abs(wide - exact.astype(np.float64)) >= np.abs(wide)
+    return np.where(cancels & (random.random(result.shape) < 0.5), np.zeros((), result.dtype), result)
 
 
 class Reference:
@@ -250,6 +270,8 @@ class Reference:
         operands = [values[operand] for operand in op.operands]
         if random is not None and isinstance(op, conversion.BitcastOp) and isinstance(op.input.owner, FuseOp):
             operands = [_any_nans(random, x) if isinstance(x, np.ndarray) else x for x in operands]
+            if self._has_free_zeros:
+                operands = [_any_zeros(random, x) if isinstance(x, np.ndarray) else x for x in operands]
         if random is not None and self._overflows and type(op) in ORDERING:
             operands = [_overflown(random, x, x) for x in operands]
         if random is None or type(op) in EXACT:
@@ -261,6 +283,7 @@ class Reference:
         units = (2.0 if type(op) in ops_of(activation) else 0.5 + summed(op, operands) / 4) * self._scale
         given = [moved(random, x, units) if isinstance(x, np.ndarray) else x for x in operands]
         results = [moved(random, x, 2.0 * self._scale) if isinstance(x, np.ndarray) else x for x in evaluate(op, given)]
+        results = [_perhaps_zero(random, x, y) for x, y in zip(results, evaluate(op, operands), strict=True)]
         if type(op) in FORMULAS and isinstance(operands[0], np.ndarray) and isinstance(results[0], np.ndarray):
             results[0] = _shifted(random, results[0], operands[0])
         if type(op) not in SUMS and not isinstance(op, normalization.BatchNormOp):

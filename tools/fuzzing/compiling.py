@@ -1,6 +1,5 @@
 """Modules to programs, in any way that `compile_program` could: passes, options, processors and families of kernels."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -8,20 +7,17 @@ from xdsl.context import Context
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import ModuleOp
 
-from fuse_dialect.analysis.loop_program import lower
-from fuse_dialect.backends.backend import Backend, KernelRequest
+from fuse_dialect.backends.backend import Backend
+from fuse_dialect.backends.compile import compile_primitives
 from fuse_dialect.backends.llvm.backend import LLVMBackend
 from fuse_dialect.backends.llvm.engine import host
 from fuse_dialect.backends.llvm.host import AVX2, SSE2, Host
 from fuse_dialect.backends.numpy import NumPyBackend
 from fuse_dialect.backends.runtime import executable
-from fuse_dialect.backends.runtime.entry_graph import Primitive, read_entry
-from fuse_dialect.backends.runtime.primitives import Compiled
+from fuse_dialect.backends.runtime.entry_reader import read_entry
 from fuse_dialect.backends.runtime.program import Program
 from fuse_dialect.budget import Limits
 from fuse_dialect.fusion.strategy import STRATEGIES
-from fuse_dialect.kernels.program import LoopProgram, Refusal
-from fuse_dialect.kernels.simplify import simplify
 from fuse_dialect.transforms.compile_prefix import compile_prefix
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 
@@ -84,7 +80,7 @@ def compile_module(module: ModuleOp, options: Options) -> Program:
     Raises:
         FuseError: As `compile_program`, and what else it may raise.
     """
-    executable.WORTH_A_THREAD = 0  # small programs use threads as well
+    executable.WORTH_A_THREAD = executable.WORTH_A_PART = 0  # small programs use threads as well
     context = Context()
     layout = options.prefix
     if layout:
@@ -101,32 +97,10 @@ def compile_module(module: ModuleOp, options: Options) -> Program:
         if isinstance(op, ConstantOp):
             op.properties.clear()
     engine = _backend(options)
-    return Program(graph, _compiled(graph.primitives, engine), engine.name, options.threads)
+    return Program(graph, compile_primitives(graph, engine, LIMITS), engine.name, options.threads)
 
 
 def _backend(options: Options) -> Backend:
     if options.backend == "numpy":
         return NumPyBackend()
     return LLVMBackend(target=targets()[options.backend], families=("generic",) if options.generic_only else ())
-
-
-def _compiled(primitives: Sequence[Primitive], engine: Backend) -> list[Compiled]:
-    loops = [_loops(primitive) if engine.name == "llvm" else Refusal("not asked for") for primitive in primitives]
-    compiled: list[Compiled] = []
-    for primitive, program in zip(primitives, loops, strict=True):
-        if isinstance(program, Refusal):
-            compiled.append(Compiled(primitive, None, None, program.reason, LIMITS))
-            continue
-        (kernel,) = engine.compile([KernelRequest(program, primitive.constants)])
-        if isinstance(kernel, Refusal):
-            compiled.append(Compiled(primitive, program, None, kernel.reason, LIMITS))
-        else:
-            compiled.append(Compiled(primitive, program, kernel, limits=LIMITS))
-    return compiled
-
-
-def _loops(primitive: Primitive) -> LoopProgram | Refusal:
-    if primitive.is_view:
-        return Refusal("it only reshapes")
-    program = lower(primitive.function)
-    return simplify(program) if isinstance(program, LoopProgram) else program

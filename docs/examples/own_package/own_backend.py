@@ -57,6 +57,8 @@ class CKernel:
     packings: dict[int, Any] = field(default_factory=dict)
     parallel: bool = False
     """The function is called once, as part 0 of 1."""
+    checked: int = 0
+    """No program that may find a fault is accepted."""
 
 
 class GccBackend:

@@ -3,10 +3,10 @@
 | module | what it knows |
 |---|---|
 | `values`, `builder` | LLVM IR as text |
-| `host`, `engine` | processors; llvmlite |
+| `host`, `processors`, `engine` | processors, the machines that they are; llvmlite |
 | `elements`, `integers`, `floats`, `vector_math`, `trigonometry`, `scalars` | scalar functions on vectors |
 | `kernel`, `addresses`, `memory`, `combining`, `nests`, `phases` | schedules as code |
-| `family`, `maps`, `rows`, `generic` | which kernels there are |
+| `family`, `maps`, `rows`, `generic`, `contractions` | which kernels there are |
 | `backend` | the table of families |
 """
 

@@ -8,7 +8,8 @@ from fuse_dialect.backends.llvm.combining import accumulator_type, across, combi
 from fuse_dialect.backends.llvm.nest_code import NestCode, around, keep_value, result_of
 from fuse_dialect.backends.llvm.scalars import Scalars, emit_body
 from fuse_dialect.backends.llvm.values import Value, constant
-from fuse_dialect.kernels.program import Stage
+from fuse_dialect.kernels.machine import Unit
+from fuse_dialect.kernels.program import Keep, Stage
 from fuse_dialect.kernels.schedule import Direction
 
 
@@ -17,9 +18,10 @@ def accumulators(code: NestCode) -> int:
     nest = code.nest
     if nest.vector is None:
         return 1
+    # Along, each lane is a result, so the rest of the loop has accumulators of its own: it is another segment.
     if nest.direction is Direction.ALONG:
         return code.segment.unroll
-    return nest.unroll + (not code.row.frame.host.has_masks)
+    return nest.unroll + (Unit.MASKS not in code.row.frame.machine.units)
 
 
 def neutral_accumulators(code: NestCode) -> tuple[Value, ...]:
@@ -34,7 +36,7 @@ def neutral_accumulators(code: NestCode) -> tuple[Value, ...]:
             values += [neutral(stage.reduction, code.segment.lanes)] * code.segment.unroll
         else:
             values += [neutral(stage.reduction, nest.lanes)] * nest.unroll
-            if not code.row.frame.host.has_masks:
+            if Unit.MASKS not in code.row.frame.machine.units:
                 values.append(neutral(stage.reduction, 0))
     return tuple(values)
 
@@ -42,17 +44,28 @@ def neutral_accumulators(code: NestCode) -> tuple[Value, ...]:
 def accumulate(code: NestCode, number: int, stage: Stage, own: list[Value]) -> list[Value]:
     assert stage.reduction is not None
     frame, segment = code.row.frame, code.segment
-    scalars = Scalars(frame.f, frame.host, segment.lanes, frame.fast_math)
+    scalars = Scalars(frame.f, frame.machine, segment.lanes, frame.fast_math)
+    # Without masks the rest goes element by element, into the scalar behind the vectors.
     is_rest = code.nest.direction is Direction.ACROSS and code.nest.vector is not None and not segment.lanes
     places = [len(own) - 1] if is_rest else list(range(segment.unroll))
     following = list(own)
     for copy, place in enumerate(places):
         value = scalars.wide(result_of(code, number, copy))
         combined = combine(scalars, stage.reduction, own[place], value)
+        # Lanes that the mask leaves out hold anything; they must not reach the sum.
         if segment.mask is not None and code.nest.direction is Direction.ACROSS:
             combined = frame.f.select(segment.mask, combined, own[place])
         following[place] = combined
     return following
+
+
+def keep_running(code: NestCode, stage: Stage, before: list[Value], through: list[Value]) -> None:
+    """Store what a scan keeps at a point, from its accumulators before and after the point."""
+    assert stage.reduction is not None
+    is_exclusive = stage.reduction.keep is Keep.BEFORE
+    for copy, value in enumerate(before if is_exclusive else through):
+        # Accumulators begin neutral, but what nothing is combined with is the start.
+        _store_total(code, stage, copy, _started(code, stage, value) if is_exclusive else value)
 
 
 def finish(code: NestCode, carried: tuple[Value, ...]) -> None:
@@ -62,6 +75,8 @@ def finish(code: NestCode, carried: tuple[Value, ...]) -> None:
         if stage.reduction is None:
             continue
         own = [next(left) for _ in range(accumulators(code))]
+        if stage.is_scan:
+            continue  # it has stored at each point
         for copy, value in enumerate(_totals(code, stage, own)):
             _store_total(code, stage, copy, value)
 
@@ -71,24 +86,32 @@ def _totals(code: NestCode, stage: Stage, own: list[Value]) -> list[Value]:
     assert stage.reduction is not None
     nest, frame = code.nest, code.row.frame
     if nest.direction is Direction.ACROSS and nest.vector is not None:
-        wide = Scalars(frame.f, frame.host, nest.lanes, frame.fast_math)
+        wide = Scalars(frame.f, frame.machine, nest.lanes, frame.fast_math)
+        # Vectors are added before lanes: shuffles are needed once, for the last vector.
         while nest.unroll > 1 and len(own) > 1 and own[1].type.lanes:
             own[:2] = [combine(wide, stage.reduction, own[0], own[1])]
         total = across(wide, stage.reduction, own[0])
-        single = Scalars(frame.f, frame.host, 0, frame.fast_math)
+        single = Scalars(frame.f, frame.machine, 0, frame.fast_math)
         for rest in own[1:]:
             total = combine(single, stage.reduction, total, rest)
         own = [total]
-    lanes = own[0].type.lanes
-    scalars = Scalars(frame.f, frame.host, lanes, frame.fast_math)
+    # The start counts once, while there are many accumulators: so those begin neutral.
+    return [_started(code, stage, value) for value in own]
+
+
+def _started(code: NestCode, stage: Stage, value: Value) -> Value:
+    """The start of a reduction combined with an accumulator."""
+    assert stage.reduction is not None
+    frame, lanes = code.row.frame, value.type.lanes
+    scalars = Scalars(frame.f, frame.machine, lanes, frame.fast_math)
     start = constant(accumulator_type(stage.reduction, lanes), stage.reduction.start.value)
-    return [combine(scalars, stage.reduction, start, value) for value in own]
+    return combine(scalars, stage.reduction, start, value)
 
 
 def _store_total(code: NestCode, stage: Stage, copy: int, value: Value) -> None:
     near = around(code, stage, copy, value.type.lanes)
     result = emit_body(near.scalars, near, stage.finish, [value])[-1]
-    if not value.type.lanes and not code.nest.loops[: code.nest.reduced]:
+    if not value.type.lanes and not code.nest.loops[: code.nest.reduced] and not stage.is_scan:
         keep_value(code, stage, result)
     if stage.buffer in code.row.frame.pointers:
-        near.memory.store(result, stage.buffer, near.place(stage.buffer, stage.store))
+        near.store(result, stage.buffer, near.place(stage.buffer, stage.store))

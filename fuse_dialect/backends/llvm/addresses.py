@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from fuse_dialect.backends.llvm.builder import Function
-from fuse_dialect.backends.llvm.kernel import Frame
+from fuse_dialect.backends.llvm.kernel import Frame, Point
 from fuse_dialect.backends.llvm.values import I64, Value, constant, lanes
-from fuse_dialect.counts import Count, Size
+from fuse_dialect.counts import Size
 from fuse_dialect.kernels.indices import Atom, Guard, Index, Loop, Quotient, range_of
 from fuse_dialect.kernels.places import Place, index_place
 
@@ -21,11 +21,10 @@ class Addresses:
     frame: Frame
     sizes: Sequence[Size]
     """Of the stage's axes."""
-    env: dict[int, Value]
-    """Values of the axes, as i64; of the vector axis that of the first lane."""
-    vector: int | None
+    point: Point
+    vector: int | None = None
     """The vector axis."""
-    lanes: int
+    lanes: int = 0
     """Elements at once; 0 for code on scalars."""
 
     @property
@@ -48,19 +47,18 @@ class Addresses:
     def position(self, place: Place, computed: Callable[[int], Value]) -> tuple[Value, Value | None]:
         """The value of a place, as a scalar and, if it differs from lane to lane, a vector to add to it."""
         f, frame = self.f, self.frame
-        base = frame.count(place.constant)
+        base = frame.place(place, self.point)
         parts: list[Value] = []
-        for axis, stride in enumerate(place.strides):
-            if stride.terms:
-                base = f.add(base, f.multiply(self.env[axis], frame.count(stride)))
-                if axis == self.vector and self.lanes:
-                    parts.append(self._steps(stride.number, frame.count(stride)))
+        # The frame's part is that of lane 0; lanes differ by the stride of their axis.
+        if self.vector is not None and self.lanes and (stride := place.strides[self.vector]).terms:
+            parts.append(self._steps(stride.number, frame.count(stride)))
         for atom, factor in place.odd:
             value = self._atom(atom)
             if value.type.lanes:
                 parts.append(f.multiply(value, f.splat(frame.count(factor), self.lanes)))
             else:
                 base = f.add(base, f.multiply(value, frame.count(factor)))
+        # What a body computes may be any number, so it is kept inside the array.
         for position, stride, size in place.computed:
             value = self._inside(computed(position), size)
             if value.type.lanes:
@@ -76,19 +74,24 @@ class Addresses:
 
     def guard(self, guards: Sequence[Guard]) -> Value:
         """Whether all guards hold: an i1, a vector if one of them differs from lane to lane."""
+        same, different = self.guards(guards)
+        if same is None or different is None:
+            return different or same or constant(I64.of("i1"), 1)
+        return self.f.binary("and", different, self.f.splat(same, different.type.lanes))
+
+    def guards(self, guards: Sequence[Guard]) -> tuple[Value | None, Value | None]:
+        """Whether those guards hold that are the same for all lanes, and whether the others do; `None` without any."""
         f = self.f
-        result: Value | None = None
+        found: list[Value | None] = [None, None]
         for guard in guards:
             value = self.index(guard.index)
-            size = self.frame.count(Count.of(guard.size))
+            size = self.frame.size(guard.size)
             # One comparison without a sign does both: what is negative is greater than any size.
             holds = f.compare("ult", value, f.splat(size, value.type.lanes))
-            if result is None:
-                result = holds
-            else:
-                width = max(result.type.lanes, holds.type.lanes)
-                result = f.binary("and", _wide(f, result, width), _wide(f, holds, width))
-        return result if result is not None else constant(I64.of("i1"), 1)
+            kind = bool(holds.type.lanes)
+            before = found[kind]
+            found[kind] = holds if before is None else f.binary("and", before, holds)
+        return found[0], found[1]
 
     def _steps(self, stride: int | None, value: Value) -> Value:
         if stride is not None:
@@ -99,16 +102,18 @@ class Addresses:
         """A computed index that cannot leave its axis, whatever was computed."""
         f = self.f
         wide = f.cast("sext", value, value.type.of("i64"))
-        last = f.splat(f.subtract(self.frame.count(Count.of(size)), f.i64(1)), wide.type.lanes)
+        # Clamped rather than checked: models are not trusted, and a read outside of the array is a fault.
+        last = f.splat(f.subtract(self.frame.size(size), f.i64(1)), wide.type.lanes)
         low = f.intrinsic("smin", wide.type, [wide, last])
         return f.intrinsic("smax", wide.type, [low, constant(wide.type, 0)])
 
     def _atom(self, atom: Atom) -> Value:
         """A loop variable, quotient or remainder, as i64."""
         if isinstance(atom, Loop):
-            value = self.env[atom.axis]
+            value = self.point[atom.axis]
             return self.f.steps(value, self.lanes) if self.is_vector({atom.axis}) else value
         low, high = range_of(atom.of, self.sizes)
+        # Vectors of i64 are divided lane by lane; most indices are known to fit 32 bits.
         is_small = low is not None and low >= 0 and high is not None and high < _FITS
         value = self.index(atom.of)
         if value.type.lanes and is_small:
@@ -122,16 +127,16 @@ class Addresses:
         f = self.f
         by = constant(value.type, atom.by)
         is_quotient = isinstance(atom, Quotient)
+        if value.number is not None:
+            return constant(value.type, value.number // atom.by if is_quotient else value.number % atom.by)
         if is_positive:
             return f.binary("udiv" if is_quotient else "urem", value, by)
+        # Shifts and masks round down for negative numbers too, as quotients of indices do.
         if atom.by & (atom.by - 1) == 0:
             power = constant(value.type, atom.by.bit_length() - 1 if is_quotient else atom.by - 1)
             return f.binary("ashr" if is_quotient else "and", value, power)
+        # `sdiv` rounds to zero: a negative number is moved by `by - 1`, so that it rounds down.
         is_negative = f.compare("slt", value, constant(value.type, 0))
         moved = f.select(is_negative, f.add(value, constant(value.type, 1 - atom.by)), value)
         quotient = f.binary("sdiv", moved, by)
         return quotient if is_quotient else f.binary("sub", value, f.binary("mul", quotient, by))
-
-
-def _wide(f: Function, value: Value, width: int) -> Value:
-    return value if value.type.lanes == width else f.splat(value, width)

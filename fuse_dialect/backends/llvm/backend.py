@@ -1,20 +1,21 @@
 """The backend: families of kernels in a table, text of LLVM IR from the first that accepts, machine code from that."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 
 from fuse_dialect.backends.backend import KernelRequest, Packing
-from fuse_dialect.backends.llvm.builder import Module, Parameter
+from fuse_dialect.backends.llvm.builder import Module
 from fuse_dialect.backends.llvm.elements import without_native_form
 from fuse_dialect.backends.llvm.engine import Code, MissingFunctionError, compile_object, load
-from fuse_dialect.backends.llvm.family import Family, NoNativeFormError, Request
+from fuse_dialect.backends.llvm.family import KERNEL_PARAMETERS, Family, NoNativeFormError, Request
 from fuse_dialect.backends.llvm.host import Host
 from fuse_dialect.backends.llvm.processors import target_of
-from fuse_dialect.backends.llvm.values import I64, PTR
+from fuse_dialect.backends.llvm.workshop import Workshop
 from fuse_dialect.backends.table import Layout
+from fuse_dialect.kernels.machine import Unit
 from fuse_dialect.kernels.program import Refusal
 
 FAMILIES: Mapping[str, str] = {
@@ -29,7 +30,6 @@ Their modules are imported when one must write: a program whose kernels all come
 """
 _THOROUGH = frozenset({"contraction"})
 """Families whose kernels gain from LLVM's own passes; a convolution runs 1.5 times as fast."""
-_SLOTS = (Parameter("slots", PTR, "noalias readonly"), Parameter("part", I64), Parameter("parts", I64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,13 @@ class EmittedKernel:
     workspace_bytes: int
     parallel: bool
     packings: Mapping[int, Packing] = field(default_factory=dict[int, Packing])
+    checked: str = ""
+    """Name of the function that says whether there was a fault; empty if there can be none."""
+
+    @property
+    def symbols(self) -> list[str]:
+        """Names of the functions that are called from outside."""
+        return [self.symbol, *([self.checked] if self.checked else [])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,11 @@ class NativeKernel:
     def address(self) -> int:
         """Where the function is."""
         return self.code.addresses[self.emitted.symbol]
+
+    @property
+    def checked(self) -> int:
+        """Where the function is that says whether there was a fault."""
+        return self.code.addresses[self.emitted.checked] if self.emitted.checked else 0
 
     @property
     def family(self) -> str:
@@ -99,7 +111,8 @@ class LLVMBackend:
 
     def module(self) -> Module:
         """An empty module for kernels of this backend."""
-        return Module(self.target.attributes, self.target.has_half, self.target.narrows_in_stores)
+        units = self.target.machine.units
+        return Module(self.target.attributes, Unit.HALVES in units, Unit.NARROWING_STORES in units)
 
     def emit(self, request: KernelRequest, module: Module | None = None) -> EmittedKernel | Refusal:
         """The text of a kernel, or why there is none.
@@ -108,6 +121,7 @@ class LLVMBackend:
             request: The primitive.
             module: Where the kernel is written, for a text of several; by default a new one.
         """
+        # One check before all families, so that none has to know what no processor runs.
         missing = without_native_form(request.program)
         if missing is not None:
             return Refusal(missing)
@@ -115,8 +129,8 @@ class LLVMBackend:
         for name in self.families:
             target = self.module() if module is None else module
             before = target.mark()
-            entry = target.function(symbol, _SLOTS)
-            wanted = Request(request.program, self.target, target, entry, request.constants, self.fast_math)
+            entry = target.function(symbol, KERNEL_PARAMETERS)
+            wanted = Request(request.program, self.target.machine, target, entry, request.constants, self.fast_math)
             try:
                 written = _family(name)(wanted)
             except NoNativeFormError as error:
@@ -124,27 +138,40 @@ class LLVMBackend:
                 return Refusal(str(error))
             if written is not None:
                 return EmittedKernel(
-                    target.text(), symbol, name, written.workspace_bytes, written.parallel, written.packings
+                    target.text(),
+                    symbol,
+                    name,
+                    written.workspace_bytes,
+                    written.parallel,
+                    written.packings,
+                    written.checked,
                 )
+            # A family that declines may have made functions: they go, so that the next one starts clean.
             target.forget(before)
         return Refusal("no family of kernels accepts it")
 
     def compile(self, requests: Sequence[KernelRequest]) -> list[NativeKernel | Refusal]:
         """A kernel for each request, or why there is none."""
-        return [self._compiled(self.emit(request)) for request in requests]
+        with Workshop(len(requests)) as shop:
+            begun = [self._begun(self.emit(request), shop) for request in requests]
+            return [finish() for finish in begun]
 
     def object_code(self, emitted: EmittedKernel) -> bytes:
         """The machine code of a kernel, to be loaded or kept."""
         return compile_object(emitted.ir_text, self.target, thorough=emitted.family in _THOROUGH)
 
-    def _compiled(self, emitted: EmittedKernel | Refusal) -> NativeKernel | Refusal:
+    def _begun(self, emitted: EmittedKernel | Refusal, shop: Workshop) -> Callable[[], NativeKernel | Refusal]:
         if isinstance(emitted, Refusal):
-            return emitted
-        try:
-            code = self.object_code(emitted)
-        except MissingFunctionError as error:
-            return Refusal(str(error))
-        return NativeKernel(emitted, load(code, [emitted.symbol]))
+            return lambda: emitted
+        code = shop.begin(lambda: self.object_code(emitted))
+
+        def finish() -> NativeKernel | Refusal:
+            try:
+                return NativeKernel(emitted, load(code(), emitted.symbols))
+            except MissingFunctionError as error:
+                return Refusal(str(error))
+
+        return finish
 
 
 @cache

@@ -92,6 +92,7 @@ class Module:
 
     def declare(self, symbol: str, result: Type, operands: Sequence[Type]) -> None:
         """Make a function that is defined elsewhere known."""
+        # (5) Declaring what the module defines would be an error; a kernel may call what another one in it defines.
         if all(function.name != symbol for function in self._functions):
             self._declarations[symbol] = f"declare {result} @{symbol}({', '.join(map(str, operands))})"
 
@@ -168,6 +169,7 @@ class Function:
 
     def add(self, lhs: Value, rhs: Value) -> Value:
         """`lhs + rhs`, which does not wrap."""
+        # (1) Tiles are unrolled in Python, so most addresses are sums of numbers that are known here.
         if lhs.number is not None and rhs.number is not None:
             return constant(lhs.type, lhs.number + rhs.number)
         if lhs.number == 0:
@@ -219,7 +221,8 @@ class Function:
 
     def float_binary(self, operation: str, lhs: Value, rhs: Value, flags: str | None = None) -> Value:
         """`fadd`, `fsub`, `fmul`, `fdiv`."""
-        return self.emit(lhs.type, f"{operation} {self._flagged(flags)}{lhs}, {rhs.text}")
+        words = (operation, self.flags if flags is None else flags, f"{lhs}, {rhs.text}")
+        return self.emit(lhs.type, " ".join(word for word in words if word))
 
     def fadd(self, lhs: Value, rhs: Value, flags: str | None = None) -> Value:
         """`lhs + rhs`."""
@@ -257,10 +260,6 @@ class Function:
         """The value, or any fixed one where it is poison."""
         return self.emit(value.type, f"freeze {value}")
 
-    def _flagged(self, flags: str | None) -> str:
-        flags = self.flags if flags is None else flags
-        return flags + " " if flags else ""
-
     def call(
         self, symbol: str, result: Type, operands: Sequence[Value], flags: str = "", attributes: str = ""
     ) -> Value:
@@ -285,13 +284,13 @@ class Function:
             return pointer
         return self.emit(PTR.wide(index.type.lanes), f"getelementptr inbounds {element}, {pointer}, {index}", "p")
 
-    def load(self, type: Type, pointer: Value, align: int = 0, metadata: str = "") -> Value:
+    def load(self, type: Type, pointer: Value, align: int = 0) -> Value:
         """Read a scalar or a vector; `align` in bytes, by default that of an element."""
-        return self.emit(type, f"load {type}, {pointer}, align {self._align(type, align)}{_attached(metadata)}")
+        return self.emit(type, f"load {type}, {pointer}, align {self._align(type, align)}")
 
     def store(self, value: Value, pointer: Value, align: int = 0, metadata: str = "") -> None:
         """Write a scalar or a vector; `align` in bytes, by default that of an element."""
-        self.do(f"store {value}, {pointer}, align {self._align(value.type, align)}{_attached(metadata)}")
+        self.do(f"store {value}, {pointer}, align {self._align(value.type, align)}{', ' * bool(metadata)}{metadata}")
 
     def prefetch(self, pointer: Value, ahead: Value, *, writes: bool = False, near: bool = True) -> None:
         """Fetch a cache line that is needed soon.
@@ -331,6 +330,7 @@ class Function:
 
     def _hidden(self, mask: Value) -> Value:
         """The same mask, of which LLVM does not know a lane."""
+        # An empty piece of assembly hides a value, but only one of a whole register.
         bits, room = I1.of(f"i{mask.type.lanes}"), I1.of(f"i{max(mask.type.lanes, 8)}")
         number = self.emit(bits, f"bitcast {mask} to {bits}")
         wide = number if bits == room else self.cast("zext", number, room)
@@ -394,6 +394,7 @@ class Function:
         """A mask of the lanes with a number less than `count`, an i64."""
         if count.number is not None:
             return lanes(I1.wide(lanes_count), [int(lane < count.number) for lane in range(lanes_count)])
+        # Counts above the lanes are cut first: what is left fits 32 bits, whose comparisons take half the registers.
         narrow = self.cast("trunc", self.least(count, self.i64(lanes_count)), I32)
         order = lanes(I32.wide(lanes_count), list(range(lanes_count)))
         return self.compare("slt", order, self.splat(narrow, lanes_count))
@@ -433,6 +434,7 @@ class Function:
             hints: Loop metadata: `unroll.disable`, `unroll.count, i32 4`, `vectorize.enable, i1 false`.
         """
         head, body, end = self.label("head"), self.label("body"), self.label("end")
+        # (1) The body may end in another block than it began in, so both ends of the phis are known only after it.
         before = self._block
         index = Value(self._name("i"), I64)
         values = tuple(Value(self._name("carried"), value.type) for value in carried)
@@ -453,6 +455,7 @@ class Function:
             f"  {value.text} = phi {value.type} [ {first.text}, %{before} ], [ {rest.text}, %{after} ]"
             for value, first, rest in zip(values, carried, loop.following, strict=True)
         ]
+        # Phis stand first in their block but name values of its end, so they are written last.
         self._lines[place:place] = phis
         self.start(end)
 
@@ -480,6 +483,7 @@ class Function:
         sources: list[tuple[Sequence[Value], str]] = []
         for block, write in ((first, yes), (second, no)):
             self.start(block)
+            # A branch may hold blocks of its own: values come from the block in which it ends.
             sources.append((write(), self._block))
             self.br(end)
         self.start(end)
@@ -488,10 +492,6 @@ class Function:
             self.emit(left.type, f"phi {left.type} [ {left.text}, %{one} ], [ {right.text}, %{other} ]")
             for left, right in zip(ones, others, strict=True)
         )
-
-
-def _attached(metadata: str) -> str:
-    return f", {metadata}" if metadata else ""
 
 
 def _hint(hint: str) -> str:

@@ -4,9 +4,9 @@ The key names the loop program, what is known of its arguments, the processor, o
 source of everything that generates code: a changed generator never meets the code of an older one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -15,6 +15,7 @@ from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.backend import Packing as AnyPacking
 from fuse_dialect.backends.llvm.backend import EmittedKernel, LLVMBackend, NativeKernel
 from fuse_dialect.backends.llvm.engine import VERSION, EngineError, MissingFunctionError, load
+from fuse_dialect.backends.llvm.workshop import Workshop
 from fuse_dialect.backends.runtime.cache import Entry, ObjectCache, key_of
 from fuse_dialect.backends.table import Layout
 from fuse_dialect.kernels.packing import Packing, Strided
@@ -32,6 +33,7 @@ def generator_digest() -> str:
     """A hash of the source of all that generates code."""
     digest = sha256()
     for folder in _GENERATORS:
+        # Sorted, because folders list their files in any order and the hash depends on it.
         for path in sorted((_PACKAGE / folder).rglob("*.py")):
             digest.update(path.relative_to(_PACKAGE).as_posix().encode())
             digest.update(path.read_bytes())
@@ -57,16 +59,25 @@ class CachedLLVMBackend:
 
     def compile(self, requests: Sequence[KernelRequest]) -> list[NativeKernel | Refusal]:
         """A kernel for each request, or why there is none."""
-        return [self._from_cache(request) or self._compiled(request) for request in requests]
+        keys = [self._key(request) for request in requests]
+        known = [self._from_cache(key) for key in keys]
+        if None not in known:
+            return [kernel for kernel in known if kernel is not None]
+        with Workshop(known.count(None)) as shop:
+            begun = [
+                self._begun(request, key, shop) if kernel is None else partial(_itself, kernel)
+                for request, key, kernel in zip(requests, keys, known, strict=True)
+            ]
+            return [finish() for finish in begun]
 
     def _key(self, request: KernelRequest) -> str:
         target, backend = self.backend.target, self.backend
         options = f"{backend.fast_math} {sorted(backend.families)} {sorted(request.constants)}"
         return key_of(generator_digest(), VERSION, repr(target), options, repr(request.program))
 
-    def _from_cache(self, request: KernelRequest) -> NativeKernel | Refusal | None:
-        key = self._key(request)
+    def _from_cache(self, key: str) -> NativeKernel | Refusal | None:
         entry = self.cache.load(key)
+        # What lies on disk is checked like any input: a header of another form is dropped, and the kernel made again.
         if entry is None:
             return None
         kernel = _emitted(entry.header)
@@ -76,17 +87,21 @@ class CachedLLVMBackend:
         if isinstance(kernel, Refusal):
             return kernel
         try:
-            return NativeKernel(kernel, load(entry.payload, [kernel.symbol]))
+            return NativeKernel(kernel, load(entry.payload, kernel.symbols))
         except EngineError:
             return None
 
-    def _compiled(self, request: KernelRequest) -> NativeKernel | Refusal:
+    def _begun(self, request: KernelRequest, key: str, shop: Workshop) -> Callable[[], NativeKernel | Refusal]:
         emitted = self.backend.emit(request)
         if isinstance(emitted, Refusal):
-            self.cache.store(self._key(request), Entry({"refusal": emitted.reason}, b""))
-            return emitted
+            self.cache.store(key, Entry({"refusal": emitted.reason}, b""))
+            return partial(_itself, emitted)
+        code = shop.begin(partial(self.backend.object_code, emitted))
+        return partial(self._finished, key, emitted, code)
+
+    def _finished(self, key: str, emitted: EmittedKernel, made: Callable[[], bytes]) -> NativeKernel | Refusal:
         try:
-            code = self.backend.object_code(emitted)
+            code = made()
         except MissingFunctionError as error:
             return Refusal(str(error))  # not kept: it is this process that lacks the function
         header = {
@@ -94,10 +109,15 @@ class CachedLLVMBackend:
             "family": emitted.family,
             "workspace_bytes": emitted.workspace_bytes,
             "parallel": emitted.parallel,
+            "checked": emitted.checked,
             "packings": {str(place): _fields(packing) for place, packing in emitted.packings.items()},
         }
-        self.cache.store(self._key(request), Entry(header, code))
-        return NativeKernel(emitted, load(code, [emitted.symbol]))
+        self.cache.store(key, Entry(header, code))
+        return NativeKernel(emitted, load(code, emitted.symbols))
+
+
+def _itself(kernel: NativeKernel | Refusal) -> NativeKernel | Refusal:
+    return kernel
 
 
 def _fields(packing: AnyPacking) -> dict[str, Any]:
@@ -118,6 +138,7 @@ def _emitted(header: Mapping[str, Any]) -> EmittedKernel | Refusal | None:
             _natural(header["workspace_bytes"]),
             _checked(header["parallel"], bool),
             {int(place): _packing(_table(fields)) for place, fields in packings.items()},
+            _checked(header["checked"], str),
         )
     except (KeyError, TypeError, ValueError):
         return None

@@ -18,6 +18,7 @@ def accumulator_type(reduction: Reduction, lanes: int = 0) -> Type:
 def neutral(reduction: Reduction, lanes: int) -> Value:
     """What changes nothing when it is combined with anything."""
     type = accumulator_type(reduction, lanes)
+    # Registers have no sign; only the element type of the start still tells.
     unsigned = reduction.start.element.startswith("ui") or type.bits == 1
     greatest = float("inf") if type.is_float else (1 << (type.bits - (not unsigned))) - 1
     least = -greatest if type.is_float else 0 if unsigned else -(1 << (type.bits - 1))
@@ -30,7 +31,10 @@ def neutral(reduction: Reduction, lanes: int) -> Value:
             return constant(type, least)
         case Combiner.MINIMUM:
             return constant(type, greatest)
+        case Combiner.ORDER:
+            raise AssertionError("places in order are not combined: `sorting` finds them")
         case Combiner.AND:
+            # All bits set: true of i1, and what keeps every bit of wider integers.
             return constant(type, -1)
 
 
@@ -41,11 +45,13 @@ def combine(scalars: Scalars, reduction: Reduction, lhs: Value, rhs: Value) -> V
     combiner = reduction.combiner
     if combiner in (Combiner.MAXIMUM, Combiner.MINIMUM):
         greater = combiner is Combiner.MAXIMUM
+        # Zeros of either sign are one maximum: a reduction leaves open which, and saves two instructions.
         if lhs.type.is_float:
             return extreme(scalars, greater, lhs, rhs)
         unsigned = reduction.start.element.startswith("ui") or lhs.type.bits == 1
         return f.intrinsic(("u" if unsigned else "s") + ("max" if greater else "min"), lhs.type, [lhs, rhs])
     if lhs.type.is_float:
+        # A reduction may be in any order (`Combiner`), so its additions may be reassociated; other code may not.
         total = f.float_binary(_FLOAT[combiner], widened(f, lhs), widened(f, rhs), SUM)
         return narrowed(f, total, lhs.type)
     return f.binary(_INTEGER[combiner], lhs, rhs)
@@ -54,12 +60,13 @@ def combine(scalars: Scalars, reduction: Reduction, lhs: Value, rhs: Value) -> V
 def across(scalars: Scalars, reduction: Reduction, vector: Value) -> Value:
     """All lanes of a vector as one value: halves are combined until one lane is left."""
     f = scalars.f
+    # Halves, not neighbours: each step is one shuffle of registers, and as many lanes work as are left.
     width = vector.type.lanes
     while width > 1:
         width //= 2
         low = f.shuffle(vector, vector, list(range(width)))
         high = f.shuffle(vector, vector, list(range(width, 2 * width)))
-        vector = combine(Scalars(f, scalars.host, width, scalars.fast_math), reduction, low, high)
+        vector = combine(Scalars(f, scalars.machine, width, scalars.fast_math), reduction, low, high)
     return f.element(vector, 0)
 
 

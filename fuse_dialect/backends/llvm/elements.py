@@ -56,13 +56,9 @@ def memory_type(element: str, lanes: int = 0) -> Type:
 _IN_MEMORY = {"i1": "i8", "f16": "i16", "bf16": "i16"}
 
 
-def element_bytes(element: str) -> int:
-    """Bytes of an element in memory."""
-    return memory_type(element).bits // 8
-
-
 def from_memory(f: Function, value: Value, element: str) -> Value:
     """What was read, as a register holds it."""
+    # (1) Any byte may lie there, since arrays come from outside.
     if element == "i1":
         return f.compare("ne", value, constant(value.type, 0))
     return Value(value.text, register_type(element, value.type.lanes), value.number)
@@ -96,6 +92,7 @@ def narrowed(f: Function, value: Value, type: Type) -> Value:
     """The float in another float type, rounded to the nearest, the even one of two."""
     if value.type == type:
         return value
+    # f64 to 16 bits through f32 would round twice, so the first step rounds to odd.
     if type.bits == 16:
         value = _rounded_to_odd(f, value) if value.type.bits == 64 else widened(f, value)
         bits = halves.narrowed(f, value) if type.element == "f16" else _as_bfloat(f, value)
@@ -128,6 +125,7 @@ def _as_bfloat(f: Function, value: Value) -> Value:
     def whole(number: int) -> Value:
         return constant(bits.type, number)
 
+    # Half of the last place less one, and one more if that place is odd: ties go to the even one.
     last = f.binary("and", f.binary("lshr", bits, whole(16)), whole(1))
     rounded = f.binary("lshr", f.binary("add", bits, f.binary("add", last, whole(0x7FFF))), whole(16))
     quiet = f.binary("or", f.binary("lshr", bits, whole(16)), whole(0x40))

@@ -3,13 +3,16 @@
 1. `compile_object` gives relocatable object bytes, which a cache may keep; `load` makes them callable.
 2. `load` looks up every symbol that the object needs before it gives an address, so a call never jumps into nothing.
 3. What was loaded stays loaded as long as the `Code` that owns it.
-4. llvmlite serialises all calls into LLVM by a lock of its own; every function here may be called from any thread.
-   What exists once (`Once`) is made by one thread: code that was loaded by a second session would go with that session.
+4. Every function here may be called from any thread. llvmlite serialises calls into LLVM by a lock of its own; the two
+   long ones, for passes and for machine code, go around it: a module has a context and a thread a target machine of its
+   own, which is all that they touch. What exists once (`Once`) is made by one thread: code that was loaded by a second
+   session would go with that session.
 """
 
 import ctypes
 import os
 import re
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -53,6 +56,7 @@ class Code:
 @cache
 def host() -> Host:
     """The processor that this process runs on."""
+    # Features, not the name: a system may forbid instructions that the processor has.
     features = llvm.get_host_cpu_features()
     named = sorted(("+" if on else "-") + name for name, on in cast(dict[str, bool], features).items())
     return Host(llvm.get_host_cpu_name(), ",".join(named))
@@ -71,6 +75,7 @@ def compile_object(text: str, target: Host | None = None, *, thorough: bool = Fa
         MissingFunctionError: The code calls a function that is not in this process.
     """
     code = object_for(text, target or host(), thorough=thorough)
+    # (2) LLVM adds calls of its own, and drops declared ones: both lists are looked through.
     for symbol in (*_DECLARED.findall(text), *undefined_symbols(code)):
         if not _is_present(symbol):
             raise MissingFunctionError(f"the generated code calls '{symbol}', which this process does not have")
@@ -90,12 +95,7 @@ def object_for(text: str, target: Host, triple: str = "", *, thorough: bool = Fa
         EngineError: LLVM rejects the text; the message quotes the line.
     """
     machine = _machine(target, triple)
-    return machine.emit_object(_optimised(text, machine, thorough))
-
-
-def optimised_text(text: str, target: Host | None = None, *, thorough: bool = False) -> str:
-    """The module after LLVM's passes, for people."""
-    return str(_optimised(text, _machine(target or host()), thorough))
+    return _object_of(_optimised(text, machine, thorough), machine)
 
 
 def assembly(text: str, target: Host | None = None, *, thorough: bool = False) -> str:
@@ -142,11 +142,31 @@ def _optimised(text: str, machine: Any, thorough: bool) -> Any:
     module.data_layout = str(machine.target_data)
     tuning = llvm.create_pipeline_tuning_options(speed_level=1 if thorough else 3)
     tuning.loop_vectorization = False  # loops are written with vectors where that pays
+    # What is left in scalars is addresses and rests of loops.
     tuning.slp_vectorization = False
     builder = llvm.create_pass_builder(machine, tuning)
     passes = builder.getModulePassManager() if thorough else _few_passes(text)
-    passes.run(module, builder)
+    _without_lock("LLVMPY_RunNewModulePassManager")(passes, module, builder)
     return module
+
+
+def _object_of(module: Any, machine: Any) -> bytes:
+    """Object code of a module, as the target machine of llvmlite makes it (4)."""
+    functions = llvm.ffi.lib
+    with llvm.ffi.OutputString() as problem:
+        buffer = _without_lock("LLVMPY_TargetMachineEmitToMemory")(machine, module, 1, problem)
+        if not buffer:
+            raise EngineError(f"LLVM makes no machine code: {problem}")
+    try:
+        return ctypes.string_at(functions.LLVMPY_GetBufferStart(buffer), functions.LLVMPY_GetBufferSize(buffer))
+    finally:
+        functions.LLVMPY_DisposeMemoryBuffer(buffer)
+
+
+def _without_lock(name: str) -> Any:
+    """A function of llvmlite's library without the lock around it (4); with it, should llvmlite hide it otherwise."""
+    function = getattr(llvm.ffi.lib, name)
+    return getattr(function, "_cfn", function)
 
 
 def _few_passes(text: str) -> Any:
@@ -164,7 +184,7 @@ def _few_passes(text: str) -> Any:
 
 def _parse(text: str) -> Any:
     try:
-        module = llvm.parse_assembly(text)
+        module = llvm.parse_assembly(text, llvm.create_context())
         module.verify()
     except RuntimeError as error:
         raise EngineError(f"LLVM rejects the generated code: {error}{_quoted(text, str(error))}") from error
@@ -185,16 +205,28 @@ def _initialise() -> None:
     llvm.initialize_native_asmprinter()
 
 
-@cache
+class _Machines(threading.local):
+    """Target machines of a thread."""
+
+    def __init__(self) -> None:
+        self.made: dict[tuple[Host, str], Any] = {}
+
+
+_machines = _Machines()
+
+
 def _machine(target: Host, triple: str = "") -> Any:
-    with EXCLUSIVE:
-        _initialise()
-        if triple:
-            llvm.initialize_all_targets()
-            llvm.initialize_all_asmprinters()
-        return llvm.Target.from_triple(triple or llvm.get_process_triple()).create_target_machine(
+    made, key = _machines.made, (target, triple)
+    if key not in made:
+        with EXCLUSIVE:
+            _initialise()
+            if triple:
+                llvm.initialize_all_targets()
+                llvm.initialize_all_asmprinters()
+        made[key] = llvm.Target.from_triple(triple or llvm.get_process_triple()).create_target_machine(
             cpu=target.cpu, features=target.features, opt=3, jit=True, reloc="pic", codemodel="jitdefault"
         )
+    return made[key]
 
 
 @Once

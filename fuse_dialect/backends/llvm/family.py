@@ -5,9 +5,13 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from fuse_dialect.backends.backend import Packing
-from fuse_dialect.backends.llvm.builder import Function, Module
-from fuse_dialect.backends.llvm.host import Host
+from fuse_dialect.backends.llvm.builder import Function, Module, Parameter
+from fuse_dialect.backends.llvm.values import I64, PTR
+from fuse_dialect.kernels.machine import Machine
 from fuse_dialect.kernels.program import LoopProgram
+
+KERNEL_PARAMETERS = (Parameter("slots", PTR, "noalias readonly"), Parameter("part", I64), Parameter("parts", I64))
+"""Those of the function of a kernel: addresses and sizes, which part of the work, of how many."""
 
 
 class NoNativeFormError(Exception):
@@ -19,7 +23,7 @@ class Request:
     """A kernel that is wanted."""
 
     program: LoopProgram
-    host: Host
+    machine: Machine
     module: Module
     """Gets whatever functions the kernel needs."""
     entry: Function
@@ -39,6 +43,8 @@ class Written:
     """Whether parts share the work."""
     packings: Mapping[int, Packing] = field(default_factory=dict[int, Packing])
     """Arguments, by position, that must be passed packed."""
+    checked: str = ""
+    """The function that runs the kernel and says whether there was a fault; empty if there can be none."""
 
 
 Family: TypeAlias = Callable[[Request], Written | None]

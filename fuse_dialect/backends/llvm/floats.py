@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from fuse_dialect.backends.llvm.builder import Function
-from fuse_dialect.backends.llvm.host import Host
 from fuse_dialect.backends.llvm.values import F64, I32, Type, Value, constant
+from fuse_dialect.kernels.machine import Machine, Unit
 
 Number: TypeAlias = Value | float
 """A value of the formula's type, or a constant."""
@@ -18,7 +18,7 @@ class Floats:
 
     f: Function
     type: Type
-    host: Host
+    machine: Machine
 
     @property
     def integer(self) -> Type:
@@ -84,7 +84,7 @@ class Floats:
 
     def nearest(self, x: Value) -> Value:
         """The nearest integer as a float, the even one of two."""
-        if self.host.has_rounding:
+        if Unit.ROUNDING in self.machine.units:
             return self._call("rint", x)
         # Added to 2**23 (2**52), what is less loses its fraction; what is not less has none.
         shift = 2.0**self.mantissa_bits
@@ -98,6 +98,7 @@ class Floats:
 
     def at_most(self, x: Value, limit: float) -> Value:
         """The smaller of `x` and a constant; nan stays nan."""
+        # The comparison is false for nan, which is chosen then: an intrinsic would give the bound.
         bound = self.value(limit)
         return self.f.select(self.f.compare("ogt", x, bound), bound, x)
 
@@ -139,12 +140,14 @@ class Floats:
 
         The result is right also where it is denormal or infinite: AVX-512 has an instruction, else two factors do it.
         """
+        # Narrower forms need AVX-512VL, which not every processor with AVX-512F has.
         whole_vector = self.type.lanes * self.type.bits == 512
-        if whole_vector and self.host.has_scalef:
+        if whole_vector and Unit.SCALING in self.machine.units:
             name = "llvm.x86.avx512.mask.scalef." + ("ps.512" if self.type.bits == 32 else "pd.512")
             mask = constant(Type("i16" if self.type.bits == 32 else "i8"), -1)
             return self.f.call(name, self.type, [x, exponent, constant(self.type, 0.0), mask, constant(I32, 4)])
         n = self.to_integer(exponent)
+        # A power of two beyond the normal numbers has no bits of its own; half of the exponent always has.
         half = self.f.binary("ashr", n, self.whole(1))
         rest = self.f.binary("sub", n, half)
         return self.mul(self.mul(x, self.power_of_two(half)), self.power_of_two(rest))
@@ -156,7 +159,7 @@ class Floats:
 
     def doubles(self) -> "Floats":
         """As many lanes of f64."""
-        return Floats(self.f, F64.wide(self.type.lanes), self.host)
+        return Floats(self.f, F64.wide(self.type.lanes), self.machine)
 
     def each(self, function: str, *operands: Value) -> Value:
         """A function of the C library, lane by lane; `function` is the name for f64."""
@@ -164,6 +167,7 @@ class Floats:
         if not self.type.lanes:
             return self.f.call(symbol, self.type, operands)
         result = Value("poison", self.type)
+        # The C library has no vectors, and no process has a library that does.
         for lane in range(self.type.lanes):
             scalars = [self.f.element(operand, lane) for operand in operands]
             result = self.f.insert(result, self.f.call(symbol, self.type.scalar, scalars), lane)

@@ -1,6 +1,20 @@
-"""What the machine that runs the code can do. Pure data."""
+"""Processors as LLVM knows them, and the machines that they are."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
+
+from fuse_dialect.kernels.machine import Machine, Unit
+
+_UNITS: dict[Unit, tuple[frozenset[str], ...]] = {
+    Unit.FMA: (frozenset({"+fma"}), frozenset({"+avx512f"}), frozenset({"+neon"})),
+    Unit.MASKS: (frozenset({"+avx512vl", "+avx512bw"}),),
+    Unit.NARROWING_STORES: (frozenset({"+avx512f"}),),
+    Unit.HALVES: (frozenset({"+f16c"}), frozenset({"+neon"})),
+    Unit.ROUNDING: (frozenset({"+sse4.1"}), frozenset({"+avx"}), frozenset({"+neon"})),
+    Unit.SCALING: (frozenset({"+avx512f"}),),
+    Unit.STREAMS: (frozenset({"+sse2"}), frozenset({"+avx"})),
+}
+"""Units, with the sets of features each of which brings them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,62 +25,40 @@ class Host:
     """Name, as `-mcpu` takes it."""
     features: str
     """`+avx2,-avx512f`, as `-mattr` takes it."""
+    described: Machine | None = None
+    """A machine whose code runs on the processor; by default the processor itself."""
 
     @property
-    def vector_bytes(self) -> int:
-        """Bytes of the vectors that the processor computes on."""
-        if "+avx512f" in self._set:
-            return 64
-        return 32 if "+avx" in self._set else 16
-
-    @property
-    def registers(self) -> int:
-        """Number of vector registers."""
-        return 32 if self._set & {"+avx512f", "+neon"} else 16
-
-    @property
-    def has_fma(self) -> bool:
-        """Whether a fused multiplication and addition is one instruction."""
-        return bool(self._set & {"+fma", "+avx512f", "+neon"})
-
-    @property
-    def has_masks(self) -> bool:
-        """Whether any load and store may leave out lanes at no cost."""
-        return "+avx512vl" in self._set and "+avx512bw" in self._set
-
-    @property
-    def narrows_in_stores(self) -> bool:
-        """Whether a store may cut off the upper bits of integers."""
-        return "+avx512f" in self._set
-
-    @property
-    def has_half(self) -> bool:
-        """Whether f16 converts to f32 and back without a library."""
-        return bool(self._set & {"+f16c", "+neon"})
-
-    @property
-    def has_rounding(self) -> bool:
-        """Whether rounding to the nearest integer is one instruction."""
-        return bool(self._set & {"+sse4.1", "+avx", "+neon"})
-
-    @property
-    def has_scalef(self) -> bool:
-        """Whether multiplying 16 f32 by powers of two is one instruction."""
-        return "+avx512f" in self._set
-
-    @property
-    def has_streams(self) -> bool:
-        """Whether stores past the caches exist, and `sfence`, which orders them."""
-        return "+sse2" in self._set or "+avx" in self._set
-
-    @property
-    def _set(self) -> frozenset[str]:
-        return frozenset(self.features.split(","))
+    def machine(self) -> Machine:
+        """What schedules are made for: what the processor and the machine that is described can both do."""
+        own = _machine(self.cpu, self.features)
+        if self.described is None:
+            return own
+        return replace(
+            self.described,
+            vector_bytes=min(own.vector_bytes, self.described.vector_bytes),
+            registers=min(own.registers, self.described.registers),
+            # A unit that shapes code for the sake of what LLVM does with it is the processor's, whatever is described.
+            units=(own.units & self.described.units) | (own.units & Unit.NARROWING_STORES),
+        )
 
     @property
     def attributes(self) -> str:
         """Attributes of functions that are compiled for it."""
-        return f'nounwind "prefer-vector-width"="{8 * self.vector_bytes}" "no-trapping-math"="true"'
+        return f'nounwind "prefer-vector-width"="{8 * self.machine.vector_bytes}" "no-trapping-math"="true"'
+
+
+@cache
+def _machine(cpu: str, features: str) -> Machine:
+    """The machine that a processor with some features is. Caches are those that schedules take for granted."""
+    on = frozenset(features.split(","))
+    units = Unit.NONE
+    for unit, sets in _UNITS.items():
+        if any(needed <= on for needed in sets):
+            units |= unit
+    # AVX brings floats of 32 bytes; integers of that width come with AVX2, and LLVM halves them before.
+    vector_bytes = 64 if "+avx512f" in on else 32 if "+avx" in on else 16
+    return Machine(cpu, vector_bytes, 32 if on & {"+avx512f", "+neon"} else 16, units, processor=cpu)
 
 
 SSE2 = Host("x86-64", "+sse2")

@@ -28,6 +28,7 @@ def floor_divide(f: Function, lhs: Value, rhs: Value) -> Value:
     quotient = divide(f, lhs, rhs, unsigned=False)
     rest = remainder(f, lhs, rhs, unsigned=False)
     differ = f.compare("slt", f.binary("xor", lhs, rhs), zero)
+    # Truncation lies above the floor just where a rest is left and the signs differ.
     is_above = f.binary("and", f.compare("ne", rest, zero), differ)
     return f.select(is_above, f.binary("sub", quotient, constant(lhs.type, 1)), quotient)
 
@@ -36,6 +37,7 @@ def shift(f: Function, operation: str, lhs: Value, rhs: Value) -> Value:
     """`shl`, `lshr` or `ashr`."""
     width = constant(lhs.type, lhs.type.bits)
     inside = f.compare("ult", rhs, width)
+    # All bits become the sign: as much as a shift by one less than the width does.
     if operation == "ashr":
         return f.binary("ashr", lhs, f.select(inside, rhs, constant(lhs.type, lhs.type.bits - 1)))
     shifted = f.binary(operation, lhs, f.select(inside, rhs, constant(lhs.type, 0)))
@@ -49,6 +51,7 @@ def power(f: Function, base: Value, exponent: Value) -> Value:
     """
     type = base.type
     zero, one = constant(type, 0), constant(type, 1)
+    # A negative exponent would run through all its bits; it counts as 0 here and is judged at the end.
     left = f.intrinsic("smax", type, [exponent, zero])
     bits = f.i64(type.bits - 1)
     with f.loop(f.i64(0), bits, carried=[one, base, left], hints=["unroll.disable"]) as loop:
@@ -60,6 +63,7 @@ def power(f: Function, base: Value, exponent: Value) -> Value:
     is_odd = f.compare("ne", f.binary("and", exponent, one), zero)
     minus_one = constant(type, -1)
     sign = f.select(f.binary("and", is_odd, f.compare("eq", base, minus_one)), minus_one, one)
+    # Of 1 / base**n only those of 1 and -1 are integers; all others truncate to 0, and so does that of 0.
     is_unit = f.binary("or", f.compare("eq", base, one), f.compare("eq", base, minus_one))
     return f.select(f.compare("slt", exponent, zero), f.select(is_unit, sign, zero), result)
 
@@ -68,6 +72,7 @@ def _signed(f: Function, operation: str, lhs: Value, rhs: Value, by_minus_one: V
     """Division by -1 traps for the least number, so it is done otherwise."""
     minus_one = constant(rhs.type, -1)
     is_minus_one = f.compare("eq", rhs, minus_one)
+    # The division runs in all lanes, so its operand must be harmless also where its result is not chosen.
     safe = f.select(is_minus_one, constant(rhs.type, 1), _not_zero(f, rhs))
     return f.select(is_minus_one, by_minus_one, f.binary(operation, lhs, safe))
 

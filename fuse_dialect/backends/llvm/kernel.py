@@ -1,40 +1,56 @@
 """The frame of a kernel: the function of the ABI, addresses of buffers, sizes, the share of a part.
 
-The function of the ABI reads the slots and calls a second one whose parameters are the buffers, because only
-parameters can be promised not to overlap. Buffers that stages pass on lie in the workspace, 64-byte aligned.
+1. The function of the ABI reads the slots: addresses of arguments and results, that of the workspace, then sizes.
+2. Loop nests run in a second function whose parameters are the buffers, because only parameters can be promised not to
+   overlap. Contractions call inner functions for tiles, which read the slots again: they have too many buffers to pass.
+3. Buffers that stages pass on lie in the workspace, 64-byte aligned.
+4. A kernel that may find a fault has a function beside it that runs all of it and then looks: a row that says `STOP`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from fuse_dialect.backends.backend import symbols_of
+from fuse_dialect.backends.backend import STOP, symbols_of
 from fuse_dialect.backends.llvm.builder import FAST, Function, Parameter
-from fuse_dialect.backends.llvm.elements import element_bytes
+from fuse_dialect.backends.llvm.elements import memory_type
 from fuse_dialect.backends.llvm.family import Request, Written
-from fuse_dialect.backends.llvm.host import Host
-from fuse_dialect.backends.llvm.values import I8, I64, PTR, VOID, Value
-from fuse_dialect.counts import Count
+from fuse_dialect.backends.llvm.values import I1, I8, I64, PTR, VOID, Type, Value, constant
+from fuse_dialect.counts import Count, Size
+from fuse_dialect.kernels.elements import element_bytes
+from fuse_dialect.kernels.machine import Machine
+from fuse_dialect.kernels.places import Place
 from fuse_dialect.kernels.program import Buffer, LoopProgram, Role
 
+Point: TypeAlias = Mapping[int, Value]
+"""The value of each axis of a stage, as i64; of a vector axis that of the first lane."""
+PASSED = frozenset({Role.ARGUMENT, Role.RESULT})
+"""Whose buffers have addresses among the slots."""
 ALIGNMENT = 64
 """Of the workspace, and of every buffer in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What the body of a kernel is written with."""
+    """What a function of a kernel knows at its start."""
 
     f: Function
-    host: Host
+    machine: Machine
     buffers: Mapping[str, Buffer]
     pointers: Mapping[str, Value]
     """Address of each buffer; local ones that need no memory are missing."""
+    workspace: Value
     sizes: Mapping[str, Value]
     """Symbolic sizes, as i64."""
     part: Value
     parts: Value
     fast_math: bool = False
+    scratch: Value | None = None
+    """Memory of a kernel that needs some beside its buffers."""
+
+    def size(self, size: Size) -> Value:
+        """The value of a size."""
+        return self.sizes[size] if isinstance(size, str) else self.f.i64(size)
 
     def count(self, count: Count) -> Value:
         """The value of a count."""
@@ -47,6 +63,19 @@ class Frame:
             total = f.add(total, term)
         return total
 
+    def place(self, place: Place, point: Point) -> Value:
+        """The flat part of a place at a point, in elements; axes that the point lacks count as 0."""
+        f, total = self.f, self.count(place.constant)
+        for axis, stride in enumerate(place.strides):
+            if stride.terms and axis in point:
+                # In this order LLVM finds what neighbours share: sums that differ in their last terms alone.
+                total = f.add(f.multiply(point[axis], self.count(stride)), total)
+        return total
+
+    def address(self, buffer: str, place: Place, point: Point) -> Value:
+        """Where the element of a buffer at a flat place is."""
+        return self.f.offset(self.pointers[buffer], self.place(place, point), memory_type(self.buffers[buffer].element))
+
     def share(self, total: Value, unit: int = 1) -> tuple[Value, Value]:
         """The part's share of `total` iterations: first and last plus one, in whole units but for the end."""
         f = self.f
@@ -54,6 +83,20 @@ class Frame:
         start = f.emit(I64, f"udiv {f.multiply(units, self.part)}, {self.parts.text}", "first")
         stop = f.emit(I64, f"udiv {f.multiply(units, f.add(self.part, f.i64(1)))}, {self.parts.text}", "last")
         return f.multiply(start, f.i64(unit)), f.least(f.multiply(stop, f.i64(unit)), total)
+
+    def divided(self, value: Value, by: Value) -> tuple[Value, Value]:
+        """Quotient and remainder of numbers that are not negative."""
+        f = self.f
+        if by.number is not None:
+            return f.quotient(value, by.number), f.remainder(value, by.number)
+        return f.binary("udiv", value, by), f.binary("urem", value, by)
+
+    def point_of(self, number: Value, sizes: Mapping[int, Size]) -> tuple[Value, dict[int, Value]]:
+        """The values of axes from the number of their point, the last axis counting fastest; and what is left of it."""
+        point: dict[int, Value] = {}
+        for axis in reversed(list(sizes)):
+            number, point[axis] = self.divided(number, self.size(sizes[axis]))
+        return number, point
 
     def in_first_part(self) -> Value:
         """Whether this is part 0, which does what cannot be shared."""
@@ -64,51 +107,113 @@ Write: TypeAlias = Callable[[Frame], bool]
 """Writes the body of a kernel; gives whether parts may share its work."""
 
 
+def frame_of(request: Request, f: Function) -> Frame:
+    """The frame of a function that gets the slots: of the entry, or of an inner one, which is called for all parts."""
+    slots, program = f.parameters[0], request.program
+    passed = [buffer.name for buffer in program.buffers if buffer.role in PASSED]
+    symbols = symbols_of(program)
+
+    def slot(number: int, hint: str, type: Type) -> Value:
+        return f.emit(type, f"load {type}, {f.offset(slots, f.i64(number), I64)}, align 8", hint)
+
+    pointers = {name: slot(number, "buffer", PTR) for number, name in enumerate(passed)}
+    workspace = slot(len(passed), "workspace", PTR)
+    sizes = {name: slot(len(passed) + 1 + number, "size", I64) for number, name in enumerate(symbols)}
+    # (2) An inner function does what a part tells it; it shares nothing out itself.
+    part, parts = f.parameters[1:] if f is request.entry else (f.i64(0), f.i64(1))
+    buffers = {buffer.name: buffer for buffer in program.buffers}
+    return Frame(f, request.machine, buffers, pointers, workspace, sizes, part, parts, request.fast_math)
+
+
+def inner_function(
+    request: Request,
+    name: str,
+    readonly: Sequence[str],
+    written: Sequence[str] = (),
+    numbers: Sequence[str] = (),
+    flags: Sequence[str] = (),
+    result: Type = VOID,
+) -> Function:
+    """A function that the kernel calls, without code: of addresses, then integers, then truth values."""
+    parameters = [
+        *(Parameter(name, PTR, "noalias readonly") for name in readonly),
+        *(Parameter(name, PTR, "noalias") for name in written),
+        *(Parameter(name, I64) for name in numbers),
+        *(Parameter(name, I1) for name in flags),
+    ]
+    # Not inlined: it is called for many tiles, and compiled once.
+    f = request.module.function(name, parameters, linkage="internal", attributes="noinline", result=result)
+    f.flags = FAST if request.fast_math else f.flags
+    return f
+
+
 def write_kernel(
-    request: Request, local_sizes: Mapping[str, int], write: Write, shared: Mapping[str, str] | None = None
+    request: Request,
+    local_sizes: Mapping[str, int],
+    write: Write,
+    shared: Mapping[str, str] | None = None,
+    scratch_bytes: int = 0,
 ) -> Written:
-    """Fill in the function of a kernel.
+    """Fill in the function of a kernel whose buffers must not overlap as far as LLVM knows.
 
     Args:
         request: What is wanted; its function is written.
         local_sizes: Number of elements in memory of each local buffer that needs memory.
         write: Writes the body.
         shared: Local buffers that lie in the memory of a result.
+        scratch_bytes: Memory beside the buffers, behind them in the workspace.
 
     Raises:
         NoNativeFormError: Something in the program has no native code.
     """
     program, entry = request.program, request.entry
-    offsets, workspace = _workspace(program, local_sizes)
-    symbols = symbols_of(program)
-    outside = [buffer for buffer in program.buffers if buffer.role is not Role.LOCAL]
+    faults = {buffer.name: 1 for buffer in program.buffers if buffer.role is Role.FAULT}
+    offsets, workspace = _workspace(program, {**local_sizes, **faults})
+    outside = [buffer for buffer in program.buffers if buffer.role in PASSED]
     entry.heading(f"{program.name}({', '.join(f'{b.name}: {_shaped(b)}' for b in outside)})")
-    slots, part, parts = entry.parameters
-    addresses = [_address(entry, slots, slot) for slot in range(len(outside))]
-    scratch = _address(entry, slots, len(outside)) if offsets else slots
-    addresses += [entry.offset(scratch, entry.i64(offset), I8) for offset in offsets.values()]
-    sizes = [entry.load(I64, entry.offset(slots, entry.i64(len(outside) + 1 + n), I64)) for n in range(len(symbols))]
-    names = [buffer.name for buffer in outside] + list(offsets)
+    outer = frame_of(request, entry)
+    addresses = dict(outer.pointers)
+    addresses |= {name: entry.offset(outer.workspace, entry.i64(offset), I8) for name, offset in offsets.items()}
     body = request.module.function(
         f"{entry.name}.body",
-        [*(_parameter(n, program, name) for n, name in enumerate(names)), *_integers("size", symbols), *_PARTS],
+        [
+            *(_parameter(number, outer.buffers[name]) for number, name in enumerate(addresses)),
+            *(Parameter(f"size{number}", I64) for number, _ in enumerate(outer.sizes)),
+            *_PARTS,
+            *([Parameter("scratch", PTR, f"noalias align {ALIGNMENT}")] if scratch_bytes else []),
+        ],
         linkage="internal",
     )
     if request.fast_math:
         body.flags = FAST
-    entry.call(body.name, VOID, [*addresses, *sizes, part, parts])
+    scratch = [entry.offset(outer.workspace, entry.i64(workspace), I8)] if scratch_bytes else []
+    entry.call(body.name, VOID, [*addresses.values(), *outer.sizes.values(), outer.part, outer.parts, *scratch])
     entry.ret()
-    values = body.parameters
-    pointers = dict(zip(names, values[: len(names)], strict=True))
+    values = iter(body.parameters)
+    pointers = {name: next(values) for name in addresses}
     pointers |= {local: pointers[result] for local, result in (shared or {}).items()}
-    known = dict(zip(symbols, values[len(names) : -2], strict=True))
-    buffers = {buffer.name: buffer for buffer in program.buffers}
-    frame = Frame(body, request.host, buffers, pointers, known, values[-2], values[-1], request.fast_math)
-    parallel = write(frame)
+    sizes = {name: next(values) for name in outer.sizes}
+    part, parts, room = next(values), next(values), next(values, None)
+    parallel = write(replace(outer, f=body, pointers=pointers, sizes=sizes, part=part, parts=parts, scratch=room))
     if body.streams:
         body.call("llvm.x86.sse.sfence", VOID, [])  # else another thread might not see what this one has written
     body.ret()
-    return Written(workspace, parallel)
+    checked = _write_checked(request, len(outside), [offsets[name] for name in faults]) if faults else ""
+    return Written(workspace + scratch_bytes, parallel and not faults, checked=checked)
+
+
+def _write_checked(request: Request, slot: int, offsets: Sequence[int]) -> str:
+    """Write the function that runs a kernel as a row of the driver that may end the run (4); gives its name."""
+    name = f"{request.entry.name}.checked"
+    f = request.module.function(name, [Parameter("slots", PTR)], result=I64)
+    (slots,) = f.parameters
+    f.call(request.entry.name, VOID, [slots, f.i64(0), f.i64(1)])
+    workspace = f.emit(PTR, f"load ptr, {f.offset(slots, f.i64(slot), I64)}, align 8", "workspace")
+    found = constant(I8, 0)
+    for offset in offsets:
+        found = f.binary("or", found, f.load(I8, f.offset(workspace, f.i64(offset), I8)))
+    f.ret(f.select(f.compare("ne", found, constant(I8, 0)), f.i64(STOP), f.i64(1)))
+    return name
 
 
 _PARTS = (Parameter("part", I64), Parameter("parts", I64))
@@ -119,19 +224,10 @@ def _shaped(buffer: Buffer) -> str:
     return "x".join(map(str, (*buffer.shape, buffer.element)))
 
 
-def _address(f: Function, slots: Value, slot: int) -> Value:
-    return f.cast("inttoptr", f.load(I64, f.offset(slots, f.i64(slot), I64)), PTR)
-
-
-def _parameter(number: int, program: LoopProgram, name: str) -> Parameter:
-    (buffer,) = [buffer for buffer in program.buffers if buffer.name == name]
+def _parameter(number: int, buffer: Buffer) -> Parameter:
     align = ALIGNMENT if buffer.role is Role.LOCAL else element_bytes(buffer.element)
     access = " readonly" if buffer.role is Role.ARGUMENT else ""
     return Parameter(f"b{number}", PTR, f"noalias{access} align {align}")
-
-
-def _integers(prefix: str, names: Sequence[str]) -> list[Parameter]:
-    return [Parameter(f"{prefix}{number}", I64) for number, _ in enumerate(names)]
 
 
 def _workspace(program: LoopProgram, local_sizes: Mapping[str, int]) -> tuple[dict[str, int], int]:
@@ -141,5 +237,6 @@ def _workspace(program: LoopProgram, local_sizes: Mapping[str, int]) -> tuple[di
     for buffer in program.buffers:
         if buffer.name in local_sizes:
             offsets[buffer.name] = end
+            # (3) Whole lines, so that buffers of one part share none.
             end += -(-local_sizes[buffer.name] * element_bytes(buffer.element) // ALIGNMENT) * ALIGNMENT
     return offsets, end

@@ -13,4 +13,4 @@ def write_map(request: Request) -> Written | None:
     """The kernel of a program without reductions."""
     if any(stage.reduction is not None for stage in request.program.stages):
         return None
-    return write_schedule(request, schedule(request.program, request.host.vector_bytes))
+    return write_schedule(request, schedule(request.program, request.machine))

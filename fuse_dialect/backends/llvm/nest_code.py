@@ -11,14 +11,14 @@ from typing import TypeAlias
 from fuse_dialect.backends.llvm.addresses import Addresses
 from fuse_dialect.backends.llvm.elements import from_memory, memory_type
 from fuse_dialect.backends.llvm.kernel import Frame
-from fuse_dialect.backends.llvm.memory import Memory
-from fuse_dialect.backends.llvm.scalars import Scalars, Values, emit_instruction
+from fuse_dialect.backends.llvm.memory import Reader
+from fuse_dialect.backends.llvm.scalars import Values, emit_instruction
 from fuse_dialect.backends.llvm.turning import turn
 from fuse_dialect.backends.llvm.values import Value
 from fuse_dialect.counts import Count
 from fuse_dialect.kernels.grouping import is_whole
-from fuse_dialect.kernels.indices import Guard, Index, axes_of
-from fuse_dialect.kernels.places import Place, guard_axes, place_of
+from fuse_dialect.kernels.indices import Index, axes_of
+from fuse_dialect.kernels.places import Place, guard_axes
 from fuse_dialect.kernels.program import Apply, Inside, Instruction, Position, Read, Stage
 from fuse_dialect.kernels.program import Value as Computed
 from fuse_dialect.kernels.schedule import LoopAxis, Nest
@@ -93,8 +93,10 @@ def analyse(code: NestCode) -> None:
     for number, stage in enumerate(code.nest.stages):
         for place, inner in enumerate(stage.body):
             axes = _axes_of(stage, inner, code)
+            # An instruction runs as far outside as its axes allow: once a row, if nothing in it moves along the row.
             depth = max((position_of.get(axis, 0) for axis in axes), default=0)
             is_vector = code.vector_axis in axes
+            # Operands come first in SSA order, so their depths are known, and no instruction runs before them.
             for cell in _sources(code, number, inner):
                 depth = max(depth, code.depths[cell])
                 is_vector = is_vector or cell in code.vectors
@@ -127,6 +129,7 @@ def _axes_of(stage: Stage, inner: Instruction, code: NestCode) -> set[int]:
     """The axes that an instruction itself depends on."""
     match inner:
         case Read():
+            # The one value of a row stands in a register since an earlier nest.
             if inner.buffer in code.row.values:
                 return set()
             axes = set(guard_axes(inner.guards))
@@ -152,11 +155,13 @@ def write_cells(code: NestCode, depth: int) -> None:
 def _cell(code: NestCode, number: int, place: int, inner: Instruction) -> list[Value]:
     if isinstance(inner, Read):
         source = _writer_in_nest(code, number, inner)
+        # The writer has run at this very point (rule 2 of `schedule`), so the value needs no memory.
         if source is not None:
             return code.cells[source, len(code.nest.stages[source].body) - 1]
     if (number, place) in code.reciprocals:
         return [_product(code, number, place, inner, copy) for copy in range(code.segment.unroll)]
     is_vector = (number, place) in code.vectors
+    # In a tile copies differ along the other axis, so also what is a scalar in each may differ.
     copies = code.segment.unroll if is_vector or code.segment.across is not None else 1
     lanes = code.segment.lanes if is_vector else 0
     if isinstance(inner, Read) and is_vector and (turned := turned_read(code, code.nest.stages[number], inner)):
@@ -180,53 +185,38 @@ def _instruction(code: NestCode, number: int, inner: Instruction, copy: int, lan
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
-    """The surroundings of one copy of a stage's body."""
+class RowReader(Reader):
+    """The surroundings of one copy of a stage's body: of some buffers there is only one row, or one value."""
 
-    row: Row
-    stage: Stage
-    memory: Memory
-    scalars: Scalars
+    row: Row = field(kw_only=True)
 
     def read(self, read: Read, values: Values) -> Value:
         """An element of a buffer."""
         if read.buffer in self.row.values and not read.guards:
             return self.row.values[read.buffer]
-        return self.memory.read(read, self.place(read.buffer, read.indices), values.__getitem__)
+        return Reader.read(self, read, values)
 
     def place(self, buffer: str, indices: Sequence[Index | Computed]) -> Place:
         """Where an element lies; buffers of a row have no other rows."""
-        place = place_of(indices, self.row.frame.buffers[buffer].shape, len(self.stage.axes))
+        place = Reader.place(self, buffer, indices)
         if buffer not in self.row.row_buffers:
             return place
         strides = tuple(Count() if axis in self.row.local_rows else s for axis, s in enumerate(place.strides))
         return replace(place, strides=strides)
 
-    def position(self, index: Index) -> Value:
-        """The value of an index."""
-        return self.memory.addresses.index(index)
 
-    def extent(self, size: str) -> Value:
-        """The value of a symbolic size."""
-        return self.row.frame.sizes[size]
-
-    def inside(self, guards: Sequence[Guard]) -> Value:
-        """Whether guards hold."""
-        return self.memory.addresses.guard(guards)
-
-
-def around(code: NestCode, stage: Stage, copy: int, lanes: int) -> Around:
+def around(code: NestCode, stage: Stage, copy: int, lanes: int) -> RowReader:
     frame = code.row.frame
     env = code.env
     axis, across = code.vector_axis, code.segment.across
+    # Copies are neighbours along the axis across in a tile, else along the vector axis.
     if copy and across is not None:
         env = {**env, across: frame.f.add(env[across], frame.f.i64(copy))}
     elif copy and axis is not None:
         env = {**env, axis: frame.f.add(env[axis], frame.f.i64(copy * lanes))}
     sizes = [item.size for item in stage.axes]
     addresses = Addresses(frame, sizes, env, axis, lanes)
-    memory = Memory(addresses, code.segment.mask if lanes else None)
-    return Around(code.row, stage, memory, Scalars(frame.f, frame.host, lanes, frame.fast_math))
+    return RowReader(addresses, code.segment.mask if lanes else None, row=code.row)
 
 
 def turned_read(code: NestCode, stage: Stage, read: Read) -> list[Value]:
@@ -235,19 +225,21 @@ def turned_read(code: NestCode, stage: Stage, read: Read) -> list[Value]:
     place = around(code, stage, 0, 0).place(read.buffer, read.indices)
     if axis is None or segment.across is None or place.stride(segment.across) != 1 or place.computed or read.guards:
         return []
+    # What is contiguous, or the same in all lanes, is read well without turning.
     if axis in place.odd_axes or place.stride(axis) in (0, 1):
         return []
     f, element = code.row.frame.f, code.row.frame.buffers[read.buffer].element
     lanes, height, saved = segment.lanes, segment.unroll, code.env
     if place.stride(axis) == height and segment.is_strip:
-        start = around(code, stage, 0, 0).memory.address(read.buffer, place)
+        start = around(code, stage, 0, 0).address(read.buffer, place)
         strip = f.load(memory_type(element, lanes * height), start)
         turned = [f.shuffle(strip, strip, list(range(row, lanes * height, height))) for row in range(height)]
     else:
         rows: list[Value] = []
+        # Each row is read where its lane is: along the other axis, where elements lie side by side.
         for lane in range(lanes):
             code.env = {**saved, axis: f.add(saved[axis], f.i64(lane))}
-            start = around(code, stage, 0, 0).memory.address(read.buffer, place)
+            start = around(code, stage, 0, 0).address(read.buffer, place)
             rows.append(f.load(memory_type(element, height), start))
         code.env = saved
         turned = turn(f, rows)
@@ -256,6 +248,7 @@ def turned_read(code: NestCode, stage: Stage, read: Read) -> list[Value]:
 
 def keep_value(code: NestCode, stage: Stage, value: Value) -> None:
     """Let later nests of the row have the one value of a buffer, unless it is one of several pieces."""
+    # A piece of a concatenation is not the value of the row.
     if is_whole(stage, code.row.frame.buffers[stage.buffer].shape):
         code.row.values[stage.buffer] = value
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from fuse_dialect.backends.llvm.accumulators import accumulate, accumulators, finish, neutral_accumulators
+from fuse_dialect.backends.llvm.accumulators import accumulate, accumulators, finish, keep_running, neutral_accumulators
 from fuse_dialect.backends.llvm.elements import to_memory
 from fuse_dialect.backends.llvm.nest_code import (
     NestCode,
@@ -37,6 +37,7 @@ def _descend(code: NestCode, depth: int, carried: tuple[Value, ...]) -> tuple[Va
     """Write what belongs to a depth, and the loops in it; gives the accumulators that come out."""
     nest = code.nest
     write_cells(code, depth)
+    # Accumulators live as long as the loops that are reduced, and are finished where those end.
     begins = depth == nest.reduced and any(stage.reduction is not None for stage in nest.stages)
     if begins:
         carried = neutral_accumulators(code)
@@ -60,8 +61,10 @@ def _tile_loops(code: NestCode, depth: int) -> None:
     is_whole = lanes > 0 and code.segment.mask is None
     start, stop = bounds_of(code, depth)
     saved, segment = code.env, code.segment
+    # Tiles are turned in registers and need all lanes; a masked rest goes vector by vector.
     tiles = code.nest.tiles if is_whole else ()
     for height in (*tiles, 1) if has_rest(tiles, loop.size.number) else tiles:
+        # A tile that has all of a short axis may be read and written in one piece.
         is_strip = height == loop.size.number and height < STRIP
         last = f.subtract(stop, f.remainder(f.subtract(stop, start), height))
         with f.loop(start, last, height, hints=["unroll.disable"]) as loop_code:
@@ -93,7 +96,10 @@ def _at_point(code: NestCode, carried: tuple[Value, ...]) -> tuple[Value, ...]:
             _store_map(code, number, stage)
         else:
             own = [next(left) for _ in range(accumulators(code))]
-            following.extend(accumulate(code, number, stage, own))
+            through = accumulate(code, number, stage, own)
+            following.extend(through)
+            if stage.is_scan:
+                keep_running(code, stage, own, through)
     return tuple(following)
 
 
@@ -107,7 +113,10 @@ def _store_map(code: NestCode, number: int, stage: Stage) -> None:
     for copy in range(code.segment.unroll):
         near = around(code, stage, copy, code.segment.lanes)
         value = near.scalars.wide(result_of(code, number, copy))
-        near.memory.store(value, stage.buffer, near.place(stage.buffer, stage.store), streams=code.streams)
+        if stage.scatter is not None:
+            near.scatter(value, stage.buffer, near.place(stage.buffer, stage.store), stage.scatter)
+            continue
+        near.store(value, stage.buffer, near.place(stage.buffer, stage.store), streams=code.streams)
 
 
 def _store_strip(code: NestCode, number: int, stage: Stage) -> bool:
@@ -117,9 +126,10 @@ def _store_strip(code: NestCode, number: int, stage: Stage) -> bool:
     place = near.place(stage.buffer, stage.store)
     if axis is None or segment.across is None or place.stride(segment.across) != 1:
         return False
+    # Only then are elements of one tile one run of memory, row after row.
     if place.stride(axis) != segment.unroll:
         return False
     f = code.row.frame.f
     values = [near.scalars.wide(result_of(code, number, copy)) for copy in range(segment.unroll)]
-    f.store(strip_of(f, [to_memory(f, value) for value in values]), near.memory.address(stage.buffer, place))
+    f.store(strip_of(f, [to_memory(f, value) for value in values]), near.address(stage.buffer, place))
     return True

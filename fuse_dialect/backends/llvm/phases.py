@@ -12,14 +12,12 @@ from fuse_dialect.backends.llvm.family import NoNativeFormError, Request, Writte
 from fuse_dialect.backends.llvm.kernel import Frame, write_kernel
 from fuse_dialect.backends.llvm.nest_code import Row
 from fuse_dialect.backends.llvm.nests import write_nest
+from fuse_dialect.backends.llvm.sorting import scratch_bytes, write_order
 from fuse_dialect.backends.llvm.values import Value
 from fuse_dialect.counts import product
-from fuse_dialect.kernels.grouping import is_whole, parallel_sizes, reads_of
+from fuse_dialect.kernels.grouping import is_order, is_whole, parallel_sizes, reads_of
 from fuse_dialect.kernels.program import Buffer, Read, Role, Stage
 from fuse_dialect.kernels.schedule import LoopAxis, Nest, Phase, Schedule
-
-SHARE = 64
-"""Parts share a vector loop in units of as many elements, so that no two write to one cache line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +44,15 @@ def write_schedule(request: Request, plan: Schedule) -> Written:
         if plan.is_parallel:
             for phase in plan.phases:
                 _write_phase(frame, phase, places, shared=True)
-            return any(map(_can_split, plan.phases))
+            return any(_can_split(phase) for phase in plan.phases if not phase.is_everyones)
         with frame.f.when(frame.in_first_part()):
             for phase in plan.phases:
                 _write_phase(frame, phase, places, shared=False)
         return False
 
-    return write_kernel(request, places.sizes, write, places.shared)
+    orders = [nest for phase in plan.phases for nest in phase.nests if is_order(nest.stages[0])]
+    room = max((scratch_bytes(nest) for nest in orders), default=0)
+    return write_kernel(request, places.sizes, write, places.shared, room)
 
 
 def _can_split(phase: Phase) -> bool:
@@ -62,6 +62,7 @@ def _can_split(phase: Phase) -> bool:
 
 def _vector_split(phase: Phase) -> Nest | None:
     """The nest whose vector loop parts share."""
+    # Nests of one row need each other's elements, and threads do not wait for each other in a row.
     if phase.splits_rows or len(phase.nests) != 1:
         return None
     nest = phase.nests[0]
@@ -71,12 +72,13 @@ def _vector_split(phase: Phase) -> Nest | None:
 def _write_phase(frame: Frame, phase: Phase, places: _Locals, *, shared: bool) -> None:
     f = frame.f
     total = _row_count(frame, phase.rows)
-    if not shared:
+    if not shared or phase.is_everyones:
         _write_rows(frame, phase, places, f.i64(0), total, None)
     elif phase.splits_rows:
         _write_rows(frame, phase, places, *frame.share(total), None)
     elif (nest := _vector_split(phase)) is not None:
-        bounds = frame.share(frame.count(nest.loops[0].size), SHARE)
+        # Parts begin at multiples of a line's elements, whatever their type, so that no two write to one line.
+        bounds = frame.share(frame.count(nest.loops[0].size), frame.machine.line_bytes)
         _write_rows(frame, phase, places, f.i64(0), total, bounds)
     else:
         with f.when(frame.in_first_part()):
@@ -111,6 +113,7 @@ def _row_env(frame: Frame, rows: Sequence[LoopAxis], row: Value) -> dict[int, Va
     """Values of the row's axes, from its number."""
     f: Function = frame.f
     env: dict[int, Value] = {}
+    # The last axis counts fastest, as elements lie in memory.
     for position, loop in reversed(list(enumerate(rows))):
         value = row
         if position:
@@ -118,6 +121,7 @@ def _row_env(frame: Frame, rows: Sequence[LoopAxis], row: Value) -> dict[int, Va
             quotient = f.binary("udiv", row, size)
             value = f.subtract(row, f.multiply(quotient, size))
             row = quotient
+        # Merged axes: the last one counts the elements of all, so that the others stand still.
         env |= {axis: f.i64(0) for axis in loop.axes[:-1]}
         env[loop.axes[-1]] = f.multiply(value, f.i64(loop.block or 1))
     return env
@@ -128,7 +132,7 @@ def _write_row(
 ) -> None:
     row = Row(frame, env, phase.row_axes, places.of_a_row, {}, bounds)
     for nest in phase.nests:
-        write_nest(nest, row)
+        (write_order if is_order(nest.stages[0]) else write_nest)(nest, row)
 
 
 def _place_locals(plan: Schedule) -> _Locals:
@@ -143,6 +147,7 @@ def _place_locals(plan: Schedule) -> _Locals:
                     continue
                 if _stays_in_registers(plan, phase, nest, stage):
                     continue
+                # A result is there anyhow; what is overwritten by it need not have memory of its own.
                 result = _result_in_its_place(plan, phase, stage)
                 if result is not None:
                     shared[stage.buffer] = result
@@ -152,6 +157,7 @@ def _place_locals(plan: Schedule) -> _Locals:
                     of_a_row.add(stage.buffer)
                     rows = phase.row_axes
                     shape = tuple(size for axis, size in enumerate(parallel_sizes(stage)) if axis not in rows)
+                # The workspace is reserved before the first call, when sizes that have names are not known.
                 elements = product(shape).number
                 if elements is None:
                     raise NoNativeFormError(
@@ -170,6 +176,7 @@ def _result_in_its_place(plan: Schedule, phase: Phase, stage: Stage) -> str | No
     if not readers or not (_stays_in_phase(plan, phase, stage, own)):
         return None
     last = nests[readers[-1]]
+    # An element may be overwritten when just that element has been read for the last time.
     if any(read.guards or tuple(read.indices) != stage.store for member in last for read in _reads(member, own.name)):
         return None
     earlier = {member.buffer for nest in nests[: readers[-1]] for member in nest}
@@ -196,6 +203,7 @@ def _stays_in_registers(plan: Schedule, phase: Phase, nest: Nest, stage: Stage) 
         for other in other_phase.nests:
             for member in other.stages:
                 reads = _reads(member, stage.buffer)
+                # A guard would have to choose between the value and its fill, which reads of memory do.
                 if has_one_value and all(not read.guards for read in reads):
                     continue
                 if reads and id(member) not in inside:

@@ -1,14 +1,16 @@
-"""Processors by name: what code may be compiled for, and never more than the processor at hand can do.
+"""Processors and machines by name: what code may be compiled for, never more than the processor at hand can do.
 
 A table names what the code generator looks at; LLVM knows the rest by the processor's name.
 """
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 
 from fuse_dialect.backends.llvm.engine import host
 from fuse_dialect.backends.llvm.host import Host
+from fuse_dialect.backends.machines import find_machine, machine_names
 from fuse_dialect.diagnostics import FuseError
 
 VARIABLE = "FUSE_TARGET_CPU"
@@ -39,19 +41,26 @@ PROCESSORS: Mapping[str, frozenset[str]] = {
 
 
 def named(name: str) -> Host:
-    """A processor, whether or not its code runs here.
+    """A processor, or a machine of another package, whether or not its code runs here.
 
     Raises:
-        FuseError: There is no such name.
+        FuseError: There is no such name, or the machine is of a processor that is not known.
     """
     if name == NATIVE:
         return host()
-    features = PROCESSORS.get(name)
-    if features is None:
-        close = get_close_matches(name, PROCESSORS, n=1)
-        hint = f"did you mean '{close[0]}'?" if close else f"there are {NATIVE}, {', '.join(sorted(PROCESSORS))}"
+    if name in PROCESSORS:
+        return Host(name, ",".join(f"+{feature}" for feature in sorted(PROCESSORS[name])))
+    machine = find_machine(name)
+    if machine is None:
+        known = (NATIVE, *sorted(PROCESSORS), *machine_names())
+        close = get_close_matches(name, known[1:], n=1)
+        hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}"
         raise FuseError(f"unknown processor '{name}'", hint=hint)
-    return Host(name, ",".join(f"+{feature}" for feature in sorted(features)))
+    processor = machine.processor or machine.name
+    if processor != NATIVE and processor not in PROCESSORS:
+        hint = f"there are {NATIVE}, {', '.join(sorted(PROCESSORS))}"
+        raise FuseError(f"machine '{name}' is of the unknown processor '{processor}'", hint=hint)
+    return replace(named(processor), described=machine)
 
 
 def target_of(name: str | None = None) -> Host:
@@ -69,14 +78,16 @@ def target_of(name: str | None = None) -> Host:
 
 def _within(target: Host, own: Host) -> Host:
     """The target without what this processor lacks: LLVM must be told, because it goes by the target's name."""
-    if target == own:
-        return own
+    if (target.cpu, target.features) == (own.cpu, own.features):
+        return target
     mine = own.features.split(",")
     wanted = target.features.split(",")
+    # Two architectures have no instruction in common, so nothing would be left.
     if ("+neon" in wanted) != ("+neon" in mine):
         raise FuseError(
             f"code for the processor '{target.cpu}' does not run on this one, which is '{own.cpu}'",
             hint="fuse-opt -t llvm prints code for any processor",
         )
+    # Without these LLVM would use what processors of the target's name have, and this one may lack.
     missing = [feature for feature in mine if feature.startswith("-")]
-    return Host(target.cpu, ",".join([*(feature for feature in wanted if feature in mine), *missing]))
+    return replace(target, features=",".join([*(feature for feature in wanted if feature in mine), *missing]))

@@ -12,4 +12,4 @@ def write_rows(request: Request) -> Written | None:
     """The kernel of a program with a reduction."""
     if all(stage.reduction is None for stage in request.program.stages):
         return None
-    return write_schedule(request, schedule(request.program, request.host.vector_bytes))
+    return write_schedule(request, schedule(request.program, request.machine))

@@ -18,8 +18,8 @@ from fuse_dialect.backends.llvm.builder import Function
 from fuse_dialect.backends.llvm.elements import narrowed, register_type, widened
 from fuse_dialect.backends.llvm.family import NoNativeFormError
 from fuse_dialect.backends.llvm.floats import Floats
-from fuse_dialect.backends.llvm.host import Host
 from fuse_dialect.backends.llvm.values import Type, Value, constant
+from fuse_dialect.kernels.machine import Machine, Unit
 from fuse_dialect.kernels.program import Apply, Body, Extent, Guard, Index, Inside, Instruction, Literal, Position, Read
 
 Values: TypeAlias = Mapping[int, Value]
@@ -51,7 +51,7 @@ class Scalars:
     """Where code is written, and for how many elements at once."""
 
     f: Function
-    host: Host
+    machine: Machine
     lanes: int
     """Elements at once; 0 for code on scalars."""
     fast_math: bool = False
@@ -80,6 +80,7 @@ def emit_body(scalars: Scalars, around: Surroundings, body: Body, first: Sequenc
     values = dict(enumerate(first))
     items: list[Instruction | None] = [None] * len(values)
     for instruction in body:
+        # Values of all lanes alike stay scalars in nests; here each instruction expects vectors.
         values[len(items)] = scalars.wide(emit_instruction(scalars, around, instruction, values, items))
         items.append(instruction)
     return list(values.values())
@@ -154,26 +155,25 @@ def apply(
     wide = [widened(f, operand) for operand in operands]
     if name not in _FLOAT_FUNCTIONS:
         raise NoNativeFormError(f"'{function}' has no native code")
+    # Powers by small constants are what models have most; a product is closer than a logarithm.
     if name == "math.powf" and len(literals) == 2 and literals[1] is not None:
         simple = _SIMPLE_POWERS.get(float(literals[1].value))
         if simple is not None:
-            return narrowed(f, simple(Floats(f, wide[0].type, scalars.host), wide[0]), result)
-    return narrowed(f, _FLOAT_FUNCTIONS[name](Floats(f, wide[0].type, scalars.host), *wide), result)
+            return narrowed(f, simple(Floats(f, wide[0].type, scalars.machine), wide[0]), result)
+    return narrowed(f, _FLOAT_FUNCTIONS[name](Floats(f, wide[0].type, scalars.machine), *wide), result)
 
 
-def extreme(scalars: Scalars, greater: bool, lhs: Value, rhs: Value, literals: Sequence[Literal | None] = ()) -> Value:
+def extreme(scalars: Scalars, greater: bool, lhs: Value, rhs: Value) -> Value:
     """The greater (or smaller) of two floats; nan when one is nan.
 
-    One instruction of x86 does it if one operand is known not to be nan, and all of them if `fast_math`.
+    One instruction of x86 does it if nan does not matter, as with `fast_math`.
     """
     f = scalars.f
     predicate = "ogt" if greater else "olt"
-    plain = [literal is not None and literal.value == literal.value for literal in literals]
-    if len(plain) == 2 and plain[1]:
-        lhs, rhs = rhs, lhs
+    # `maxps` gives its second operand if one is nan: then only a nan in the first is left to see to.
     wide = widened(f, lhs)
     chosen = f.select(f.compare(predicate, wide, widened(f, rhs)), lhs, rhs)  # gives rhs if one of them is nan
-    if any(plain) or scalars.fast_math:
+    if scalars.fast_math:
         return chosen
     return f.select(f.compare("uno", wide, wide), lhs, chosen)
 
@@ -308,7 +308,7 @@ def _float_intrinsic(name: str) -> Callable[..., Value]:
 
 def _remainder(m: Floats, lhs: Value, rhs: Value) -> Value:
     """As `fmod`: exact. Where all quotients are small it is a fused multiplication, else the C library does it."""
-    if not m.host.has_fma:
+    if Unit.FMA not in m.machine.units:
         return m.each("fmod", lhs, rhs)
     f, quotient = m.f, m.div(lhs, rhs)
     is_large = m.any(m.is_("uge", m.abs(quotient), 2.0**m.mantissa_bits))
@@ -322,6 +322,7 @@ def _small(m: Floats, lhs: Value, rhs: Value, quotient: Value) -> Value:
     whole = f.intrinsic("trunc", m.type, [quotient])
     # Zero times an infinite divisor is nan, but the remainder is the dividend.
     rest = m.choose(m.is_("oeq", whole, zero), lhs, m.fma(m.neg(whole), rhs, lhs))
+    # A quotient that was rounded up leaves a rest of the other sign: one divisor too much was taken.
     differ = f.binary("xor", m.is_("olt", rest, zero), m.is_("olt", lhs, zero))
     is_wrong = f.binary("and", differ, m.is_("une", rest, zero))
     return m.signed(m.choose(is_wrong, m.add(rest, m.signed(rhs, lhs)), rest), lhs)

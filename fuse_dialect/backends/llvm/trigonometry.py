@@ -82,6 +82,7 @@ def _sine_or_cosine(m: Floats, r: Value, n: Value) -> Value:
     square = m.mul(r, r)
     sine = m.mad(m.mul(m.polynomial(square, _SIN), square), r, r)
     cosine = m.mad(m.mul(m.polynomial(square, _COS), square), square, m.mad(square, -0.5, 1.0))
+    # A quarter turn makes a cosine of a sine; every second one also turns the sign.
     is_odd = m.f.compare("ne", m.f.binary("and", n, m.whole(1)), m.whole(0))
     chosen = m.choose(is_odd, cosine, sine)
     sign = m.f.binary("shl", m.f.binary("and", n, m.whole(2)), m.whole(30))
@@ -122,6 +123,7 @@ def acos(m: Floats, x: Value) -> Value:
 
 def _asin_reduced(m: Floats, a: Value, is_far: Value) -> Value:
     """asin(a) for a <= 1/2, and asin(sqrt((1 - a)/2)) where `is_far`."""
+    # Near 1 the inverse sine is steep; asin(a) = pi/2 - 2 asin(sqrt((1 - a)/2)) moves it to where it is not.
     half = m.mul(m.sub(1.0, a), 0.5)
     z = m.choose(is_far, half, m.mul(a, a))
     r = m.choose(is_far, m.sqrt(half), a)

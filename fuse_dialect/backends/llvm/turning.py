@@ -28,6 +28,7 @@ def turn(f: Function, rows: Sequence[Value]) -> list[Value]:
 
 def _turn_square(f: Function, rows: Sequence[Value]) -> list[Value]:
     lanes = len(rows)
+    # A square of fewer lanes than a chunk is one chunk.
     chunk = min(lanes, max(_CHUNK // rows[0].type.bits, 1))
     groups = [_turn_in_chunks(f, rows[start : start + chunk], chunk) for start in range(0, lanes, chunk)]
     columns = [_turn_chunks(f, members, chunk) for members in zip(*groups, strict=True)]
@@ -44,6 +45,7 @@ def _turn_in_chunks(f: Function, rows: Sequence[Value], chunk: int) -> list[Valu
     ]
     high = [place + chunk // 2 for place in low]
     turned, half = list(rows), chunk // 2
+    # A perfect shuffle moves the bits of places round by one; after log2(n) of them rows have become columns.
     for _ in range(chunk.bit_length() - 1):
         turned = [f.shuffle(turned[row], turned[row + half], places) for row in range(half) for places in (low, high)]
     return turned
@@ -75,6 +77,7 @@ def strip_of(f: Function, rows: Sequence[Value]) -> Value:
     """Rows element by element side by side: `a0 b0 c0 a1 b1 c1 ...`."""
     lanes, count = rows[0].type.lanes, len(rows)
     wide = list(rows)
+    # Shuffles join two at a time; what is repeated is left out by the last one.
     while len(wide) & (len(wide) - 1):
         wide.append(wide[-1])
     joined = _joined(f, wide)

@@ -59,8 +59,6 @@ class Type:
 
 I1, I8, I16, I32, I64 = Type("i1"), Type("i8"), Type("i16"), Type("i32"), Type("i64")
 F16, BF16, F32, F64 = Type("f16"), Type("bf16"), Type("float"), Type("double")
-HALF = Type("half")
-"""An f16 as LLVM converts it, on processors that have instructions for that."""
 PTR, VOID = Type("ptr"), Type("void")
 
 
@@ -83,18 +81,11 @@ def constant(type: Type, number: float) -> Value:
     if type.is_float:
         return _splat(type, _float_text(type, number), None)
     wrapped = int(number) & ((1 << type.bits) - 1)
+    # LLVM prints integers with a sign, so equal numbers have one text.
     if type.bits > 1 and wrapped >> (type.bits - 1):
         wrapped -= 1 << type.bits
     text = ("false", "true")[wrapped] if type.bits == 1 else str(wrapped)
     return _splat(type, text, wrapped)
-
-
-def float_bits(type: Type, bits: int) -> Value:
-    """The float that has these bits: for nan with a payload, and for constants that must be exact."""
-    if type.bits == 16:
-        return _splat(type, _signed16(bits), None)
-    layout = {32: "<f", 64: "<d"}[type.bits]
-    return constant(type, struct.unpack(layout, bits.to_bytes(type.bits // 8, "little"))[0])
 
 
 def lanes(type: Type, numbers: list[int]) -> Value:

@@ -11,20 +11,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from fuse_dialect.backends.llvm.elements import element_bytes
 from fuse_dialect.backends.llvm.nest_code import Cell, NestCode, Segment, around, bounds_of, with_axes
 from fuse_dialect.backends.llvm.values import I64, Type, Value, constant
 from fuse_dialect.counts import product
+from fuse_dialect.kernels.elements import element_bytes
+from fuse_dialect.kernels.machine import Unit
 from fuse_dialect.kernels.places import place_of
 from fuse_dialect.kernels.program import Apply, Buffer, Literal
 from fuse_dialect.kernels.scheduling import halves, has_rest
 
-STREAMED_BYTES = 1 << 25
-"""Results of this size or more are written past the caches: nothing of them would be left there for who reads them."""
-STREAMED_TILES_BYTES = 1 << 23
+STREAMED = 32
+"""Results of so many second-level caches are written past them: nothing would be left there for who reads them."""
+STREAMED_TILES = 8
 """The same of a transpose: its lines are far apart; to fetch them before they are written takes most of the time."""
-LINE = 64
-"""Bytes of a cache line."""
 LONG = 64
 """Fewer elements are not worth a second form of their loop."""
 Inside: TypeAlias = Callable[[NestCode, int, tuple[Value, ...]], tuple[Value, ...]]
@@ -43,7 +42,8 @@ class _Range:
 def vector_loop(code: NestCode, depth: int, carried: tuple[Value, ...], inside: Inside) -> tuple[Value, ...]:
     """The vector loop; for maps it may be there several times, and what is known of a row says which one runs."""
     f = code.row.frame.f
-    if any(stage.reduction is not None for stage in code.nest.stages):
+    # (2) Two forms of a reduction would need their accumulators joined; its quotients come later anyhow.
+    if any(stage.reduction is not None or stage.scatter is not None for stage in code.nest.stages):
         return _plain_vector_loop(code, depth, carried, inside)
     divisors = _divisors(code, depth)
     if divisors and not code.reciprocals:
@@ -73,18 +73,21 @@ def _streaming_loop(code: NestCode, depth: int, inside: Inside) -> tuple[Value, 
     f = frame.f
     start, stop = code.row.bounds or (f.i64(0), frame.count(code.nest.loops[depth].size))
     addresses = _result_addresses(code, start)
-    element = frame.host.vector_bytes // code.nest.lanes
-    off = f.binary("and", addresses[0], f.i64(frame.host.vector_bytes - 1))
-    missing = f.binary("and", f.subtract(f.i64(frame.host.vector_bytes), off), f.i64(frame.host.vector_bytes - 1))
+    element = frame.machine.vector_bytes // code.nest.lanes
+    # (2) A store past the caches must be aligned, so elements up to the first such address go the ordinary way.
+    off = f.binary("and", addresses[0], f.i64(frame.machine.vector_bytes - 1))
+    missing = f.binary("and", f.subtract(f.i64(frame.machine.vector_bytes), off), f.i64(frame.machine.vector_bytes - 1))
     first = f.least(f.add(start, f.quotient(missing, element)), stop)
     apart = f.i64(0)
+    # Results that lie differently to each other cannot all be aligned.
     for address in addresses[1:]:
         apart = f.binary("or", apart, f.binary("xor", address, addresses[0]))
-    differ = f.binary("and", apart, f.i64(frame.host.vector_bytes - 1))
+    differ = f.binary("and", apart, f.i64(frame.machine.vector_bytes - 1))
     may = f.binary("or", differ, f.remainder(missing, element))
 
     def streaming() -> Sequence[Value]:
-        lanes = code.nest.lanes if frame.host.has_masks else 0
+        # Fewer elements than a vector: one masked vector, or one by one.
+        lanes = code.nest.lanes if Unit.MASKS in frame.machine.units else 0
         _segment_loop(code, depth, (), inside, _Range(start, first, first), (lanes, 1, bool(lanes)))
         code.streams = True
         _plain_vector_loop(code, depth, (), inside, first)
@@ -108,7 +111,8 @@ def _streaming_tiles(code: NestCode, depth: int, inside: Inside) -> tuple[Value,
         code.streams = False
         return ()
 
-    is_aligned = f.compare("eq", f.binary("and", off, f.i64(LINE - 1)), f.i64(0))
+    # (2) Half a line past the caches would be read back from memory for its other half.
+    is_aligned = f.compare("eq", f.binary("and", off, f.i64(code.row.frame.machine.line_bytes - 1)), f.i64(0))
     return f.either(is_aligned, streaming, lambda: _plain_vector_loop(code, depth, (), inside))
 
 
@@ -116,7 +120,7 @@ def _may_stream_tiles(code: NestCode, depth: int) -> bool:
     """Whether every vector of the large results is a line, if the first one is: parts of lines must not pass by."""
     nest, frame = code.nest, code.row.frame
     axis, lanes = nest.loops[depth].axes[-1], nest.lanes
-    if not frame.host.has_streams or (nest.loops[depth].size.number or 1) % lanes:
+    if Unit.STREAMS not in frame.machine.units or (nest.loops[depth].size.number or 1) % lanes:
         return False
     for stage in nest.stages:
         if stage.buffer not in frame.pointers:
@@ -124,8 +128,10 @@ def _may_stream_tiles(code: NestCode, depth: int) -> bool:
         buffer = frame.buffers[stage.buffer]
         store = place_of(stage.store, buffer.shape, len(stage.axes))
         bytes = element_bytes(buffer.element)
+        # Whatever the other axes are, each vector begins a line if all steps are whole lines.
         steps = [store.constant, *(stride for number, stride in enumerate(store.strides) if number != axis)]
-        if lanes * bytes != LINE or store.stride(axis) != 1 or store.odd or not _is_large(buffer, STREAMED_TILES_BYTES):
+        is_large = _is_large(buffer, STREAMED_TILES * frame.machine.second_cache.bytes)
+        if lanes * bytes != frame.machine.line_bytes or store.stride(axis) != 1 or store.odd or not is_large:
             return False
         if any(step.number is None or step.number % lanes for step in steps):
             return False
@@ -160,6 +166,7 @@ def _reciprocals(code: NestCode, divisors: Mapping[Cell, Cell]) -> tuple[dict[Ce
     is_safe = constant(Type("i1"), 1)
     for cell, divisor in divisors.items():
         (value,) = code.cells[divisor]
+        # The product differs from the quotient by its last place; where the reciprocal is denormal it would by more.
         reciprocals[cell] = f.fdiv(constant(value.type, 1), value, "")
         magnitude = f.intrinsic("fabs", value.type, [value])
         is_large = f.compare("oge", magnitude, constant(value.type, 2.0**-100))
@@ -171,12 +178,15 @@ def _reciprocals(code: NestCode, divisors: Mapping[Cell, Cell]) -> tuple[dict[Ce
 def _may_stream(code: NestCode, depth: int) -> bool:
     """Whether results are so large that they would only push other things out of the caches."""
     nest, frame = code.nest, code.row.frame
-    if depth != len(nest.loops) - 1 or not frame.host.has_streams:
+    if depth != len(nest.loops) - 1 or Unit.STREAMS not in frame.machine.units:
         return False
     for stage in nest.stages:
         buffer = frame.buffers[stage.buffer]
-        whole = nest.lanes * element_bytes(buffer.element) == frame.host.vector_bytes
-        if stage.buffer in frame.pointers and not (_is_large(buffer, STREAMED_BYTES) and whole):
+        # Narrow results of wide computations are stored in halves of vectors, which are not streamed.
+        whole = nest.lanes * element_bytes(buffer.element) == frame.machine.vector_bytes
+        if stage.buffer in frame.pointers and not (
+            _is_large(buffer, STREAMED * frame.machine.second_cache.bytes) and whole
+        ):
             return False
     return True
 
@@ -192,7 +202,7 @@ def _result_addresses(code: NestCode, start: Value) -> list[Value]:
     for stage in code.nest.stages:
         if stage.buffer in code.row.frame.pointers:
             near = around(code, stage, 0, 0)
-            address = near.memory.address(stage.buffer, near.place(stage.buffer, stage.store))
+            address = near.address(stage.buffer, near.place(stage.buffer, stage.store))
             found.append(f.cast("ptrtoint", address, I64))
     code.env = saved
     return found
@@ -208,6 +218,7 @@ def _plain_vector_loop(
         lanes, unroll, is_masked = form
         step = max(lanes, 1) * unroll
         last = stop if is_masked or step == 1 else f.subtract(stop, f.remainder(f.subtract(stop, start), step))
+        # Sizes that are known leave out loops that would not run.
         if start.number is not None and start.number == last.number:
             continue
         carried = _segment_loop(code, depth, carried, inside, _Range(start, last, stop), form)
@@ -237,11 +248,12 @@ def _segments(code: NestCode) -> list[tuple[int, int, bool]]:
     parts: list[tuple[int, int, bool]] = []
     if nest.tiles and nest.vector is not None:
         size = nest.loops[nest.vector].size.number
+        # (3) Whole tiles of each width first; the rest is less than the least.
         widths = halves(nest.lanes, size)
-        rest = (nest.lanes, 1, True) if code.row.frame.host.has_masks else (0, 1, False)
+        rest = (nest.lanes, 1, True) if Unit.MASKS in code.row.frame.machine.units else (0, 1, False)
         return [*((width, 1, False) for width in widths), *([rest] if has_rest(widths, size) else [])]
     if nest.unroll > 1:
         parts.append((nest.lanes, nest.unroll, False))
-    if code.row.frame.host.has_masks:
+    if Unit.MASKS in code.row.frame.machine.units:
         return [*parts, *([] if parts else [(nest.lanes, 1, False)]), (nest.lanes, 1, True)]
     return [*parts, (nest.lanes, 1, False), (0, 1, False)]

@@ -8,7 +8,7 @@
 
    tanh has 5 units where multiplication and addition fuse.
 
-2. Every function takes `Floats`, which knows type and host, and one value of that type.
+2. Every function takes `Floats`, which knows type and machine, and one value of that type.
 
 Sources: S. L. Moshier, Cephes (expf, logf, sinhf); K. C. Ng, fdlibm (log, expm1); N. Shibata, SLEEF; Eigen (tanh);
 W. Kahan's log1p. Coefficients of erf: N. Juffa (public, 2-clause BSD).
@@ -99,6 +99,7 @@ _SINH_F32 = (2.03721912945e-4, 8.33028376239e-3, 1.66667160211e-1)
 
 def exp(m: Floats, x: Value) -> Value:
     """E to the power of x."""
+    # Beyond, results are 0 and infinite anyhow, and n stays in the range that `scaled` takes.
     low, high = (-104.0, 89.0) if m.type.bits == 32 else (-746.0, 710.0)
     clamped = m.at_least(m.at_most(x, high), low)
     n = m.nearest(m.mul(clamped, _LOG2_E))
@@ -206,6 +207,7 @@ def log1p(m: Floats, x: Value) -> Value:
     """`log(1 + x)` without cancellation near 0; the logarithm of u = 1 + x, corrected for what u lost."""
     if m.type.bits == 64:
         return m.each("log1p", x)
+    # Where u has rounded x away its logarithm is corrected by the quotient of what was lost.
     u = m.add(x, 1.0)
     lost = m.sub(x, m.sub(u, 1.0))
     result = m.add(log(m, u), m.div(lost, u))

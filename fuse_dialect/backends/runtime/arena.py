@@ -69,6 +69,7 @@ def arrange(lifetimes: Sequence[Lifetime]) -> Layout:
     layout = _by_time(lifetimes)
     if len(lifetimes) <= MAX_PLACED_BY_SIZE and layout.size > most_live_bytes(lifetimes):
         other = _by_size(lifetimes)
+        # By size is better where few large buffers meet, by time where many follow each other; neither always.
         if other.size < layout.size:
             return other
     return layout
@@ -81,16 +82,20 @@ def _by_time(lifetimes: Sequence[Lifetime]) -> Layout:
     ends: list[tuple[int, int]] = []
     """(last step, buffer) of what lives, as a heap."""
     end = 0
+    # Of buffers that one step writes the largest goes first, while the gaps are whole.
     order = sorted(range(len(lifetimes)), key=lambda index: (lifetimes[index].first, -lifetimes[index].size, index))
     for index in order:
         life = lifetimes[index]
+        # A buffer that is read at a step is not free for what the step writes: results never overlap arguments.
         while ends and ends[0][0] < life.first:
             _, gone = heappop(ends)
             _free(gaps, offsets[gone], offsets[gone] + rounded_up(lifetimes[gone].size))
         size = rounded_up(life.size)
         fitting = [(stop - start, start) for start, stop in gaps if stop - start >= size]
+        # The smallest gap that fits leaves the large ones for large buffers.
         if fitting:
             offsets[index] = min(fitting)[1]
+        # A gap at the end may grow; it saves what it already has.
         elif gaps and gaps[-1][1] == end:
             offsets[index] = gaps[-1][0]
         else:
@@ -131,6 +136,7 @@ def _by_size(lifetimes: Sequence[Lifetime]) -> Layout:
     order = sorted(range(len(lifetimes)), key=lambda index: (-lifetimes[index].size, lifetimes[index].first, index))
     for index in order:
         life, needed = lifetimes[index], rounded_up(lifetimes[index].size)
+        # A buffer without bytes meets no other, wherever it is.
         if not needed:
             continue
         offset = _smallest_gap(lifetimes, placed, life, needed)
@@ -146,8 +152,10 @@ def _smallest_gap(
     best: tuple[int, int] | None = None
     reached = 0
     for offset, end, other in placed:
+        # Buffers that are not needed at the same step may overlap, so they are no obstacle.
         if lifetimes[other].last < life.first or life.last < lifetimes[other].first:
             continue
+        # Those placed come by offset: nothing that lives at the time lies between `reached` and this one.
         if offset - reached >= needed and (best is None or offset - reached < best[0]):
             best = (offset - reached, reached)
         reached = max(reached, end)

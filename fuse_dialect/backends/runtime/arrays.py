@@ -155,3 +155,19 @@ def shares_memory(array: Array, others: Sequence[Array]) -> bool:
         elif start < (place := address_of(other)) + other.nbytes and place < end:
             return True
     return False
+
+
+def own_arrays(results: Sequence[Array], arguments: Sequence[Array]) -> list[Array]:
+    """Each result as `own_array`; one array that is two results becomes two."""
+    own: list[Array] = []
+    for result in results:
+        own.append(own_array(result, [*arguments, *own]))
+    return own
+
+
+def own_array(result: Array, arguments: Sequence[Array]) -> Array:
+    """The result as a dense array with memory of its own, which nothing else shows."""
+    is_own = result.flags.owndata and result.flags.writeable and is_dense(result)
+    if is_own and not any(result is argument for argument in arguments):
+        return result
+    return np.array(result, order="C", copy=True)

@@ -46,6 +46,7 @@ def key_of(*parts: str) -> str:
     digest = sha256()
     for part in parts:
         data = part.encode()
+        # With its length in front no two lists of texts are one text.
         digest.update(struct.pack("<Q", len(data)))
         digest.update(data)
     return digest.hexdigest()
@@ -85,6 +86,7 @@ def _distrust(status: os.stat_result) -> str | None:
     """Why nothing in a file or directory of this status is executed; `None` if it may be."""
     if not hasattr(os, "getuid"):
         return None
+    # What is here is executed, so it must come from nobody else.
     if status.st_uid != os.getuid():
         return "belongs to another user"
     return "may be written by other users" if status.st_mode & _OTHERS_MAY_WRITE else None
@@ -107,8 +109,10 @@ class ObjectCache:
         entry = None if data is None else _decoded(key, data)
         with suppress(OSError):
             if entry is None:
+                # Condition 1: bytes that do not match now never will.
                 os.unlink(path)
             else:
+                # The time of the last use says which entries go first.
                 os.utime(path)
         return entry
 
@@ -120,6 +124,7 @@ class ObjectCache:
     def store(self, key: str, entry: Entry) -> None:
         """Keep an entry; without room or permission nothing happens."""
         path = self._path(key)
+        # Written aside and renamed: a reader sees all of an entry or none.
         temporary = self.directory / f".{key}.{os.getpid()}.{next(_numbers)}.tmp"
         try:
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
@@ -148,6 +153,7 @@ class ObjectCache:
                 return
             with suppress(OSError):
                 os.unlink(path)
+            # Condition 4: what another process has removed meanwhile takes no bytes either.
             excess -= size
 
 
@@ -157,6 +163,7 @@ def _read_own_file(path: Path) -> bytes | None:
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags)
     with os.fdopen(descriptor, "rb") as stream:
+        # Of the open file, not of the path: nobody can put another file there in between.
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or _distrust(status) is not None:
             return None
@@ -169,6 +176,7 @@ def _encoded(key: str, entry: Entry) -> bytes:
 
 
 def _sizes_and_digest(key: str, header: bytes, payload: bytes) -> tuple[int, int, bytes]:
+    # Condition 1: the key counts, so that an entry under the name of another does not match.
     digest = sha256(key.encode())
     digest.update(struct.pack("<QQ", len(header), len(payload)))
     digest.update(header)
@@ -181,6 +189,7 @@ def _decoded(key: str, data: bytes) -> Entry | None:
     if len(data) < _HEAD.size:
         return None
     magic, header_bytes, payload_bytes, digest = _HEAD.unpack_from(data)
+    # Sizes are compared before anything is cut out, so a shortened file is noticed at once.
     if magic != _MAGIC or len(data) != _HEAD.size + header_bytes + payload_bytes:
         return None
     header = data[_HEAD.size : _HEAD.size + header_bytes]

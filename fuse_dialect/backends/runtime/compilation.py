@@ -34,12 +34,13 @@ class Compilation:
     def plan(self) -> "ModulePlan":
         """The plan of the kernels: what the pass decides about the same operators once more."""
         # Whoever only runs a program needs neither.
+        from fuse_dialect.pictures.drawing import picture_of_plan
         from fuse_dialect.remarks.module_plan import plan_module
         from fuse_dialect.transforms.defuse_ops import DefuseOpsPass
 
         copy = self.module.clone()
         DefuseOpsPass().apply(Context(), copy)
-        return plan_module(copy, self.fuse_ops)
+        return plan_module(copy, self.fuse_ops, picture_of_plan)
 
 
 def elide_constants(module: ModuleOp, kept: Collection[func.FuncOp]) -> None:

@@ -48,6 +48,7 @@ class Constants:
 
     def _made(self, tensor: int) -> None:
         self._left[tensor] = self._left.get(tensor, 0) - 1
+        # Weights would be twice in memory otherwise: as the model has them and as kernels read them.
         if self._left[tensor] == 0:
             del self._elements[tensor]
 
@@ -73,6 +74,7 @@ class Constants:
         """
         if tensor not in self._dense:
             self.check(tensor)
+            # What is dense already is not copied: it may be a view of a mapped file.
             array = self._elements[tensor]
             dense = array if is_dense(array) else np.array(array, order="C", copy=True)
             dense.flags.writeable = False
@@ -101,6 +103,7 @@ class Constants:
     @property
     def bytes(self) -> int:
         """Bytes of all that is kept."""
+        # One array may stand in two tables; its bytes count once.
         kept = [*self._dense.values(), *self._packed.values(), *self._elements.values()]
         return sum({id(array): _bytes(array) for array in kept}.values())
 

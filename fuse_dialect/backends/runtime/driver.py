@@ -11,6 +11,9 @@
    lives: the caller waits for that part.
 6. One caller at a time has the workers; which one is settled here, because Python can be interrupted between any two
    of its steps. Others run their rows alone.
+7. A `CONTROL` row calls `i64 function(ptr slots)`, which says how many rows to go on by: the end of a loop goes back.
+   `STOP` ends the run: a loop has run too often, or a kernel has found a fault. After a jump back the walk may *pause*,
+   so that Python sees signals: once every `PAUSE` ticks.
 """
 
 import platform
@@ -20,9 +23,11 @@ from dataclasses import dataclass
 from string import Template
 from typing import Any, cast
 
+from fuse_dialect.backends.backend import STOP
 from fuse_dialect.process_wide import Once
 
 PARALLEL = 1
+CONTROL = 2
 ROW = 3
 """Numbers in a row."""
 YIELD_AT = 64
@@ -37,6 +42,10 @@ CELL_BYTES = 128
 """Two lines of cache: what the worker says of itself is 64 bytes behind its cell."""
 STATE_AT = 64
 AWAY = 0
+PAUSE_TICKS = {"x86_64": 1 << 27, "amd64": 1 << 27}
+"""Ticks of the counter until a walk that goes in circles pauses: some hundredths of a second."""
+_SLOW_TICKS = 1 << 21
+"""The same for counters that count at some ten MHz."""
 SPINS_BEFORE_YIELD = 4096
 """Rounds of a waiting loop until the thread offers its processor to others."""
 
@@ -144,65 +153,136 @@ end:
   ret void
 }
 
-define void @fuse_drive(ptr %rows, i64 %count) {
-entry:
-  %any = icmp sgt i64 %count, 0
-  br i1 %any, label %row, label %done
-row:
-  %index = phi i64 [ 0, %entry ], [ %next, %row ]
-  %at = getelementptr [3 x i64], ptr %rows, i64 %index
-  call void @run_part(ptr %at, i64 0, i64 1)
-  %next = add i64 %index, 1
-  %more = icmp slt i64 %next, %count
-  br i1 %more, label %row, label %done
-done:
-  ret void
+; The row after a control row, as (number, whether the walk halts there). A run that a loop ends gives -1 - its row.
+define internal { i64, i1 } @control(ptr %row, i64 %index, ptr %deadline) {
+  %slots_at = getelementptr i64, ptr %row, i64 1
+  %function = load ptr, ptr %row
+  %slots = load ptr, ptr %slots_at
+  %jump = call i64 %function(ptr %slots)
+  %stops = icmp eq i64 %jump, $stop
+  br i1 %stops, label %stop, label %on
+stop:
+  %coded = sub i64 -1, %index
+  %halted = insertvalue { i64, i1 } { i64 0, i1 1 }, i64 %coded, 0
+  ret { i64, i1 } %halted
+on:
+  %next = add i64 %index, %jump
+  %going = insertvalue { i64, i1 } { i64 0, i1 0 }, i64 %next, 0
+  %back = icmp sle i64 %jump, 0
+  br i1 %back, label %look, label %go
+look:
+  %now = call i64 @$clock()
+  %end = load i64, ptr %deadline
+  %first = icmp eq i64 %end, 0
+  br i1 %first, label %begin, label %compare
+begin:
+  %later = add i64 %now, $pause_ticks
+  store i64 %later, ptr %deadline
+  br label %go
+compare:
+  %late = icmp ugt i64 %now, %end
+  %paused = insertvalue { i64, i1 } %going, i1 %late, 1
+  ret { i64, i1 } %paused
+go:
+  ret { i64, i1 } %going
 }
 
-define internal void @stamp(ptr %times, i64 %index) alwaysinline {
+define i64 @fuse_drive(ptr %rows, i64 %first, i64 %count) {
+entry:
+  %deadline = alloca i64
+  store i64 0, ptr %deadline
+  br label %next_row
+next_row:
+  %index = phi i64 [ %first, %entry ], [ %next, %single ], [ %target, %jump ]
+  %more = icmp slt i64 %index, %count
+  br i1 %more, label %row, label %done
+row:
+  %at = getelementptr [3 x i64], ptr %rows, i64 %index
+  %flags_at = getelementptr i64, ptr %at, i64 2
+  %flags = load i64, ptr %flags_at
+  %control_bit = and i64 %flags, 2
+  %is_control = icmp ne i64 %control_bit, 0
+  br i1 %is_control, label %jump, label %single
+single:
+  call void @run_part(ptr %at, i64 0, i64 1)
+  %next = add i64 %index, 1
+  br label %next_row
+jump:
+  %went = call { i64, i1 } @control(ptr %at, i64 %index, ptr %deadline)
+  %target = extractvalue { i64, i1 } %went, 0
+  %halts = extractvalue { i64, i1 } %went, 1
+  br i1 %halts, label %halt, label %next_row
+halt:
+  ret i64 %target
+done:
+  ret i64 %count
+}
+
+; Adds the ticks since `last` to those of a row; gives the counter, or 0 if nobody asks.
+define internal i64 @stamp(ptr %times, i64 %index, i64 %last) alwaysinline {
   %asked = icmp ne ptr %times, null
   br i1 %asked, label %note, label %done
 note:
   %now = call i64 @$clock()
+  %started = icmp ne i64 %last, 0
+  br i1 %started, label %add, label %noted
+add:
   %at = getelementptr i64, ptr %times, i64 %index
-  store i64 %now, ptr %at
-  br label %done
+  %before = load i64, ptr %at
+  %taken = sub i64 %now, %last
+  %sum = add i64 %before, %taken
+  store i64 %sum, ptr %at
+  br label %noted
+noted:
+  ret i64 %now
 done:
-  ret void
+  ret i64 0
 }
 
-define void @fuse_run(ptr %team, i64 %parts, ptr %rows, i64 %stride, i64 %count, ptr %times) {
+define i64 @fuse_run(ptr %team, i64 %parts, ptr %rows, i64 %stride, i64 %first, i64 %count, ptr %times) {
 entry:
+  %deadline = alloca i64
+  store i64 0, ptr %deadline
   %swap = cmpxchg ptr %team, i64 0, i64 1 acq_rel monotonic
   %free = extractvalue { i64, i1 } %swap, 1
-  br i1 %free, label %next_row, label %alone
+  br i1 %free, label %start, label %alone
 alone:
-  call void @fuse_drive(ptr %rows, i64 %count)
-  ret void
+  %reached = call i64 @fuse_drive(ptr %rows, i64 %first, i64 %count)
+  ret i64 %reached
+start:
+  %began = call i64 @stamp(ptr %times, i64 0, i64 0)
+  br label %next_row
 next_row:
-  %index = phi i64 [ 0, %entry ], [ %next, %after ]
-  call void @stamp(ptr %times, i64 %index)
+  %index = phi i64 [ %first, %start ], [ %next, %after ]
+  %since = phi i64 [ %began, %start ], [ %now, %after ]
   %more = icmp slt i64 %index, %count
   br i1 %more, label %row, label %leave
 row:
   %at = getelementptr [3 x i64], ptr %rows, i64 %index
   %flags_at = getelementptr i64, ptr %at, i64 2
   %flags = load i64, ptr %flags_at
-  %parallel_bit = and i64 %flags, 1
-  %parallel = icmp ne i64 %parallel_bit, 0
-  br i1 %parallel, label %share, label %single
+  %following = add i64 %index, 1
+  switch i64 %flags, label %single [ i64 1, label %share
+                                     i64 2, label %jump ]
 share:
   call void @share_row(ptr %team, ptr %at, i64 %stride, i64 %parts)
   br label %after
 single:
   call void @run_part(ptr %at, i64 0, i64 1)
   br label %after
+jump:
+  %went = call { i64, i1 } @control(ptr %at, i64 %index, ptr %deadline)
+  %target = extractvalue { i64, i1 } %went, 0
+  %halts = extractvalue { i64, i1 } %went, 1
+  br i1 %halts, label %leave, label %after
 after:
-  %next = add i64 %index, 1
+  %next = phi i64 [ %following, %share ], [ %following, %single ], [ %target, %jump ]
+  %now = call i64 @stamp(ptr %times, i64 %index, i64 %since)
   br label %next_row
 leave:
+  %end = phi i64 [ %count, %next_row ], [ %target, %jump ]
   store atomic i64 0, ptr %team release, align 8
-  ret void
+  ret i64 %end
 }
 
 define void @fuse_worker_loop(ptr %team, i64 %worker, i64 %patience) {
@@ -270,6 +350,7 @@ leave:
 
 _X86 = ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()", "llvm.readcyclecounter")
 _ARM = ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)", "llvm.readsteadycounter")
+_UNKNOWN = ("", "", "llvm.readcyclecounter")
 _PROCESSORS = {"x86_64": _X86, "amd64": _X86, "aarch64": _ARM, "arm64": _ARM}
 """By processor: how it is told that a loop waits, a declaration and a call, and its counter of time."""
 
@@ -281,13 +362,17 @@ class Driver:
     Who keeps one of the functions keeps the driver: they are addresses, and the code goes with the driver.
     """
 
-    drive: Callable[[int, int], None]
-    """`(rows, count)`: run all rows on this thread."""
-    run: Callable[[int, int, int, int, int, int], None]
-    """`(team, parts, rows, stride, count, times)`: the same, with the team's workers if no other caller has them.
+    drive: Callable[[int, int, int], int]
+    """`(rows, first, count)`: run rows from `first` on, on this thread.
 
-    `times` is 0, or the address of `count` + 1 i64. They get the processor's counter before each row and after the
-    last; nothing is written if another caller has the workers.
+    Gives `count` in the end; a smaller number where it pauses and wants to be called again from there; -1 - row where a
+    loop ended the run because it may run no more.
+    """
+    run: Callable[[int, int, int, int, int, int, int], int]
+    """`(team, parts, rows, stride, first, count, times)`: the same, with the team's workers if nobody else has them.
+
+    `times` is 0, or the address of `count` i64, to which the ticks of each row are added; nothing is written if another
+    caller has the workers.
     """
     worker_loop: Callable[[int, int, int], None]
     """`(team, worker, patience)`: do what comes, until nothing has come for a while."""
@@ -295,10 +380,18 @@ class Driver:
     """Keeps the machine code."""
 
 
+def clock_of(machine: str) -> str:
+    """The function of LLVM that reads a counter of time on a kind of processor, as `platform.machine` calls it."""
+    return _PROCESSORS.get(machine.lower(), _UNKNOWN)[2]
+
+
 def driver_text(machine: str) -> str:
     """The driver as LLVM IR for a kind of processor, as `platform.machine` calls it."""
-    declarations, pause, clock = _PROCESSORS.get(machine.lower(), ("", "", "llvm.readcyclecounter"))
+    declarations, pause, _ = _PROCESSORS.get(machine.lower(), _UNKNOWN)
+    clock = clock_of(machine)
     return _TEXT.substitute(
+        stop=STOP,
+        pause_ticks=PAUSE_TICKS.get(machine.lower(), _SLOW_TICKS),
         declarations=f"{declarations}\ndeclare i64 @{clock}()",
         pause=pause,
         clock=clock,
@@ -323,8 +416,8 @@ def native_driver() -> Driver:
 
     code = load(compile_object(driver_text(platform.machine())), ("fuse_drive", "fuse_run", "fuse_worker_loop"))
     number, pointer = c_int64, c_void_p
-    drive = CFUNCTYPE(None, pointer, number)
-    run = CFUNCTYPE(None, pointer, number, pointer, number, number, pointer)
+    drive = CFUNCTYPE(number, pointer, number, number)
+    run = CFUNCTYPE(number, pointer, number, pointer, number, number, number, pointer)
     loop = CFUNCTYPE(None, pointer, number, number)
     return Driver(
         cast(Any, drive(code.addresses["fuse_drive"])),

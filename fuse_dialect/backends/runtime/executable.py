@@ -7,23 +7,27 @@
 3. Native calls that follow each other are one *segment*, for which Python calls the driver once.
 """
 
+import ctypes
 from collections.abc import Mapping, Sequence
-from ctypes import addressof, c_int64, sizeof
+from ctypes import addressof, c_int64, c_uint8, sizeof
 from dataclasses import dataclass, field
-from math import prod
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from fuse_dialect.backends.backend import Kernel, symbols_of
+from fuse_dialect.backends.backend import Kernel, Packing, symbols_of
 from fuse_dialect.backends.runtime.arena import ALIGNMENT, rounded_up
-from fuse_dialect.backends.runtime.arrays import address_of, aligned_bytes, is_dense
+from fuse_dialect.backends.runtime.arrays import address_of, aligned_bytes, own_arrays
 from fuse_dialect.backends.runtime.constants import Constants
-from fuse_dialect.backends.runtime.driver import PARALLEL, ROW, native_driver
-from fuse_dialect.backends.runtime.entry_graph import EntryGraph
-from fuse_dialect.backends.runtime.plan import Home, Place, Plan
+from fuse_dialect.backends.runtime.control_layout import ControlLayout
+from fuse_dialect.backends.runtime.driver import CONTROL, PARALLEL, ROW, native_driver
+from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop
+from fuse_dialect.backends.runtime.flow import Begin, End
+from fuse_dialect.backends.runtime.plan import Home, Plan
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.shapes import bind_sizes
+from fuse_dialect.backends.runtime.slots import Slots
+from fuse_dialect.backends.runtime.stepwise import run_control
 from fuse_dialect.backends.runtime.team import team
 from fuse_dialect.budget import spelled
 from fuse_dialect.diagnostics import FuseError
@@ -32,6 +36,10 @@ from fuse_dialect.dialect.op import Array
 _WORD = sizeof(c_int64)
 WORTH_A_THREAD = 200_000
 """Bytes moved plus arithmetic operations from which a segment is shared with other threads; about 20 microseconds."""
+WORTH_A_PART = 50_000
+"""The same for one kernel of a loop's body: its workers wait already."""
+SOME_ITERATIONS = 8
+"""How often a loop is taken to run whose number of iterations is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,20 +98,28 @@ class Executable:
         self.graph, self.plan, self.primitives, self.constants = graph, plan, primitives, constants
         self.threads = threads
         self.segments: list[Segment] = []
-        self.bound: dict[tuple[Home, int], list[int]] = {}
-        """Slots to fill in every call, by input, output or held tensor."""
-        self._template: list[int] = []
-        self._in_arena: list[int] = []
-        """Slots that the start of the frame's memory is added to."""
+        self._slots = Slots(plan, constants)
+        self._control = ControlLayout(self._slots) if plan.flow.has_control else None
+        self._times = self._repetitions()
+        self._most_ops = sum(loop.loop.ops for loop in plan.flow.loops)
+        """Ops that loops of a run may run: as the interpreter counts, one run of everything is in proportion to it."""
+        if primitives:
+            self._most_ops += primitives[0].limits.ops
         self._rows: list[tuple[int, int, int]] = []
         """Of all parts: kernel, place of its first slot, flags."""
         self.workspace_bytes = rounded_up(max((c.kernel.workspace_bytes for c in self._native()), default=0))
         self.memory_bytes = rounded_up(plan.arena_bytes) + self.workspace_bytes * threads
+        # Before any address is asked for: that makes a constant's form, and the last form drops the elements.
         self._want_constants(is_only=is_only)
         self._lay_out()
+        if self._control is not None:
+            # Behind the slots of all kernels: what moves is a list of every word that holds its address.
+            self._control.finish()
+        self.bound = self._slots.bound
         self._inputs = self._slots_of(Home.INPUT)
         self._outputs = self._slots_of(Home.OUTPUT)
         (only,) = self.segments if len(self.segments) == 1 else (None,)
+        # Then a call costs one call of the driver, and nothing of Python between kernels.
         self._only_rows = only.rows if only is not None and not only.is_shared else 0
         """Rows of the table if one call of the driver does everything on one thread."""
         self._driver = native_driver() if self._only_rows else None
@@ -118,8 +134,20 @@ class Executable:
         """Frames that nobody uses."""
 
     def _native(self) -> list[Any]:
-        calls = zip(self.plan.calls, self.plan.is_native, strict=True)
-        return [self.primitives[call.kernel] for call, native in calls if native]
+        # Control steps are native too, but have no kernel.
+        steps = zip(self.plan.flow.steps, self.plan.is_native, strict=True)
+        return [self.primitives[step.kernel] for step, native in steps if native and isinstance(step, Call)]
+
+    def _repetitions(self) -> list[int]:
+        """How often each step runs, about."""
+        times = [1] * len(self.plan.flow.steps)
+        # Loops inside others come later in the list, so their steps are multiplied once for each loop around them.
+        for loop in self.plan.flow.loops:
+            count = min((self.plan.shapes[rows][0] for rows in loop.loop.rows), default=SOME_ITERATIONS)
+            # The begin and the copies behind the end run once; the end does nothing that counts.
+            for step in range(loop.begin + 1, loop.end):
+                times[step] *= count
+        return times
 
     def _lay_out(self) -> None:
         runs: list[list[int]] = []
@@ -128,6 +156,7 @@ class Executable:
                 runs[-1].append(index)
             else:
                 runs.append([index])
+        # Each part has a table of its own, because workspaces differ; tables of all parts are laid out alike.
         for part in range(self.threads):
             for run in runs:
                 if self.plan.is_native[run[0]]:
@@ -140,80 +169,100 @@ class Executable:
         """Keep constants that Python reads; if this is the only executable, drop others when kernels have theirs."""
         forms: dict[int, set[Any]] = {}
         python = list(self.graph.outputs)
-        for index, (call, native) in enumerate(zip(self.plan.calls, self.plan.is_native, strict=True)):
-            if not native:
-                python += call.arguments
+        for index, (step, native) in enumerate(zip(self.plan.flow.steps, self.plan.is_native, strict=True)):
+            packings: Mapping[int, Packing] = {}
+            if not isinstance(step, Call):
+                tensors = list(self.plan.flow.looked_up(step))
+            elif native:
+                packings, tensors = self._kernel(index).packings, step.arguments
+                python += step.arguments if self._kernel(index).checked else ()
+            else:
+                python += self._read_in(step)
                 continue
-            packings = self._kernel(index).packings
-            for position, tensor in enumerate(call.arguments):
+            for position, tensor in enumerate(tensors):
                 place = self.plan.places[tensor]
                 if place.home is Home.CONSTANT:
                     forms.setdefault(place.at, set()).add(packings.get(position))
+        # Constants that NumPy reads stay as they are; of others only the forms stay that kernels read.
         for place in (self.plan.places[tensor] for tensor in python):
             if place.home is Home.CONSTANT:
                 self.constants.want(place.at)
         if is_only:
             self.constants.expect(forms)
 
+    def _read_in(self, call: Call) -> list[int]:
+        """Constants that a call which Python runs may read, those of calls inside it included."""
+        read = list(call.arguments)
+        for part in call.parts:
+            for inner in part:
+                read += self._read_in(inner)
+        control = call.control
+        if isinstance(control, Loop):
+            read += [*control.following, *control.stacked, *([] if control.goes_on is None else [control.goes_on])]
+        elif isinstance(control, Branch):
+            read += [tensor for yielded in control.yielded for tensor in yielded]
+        return read
+
     def _lay_out_segment(self, run: Sequence[int], part: int) -> None:
         start = len(self._rows)
-        parallel = [self._kernel(index).parallel for index in run]
-        for place, index in enumerate(run):
-            flags = PARALLEL * parallel[place]
-            self._rows.append((self._kernel(index).address, self._add_slots(index, part), flags))
+        shared: list[int] = []
+        for index in run:
+            step = self.plan.flow.steps[index]
+            if isinstance(step, Call):
+                kernel = self._kernel(index)
+                is_parallel = kernel.parallel and self._is_worth_a_part(index)
+                shared += [index] * is_parallel
+                # A kernel that may find a fault ends the run as loops do: it runs as one part, and says so.
+                flags = CONTROL if kernel.checked else PARALLEL * is_parallel
+                self._rows.append((kernel.checked or kernel.address, self._add_slots(index, part), flags))
+            elif part == 0:
+                assert self._control is not None, "a plan with control steps has their layout"
+                self._rows.append(self._control.row(step))
+            else:
+                self._rows.append((0, 0, CONTROL))  # only the caller's own table is walked
         if part == 0:
-            split = [index for index, is_parallel in zip(run, parallel, strict=True) if is_parallel]
-            is_shared = self.threads > 1 and sum(map(self._work, split)) >= WORTH_A_THREAD
+            # Waking a team costs as much as a small kernel: only the work that can be shared counts.
+            is_shared = self.threads > 1 and sum(map(self._work, shared)) >= WORTH_A_THREAD
             self.segments.append(Segment(run[0], start, len(run), is_shared))
 
+    def _is_worth_a_part(self, index: int) -> bool:
+        """Whether a kernel is shared where others are; outside of loops, all are."""
+        return self._times[index] == 1 or self._work(index) >= WORTH_A_PART * self._times[index]
+
     def _kernel(self, index: int) -> Kernel:
-        kernel = self.primitives[self.plan.calls[index].kernel].kernel
+        kernel = self.primitives[self.plan.call_at(index).kernel].kernel
         assert kernel is not None, "a native call has a kernel"
         return kernel
 
     def _work(self, index: int) -> int:
-        """A rough measure of a call's time: bytes that it moves, and its arithmetic operations."""
-        call, shapes = self.plan.calls[index], self.plan.shapes
+        """A rough measure of the time of a call's runs: bytes that it moves, and its arithmetic operations."""
+        call, shapes = self.plan.call_at(index), self.plan.shapes
         bytes, flops = self.primitives[call.kernel].cost_at(
             [shapes[tensor] for tensor in call.arguments], [shapes[tensor] for tensor in call.results]
         )
         if bytes is None:
-            bytes = sum(self._bytes(tensor) for tensor in (*call.arguments, *call.results))
-        return bytes + (flops or 0)
-
-    def _bytes(self, tensor: int) -> int:
-        return prod(self.plan.shapes[tensor]) * self.graph.tensors[tensor].dtype.itemsize
+            bytes = sum(self.plan.sizes[tensor] for tensor in (*call.arguments, *call.results))
+        return (bytes + (flops or 0)) * self._times[index]
 
     def _add_slots(self, index: int, part: int) -> int:
         """Place of the first slot of a call."""
-        call, kernel = self.plan.calls[index], self._kernel(index)
+        call, kernel, slots = self.plan.call_at(index), self._kernel(index), self._slots
         compiled = self.primitives[call.kernel]
-        start = len(self._template)
+        start = len(slots)
         for position, tensor in enumerate((*call.arguments, *call.results)):
             packing = kernel.packings.get(position) if position < len(call.arguments) else None
             if packing is None:
-                self._add_address(self.plan.places[tensor], tensor)
+                slots.add_address(tensor)
             else:
-                self._template.append(address_of(self.constants.packed(self.plan.places[tensor].at, packing)))
-        self._in_arena.append(len(self._template))
-        self._template.append(rounded_up(self.plan.arena_bytes) + part * self.workspace_bytes)
+                slots.add(address_of(self.constants.packed(self.plan.places[tensor].at, packing)))
+        # Workspaces of the parts lie behind the arena: parts run at once, kernels of a part do not.
+        slots.add_offset(rounded_up(self.plan.arena_bytes) + part * self.workspace_bytes)
         assert compiled.program is not None, "a native call has loops"
+        # Sizes are known here, once; a kernel reads them from its slots at each call.
         sizes = bind_sizes(compiled.program, [self.plan.shapes[tensor] for tensor in call.arguments])
         assert sizes is not None, "shapes were resolved with these sizes"
-        self._template.extend(sizes[symbol] for symbol in symbols_of(compiled.program))
+        slots.add(*(sizes[symbol] for symbol in symbols_of(compiled.program)))
         return start
-
-    def _add_address(self, place: Place, tensor: int) -> None:
-        slot = len(self._template)
-        match place.home:
-            case Home.ARENA:
-                self._in_arena.append(slot)
-                self._template.append(place.at)
-            case Home.CONSTANT:
-                self._template.append(address_of(self.constants.dense(place.at)))
-            case Home.INPUT | Home.OUTPUT | Home.HELD:
-                self.bound.setdefault((place.home, place.at), []).append(slot)
-                self._template.append(0)
 
     def _slots_of(self, home: Home) -> tuple[tuple[int, tuple[int, ...]], ...]:
         """Numbers of inputs or outputs with the slots that their addresses go to."""
@@ -230,13 +279,15 @@ class Executable:
         except (MemoryError, ValueError, OverflowError) as error:  # NumPy refuses in all these ways
             needed = spelled(self.memory_bytes)
             raise FuseError(f"out of memory: {needed} bytes are needed for intermediate values") from error
-        slots = np.array(self._template, np.int64)
-        slots[self._in_arena] += address_of(memory)
-        holder = (c_int64 * max(1, len(self._template))).from_buffer_copy(
-            slots.tobytes() if len(self._template) else bytes(_WORD)
-        )
-        table = np.array(self._rows, np.int64).reshape(-1, ROW)
+        slots = np.array(self._slots.words or [0], np.int64)
+        # Slots hold offsets until a frame has memory; addresses differ from frame to frame, offsets never.
+        slots[self._slots.in_arena] += address_of(memory)
+        # A ctypes array: one address is written faster there than into an array of NumPy.
+        holder = (c_int64 * len(slots))()
         first = addressof(holder)
+        slots[self._slots.in_slots] = slots[self._slots.in_slots] * _WORD + first
+        ctypes.memmove(holder, slots.ctypes.data, slots.nbytes)
+        table = np.array(self._rows, np.int64).reshape(-1, ROW)
         table[:, 1] = table[:, 1] * _WORD + first
         return Frame(memory, holder, table, address_of(table))
 
@@ -253,9 +304,13 @@ class Executable:
         """
         self.bind(frame, inputs, outputs)
         if self._driver is not None:
-            self._driver.drive(frame.rows, self._only_rows)
+            # The driver comes back early only where a loop ran long, so that Python sees signals; the team goes on.
+            reached = self._driver.drive(frame.rows, 0, self._only_rows)
+            if reached != self._only_rows:
+                self.run_rows(frame, 0, self._only_rows, 1, reached)
             return {}
         held: dict[int, Array] = {}
+        # Condition 3: only between segments Python runs, and only there it can hold or drop an array.
         for segment in self.segments:
             if segment.rows:
                 self.run_rows(frame, segment.row, segment.rows, self.threads if segment.is_shared else 1)
@@ -264,8 +319,11 @@ class Executable:
         return held
 
     def bind(self, frame: Frame, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """Fill in the addresses of inputs and outputs."""
+        """Fill in the addresses of inputs and outputs, and what loops may run."""
         slots = frame.slots
+        if self._control is not None:
+            # A frame is used again, and its loops have counted down what they may run.
+            slots[self._control.left] = self._most_ops
         for number, places in self._inputs:
             address = address_of(inputs[number])
             for place in places:
@@ -275,26 +333,73 @@ class Executable:
             for place in places:
                 slots[place] = address
 
-    def run_rows(self, frame: Frame, row: int, rows: int, threads: int) -> None:
-        """Run native calls that follow each other."""
-        team().run(frame.rows + row * ROW * _WORD, self.stride, rows, threads)
+    def run_rows(self, frame: Frame, row: int, rows: int, threads: int, first: int = 0) -> None:
+        """Run native steps that follow each other, from the one with number `first` on."""
+        self._check(frame, row, team().run(frame.rows + row * ROW * _WORD, self.stride, rows, threads, first))
+
+    def _check(self, frame: Frame, row: int, reached: int) -> None:
+        """Raise what a loop or a kernel has to say that ended the run of the rows from `row` on.
+
+        Raises:
+            FuseError: A loop has run too often, or an op rejects the values of its operands.
+        """
+        if reached >= 0:
+            return
+        (first,) = (segment.first for segment in self.segments if segment.row == row and segment.rows)
+        # The driver says -1 - row, which no number of a row is.
+        step = self.plan.flow.steps[first - 1 - reached]
+        if isinstance(step, Call):
+            self._raise_fault(step, int(frame.table[row - 1 - reached, 1]))
+        assert isinstance(step, Begin | End), "loops and kernels with faults alone end a run"
+        raise self.primitives[self.plan.flow.loops[step.loop].call.kernel].too_long()
+
+    def _raise_fault(self, call: Call, slots: int) -> NoReturn:
+        """Run a call by its meaning, which rejects what the kernel has found a fault with.
+
+        Args:
+            call: The call, in a loop or outside.
+            slots: Address of the kernel's slots; they hold the addresses of what it has just read.
+
+        Raises:
+            FuseError: An op rejects the values of its operands.
+        """
+        arguments: list[Array] = []
+        addresses = (c_int64 * len(call.arguments)).from_address(slots)
+        for tensor, address in zip(call.arguments, addresses, strict=True):
+            place, shape = self.plan.places[tensor], self.plan.shapes[tensor]
+            if place.home is Home.CONSTANT:
+                arguments.append(self.constants.elements(place.at).reshape(shape))
+                continue
+            memory = memoryview((c_uint8 * self.plan.sizes[tensor]).from_address(address))
+            arguments.append(np.ndarray(shape, self.graph.tensors[tensor].dtype, memory))
+        self.primitives[call.kernel].evaluate(arguments)
+        raise AssertionError("the meaning of a kernel with a fault rejects the same operands")
 
     def run_segment_timed(self, frame: Frame, segment: Segment) -> Sequence[float]:
         """Run a segment of native calls; seconds of each."""
         threads = self.threads if segment.is_shared else 1
-        return team().run_timed(frame.rows + segment.row * ROW * _WORD, self.stride, segment.rows, threads)
+        seconds, reached = team().run_timed(frame.rows + segment.row * ROW * _WORD, self.stride, segment.rows, threads)
+        self._check(frame, segment.row, reached)
+        return seconds
 
     def run_numpy(
         self, frame: Frame, index: int, inputs: Sequence[Array], outputs: Sequence[Array], held: dict[int, Array]
     ) -> None:
         """Run one call by its NumPy meaning, and hold its results."""
-        call = self.plan.calls[index]
+        call = self.plan.call_at(index)
         arguments = [self.array(frame, tensor, inputs, outputs, held) for tensor in call.arguments]
-        results = self.primitives[call.kernel].evaluate(arguments)
+        compiled = self.primitives[call.kernel]
+        if compiled.how is How.MIXED:
+            results = run_control(self.graph, call, self.primitives, self.constants, arguments)
+        else:
+            results = compiled.evaluate(arguments)
+        # Results of NumPy may show memory of the arena, which the next kernel writes: they get memory of their own.
         for tensor, array in zip(call.results, own_arrays(results, arguments), strict=True):
             held[tensor] = array
+            # Condition 2: the kernels of later segments find the array by these slots.
             for place in self.bound.get((Home.HELD, tensor), ()):
                 frame.slots[place] = address_of(array)
+        # Held arrays go with their last reader: NumPy's memory is not planned, so it must not pile up.
         for tensor in self.plan.last_reads[index]:
             held.pop(tensor, None)
 
@@ -319,30 +424,17 @@ class Executable:
                 return held[place.at].reshape(shape)
             case Home.ARENA:
                 return self._arena_view(frame, tensor, place.at)
+            case Home.MOVING | Home.INSIDE:
+                raise AssertionError("values of a loop's body are seen by its steps alone")
+        # What NumPy is given is a caller's or planned memory: nobody but a kernel writes there.
         array.flags.writeable = False
         return array
 
     def _arena_view(self, frame: Frame, tensor: int, offset: int) -> Array:
         view = frame.views.get(tensor)
         if view is None:
-            part = frame.memory[offset : offset + self._bytes(tensor)]
+            part = frame.memory[offset : offset + self.plan.sizes[tensor]]
             view = part.view(self.graph.tensors[tensor].dtype).reshape(self.plan.shapes[tensor])
             view.flags.writeable = False
             frame.views[tensor] = view
         return view
-
-
-def own_arrays(results: Sequence[Array], arguments: Sequence[Array]) -> list[Array]:
-    """Each result as `own_array`; one array that is two results becomes two."""
-    own: list[Array] = []
-    for result in results:
-        own.append(own_array(result, [*arguments, *own]))
-    return own
-
-
-def own_array(result: Array, arguments: Sequence[Array]) -> Array:
-    """The result as a dense array with memory of its own, which nothing else shows."""
-    is_own = result.flags.owndata and result.flags.writeable and is_dense(result)
-    if is_own and not any(result is argument for argument in arguments):
-        return result
-    return np.array(result, order="C", copy=True)

@@ -4,15 +4,20 @@
 2. A tensor that a NumPy step gives is *held*: it is an array of its own until its last reader has run.
 3. A view, the result of a primitive that only reshapes, is where its operand is.
 4. An output that is an input, a constant, or the same memory as another output is copied in the end.
+5. In a loop, what moves with the iterations has no place of its own: it is in a row of another tensor, or takes turns
+   between two places in the arena.
+6. What exists before a loop and is read in it lives until the loop's last step. What a body writes lives from its first
+   step to its last one in the body, since every iteration writes it again before it is read.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from math import prod
 
 from fuse_dialect.backends.runtime.arena import Lifetime, arrange, most_live_bytes
-from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, Shape
+from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, How, Shape
+from fuse_dialect.backends.runtime.flow import Flow, flatten
 
 
 class Home(Enum):
@@ -23,6 +28,9 @@ class Home(Enum):
     OUTPUT = "output"
     ARENA = "arena"
     HELD = "held"
+    MOVING = "moving"
+    INSIDE = "inside"
+    """Of a step that NumPy runs: Python's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,36 +39,41 @@ class Place:
 
     home: Home
     at: int
-    """Number of the input or output, offset in the arena, or number of the tensor that is held or constant."""
+    """Number of the input or output, offset in the arena, or number of the tensor that is held, constant or moves."""
 
 
-class How(Enum):
-    """How a primitive is run."""
-
-    NATIVE = "native"
-    NUMPY = "numpy"
-    VIEW = "view"
+_NOWHERE = Place(Home.INSIDE, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """How a function runs on arrays of given shapes."""
 
+    flow: Flow
+    """What is run, in order; views are left out."""
     shapes: Sequence[Shape]
-    """Of each tensor."""
+    """Of each tensor, those that only the flow knows included."""
+    sizes: Sequence[int]
+    """Bytes of each tensor."""
     places: Sequence[Place]
     """Of each tensor."""
-    calls: Sequence[Call]
-    """What is run, in order; views are left out."""
+    turns: Mapping[int, tuple[int, int]]
+    """Two offsets in the arena for each tensor that takes turns."""
     is_native: Sequence[bool]
-    """For each of the calls."""
+    """For each of the steps."""
     written: Sequence[bool]
     """For each output, whether a kernel writes it; the others are copied in the end."""
     last_reads: Sequence[Sequence[int]]
-    """For each of the calls, the held tensors that nobody reads after it."""
+    """For each of the steps, the held tensors that nobody reads after it."""
     arena_bytes: int
     held_bytes: int
     """Most bytes of held tensors at a time."""
+
+    def call_at(self, step: int) -> Call:
+        """The call that a step is."""
+        call = self.flow.steps[step]
+        assert isinstance(call, Call), "only calls run kernels"
+        return call
 
 
 def make_plan(graph: EntryGraph, shapes: Sequence[Shape], how: Sequence[How]) -> Plan:
@@ -71,35 +84,45 @@ def make_plan(graph: EntryGraph, shapes: Sequence[Shape], how: Sequence[How]) ->
         shapes: Sizes of each tensor, all known.
         how: How each primitive is run.
 
-    Complexity: linear in the number of tensors and arguments, apart from `arrange`.
+    Complexity: linear in the number of tensors and arguments times the depth of loops, apart from `arrange`.
     """
-    roots = _roots(graph, how)
-    calls = [call for call in graph.calls if how[call.kernel] is not How.VIEW]
-    writer, last = _uses(calls, roots)
-    places: list[Place | None] = [None] * len(graph.tensors)
-    for position, tensor in enumerate(graph.inputs):
-        places[tensor] = Place(Home.INPUT, position)
-    for tensor in graph.constants:
-        places[tensor] = Place(Home.CONSTANT, tensor)
-    native = [how[call.kernel] is How.NATIVE for call in calls]
+    flow = flatten(graph, how)
+    shapes = list(shapes)
+    types = list(graph.tensors)
+    for source in flow.copies:
+        shapes.append(shapes[source])
+        types.append(types[source])
+    sizes = [prod(shape) * type.dtype.itemsize for shape, type in zip(shapes, types, strict=True)]
+    writer, last = _uses(flow)
+    places = _given_places(graph, flow)
+    native = [not isinstance(step, Call) or how[step.kernel] is How.NATIVE for step in flow.steps]
+    # What NumPy makes comes in memory of its own.
     for tensor, step in writer.items():
         if not native[step]:
             places[tensor] = Place(Home.HELD, tensor)
-    written = _place_outputs(graph, roots, places)
-    sizes = [prod(shape) * type.dtype.itemsize for shape, type in zip(shapes, graph.tensors, strict=True)]
+    # What is held or moves keeps its place: only the rest can be in a caller's memory (conditions 1, 2, 5).
+    written = _place_outputs(graph, flow.roots, places)
+    # Inputs, constants and outputs have memory already; only what is left needs some.
     in_arena = [tensor for tensor in writer if places[tensor] is None]
     lives = [Lifetime(sizes[tensor], writer[tensor], last[tensor]) for tensor in in_arena]
+    turning = [(tensor, loop) for loop in flow.loops for tensor in loop.turns]
+    # A value that takes turns has two buffers all through its loop: one is read while the other is written.
+    lives += [Lifetime(sizes[tensor], loop.begin, loop.exit) for tensor, loop in turning for _ in range(2)]
     layout = arrange(lives)
-    for tensor, offset in zip(in_arena, layout.offsets, strict=True):
+    for tensor, offset in zip(in_arena, layout.offsets, strict=False):
         places[tensor] = Place(Home.ARENA, offset)
-    end = len(calls)
+    pairs = iter(layout.offsets[len(in_arena) :])
+    turns = {tensor: (next(pairs), next(pairs)) for tensor, _ in turning}
+    end = len(flow.steps)
     for tensor in graph.outputs:  # held until it has been handed over
-        last[roots[tensor]] = end
+        last[flow.roots[tensor]] = end
     held = [tensor for tensor in writer if not native[writer[tensor]]]
     return Plan(
+        flow=flow,
         shapes=shapes,
-        places=[_known(places[root]) for root in roots],
-        calls=calls,
+        sizes=sizes,
+        places=[places[root] or _NOWHERE for root in flow.roots],
+        turns=turns,
         is_native=native,
         written=written,
         last_reads=_last_reads(held, last, end),
@@ -108,24 +131,37 @@ def make_plan(graph: EntryGraph, shapes: Sequence[Shape], how: Sequence[How]) ->
     )
 
 
-def _roots(graph: EntryGraph, how: Sequence[How]) -> list[int]:
-    """For each tensor the one whose memory it shows."""
-    roots = list(range(len(graph.tensors)))
-    for call in graph.calls:
-        if how[call.kernel] is How.VIEW:
-            roots[call.results[0]] = roots[call.arguments[0]]
-    return roots
+def _given_places(graph: EntryGraph, flow: Flow) -> list[Place | None]:
+    """Places of inputs, constants and what moves; `None` for the rest, and for what is in calls that NumPy runs."""
+    places: list[Place | None] = [None] * len(flow.roots)
+    for position, tensor in enumerate(graph.inputs):
+        places[tensor] = Place(Home.INPUT, position)
+    for tensor in graph.constants:
+        places[tensor] = Place(Home.CONSTANT, tensor)
+    # Condition 5: the loop writes the addresses of all these while it runs, so none has one place of its own.
+    for loop in flow.loops:
+        for tensor in (*(row for row, _ in loop.moves), *loop.turns, *(state for state, _, _ in loop.states)):
+            places[tensor] = Place(Home.MOVING, tensor)
+    return places
 
 
-def _uses(calls: Sequence[Call], roots: Sequence[int]) -> tuple[dict[int, int], dict[int, int]]:
-    """For each root that a step writes, that step; for each root the last step that uses it."""
+def _uses(flow: Flow) -> tuple[dict[int, int], dict[int, int]]:
+    """For each root that a step writes, the first such step; for each root the last step that needs it."""
     writer: dict[int, int] = {}
     last: dict[int, int] = {}
-    for step, call in enumerate(calls):
-        for tensor in call.results:
-            writer[tensor] = last[tensor] = step
-        for tensor in call.arguments:
-            last[roots[tensor]] = step
+    for number, step in enumerate(flow.steps):
+        for tensor in flow.writes(step):
+            # A result of a branch is written in both of its regions: its memory is needed from the first of them on.
+            writer.setdefault(tensor, number)
+            # What nobody reads needs its memory, too, while the step that writes it runs.
+            last[tensor] = number
+        for tensor in flow.reads(step):
+            last[tensor] = number
+    for loop in flow.loops:  # an outer loop comes first, and ends last
+        for step in flow.steps[loop.begin : loop.exit + 1]:
+            for tensor in (*flow.reads(step), *flow.writes(step)):
+                if writer.get(tensor, -1) <= loop.begin:  # condition 6
+                    last[tensor] = max(last[tensor], loop.exit)
     return writer, last
 
 
@@ -134,6 +170,7 @@ def _place_outputs(graph: EntryGraph, roots: Sequence[int], places: list[Place |
     written = [False] * len(graph.outputs)
     for position, tensor in enumerate(graph.outputs):
         root = roots[tensor]
+        # The first output of a tensor is written by its kernel; a second one of the same, or an input, is copied.
         if places[root] is None:
             places[root] = Place(Home.OUTPUT, position)
             written[position] = True
@@ -146,8 +183,3 @@ def _last_reads(held: Sequence[int], last: dict[int, int], end: int) -> list[lis
         if last[tensor] < end:
             gone[last[tensor]].append(tensor)
     return gone
-
-
-def _known(place: Place | None) -> Place:
-    assert place is not None, "a tensor is an input, a constant, or the result of a call"
-    return place

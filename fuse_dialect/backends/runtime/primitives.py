@@ -7,18 +7,17 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import TupleType
-from xdsl.ir import Attribute, OpResult
+from xdsl.ir import Attribute, Operation, OpResult
 from xdsl.utils.exceptions import InterpretationError
 
 from fuse_dialect.analysis.op_costs import PrimitiveCost
 from fuse_dialect.backends.backend import Kernel
-from fuse_dialect.backends.runtime.entry_graph import Primitive, Shape
-from fuse_dialect.backends.runtime.plan import How
+from fuse_dialect.backends.runtime.entry_graph import How, Primitive, Shape
 from fuse_dialect.budget import Limits, spelled
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.types import element_dtype, is_tensor, shape_text
-from fuse_dialect.interpreters.numpy import Runner
+from fuse_dialect.interpreters.numpy import TOO_LONG, TOO_LONG_HINT, Runner
 from fuse_dialect.interpreters.sizes import SIZE_HINT
 from fuse_dialect.interpreters.values import EvaluationError, Value, flatten
 from fuse_dialect.kernels.program import LoopProgram
@@ -39,6 +38,8 @@ class Compiled:
     """Why there is no native code."""
     limits: Limits = _LIMITS
     """What its NumPy meaning may take."""
+    control: How | None = None
+    """Of a loop or a branch with kernels inside: `CONTROL` if it is native throughout, else `MIXED`."""
     _is_view: bool = field(init=False)
     _runner: Runner = field(init=False)
     _cost: PrimitiveCost | None = field(init=False, default=None)
@@ -57,6 +58,8 @@ class Compiled:
         """How it is run."""
         if self._is_view:
             return How.VIEW
+        if self.control is not None:
+            return self.control
         return How.NUMPY if self.kernel is None else How.NATIVE
 
     @property
@@ -129,8 +132,27 @@ class Compiled:
         try:
             return flatten(self._runner.call(function, values))
         except InterpretationError as error:
-            hint = getattr(error, "hint", None)
-            raise FuseError(str(error), hint=hint if isinstance(hint, str) else None) from error
+            raise as_fuse_error(error) from error
+
+    @property
+    def op(self) -> Operation:
+        """The first op in it: the loop or the branch that it was made of."""
+        op = self.primitive.function.body.block.first_op
+        assert op is not None, "a function has a return at least"
+        return op
+
+    def too_long(self) -> FuseError:
+        """What to say of a loop that has run too often; its cause knows the op."""
+        error = EvaluationError(self.op, TOO_LONG, TOO_LONG_HINT)
+        said = as_fuse_error(error)
+        said.__cause__ = error
+        return said
+
+
+def as_fuse_error(error: InterpretationError) -> FuseError:
+    """The error for people; raise it from the other one, which knows the op."""
+    hint = getattr(error, "hint", None)
+    return FuseError(str(error), hint=hint if isinstance(hint, str) else None)
 
 
 def _nested(types: Sequence[Attribute], arrays: Sequence[Array]) -> list[Value]:

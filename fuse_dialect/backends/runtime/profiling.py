@@ -1,15 +1,16 @@
 """Measuring the kernels of a program one by one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
-from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, Shape
+from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, How, Loop, Shape
 from fuse_dialect.backends.runtime.executable import Executable, Frame
-from fuse_dialect.backends.runtime.plan import How
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.report import KernelReport, KernelTiming, Profile
 from fuse_dialect.backends.runtime.roofline import Limits, machine_limits
+from fuse_dialect.backends.runtime.shapes import iterations
 from fuse_dialect.backends.runtime.stepwise import StepTimes
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.types import DYNAMIC
@@ -17,8 +18,8 @@ from fuse_dialect.dialect.types import DYNAMIC
 
 def kernel_reports(
     graph: EntryGraph, primitives: Sequence[Compiled], shapes: Sequence[Shape]
-) -> tuple[KernelReport, ...]:
-    """What runs each primitive, in order of the first call.
+) -> dict[int, KernelReport]:
+    """What runs each primitive, by its number, in order of the first call.
 
     Args:
         graph: The function.
@@ -27,11 +28,29 @@ def kernel_reports(
     """
     counts: dict[int, int] = {}
     costs: dict[int, tuple[int | None, int | None]] = {}
-    for call in graph.calls:
-        counts[call.kernel] = counts.get(call.kernel, 0) + 1
+    for call, times in _counted(graph, graph.calls, primitives, shapes):
+        counts[call.kernel] = counts.get(call.kernel, 0) + times
         if call.kernel not in costs:
             costs[call.kernel] = _cost(primitives[call.kernel], call, shapes)
-    return tuple(_report(primitives[number], count, *costs[number]) for number, count in counts.items())
+    return {number: _report(primitives[number], count, *costs[number]) for number, count in counts.items()}
+
+
+def _counted(
+    graph: EntryGraph, calls: Sequence[Call], primitives: Sequence[Compiled], shapes: Sequence[Shape]
+) -> Iterator[tuple[Call, int]]:
+    """The calls that run, with those inside loops and branches; how often each runs if its branch is taken.
+
+    A loop whose number of iterations is known only when it runs counts as one.
+    """
+    for call in calls:
+        how = primitives[call.kernel].how
+        if how is not How.CONTROL:
+            yield call, 1
+        if how in (How.CONTROL, How.MIXED):
+            count = iterations(graph, call.control, shapes) if isinstance(call.control, Loop) else 1
+            for part in call.parts:
+                for inner, times in _counted(graph, part, primitives, shapes):
+                    yield inner, times * (1 if count is None else count)
 
 
 def _cost(compiled: Compiled, call: Call, shapes: Sequence[Shape]) -> tuple[int | None, int | None]:
@@ -50,6 +69,8 @@ def _report(compiled: Compiled, calls: int, bytes: int | None, flops: int | None
             return KernelReport(compiled.name, compiled.ops, "view", "", calls, bytes, flops)
         case How.NUMPY:
             return KernelReport(compiled.name, compiled.ops, "numpy", compiled.reason, calls, bytes, flops)
+        case How.MIXED | How.CONTROL:
+            return KernelReport(compiled.name, compiled.ops, "python", compiled.reason, calls, None, None)
         case How.NATIVE:
             assert compiled.kernel is not None, "a native primitive has a kernel"
             return KernelReport(compiled.name, compiled.ops, compiled.kernel.family, "", calls, bytes, flops)
@@ -77,13 +98,12 @@ def profile_of(
             times.setdefault(kernel, []).append(seconds)
     limits = machine_limits(executable.threads)
     reports = kernel_reports(executable.graph, executable.primitives, executable.plan.shapes)
-    order = dict.fromkeys(call.kernel for call in executable.graph.calls)
     timings = [
         KernelTiming(report, tuple(times[kernel][1:]), _roofline(report, limits))
-        for kernel, report in zip(order, reports, strict=True)
+        for kernel, report in reports.items()
         if kernel in times
     ]
-    return Profile(tuple(timings), tuple(whole[1:]), executable.threads)
+    return Profile(tuple(timings), tuple(whole[1:]), executable.threads, limits)
 
 
 def profile_stepwise(
@@ -110,12 +130,16 @@ def profile_stepwise(
     limits = machine_limits(1)
     shapes = [steps.shapes.get(number, type.shape) for number, type in enumerate(graph.tensors)]
     reports = kernel_reports(graph, primitives, shapes)
-    order = dict.fromkeys(call.kernel for call in graph.calls)
+    # What a run has counted is truer than what is known before: of a branch that it never took there is nothing to say.
+    counted = {
+        kernel: replace(reports[kernel], calls=count) for kernel, count in steps.calls.items() if kernel in reports
+    }
     timings = [
         KernelTiming(report, tuple(times[kernel][1:]), _roofline(report, limits))
-        for kernel, report in zip(order, reports, strict=True)
+        for kernel, report in counted.items()
+        if len(times.get(kernel, ())) > 1
     ]
-    return Profile(tuple(timings), tuple(whole[1:]), 1)
+    return Profile(tuple(timings), tuple(whole[1:]), 1, limits)
 
 
 def _run_timed(
@@ -133,8 +157,9 @@ def _run_timed(
             executable.run_numpy(frame, segment.first, inputs, outputs, held)
             taken = (perf_counter() - start,)
         for offset, each in enumerate(taken):
-            kernel = executable.plan.calls[segment.first + offset].kernel
-            seconds[kernel] = seconds.get(kernel, 0.0) + each
+            step = executable.plan.flow.steps[segment.first + offset]
+            if isinstance(step, Call):
+                seconds[step.kernel] = seconds.get(step.kernel, 0.0) + each
     return seconds
 
 

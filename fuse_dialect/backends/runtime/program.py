@@ -1,8 +1,9 @@
 """`Program`: a compiled function as something to call with arrays."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
+from os import PathLike
 from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,7 +22,10 @@ from fuse_dialect.backends.runtime.profiling import kernel_reports, profile_of, 
 from fuse_dialect.backends.runtime.recycling import RecycledMemory
 from fuse_dialect.backends.runtime.report import KernelReport, Profile
 from fuse_dialect.backends.runtime.shapes import resolve_shapes
+from fuse_dialect.backends.runtime.specializing import Sizes, Specializations
 from fuse_dialect.backends.runtime.stepwise import StepTimes, run_stepwise
+from fuse_dialect.backends.runtime.trace import Trace
+from fuse_dialect.backends.runtime.tracing import trace_of, trace_stepwise
 from fuse_dialect.budget import MAX_REPETITIONS, MOST_VALUE_BYTES
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.op import Array
@@ -52,6 +56,7 @@ class Program:
         *,
         most_bytes: int = MOST_VALUE_BYTES,
         compilation: Compilation | None = None,
+        specialize: "Callable[[Sizes], Program] | None" = None,
     ):
         """Plan the function; used by `compile_program`.
 
@@ -62,7 +67,9 @@ class Program:
             threads: Most threads that a call uses.
             most_bytes: Of a constant that repeats few elements, when they are written out.
             compilation: What it was made of, for `module` and `plan`.
+            specialize: Compiles the same function for given sizes of its arguments, some of which are open.
         """
+        self._specializations = None if specialize is None else Specializations(specialize)
         self._compilation = compilation
         self.backend = backend
         self.threads = threads
@@ -82,6 +89,7 @@ class Program:
         self._static: Executable | None = None
         self._is_static = all(port.type.is_static for port in self._inputs)
         if self._is_static:
+            self._specializations = None  # nothing is open that a call could say
             self._static = self._executable([port.type.shape for port in self._inputs])
             if self._static is not None:
                 self._constants.seal()
@@ -109,11 +117,54 @@ class Program:
         Raises:
             FuseError: An input has another dtype or shape, or an operator rejects its values.
         """
-        arrays = self._arrays(inputs)
+        if self._specializations is not None and (special := self._ready(inputs)) is not None:
+            return special._call(inputs)
+        return self._call(self._arrays(inputs))
+
+    def _ready(self, inputs: Sequence[Any]) -> "Program | None":
+        """The program for the sizes of these inputs, if there is one and they are as kernels read them."""
+        assert self._specializations is not None, "only programs of open sizes ask"
+        if any(type(value) is not np.ndarray for value in inputs):
+            return None
+        special = self._specializations.known(tuple(value.shape for value in inputs))
+        if special is None or any(
+            value.dtype != dtype or not is_dense(value)
+            for value, (dtype, _) in zip(inputs, special._dense, strict=True)
+        ):
+            return None
+        return special
+
+    def _call(self, arrays: Sequence[Array]) -> tuple[Array, ...]:
+        """The results for arrays that kernels may read."""
         executable = self._static or self._executable([array.shape for array in arrays])
+        if self._specializations is not None and (special := self._special(executable, arrays)) is not None:
+            return special._call(arrays)
         if executable is None:
             return tuple(run_stepwise(self._graph, self._primitives, self._constants, arrays))
         return tuple(self._run(executable, arrays, self._fresh(executable)))
+
+    def specialize(self, *inputs: Any) -> "Program":
+        """The program for the sizes of these inputs alone; itself if it is for them alone already.
+
+        Calls with sizes that come back use such programs by themselves; this makes one before the first call.
+
+        Args:
+            inputs: As for a call; their elements do not matter.
+
+        Raises:
+            FuseError: As for a call.
+        """
+        arrays = self._arrays(inputs)
+        if self._specializations is None:
+            return self
+        return self._specializations.make(tuple(array.shape for array in arrays))
+
+    def _special(self, executable: Executable | None, arrays: Sequence[Array]) -> "Program | None":
+        """A program for the sizes of these inputs, where the one for all sizes leaves something to Python."""
+        assert self._specializations is not None, "only programs of open sizes ask"
+        if executable is not None and all(executable.plan.is_native):
+            return None
+        return self._specializations.find(tuple(array.shape for array in arrays))
 
     def run_into(self, inputs: Sequence[Any], outputs: Sequence[Array]) -> None:
         """Run the function, and write its results to given arrays.
@@ -129,6 +180,9 @@ class Program:
         if len(outputs) != len(self._outputs):
             raise FuseError(f"'{self._graph.name}' gives {len(self._outputs)} outputs, got {len(outputs)}")
         executable = self._static or self._executable([array.shape for array in arrays])
+        if self._specializations is not None and (special := self._special(executable, arrays)) is not None:
+            special.run_into(arrays, outputs)
+            return
         if executable is None:
             results = run_stepwise(self._graph, self._primitives, self._constants, arrays)
             self._check_outputs(outputs, [result.shape for result in results])
@@ -169,6 +223,28 @@ class Program:
         """
         return self._made_of().plan()
 
+    def show(self, path: "str | PathLike[str] | None" = None) -> str:
+        """Write a page that shows the plan of the kernels, and open it in a browser if there is one.
+
+        Args:
+            path: The file; by default a new one among the temporary files.
+
+        Returns:
+            The path of the page.
+
+        Raises:
+            FuseError: As for `module`, or the file cannot be written.
+        """
+        return self.plan.show(path)
+
+    def _repr_html_(self) -> str | None:
+        """The plan in a frame, for notebooks."""
+        return None if self._compilation is None else self.plan.framed()
+
+    def _repr_svg_(self) -> str | None:
+        """The plan as one picture, for notebooks that show no pages."""
+        return None if self._compilation is None else self.plan.to_svg()
+
     def _made_of(self) -> Compilation:
         if self._compilation is None:
             raise FuseError("the program was not made from a module")
@@ -178,7 +254,7 @@ class Program:
     def kernels(self) -> tuple[KernelReport, ...]:
         """What runs each primitive, in order of the first call."""
         shapes = [type.shape for type in self._graph.tensors] if self._static is None else self._static.plan.shapes
-        return kernel_reports(self._graph, self._primitives, shapes)
+        return tuple(kernel_reports(self._graph, self._primitives, shapes).values())
 
     @property
     def peak_bytes(self) -> int | None:
@@ -203,10 +279,11 @@ class Program:
         Raises:
             FuseError: As for a call; or the number of runs is none.
         """
-        if isinstance(repeat, bool) or not isinstance(repeat, Integral) or not 1 <= repeat <= MAX_REPETITIONS:
-            raise FuseError(f"expected 1 to {MAX_REPETITIONS} runs to measure, got {repeat!r}")
+        _check_repeat(repeat)
         arrays = self._arrays(inputs)
         executable = self._static or self._executable([array.shape for array in arrays])
+        if self._specializations is not None and (special := self._special(executable, arrays)) is not None:
+            return special.profile(*arrays, repeat=int(repeat))
         if executable is None:
 
             def run(times: StepTimes) -> object:
@@ -215,6 +292,32 @@ class Program:
             return profile_stepwise(self._graph, self._primitives, run, int(repeat))
         frame = _taken(executable)
         return profile_of(executable, frame, arrays, self._fresh(executable), int(repeat))
+
+    def trace(self, *inputs: Any, repeat: int = 3) -> Trace:
+        """Run the function a few times, and note when each kernel ran, and on which thread.
+
+        Args:
+            inputs: As for a call.
+            repeat: How many runs are noted, from 1 to `MAX_REPETITIONS`, after one that is not.
+
+        Returns:
+            Its `as_json` is what Perfetto and Chrome's tracing open.
+
+        Raises:
+            FuseError: As for `profile`.
+        """
+        _check_repeat(repeat)
+        arrays = self._arrays(inputs)
+        executable = self._static or self._executable([array.shape for array in arrays])
+        if self._specializations is not None and (special := self._special(executable, arrays)) is not None:
+            return special.trace(*arrays, repeat=int(repeat))
+        if executable is None:
+
+            def run(times: StepTimes) -> object:
+                return run_stepwise(self._graph, self._primitives, self._constants, arrays, times)
+
+            return trace_stepwise(self._graph, self._primitives, run, int(repeat))
+        return trace_of(executable, arrays, self._fresh(executable), int(repeat))
 
     def _arrays(self, inputs: Sequence[Any]) -> Sequence[Array]:
         """The inputs as kernels may read them."""
@@ -323,6 +426,16 @@ def _may_be_written(executable: Executable, outputs: Sequence[Any], inputs: Sequ
         if shares_memory(output, inputs) or (place and shares_memory(output, outputs[:place])):
             return False
     return True
+
+
+def _check_repeat(repeat: object) -> None:
+    """Check a number of runs.
+
+    Raises:
+        FuseError: It is no integer from 1 to `MAX_REPETITIONS`.
+    """
+    if isinstance(repeat, bool) or not isinstance(repeat, Integral) or not 1 <= int(repeat) <= MAX_REPETITIONS:
+        raise FuseError(f"expected 1 to {MAX_REPETITIONS} runs to measure, got {repeat!r}")
 
 
 def _taken(executable: Executable) -> Frame:

@@ -36,10 +36,12 @@ class RecycledMemory:
     def empty(self, shape: Shape, dtype: "np.dtype[Any]") -> Array:
         """An array without content, as `numpy.empty`."""
         size = prod(shape) * dtype.itemsize
+        # Small blocks cost no page faults; large ones would be missed by others while they wait.
         if not SMALLEST <= size <= LARGEST:
             return np.empty(shape, dtype)
         spare = self._spare.setdefault(size, [])
         try:
+            # Popping is one step for all threads: two never get one block.
             memory = spare.pop()
         except IndexError:
             memory = aligned_bytes(size)

@@ -4,6 +4,8 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
+from fuse_dialect.backends.runtime.roofline import Limits
+
 
 @dataclass(frozen=True, slots=True)
 class KernelReport:
@@ -70,6 +72,8 @@ class Profile:
     seconds: tuple[float, ...]
     """Of whole runs without any measuring inside."""
     threads: int
+    limits: Limits | None = None
+    """Rates that the machine reaches at best, if they were measured too."""
 
     @property
     def median(self) -> float:
@@ -87,6 +91,7 @@ class Profile:
             "threads": self.threads,
             "median_seconds": self.median,
             "minimum_seconds": self.minimum,
+            **({} if self.limits is None else {"limits": asdict(self.limits)}),
             "kernels": [
                 asdict(row.kernel)
                 | {
@@ -99,6 +104,12 @@ class Profile:
                 for row in self.kernels
             ],
         }
+
+    def to_svg(self, title: str = "program") -> str:
+        """The kernels under the roofline of the machine, as a picture."""
+        from fuse_dialect.backends.runtime.roofline_picture import roofline_svg
+
+        return roofline_svg(self, title)
 
     def __str__(self) -> str:
         """A table."""

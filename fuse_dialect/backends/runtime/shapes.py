@@ -1,9 +1,9 @@
 """Sizes of all tensors from those of the inputs, before anything runs."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from fuse_dialect.backends.runtime.entry_graph import EntryGraph, Shape, TensorType
-from fuse_dialect.backends.runtime.plan import How
+from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop, Shape, TensorType
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.kernels.program import LoopProgram, Role
 
@@ -27,17 +27,75 @@ def resolve_shapes(
     shapes = [type.shape for type in graph.tensors]
     for tensor, shape in zip(graph.inputs, input_shapes, strict=True):
         shapes[tensor] = shape
-    for call in graph.calls:
-        compiled = primitives[call.kernel]
-        types = [graph.tensors[tensor] for tensor in call.results]
-        found = _result_shapes(compiled, types, [shapes[tensor] for tensor in call.arguments])
+    return shapes if _Resolving(graph, primitives, shapes).calls(graph.calls) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Resolving:
+    graph: EntryGraph
+    primitives: Sequence[Compiled]
+    shapes: list[Shape]
+
+    def calls(self, calls: Sequence[Call]) -> bool:
+        """Find the sizes of all results; whether they are known."""
+        return all(self._call(call) for call in calls)
+
+    def _call(self, call: Call) -> bool:
+        compiled = self.primitives[call.kernel]
+        types = [self.graph.tensors[tensor] for tensor in call.results]
+        if compiled.how is How.CONTROL:
+            assert call.control is not None, "only loops and branches are control"
+            found = self._loop(call.control) if isinstance(call.control, Loop) else self._branch(call.control)
+        else:
+            found = _result_shapes(compiled, types, self._of(call.arguments))
         if found is None:
-            return None
+            return False
         compiled.check_sizes(found, [type.dtype for type in types])
         compiled.check_workspace()
         for tensor, shape in zip(call.results, found, strict=True):
-            shapes[tensor] = shape
-    return shapes
+            self.shapes[tensor] = shape
+        return True
+
+    def _of(self, tensors: Sequence[int]) -> list[Shape]:
+        return [self.shapes[tensor] for tensor in tensors]
+
+    def _loop(self, loop: Loop) -> list[Shape] | None:
+        """The sizes of a loop's results; `None` if they depend on how often it runs, or change on the way."""
+        initial, rows = self._of(loop.initial), self._of(loop.rows)
+        for tensor, shape in zip(loop.states, initial, strict=True):
+            self.shapes[tensor] = shape
+        for tensor, shape in zip(loop.elements, rows, strict=True):
+            self.shapes[tensor] = shape[1:]
+        if not self.calls(loop.calls) or self._of(loop.following) != initial:
+            return None
+        count = iterations(self.graph, loop, self.shapes)
+        if len({shape[0] for shape in rows}) > 1 or (count is None and loop.stacked):
+            return None
+        return [*initial, *((count or 0, *shape) for shape in self._of(loop.stacked))]
+
+    def _branch(self, branch: Branch) -> list[Shape] | None:
+        if not all(self.calls(calls) for calls in branch.calls):
+            return None
+        then, otherwise = (self._of(yielded) for yielded in branch.yielded)
+        return then if then == otherwise else None
+
+
+def iterations(graph: EntryGraph, loop: Loop, shapes: Sequence[Shape]) -> int | None:
+    """How often a loop runs, if that is known before it does.
+
+    Args:
+        graph: The function.
+        loop: One of its loops.
+        shapes: Sizes of its tensors.
+    """
+    if loop.goes_on is not None or loop.condition is not None:
+        return None
+    counts = [shapes[tensor][0] for tensor in loop.rows]
+    if loop.limit is not None:
+        if loop.limit not in graph.constants:
+            return None
+        counts.append(max(0, int(graph.constants[loop.limit].reshape(()))))
+    return min(counts)
 
 
 def _result_shapes(
@@ -50,7 +108,7 @@ def _result_shapes(
             return None if sizes is None else result_shapes(compiled.program, sizes)
         case How.VIEW:
             return [compiled.view_shape(arguments[0])]
-        case How.NUMPY:
+        case How.NUMPY | How.MIXED | How.CONTROL:
             return [type.shape for type in types] if all(type.is_static for type in types) else None
 
 

@@ -9,9 +9,9 @@ import ctypes
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from ctypes import addressof, c_int64
-from itertools import pairwise
-from threading import Event, Lock, Thread
+from threading import Lock, Thread
 from time import perf_counter
 from typing import Any, cast
 
@@ -40,10 +40,32 @@ def processors() -> int:
     return os.cpu_count() or 1
 
 
+class _Alarm:
+    """Wakes a worker, at once or when it next sleeps.
+
+    An `Event` holds a lock while it is set: an exception of a signal handler may come between, and nobody would ever
+    get that lock again. Here each step is one call into C, which no signal cuts in two.
+    """
+
+    def __init__(self) -> None:
+        self._is_off = Lock()
+        self._is_off.acquire()
+
+    def set(self) -> None:
+        """Wake the worker."""
+        with suppress(RuntimeError):  # it is set already
+            self._is_off.release()
+
+    def wait(self) -> None:
+        """Sleep until somebody sets the alarm; then it is off again."""
+        self._is_off.acquire()
+
+
 class Team:
     """Worker threads, as many as were ever asked for and could be started."""
 
     def __init__(self) -> None:
+        # 128 bytes: two lines, because processors fetch the neighbour of a line along with it.
         self._memory = aligned_bytes(CELLS_AT + MAX_WORKERS * CELL_BYTES, 128)
         self._memory[:] = 0
         self._address = address_of(self._memory)
@@ -51,47 +73,60 @@ class Team:
         c_int64.from_address(self._address + YIELD_AT).value = _yield_address()
         self._driver = native_driver()
         self._states: list[c_int64] = []
-        self._alarms: list[Event] = []
+        self._alarms: list[_Alarm] = []
         self._starting = Lock()
         self._most = min(MAX_WORKERS, processors() - 1)
 
-    def run(self, rows: int, stride: int, count: int, threads: int) -> None:
-        """Run the kernels of a table.
+    def run(self, rows: int, stride: int, count: int, threads: int, first: int = 0) -> int:
+        """Run the kernels of a table. Between two calls of the driver Python sees signals, so that Ctrl-C works.
 
         Args:
             rows: Address of the table for part 0.
             stride: Bytes from the table of one part to that of the next.
             count: Rows in each.
             threads: Most threads to use, the caller's included; the table has so many parts.
-        """
-        if threads < 2 or self._has_caller.value:
-            self._driver.drive(rows, count)
-            return
-        self._wake(min(threads - 1, self._most))
-        self._driver.run(self._address, threads, rows, stride, count, 0)
+            first: The first row to run.
 
-    def run_timed(self, rows: int, stride: int, count: int, threads: int) -> Sequence[float]:
-        """Run the kernels of a table as `run` does; seconds of each row, as they are in such a run.
+        Returns:
+            `count`, or -1 - row where a loop ended the run because it may run no more.
+        """
+        reached = first
+        # It stops early where a loop runs long, to go on from there, and below 0 where a loop may run no more.
+        while 0 <= reached < count:
+            # Reading the flag without a lock may be wrong by a moment: `run` then runs alone, as `drive` does.
+            if threads < 2 or self._has_caller.value:
+                reached = self._driver.drive(rows, reached, count)
+            else:
+                # Not waited for: a part that no worker claims is run by the caller.
+                self._wake(min(threads - 1, self._most))
+                reached = self._driver.run(self._address, threads, rows, stride, reached, count, 0)
+        return reached
+
+    def run_timed(self, rows: int, stride: int, count: int, threads: int) -> tuple[Sequence[float], int]:
+        """Run a table as `run` does; seconds of each row, as they are in such a run, and what `run` gives.
 
         Timed one by one, a row would also wait for Python and wake its workers. So the counter of the processor is read
         between rows, and their shares of the time of all of them count.
         """
-        times = (c_int64 * (count + 1))()
-        if threads > 1:
-            self._wake(min(threads - 1, self._most))
+        times = (c_int64 * count)()
+        reached = 0
         start = perf_counter()
-        self._driver.run(self._address, threads, rows, stride, count, addressof(times))
+        while 0 <= reached < count:
+            if threads > 1:
+                self._wake(min(threads - 1, self._most))
+            reached = self._driver.run(self._address, threads, rows, stride, reached, count, addressof(times))
         seconds = perf_counter() - start
-        ticks = [after - before for before, after in pairwise(times)]
-        total = sum(ticks)
+        total = sum(times)
         # Another caller has the workers, or there is no counter: nothing is known of single rows.
-        return [seconds * each / total for each in ticks] if total > 0 else [seconds / count] * count
+        shares = [seconds * each / total for each in times] if total > 0 else [seconds / count] * count
+        return shares, reached
 
     def _wake(self, workers: int) -> None:
         """Call those of the first workers that sleep; nobody waits until they come."""
         if len(self._states) < workers:
             self._start(workers)
         for state, alarm in zip(self._states[:workers], self._alarms, strict=False):
+            # Who waits in the native loop sees its cell open; an alarm costs a call into the system.
             if state.value == AWAY:
                 alarm.set()
 
@@ -99,26 +134,29 @@ class Team:
         """Start workers until there are so many; without room for more threads those that there are must do."""
         with self._starting:
             while len(self._states) < min(workers, self._most):
-                number, alarm = len(self._states), Event()
+                number, alarm = len(self._states), _Alarm()
                 work = _worker(self._driver, self._memory, number, alarm)
                 try:
+                    # A daemon: workers wait for ever, and a process must end in spite of them.
                     Thread(target=work, name=f"fuse-worker-{number}", daemon=True).start()
+                # Fewer threads give the same results: what nobody claims the caller runs itself.
                 except (RuntimeError, MemoryError):
                     self._most = number
                     return
                 state = c_int64.from_address(self._address + CELLS_AT + number * CELL_BYTES + STATE_AT)
+                # The alarm first: `_wake` counts the states without the lock, and takes an alarm for each.
                 self._alarms.append(alarm)
                 self._states.append(state)
 
 
-def _worker(driver: Driver, memory: Any, number: int, alarm: Event) -> Callable[[], None]:
+def _worker(driver: Driver, memory: Any, number: int, alarm: _Alarm) -> Callable[[], None]:
     """What a worker thread does; it keeps the code that it runs in, and the memory that it looks at."""
 
     def work() -> None:
         team = address_of(memory)
         while True:
+            # It is off before the worker looks: an alarm that comes later wakes it again, so none is lost.
             alarm.wait()
-            alarm.clear()
             driver.worker_loop(team, number, READY_ROUNDS)
 
     return work
@@ -145,6 +183,7 @@ def team() -> Team:
     made = _Process.team
     if made is None:
         with EXCLUSIVE:
+            # Asked again, as another thread may have made it while this one waited for the lock.
             if _Process.team is None:
                 _Process.team = Team()
             made = _Process.team

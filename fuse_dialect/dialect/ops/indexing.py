@@ -22,8 +22,9 @@ from fuse_dialect.dialect.fields import (
     tensor_operand,
     tensor_result,
 )
-from fuse_dialect.dialect.loops import LoopFormError, Nest, Place
+from fuse_dialect.dialect.loops import Nest, Place
 from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.picked_places import any_outside, in_range, index_at, is_outside
 from fuse_dialect.dialect.shape_rules import (
     integer_list,
     one_of,
@@ -36,14 +37,14 @@ from fuse_dialect.dialect.types import (
     DYNAMIC,
     Shape,
     Tensor,
-    is_unsigned,
     normalize_axis,
     require_rank,
     require_same_element,
     shape_text,
     with_shape,
 )
-from fuse_dialect.kernels.indices import Guard, Index
+from fuse_dialect.kernels.indices import Guard, Index, number
+from fuse_dialect.kernels.program import Combiner
 from fuse_dialect.pattern_kind import PatternKind
 
 
@@ -187,28 +188,16 @@ class TakeOp(PickOp):
         """Read the index, bring it into range, read there."""
         sizes, rank = nest.shape(0), len(nest.shape(1))
         axis = 0 if self.axis is None else normalize_axis(self.axis.value.data, len(sizes))
-        index = nest.read(1, nest.at[axis : axis + rank])
-        wanted = scalars.convert(index, i64, unsigned_source=is_unsigned(self.indices.type), unsigned_target=False)
+        wanted = index_at(nest, nest.at[axis : axis + rank])
         if self.axis is not None:
-            place = self._in_range(wanted, *nest.static(sizes[axis]))
+            place = in_range(wanted, *nest.static(sizes[axis]), wraps=self.mode.data == "wrap")
             return nest.read(0, [*nest.at[:axis], place, *nest.at[axis + rank :]])
         places: list[SSAValue] = []
-        place = self._in_range(wanted, product(nest.static(*sizes)))
+        place = in_range(wanted, product(nest.static(*sizes)), wraps=self.mode.data == "wrap")
         for size in nest.static(*reversed(sizes)):
             places.insert(0, arith.RemSIOp(place, scalars.constant(size, i64)).result)
             place = arith.DivSIOp(place, scalars.constant(size, i64)).result
         return nest.read(0, places)
-
-    def _in_range(self, wanted: SSAValue, size: int) -> SSAValue:
-        """The index counted from the front, and clipped or wrapped around."""
-        if not size:
-            raise LoopFormError("takes from nothing")
-        zero, count = scalars.constant(0, i64), scalars.constant(size, i64)
-        place = scalars.select(scalars.is_negative(wanted), scalars.add(wanted, count), wanted)
-        if self.mode.data == "wrap":
-            rest = arith.RemSIOp(place, count).result
-            return scalars.select(scalars.is_negative(rest), scalars.add(rest, count), rest)
-        return scalars.minimum(scalars.maximum(place, zero), scalars.constant(size - 1, i64))
 
 
 @irdl_op_definition
@@ -232,9 +221,12 @@ class GatherOp(PickOp):
 
     axis = integer(0)
     """The axis that is indexed."""
+    mode = string("raise")
+    """An index out of range is an error (`raise`), or there is none (`fast`)."""
 
     def infer_types(self) -> Sequence[Attribute]:
         """The indices' shape."""
+        one_of(self.mode, ("raise", "fast"), "mode")
         require_integers(self.indices.type, "indices")
         places = require_rank(self.indices.type, len(self.shape), "indices")
         axis = normalize_axis(self.axis.value.data, len(self.shape))
@@ -256,6 +248,22 @@ class GatherOp(PickOp):
         grid: list[Array] = [*np.ogrid[tuple(slice(size) for size in indices.shape)]]
         grid[normalize_axis(self.axis.value.data, x.ndim)] = indices
         return (x[tuple(grid)],)
+
+    def loops(self, nest: Nest) -> SSAValue:
+        """Read the index, and read there."""
+        sizes = nest.shape(0)
+        axis = normalize_axis(self.axis.value.data, len(sizes))
+        place = in_range(index_at(nest, nest.at), *nest.static(sizes[axis]))
+        return nest.read(0, [*nest.at[:axis], place, *nest.at[axis + 1 :]])
+
+    def fault(self, nest: Nest) -> SSAValue | None:
+        """Whether an index is out of range, where that is an error."""
+        if self.mode.data == "fast":
+            return None
+        at = [nest.reduced(size) for size in nest.shape(1)]
+        axis = normalize_axis(self.axis.value.data, len(nest.shape(0)))
+        wanted = index_at(nest, at)
+        return nest.total(Combiner.OR, is_outside(wanted, *nest.static(nest.shape(0)[axis])))
 
 
 @irdl_op_definition
@@ -280,9 +288,12 @@ class GatherNdOp(PickOp):
 
     batch_dims = integer(0)
     """Number of leading axes that operand and indices share."""
+    mode = string("raise")
+    """An index out of range is an error (`raise`), or there is none (`fast`)."""
 
     def infer_types(self) -> Sequence[Attribute]:
         """The indices' shape without its last axis, then what each position leaves of the operand's."""
+        one_of(self.mode, ("raise", "fast"), "mode")
         require_integers(self.indices.type, "indices")
         shape, batch = self.shape, self.batch_dims.value.data
         places = require_rank_at_least(self.indices.type, 1, "indices")
@@ -305,6 +316,22 @@ class GatherNdOp(PickOp):
         batch, outer = self.batch_dims.value.data, indices.ndim - 1
         counted: list[Array] = [*np.ogrid[tuple(slice(size) for size in indices.shape[:outer])]][:batch]
         return (x[(*counted, *np.moveaxis(indices, -1, 0))],)
+
+    def loops(self, nest: Nest) -> SSAValue:
+        """Read the numbers of a position, and read there."""
+        sizes, batch = nest.shape(0), self.batch_dims.value.data
+        *outer, last = nest.shape(1)
+        (depth,) = nest.static(last)
+        at, picked = nest.at[: len(outer)], nest.static(*sizes[batch : batch + depth])
+        places = [in_range(index_at(nest, [*at, number(place)]), size) for place, size in enumerate(picked)]
+        return nest.read(0, [*nest.at[:batch], *places, *nest.at[len(outer) :]])
+
+    def fault(self, nest: Nest) -> SSAValue | None:
+        """Whether a number of a position is out of range, where that is an error."""
+        if self.mode.data == "fast":
+            return None
+        batch, (*outer, last) = self.batch_dims.value.data, nest.shape(1)
+        return any_outside(nest, [nest.reduced(size) for size in outer], nest.shape(0)[batch:], last)
 
 
 @irdl_op_definition

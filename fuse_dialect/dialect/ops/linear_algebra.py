@@ -26,7 +26,7 @@ from fuse_dialect.dialect.shape_rules import (
 )
 from fuse_dialect.dialect.types import DYNAMIC, element_count, require_rank, require_same_element, with_shape
 from fuse_dialect.dialect.windows import Windows
-from fuse_dialect.kernels.indices import Index, number
+from fuse_dialect.kernels.indices import Guard, Index, number
 from fuse_dialect.kernels.program import Combiner
 from fuse_dialect.pattern_kind import PatternKind
 
@@ -52,7 +52,8 @@ class EinsumOp(FuseOp):
     equation = string()
     """Labels of the axes of each operand, a letter each, and `->` with those of the result."""
 
-    def _parsed(self) -> Equation:
+    def parsed(self) -> Equation:
+        """The labels of operands and result."""
         ranks = [operand.type.get_num_dims() for operand in self.inputs]
         return Equation.parse(self.equation.data, ranks)
 
@@ -63,13 +64,13 @@ class EinsumOp(FuseOp):
             raise VerifyException("expects 1 or more operands, got none")
         require_same_element(types)
         require_numbers(types[0])
-        equation = self._parsed()
+        equation = self.parsed()
         sizes = equation.sizes([type.get_shape() for type in types])
         return (with_shape(types[0], [sizes[label] for label in equation.result]),)
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """`numpy.einsum`."""
-        equation = self._parsed()
+        equation = self.parsed()
         labels, result = equation.numbered()
         terms = [part for operand, own in zip(operands, labels, strict=True) for part in (widened(operand), own)]
         return (
@@ -78,7 +79,7 @@ class EinsumOp(FuseOp):
 
     def loops(self, nest: Nest) -> SSAValue:
         """The product of one element of each operand, summed over the labels that the result has not."""
-        equation = self._parsed()
+        equation = self.parsed()
         at: dict[Label, Index] = dict(zip(equation.result, nest.at, strict=True))
         reduces = False
         for operand, labels in enumerate(equation.operands):
@@ -104,7 +105,7 @@ class EinsumOp(FuseOp):
 
     def flops(self) -> int | None:
         """A product for each operand but the first, and a sum, for each combination of labels."""
-        combinations = product(self._parsed().sizes([operand.type.get_shape() for operand in self.inputs]).values())
+        combinations = product(self.parsed().sizes([operand.type.get_shape() for operand in self.inputs]).values())
         return None if combinations == DYNAMIC else combinations * len(self.inputs)
 
 
@@ -196,6 +197,36 @@ class Col2imOp(FuseOp):
         inner = tuple(slice(low, low + size) for low, size in zip(windows.low, sizes, strict=True))
         return (y[(..., *inner)].astype(x.dtype, copy=False),)
 
+    def loops(self, nest: Nest) -> SSAValue:
+        """For each element of the image the sum over the places in a block that may have come to lie there."""
+        windows, (sample, channel, *at) = self.windows(), nest.at
+        counts = windows.counts(self.image_shape.get_values())
+        place, block, guards = channel, number(0), list[Guard]()
+        for axis, index in enumerate(at):
+            tap, offset, more = _block_of(nest, windows, axis, index)
+            guards += [*more, Guard(offset, counts[axis])]
+            place, block = place * windows.extent[axis] + tap, block * counts[axis] + offset
+        element = nest.read(0, [sample, place, block], guards)
+        return scalars.rounded(nest.total(Combiner.ADD, scalars.widened(element)), element)
+
     def flops(self) -> int | None:
         """A sum for each element of a block."""
         return element_count(self.input.type)
+
+
+def _block_of(nest: Nest, windows: Windows, axis: int, index: Index) -> tuple[Index, Index, list[Guard]]:
+    """Along an axis, a place in a block, and the block of which it comes to lie at an element of the image.
+
+    Returns:
+        The place, the number of the block, which may be out of range, and what must hold besides.
+    """
+    stride, dilation, size = windows.strides[axis], windows.dilation[axis], windows.extent[axis]
+    shifted = index + windows.low[axis]
+    if dilation > 1 or size < stride:
+        tap = nest.reduced(size)
+        offset = shifted - tap * dilation
+        return tap, offset // stride, [Guard(offset % stride, 1)]
+    # Of as many neighbours as the stride has elements one lies there.
+    turn = nest.reduced(-(-size // stride))
+    tap = shifted % stride + turn * stride
+    return tap, shifted // stride - turn, [Guard(tap, size)] if size % stride else []

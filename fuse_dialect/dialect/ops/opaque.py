@@ -16,8 +16,9 @@ from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.accumulation import widened
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import flag, integer, real, string, tensor_operand, tensor_result
-from fuse_dialect.dialect.loops import Nest
+from fuse_dialect.dialect.loops import Nest, Piece, Updates
 from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.picked_places import any_outside, position_in
 from fuse_dialect.dialect.shape_rules import (
     one_of,
     require_float,
@@ -42,6 +43,9 @@ from fuse_dialect.dialect.types import (
 from fuse_dialect.kernels.indices import Guard
 from fuse_dialect.kernels.program import Combiner
 from fuse_dialect.pattern_kind import PatternKind
+
+_COMBINERS = {"add": Combiner.ADD, "mul": Combiner.MULTIPLY, "min": Combiner.MINIMUM, "max": Combiner.MAXIMUM}
+"""What modes of a scatter do with an element and its update."""
 
 
 def _ordered(x: Array) -> Array:
@@ -73,6 +77,14 @@ class LineOp(FuseOp, ABC):
         """
         require_numbers(self.input.type)
         return normalize_axis(axis, self.input.type.get_num_dims())
+
+    def places_in_order(self, nest: Nest, axis: int, *, is_ascend: bool) -> SSAValue:
+        """For the element of `nest.at` the place of the one that comes there when the line is sorted, as i64."""
+        axis = self.line_axis(axis)
+        point = nest.reduced(*nest.static(nest.shape(0)[axis]))
+        element = nest.read(0, [*nest.at[:axis], point, *nest.at[axis + 1 :]])
+        key = scalars.order_key(element, unsigned=is_unsigned(self.input.type), is_ascend=is_ascend)
+        return nest.place_in_order(axis, key)
 
     def comparisons(self, axis: int) -> int | None:
         """Comparisons of a merge sort: n * ceil(log2 n) for each line of n elements."""
@@ -113,6 +125,12 @@ class SortOp(LineOp):
         """`numpy.sort`, reversed for descending order."""
         y = np.sort(_ordered(operands[0]), axis=self.axis.value.data)
         return (y if self.is_ascend.value.data else np.flip(y, self.axis.value.data),)
+
+    def loops(self, nest: Nest) -> SSAValue:
+        """The places of the elements in order, and what is there."""
+        axis = self.line_axis(self.axis.value.data)
+        place = self.places_in_order(nest, axis, is_ascend=bool(self.is_ascend.value.data))
+        return nest.read(0, [*nest.at[:axis], place, *nest.at[axis + 1 :]])
 
     def flops(self) -> int | None:
         """Comparisons of a merge sort."""
@@ -157,6 +175,11 @@ class ArgsortOp(LineOp):
         """A stable sort."""
         order = _sorted_order(operands[0], self.axis.value.data, is_ascend=bool(self.is_ascend.value.data))
         return (order.astype(np.int32 if self.result.type.element_type == i32 else np.int64, copy=False),)
+
+    def loops(self, nest: Nest) -> SSAValue:
+        """The places of the elements in order."""
+        place = self.places_in_order(nest, self.axis.value.data, is_ascend=bool(self.is_ascend.value.data))
+        return scalars.convert(place, self.result.type.element_type, unsigned_source=False, unsigned_target=False)
 
     def flops(self) -> int | None:
         """Comparisons of a merge sort."""
@@ -204,6 +227,12 @@ class TopkOp(LineOp):
         order = _sorted_order(x, axis, is_ascend=bool(self.is_ascend.value.data))
         order = order.take(np.arange(self.k.value.data), axis=axis)
         return (np.take_along_axis(x, order, axis=axis), order.astype(np.int64, copy=False))
+
+    def loops(self, nest: Nest) -> SSAValue:
+        """The first places of the elements in order, or what is there."""
+        axis = self.line_axis(self.axis.value.data)
+        place = self.places_in_order(nest, axis, is_ascend=bool(self.is_ascend.value.data))
+        return place if nest.result else nest.read(0, [*nest.at[:axis], place, *nest.at[axis + 1 :]])
 
     def flops(self) -> int | None:
         """Comparisons of a merge sort."""
@@ -383,6 +412,30 @@ class ScatterNdOp(FuseOp):
             ufunc = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}[self.mode.data]
             ufunc.at(y, at, updates)
         return (y,)
+
+    @property
+    def _depth(self) -> int:
+        """Numbers of a position."""
+        return self.indices.type.get_shape()[-1]
+
+    def result_pieces(self) -> Sequence[Piece | Updates | None]:
+        """The input, then what is written to it."""
+        combiner = None if self.mode.data == "update" else _COMBINERS[self.mode.data]
+        rank = self.indices.type.get_num_dims() - 1
+        return (None, Updates(2, rank, self._depth, combiner))
+
+    def loops(self, nest: Nest) -> SSAValue:
+        """The input's element."""
+        return nest.read(0, nest.at)
+
+    def place_of_update(self, nest: Nest) -> SSAValue:
+        """The numbers of a position, brought into range, as one."""
+        return position_in(nest, nest.at, nest.static(*nest.shape(0)[: self._depth]))
+
+    def fault(self, nest: Nest) -> SSAValue:
+        """Whether a number of a position is out of range."""
+        *outer, last = nest.shape(1)
+        return any_outside(nest, [nest.reduced(size) for size in outer], nest.shape(0), last)
 
     def flops(self) -> int | None:
         """One operation for each update that is combined."""

@@ -1,11 +1,13 @@
 """Images sampled at another resolution: kind `injective`."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import reduce
 
 import numpy as np
+from xdsl.dialects import arith
 from xdsl.dialects import math as math_dialect
-from xdsl.dialects.builtin import f32, f64
+from xdsl.dialects.builtin import f32, f64, i32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.utils.exceptions import VerifyException
@@ -23,7 +25,7 @@ from fuse_dialect.dialect.fields import (
     tensor_operand,
     tensor_result,
 )
-from fuse_dialect.dialect.loops import LoopFormError, Nest, Place
+from fuse_dialect.dialect.loops import Kept, LoopFormError, Nest, Place
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.shape_rules import (
     integer_list,
@@ -37,6 +39,7 @@ from fuse_dialect.dialect.types import (
     shape_text,
     with_shape,
 )
+from fuse_dialect.kernels.indices import Index
 from fuse_dialect.pattern_kind import PatternKind
 
 
@@ -140,26 +143,101 @@ class Resize2dOp(FuseOp):
 
     def loops(self, nest: Nest) -> SSAValue:
         """The nearest pixel, or the four around the place, by their distances along the height and the width."""
-        plain = not self.antialias.value.data and not self.exclude_outside.value.data and self.roi is None
-        if not plain or self.method.data == "cubic":
+        if self.antialias.value.data or self.roi is not None:
             raise LoopFormError("has no loop form for these properties")
         if self.method.data == "nearest":
             return self._pixel(nest, [self._near(nest, axis) for axis in (0, 1)])
+        rows, columns = (self._taps(nest, axis) for axis in (0, 1))
+        height, width = (self.layout.data.index(letter) for letter in "HW")
+
+        def line(inner: Nest, column: Place) -> SSAValue:
+            """Between the rows, at one pixel of the operand's lines."""
+            row = [inner.at[height]]
+            values = [self._pixel(inner, [inner.read_kept(index, row), column]) for index, _ in rows]
+            shares = [inner.read_kept(share, row) for _, share in rows]
+            return _weighted([scalars.widened(value) for value in values], shares)
+
+        shape = nest.extents
+        at = [nest.read_kept(index, [nest.at[width]]) for index, _ in columns]
+        shares = [nest.read_kept(share, [nest.at[width]]) for _, share in columns]
+        like = scalars.constant(0, scalars.signless(self.input.type.element_type))
+        if self.layout.data == "NHWC" or not all(isinstance(size, int) for size in shape):
+            return scalars.rounded(_weighted([line(nest, column) for column in at], shares), like)
+        # Lanes run along the width: from each line the pixels are picked once for both directions.
+        size = (*shape[:width], self._sizes(nest)[1], *shape[width + 1 :])
+        lines = nest.kept(size, lambda inner: line(inner, inner.at[width]))
+        picked = [nest.read_kept(lines, [*nest.at[:width], column, *nest.at[width + 1 :]]) for column in at]
+        return scalars.rounded(_weighted(picked, shares), like)
+
+    def _taps(self, nest: Nest, axis: int) -> list[tuple[Kept, Kept]]:
+        """For each pixel around a place, along the height or the width, tables of its index and of its share."""
+        size, count = self._sizes(nest)[axis], self.size.get_values()[axis]
         element = scalars.signless(self.input.type.element_type)
         wide = f32 if element_dtype(element).itemsize == 2 else element
-        sides: list[tuple[SSAValue, SSAValue]] = []
-        weights: list[SSAValue] = []
-        for axis in (0, 1):
-            place = self._place(nest, axis)
-            first = scalars.apply(math_dialect.FloorOp, place)
-            second = scalars.add(first, scalars.constant(1, f64))
-            size = self._sizes(nest)[axis]
-            sides.append((resampling.clipped(first, size), resampling.clipped(second, size)))
-            distance = scalars.subtract(place, first)
-            weights.append(scalars.convert(distance, wide, unsigned_source=False, unsigned_target=False))
-        corners = [[self._pixel(nest, [row, column]) for row in sides[0]] for column in sides[1]]
-        left, right = (_between(scalars.widened(one), scalars.widened(other), weights[0]) for one, other in corners)
-        return scalars.rounded(_between(left, right, weights[1]), corners[0][0])
+        offsets = self._offsets(size, count, self._scale(nest, axis))
+
+        def table(compute: Callable[[SSAValue, SSAValue], SSAValue]) -> Kept:
+            def value(inner: Nest) -> SSAValue:
+                place = self._place(inner, inner.at[0], size, count, self._scale(nest, axis))
+                return compute(place, scalars.apply(math_dialect.FloorOp, place))
+
+            return nest.kept([count], value)
+
+        def index(offset: int) -> Callable[[SSAValue, SSAValue], SSAValue]:
+            def value(_: SSAValue, first: SSAValue) -> SSAValue:
+                pixel = scalars.add(first, scalars.constant(offset, f64))
+                return scalars.convert(
+                    resampling.clipped(pixel, size), i32, unsigned_source=False, unsigned_target=False
+                )
+
+            return value
+
+        def share(offset: int) -> Callable[[SSAValue, SSAValue], SSAValue]:
+            def value(place: SSAValue, first: SSAValue) -> SSAValue:
+                if self._is_between:
+                    part = scalars.convert(
+                        scalars.subtract(place, first), wide, unsigned_source=False, unsigned_target=False
+                    )
+                    return part if offset else scalars.subtract(scalars.constant(1, wide), part)
+                shares = self._shares(place, first, size)
+                total = reduce(scalars.add, shares.values())
+                return scalars.convert(
+                    scalars.divide(shares[offset], total), wide, unsigned_source=False, unsigned_target=False
+                )
+
+            return value
+
+        return [(table(index(offset)), table(share(offset))) for offset in offsets]
+
+    @property
+    def _is_between(self) -> bool:
+        """Whether two pixels count, by their distances alone."""
+        return self.method.data == "linear" and not self.exclude_outside.value.data
+
+    def _offsets(self, size: int, count: int, scale: float) -> list[int]:
+        """Which pixels around a place count, as distances from the one before it."""
+        if self._is_between:
+            return [0, 1]
+        places = resampling.coordinates(size, count, scale, self.coordinate_transformation_mode.data)
+        method, alpha, excludes = self.method.data, self.cubic_alpha.value.data, bool(self.exclude_outside.value.data)
+        return resampling.offsets_of(places, size, method, alpha, exclude_outside=excludes)
+
+    def _shares(self, place: SSAValue, first: SSAValue, size: int) -> dict[int, SSAValue]:
+        """The shares of the pixels around a place that may count, not yet a whole."""
+        zero = scalars.constant(0, f64)
+        shares: dict[int, SSAValue] = {}
+        for offset in (0, 1) if self.method.data == "linear" else (-1, 0, 1, 2):
+            pixel = scalars.add(first, scalars.constant(offset, f64))
+            distance = scalars.apply(math_dialect.AbsFOp, scalars.subtract(pixel, place))
+            share = resampling.share_code(distance, self.method.data, self.cubic_alpha.value.data)
+            if self.exclude_outside.value.data:
+                is_inside = arith.AndIOp(
+                    scalars.compare("greater_equal", pixel, zero),
+                    scalars.compare("less", pixel, scalars.constant(size, f64)),
+                ).result
+                share = scalars.select(is_inside, share, zero)
+            shares[offset] = share
+        return shares
 
     def _sizes(self, nest: Nest) -> tuple[int, ...]:
         """Height and width of the operand."""
@@ -176,24 +254,28 @@ class Resize2dOp(FuseOp):
         """Pixels of the result for one of the operand, along the height (0) or the width (1)."""
         return self.scales.get_values()[axis] if self.scales else self.size.get_values()[axis] / self._sizes(nest)[axis]
 
-    def _place(self, nest: Nest, axis: int) -> SSAValue:
-        """Where the result's pixel lies in the operand, along the height or the width."""
-        index = nest.position(nest.at[self.layout.data.index("HW"[axis])])
-        pixel = scalars.convert(index, f64, unsigned_source=False, unsigned_target=False)
-        mode = self.coordinate_transformation_mode.data
-        size, count = self._sizes(nest)[axis], self.size.get_values()[axis]
-        return resampling.coordinate_code(pixel, size, count, self._scale(nest, axis), mode)
+    def _place(self, nest: Nest, at: Index, size: int, count: int, scale: float) -> SSAValue:
+        """Where the result's pixel at an index lies among the `size` pixels of the operand, along one axis."""
+        pixel = _converted(nest.position(at), f64)
+        return resampling.coordinate_code(pixel, size, count, scale, self.coordinate_transformation_mode.data)
 
     def _near(self, nest: Nest, axis: int) -> Place:
-        """The nearest pixel along the height or the width: by a plain formula, if there is one."""
+        """The nearest pixel along the height or the width: by a plain formula, if there is one, else from a table."""
         size, count, mode = self._sizes(nest)[axis], self.size.get_values()[axis], self.nearest_mode.data
-        transformation = self.coordinate_transformation_mode.data
-        places = resampling.coordinates(size, count, self._scale(nest, axis), transformation)
+        transformation, scale = self.coordinate_transformation_mode.data, self._scale(nest, axis)
+        places = resampling.coordinates(size, count, scale, transformation)
         steps = resampling.as_steps(resampling.nearest_places(places, size, mode), size)
-        if steps is None:
-            return resampling.nearest_code(self._place(nest, axis), size, mode)
-        factor, offset, divisor = steps
-        return (nest.at[self.layout.data.index("HW"[axis])] * factor + offset) // divisor
+        at = nest.at[self.layout.data.index("HW"[axis])]
+        if steps is not None:
+            factor, offset, divisor = steps
+            return (at * factor + offset) // divisor
+
+        def pixel(inner: Nest) -> SSAValue:
+            place = self._place(inner, inner.at[0], size, count, scale)
+            index = resampling.nearest_code(place, size, mode)
+            return _converted(index, i32)
+
+        return nest.read_kept(nest.kept([count], pixel), [at])
 
     def flops(self) -> int | None:
         """Three linear interpolations an element, each a subtraction, a multiplication and an addition; or five cubic.
@@ -204,7 +286,11 @@ class Resize2dOp(FuseOp):
         return None if count is None else count * {"nearest": 0, "linear": 9, "cubic": 40}[self.method.data]
 
 
-def _between(one: SSAValue, other: SSAValue, weight: SSAValue) -> SSAValue:
-    """What lies on the line between two values."""
-    rest = scalars.subtract(scalars.constant(1, weight.type), weight)
-    return scalars.add(scalars.multiply(one, rest), scalars.multiply(other, weight))
+def _weighted(values: Sequence[SSAValue], shares: Sequence[SSAValue]) -> SSAValue:
+    """The sum of values by their shares, from the first on."""
+    return reduce(scalars.add, [scalars.multiply(*pair) for pair in zip(values, shares, strict=True)])
+
+
+def _converted(x: SSAValue, type: Attribute) -> SSAValue:
+    """A number in another type; integers have a sign."""
+    return scalars.convert(x, type, unsigned_source=False, unsigned_target=False)

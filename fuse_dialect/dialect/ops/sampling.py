@@ -1,18 +1,36 @@
 """Ops that read images at places which are data: grids, regions of interest, deformed kernels."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import reduce
+from itertools import product as combinations
 from typing import ClassVar
 
 import numpy as np
-from xdsl.ir import Attribute
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import f64, i32
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.accumulation import mean, widened
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import flag, integer, integers, real, string, tensor_operand, tensor_result
+from fuse_dialect.dialect.loops import LoopFormError, Nest, Place
 from fuse_dialect.dialect.op import Array, FuseOp
-from fuse_dialect.dialect.sampling import PADDING_MODES, inside, pixels_of, sample, stays_outside
+from fuse_dialect.dialect.picked_places import in_range, index_at, is_outside
+from fuse_dialect.dialect.sampling import (
+    PADDING_MODES,
+    TAPS,
+    inside,
+    inside_code,
+    pixel_code,
+    pixels_of,
+    sample,
+    share_code,
+    stays_outside,
+    tap_code,
+)
 from fuse_dialect.dialect.shape_rules import (
     integer_list,
     one_of,
@@ -33,6 +51,8 @@ from fuse_dialect.dialect.types import (
     with_shape,
 )
 from fuse_dialect.dialect.windows import Windows
+from fuse_dialect.kernels.indices import number
+from fuse_dialect.kernels.program import Combiner
 from fuse_dialect.pattern_kind import PatternKind
 
 
@@ -93,6 +113,56 @@ class GridSampleOp(FuseOp):
         y = sample(x, places, self.mode.data, padding, align_corners=aligned)
         return (y.astype(operands[0].dtype, copy=False),)
 
+    def loops(self, nest: Nest) -> SSAValue:
+        """Pixels and weights around each place, once for all channels; then weighted sums."""
+        mode, sizes = self.mode.data, nest.static(*nest.shape(0)[2:])
+        nest.static(*nest.extents)
+        outer = (nest.extents[0], *nest.extents[2:])
+        at = [nest.at[0], *nest.at[2:]]
+        sides = [
+            [
+                (nest.kept(outer, self._index(axis, offset, size)), nest.kept(outer, self._share(axis, tap, size)))
+                for tap, offset in enumerate(TAPS[mode])
+            ]
+            for axis, size in enumerate(sizes)
+        ]
+        total: SSAValue | None = None
+        for taps in combinations(*sides):
+            places: list[Place] = []
+            weight: SSAValue | None = None
+            known: SSAValue | None = None
+            for index, share in taps:
+                place, own = nest.read_kept(index, at), nest.read_kept(share, at)
+                zero = scalars.constant(0, i32)
+                counts = scalars.compare("greater_equal", place, zero)
+                known = counts if known is None else arith.AndIOp(known, counts).result
+                weight = own if weight is None else scalars.multiply(weight, own)
+                places.append(scalars.maximum(place, zero))
+            assert weight is not None, "an image has a spatial axis"
+            assert known is not None, "an image has a spatial axis"
+            value = scalars.multiply(scalars.widened(nest.read(0, [*nest.at[:2], *places])), weight)
+            value = scalars.select(known, value, scalars.constant(0, value.type))
+            total = value if total is None else scalars.add(total, value)
+        assert total is not None, "a place has a pixel"
+        return scalars.rounded(total, scalars.constant(0, scalars.signless(self.input.type.element_type)))
+
+    def _index(self, axis: int, offset: int, size: int) -> Callable[[Nest], SSAValue]:
+        aligned = bool(self.align_corners.value.data)
+        return lambda nest: tap_code(
+            self._place(nest, axis, size), offset, size, self.padding_mode.data, align_corners=aligned
+        )
+
+    def _share(self, axis: int, tap: int, size: int) -> Callable[[Nest], SSAValue]:
+        return lambda nest: share_code(self._place(nest, axis, size), tap, self.mode.data)
+
+    def _place(self, nest: Nest, axis: int, size: int) -> SSAValue:
+        """The coordinate along a spatial axis, brought inside unless it stays outside."""
+        mode, padding, aligned = self.mode.data, self.padding_mode.data, bool(self.align_corners.value.data)
+        last = self.input.type.get_num_dims() - 3 - axis
+        place = pixel_code(scalars.widened(nest.read(1, [*nest.at, number(last)])), size, align_corners=aligned)
+        place = scalars.apply(math.RoundEvenOp, place) if mode == "nearest" else place
+        return place if stays_outside(mode, padding) else inside_code(place, size, padding, align_corners=aligned)
+
     def flops(self) -> int | None:
         """Two products and a sum for each pixel around a place."""
         count, spatial = element_count(self.result.type), self.input.type.get_num_dims() - 2
@@ -150,8 +220,8 @@ class RoiAlignOp(FuseOp):
         """One region after the other."""
         x, rois, samples = widened(operands[0]), widened(operands[1]), operands[2]
         y = np.empty((len(rois), x.shape[1], *self.pooled_size.get_values()), x.dtype)
-        for region, (roi, number) in enumerate(zip(rois, samples, strict=True)):
-            y[region] = self._pooled(x[number], roi)
+        for region, (roi, image) in enumerate(zip(rois, samples, strict=True)):
+            y[region] = self._pooled(x[image], roi)
         return (y.astype(operands[0].dtype, copy=False),)
 
     def _pooled(self, image: Array, roi: Array) -> Array:
@@ -180,16 +250,92 @@ class RoiAlignOp(FuseOp):
             return np.maximum.reduce(parts).reshape(shape).max(axis=(2, 4))
         return mean((parts[0] + parts[1] + parts[2] + parts[3]).reshape(shape), (2, 4))
 
+    def loops(self, nest: Nest) -> SSAValue:
+        """Pixels and weights along each axis, once for all channels; then the mean or the greatest of the values."""
+        ratio, pooled = self.sampling_ratio.value.data, self.pooled_size.get_values()
+        if not ratio:
+            raise LoopFormError("has no loop form for these properties")
+        images, _, *sizes = nest.static(*nest.shape(0))
+        regions, *_ = nest.static(*nest.extents)
+        region, channel, *bins = nest.at
+        steps = [nest.reduced(ratio) for _ in sizes]
+        image = in_range(index_at(nest, [region], 2), images)
+        sides: list[list[tuple[SSAValue, SSAValue]]] = []
+        for axis, (count, size) in enumerate(zip(pooled, sizes, strict=True)):
+            at = [region, bins[axis], steps[axis]]
+            kept = [
+                nest.kept((regions, count, ratio), self._corner(axis, size, is_second=second, is_share=share))
+                for second in (False, True)
+                for share in (False, True)
+            ]
+            low, low_share, high, high_share = (nest.read_kept(each, at) for each in kept)
+            sides.append([(low, low_share), (high, high_share)])
+        parts: list[SSAValue] = []
+        for (row, height), (column, width) in combinations(*sides):
+            value = scalars.widened(nest.read(0, [image, channel, row, column]))
+            parts.append(scalars.multiply(value, scalars.multiply(height, width)))
+        like = scalars.constant(0, scalars.signless(self.input.type.element_type))
+        if self.mode.data == "max":
+            return scalars.rounded(nest.total(Combiner.MAXIMUM, reduce(scalars.maximum, parts)), like)
+        total = nest.total(Combiner.ADD, reduce(scalars.add, parts))
+        return scalars.rounded(scalars.divide(total, scalars.constant(ratio * ratio, total.type)), like)
+
+    def fault(self, nest: Nest) -> SSAValue:
+        """Whether a number of an image is out of range."""
+        region = nest.reduced(nest.shape(2)[0])
+        return nest.total(Combiner.OR, is_outside(index_at(nest, [region], 2), nest.static(nest.shape(0)[0])[0]))
+
+    def _corner(self, axis: int, size: int, *, is_second: bool, is_share: bool) -> Callable[[Nest], SSAValue]:
+        """The pixel before or behind a value of a region along an axis, or its weight, as `_corner_weights`."""
+        ratio, pooled = self.sampling_ratio.value.data, self.pooled_size.get_values()[axis]
+        offset = 0.5 if self.aligned.value.data else 0.0
+
+        def corner(nest: Nest, place: int) -> SSAValue:
+            value = scalars.widened(nest.read(1, [nest.at[0], number(place)]))
+            scale = scalars.constant(self.spatial_scale.value.data, value.type)
+            return scalars.subtract(scalars.multiply(value, scale), scalars.constant(offset, value.type))
+
+        def compute(nest: Nest) -> SSAValue:
+            start = corner(nest, 1 - axis)
+            length = scalars.subtract(corner(nest, 3 - axis), start)
+            if not self.aligned.value.data:
+                length = scalars.maximum(length, scalars.constant(1, length.type))
+            bin = _as_f64(scalars.divide(length, scalars.constant(pooled, length.type)))
+            half, zero = scalars.constant(0.5, f64), scalars.constant(0, f64)
+            step = scalars.divide(scalars.add(_as_f64(nest.position(nest.at[2])), half), scalars.constant(ratio, f64))
+            share = scalars.add(_as_f64(nest.position(nest.at[1])), step)
+            place = scalars.add(_as_f64(start), scalars.multiply(share, bin))
+            last = scalars.constant(size - 1, f64)
+            known = arith.AndIOp(
+                scalars.compare("greater_equal", place, scalars.constant(-1, f64)),
+                scalars.compare("less_equal", place, scalars.constant(size, f64)),
+            ).result
+            at = scalars.minimum(scalars.maximum(scalars.select(known, place, zero), zero), last)
+            low = scalars.apply(math.FloorOp, at)
+            if is_share:
+                behind = scalars.subtract(at, low)
+                weight = behind if is_second else scalars.subtract(scalars.constant(1, f64), behind)
+                share = scalars.select(known, weight, zero)
+                return scalars.convert(share, length.type, unsigned_source=False, unsigned_target=False)
+            pixel = scalars.minimum(scalars.add(low, scalars.constant(1, f64)), last) if is_second else low
+            return scalars.convert(pixel, i32, unsigned_source=False, unsigned_target=False)
+
+        return compute
+
     def flops(self) -> int | None:
         """Four products with weights, which are products themselves, for each value."""
         count, ratio = element_count(self.result.type), max(1, self.sampling_ratio.value.data)
         return None if count is None else 8 * count * ratio * ratio
 
 
+def _as_f64(x: SSAValue) -> SSAValue:
+    return scalars.convert(x, f64, unsigned_source=False, unsigned_target=False)
+
+
 def _corner_weights(places: Array, size: int) -> tuple[Array, Array, Array, Array]:
     """The pixels before and behind each place, and their weights; nothing counts more than a pixel outside."""
     known = (places >= -1) & (places <= size)
-    at = np.clip(places, 0, size - 1)
+    at = np.clip(np.where(known, places, 0), 0, size - 1)
     low = np.floor(at).astype(np.int64)
     share = at - low
     return low, np.minimum(low + 1, size - 1), np.where(known, 1 - share, 0), np.where(known, share, 0)

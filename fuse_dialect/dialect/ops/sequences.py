@@ -5,17 +5,30 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-from xdsl.ir import Attribute
+from xdsl.dialects.builtin import i64
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.accumulation import widened
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import flag, integer, optional_integer, tensor_operand, tensor_result
+from fuse_dialect.dialect.loops import Nest
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.opaque import LineOp
 from fuse_dialect.dialect.shape_rules import require_float, require_integers, require_positive, unify
-from fuse_dialect.dialect.types import DYNAMIC, element_count, normalize_axis, require_rank, shape_text, with_shape
+from fuse_dialect.dialect.types import (
+    DYNAMIC,
+    element_count,
+    is_unsigned,
+    normalize_axis,
+    require_rank,
+    shape_text,
+    with_shape,
+)
+from fuse_dialect.kernels.indices import number
+from fuse_dialect.kernels.program import Combiner
 from fuse_dialect.pattern_kind import PatternKind
 
 
@@ -24,6 +37,8 @@ class CumulativeOp(LineOp, ABC):
 
     COMBINE: ClassVar[np.ufunc]
     """Combines two elements; its identity is what an exclusive line begins with."""
+    COMBINER: ClassVar[Combiner]
+    """The same, of a loop program."""
 
     result = tensor_result()
 
@@ -49,6 +64,17 @@ class CumulativeOp(LineOp, ABC):
         y = y[::-1] if self.reverse.value.data else y
         return (np.moveaxis(y, 0, self.axis.value.data).astype(operands[0].dtype, copy=False),)
 
+    def loops(self, nest: Nest) -> SSAValue:
+        """One step for each element, which keeps what the elements so far combine to."""
+        axis = self.line_axis(self.axis.value.data)
+        step = nest.reduced(nest.shape(0)[axis])
+        if self.reverse.value.data:
+            step = number(nest.static(nest.shape(0)[axis])[0] - 1) - step
+        element = nest.read(0, [*nest.at[:axis], step, *nest.at[axis + 1 :]])
+        is_exclusive = bool(self.exclusive.value.data)
+        total = nest.running(axis, step, self.COMBINER, scalars.widened(element), is_exclusive=is_exclusive)
+        return scalars.rounded(total, element)
+
 
 @irdl_op_definition
 class CumsumOp(CumulativeOp):
@@ -65,6 +91,7 @@ class CumsumOp(CumulativeOp):
     name = "fuse.cumsum"
     traits = traits_def(OpPatternKind(PatternKind.OPAQUE))
     COMBINE: ClassVar[np.ufunc] = np.add
+    COMBINER: ClassVar[Combiner] = Combiner.ADD
 
 
 @irdl_op_definition
@@ -82,6 +109,7 @@ class CumprodOp(CumulativeOp):
     name = "fuse.cumprod"
     traits = traits_def(OpPatternKind(PatternKind.OPAQUE))
     COMBINE: ClassVar[np.ufunc] = np.multiply
+    COMBINER: ClassVar[Combiner] = Combiner.MULTIPLY
 
 
 @irdl_op_definition
@@ -130,6 +158,19 @@ class ReverseSequenceOp(FuseOp):
         order = np.where(places < ends, ends - 1 - places, places)
         moved = np.moveaxis(x, (batch, seq), (0, 1))
         return (np.moveaxis(moved[np.arange(len(moved))[:, None], order], (0, 1), (batch, seq)),)
+
+    def loops(self, nest: Nest) -> SSAValue:
+        """The element at the mirrored place."""
+        rank = len(nest.at)
+        seq, batch = (normalize_axis(axis.value.data, rank) for axis in (self.seq_axis, self.batch_axis))
+        size = nest.extent(nest.shape(0)[seq])
+        wanted = scalars.convert(
+            nest.read(1, [nest.at[batch]]), i64, unsigned_source=is_unsigned(nest.type_of(1)), unsigned_target=False
+        )
+        place, end = nest.position(nest.at[seq]), scalars.minimum(wanted, size)
+        mirrored = scalars.subtract(scalars.subtract(end, scalars.constant(1, i64)), place)
+        place = scalars.select(scalars.compare("less", place, end), mirrored, place)
+        return nest.read(0, [*nest.at[:seq], place, *nest.at[seq + 1 :]])
 
 
 @irdl_op_definition

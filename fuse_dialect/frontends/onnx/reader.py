@@ -6,8 +6,8 @@
 3. What a model expands to is limited, see `fuse_dialect.budget`, and it names files in its own folder alone, see
    `external_data`.
 4. Large tensors stay in the file until somebody needs them, see `embedded_data`.
-5. Operators come from the table `onnx_operators`; all that are missing are named in one error.
-6. Ops on constants and on static shapes are computed at import, see `onnx_builder`.
+5. Operators come from the table `ONNX_OPERATORS`; all that are missing are named in one error.
+6. Ops on constants and on static shapes are computed at import, see `builder`.
 """
 
 import logging

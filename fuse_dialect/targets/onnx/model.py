@@ -128,6 +128,6 @@ class _ModelWriter:
             return
         self._bytes += array.nbytes
         if self._bytes > MAX_MODEL_BYTES:
-            hint = "--weights writes constants to a file of their own"
+            hint = "weights= (--weights) writes constants to a file of their own"
             raise OpError(op, f"brings the model to more than {MAX_MODEL_BYTES >> 20} MB of constants", hint)
         self._initializers.append(tensor_proto(name, value, array))

@@ -1,12 +1,14 @@
 """Making groups of ops that a call can take the place of: copies first, then order.
 
 1. What a group computes again, it gets a copy of, which stands right behind the original. The group's own ops read the
-   copies. Numbers on the calls say which ops are the same, so that `defuse-ops` makes one of them again. An original
-   that no group moves, a constant that others read, has its number itself.
+   copies. Numbers on the calls say which ops are the same, so that `defuse-ops` makes one of them again; constants that
+   such groups get copies of have numbers, too. An original that no group moves, a constant that others read, has its
+   number itself.
 2. A group that gives the values of its last op alone can be called where that op stands. If all are like that, nothing
    moves. Otherwise the block is sorted so that the ops of each group stand in a row (`gather_ops`).
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -39,6 +41,8 @@ def arranged(
         for op in group.ops:
             if op in copied and op not in number_of:
                 number_of[op] = next(numbers)
+    for constant in _embedded_twice(groups, number_of):
+        number_of.setdefault(constant, next(numbers))
     moved = {op for group in groups for op in group.ops if op not in group.copied}
     for op, number in number_of.items():
         if op not in moved:
@@ -59,6 +63,14 @@ def arranged(
     return result
 
 
+def _embedded_twice(groups: Sequence[Group], number_of: Mapping[Operation, int]) -> list[Operation]:
+    """Constants that several groups which compute something again get copies of: copies of ops read them."""
+    count = Counter(
+        constant for group in groups if any(op in number_of for op in group.ops) for constant in group.embedded
+    )
+    return [constant for constant, times in count.items() if times > 1 and constant not in number_of]
+
+
 def _with_copies(group: Group, number_of: Mapping[Operation, int]) -> tuple[Group, Mapping[SSAValue, SSAValue]]:
     """The group with copies of its own (1), and what its ops have to read in the place of originals."""
     if not any(op in number_of for op in group.ops):
@@ -77,7 +89,6 @@ def _with_copies(group: Group, number_of: Mapping[Operation, int]) -> tuple[Grou
             block.insert_op_after(copy, op)
             op = copy
         ops.append(op)
-    offset = len(group.embedded)
-    numbers = {place + offset: number_of[op] for place, op in enumerate(group.ops) if op in number_of}
+    numbers = {place: number_of[op] for place, op in enumerate((*group.embedded, *group.ops)) if op in number_of}
     attributes = {**group.call_attributes, COMPUTED_AGAIN_ATTRIBUTE: marks_of(numbers)}
     return replace(group, ops=ops, call_attributes=attributes, copied=frozenset()), inner

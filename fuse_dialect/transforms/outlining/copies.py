@@ -1,8 +1,8 @@
 """What tells copies of an op apart from ops that were equal before: `fuse-ops` writes it, `defuse-ops` reads it.
 
-1. An op that several kernels compute has a number in its function. The call of each of them has the attribute
-   `fuse.computed_again`: pairs of an op's place in the primitive and its number. Numbers stand on the calls because
-   calls of one primitive compute different ops.
+1. An op that several kernels compute, or a constant that they get copies of, has a number in its function. The call of
+   each of them has the attribute `fuse.computed_again`: pairs of an op's place in the primitive and its number. Numbers
+   stand on the calls because calls of one primitive compute different ops.
 2. An original that no kernel moves, a constant that others read too, has its number itself.
 3. Copies become one only where they are equal: the same op, attributes, types and operands. What another pass has
    changed meanwhile stays apart.
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.kinds.kind_of import op_name
@@ -30,6 +30,13 @@ def marks_of(numbers: Mapping[int, int]) -> DenseArrayBase[IntegerType]:
 def mark_original(op: Operation, number: int) -> None:
     """Give an op that stays its number (2)."""
     op.attributes[COMPUTED_AGAIN_ATTRIBUTE] = IntegerAttr(number, i64)
+
+
+def without_number(attributes: Mapping[str, Attribute]) -> Mapping[str, Attribute]:
+    """The attributes of an original as a copy has them that nobody counts, a constant in a primitive."""
+    if COMPUTED_AGAIN_ATTRIBUTE not in attributes:
+        return attributes
+    return {name: value for name, value in attributes.items() if name != COMPUTED_AGAIN_ATTRIBUTE}
 
 
 class Copies:

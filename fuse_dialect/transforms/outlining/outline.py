@@ -21,6 +21,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from fuse_dialect.analysis.fusible_blocks import PRIMITIVE_ATTRIBUTE, fusible_blocks
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.ops.opaque import StopFusionOp
+from fuse_dialect.transforms.outlining.copies import without_number
 from fuse_dialect.transforms.outlining.group import Group
 from fuse_dialect.transforms.outlining.primitives import Primitives
 from fuse_dialect.transforms.outlining.rewiring import replace_operands, resolve
@@ -96,6 +97,7 @@ def _move_into_function(callee: SymbolRefAttr, group: Group, primitives: Primiti
         inner[value] = argument
     constants = [constant.clone() for constant in group.embedded]
     for constant, copy in zip(group.embedded, constants, strict=True):
+        copy.attributes = dict(without_number(copy.attributes))
         inner[constant.results[0]] = copy.results[0]
     for op in group.ops:
         op.detach()

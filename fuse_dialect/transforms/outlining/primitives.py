@@ -25,6 +25,7 @@ from xdsl.printer import Printer
 
 from fuse_dialect.analysis.constants import is_constant
 from fuse_dialect.kinds.kind_of import op_name
+from fuse_dialect.transforms.outlining.copies import without_number
 from fuse_dialect.transforms.outlining.group import Group
 
 LONGEST_NAME = 80
@@ -75,10 +76,12 @@ class Primitives:
         reference = {id(value): index for index, value in enumerate(group.arguments)}
         """Number of each value, by identity: xDSL's values have a slow hash."""
         parts: list[object] = [tuple([self.number(value.type) for value in group.arguments])]
-        for op in (*group.embedded, *group.ops):
+        num_embedded = len(group.embedded)
+        for place, op in enumerate((*group.embedded, *group.ops)):
+            attributes = without_number(op.attributes) if place < num_embedded else op.attributes
             parts.append(op_name(op))
             parts.append(tuple([reference[id(value)] for value in op.operands]))
-            parts.append(self.dictionary(op.attributes) if op.attributes else ())
+            parts.append(self.dictionary(attributes) if attributes else ())
             parts.append(self.dictionary(op.properties) if op.properties else ())
             if op.regions:
                 parts.append(self.plain_regions(op, reference) or _region_text(op, reference))

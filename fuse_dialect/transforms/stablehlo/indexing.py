@@ -117,7 +117,7 @@ def _gather(op: Operation) -> Sequence[SSAValue]:
     if len(index_map) == 1 and not batch:
         found = result(TakeOp(x, clamp(drop_axis(vectors, places), 0, limits[0]), axis=0))
     else:
-        found = result(GatherNdOp(x, _clamp_each(vectors, limits), batch_dims=len(batch)))
+        found = result(GatherNdOp(x, _clamp_each(vectors, limits), batch_dims=len(batch), mode="fast"))
     # Axes of `found`: batches, other places, whole slices. Axes of size 1 that the slices keep are put in last.
     now = [*(("place", axis) for axis in (*batch_places, *others)), *(("rest", axis) for axis in rest)]
     found = insert_axes(found, [len(now) + place for place in range(len(kept))])

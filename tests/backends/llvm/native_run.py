@@ -2,8 +2,10 @@
 
 import ctypes
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+from guarded_memory import GuardedMemory
 
 from fuse_dialect.backends.backend import KernelRequest, symbols_of
 from fuse_dialect.backends.llvm import LLVMBackend
@@ -11,12 +13,27 @@ from fuse_dialect.backends.llvm.engine import callable_of, host
 from fuse_dialect.backends.llvm.host import AVX2, SSE2, Host
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.interpreters.loops import bind_sizes, dtype_named
+from fuse_dialect.kernels.machine import Machine, Unit
 from fuse_dialect.kernels.program import LoopProgram, Refusal, Role
 
 IS_X86 = "+sse2" in host().features
+
+
+class MaskedHost(Host):
+    """A processor that is said to have masks: LLVM makes other instructions of them, slow ones, that mean the same."""
+
+    @property
+    def machine(self) -> Machine:
+        """That of the processor, with masks."""
+        machine = Host(self.cpu, self.features).machine
+        return replace(machine, units=machine.units | Unit.MASKS)
+
+
 HOSTS: dict[str, Host] = {"host": host(), **({"avx2": AVX2} if "+avx2" in host().features else {})}
 if IS_X86:
     HOSTS["sse2"] = SSE2
+if "avx2" in HOSTS and Unit.MASKS not in host().machine.units:
+    HOSTS["masks"] = MaskedHost(AVX2.cpu, AVX2.features)
 """Processors whose code runs here."""
 
 
@@ -44,21 +61,29 @@ class Native:
         self.program = program
         self.kernel = kernel
 
-    def __call__(self, *arguments: Array, parts: int = 1, offset: int = 0) -> list[Array]:
+    def __call__(
+        self, *arguments: Array, parts: int = 1, offset: int = 0, memory: GuardedMemory | None = None
+    ) -> list[Array]:
         """The results; every part runs, the last one first.
 
         Args:
             arguments: Arrays of the program's types.
             parts: Number of parts.
             offset: Bytes from a cache line to the start of every array.
+            memory: Where arrays end beside forbidden pages; then `offset` says nothing.
         """
         sizes = bind_sizes(self.program, list(arguments))
-        given = [placed(array, offset) for array in arguments]
+
+        def place(array: Array) -> Array:
+            if memory is None:
+                return placed(array, offset)
+            copy = memory.empty(array.shape, array.dtype, at_end=True)
+            copy[...] = array
+            return copy
+
+        given = [place(array) for array in arguments]
         results = [
-            placed(
-                np.full([sizes.get(size, size) for size in buffer.shape], 77).astype(dtype_named(buffer.element)),
-                offset,
-            )
+            place(np.full([sizes.get(size, size) for size in buffer.shape], 77).astype(dtype_named(buffer.element)))
             for buffer in self.program.buffers
             if buffer.role is Role.RESULT
         ]

@@ -1,7 +1,9 @@
 """Kernels for sums of products and for windows give what the NumPy interpreter gives, between guard pages."""
 
+import re
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from fuse_dialect.backends.llvm.backend import EmittedKernel, LLVMBackend
 from fuse_dialect.backends.llvm.engine import callable_of, host
 from fuse_dialect.backends.llvm.host import AVX2, SSE2, Host
 from fuse_dialect.dialect.op import Array
+from fuse_dialect.kernels.machine import Cache, Machine, Unit
 from fuse_dialect.kernels.program import LoopProgram, Refusal
 from fuse_dialect.kernels.simplify import simplify
 
@@ -118,6 +121,19 @@ def test_random_programs_with_short_vectors(kind: str, seed: int, target: Host) 
     check(MAKERS[kind](np.random.default_rng(200 + seed), "f32"), seed, target)
 
 
+TOY = Machine("toy", 16, 8, Unit.NONE, Cache(1 << 10, 2), Cache(4 << 10, 4), line_bytes=32, cores=1)
+TINY = Machine("tiny", 64, 32, Unit.FMA | Unit.MASKS, Cache(512, 1), Cache(2 << 10, 1), cores=64)
+
+
+@pytest.mark.parametrize("machine", [TOY, TINY], ids=["toy", "tiny"])
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("kind", MAKERS)
+def test_random_programs_on_machines_with_hardly_any_cache(kind: str, seed: int, machine: Machine) -> None:
+    """Small programs then take the paths of large ones: blocks of rows and of sums, strips, many tasks."""
+    target = replace(host(), described=machine)
+    check(MAKERS[kind](np.random.default_rng(300 + seed), "f32"), seed, target)
+
+
 @pytest.mark.parametrize(("op", "shape"), [("matmul", "40x40"), ("batch_matmul", "2x3x40x40"), ("dense", "40x40")])
 def test_a_constant_that_is_read_once_more_keeps_its_layout(op: str, shape: str) -> None:
     type = f"tensor<{shape}xf32>"
@@ -132,3 +148,17 @@ def test_a_constant_that_is_read_once_more_keeps_its_layout(op: str, shape: str)
     (expected,) = fd.run(fd.parse(text), *arrays)
     actual, _ = run_kernel(program, arrays, frozenset([1]), 2)
     np.testing.assert_allclose(actual, expected, 1e-5, 1e-4)
+
+
+@pytest.mark.parametrize("size", [9, 40])
+def test_borders_of_windows_branch_around_what_no_lane_reads(size: int) -> None:
+    x = f"tensor<1x{size}x{size}x32xf32>"
+    layouts = 'data_layout = "NHWC", kernel_layout = "HWIO"'
+    (program,) = primitives(f"""func.func @main(%x: {x}, %w: tensor<5x5x1x32xf32>) -> {x} {{
+      %y = fuse.conv2d %x, %w, padding = [2, 2, 2, 2], groups = 32, {layouts} : ({x}, tensor<5x5x1x32xf32>) -> {x}
+      return %y : {x}
+    }}""")
+    emitted = LLVMBackend(target=AVX2).emit(KernelRequest(program, frozenset({1})))
+    assert isinstance(emitted, EmittedKernel)
+    # Masks say which lanes there are, and no guard of a row or column is spread over all of them.
+    assert not re.search(r"insertelement <\d+ x i1>", emitted.ir_text)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from guarded_memory import GuardedMemory
 from native_run import HOSTS, Native
 from programs import COLUMN, ROW, buffer, read, result, row_sums, total
 from test_scalars import run
@@ -141,7 +142,7 @@ def test_quotients_and_remainders_of_negative_numbers_round_down(
     target: str, families: tuple[str, ...], by: int
 ) -> None:
     x = np.arange(90, dtype=np.float32)
-    for index in ((loop(0) - 17) // by + 20, (loop(0) - 17) % by):
+    for index in ((loop(0) * -1) // by + 50, (loop(0) * -1) % by, (loop(0) * -1 + 5) // by + 50):
         program = _shifted(index, 60)
         (actual,) = Native(program, HOSTS[target], families)(x)
         np.testing.assert_array_equal(actual, run_loops(program, [x])[0])
@@ -158,14 +159,29 @@ def test_elements_outside_of_guards_are_what_the_program_says(target: str, famil
 
 
 @hosts
+@FAMILIES
+@pytest.mark.parametrize("columns", [5, 21])
+def test_nothing_behind_an_array_is_read_under_a_guard(target: str, families: tuple[str, ...], columns: int) -> None:
+    inner = Read("x", (ROW - 2, COLUMN), "f32", (Guard(ROW - 2, 3),), Literal(7.5, "f32"))
+    stage = Stage("s", "y", (Axis(5), Axis(columns)), (inner, Apply("arith.negf", (0,), "f32")))
+    program = LoopProgram("s", (buffer("x", 3, columns), result(5, columns)), (stage,))
+    x = np.arange(3.0 * columns, dtype=np.float32).reshape(3, columns)
+    with GuardedMemory() as memory:
+        (actual,) = Native(program, HOSTS[target], families)(x, memory=memory)
+        np.testing.assert_array_equal(actual, run_loops(program, [x])[0])
+
+
+@hosts
 def test_products_that_divide_negative_numbers(target: str) -> None:
-    guarded = Read("a", (ROW, (loop(2) - 3) // 2 + 2), "f32")
-    body = (guarded, read("b", loop(2), COLUMN), Apply("arith.mulf", (0, 1), "f32"))
+    divided = Read("a", (ROW, (loop(2) * -1) // 2 + 6), "f32")
+    body = (divided, read("b", loop(2), COLUMN), Apply("arith.mulf", (0, 1), "f32"))
     stage = Stage("m", "y", (Axis(9), Axis(21), Axis(12, True)), body, total())
     program = LoopProgram("m", (buffer("a", 9, 8), buffer("b", 12, 21), result(9, 21)), (stage,))
     random = np.random.default_rng(0)
     a, b = (random.integers(-4, 5, shape).astype(np.float32) for shape in ((9, 8), (12, 21)))
-    np.testing.assert_array_equal(Native(program, HOSTS[target])(a, b)[0], run_loops(program, [a, b])[0])
+    native = Native(program, HOSTS[target])
+    assert native.kernel.family == "contraction"
+    np.testing.assert_array_equal(native(a, b, parts=2)[0], run_loops(program, [a, b])[0])
 
 
 def test_computed_indices_stay_inside() -> None:
@@ -185,9 +201,10 @@ def test_computed_indices_stay_inside() -> None:
 def test_what_a_family_declines_leaves_no_text() -> None:
     backend = LLVMBackend(families=("contraction", "map", "rows", "generic"))
     for write in (row_sums(5, 70), _shifted(loop(0), 30)):
-        emitted = backend.emit(KernelRequest(write))
-        assert not isinstance(emitted, Refusal)
-        assert emitted.ir_text.count(f"@{emitted.symbol}(") == 1
+        for module in (None, backend.module()):  # a text of its own, and one for several kernels
+            emitted = backend.emit(KernelRequest(write), module)
+            assert not isinstance(emitted, Refusal)
+            assert emitted.ir_text.count(f"@{emitted.symbol}(") == 1
         native = Native(write)
         assert native.kernel.family == emitted.family
 
@@ -202,8 +219,9 @@ def test_a_target_is_never_more_than_the_processor_at_hand() -> None:
 
 
 @hosts
-@pytest.mark.parametrize("depth", [5, 700, 3000])
+@pytest.mark.parametrize("depth", [5, 700, 14000])
 def test_long_products_are_taken_in_blocks(target: str, depth: int) -> None:
+    """The longest has panels of 400 KB and more, which the second cache does not hold beside anything else."""
     body = (read("a", ROW, loop(2)), read("b", loop(2), COLUMN), Apply("arith.mulf", (0, 1), "f32"))
     stage = Stage("m", "y", (Axis(33), Axis(37), Axis(depth, True)), body, total())
     program = LoopProgram("m", (buffer("a", 33, depth), buffer("b", depth, 37), result(33, 37)), (stage,))

@@ -1,6 +1,5 @@
 """The builder writes what LLVM reads; mistakes are reported with their place, missing functions by name."""
 
-import struct
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -12,7 +11,7 @@ from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.llvm import LLVMBackend
 from fuse_dialect.backends.llvm.builder import Module, Parameter
 from fuse_dialect.backends.llvm.engine import EngineError, callable_of, compile_object, host, load
-from fuse_dialect.backends.llvm.values import BF16, F16, F32, F64, I1, I8, I64, PTR, Type, constant, float_bits
+from fuse_dialect.backends.llvm.values import BF16, F16, F32, F64, I1, I8, I64, PTR, Type, constant
 
 
 def doubling(symbol: str = "expf") -> Module:
@@ -90,11 +89,6 @@ def test_the_same_program_gives_the_same_text(name: str, target: str) -> None:
 )
 def test_constants_are_exact(type: Type, number: float, text: str) -> None:
     assert constant(type, number).text == text
-
-
-def test_floats_can_be_given_by_their_bits() -> None:
-    assert float_bits(F32, struct.unpack("<I", struct.pack("<f", 0.1))[0]) == constant(F32, 0.1)
-    assert float_bits(BF16, 0x3F80) == constant(BF16, 1.0)
 
 
 def test_arithmetic_on_constants_leaves_no_code() -> None:

@@ -1,5 +1,7 @@
 """Every op with a loop form gives as machine code what NumPy says; so do primitives of random programs."""
 
+from itertools import islice
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -35,10 +37,9 @@ FUNCTIONS_OF_AN_OP = 12
 def test_machine_code_of_an_op_gives_its_meaning(op_class: type) -> None:
     random = np.random.default_rng(0)
     compiled = 0
-    for function in [function for op in examples()[op_class.name] for function in functions(op)][:FUNCTIONS_OF_AN_OP]:
-        program = lower(function)
-        if not isinstance(program, LoopProgram):
-            continue
+    lowered = ((function, lower(function)) for op in examples()[op_class.name] for function in functions(op))
+    programs = ((function, program) for function, program in lowered if isinstance(program, LoopProgram))
+    for function, program in islice(programs, FUNCTIONS_OF_AN_OP):
         arrays = random_operands(function, random)
         try:
             expected = evaluate(operator(function), arrays)

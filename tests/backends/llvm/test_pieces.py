@@ -2,9 +2,13 @@
 
 import numpy as np
 import pytest
+from native_run import Native
+from programs import COLUMN, ROW, apply, buffer, read, result, total
 
 import fuse_dialect as fd
 from fuse_dialect.dialect.op import Array
+from fuse_dialect.kernels.indices import number
+from fuse_dialect.kernels.program import Axis, LoopProgram, Role, Stage
 
 SIZES = [(1, 1), (1, 1, 1, 1), (3, 2), (1, 2), (2, 1), (1, 3, 1), (1, 20, 1)]
 
@@ -45,3 +49,36 @@ def test_sums_that_are_pieces_of_one_buffer() -> None:
     program = fd.compile(module)
     for place, expected in ((0, 15), (1, 5)):
         assert program(x, np.array([place]))[0].tolist() == [expected]
+
+
+@pytest.mark.parametrize("piece", [0, 1])
+def test_a_piece_that_is_read_in_its_row_is_no_row(piece: int) -> None:
+    """Squares and exponentials of each row are read twice; the exponentials are one half of a buffer."""
+    space, reduced = (Axis(3), Axis(40)), (Axis(3), Axis(40, True))
+    half = (ROW, number(piece), COLUMN)
+    local = {"role": Role.LOCAL}
+    stages = (
+        Stage("square", "u", space, (read("x", ROW, COLUMN), apply("arith.mulf", 0, 0))),
+        Stage("exp", "t", space, (read("x", ROW, COLUMN), apply("math.exp", 0)), store=half),
+        Stage("total", "s", reduced, (read("t", *half),), total()),
+        Stage("squares", "v", reduced, (read("u", ROW, COLUMN),), total()),
+        Stage(
+            "share",
+            "y",
+            space,
+            (
+                *(read("t", *half), read("s", ROW), apply("arith.divf", 0, 1)),
+                *(read("u", ROW, COLUMN), read("v", ROW), apply("arith.divf", 3, 4), apply("arith.addf", 2, 5)),
+            ),
+        ),
+    )
+    buffers = (
+        *(buffer("x", 3, 40), result(3, 40), buffer("t", 3, 2, 40, **local), buffer("u", 3, 40, **local)),
+        *(buffer("s", 3, **local), buffer("v", 3, **local)),
+    )
+    x = np.linspace(-1, 1, 120, dtype=np.float32).reshape(3, 40)
+    exponentials, squares = np.exp(x), x * x
+    expected = exponentials / exponentials.sum(1, keepdims=True) + squares / squares.sum(1, keepdims=True)
+    native = Native(LoopProgram("pieces", buffers, stages))
+    assert native.kernel.workspace_bytes >= 3 * 2 * 40 * 4
+    np.testing.assert_allclose(native(x)[0], expected, rtol=1e-5)

@@ -139,3 +139,11 @@ def test_narrow_floats_are_rounded_once(target: str, source: str) -> None:
         both = np.isnan(x)
         assert np.isnan(actual[both].astype(np.float32)).all()
         np.testing.assert_array_equal(actual[~both].view(np.uint16), expected[~both].view(np.uint16), err_msg=result)
+
+
+@hosts
+@pytest.mark.parametrize("result", ["bf16", "f16"])
+def test_no_nan_is_rounded_to_a_number(target: str, result: str) -> None:
+    signless = np.array([0x7F800001, 0x7F80FFFF, 0x7FC00000, 0x7FFFFFFF, 0x7FFF8000, 0x7FBFFFFF], np.uint32)
+    x = np.concatenate([signless, signless | np.uint32(1 << 31)]).view(np.float32)
+    assert np.isnan(run("arith.truncf", result, target, x, element="f32").astype(np.float32)).all()

@@ -1,5 +1,5 @@
 // RUN: fuse-opt --fuse-ops -t llvm %s | filecheck %s
-// RUN: fuse-opt --fuse-ops -t 'llvm{function="fused_sort"}' %s | filecheck %s --check-prefix REFUSED
+// RUN: fuse-opt --fuse-ops -t 'llvm{function="fused_det"}' %s | filecheck %s --check-prefix REFUSED
 // RUN: fuse-opt --fuse-ops -t llvm --target-cpu skylake-avx512 %s | filecheck %s --check-prefix WIDE
 // RUN: fuse-opt --fuse-ops -t llvm --target-cpu neoverse-n1 %s | filecheck %s --check-prefix NARROW
 // RUN: not fuse-opt --fuse-ops -t llvm --target-cpu skylak %s 2>&1 | filecheck %s --check-prefix UNKNOWN
@@ -18,10 +18,10 @@
 // CHECK-NEXT:  define void @fused_sigmoid_multiply(ptr noalias readonly %slots, i64 %part, i64 %parts)
 // CHECK:       ; sigmoid_multiply: sigmoid, multiply
 // CHECK:       phi i64
-func.func @main(%x: tensor<4x100xf32>) -> (tensor<4x100xf32>, tensor<4x100xf32>) {
+func.func @main(%x: tensor<4x100xf32>, %m: tensor<4x4xf32>) -> (tensor<4x100xf32>, tensor<f32>) {
   %gate = fuse.sigmoid %x : tensor<4x100xf32>
   %silu = fuse.multiply %gate, %x : tensor<4x100xf32>
-  %sorted = fuse.sort %silu, axis = 1 : tensor<4x100xf32>
-  return %silu, %sorted : tensor<4x100xf32>, tensor<4x100xf32>
+  %volume = fuse.det %m : (tensor<4x4xf32>)
+  return %silu, %volume : tensor<4x100xf32>, tensor<f32>
 }
-// REFUSED: ; @fused_sort has no kernel: 'fuse.sort' op has no loop form
+// REFUSED: ; @fused_det has no kernel: 'fuse.det' op has no loop form

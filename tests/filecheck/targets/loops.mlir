@@ -51,11 +51,25 @@ func.func @dense_and_moves(%a: tensor<2x8xf32>, %w: tensor<4x8xf32>, %b: tensor<
 
 // Sizes that are not known have names, and what has no loops says why.
 // CHECK-LABEL: program @fused_exp
-// CHECK-NEXT:    argument x : n0x8xf32
-// CHECK:           for i0 < n0, i1 < 8
-// CHECK-LABEL: // @fused_sort has no loops: 'fuse.sort' op has no loop form
-func.func @unknown(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
-  %e = fuse.exp %x : tensor<?x8xf32>
-  %sorted = fuse.sort %e : tensor<?x8xf32>
-  return %sorted : tensor<?x8xf32>
+// CHECK-NEXT:    argument x : n0x8x8xf32
+// CHECK:           for i0 < n0, i1 < 8, i2 < 8
+// CHECK-LABEL: // @fused_det has no loops: 'fuse.det' op has no loop form
+func.func @unknown(%x: tensor<?x8x8xf32>) -> tensor<?xf32> {
+  %e = fuse.exp %x : tensor<?x8x8xf32>
+  %volumes = fuse.det %e : (tensor<?x8x8xf32>)
+  return %volumes : tensor<?xf32>
+}
+
+// A running sum stores at each point of its line; so does a sort, which gives places.
+// CHECK-LABEL: program @fused_cumsum
+// CHECK:           add from 0.0 : f32 over r1 < 8, stored before each point
+// CHECK:           store {{.*}}[i0, -r1 + 7]
+// CHECK-LABEL: program @fused_topk
+// CHECK:           order from 0 : i64 over r1 < 8, stored at the first 2 points
+// CHECK:           then, %0 being the value
+// CHECK-NEXT:        %1 = x[i0, %0] : f32
+func.func @scans(%x: tensor<?x8xf32>) -> (tensor<?x8xf32>, tensor<?x2xf32>) {
+  %sums = fuse.cumsum %x, axis = 1, exclusive = true, reverse = true : tensor<?x8xf32>
+  %most, %places = fuse.topk %x, k = 2 : (tensor<?x8xf32>) -> (tensor<?x2xf32>, tensor<?x2xi64>)
+  return %sums, %most : tensor<?x8xf32>, tensor<?x2xf32>
 }

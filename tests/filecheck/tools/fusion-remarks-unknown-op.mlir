@@ -1,4 +1,4 @@
-// RUN: fuse-opt %s --allow-unregistered-dialect --fuse-ops --fusion-remarks --mlir-pass-statistics 2>&1 >/dev/null | filecheck %s
+// RUN: fuse-opt %s --allow-unregistered-dialect --fuse-ops --fusion-remarks --remarks-verbose --mlir-pass-statistics 2>&1 >/dev/null | filecheck %s
 
 // An op of unknown kind that works on tensors says why it stays. Barriers, calls and ops on other values say nothing.
 func.func @main(%x: tensor<4xf32>, %i: index) -> tensor<4xf32> {

@@ -1,7 +1,7 @@
-// RUN: fuse-opt %s --fuse-ops --fusion-remarks 2>&1 >/dev/null | filecheck %s
-// RUN: fuse-opt %s --fuse-ops="opt-level=0" --fusion-remarks 2>&1 >/dev/null | filecheck %s --check-prefix=OFF
-// RUN: fuse-opt %s --fuse-ops="max-depth=1" --fusion-remarks 2>&1 >/dev/null | filecheck %s --check-prefix=DEPTH
-// RUN: fuse-opt %s --fuse-ops="max-function-args=2" --fusion-remarks 2>&1 >/dev/null | filecheck %s --check-prefix=ARGS
+// RUN: fuse-opt %s --fuse-ops --fusion-remarks --remarks-verbose 2>&1 >/dev/null | filecheck %s
+// RUN: fuse-opt %s --fuse-ops="opt-level=0" --fusion-remarks --remarks-verbose 2>&1 >/dev/null | filecheck %s --check-prefix=OFF
+// RUN: fuse-opt %s --fuse-ops="max-depth=1" --fusion-remarks --remarks-verbose 2>&1 >/dev/null | filecheck %s --check-prefix=DEPTH
+// RUN: fuse-opt %s --fuse-ops="max-function-args=2" --fusion-remarks --remarks-verbose 2>&1 >/dev/null | filecheck %s --check-prefix=ARGS
 
 func.func @main(%x: tensor<4x8xf32>, %y: tensor<8x4xf32>) -> (tensor<4x8xf32>, tensor<8x4xf32>) {
   // CHECK: fusion-remarks.mlir:{{[0-9]+}}:8: remark: 'fuse.exp' op not fused into 'fuse.divide': path-kind

@@ -1,4 +1,4 @@
-// RUN: fuse-opt %s --defuse-ops --fusion-remarks 2>&1 >/dev/null | filecheck %s
+// RUN: fuse-opt %s --defuse-ops --fusion-remarks --remarks-verbose 2>&1 >/dev/null | filecheck %s
 // RUN: fuse-opt %s --defuse-ops | filecheck %s --check-prefix IR
 
 func.func private @fused_relu(%x: tensor<4xf32>) -> tensor<4xf32> attributes {primitive} {

@@ -122,7 +122,7 @@ def test_is_said_with_fuse_ops(name: str) -> None:
 @pytest.mark.parametrize("name", [*STATIC, "attention.debug", "scan.debug", "sort.debug", "reductions.debug"])
 def test_xla_runs_what_is_printed_to_the_bit(name: str) -> None:
     pytest.importorskip("jax")
-    from xla_programs import XLAProgram, load_lapack
+    from networks.xla_programs import XLAProgram, load_lapack
 
     load_lapack()
     original = XLAProgram((DATA / f"{name}.mlir").read_text())
@@ -220,7 +220,7 @@ def test_a_size_that_the_program_rejects_is_named() -> None:
 def test_runs_on_numpy_and_natively_as_in_xla(name: str, backend: str) -> None:
     pytest.importorskip("jax")
     pytest.importorskip("llvmlite")
-    from xla_programs import XLAProgram
+    from networks.xla_programs import XLAProgram
 
     original = XLAProgram((DATA / f"{name}.mlir").read_text())
     arguments = sensible(name, original.arguments(1))

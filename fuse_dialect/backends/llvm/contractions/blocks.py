@@ -2,26 +2,20 @@
 
 from typing import Protocol
 
-from fuse_dialect.backends.llvm.builder import Function, Module
-from fuse_dialect.backends.llvm.contractions.frame import Frame
 from fuse_dialect.backends.llvm.contractions.operands import Copies
 from fuse_dialect.backends.llvm.elements import register_type
-from fuse_dialect.backends.llvm.host import Host
+from fuse_dialect.backends.llvm.family import Request
+from fuse_dialect.backends.llvm.kernel import frame_of
 from fuse_dialect.backends.llvm.values import Value
 from fuse_dialect.kernels.contraction import Contraction
 from fuse_dialect.kernels.packing import Packing
-from fuse_dialect.kernels.program import LoopProgram
 
 
 class ColumnPlan(Protocol):
     """What is decided about columns."""
 
     @property
-    def program(self) -> LoopProgram: ...
-    @property
     def contraction(self) -> Contraction: ...
-    @property
-    def host(self) -> Host: ...
     @property
     def lanes(self) -> int: ...
     @property
@@ -43,18 +37,17 @@ class ColumnPlan(Protocol):
 class Blocks:
     """Writes what surrounds tiles."""
 
-    def __init__(self, module: Module, plan: ColumnPlan, f: Function):
-        self.plan, self.f = plan, f
-        self.slots, self.part, self.parts = f.parameters
-        self.frame = Frame(f, plan.program, self.slots, plan.host)
-        self.copies = Copies(module, plan.program, plan.contraction, plan.host, f.name, plan.lanes)
+    def __init__(self, request: Request, plan: ColumnPlan):
+        self.plan, self.f = plan, request.entry
+        f = request.entry
+        self.slots = f.parameters[0]
+        self.frame = frame_of(request, f)
+        self.copies = Copies(request, plan.contraction, plan.lanes)
         self.type = register_type(plan.contraction.element)
         self.width = plan.vectors * plan.lanes
         self.column = plan.contraction.column_axes[-1]
         self.panels = self.ceiling(self.axis(self.column), self.width)
-        self.depth = f.i64(1)
-        for axis in plan.contraction.reduced:
-            self.depth = f.multiply(self.depth, self.axis(axis))
+        self.depth = self.count_of(plan.contraction.reduced)
 
     def axis(self, axis: int) -> Value:
         """The size of an axis."""
@@ -71,31 +64,22 @@ class Blocks:
         f = self.f
         return f.binary("udiv", f.subtract(f.add(value, by), f.i64(1)), by)
 
-    def divided(self, value: Value, by: Value) -> tuple[Value, Value]:
-        """Quotient and remainder."""
-        f = self.f
-        if by.number is not None:
-            return f.quotient(value, by.number), f.remainder(value, by.number)
-        return f.binary("udiv", value, by), f.binary("urem", value, by)
-
     def larger(self, lhs: Value, rhs: Value) -> Value:
         """The larger of two signed integers."""
         if lhs.number is not None and rhs.number is not None:
             return self.f.i64(max(lhs.number, rhs.number))
         return self.f.intrinsic("smax", lhs.type, [lhs, rhs])
 
-    def share(self, tasks: Value) -> tuple[Value, Value]:
-        """The first task of this part, and the first that is not."""
-        f = self.f
-        low = f.binary("udiv", f.multiply(tasks, self.part), self.parts)
-        return low, f.binary("udiv", f.multiply(tasks, f.add(self.part, f.i64(1))), self.parts)
+    def count_of(self, axes: tuple[int, ...]) -> Value:
+        """How many points axes have."""
+        total = self.f.i64(1)
+        for axis in axes:
+            total = self.f.multiply(total, self.axis(axis))
+        return total
 
     def point_of(self, number: Value, axes: tuple[int, ...]) -> dict[int, Value]:
-        """The values of axes from the number of their point; the last axis counts fastest."""
-        point: dict[int, Value] = {}
-        for axis in reversed(axes):
-            number, point[axis] = self.divided(number, self.axis(axis))
-        return point
+        """The values of axes from the number of their point."""
+        return self.frame.point_of(number, {axis: self.plan.contraction.stage.axes[axis].size for axis in axes})[1]
 
     def columns(self, point: dict[int, Value], group: tuple[Value, Value], is_new: Value) -> Value:
         """Address of the first panel of a group of columns; packs them if they are not packed, and new.
@@ -107,6 +91,7 @@ class Blocks:
         """
         f, plan = self.f, self.plan
         first, count = group
+        # Tasks that follow each other share columns, so a part packs them at the first one.
         if plan.packing is None:
             to = f.offset(self.frame.workspace, f.i64(plan.rows_room), self.type)
             with f.when(is_new):
@@ -119,6 +104,7 @@ class Blocks:
         for axis in plan.contraction.outer:
             if axis in plan.contraction.columns.axes:
                 number = f.add(f.multiply(number, self.axis(axis)), point[axis])
+        # Panels lie behind each other for all points of the axes that the columns depend on.
         first = f.add(f.multiply(number, self.panels), first)
         panel = f.multiply(self.depth, f.i64(self.width))
-        return f.offset(self.frame.address(read.buffer), f.multiply(first, panel), self.type)
+        return f.offset(self.frame.pointers[read.buffer], f.multiply(first, panel), self.type)

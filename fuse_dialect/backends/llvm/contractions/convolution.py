@@ -7,188 +7,13 @@
 """
 
 from dataclasses import dataclass, replace
-from math import prod
 
-from fuse_dialect.backends.llvm.builder import Function, Module
-from fuse_dialect.backends.llvm.contractions import schedule
 from fuse_dialect.backends.llvm.contractions.blocks import Blocks
-from fuse_dialect.backends.llvm.contractions.strips import Strip, fill_strip, strip_function
-from fuse_dialect.backends.llvm.contractions.tile import Shape, TileCall, Tiles, Walk
-from fuse_dialect.backends.llvm.elements import element_bytes, memory_type
-from fuse_dialect.backends.llvm.host import Host
+from fuse_dialect.backends.llvm.contractions.strips import fill_strip, strip_function
+from fuse_dialect.backends.llvm.contractions.tile import Shape, TileCall, Tiles
+from fuse_dialect.backends.llvm.family import Request
 from fuse_dialect.backends.llvm.values import Value
-from fuse_dialect.kernels.access import FlatPlace, flat_place
-from fuse_dialect.kernels.contraction import Contraction, shapes_of, store_place
-from fuse_dialect.kernels.convolution import Convolution
-from fuse_dialect.kernels.packing import Packing, packing_of
-from fuse_dialect.kernels.program import LoopProgram
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """How output pixels are cut into tiles."""
-
-    rows: int
-    """Pixel rows of a tile."""
-    columns: int
-    """Pixel columns of a tile."""
-
-
-def grid_of(height: int, width: int, most: int) -> Grid:
-    """The tile that wastes the least: part of a row, or several rows if these are short."""
-    if 2 * width > most:
-        return Grid(1, schedule.even_part(width, most))
-    return Grid(schedule.even_part(height, max(most // max(width, 1), 1)), max(width, 1))
-
-
-@dataclass(frozen=True, slots=True)
-class ConvolutionPlan:
-    """A convolution, with what is decided about it."""
-
-    program: LoopProgram
-    convolution: Convolution
-    host: Host
-    lanes: int
-    vectors: int
-    grid: Grid
-    strip_pixels: int
-    """Pixel rows of a strip."""
-    strip: Strip
-    direct: FlatPlace | None
-    """Where the rows factor lies, if it is read there."""
-    packing: Packing | None
-    splits_columns: bool
-
-    @property
-    def contraction(self) -> Contraction:
-        """What the convolution is."""
-        return self.convolution.contraction
-
-    @property
-    def rows_room(self) -> int:
-        """Elements of the workspace for a strip."""
-        if self.direct is not None:
-            return 0
-        elements = self.strip.plane * prod(self.sizes(self.convolution.free))
-        return -(-elements // 64) * 64
-
-    @property
-    def workspace_bytes(self) -> int:
-        """Of each part."""
-        bytes = element_bytes(self.contraction.element)
-        if self.packing is not None:
-            return self.rows_room * bytes
-        columns, width = self.sizes(self.contraction.column_axes)[0], self.vectors * self.lanes
-        panels = -(-columns // width)
-        return (self.rows_room + panels * width * prod(self.sizes(self.contraction.reduced))) * bytes
-
-    def sizes(self, axes: tuple[int, ...]) -> list[int]:
-        """Sizes of axes, which are known."""
-        return [_number(self.contraction.stage.axes[axis].size) for axis in axes]
-
-    @property
-    def in_blocks(self) -> bool:
-        """Whether a panel is too long for the cache, so that its first reduced axis is taken step by step."""
-        kinds = {buffer.name: buffer.element for buffer in self.program.buffers}
-        pixels = self.strip_pixels * self.convolution.windows[1].pixels
-        tiles = -(-pixels // (self.grid.rows * self.grid.columns))
-        depth, bytes = prod(self.sizes(self.contraction.reduced)), element_bytes(self.contraction.element)
-        is_long = schedule.depth_block(depth, self.vectors * self.lanes, bytes, tiles) < depth
-        return is_long and bool(self.walk().outer) and kinds[self.contraction.stage.buffer] == self.contraction.element
-
-    def walk(self) -> Walk:
-        """How micro-kernels get at elements of the rows factor, over all reduced axes."""
-        convolution, strip = self.convolution, self.strip
-        above, along = convolution.windows
-        if self.direct is not None:
-            place = self.direct
-            strides = [_number(place.strides[axis].number) for axis in self.contraction.reduced]
-            rows = tuple(0 if w.pixel is None else _number(place.strides[w.pixel].number) for w in (above, along))
-        else:
-            strides, distance = list[int](), strip.plane
-            for size in reversed(self.sizes(convolution.free)):
-                strides.insert(0, distance)
-                distance *= size
-            if above.tap is not None:
-                strides.append(above.dilation * strip.row)
-            if along.tap is not None:
-                strides.append(along.dilation * strip.pitch)
-            if convolution.innermost is not None:
-                strides.append(1)
-            rows = (above.step * strip.row, along.step * strip.pitch)
-        return _walk(list(zip(self.sizes(self.contraction.reduced), strides, strict=True)), (rows[0], rows[1]))
-
-
-def _number(size: int | str | None) -> int:
-    assert isinstance(size, int), "the sizes of a convolution are known"
-    return size
-
-
-def _walk(loops: list[tuple[int, int]], rows: tuple[int, int]) -> Walk:
-    """Loops that go on where the next inner one ends are one loop with it."""
-    merged: list[tuple[int, int]] = []
-    for size, stride in loops:
-        if merged and merged[-1][1] == size * stride:
-            merged[-1] = (merged[-1][0] * size, stride)
-        else:
-            merged.append((size, stride))
-    (depth, step), outer = merged[-1], merged[:-1]
-    return Walk(rows, tuple(outer), step, depth)
-
-
-def convolution_plan(
-    program: LoopProgram, convolution: Convolution, host: Host, constants: frozenset[str]
-) -> ConvolutionPlan | None:
-    """What to do about a convolution; `None` if its columns are of unknown number."""
-    contraction = convolution.contraction
-    stage = contraction.stage
-    columns = stage.axes[contraction.column_axes[-1]].size
-    if not isinstance(columns, int) or not contraction.reduced:
-        return None
-    bytes = element_bytes(contraction.element)
-    lanes = host.vector_bytes // bytes
-    vectors = max(1, min(2, -(-columns // lanes)))
-    above, along = convolution.windows
-    grid = grid_of(above.pixels, along.pixels, schedule.most_rows(host, vectors))
-    packing = packing_of(program, contraction, constants, vectors * lanes)
-    innermost = 1 if convolution.innermost is None else _number(stage.axes[convolution.innermost].size)
-    free = prod(_number(stage.axes[axis].size) for axis in convolution.free)
-    positions = along.positions(along.pixels)
-    panels = -(-columns // (vectors * lanes))
-    splits_columns = above.pixels * along.pixels <= schedule.FEW_PIXELS and panels > 1
-    pixels = above.pixels
-    if not splits_columns or free * above.positions(pixels) * positions * innermost * bytes > 2 * schedule.BLOCK_BYTES:
-        row = free * above.step * positions * innermost * bytes
-        pixels = min(pixels, max(1, schedule.BLOCK_BYTES // max(row, 1)))
-        if not splits_columns:
-            pixels = min(pixels, -(-above.pixels // schedule.MANY_TASKS))
-        pixels = min(above.pixels, -(-pixels // grid.rows) * grid.rows)
-    pitch = innermost
-    if schedule.collides(along.step * innermost * bytes, grid.columns):
-        pitch = schedule.pitch(innermost, bytes)
-    strip = Strip(above.positions(pixels), positions, innermost, pitch)
-    direct = _direct_place(program, convolution, grid, columns)
-    return ConvolutionPlan(
-        program, convolution, host, lanes, vectors, grid, pixels, strip, direct, packing, splits_columns
-    )
-
-
-def _direct_place(program: LoopProgram, convolution: Convolution, grid: Grid, columns: int) -> FlatPlace | None:
-    contraction = convolution.contraction
-    read = contraction.rows.read
-    if read is None or read.guards:
-        return None
-    buffer = next(buffer for buffer in program.buffers if buffer.name == read.buffer)
-    place = flat_place(read.indices, shapes_of(program)[read.buffer], len(contraction.stage.axes))
-    pixels = [window.pixel for window in convolution.windows if window.pixel is not None]
-    if place is None or buffer.element != contraction.element:
-        return None
-    if any(place.strides[axis].number is None for axis in (*pixels, *contraction.reduced)):
-        return None
-    along = convolution.windows[1].pixel
-    distance = 1 if along is None else _number(place.strides[along].number)
-    collide = schedule.collides(distance * element_bytes(contraction.element), grid.columns)
-    return None if collide and columns >= schedule.WORTH_COPYING else place
+from fuse_dialect.kernels.convolution_schedule import ConvolutionPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,44 +33,36 @@ class _Block:
 class Convolve(Blocks):
     """Writes a convolution."""
 
-    def __init__(self, module: Module, plan: ConvolutionPlan, f: Function):
-        super().__init__(module, plan, f)
+    def __init__(self, request: Request, plan: ConvolutionPlan):
+        super().__init__(request, plan)
         self.p = plan
         self.above, self.along = plan.convolution.windows
-        store = store_place(plan.program, plan.contraction.stage)
-        assert store is not None
         walk = plan.walk()
         # positions of outer axes come from the convolution: some of them are row axes
         self.copies = replace(self.copies, contraction=plan.contraction)
         self.tiles = Tiles(
-            module,
-            plan.program,
+            request,
             plan.contraction,
-            store,
-            plan.host,
-            f.name,
             replace(walk, outer=walk.outer[1:]) if plan.in_blocks else walk,
             (self.above.pixel, self.along.pixel),
             plan.in_blocks,
         )
         self.steps, self.distance = walk.outer[0] if plan.in_blocks else (1, 0)
         if plan.direct is None:
-            self.strip = strip_function(module, plan.program, plan.convolution, plan.host, plan.strip, f.name)
+            self.strip = strip_function(request, plan.convolution, plan.strip)
 
     def write(self) -> None:
         f, plan = self.f, self.p
         strips = f.i64(-(-self.above.pixels // plan.strip_pixels))
         group = self.larger(self.panels, f.i64(1))
         if plan.splits_columns:
-            group = self.larger(self.covering(self.panels, self.parts), f.i64(1))
+            group = self.larger(self.covering(self.panels, self.frame.parts), f.i64(1))
         groups = self.covering(self.panels, group)
-        outer = f.i64(1)
-        for axis in plan.convolution.outer:
-            outer = f.multiply(outer, self.axis(axis))
-        low, high = self.share(f.multiply(f.multiply(outer, groups), strips))
+        outer = self.count_of(plan.convolution.outer)
+        low, high = self.frame.share(f.multiply(f.multiply(outer, groups), strips))
         with f.loop(low, high, carried=[f.i64(-1)], hints=["unroll.disable"]) as loop:
-            number, strip = self.divided(loop.index, strips)
-            rest, number_of_group = self.divided(number, groups)
+            number, strip = self.frame.divided(loop.index, strips)
+            rest, number_of_group = self.frame.divided(number, groups)
             point = self.point_of(rest, plan.convolution.outer)
             first = f.multiply(number_of_group, group)
             count = f.least(group, f.subtract(self.panels, first))
@@ -260,6 +77,7 @@ class Convolve(Blocks):
         top = f.multiply(number, f.i64(plan.strip_pixels))
         stop = f.least(f.add(top, f.i64(plan.strip_pixels)), f.i64(self.above.pixels))
         if plan.direct is None:
+            # (1) As many input rows as the windows of these pixels cover.
             pixels = f.subtract(f.subtract(stop, top), f.i64(1))
             reach = (self.above.taps - 1) * self.above.dilation + 1
             rows = f.add(f.multiply(pixels, f.i64(self.above.step)), f.i64(reach))
@@ -311,6 +129,7 @@ class Convolve(Blocks):
     def _grid(self, at: dict[int, Value], stop: Value, block: _Block, columns: int) -> None:
         """All tiles of a strip, for one panel; tiles at its lower and right ends may be smaller."""
         f, grid, width = self.f, self.p.grid, self.along.pixels
+        # (2) Whole tiles of pixel rows; strips are made of them, so only the last one has a rest.
         below = f.subtract(stop, f.remainder(stop, grid.rows))
 
         def row(start: Value, rows: int) -> None:
@@ -347,8 +166,7 @@ class Convolve(Blocks):
         if plan.direct is not None:
             read = plan.contraction.rows.read
             assert read is not None
-            memory = memory_type(plan.contraction.element)
-            rows = f.offset(self.frame.address(read.buffer), self.frame.place(plan.direct, point), memory)
+            rows = self.frame.address(read.buffer, plan.direct, point)
         else:
             down = f.multiply(f.subtract(above, block.top), f.i64(self.above.step * plan.strip.row))
             right = f.multiply(left, f.i64(self.along.step * plan.strip.pitch))
@@ -360,6 +178,6 @@ class Convolve(Blocks):
         )
 
 
-def write_convolution(module: Module, plan: ConvolutionPlan, f: Function) -> None:
-    """Write the kernel into `f`, a function of `slots`, `part` and `parts`."""
-    Convolve(module, plan, f).write()
+def write_convolution(request: Request, plan: ConvolutionPlan) -> None:
+    """Write the kernel into the entry function."""
+    Convolve(request, plan).write()

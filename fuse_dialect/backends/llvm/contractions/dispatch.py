@@ -1,48 +1,82 @@
 """Which kernel serves a program of this family; the entry of the table of families."""
 
-from fuse_dialect.backends.llvm.contractions.convolution import ConvolutionPlan, convolution_plan, write_convolution
-from fuse_dialect.backends.llvm.contractions.gemm import Matrices, matrices_of, write_gemm
-from fuse_dialect.backends.llvm.contractions.operands import unit_axis
-from fuse_dialect.backends.llvm.contractions.windows import window_plan, write_windows
-from fuse_dialect.backends.llvm.contractions.winograd import WinogradPlan, winograd_plan, write_winograd
-from fuse_dialect.backends.llvm.family import Request, Written
-from fuse_dialect.backends.llvm.host import Host
-from fuse_dialect.kernels.contraction import Contraction, as_matrices, contraction_of
-from fuse_dialect.kernels.convolution import Convolution, convolution_of
-from fuse_dialect.kernels.indices import Loop, range_of
-from fuse_dialect.kernels.packing import Packing
-from fuse_dialect.kernels.program import LoopProgram, Read, Role, Stage, Value
-from fuse_dialect.kernels.reaxing import indices_of
-from fuse_dialect.kernels.windowing import windowing_of, with_packed_constants
+from dataclasses import replace
 
-_WORTH_PACKING = 4
-"""Rows for which columns are packed rather than left to the family that sums rows."""
+from fuse_dialect.backends.backend import Packing as AnyPacking
+from fuse_dialect.backends.llvm.contractions.convolution import write_convolution
+from fuse_dialect.backends.llvm.contractions.gemm import write_gemm
+from fuse_dialect.backends.llvm.contractions.windows import write_windows
+from fuse_dialect.backends.llvm.contractions.winograd import write_winograd
+from fuse_dialect.backends.llvm.family import KERNEL_PARAMETERS, Request, Written
+from fuse_dialect.backends.llvm.values import VOID
+from fuse_dialect.kernels.contraction import contraction_of
+from fuse_dialect.kernels.contraction_schedule import contraction_schedule, is_served
+from fuse_dialect.kernels.convolution_schedule import ConvolutionPlan
+from fuse_dialect.kernels.grouping import reads_of
+from fuse_dialect.kernels.packing import Packing
+from fuse_dialect.kernels.program import Role
+from fuse_dialect.kernels.window_schedule import window_plan
+from fuse_dialect.kernels.windowing import windowing_of, with_packed_constants
+from fuse_dialect.kernels.winograd_schedule import WinogradPlan
 
 
 def write_contraction(request: Request) -> Written | None:
-    """The kernel of a program of one stage that adds up products, or combines windows.
+    """The kernel of a program of stages that add up products, or combine windows, and do not read each other.
 
     Returns:
-        `None` if the program is not of this family; then nothing was written.
+        `None` if the program is not of this family; then nothing was written, or what was is for the caller to forget.
     """
-    program = request.program
-    if len(program.stages) != 1 or not _is_served(program.stages[0]):
+    stages = request.program.stages
+    written = {stage.buffer for stage in stages}
+    if any(not is_served(stage) or any(read.buffer in written for read in reads_of(stage)) for stage in stages):
         return None
+    if len(stages) == 1:
+        return _written_stage(request)
+    return _written_stages(request) if len(written) == len(stages) else None
+
+
+def _written_stages(request: Request) -> Written | None:
+    """A kernel that runs one stage after the other, each in a function of its own that shares its work by itself."""
+    workspace_bytes = 0
+    packings: dict[int, AnyPacking] = {}
+    constants = [buffer.name for buffer in request.program.buffers if buffer.role is Role.ARGUMENT]
+    f = request.entry
+    for number, stage in enumerate(request.program.stages):
+        inner = request.module.function(
+            f"{f.name}_{number}", KERNEL_PARAMETERS, linkage="internal", attributes="noinline"
+        )
+        # An argument that several stages read is not packed: each would want it in an order of its own.
+        others = {read.buffer for other in request.program.stages if other is not stage for read in reads_of(other)}
+        own = frozenset(place for place in request.constants if constants[place] not in others)
+        program = replace(request.program, stages=(stage,))
+        written = _written_stage(replace(request, program=program, entry=inner, constants=own))
+        if written is None:
+            return None
+        f.call(inner.name, VOID, f.parameters)
+        workspace_bytes = max(workspace_bytes, written.workspace_bytes)
+        packings.update(written.packings)
+    f.ret()
+    return Written(workspace_bytes, True, packings)
+
+
+def _written_stage(request: Request) -> Written | None:
+    """The kernel of a program of one stage."""
+    program = request.program
     contraction = contraction_of(program, program.stages[0])
     if contraction is None:
         return _written_windows(request)
     arguments, names = _constants(request)
-    plan = _plan(program, contraction, request.host, names)
+    plan = contraction_schedule(program, contraction, request.machine, names)
     if plan is None:
         return None
     workspace_bytes = plan.workspace_bytes
     if isinstance(plan, WinogradPlan):
-        write_winograd(request.module, plan, request.entry)
+        write_winograd(request, plan)
         plan = plan.plain
     elif isinstance(plan, ConvolutionPlan):
-        write_convolution(request.module, plan, request.entry)
+        write_convolution(request, plan)
     else:
-        write_gemm(request.module, plan, request.entry)
+        write_gemm(request, plan)
     read = plan.contraction.columns.constant_read
     packings: dict[int, Packing] = {}
     if plan.packing is not None and read is not None:
@@ -57,7 +91,7 @@ def _written_windows(request: Request) -> Written | None:
         return None
     arguments, names = _constants(request)
     program, windowing, packed = with_packed_constants(program, windowing, names)
-    write_windows(request, window_plan(program, windowing, request.host))
+    write_windows(replace(request, program=program), window_plan(program, windowing, request.machine))
     return Written(0, True, {arguments.index(name): packing for name, packing in packed.items()})
 
 
@@ -65,51 +99,3 @@ def _constants(request: Request) -> tuple[list[str], frozenset[str]]:
     """Names of the arguments, and of those that may be packed."""
     arguments = [buffer.name for buffer in request.program.buffers if buffer.role is Role.ARGUMENT]
     return arguments, frozenset(arguments[position] for position in request.constants)
-
-
-def _is_served(stage: Stage) -> bool:
-    """Whether the reads of a stage are of the form that these kernels have code for."""
-    sizes = [axis.size for axis in stage.axes]
-    if 0 in sizes:  # tiles of nothing have no size; families of loops need none
-        return False
-    for body in (stage.body, stage.finish):
-        for instruction in body:
-            if isinstance(instruction, Read) and any(isinstance(index, Value) for index in instruction.indices):
-                return False
-        for index in indices_of(body):
-            for atom, _ in index.terms:
-                low = 0 if isinstance(atom, Loop) else range_of(atom.of, sizes)[0]
-                if low is None or low < 0:  # divisions of addresses are unsigned
-                    return False
-    return stage.reduction is not None
-
-
-def _plan(
-    program: LoopProgram, contraction: Contraction, host: Host, constants: frozenset[str]
-) -> Matrices | ConvolutionPlan | WinogradPlan | None:
-    """Matrices if rows merge and lie at equal distances, else a convolution if its channels lie side by side."""
-    matrices = matrices_of(program, as_matrices(program, contraction), host, constants)
-    if matrices is not None and matrices.is_plain:
-        return None if _is_row_sums(program, matrices) else matrices
-    convolution = convolution_of(program, contraction)
-    if convolution is not None and _has_strips(program, convolution):
-        plan = convolution_plan(program, convolution, host, constants)
-        if plan is not None:
-            return winograd_plan(plan) or plan
-    return matrices
-
-
-def _is_row_sums(program: LoopProgram, matrices: Matrices) -> bool:
-    """Whether packing costs more than it saves, and columns are contiguous along the sums."""
-    if matrices.packing is not None or matrices.lying is not None or matrices.rows is None:
-        return False
-    contraction = matrices.contraction
-    unit = unit_axis(program, contraction.columns.body, len(contraction.stage.axes))
-    return matrices.rows < _WORTH_PACKING and unit == contraction.reduced[-1]
-
-
-def _has_strips(program: LoopProgram, convolution: Convolution) -> bool:
-    """Whether rows of input positions lie side by side in memory, so that strips are copied fast."""
-    axis = convolution.innermost
-    axis = len(convolution.contraction.stage.axes) + 1 if axis is None else axis
-    return unit_axis(program, convolution.by_position, len(convolution.contraction.stage.axes) + 2) == axis

@@ -7,240 +7,36 @@
 4. In a block, all tiles of rows meet one panel of columns before the next panel follows.
 """
 
-from dataclasses import dataclass
-from math import prod
-
-from fuse_dialect.backends.llvm.builder import Function, Module
-from fuse_dialect.backends.llvm.contractions import schedule
 from fuse_dialect.backends.llvm.contractions.blocks import Blocks
-from fuse_dialect.backends.llvm.contractions.tile import Shape, TileCall, Tiles, Walk
-from fuse_dialect.backends.llvm.elements import element_bytes, memory_type
-from fuse_dialect.backends.llvm.host import Host
+from fuse_dialect.backends.llvm.contractions.tile import Shape, TileCall, Tiles
+from fuse_dialect.backends.llvm.family import Request
 from fuse_dialect.backends.llvm.values import I1, Value, constant
-from fuse_dialect.kernels.access import FlatPlace, flat_place
-from fuse_dialect.kernels.contraction import Contraction, shapes_of, store_place
-from fuse_dialect.kernels.packing import Packing, packing_of
-from fuse_dialect.kernels.program import LoopProgram, Read
-
-
-@dataclass(frozen=True, slots=True)
-class Matrices:
-    """A contraction of matrices, with what is decided about it."""
-
-    program: LoopProgram
-    contraction: Contraction
-    host: Host
-    tile: schedule.TileSize
-    lanes: int
-    direct: FlatPlace | None
-    """Where the rows factor lies, if it is read there."""
-    packing: Packing | None
-    """How the columns factor was packed at compile time."""
-    lying: FlatPlace | None
-    """Where the columns factor lies, if it is read there: no element of it is needed twice."""
-    depth: int | None
-    """All points of the reduced axes; `None` if that is not known."""
-    block_depth: int | None
-    """Points of the last reduced axis in a block; `None` if all."""
-
-    @property
-    def vectors(self) -> int:
-        """Vectors of a panel."""
-        return self.tile.vectors
-
-    @property
-    def width(self) -> int:
-        """Columns of a panel."""
-        return self.tile.vectors * self.lanes
-
-    @property
-    def rows(self) -> int | None:
-        """Number of rows; `None` if it is not known."""
-        axes = self.contraction.row_axes
-        return _known(self.contraction.stage.axes[axes[-1]].size) if axes else 1
-
-    @property
-    def columns(self) -> int | None:
-        """Number of columns; `None` if it is not known."""
-        return _known(self.contraction.stage.axes[self.contraction.column_axes[-1]].size)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether rows lie at equal distances: nothing is padded, and no two axes are merged that are apart."""
-        shapes, rank = shapes_of(self.program), len(self.contraction.stage.axes)
-        reads = [each for each in self.contraction.rows.body if isinstance(each, Read)]
-        return all(
-            not read.guards and flat_place(read.indices, shapes[read.buffer], rank) is not None for read in reads
-        )
-
-    @property
-    def bytes(self) -> int:
-        """Of an element of the factors."""
-        return element_bytes(self.contraction.element)
-
-    @property
-    def pitch(self) -> int:
-        """Distance of copied rows, in elements."""
-        depth = self.block_depth if self.block_depth is not None else self.depth
-        assert depth is not None, "rows of unknown length are copied in blocks"
-        return schedule.pitch(depth, self.bytes)
-
-    @property
-    def most_tiles(self) -> int:
-        """Tiles of rows in a block."""
-        depth = self.block_depth if self.block_depth is not None else self.depth
-        row = self.tile.rows * max(depth or 1, 1) * self.bytes
-        return max(1, schedule.BLOCK_BYTES // row)
-
-    @property
-    def most_panels(self) -> int:
-        """Panels of a group that is packed at run time."""
-        if self.packing is not None or self.lying is not None:
-            return 1 << 40
-        return max(1, schedule.PACKED_BYTES // (self.width * max(self.depth or 4096, 1) * self.bytes))
-
-    @property
-    def splits_columns(self) -> bool:
-        """Whether parts differ in their columns, else in their rows."""
-        panels = 1 << 30 if self.columns is None else -(-self.columns // self.width)
-        tiles = 1 << 30 if self.rows is None else -(-self.rows // self.tile.rows)
-        if self.packing is None and self.lying is None:
-            return panels >= schedule.MANY_TASKS or panels >= tiles or panels > self.most_panels
-        return tiles < schedule.MANY_TASKS
-
-    @property
-    def rows_room(self) -> int:
-        """Elements of the workspace for a block of rows, whole cache lines."""
-        return 0 if self.direct is not None else self.most_tiles * self.tile.rows * self.pitch
-
-    @property
-    def workspace_bytes(self) -> int:
-        """Of each part."""
-        if self.packing is not None or self.lying is not None:
-            return self.rows_room * self.bytes
-        panels = self.most_panels
-        if self.columns is not None:
-            panels = min(panels, -(-self.columns // self.width))
-        return (self.rows_room + panels * self.width * (self.depth or 4096)) * self.bytes
-
-    def walk(self) -> Walk:
-        """How micro-kernels get at elements of the rows factor."""
-        reduced = self.contraction.reduced
-        panel = None if self.lying is None else _number(self.lying.strides[reduced[-1]].number)
-        if self.direct is None:
-            return Walk((0, self.pitch), (), 1, self.depth if self.block_depth is None else None, panel)
-        steps = [_number(self.direct.strides[axis].number) for axis in reduced]
-        sizes = [_number(_known(self.contraction.stage.axes[axis].size)) for axis in reduced]
-        rows = self.contraction.row_axes
-        row = _number(self.direct.strides[rows[-1]].number) if rows else 0
-        outer = tuple(zip(sizes[:-1], steps[:-1], strict=True))
-        return Walk((0, row), outer, steps[-1], sizes[-1] if self.block_depth is None else None, panel)
-
-
-def _number(number: int | None) -> int:
-    assert number is not None, "rows that are read where they lie have known strides"
-    return number
-
-
-def _known(size: int | str) -> int | None:
-    return size if isinstance(size, int) else None
-
-
-def matrices_of(
-    program: LoopProgram, contraction: Contraction, host: Host, constants: frozenset[str]
-) -> Matrices | None:
-    """What to do about a contraction; `None` if it has sizes for which there is no kernel.
-
-    Args:
-        program: What the contraction is from.
-        contraction: As `as_matrices` gives it.
-        host: The processor.
-        constants: Buffers that may be packed at compile time.
-    """
-    stage = contraction.stage
-    element = element_bytes(contraction.element)
-    lanes = host.vector_bytes // element
-    sizes = [_known(stage.axes[axis].size) for axis in contraction.reduced]
-    if not sizes or None in sizes:
-        return None
-    depth = prod(size or 0 for size in sizes)
-    rows = _known(stage.axes[contraction.row_axes[-1]].size) if contraction.row_axes else 1
-    columns = _known(stage.axes[contraction.column_axes[-1]].size)
-    tile = schedule.tile_size(host, lanes, rows, columns)
-    width = tile.vectors * lanes
-    kinds = {buffer.name: buffer.element for buffer in program.buffers}
-    tiles = 1 << 30 if rows is None else -(-rows // tile.rows)
-    block = depth
-    if len(sizes) == 1 and kinds[stage.buffer] == contraction.element:
-        block = schedule.depth_block(depth, width, element, tiles)
-    packing = packing_of(program, contraction, constants, width)
-    direct = _direct_place(program, contraction, tile.rows, columns)
-    lying = _lying_columns(program, contraction) if packing is None and tiles == 1 else None
-    block_depth = None if block == depth else block
-    return Matrices(program, contraction, host, tile, lanes, direct, packing, lying, depth, block_depth)
-
-
-def _lying_columns(program: LoopProgram, contraction: Contraction) -> FlatPlace | None:
-    """Where the columns factor lies, if its rows are contiguous and micro-kernels can read them there."""
-    read, reduced = contraction.columns.read, contraction.reduced
-    if read is None or read.guards or len(reduced) != 1:
-        return None
-    buffer = next(buffer for buffer in program.buffers if buffer.name == read.buffer)
-    place = flat_place(read.indices, buffer.shape, len(contraction.stage.axes))
-    if buffer.element != contraction.element or place is None or place.strides[reduced[0]].number is None:
-        return None
-    return place if place.strides[contraction.column_axes[-1]].number == 1 else None
-
-
-def _direct_place(program: LoopProgram, contraction: Contraction, rows: int, columns: int | None) -> FlatPlace | None:
-    """Where the rows factor lies, if micro-kernels should read it there."""
-    read, stage = contraction.rows.read, contraction.stage
-    if read is None or read.guards:
-        return None
-    buffer = next(buffer for buffer in program.buffers if buffer.name == read.buffer)
-    place = flat_place(read.indices, buffer.shape, len(stage.axes))
-    axes = (*contraction.row_axes, *contraction.reduced)
-    if buffer.element != contraction.element or place is None:
-        return None
-    if any(place.strides[axis].number is None for axis in axes):
-        return None
-    if contraction.row_axes:
-        axis = contraction.row_axes[-1]
-        if not isinstance(stage.axes[axis].size, int):
-            return None  # the last tile may reach beyond the last row
-        distance = _number(place.strides[axis].number) * element_bytes(contraction.element)
-        if schedule.collides(distance, rows) and (columns is None or columns >= schedule.WORTH_COPYING):
-            return None
-    return place
+from fuse_dialect.kernels import tiling
+from fuse_dialect.kernels.matrix_schedule import Matrices
+from fuse_dialect.kernels.places import Place
 
 
 class _Gemm(Blocks):
     """Writes the kernel."""
 
-    def __init__(self, module: Module, matrices: Matrices, f: Function):
-        super().__init__(module, matrices, f)
+    def __init__(self, request: Request, matrices: Matrices):
+        super().__init__(request, matrices)
+        f, contraction = request.entry, matrices.contraction
         self.m = matrices
-        contraction, program = matrices.contraction, matrices.program
-        store = store_place(program, contraction.stage)
-        assert store is not None
         row = contraction.row_axes[-1] if contraction.row_axes else None
         in_blocks = matrices.block_depth is not None
-        self.tiles = Tiles(
-            module, program, contraction, store, matrices.host, f.name, matrices.walk(), (None, row), in_blocks
-        )
+        self.tiles = Tiles(request, contraction, matrices.walk(), (None, row), in_blocks)
         self.row_tiles = self.ceiling(self.axis(row), matrices.tile.rows) if row is not None else f.i64(1)
 
     def write(self) -> None:
         f = self.f
-        outer = f.i64(1)
-        for axis in self.m.contraction.outer:
-            outer = f.multiply(outer, self.axis(axis))
+        outer = self.count_of(self.m.contraction.outer)
         self._cut(outer)
         tasks = f.multiply(f.multiply(outer, self.groups), self.blocks)
-        low, high = self.share(tasks)
+        low, high = self.frame.share(tasks)
         with f.loop(low, high, carried=[f.i64(-1)], hints=["unroll.disable"]) as loop:
-            number, block = self.divided(loop.index, self.blocks)
-            rest, group = self.divided(number, self.groups)
+            number, block = self.frame.divided(loop.index, self.blocks)
+            rest, group = self.frame.divided(number, self.groups)
             point = self.point_of(rest, self.m.contraction.outer)
             first = f.multiply(group, self.group)
             count = f.least(self.group, f.subtract(self.panels, first))
@@ -252,17 +48,18 @@ class _Gemm(Blocks):
             loop.following = [number]
         f.ret()
 
-    def _lying(self, place: FlatPlace, point: dict[int, Value]) -> Value:
+    def _lying(self, place: Place, point: dict[int, Value]) -> Value:
         """Address of the columns factor at a point, where it lies."""
         read = self.m.contraction.columns.read
         assert read is not None
-        return self.f.offset(self.frame.address(read.buffer), self.frame.place(place, point), self.type)
+        return self.frame.address(read.buffer, place, point)
 
     def _cut(self, outer: Value) -> None:
         """Decide at run time how many groups of columns and blocks of rows there are."""
         f, m = self.f, self.m
-        few = outer.number is None or outer.number < schedule.MANY_TASKS
-        ways = self.parts if few else f.i64(1)
+        # Many products outside of the matrices keep parts busy by themselves.
+        few = outer.number is None or outer.number < tiling.many_tasks(m.machine)
+        ways = self.frame.parts if few else f.i64(1)
         if m.splits_columns:
             most = f.i64(max(1, m.most_panels))
             self.group = f.least(self.larger(self.covering(self.panels, ways), f.i64(1)), most)
@@ -270,6 +67,7 @@ class _Gemm(Blocks):
         else:
             self.group = self.larger(self.panels, f.i64(1))
             share = self.larger(self.covering(self.row_tiles, ways), f.i64(1))
+            # Blocks of a share are as equal as possible, none above what the cache has room for.
             self.block = self.covering(share, self.covering(share, f.i64(m.most_tiles)))
         self.groups = self.covering(self.panels, self.group)
         self.blocks = self.larger(self.covering(self.row_tiles, self.block), f.i64(1))
@@ -278,6 +76,7 @@ class _Gemm(Blocks):
         f, m = self.f, self.m
         yes = constant(I1, 1)
         if m.block_depth is None:
+            # Copied rows are one run over all reduced axes; where they lie, the last axis is one of several.
             count = self.axis(m.contraction.reduced[-1]) if m.direct is not None else self.depth
             self._block(point, group, block, base, (f.i64(0), count, yes, yes))
             return
@@ -321,6 +120,7 @@ class _Gemm(Blocks):
             address = f.offset(base, place, self.type)
             self._rows(point, (first, stop), number, address, columns, depth)
 
+        # Panels that are whole, then the last one: each form of the micro-kernel knows how many columns it has.
         if m.columns is None or m.columns >= m.width:
             with f.loop(start, f.least(end, whole), hints=["unroll.disable"]) as loop:
                 panel(loop.index, m.width)
@@ -379,10 +179,9 @@ class _Gemm(Blocks):
             return f.offset(self.frame.workspace, place, self.type)
         read = m.contraction.rows.read
         assert read is not None
-        place = self.frame.place(m.direct, {**at, m.contraction.reduced[-1]: k})
-        return f.offset(self.frame.address(read.buffer), place, memory_type(m.contraction.element))
+        return self.frame.address(read.buffer, m.direct, {**at, m.contraction.reduced[-1]: k})
 
 
-def write_gemm(module: Module, matrices: Matrices, f: Function) -> None:
-    """Write the kernel into `f`, a function of `slots`, `part` and `parts`."""
-    _Gemm(module, matrices, f).write()
+def write_gemm(request: Request, matrices: Matrices) -> None:
+    """Write the kernel into the entry function."""
+    _Gemm(request, matrices).write()

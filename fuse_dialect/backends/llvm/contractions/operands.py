@@ -10,40 +10,22 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fuse_dialect.backends.llvm.builder import Function, Module, Parameter
-from fuse_dialect.backends.llvm.contractions.frame import Frame, Point
-from fuse_dialect.backends.llvm.contractions.reads import Reader
+from fuse_dialect.backends.llvm.builder import Function
 from fuse_dialect.backends.llvm.elements import register_type
-from fuse_dialect.backends.llvm.host import Host
-from fuse_dialect.backends.llvm.values import I64, PTR, VOID, Type, Value
-from fuse_dialect.kernels.access import flat_place
-from fuse_dialect.kernels.contraction import Contraction, Factor, shapes_of
-from fuse_dialect.kernels.program import Body, LoopProgram, Read
-
-
-def unit_axis(program: LoopProgram, body: Body, rank: int) -> int | None:
-    """The axis, of `rank` axes, along which the largest read of a body is contiguous."""
-    shapes = shapes_of(program)
-    best: tuple[int, int | None] = (-1, None)
-    for instruction in body:
-        if isinstance(instruction, Read):
-            place = flat_place(instruction.indices, shapes[instruction.buffer], rank)
-            if place is not None:
-                used = sum(bool(stride.terms) for stride in place.strides)
-                unit = [axis for axis, stride in enumerate(place.strides) if stride.number == 1]
-                best = max(best, (used, unit[0] if len(unit) == 1 else None), key=lambda each: each[0])
-    return best[1]
+from fuse_dialect.backends.llvm.family import Request
+from fuse_dialect.backends.llvm.kernel import Point, frame_of, inner_function
+from fuse_dialect.backends.llvm.memory import reader_at
+from fuse_dialect.backends.llvm.turning import turn
+from fuse_dialect.backends.llvm.values import VOID, Type, Value
+from fuse_dialect.kernels.contraction import Contraction, Factor, unit_axis
 
 
 @dataclass(frozen=True, slots=True)
 class Copies:
     """Writes the functions that lay out factors, each once."""
 
-    module: Module
-    program: LoopProgram
+    request: Request
     contraction: Contraction
-    host: Host
-    prefix: str
     lanes: int
 
     @property
@@ -69,8 +51,8 @@ class Copies:
             block: The first row and the number of rows, the first point of the last reduced axis and the number.
             pitch: Distance of rows in elements.
         """
-        name = f"{self.prefix}_rows"
-        if not self.module.defines(name):
+        name = f"{self.request.entry.name}_rows"
+        if not self.request.module.defines(name):
             inner = self._function(name, ("row", "rows", "first", "count"))
             _RowsCopy(self, inner, pitch).write()
         f.call(name, VOID, [slots, to, *(point[axis] for axis in self.outer), *block])
@@ -88,17 +70,15 @@ class Copies:
             block: The first column and the number of panels.
             vectors: Width of a panel.
         """
-        name = f"{self.prefix}_panels"
-        if not self.module.defines(name):
+        name = f"{self.request.entry.name}_panels"
+        if not self.request.module.defines(name):
             inner = self._function(name, ("column", "panels"))
             _PanelPack(self, inner, vectors).write()
         f.call(name, VOID, [slots, to, *(point[axis] for axis in self.outer), *block])
 
     def _function(self, name: str, numbers: Sequence[str]) -> Function:
-        parameters = [Parameter("slots", PTR, "noalias readonly"), Parameter("to", PTR, "noalias")]
-        parameters += [Parameter(f"x{axis}", I64) for axis in self.outer]
-        parameters += [Parameter(each, I64) for each in numbers]
-        return self.module.function(name, parameters, linkage="internal", attributes="noinline")
+        axes = [f"x{axis}" for axis in self.outer]
+        return inner_function(self.request, name, ["slots"], ["to"], [*axes, *numbers])
 
 
 class _Copy:
@@ -106,8 +86,8 @@ class _Copy:
 
     def __init__(self, copies: Copies, f: Function):
         self.copies, self.f = copies, f
-        slots, self.to, *rest = f.parameters
-        self.frame = Frame(f, copies.program, slots, copies.host)
+        _, self.to, *rest = f.parameters
+        self.frame = frame_of(copies.request, f)
         self.point: dict[int, Value] = dict(zip(copies.outer, rest, strict=False))
         self.numbers = rest[len(copies.outer) :]
         self.reduced = copies.contraction.reduced
@@ -118,8 +98,8 @@ class _Copy:
 
     def value(self, factor: Factor, lane_axis: int, mask: Value | None) -> Value:
         """The factor at the current point, for neighbours along an axis."""
-        reader = Reader(self.frame, len(self.stage.axes), self.point, self.copies.lanes, lane_axis, mask)
-        return reader.body(factor.body)
+        reader = reader_at(self.frame, self.stage.axes, self.point, self.copies.lanes, lane_axis, mask)
+        return reader.scalars.wide(reader.body(factor.body))
 
     def over(self, axes: Sequence[int], write: Callable[[Value], None]) -> None:
         """Loops over reduced axes around what `write` writes; it gets the number of the point among all of them."""
@@ -159,6 +139,7 @@ class _RowsCopy(_Copy):
             base = f.offset(self.to, f.multiply(loop.index, f.i64(self.pitch)), self.copies.element)
 
             def along(number: Value) -> None:
+                # (1) Whole vectors, then one with a mask: nothing beyond the row is read or written.
                 whole = f.subtract(count, f.remainder(count, lanes))
                 target = f.offset(base, f.multiply(number, count), self.copies.element)
                 with f.loop(f.i64(0), whole, lanes, hints=["unroll.disable"]) as inner:
@@ -184,8 +165,9 @@ class _PanelPack(_Copy):
 
     def write(self) -> None:
         f, column, panels = self.f, self.numbers[0], self.numbers[1]
+        # (3) Vectors run along what is contiguous; along the sums, squares are turned on the way.
         last = self.reduced[-1]
-        transposed = unit_axis(self.copies.program, self.factor.body, len(self.stage.axes)) == last
+        transposed = unit_axis(self.copies.request.program, self.factor.body, len(self.stage.axes)) == last
         depth = f.i64(1)
         for axis in self.reduced:
             depth = f.multiply(depth, self.size(axis))
@@ -204,6 +186,7 @@ class _PanelPack(_Copy):
         left = f.subtract(self.size(self.axis), start)
 
         def panel(masked: bool) -> list[Value]:
+            # Columns beyond the last are multiplied like others, and not stored: any fill will do.
             masks = [f.first_lanes(f.subtract(left, f.i64(v * lanes)), lanes) for v in range(self.vectors)]
 
             def write(number: Value) -> None:
@@ -231,9 +214,10 @@ class _PanelPack(_Copy):
             self.point[last] = k
             loaded: list[Value] = []
             for lane in range(lanes):
+                # Columns beyond the last repeat it: no mask covers rows of a square, and none is stored.
                 self.point[self.axis] = f.least(f.add(f.add(first, start), f.i64(lane)), bound)
                 loaded.append(self.value(self.factor, last, mask))
-            for lane, value in enumerate(transposed(f, loaded)):
+            for lane, value in enumerate(turn(f, loaded)):
                 place = f.add(f.multiply(f.add(k, f.i64(lane)), f.i64(self.width)), first)
 
                 def store(value: Value = value, place: Value = place) -> None:
@@ -251,18 +235,3 @@ class _PanelPack(_Copy):
             if whole.number is None or whole.number != depth.number:
                 with f.when(f.compare("slt", whole, depth)):
                     square(whole, columns.index, f.subtract(depth, whole))
-
-
-def transposed(f: Function, rows: Sequence[Value]) -> list[Value]:
-    """The columns of a square of vectors: as many as each has lanes, a power of two.
-
-    Each round interleaves the first half of the vectors with the second; as many rounds as the number has bits.
-    """
-    count = len(rows)
-    low = [place for lane in range(count // 2) for place in (lane, lane + count)]
-    high = [place + count // 2 for place in low]
-    vectors, rounds = list(rows), count.bit_length() - 1
-    for _ in range(rounds):
-        pairs = zip(vectors[: count // 2], vectors[count // 2 :], strict=True)
-        vectors = [f.shuffle(a, b, places) for a, b in pairs for places in (low, high)]
-    return vectors

@@ -5,41 +5,18 @@ A strip holds, for each point of the free axes, some rows of positions, and for 
 
 from dataclasses import dataclass
 
-from fuse_dialect.backends.llvm.builder import Function, Module, Parameter
-from fuse_dialect.backends.llvm.contractions.frame import Frame, Point
-from fuse_dialect.backends.llvm.contractions.reads import Reader
+from fuse_dialect.backends.llvm.builder import Function
 from fuse_dialect.backends.llvm.elements import register_type
-from fuse_dialect.backends.llvm.host import Host
+from fuse_dialect.backends.llvm.family import Request
+from fuse_dialect.backends.llvm.kernel import Point, frame_of, inner_function
+from fuse_dialect.backends.llvm.memory import reader_at
 from fuse_dialect.backends.llvm.values import I1, I8, I64, PTR, VOID, Value, constant
-from fuse_dialect.kernels.access import FlatPlace, flat_place
 from fuse_dialect.kernels.contraction import shapes_of
 from fuse_dialect.kernels.convolution import Convolution
+from fuse_dialect.kernels.convolution_schedule import Strip
 from fuse_dialect.kernels.indices import Guard, Index, Loop, axes_of
-from fuse_dialect.kernels.program import LoopProgram, Read
-
-
-@dataclass(frozen=True, slots=True)
-class Strip:
-    """Sizes of a strip, in elements."""
-
-    rows: int
-    """Rows of positions that there is room for."""
-    positions: int
-    """Positions of a row."""
-    innermost: int
-    """Elements of a position."""
-    pitch: int
-    """Distance of positions: more than they have elements if they would drive each other out of the cache."""
-
-    @property
-    def row(self) -> int:
-        """Distance of rows."""
-        return self.positions * self.pitch
-
-    @property
-    def plane(self) -> int:
-        """Elements for one point of the free axes."""
-        return self.rows * self.row
+from fuse_dialect.kernels.places import Place, flat_place
+from fuse_dialect.kernels.program import Axis, Read
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +24,7 @@ class _Run:
     """A row of a strip as one run of memory with zeros on both sides."""
 
     read: Read
-    place: FlatPlace
+    place: Place
     first: int
     """The first position that is not 0."""
     stop: int
@@ -56,16 +33,12 @@ class _Run:
     """Whether the row is not 0 altogether."""
 
 
-def strip_function(
-    module: Module, program: LoopProgram, convolution: Convolution, host: Host, strip: Strip, name: str
-) -> str:
+def strip_function(request: Request, convolution: Convolution, strip: Strip) -> str:
     """Write the function that fills a strip: of `slots`, the address, the outer axes, the first row, the rows."""
-    parameters = [Parameter("slots", PTR, "noalias readonly"), Parameter("to", PTR, "noalias")]
-    parameters += [Parameter(f"x{axis}", I64) for axis in convolution.outer]
-    parameters += [Parameter("first", I64), Parameter("rows", I64)]
-    f = module.function(f"{name}_strip", parameters, linkage="internal", attributes="noinline")
-    _Fill(f, program, convolution, host, strip).write()
-    return f"{name}_strip"
+    name = f"{request.entry.name}_strip"
+    numbers = [*(f"x{axis}" for axis in convolution.outer), "first", "rows"]
+    _Fill(request, inner_function(request, name, ["slots"], ["to"], numbers), convolution, strip).write()
+    return name
 
 
 def fill_strip(
@@ -76,10 +49,13 @@ def fill_strip(
 
 
 class _Fill:
-    def __init__(self, f: Function, program: LoopProgram, convolution: Convolution, host: Host, strip: Strip):
-        self.f, self.program, self.convolution, self.host, self.strip = f, program, convolution, host, strip
-        slots, self.to, *rest = f.parameters
-        self.frame = Frame(f, program, slots, host)
+    def __init__(self, request: Request, f: Function, convolution: Convolution, strip: Strip):
+        self.f, self.program, self.convolution, self.strip = f, request.program, convolution, strip
+        _, self.to, *rest = f.parameters
+        self.frame = frame_of(request, f)
+        above, along = convolution.windows
+        positions = (Axis(above.positions(above.pixels)), Axis(along.positions(along.pixels)))
+        self.axes = (*convolution.contraction.stage.axes, *positions)
         self.point: dict[int, Value] = dict(zip(convolution.outer, rest, strict=False))
         self.first, self.rows = rest[-2:]
         self.rank = len(convolution.contraction.stage.axes)
@@ -92,10 +68,7 @@ class _Fill:
         for size in sizes:
             planes = f.multiply(planes, self.frame.size(size))
         with f.loop(f.i64(0), planes, hints=["unroll.disable"]) as plane:
-            number = plane.index
-            for axis, size in reversed(list(zip(self.convolution.free, sizes, strict=True))):
-                assert isinstance(size, int)
-                self.point[axis], number = f.remainder(number, size), f.quotient(number, size)
+            self.point |= self.frame.point_of(plane.index, dict(zip(self.convolution.free, sizes, strict=True)))[1]
             base = f.offset(self.to, f.multiply(plane.index, f.i64(self.strip.plane)), self.type)
             with f.loop(f.i64(0), self.rows, hints=["unroll.disable"]) as row:
                 self.point[self.rank] = f.add(row.index, self.first)
@@ -113,6 +86,7 @@ class _Fill:
                 pass
             case _:
                 return None
+        # Runs are copied by `memset` and `memcpy`, which know zeros alone; and -0.0 has a bit.
         if read.otherwise is not None and (read.otherwise.value != 0 or str(read.otherwise.value) == "-0.0"):
             return None
         indices = [index for index in read.indices if isinstance(index, Index)]
@@ -120,15 +94,18 @@ class _Fill:
         place = flat_place(indices, shapes_of(self.program)[read.buffer], self.rank + 2)
         if len(indices) < len(read.indices) or place is None:
             return None
+        # One run needs positions without a gap, in the array and in the strip.
         if not place.strides[along].number == self.strip.innermost == self.strip.pitch:
             return None
         if innermost is not None and place.strides[innermost].number != 1:
             return None
         first, stop, others = 0, self.strip.positions, list[Guard]()
         for guard in read.guards:
+            # A guard of other axes holds for a whole row or for nothing of it.
             if not axes_of(guard.index) & {along, innermost}:
                 others.append(guard)
             elif guard.index.terms == ((Loop(along), 1),) and isinstance(guard.size, int):
+                # 0 <= position + c < size, solved for the position.
                 first = max(first, -guard.index.constant)
                 stop = min(stop, guard.size - guard.index.constant)
             else:
@@ -138,8 +115,8 @@ class _Fill:
     def _fill_run(self, run: _Run, to: Value) -> None:
         f, bytes = self.f, self.type.bits // 8
         unit = self.strip.innermost * bytes
-        reader = Reader(self.frame, self.rank + 2, {**self.point, self.rank + 1: f.i64(run.first)})
-        address = f.offset(self.frame.address(run.read.buffer), self.frame.place(run.place, reader.point), self.type)
+        point = {**self.point, self.rank + 1: f.i64(run.first)}
+        address = self.frame.address(run.read.buffer, run.place, point)
 
         def inside() -> list[Value]:
             self._zero(to, run.first * unit)
@@ -152,7 +129,7 @@ class _Fill:
             return []
 
         if run.guards:
-            f.either(reader.inside(run.guards), inside, outside)
+            f.either(reader_at(self.frame, self.axes, point).inside(run.guards), inside, outside)
         else:
             inside()
 
@@ -178,12 +155,12 @@ class _Fill:
             self._fill_along(start, innermost, self.strip.innermost)
 
     def _fill_along(self, to: Value, axis: int, count: int) -> None:
-        f, lanes = self.f, self.host.vector_bytes * 8 // self.type.bits
+        f, lanes = self.f, self.frame.machine.lanes(self.type.bits // 8)
         whole = count // lanes * lanes
 
         def fill(first: Value, mask: Value | None) -> None:
             self.point[axis] = first
-            reader = Reader(self.frame, self.rank + 2, self.point, lanes, axis, mask)
+            reader = reader_at(self.frame, self.axes, self.point, lanes, axis, mask)
             value, target = reader.body(self.convolution.by_position), f.offset(to, first, self.type)
             if mask is None:
                 f.store(value, target)

@@ -15,46 +15,28 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from fuse_dialect.backends.llvm.builder import Function, Module, Parameter
-from fuse_dialect.backends.llvm.contractions.frame import Frame, Point
-from fuse_dialect.backends.llvm.contractions.reads import Reader
-from fuse_dialect.backends.llvm.elements import memory_type, register_type, to_memory
-from fuse_dialect.backends.llvm.host import Host
-from fuse_dialect.backends.llvm.values import I1, I64, PTR, VOID, Type, Value, constant
-from fuse_dialect.kernels.access import FlatPlace, flat_place
-from fuse_dialect.kernels.contraction import Contraction
-from fuse_dialect.kernels.program import Apply, LoopProgram, Read
+from fuse_dialect.backends.llvm.builder import Function
+from fuse_dialect.backends.llvm.elements import register_type, to_memory
+from fuse_dialect.backends.llvm.family import Request
+from fuse_dialect.backends.llvm.kernel import Point, frame_of, inner_function
+from fuse_dialect.backends.llvm.memory import reader_at
+from fuse_dialect.backends.llvm.values import VOID, Type, Value, constant
+from fuse_dialect.kernels.contraction import Contraction, store_place
+from fuse_dialect.kernels.machine import Unit
+from fuse_dialect.kernels.places import Place, flat_place
+from fuse_dialect.kernels.program import Apply, Read
+from fuse_dialect.kernels.tiling import Walk
 
 _PRODUCTS = 28
 """Products of vectors in the innermost loop, at least about so many: enough to hide the loop's own instructions."""
 _LONG = 240
 """Instructions from which on `finish` is not repeated for every vector of the tile."""
-_LINE = 64
-"""Bytes of a cache line."""
 _AHEAD = 4096
 """How many bytes of a panel are on their way: as many as memory delivers while one line comes."""
-_NEAR = 16384
-"""Bytes of the next tile's rows for which there is room in the first cache."""
 
 _Write: TypeAlias = Callable[[], None]
 _Store: TypeAlias = Callable[[Value, Value, Sequence[Value]], list[_Write]]
 """Computes what becomes of the sums of one row of the grid; what it gives writes that to memory."""
-
-
-@dataclass(frozen=True, slots=True)
-class Walk:
-    """Where the elements of the rows factor are, from the first one that a tile needs, in elements."""
-
-    rows: tuple[int, int]
-    """Distance of neighbours along the two axes of the grid."""
-    outer: tuple[tuple[int, int], ...]
-    """Number of steps and distance for each reduced axis but the last."""
-    step: int
-    """Distance along the last reduced axis."""
-    depth: int | None
-    """Number of steps along the last reduced axis; `None` if the call says it."""
-    panel_step: int | None = None
-    """Distance of the columns factor along the last reduced axis, if it is read where it lies; `None` if packed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +88,8 @@ class TileCall:
 class Tiles:
     """Writes micro-kernels for one contraction, each form once."""
 
-    module: Module
-    program: LoopProgram
+    request: Request
     contraction: Contraction
-    store: FlatPlace
-    host: Host
-    prefix: str
     walk: Walk
     grid_axes: tuple[int | None, int | None]
     """The axes along which the grid has rows."""
@@ -130,28 +108,28 @@ class Tiles:
 
     def call(self, f: Function, slots: Value, shape: Shape, call: TileCall) -> None:
         """Call a micro-kernel, which is written at the first call."""
-        name = f"{self.prefix}_tile_{shape.name}"
-        if not self.module.defines(name):
+        name = f"{self.request.entry.name}_tile_{shape.name}"
+        if not self.request.module.defines(name):
             self._write(name, shape)
         operands = [slots, call.rows, call.panel, *(call.point[axis] for axis in self.parallel)]
         operands += [call.depth, call.row_count, call.column_count, call.first, call.last]
         f.call(name, VOID, operands)
 
     def _write(self, name: str, shape: Shape) -> None:
-        readonly = "noalias readonly"
-        parameters = [Parameter("slots", PTR, readonly), Parameter("a", PTR, readonly), Parameter("b", PTR, readonly)]
-        parameters += [Parameter(f"x{axis}", I64) for axis in self.parallel]
-        parameters += [Parameter(each, I64) for each in ("depth", "row_count", "column_count")]
-        parameters += [Parameter(each, I1) for each in ("first", "last")]
-        f = self.module.function(name, parameters, linkage="internal", attributes="noinline")
+        numbers = [*(f"x{axis}" for axis in self.parallel), "depth", "row_count", "column_count"]
+        f = inner_function(self.request, name, ["slots", "a", "b"], (), numbers, ["first", "last"])
         _Tile(self, f, shape).write()
 
 
 class _Tile:
     def __init__(self, tiles: Tiles, f: Function, shape: Shape):
         self.tiles, self.f, self.shape = tiles, f, shape
-        slots, self.a, self.b, *rest = f.parameters
-        self.frame = Frame(f, tiles.program, slots, tiles.host)
+        _, self.a, self.b, *rest = f.parameters
+        self.frame = frame_of(tiles.request, f)
+        self.machine = tiles.request.machine
+        store = store_place(tiles.request.program, tiles.contraction.stage)
+        assert store is not None, "sums are recognised by where they are stored"
+        self.store = store
         self.point = dict(zip(tiles.parallel, rest, strict=False))
         self.depth, self.row_count, self.column_count, self.first, self.last = rest[len(tiles.parallel) :]
         self.type = tiles.sum_type.wide(shape.lanes)
@@ -161,6 +139,7 @@ class _Tile:
 
     def _is_long(self) -> bool:
         finish = self.tiles.contraction.stage.finish
+        # A function of `math` is about a dozen instructions, another one about one (4).
         cost = sum(12 if isinstance(each, Apply) and each.function.startswith("math.") else 1 for each in finish)
         return self.shape.some_rows or cost * self.shape.rows * self.shape.vectors > _LONG
 
@@ -186,26 +165,25 @@ class _Tile:
     def _prefetch_results(self) -> None:
         """Fetch the lines of the results, and what `finish` reads for each row of them."""
         shape, contraction = self.shape, self.tiles.contraction
+        # (5) A prefetch of what does not exist does no harm, but takes the place of one that does.
         if shape.some_rows or shape.columns is None:
             return  # some of the tile lies outside
-        self._prefetch_lines(contraction.stage.buffer, self.tiles.store, writes=True)
+        self._prefetch_lines(contraction.stage.buffer, self.store, writes=True)
         for read in contraction.stage.finish:
             if isinstance(read, Read) and not read.guards:
                 place = flat_place(read.indices, self.frame.buffers[read.buffer].shape, len(contraction.stage.axes))
                 if place is not None and place.strides[contraction.column_axes[-1]].number == 1:
                     self._prefetch_lines(read.buffer, place, writes=False)
 
-    def _prefetch_lines(self, buffer: str, place: FlatPlace, *, writes: bool) -> None:
+    def _prefetch_lines(self, buffer: str, place: Place, *, writes: bool) -> None:
         """Fetch the lines of a place, for each vector of the tile, if the rows differ."""
         f, grid = self.f, self.shape.grid
-        if all(axis is None or place.is_free_of(axis) for axis in self.tiles.grid_axes):
+        if all(axis is None or not place.depends_on(axis) for axis in self.tiles.grid_axes):
             return
-        memory = memory_type(self.frame.buffers[buffer].element)
         for row in range(self.shape.rows):
             for v in range(self.shape.vectors):
                 point = self._at(f.i64(row // grid[1]), f.i64(row % grid[1]), v)
-                address = f.offset(self.frame.address(buffer), self.frame.place(place, point), memory)
-                f.prefetch(address, f.i64(0), writes=writes)
+                f.prefetch(self.frame.address(buffer, place, point), f.i64(0), writes=writes)
 
     def _sums(self) -> tuple[Value, ...]:
         """The products added up over all reduced axes."""
@@ -235,6 +213,7 @@ class _Tile:
         f = self.f
         unroll = max(1, _PRODUCTS // (self.shape.rows * self.shape.vectors))
         if depth.number is not None:
+            # A divisor of the depth needs no second loop for the rest.
             unroll = next(steps for steps in range(unroll, 0, -1) if depth.number % steps == 0)
         rest = f.remainder(depth, unroll)
         whole = f.subtract(depth, rest)
@@ -254,6 +233,7 @@ class _Tile:
         f, shape, walk, scalar = self.f, self.shape, self.tiles.walk, self.tiles.sum_type
         step = shape.width if walk.panel_step is None else walk.panel_step
         panel = f.offset(b, f.multiply(k, f.i64(step)), scalar)
+        # (1) Vectors of the columns stay in registers while one element of each row is spread over all lanes.
         vectors = [self._panel_vector(panel, v) for v in range(shape.vectors)]
         self._prefetch_factors(a, panel, k)
         first = f.offset(a, f.multiply(k, f.i64(walk.step)), scalar)
@@ -271,12 +251,12 @@ class _Tile:
         bytes = self.tiles.sum_type.bits // 8
         step = (shape.width if walk.panel_step is None else walk.panel_step) * bytes
         if step:  # else all products are with the same columns, which are here already
-            for line in range(0, shape.vectors * shape.lanes * bytes, _LINE):
+            for line in range(0, shape.vectors * shape.lanes * bytes, self.machine.line_bytes):
                 f.prefetch(panel, f.i64(max(_AHEAD // step, 1) * step + line))
         reach = shape.rows * walk.rows[1] * bytes
-        if walk.depth and _follow_each_other(walk, shape):
+        if walk.depth and _follow_each_other(walk, shape, 2 * self.machine.line_bytes):
             piece = f.multiply(k, f.i64(-(-reach // walk.depth)))
-            f.prefetch(a, f.add(piece, f.i64(reach)), near=reach <= _NEAR)
+            f.prefetch(a, f.add(piece, f.i64(reach)), near=reach <= self.machine.first_cache.bytes // 2)
 
     def _panel_vector(self, panel: Value, v: int) -> Value:
         """Some columns; those beyond the last are 0 in a packed panel, and not there in the array itself."""
@@ -291,7 +271,7 @@ class _Tile:
         f = self.f
         if not lhs.type.is_float:
             return f.binary("add", f.binary("mul", lhs, rhs), total)
-        if self.tiles.host.has_fma:
+        if Unit.FMA in self.machine.units:
             return f.fma(lhs, rhs, total)
         return f.fadd(f.fmul(lhs, rhs), total)
 
@@ -306,6 +286,7 @@ class _Tile:
                 write()
             return
         scalar = self.tiles.sum_type
+        # (4) From the stack, so that `finish` is there once and not for every vector.
         for number, total in enumerate(sums):
             f.store(total, f.offset(self.stack, f.i64(number * shape.lanes), scalar), 64)
         stop = self.row_count if shape.some_rows else f.i64(shape.rows)
@@ -342,13 +323,9 @@ class _Tile:
         for v, total in enumerate(sums):
             value = total
             if contraction.stage.finish:
-                reader = Reader(
-                    self.frame,
-                    len(contraction.stage.axes),
-                    self._at(r, c, v),
-                    self.shape.lanes,
-                    contraction.column_axes[-1],
-                    self._mask(v),
+                axes, point = contraction.stage.axes, self._at(r, c, v)
+                reader = reader_at(
+                    self.frame, axes, point, self.shape.lanes, contraction.column_axes[-1], self._mask(v)
                 )
                 value = reader.body(contraction.stage.finish, [total])
             writes.append(self._writer(r, c, v, value))
@@ -375,9 +352,7 @@ class _Tile:
     def _target(self, r: Value, c: Value, v: int) -> tuple[Value, Value | None]:
         """Where a vector is stored, and which lanes."""
         buffer = self.tiles.contraction.stage.buffer
-        memory = memory_type(self.frame.buffers[buffer].element)
-        place = self.frame.place(self.tiles.store, self._at(r, c, v))
-        return self.f.offset(self.frame.address(buffer), place, memory), self._mask(v)
+        return self.frame.address(buffer, self.store, self._at(r, c, v)), self._mask(v)
 
     def _writer(self, r: Value, c: Value, v: int, value: Value) -> _Write:
         def write() -> None:
@@ -391,8 +366,9 @@ class _Tile:
         return write
 
 
-def _follow_each_other(walk: Walk, shape: Shape) -> bool:
-    """Whether rows lie one behind the other, with little between them, so that those of the next tile come next."""
+def _follow_each_other(walk: Walk, shape: Shape, gap: int) -> bool:
+    """Whether rows lie one behind the other with at most a gap between, so that those of the next tile come next."""
+    # (5) Only where the next tile begins behind this one is its place known here.
     is_one_row = shape.grid[0] == 1 or walk.rows[0] == shape.grid[1] * walk.rows[1]
-    is_dense = walk.depth is not None and walk.depth <= walk.rows[1] <= walk.depth + 2 * _LINE
+    is_dense = walk.depth is not None and walk.depth <= walk.rows[1] <= walk.depth + gap
     return not walk.outer and walk.step == 1 and is_one_row and is_dense

@@ -7,95 +7,28 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import prod
 
-from fuse_dialect.backends.llvm.builder import Function, Parameter
+from fuse_dialect.backends.llvm.builder import Function
 from fuse_dialect.backends.llvm.combining import accumulator_type, combine, neutral
-from fuse_dialect.backends.llvm.contractions.frame import Frame
-from fuse_dialect.backends.llvm.contractions.reads import Reader
-from fuse_dialect.backends.llvm.contractions.schedule import even_part
-from fuse_dialect.backends.llvm.elements import element_bytes, memory_type, to_memory
+from fuse_dialect.backends.llvm.elements import to_memory
 from fuse_dialect.backends.llvm.family import Request
-from fuse_dialect.backends.llvm.host import Host
+from fuse_dialect.backends.llvm.kernel import frame_of, inner_function
+from fuse_dialect.backends.llvm.memory import Reader, reader_at
 from fuse_dialect.backends.llvm.scalars import Scalars
-from fuse_dialect.backends.llvm.values import I1, I64, PTR, VOID, Value, constant
-from fuse_dialect.kernels.access import FlatPlace, flat_place
+from fuse_dialect.backends.llvm.values import I1, VOID, Value, constant
 from fuse_dialect.kernels.contraction import store_place
-from fuse_dialect.kernels.program import Body, LoopProgram, Read, Reduction
-from fuse_dialect.kernels.windowing import Windowing, without_guards
-
-_UNROLLED_TAPS = 12
-_REGISTERS_OF_NEIGHBOUR = 4
-"""Vector registers of the processor for each neighbour of a tile."""
-_VECTORS = 4
-"""Vectors of a tile that has no neighbours."""
-
-
-@dataclass(frozen=True, slots=True)
-class WindowPlan:
-    """Windows, with what is decided about them."""
-
-    program: LoopProgram
-    windowing: Windowing
-    lanes: int
-    tile: int
-    vectors: int
-    unrolled: tuple[int, ...]
-    """Taps that are written out."""
-    looped: tuple[int, ...]
-    whole_windows: tuple[int, int | None]
-    """The first neighbour along the tile axis whose guards hold, and the first behind them; `None` for the size."""
-
-    @property
-    def reduction(self) -> Reduction:
-        """How taps are combined."""
-        assert self.windowing.stage.reduction is not None
-        return self.windowing.stage.reduction
-
-
-def window_plan(program: LoopProgram, windowing: Windowing, host: Host) -> WindowPlan:
-    """What to do about windows."""
-    stage = windowing.stage
-    assert stage.reduction is not None
-    lanes = host.vector_bytes // element_bytes(stage.reduction.start.element)
-    taps = list(windowing.taps)
-    unrolled: list[int] = []
-    while taps and prod(_size(windowing, axis) for axis in (*unrolled, taps[-1])) <= _UNROLLED_TAPS:
-        unrolled.insert(0, taps.pop())
-    tile, vectors, whole = 1, _VECTORS, (0, None)
-    if windowing.tile_axis is not None:
-        vectors, whole = 1, _whole_windows(windowing, windowing.tile_axis)
-        size = stage.axes[windowing.tile_axis].size if whole[1] is None else whole[1]
-        most = max(1, host.registers // _REGISTERS_OF_NEIGHBOUR - 1)
-        tile = max(1, even_part(size - whole[0] if isinstance(size, int) else None, most))
-    if isinstance(size := stage.axes[windowing.lane_axis].size, int):
-        vectors = max(1, min(vectors, size // lanes))
-    return WindowPlan(program, windowing, lanes, tile, vectors, tuple(unrolled), tuple(taps), whole)
-
-
-def _whole_windows(windowing: Windowing, axis: int) -> tuple[int, int | None]:
-    """The interval of an axis in which its guards hold."""
-    if windowing.inside is None or axis not in windowing.inside:
-        return 0, None
-    interval, size = windowing.inside[axis], windowing.stage.axes[axis].size
-    if not isinstance(size, int):
-        return 0, 0
-    first = min(max(interval.first, 0), size)
-    return first, min(max(interval.stop, first), size)
-
-
-def _size(windowing: Windowing, axis: int) -> int:
-    size = windowing.stage.axes[axis].size
-    assert isinstance(size, int), "taps are of known number"
-    return size
+from fuse_dialect.kernels.elements import element_bytes
+from fuse_dialect.kernels.places import Place, flat_place
+from fuse_dialect.kernels.program import Body, Read, Reduction
+from fuse_dialect.kernels.window_schedule import WindowPlan, tap_count
+from fuse_dialect.kernels.windowing import without_guards
 
 
 class _Windows:
     def __init__(self, request: Request, plan: WindowPlan):
         self.request, self.plan, self.f = request, plan, request.entry
-        self.slots, self.part, self.parts = self.f.parameters
-        self.frame = Frame(self.f, plan.program, self.slots, request.host)
+        self.slots = self.f.parameters[0]
+        self.frame = frame_of(request, self.f)
         self.stage = plan.windowing.stage
 
     def size(self, axis: int) -> Value:
@@ -104,17 +37,13 @@ class _Windows:
     def write(self) -> None:
         """One task for each point of the outer axes; for each part if there are none."""
         f, windowing = self.f, self.plan.windowing
-        strips = f.i64(1) if windowing.outer else self.parts
+        strips = f.i64(1) if windowing.outer else self.frame.parts
         total = strips
         for axis in windowing.outer:
             total = f.multiply(total, self.size(axis))
-        low = f.binary("udiv", f.multiply(total, self.part), self.parts)
-        high = f.binary("udiv", f.multiply(total, f.add(self.part, f.i64(1))), self.parts)
-        with f.loop(low, high, hints=["unroll.disable"]) as loop:
-            number, strip = _divided(f, loop.index, strips)
-            point: dict[int, Value] = {}
-            for axis in reversed(windowing.outer):
-                number, point[axis] = _divided(f, number, self.size(axis))
+        with f.loop(*self.frame.share(total), hints=["unroll.disable"]) as loop:
+            number, strip = self.frame.divided(loop.index, strips)
+            _, point = self.frame.point_of(number, {axis: self.stage.axes[axis].size for axis in windowing.outer})
             self._row(point, self._lanes_of(strip, strips))
         f.ret()
 
@@ -124,6 +53,7 @@ class _Windows:
         size = self.size(self.plan.windowing.lane_axis)
         if strips.number == 1:
             return f.i64(0), size
+        # (3) Whole vectors for each part, so that no two store to one.
         vectors = f.quotient(f.add(size, f.i64(lanes - 1)), lanes)
         low = f.binary("udiv", f.multiply(vectors, strip), strips)
         high = f.binary("udiv", f.multiply(vectors, f.add(strip, f.i64(1))), strips)
@@ -146,6 +76,7 @@ class _Windows:
 
         def inside() -> list[Value]:
             guarded(f.i64(0), f.i64(first))
+            # (2) Tiles where all guards hold; what is left of them is one smaller tile, as its number is known.
             whole = f.subtract(f.subtract(end, f.i64(first)), f.remainder(f.subtract(end, f.i64(first)), plan.tile))
             rest = f.add(whole, f.i64(first))
             with f.loop(f.i64(first), rest, plan.tile, hints=["unroll.disable"]) as loop:
@@ -195,12 +126,6 @@ class _Windows:
         return result
 
 
-def _divided(f: Function, value: Value, by: Value) -> tuple[Value, Value]:
-    if by.number is not None:
-        return f.quotient(value, by.number), f.remainder(value, by.number)
-    return f.binary("udiv", value, by), f.binary("urem", value, by)
-
-
 def _tile_function(request: Request, plan: WindowPlan, count: int, *, guarded: bool) -> str:
     """The name of the function that computes a tile, for some lanes; it is written at the first call.
 
@@ -210,9 +135,8 @@ def _tile_function(request: Request, plan: WindowPlan, count: int, *, guarded: b
     if not request.module.defines(name):
         windowing = plan.windowing
         axes = [*windowing.outer, *([] if windowing.tile_axis is None else [windowing.tile_axis])]
-        parameters = [Parameter("slots", PTR, "noalias readonly"), *(Parameter(f"x{axis}", I64) for axis in axes)]
-        parameters += [Parameter("low", I64), Parameter("high", I64), Parameter("count", I64)]
-        f = request.module.function(name, parameters, linkage="internal", attributes="noinline")
+        numbers = [*(f"x{axis}" for axis in axes), "low", "high", "count"]
+        f = inner_function(request, name, ["slots"], (), numbers)
         store = store_place(plan.program, windowing.stage)
         assert store is not None
         _Tile(request, plan, f, axes, 1 if guarded else count, store, guarded=guarded).write()
@@ -227,20 +151,20 @@ class _Tile:
         f: Function,
         axes: Sequence[int],
         count: int,
-        store: FlatPlace,
+        store: Place,
         *,
         guarded: bool,
     ):
         self.plan, self.f, self.count, self.store = plan, f, count, store
-        slots, *rest = f.parameters
-        self.frame = Frame(f, plan.program, slots, request.host)
+        _, *rest = f.parameters
+        self.frame = frame_of(request, f)
         self.point: dict[int, Value] = dict(zip(axes, rest, strict=False))
         self.low, self.high, self.neighbours = rest[-3:]
         self.guarded = guarded
         self.windowing = plan.windowing
+        # (2) Inside, elements are read without asking.
         body = self.windowing.stage.body
         self.body: Body = body if guarded else without_guards(body)
-        self.fast_math = request.fast_math
 
     def write(self) -> None:
         f, axis = self.f, self.windowing.tile_axis
@@ -260,6 +184,7 @@ class _Tile:
         wide = f.subtract(self.high, f.remainder(f.subtract(self.high, self.low), step))
         with f.loop(self.low, wide, step, hints=["unroll.disable"]) as loop:
             self._vectors(loop.index, plan.vectors, None)
+        # Several vectors, single ones, then a mask: each result is computed once.
         start = wide
         if plan.vectors > 1:
             start = f.subtract(self.high, f.remainder(f.subtract(self.high, wide), plan.lanes))
@@ -278,17 +203,16 @@ class _Tile:
         totals = [neutral(plan.reduction, plan.lanes) for _ in places]
         totals = self._looped(plan.looped, dict(self.point), totals, first, places, mask)
         start = constant(type, plan.reduction.start.value)
-        scalars = Scalars(f, self.frame.host, plan.lanes, self.fast_math)
+        scalars = Scalars(f, self.frame.machine, plan.lanes, self.frame.fast_math)
         writes: list[tuple[Value, Value]] = []
         for (number, v), total in zip(places, totals, strict=True):
+            # Sums begin neutral, so that taps in any order give them; the start is combined once.
             if not _is_neutral(plan.reduction):
                 total = combine(scalars, plan.reduction, start, total)
             reader = self._reader(self._at(self.point, number, first, v), mask)
             if self.windowing.stage.finish:
                 total = reader.body(self.windowing.stage.finish, [total])
-            memory = memory_type(self.frame.buffers[self.windowing.stage.buffer].element)
-            place = self.frame.place(self.store, reader.point)
-            address = f.offset(self.frame.address(self.windowing.stage.buffer), place, memory)
+            address = reader.address(self.windowing.stage.buffer, self.store)
             writes.append((to_memory(f, total), address))
         for value, address in writes:
             if mask is None:
@@ -307,25 +231,26 @@ class _Tile:
                 continue
             at = {**self.point, **{axis: f.i64(0) for axis in self.plan.unrolled}, windowing.lane_axis: first}
             element = buffers[read.buffer].element
-            start = f.offset(self.frame.address(read.buffer), self.frame.place(place, at), memory_type(element))
+            start = self.frame.address(read.buffer, place, at)
             for offset in self._fresh(place):
                 for v in range(vectors):
                     f.prefetch(start, f.i64((offset + v * self.plan.lanes) * element_bytes(element)))
 
-    def _fresh(self, place: FlatPlace) -> list[int]:
+    def _fresh(self, place: Place) -> list[int]:
         """Distances of such elements from the first that the tile reads; none if its strides are not known."""
         windowing, strides = self.windowing, [stride.number or 0 for stride in place.strides]
         step = min((strides[axis] for axis in windowing.outer if strides[axis] > 0), default=0)
-        axes = [(_size(windowing, axis), strides[axis]) for axis in self.plan.unrolled]
+        axes = [(tap_count(windowing, axis), strides[axis]) for axis in self.plan.unrolled]
         if windowing.tile_axis is not None:
             axes.append((self.count, strides[windowing.tile_axis]))
         points = _points([size for size, _ in axes])
+        # (4) Elements of this tile, by their distance from its first: what the next tile shares with them is here.
         read = {sum(at * stride for at, (_, stride) in zip(point, axes, strict=True)) for point in points}
         return sorted({offset + step for offset in read} - read) if step else []
 
     def _reader(self, point: dict[int, Value], mask: Value | None) -> Reader:
-        rank = len(self.windowing.stage.axes)
-        return Reader(self.frame, rank, point, self.plan.lanes, self.windowing.lane_axis, mask)
+        axes = self.windowing.stage.axes
+        return reader_at(self.frame, axes, point, self.plan.lanes, self.windowing.lane_axis, mask)
 
     def _at(self, point: dict[int, Value], number: int, first: Value, v: int) -> dict[int, Value]:
         f, at = self.f, dict(point)
@@ -351,8 +276,8 @@ class _Tile:
                 inner = {**point, axes[0]: loop.index}
                 loop.following = self._looped(axes[1:], inner, list(loop.carried), first, places, mask)
             return list(loop.carried)
-        scalars = Scalars(f, self.frame.host, self.plan.lanes, self.fast_math)
-        for taps in _points([_size(self.windowing, axis) for axis in self.plan.unrolled]):
+        scalars = Scalars(f, self.frame.machine, self.plan.lanes, self.frame.fast_math)
+        for taps in _points([tap_count(self.windowing, axis) for axis in self.plan.unrolled]):
             at = {**point, **{axis: f.i64(tap) for axis, tap in zip(self.plan.unrolled, taps, strict=True)}}
             for number, (place, v) in enumerate(places):
                 value = self._reader(self._at(at, place, first, v), mask).body(self.body)

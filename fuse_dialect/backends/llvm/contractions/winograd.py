@@ -11,106 +11,28 @@ Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks (arXiv
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
-from fuse_dialect.backends.llvm.builder import Function, Module, Parameter
-from fuse_dialect.backends.llvm.contractions import schedule
-from fuse_dialect.backends.llvm.contractions.convolution import ConvolutionPlan, Convolve, Grid
-from fuse_dialect.backends.llvm.contractions.frame import Frame
-from fuse_dialect.backends.llvm.contractions.reads import Reader
-from fuse_dialect.backends.llvm.contractions.strips import Strip
-from fuse_dialect.backends.llvm.elements import memory_type, register_type, to_memory
-from fuse_dialect.backends.llvm.values import I1, I64, PTR, VOID, Value, constant
+from fuse_dialect.backends.llvm.builder import Function
+from fuse_dialect.backends.llvm.contractions.convolution import Convolve
+from fuse_dialect.backends.llvm.elements import register_type, to_memory
+from fuse_dialect.backends.llvm.family import Request
+from fuse_dialect.backends.llvm.kernel import frame_of, inner_function
+from fuse_dialect.backends.llvm.memory import reader_at
+from fuse_dialect.backends.llvm.values import I1, VOID, Value, constant
 from fuse_dialect.kernels.contraction import store_place
-from fuse_dialect.kernels.packing import POINTS, TAPS
+from fuse_dialect.kernels.machine import Unit
+from fuse_dialect.kernels.packing import POINTS
+from fuse_dialect.kernels.winograd_schedule import RESULTS, WinogradPlan
 
 F32 = register_type("f32")
-_RESULTS = 2
-"""Results of a tile along each axis."""
-_LEAST_CHANNELS = 32
-"""Channels from which on products outweigh sums and differences."""
-_LEAST_TILES = 14
-_MOST_TILES = 56
-"""Tiles of a strip."""
-_POINT_BYTES = 480 * 1024
-"""Room for the points of a strip: half of a second-level cache of today."""
 _AHEAD = 4096
 """How many bytes of a panel are on their way."""
-_FALLBACK_PIXELS = 4
-"""Pixels of a tile of the plain algorithm, which hardly ever runs: its code shall be short."""
-
-
-@dataclass(frozen=True, slots=True)
-class WinogradPlan:
-    """A convolution by tiles of 2x2 results."""
-
-    plain: ConvolutionPlan
-    """The strips, and what runs where results are not finite."""
-    channels: int
-    pitch: int
-    """Distance of points of neighbouring tiles, in elements."""
-    rows: int
-    """Rows of tiles in a strip."""
-    tiles: int
-    """Tiles in a strip, rounded up to whole blocks."""
-    block: int
-    """Tiles whose products a micro-kernel has in registers."""
-
-    @property
-    def points_room(self) -> int:
-        """Elements of the workspace for points of a strip."""
-        return POINTS**2 * self.tiles * self.pitch
-
-    @property
-    def products_room(self) -> int:
-        """Elements of the workspace for products of a strip with one panel."""
-        return POINTS**2 * self.tiles * self.plain.vectors * self.plain.lanes
-
-    @property
-    def workspace_bytes(self) -> int:
-        """Of each part."""
-        return (self.plain.rows_room + self.points_room + self.products_room) * 4
-
-
-def winograd_plan(plan: ConvolutionPlan) -> WinogradPlan | None:
-    """The plan for a convolution that has another one; `None` if it is not of the form, or gains nothing."""
-    convolution, contraction, packing = plan.convolution, plan.contraction, plan.packing
-    above, along = convolution.windows
-    if packing is None or packing.outer or contraction.element != "f32" or convolution.free:
-        return None
-    if convolution.innermost is None or any(w.pixel is None or w.taps != TAPS for w in (above, along)):
-        return None
-    if any(w.step != 1 or w.dilation != 1 or w.pixels % _RESULTS for w in (above, along)):
-        return None
-    (channels,), (columns,) = plan.sizes((convolution.innermost,)), plan.sizes((contraction.column_axes[-1],))
-    width, across = plan.vectors * plan.lanes, along.pixels // _RESULTS
-    if channels % plan.lanes or columns % width or min(channels, columns) < _LEAST_CHANNELS:
-        return None
-    if across * (above.pixels // _RESULTS) < _LEAST_TILES:
-        return None
-    pitch = schedule.pitch(channels, 4)
-    most = min(_MOST_TILES, _POINT_BYTES // (POINTS**2 * pitch * 4)) // across
-    if most == 0:
-        return None
-    rows = schedule.even_part(above.pixels // _RESULTS, most)
-    block = schedule.even_part(rows * across, schedule.most_rows(plan.host, plan.vectors))
-    pixels = rows * _RESULTS
-    strip = Strip(above.positions(pixels), plan.strip.positions, plan.strip.innermost, plan.strip.pitch)
-    plain = replace(
-        plan,
-        grid=Grid(1, schedule.even_part(along.pixels, _FALLBACK_PIXELS)),
-        strip_pixels=pixels,
-        strip=strip,
-        direct=None,
-        packing=replace(packing, has_points=True),
-    )
-    return WinogradPlan(plain, channels, pitch, rows, -(-rows * across // block) * block, block)
 
 
 class _Winograd(Convolve):
-    def __init__(self, module: Module, plan: WinogradPlan, f: Function):
-        super().__init__(module, plan.plain, f)
-        self.w, self.module = plan, module
+    def __init__(self, request: Request, plan: WinogradPlan):
+        super().__init__(request, plan.plain)
+        f, self.w, self.request = request.entry, plan, request
         self.points = f.offset(self.frame.workspace, f.i64(plan.plain.rows_room), F32)
         self.products = f.offset(self.points, f.i64(plan.points_room), F32)
 
@@ -123,13 +45,9 @@ class _Winograd(Convolve):
     def prepare(self, top: Value, stop: Value) -> None:
         """Make the points of all tiles of the strip."""
         f, name = self.f, f"{self.f.name}_points"
-        if not self.module.defines(name):
-            parameters = [Parameter("strip", PTR, "noalias readonly"), Parameter("to", PTR, "noalias")]
-            inner = self.module.function(
-                name, [*parameters, Parameter("rows", I64)], linkage="internal", attributes="noinline"
-            )
-            _write_points(inner, self.w)
-        rows = f.quotient(f.subtract(stop, top), _RESULTS)
+        if not self.request.module.defines(name):
+            _write_points(inner_function(self.request, name, ["strip"], ["to"], ["rows"]), self.w)
+        rows = f.quotient(f.subtract(stop, top), RESULTS)
         f.call(name, VOID, [self.frame.workspace, self.points, rows])
 
     def panel(self, at: dict[int, Value], rows: tuple[Value, Value], number: Value, panel: Value, columns: int) -> None:
@@ -137,10 +55,10 @@ class _Winograd(Convolve):
         f, plan = self.f, self.w
         read = plan.plain.contraction.columns.constant_read
         assert read is not None
-        weights = self.frame.address(read.buffer)
+        weights = self.frame.pointers[read.buffer]
         size = f.multiply(f.i64(plan.channels), f.i64(self.width))
-        count = f.quotient(f.subtract(rows[1], rows[0]), _RESULTS)
-        across = self.along.pixels // _RESULTS
+        count = f.quotient(f.subtract(rows[1], rows[0]), RESULTS)
+        across = self.along.pixels // RESULTS
         blocks = self.ceiling(f.multiply(count, f.i64(across)), plan.block)
         with f.loop(f.i64(0), f.i64(POINTS**2), hints=["unroll.disable"]) as loop:
             place = f.multiply(f.add(f.multiply(loop.index, self.panels), number), size)
@@ -154,6 +72,7 @@ class _Winograd(Convolve):
                 ]
                 f.call(self._product(), VOID, operands)
         outer = [at[axis] for axis in self._given()]
+        # (4) A product of 0 and what is not finite is nan, so one sum tells for the whole strip.
         is_finite = f.call(self._result(), I1, [self.slots, self.products, rows[0], count, *outer])
         with f.when(f.compare("eq", is_finite, constant(I1, 0))):
             super().panel(at, rows, number, panel, columns)
@@ -165,22 +84,16 @@ class _Winograd(Convolve):
 
     def _product(self) -> str:
         name = f"{self.f.name}_product"
-        if not self.module.defines(name):
-            parameters = [Parameter("a", PTR, "noalias readonly"), Parameter("b", PTR, "noalias readonly")]
-            f = self.module.function(
-                name, [*parameters, Parameter("to", PTR, "noalias")], linkage="internal", attributes="noinline"
-            )
-            _write_product(f, self.w)
+        if not self.request.module.defines(name):
+            _write_product(inner_function(self.request, name, ["a", "b"], ["to"]), self.w)
         return name
 
     def _result(self) -> str:
         name = f"{self.f.name}_result"
-        if not self.module.defines(name):
-            parameters = [Parameter("slots", PTR, "noalias readonly"), Parameter("products", PTR, "noalias readonly")]
-            parameters += [Parameter("top", I64), Parameter("rows", I64)]
-            parameters += [Parameter(f"x{axis}", I64) for axis in self._given()]
-            f = self.module.function(name, parameters, linkage="internal", attributes="noinline", result=I1)
-            _Results(f, self.w, self._given()).write()
+        if not self.request.module.defines(name):
+            numbers = ["top", "rows", *(f"x{axis}" for axis in self._given())]
+            f = inner_function(self.request, name, ["slots", "products"], (), numbers, result=I1)
+            _Results(self.request, f, self.w, self._given()).write()
         return name
 
 
@@ -188,14 +101,14 @@ def _write_points(f: Function, plan: WinogradPlan) -> None:
     """The points of the tiles of some rows of tiles."""
     strip, to, rows = f.parameters
     lanes, sizes = plan.plain.lanes, plan.plain.strip
-    type, across = F32.wide(lanes), plan.plain.convolution.windows[1].pixels // _RESULTS
+    type, across = F32.wide(lanes), plan.plain.convolution.windows[1].pixels // RESULTS
     with (
         f.loop(f.i64(0), rows, hints=["unroll.disable"]) as row,
         f.loop(f.i64(0), f.i64(across), hints=["unroll.disable"]) as column,
         f.loop(f.i64(0), f.i64(plan.channels), lanes, hints=["unroll.disable"]) as channel,
     ):
-        down = f.multiply(row.index, f.i64(_RESULTS * sizes.row))
-        right = f.multiply(column.index, f.i64(_RESULTS * sizes.pitch))
+        down = f.multiply(row.index, f.i64(RESULTS * sizes.row))
+        right = f.multiply(column.index, f.i64(RESULTS * sizes.pitch))
         start = f.offset(strip, f.add(f.add(down, right), channel.index), F32)
         tile = f.add(f.multiply(row.index, f.i64(across)), column.index)
         target = f.offset(to, f.add(f.multiply(tile, f.i64(plan.pitch)), channel.index), F32)
@@ -203,6 +116,7 @@ def _write_points(f: Function, plan: WinogradPlan) -> None:
             [f.load(type, f.offset(start, f.i64(i * sizes.row + j * sizes.pitch), F32)) for j in range(POINTS)]
             for i in range(POINTS)
         ]
+        # (1) The transform is separable: columns first, then rows of what came out.
         turned = [_points_of(f, vectors) for vectors in zip(*read, strict=True)]  # by column, then by row
         for i, vectors in enumerate(zip(*turned, strict=True)):
             for j, value in enumerate(_points_of(f, vectors)):
@@ -228,7 +142,8 @@ def _write_product(f: Function, plan: WinogradPlan) -> None:
     with f.loop(f.i64(0), f.i64(plan.channels), carried=zeros, hints=["unroll.disable"]) as loop:
         panel = f.offset(b, f.multiply(loop.index, f.i64(width)), F32)
         loaded = [f.load(type, f.offset(panel, f.i64(v * lanes), F32)) for v in range(vectors)]
-        for line in range(0, width * 4, 64):
+        # Weights are read once for all tiles and come from memory: they are asked for some lines ahead.
+        for line in range(0, width * 4, plan.plain.machine.line_bytes):
             f.prefetch(panel, f.i64(_AHEAD + line))
         start, sums = f.offset(a, loop.index, F32), list[Value]()
         for tile in range(plan.block):
@@ -242,16 +157,16 @@ def _write_product(f: Function, plan: WinogradPlan) -> None:
 
 
 def _added(f: Function, plan: WinogradPlan, lhs: Value, rhs: Value, total: Value) -> Value:
-    return f.fma(lhs, rhs, total) if plan.plain.host.has_fma else f.fadd(f.fmul(lhs, rhs), total)
+    return f.fma(lhs, rhs, total) if Unit.FMA in plan.plain.machine.units else f.fadd(f.fmul(lhs, rhs), total)
 
 
 class _Results:
     """Writes the function that makes results of products."""
 
-    def __init__(self, f: Function, plan: WinogradPlan, given: Sequence[int]):
+    def __init__(self, request: Request, f: Function, plan: WinogradPlan, given: Sequence[int]):
         self.f, self.plan = f, plan
-        slots, self.products, self.top, self.rows, *values = f.parameters
-        self.frame = Frame(f, plan.plain.program, slots, plan.plain.host)
+        _, self.products, self.top, self.rows, *values = f.parameters
+        self.frame = frame_of(request, f)
         self.point = dict(zip(given, values, strict=True))
         self.contraction = plan.plain.contraction
         store = store_place(plan.plain.program, self.contraction.stage)
@@ -261,13 +176,13 @@ class _Results:
     def write(self) -> None:
         f, plan = self.f, self.plan
         along, zero = plan.plain.convolution.windows[1], constant(F32.wide(plan.plain.lanes), 0)
-        across = along.pixels // _RESULTS
+        across = along.pixels // RESULTS
         with f.loop(f.i64(0), self.rows, carried=[zero], hints=["unroll.disable"]) as row:
             with f.loop(f.i64(0), f.i64(across), carried=row.carried, hints=["unroll.disable"]) as column:
                 tile = f.add(f.multiply(row.index, f.i64(across)), column.index)
-                below = f.add(self.top, f.multiply(row.index, f.i64(_RESULTS)))
+                below = f.add(self.top, f.multiply(row.index, f.i64(RESULTS)))
                 column.following = [
-                    self._tile(tile, below, f.multiply(column.index, f.i64(_RESULTS)), column.carried[0])
+                    self._tile(tile, below, f.multiply(column.index, f.i64(RESULTS)), column.carried[0])
                 ]
             row.following = list(column.carried)
         # a sum of products with 0 is 0, or nan if one of them was not finite
@@ -302,12 +217,10 @@ class _Results:
             point[window.pixel] = at
         point[column] = f.add(point[column], f.i64(v * plain.lanes))
         if stage.finish:
-            value = Reader(self.frame, len(stage.axes), point, plain.lanes, column).body(stage.finish, [value])
-        memory = memory_type(self.frame.buffers[stage.buffer].element)
-        address = f.offset(self.frame.address(stage.buffer), self.frame.place(self.store, point), memory)
-        f.store(to_memory(f, value), address)
+            value = reader_at(self.frame, stage.axes, point, plain.lanes, column).body(stage.finish, [value])
+        f.store(to_memory(f, value), self.frame.address(stage.buffer, self.store, point))
 
 
-def write_winograd(module: Module, plan: WinogradPlan, f: Function) -> None:
-    """Write the kernel into `f`, a function of `slots`, `part` and `parts`."""
-    _Winograd(module, plan, f).write()
+def write_winograd(request: Request, plan: WinogradPlan) -> None:
+    """Write the kernel into the entry function."""
+    _Winograd(request, plan).write()

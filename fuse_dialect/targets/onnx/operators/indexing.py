@@ -21,6 +21,8 @@ from fuse_dialect.targets.onnx.table import OpRows
 
 ROWS = OpRows()
 _GREATEST = (1 << 63) - 1
+_NO_END = (1 << 31) - 1
+"""The least end that onnxruntime takes for none."""
 _REDUCTIONS = {"update": None, "add": "add", "mul": "mul", "min": "min", "max": "max"}
 
 
@@ -37,10 +39,14 @@ def write_strided_slice(graph: GraphWriter, op: FuseOp, operands: Sequence[str])
     axes = range(len(begin)) if axes is None else axes
     steps = [1] * len(begin) if steps is None else steps
     shape = shape_of(op.operands[0])
-    names = [*map(graph.integers, (begin, end, axes, steps))]
     extents = [shape[axis] for axis in axes]
-    slices = list(zip(extents, begin, steps, strict=True))
-    if any(step < 0 and start < -1 and (size == DYNAMIC or start < -size) for size, start, step in slices):
+    end = [min(stop, size) if size != DYNAMIC else stop for size, stop in zip(extents, end, strict=True)]
+    names = [*map(graph.integers, (begin, end, axes, steps))]
+    slices = zip(extents, begin, end, steps, strict=True)
+    if any(
+        step < 0 and (stop >= _NO_END or (start < -1 and (size == DYNAMIC or start < -size)))
+        for size, start, stop, step in slices
+    ):
         names[1] = backward_end(graph, operands[0], *names)
     return graph.emit("Slice", operands[0], *names)
 
@@ -48,14 +54,16 @@ def write_strided_slice(graph: GraphWriter, op: FuseOp, operands: Sequence[str])
 def backward_end(graph: GraphWriter, value: str, begin: str, end: str, axes: str, steps: str) -> str:
     """The ends with which ONNX's `Slice` takes what Python slices do.
 
-    A backward slice from before the first element is empty in Python; to ONNX it starts at that element. With an end
-    behind the last element it is empty to ONNX, too.
+    A backward slice from before the first element is empty in Python; to ONNX it starts at that element. With the end
+    behind the last element it is empty to ONNX, too. No end is further behind: onnxruntime takes the greatest number of
+    32 or 64 bits for none at all.
     """
     number = np.dtype(np.int64)
-    least = graph.emit("Neg", graph.emit("Gather", graph.emit("Shape", value), axes, axis=0))
+    sizes = graph.emit("Gather", graph.emit("Shape", value), axes, axis=0)
+    least = graph.emit("Neg", sizes)
     backwards = graph.emit("Less", steps, graph.scalar(0, number))
     is_empty = graph.emit("And", backwards, graph.emit("Less", begin, least))
-    return graph.emit("Where", is_empty, graph.scalar(_GREATEST, number), end)
+    return graph.emit("Where", is_empty, sizes, graph.emit("Min", end, sizes))
 
 
 @ROWS.row(indexing.TakeOp)

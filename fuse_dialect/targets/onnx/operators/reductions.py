@@ -51,6 +51,11 @@ def write_reduction(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> 
     takes = (np.int8, np.uint8, np.bool_) if extremes else ()
     if dtype.kind in "iub" and dtype.itemsize < 4 and dtype not in takes:
         result = _reduce(graph, op, op_type, graph.cast(operands[0], np.int64), keepdims)
+        if extremes and {0, DYNAMIC}.intersection(shape_of(op.operands[0])):
+            # The greatest of nothing is the least number of 64 bits, which would wrap around to 0.
+            limits = np.iinfo(dtype)
+            bound, combine = (limits.min, "Max") if op_type == "ReduceMax" else (limits.max, "Min")
+            result = graph.emit(combine, result, graph.scalar(bound, np.dtype(np.int64)))
         return graph.cast(result, dtype)
     return _reduce(graph, op, op_type, operands[0], keepdims)
 
@@ -107,9 +112,9 @@ def write_arg_reduction(graph: GraphWriter, op: FuseOp, operands: Sequence[str])
 def pool_windows(op: FuseOp, *, counts_padding: bool) -> dict[str, Any]:
     """The attributes of a pool that say how windows move.
 
-    With `ceil_mode` a window may reach beyond the end, but none begins there; ONNX's shape inference counts that one,
-    too, up to opset 21. So padding that no window sees goes. Where no window reaches beyond the end, rounding up is
-    left out; where that is so along one axis alone, the padding grows along the other.
+    With `ceil_mode` a window may reach beyond the end, and a last one that begins there is left out; ONNX's shape
+    inference counts that one, too, up to opset 21. So padding that no window sees goes. Where no window reaches beyond
+    the end, rounding up is left out; where that is so along one axis alone, the padding grows along the other.
     """
     text: str = prop(op, "layout")
     pads: list[int] = list(prop(op, "padding"))
@@ -125,13 +130,19 @@ def pool_windows(op: FuseOp, *, counts_padding: bool) -> dict[str, Any]:
         rest = size + pads[axis] + pads[axis + 2] - ((count - 1) * stride + (window - 1) * step + 1)
         unseen = min(max(rest, 0), pads[axis + 2])
         pads[axis + 2] -= unseen
-        overhang[axis], leaves[axis] = max(0, -rest), rest > unseen
+        # Rounded up, there would be one window more along an axis that still leaves elements, and one less where the
+        # last one begins in the padding behind: it would be taken for the one that is left out.
+        begins_behind = (count - 1) * stride >= size + pads[axis]
+        overhang[axis], leaves[axis] = max(0, -rest), rest > unseen or begins_behind
+    is_known = DYNAMIC not in [shape_of(op.operands[0])[text.index(letter)] for letter in "HW"]
+    if not is_known and any(leaves):
+        raise unsupported(op, "that rounds up along an axis whose size is not known, and down along the other,")
     if any(overhang) and any(leaves):
         if counts_padding:
             raise unsupported(op, "that counts padding, and rounds up along one axis alone,")
         pads[2:] = [pad + more for pad, more in zip(pads[2:], overhang, strict=True)]
         rounds_up = False
-    elif DYNAMIC not in shape_of(op.operands[0]):
+    elif is_known:
         rounds_up = any(overhang)
     return {
         "kernel_shape": windows["pool_size"],
@@ -173,6 +184,8 @@ def write_adaptive_pool(graph: GraphWriter, op: FuseOp, operands: Sequence[str])
     sizes = [shape[text.index(letter)] for letter in "HW"]
     if DYNAMIC in sizes or any(size % count for size, count in zip(sizes, wanted, strict=True)):
         raise unsupported(op, "with windows that are not all of one size")
+    if 0 in sizes:
+        raise unsupported(op, "with windows of no elements")
     window = [size // count for size, count in zip(sizes, wanted, strict=True)]
     first = channels_first(graph, operands[0], text)
     return channels_back(graph, graph.emit("AveragePool", first, kernel_shape=window, strides=window), text)

@@ -1,5 +1,5 @@
-// RUN: fuse-opt %s --fuse-ops-hw="template=gemmini" --fusion-remarks 2>&1 >/dev/null | filecheck %s
-// RUN: not fuse-opt %s --fuse-ops-hw="template=npu" --fusion-remarks 2>&1 | filecheck %s --check-prefix=NONE
+// RUN: fuse-opt %s --fuse-ops-hw="template=gemmini" --fusion-remarks --remarks-verbose 2>&1 >/dev/null | filecheck %s
+// RUN: not fuse-opt %s --fuse-ops-hw="template=npu" --fusion-remarks --remarks-verbose 2>&1 | filecheck %s --check-prefix=NONE
 
 // What does not go along with the trip before it, and what no unit runs. The operators that do go along have no remark.
 func.func @main(%x: tensor<2x4xf32>, %y: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4xf32> {

@@ -1,5 +1,5 @@
 // RUN: fuse-opt %s --fuse-ops | filecheck %s
-// RUN: fuse-opt %s --fuse-ops --fusion-remarks 2>&1 >/dev/null | filecheck %s --check-prefix=WHY
+// RUN: fuse-opt %s --fuse-ops --fusion-remarks --remarks-verbose 2>&1 >/dev/null | filecheck %s --check-prefix=WHY
 
 // edge-kind: nothing fuses into the operands of an anchor.
 func.func @into_anchor(%x: tensor<4x8xf32>, %w: tensor<16x8xf32>) -> tensor<4x16xf32> {

@@ -1,5 +1,5 @@
 // RUN: fuse-opt %s --fuse-ops | filecheck %s
-// RUN: fuse-opt %s --fuse-ops --fusion-remarks 2>&1 >/dev/null | filecheck %s --check-prefix=WHY
+// RUN: fuse-opt %s --fuse-ops --fusion-remarks --remarks-verbose 2>&1 >/dev/null | filecheck %s --check-prefix=WHY
 
 // edge-kind: the anchor's output is the operand that is broadcast, so that each element would be computed many times.
 func.func @output_is_broadcast(%x: tensor<8xf32>, %y: tensor<4x8xf32>) -> tensor<4x8xf32> {

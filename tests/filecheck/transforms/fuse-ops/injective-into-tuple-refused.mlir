@@ -1,5 +1,5 @@
 // RUN: fuse-opt %s --fuse-ops | filecheck %s
-// RUN: fuse-opt %s --fuse-ops --fusion-remarks 2>&1 >/dev/null | filecheck %s --check-prefix=WHY
+// RUN: fuse-opt %s --fuse-ops --fusion-remarks --remarks-verbose 2>&1 >/dev/null | filecheck %s --check-prefix=WHY
 
 // no-rule: an anchor stays outside of a concatenation, and so does an opaque operator.
 func.func @anchor_and_reduction(%x: tensor<4x8xf32>) -> tensor<8x8xf32> {

@@ -1,0 +1,113 @@
+"""Rows and descriptors of the control steps of a plan, as `control` reads them."""
+
+from dataclasses import dataclass, field
+
+from fuse_dialect.backends.runtime.control import ENDLESS, LOOP_WORDS, ControlCode, LoopWord, native_control
+from fuse_dialect.backends.runtime.driver import CONTROL
+from fuse_dialect.backends.runtime.flow import Begin, Choice, Copy, End, FlatLoop, Jump
+from fuse_dialect.backends.runtime.slots import Slots
+
+
+@dataclass(eq=False, slots=True)
+class ControlLayout:
+    """The control steps of one plan."""
+
+    slots: Slots
+    left: int = field(init=False)
+    """The word with the ops that loops may still run; a run begins with all."""
+    _code: ControlCode = field(init=False)
+    _descriptors: dict[int, int] = field(default_factory=dict[int, int], init=False)
+    """First word of each loop's descriptor, by its number."""
+
+    def __post_init__(self) -> None:
+        self.left = self.slots.add(0)
+        self._code = native_control()
+
+    def row(self, step: Begin | End | Choice | Jump | Copy) -> tuple[int, int, int]:
+        """Function, first word and flags of a step."""
+        slots, code = self.slots, self._code
+        match step:
+            case Begin():
+                return code.begin, self._add_descriptor(step.loop), CONTROL
+            case End():
+                # The begin had its row before, and both work on one descriptor: what one counts, the other reads.
+                return code.end, self._descriptors[step.loop], CONTROL
+            case Choice():
+                first = slots.add_address(step.condition)
+                slots.add(step.otherwise)
+                return code.branch, first, CONTROL
+            case Jump():
+                return code.jump, slots.add(step.steps), CONTROL
+            case Copy():
+                first = slots.add_address(step.target)
+                slots.add_address(step.source)
+                slots.add(slots.plan.sizes[step.source])
+                return code.copy, first, 0
+
+    def _add_descriptor(self, number: int) -> int:
+        flat, slots = self.slots.plan.flow.loops[number], self.slots
+        loop = flat.loop
+        first = self._descriptors[number] = len(slots)
+        for tensor in (loop.counter, loop.limit, loop.condition, loop.goes_on):
+            if tensor is None:
+                slots.add(0)
+            else:
+                slots.add_address(tensor)
+        # No iteration may look for a row that a tensor lacks.
+        slots.add(min((slots.plan.shapes[rows][0] for rows in loop.rows), default=ENDLESS))
+        slots.add_address_of_word(self.left)
+        # A step is a row, so that distances in the flow are distances in the table.
+        slots.add(loop.ops, flat.end - flat.begin - 1)
+        slots.add(*[0] * (first + LOOP_WORDS - len(slots)))
+        return first
+
+    def finish(self) -> None:
+        """Add the records of what moves, when every other step has its words."""
+        flow = self.slots.plan.flow
+        # Records hold addresses, which an outer loop may move: all records come before the first list of words.
+        records = [
+            (tensor, word)
+            for number, descriptor in self._descriptors.items()
+            for tensor, word in self._add_records(flow.loops[number], descriptor)
+        ]
+        for tensor, word in records:
+            words = self.slots.moving.get(tensor, [])
+            self._set_address(word, len(self.slots))
+            self.slots.words[word - 1] = len(words)
+            for each in words:
+                self.slots.add_address_of_word(each)
+
+    def _add_records(self, flat: FlatLoop, descriptor: int) -> list[tuple[int, int]]:
+        """Add the records of a loop; what each moves, and the word for the address of its list."""
+        slots, sizes, turns = self.slots, self.slots.plan.sizes, self.slots.plan.turns
+        found: list[tuple[int, int]] = []
+        self._set_list(descriptor + LoopWord.MOVES, len(flat.moves))
+        for tensor, base in flat.moves:
+            slots.add_address(base)
+            slots.add(sizes[tensor], 0)
+            found.append((tensor, slots.add(0)))
+        self._set_list(descriptor + LoopWord.TURNS, len(flat.turns))
+        for tensor in flat.turns:
+            # The functions swap these two words (condition 2 of `control`): no other record may use them.
+            for offset in turns[tensor]:
+                slots.add_offset(offset)
+            slots.add(0)
+            found.append((tensor, slots.add(0)))
+        self._set_list(descriptor + LoopWord.STATES, len(flat.states))
+        for tensor, initial, following in flat.states:
+            slots.add_address(initial)
+            slots.add_address(following)
+            slots.add(0)
+            found.append((tensor, slots.add(0)))
+            # The last word is for a state's next place, until all of them are looked up (condition 3 of `control`).
+            slots.add(0)
+        return found
+
+    def _set_list(self, word: int, count: int) -> None:
+        """Say in a descriptor that so many records follow."""
+        self.slots.words[word] = count
+        self._set_address(word + 1, len(self.slots))
+
+    def _set_address(self, word: int, number: int) -> None:
+        self.slots.words[word] = number
+        self.slots.in_slots.append(word)

@@ -1,0 +1,37 @@
+"""What other packages add by entry point: strategies, backends, machines."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from fuse_dialect.diagnostics import FuseError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+
+def added(group: str) -> "dict[str, EntryPoint]":
+    """The entry points of a group, by name; their packages are not imported."""
+    from importlib.metadata import entry_points  # it takes as long to import as a small program to compile
+
+    return {point.name: point for point in entry_points(group=group)}
+
+
+def loaded(point: "EntryPoint", what: str, expected: str, fits: Callable[[Any], bool]) -> Any:
+    """What an entry point names.
+
+    Args:
+        point: One of `added`.
+        what: What it adds, for an error: `backend`.
+        expected: What it must name, for an error: `a function`.
+        fits: Whether an object is that.
+
+    Raises:
+        FuseError: Its package cannot be imported, or it names something else.
+    """
+    try:
+        found = point.load()
+    except (ImportError, AttributeError, ValueError) as error:  # a machine of impossible numbers is a ValueError
+        raise FuseError(f"{what} '{point.name}' of '{point.value}' cannot be imported: {error}") from error
+    if not fits(found):
+        raise FuseError(f"{what} '{point.name}' expects '{point.value}' to be {expected}")
+    return found

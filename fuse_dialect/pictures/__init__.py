@@ -1,0 +1,1 @@
+"""Pictures of plans: one page that explains itself, and the language of Graphviz."""

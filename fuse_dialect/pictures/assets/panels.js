@@ -1,0 +1,169 @@
+"use strict";
+// Beside the picture: the story of what is chosen, the table of kernels, IR before and after. Text only, never markup.
+const fusionPanels = (() => {
+  const M = fusionModel;
+
+  function node(name, attributes, ...children) {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes || {})) {
+      if (key === "onclick") made.addEventListener("click", value); else made.setAttribute(key, value);
+    }
+    made.append(...children.filter((child) => child !== null && child !== undefined));
+    return made;
+  }
+
+  function badge(text, kind) {
+    const made = node("span", { class: kind === "refused" ? "badge refused" : "badge" }, text);
+    if (kind && kind !== "refused") made.style.background = `var(--${kind})`;
+    return made;
+  }
+
+  function fields(pairs) {
+    return node("dl", {}, ...pairs.filter(([, value]) => value !== "" && value !== undefined && value !== null)
+      .flatMap(([name, value]) => [node("dt", {}, name), node("dd", {}, value)]));
+  }
+
+  function opStory(scene, block, number) {
+    const data = block.nodes[number], kind = scene.kinds[data[M.KIND]];
+    const holding = block.kernels.filter((each) => each.nodes.includes(number));
+    const kernel = holding.find((each) => each.stores.includes(number)) || holding[0];
+    const again = holding.filter((each) => each !== kernel).map((each) => each.name).join(", ");
+    const refusal = block.refusals[number];
+    return [
+      node("h2", {}, `${data[M.VALUE]} = ${data[M.OP]}`.replace(/^ = /, "")),
+      node("p", {}, badge(kind, kind), " ", refusal ? badge(`not fused: ${refusal}`, "refused") : badge("fused"), " ",
+        block.units[number] ? badge(`unit ${block.units[number]}`) : null),
+      fields([["from", data[M.SOURCE]], ["at", data[M.PLACE]], ["gives", data[M.TYPES]], ["stores", data[M.BYTES] ? M.formatBytes(data[M.BYTES]) : ""],
+        ["arithmetic", data[M.FLOPS] ? `${M.formatCount(data[M.FLOPS])} flop` : ""], ["kernel", kernel ? kernel.name : "none: it stays in place"], ["computed again in", again]]),
+      ...accelerator(scene, block, block.units[number] ? [number] : []),
+      node("h3", {}, "Story"),
+      node("pre", { class: "tree" }, block.stories[number] || ""),
+      node("h3", {}, "IR"),
+      node("pre", {}, scene.before.slice(data[M.START], data[M.END])),
+    ];
+  }
+
+  function kernelStory(scene, block, number, choose) {
+    const kernel = block.kernels[number];
+    const saved = kernel.before - kernel.after;
+    return [
+      node("h2", {}, kernel.name),
+      fields([
+        ["ops", String(kernel.nodes.length)],
+        ["arguments", `${kernel.arguments}, results ${kernel.results}`],
+        ["stores", kernel.stores.map((each) => block.nodes[each][M.VALUE]).join("; ")],
+        ["computes again", kernel.nodes.filter((each) => !kernel.stores.includes(each)
+          && block.kernels.some((other) => other !== kernel && other.nodes.includes(each))).map((each) => block.nodes[each][M.VALUE]).join("; ")],
+        ["bytes", `${M.formatBytes(kernel.before)} apart, ${M.formatBytes(kernel.after)} fused` + (kernel.before ? `, ${Math.round((100 * saved) / kernel.before)} % saved` : "")],
+        ["open sizes", kernel.open ? `${kernel.open} values are not counted` : ""],
+        ["arithmetic", typeof kernel.flops === "number" ? `${M.formatCount(kernel.flops)} flop, ${(kernel.flops / Math.max(1, kernel.after)).toPrecision(3)} for each byte` : String(kernel.flops)],
+        ["time", kernel.seconds === undefined ? "" : M.formatSeconds(kernel.seconds)],
+        ["at best", kernel.roofline === undefined ? "" : `${M.formatSeconds(kernel.roofline)} by the limits of the machine`],
+        ["anchor", kernel.anchor < 0 ? "none" : block.nodes[kernel.anchor][M.OP]],
+      ]),
+      ...accelerator(scene, block, kernel.nodes),
+      node("h3", {}, "Ops"),
+      node("ul", {}, ...kernel.nodes.map((each) => node("li", {}, node("button", { type: "button", onclick: () => choose(each) },
+        `${block.nodes[each][M.VALUE]} = ${block.nodes[each][M.OP]}`), block.units[each] ? ` on ${block.units[each]}` : ""))),
+    ];
+  }
+
+  function sectionStory(box) {
+    return [node("h2", {}, box.label), node("p", {}, `${box.kernels} kernels, ${box.ops} ops. Click or press Enter to open or close it.`)];
+  }
+
+  /** The units of the accelerator and its wires; those that run some of the ops are filled, and say which. */
+  function accelerator(scene, block, nodes) {
+    const hardware = scene.accelerator;
+    if (!hardware) return [];
+    const graph = new dagre.graphlib.Graph(), svg = "http://www.w3.org/2000/svg";
+    const make = (name, attributes, text) => {
+      const made = document.createElementNS(svg, name);
+      for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+      if (text !== undefined) made.textContent = text;
+      return made;
+    };
+    const running = new Map(hardware.units.map(([name]) => [name, []]));
+    nodes.forEach((each) => { if (running.has(block.units[each])) running.get(block.units[each]).push(M.shortName(block.nodes[each][M.OP])); });
+    graph.setGraph({ rankdir: "TB", nodesep: 14, ranksep: 16, marginx: 4, marginy: 4 });
+    graph.setDefaultEdgeLabel(() => ({}));
+    hardware.units.forEach(([name, kind, capacity], place) => {
+      const ops = M.cut(running.get(name).join(", "), 24), label = capacity > 1 ? `${name} x${capacity}` : name;
+      graph.setNode(String(place), { label, ops, kind, width: Math.max(label.length, ops.length, 5) * 7 + 14, height: ops ? 36 : 24 });
+    });
+    const number = new Map(hardware.units.map(([name], place) => [name, String(place)]));
+    hardware.links.forEach(([from, to]) => graph.setEdge(number.get(from), number.get(to)));
+    dagre.layout(graph);
+    const { width, height } = graph.graph();
+    const drawn = make("svg", { class: "accelerator", viewBox: `0 0 ${width} ${height}`, role: "img",
+      "aria-label": `Units of ${hardware.name}: ` + hardware.units.map(([name]) => running.get(name).length ? `${name} runs ${running.get(name).join(", ")}` : name).join("; ") });
+    drawn.style.width = `${width}px`;
+    graph.edges().forEach((edge) => drawn.append(make("polyline", { class: "wire", points: graph.edge(edge).points.map((point) => `${point.x},${point.y}`).join(" ") })));
+    graph.nodes().forEach((each) => {
+      const { x, y, width: wide, height: high, label, ops } = graph.node(each);
+      drawn.append(make("rect", { class: ops ? "unit busy" : "unit", x: x - wide / 2, y: y - high / 2, width: wide, height: high, rx: 4 }),
+        make("text", { x, y: y - high / 2 + 16, "text-anchor": "middle" }, label));
+      if (ops) drawn.append(make("text", { class: "small", x, y: y + high / 2 - 6, "text-anchor": "middle" }, ops));
+    });
+    return [node("h3", {}, `Accelerator ${hardware.name}`), node("div", { class: "wide", tabindex: 0, role: "group", "aria-label": "Accelerator" }, drawn)];
+  }
+
+  /** What there is to see before anything is chosen: why ops were not fused, and how to find out more. */
+  function overview(scene, block, find) {
+    const counts = new Map();
+    for (const code of Object.values(block.refusals)) counts.set(code, (counts.get(code) || 0) + 1);
+    const rows = [...counts].sort((one, other) => other[1] - one[1]).map(([code, count]) => node("tr", {},
+      node("td", {}, node("button", { type: "button", onclick: () => find(code) }, code)), node("td", {}, String(count))));
+    return [
+      node("h2", {}, "Why was it not fused?"),
+      node("p", { class: "hint" }, "Click an op, or search for its name, its source or a code: its story says what it is, what was tried on it, and what would have to change."),
+      rows.length ? node("table", {}, node("thead", {}, node("tr", {}, node("th", { scope: "col" }, "reason"), node("th", { scope: "col" }, "ops"))), node("tbody", {}, ...rows)) : node("p", {}, "Everything was fused."),
+      ...accelerator(scene, block, []),
+      node("h3", {}, "Keys"),
+      fields([["arrows", "along edges"], ["Enter", "open or close a box"], [">", "into a box"], ["Escape", "out of it"], ["+  −  0", "zoom, all in view"], ["/", "search; Enter: the next"],
+        ["drag, wheel", "move"], ["Ctrl + wheel", "zoom"]]),
+    ];
+  }
+
+  const COLUMNS = [
+    ["kernel", (kernel) => kernel.name, (value) => value],
+    ["ops", (kernel) => kernel.nodes.length, String],
+    ["saved", (kernel) => kernel.before - kernel.after, (value) => M.formatBytes(value)],
+    ["moved", (kernel) => kernel.after, (value) => M.formatBytes(value)],
+    ["flop", (kernel) => kernel.flops, (value) => M.formatCount(value)],
+  ];
+  const MOST_ROWS = 2000;
+
+  /** The table of kernels; a click on a head sorts by it. */
+  function table(scene, block, panel, choose) {
+    const columns = scene.hasTimes ? [COLUMNS[0], ["time", (kernel) => kernel.seconds || 0, (value) => value ? M.formatSeconds(value) : "-"], ...COLUMNS.slice(1)] : COLUMNS;
+    let by = scene.hasTimes ? 1 : 2, down = true;
+    const draw = () => {
+      const value = columns[by][1];
+      const order = block.kernels.map((_, place) => place).sort((one, other) => {
+        const a = value(block.kernels[one]), b = value(block.kernels[other]);
+        const less = typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b));
+        return (down ? -less : less) || one - other;
+      });
+      const heads = columns.map(([name], place) => node("th", { scope: "col", "aria-sort": place === by ? (down ? "descending" : "ascending") : "none" },
+        node("button", { type: "button", onclick: () => { down = place === by ? !down : place > 0; by = place; draw(); } }, name + (place === by ? (down ? " ↓" : " ↑") : ""))));
+      const rows = order.slice(0, MOST_ROWS).map((place) => node("tr", { "data-kernel": place }, ...columns.map(([, get, show], column) => column === 0
+        ? node("td", {}, node("button", { type: "button", onclick: () => choose(place) }, block.kernels[place].name))
+        : node("td", {}, show(get(block.kernels[place]))))));
+      const sum = (get) => block.kernels.reduce((total, kernel) => total + get(kernel), 0);
+      panel.replaceChildren(
+        node("p", { class: "soft" }, `${block.kernels.length} kernels move ${M.formatBytes(sum((kernel) => kernel.after))}; their ops apart would move ${M.formatBytes(sum((kernel) => kernel.before))}.`
+          + (order.length > MOST_ROWS ? ` The first ${MOST_ROWS} are shown.` : "")),
+        node("table", {}, node("thead", {}, node("tr", {}, ...heads)), node("tbody", {}, ...rows)));
+    };
+    draw();
+  }
+
+  function sides(scene, panel) {
+    panel.replaceChildren(node("div", { class: "sides" },
+      node("div", {}, node("h2", {}, "Before"), node("pre", { tabindex: 0, id: "before", "aria-label": "IR before" }, scene.before)),
+      node("div", {}, node("h2", {}, `After ${scene.pass}`), node("pre", { tabindex: 0, id: "after", "aria-label": "IR after" }, scene.after))));
+  }
+
+  return { overview, opStory, kernelStory, sectionStory, table, sides, node };
+})();

@@ -1,0 +1,150 @@
+"""Programs of open sizes: sizes that come back get a program of their own, with the same results."""
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fuse_dialect as fd
+from fuse_dialect.backends.runtime import specializing
+
+TORCH = Path(__file__).parents[1] / "data" / "torch"
+TEXT = """
+func.func @main(%x: tensor<?x?xf32> {fuse.sizes = ["batch", ""]}, %y: tensor<?x?xf32>) -> tensor<?x?xf32> {
+  %s = fuse.softmax %x : tensor<?x?xf32>
+  %n = fuse.shape_of %y : (tensor<?x?xf32>) -> tensor<2xi64>
+  %b = fuse.dyn_broadcast_to %s, %n : (tensor<?x?xf32>, tensor<2xi64>) -> tensor<?x?xf32>
+  %z = fuse.multiply %b, %y : tensor<?x?xf32>
+  return %z : tensor<?x?xf32>
+}
+"""
+
+
+def inputs(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(rows * 100 + columns)
+    return tuple(rng.uniform(-1, 1, (rows, columns)).astype(np.float32) for _ in range(2))
+
+
+def known(program) -> list:
+    """The sizes that have a program."""
+    return list(program._specializations._programs)
+
+
+def test_sizes_that_come_back_are_compiled_for() -> None:
+    module = fd.parse(TEXT)
+    program = fd.compile(module, cache=False)
+    for call in range(4):
+        given = inputs(3, 5)
+        np.testing.assert_allclose(program(*given)[0], fd.run(module, *given)[0], rtol=1e-6)
+        assert len(known(program)) == (call > 0)
+    (special,) = program._specializations._programs.values()
+    assert all(kernel.family != "numpy" for kernel in special.kernels)
+    assert any(kernel.family == "numpy" for kernel in program.kernels)
+    output = np.empty((3, 5), np.float32)
+    program.run_into(inputs(3, 5), [output])
+    np.testing.assert_array_equal(output, special(*inputs(3, 5))[0])
+    assert program.profile(*inputs(3, 5), repeat=1).kernels
+
+
+def test_inputs_of_other_forms_are_taken_as_before() -> None:
+    module = fd.parse(TEXT)
+    program = fd.compile(module, cache=False)
+    x, y = inputs(3, 5)
+    program.specialize(x, y)
+    expected = program(x, y)[0]
+    np.testing.assert_array_equal(program(np.asfortranarray(x), y)[0], expected)
+    np.testing.assert_array_equal(program({"x": x, "y": y})[0], expected)
+    np.testing.assert_array_equal(program(x.astype(">f4"), y)[0], expected)
+    with pytest.raises(fd.FuseError, match="float64"):
+        program(x.astype(np.float64), y)
+    with pytest.raises(fd.FuseError, match="expects 2 inputs"):
+        program(x)
+
+
+def test_a_program_for_given_sizes_can_be_asked_for() -> None:
+    program = fd.compile(fd.parse(TEXT), cache=False)
+    special = program.specialize(*inputs(2, 7))
+    assert special is program.specialize(*inputs(2, 7))
+    assert special.specialize(*inputs(2, 7)) is special
+    with pytest.raises(fd.FuseError, match="shape"):
+        special(*inputs(3, 7))
+    with pytest.raises(fd.FuseError):
+        program.specialize(np.zeros((2, 7), np.float32), np.zeros((3, 8), np.float32))
+
+
+def test_sizes_that_contradict_are_an_error_of_the_call_each_time() -> None:
+    program = fd.compile(fd.parse(TEXT), cache=False)
+    messages = set()
+    for _ in range(3):
+        with pytest.raises(fd.FuseError) as caught:
+            program(np.zeros((2, 7), np.float32), np.zeros((3, 8), np.float32))
+        messages.add(str(caught.value))
+    assert len(messages) == 1
+    assert not known(program)
+
+
+def test_the_store_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(specializing, "MAX_PROGRAMS", 2)
+    monkeypatch.setattr(specializing, "MAX_REMEMBERED", 3)
+    program = fd.compile(fd.parse(TEXT), cache=False)
+    for columns in range(1, 6):
+        for _ in range(2):
+            program(*inputs(2, columns))
+    assert known(program) == [((2, 4), (2, 4)), ((2, 5), (2, 5))]
+    assert len(program._specializations._came) <= 3
+    monkeypatch.setattr(specializing, "MAX_BYTES", -1)
+    program.specialize(*inputs(2, 9))
+    assert known(program) == [((2, 9), (2, 9))]
+
+
+@pytest.mark.slow
+def test_threads_may_call_while_one_compiles() -> None:
+    module = fd.parse(TEXT)
+    program = fd.compile(module, cache=False)
+    wrong: list[object] = []
+
+    def call() -> None:
+        for columns in (3, 4, 3, 4, 5, 5, 3):
+            given = inputs(2, columns)
+            if not np.allclose(program(*given)[0], fd.run(module, *given)[0]):
+                wrong.append(columns)
+
+    threads = [threading.Thread(target=call) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_sizes_that_were_given_leave_nothing_to_specialize() -> None:
+    text = """func.func @main(%x: tensor<?x5xf32> {fuse.sizes = ["n", ""]}) -> tensor<?x5xf32> {
+  %y = fuse.sort %x, axis = 1 : tensor<?x5xf32>
+  return %y : tensor<?x5xf32>
+}"""
+    x, _ = inputs(3, 5)
+    program = fd.compile(fd.parse(text), cache=False, sizes={"n": 3})
+    for _ in range(3):
+        np.testing.assert_array_equal(program(x)[0], np.sort(x, axis=1))
+    assert program._specializations is None
+
+
+def test_programs_of_given_sizes_have_nothing_to_specialize() -> None:
+    program = fd.compile(fd.parse(TEXT.replace("?x?", "2x3")), cache=False)
+    assert program._specializations is None
+    assert program.specialize(*inputs(2, 3)) is program
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["bert.dynamo", "gpt2.dynamo", "llama.dynamo", "lstm_both_ways.script"])
+def test_models_of_open_sizes_give_the_same_once_compiled_for(name: str) -> None:
+    module = fd.read(TORCH / f"{name}.onnx")
+    program = fd.compile(module, cache=False)
+    for number in (0, 1):
+        data = dict(np.load(TORCH / f"{name}.{number}.npz"))
+        given = {key: data[key] for key in program._graph.model_input_names}
+        general, special = program(given), program.specialize(given)
+        assert special._static is not None
+        for one, other in zip(general, special(given), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)

@@ -1,0 +1,52 @@
+"""Orders that survive merges agree with a search over the whole graph."""
+
+from random import Random
+
+import networkx as nx
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fuse_dialect.fusion.step_order import MOST_VISITED, StepOrder
+
+
+def _random_dag(rng: Random, count: int) -> nx.DiGraph:
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(count))
+    for node in range(1, count):
+        graph.add_edges_from((rng.randrange(node), node) for _ in range(rng.choice((0, 1, 1, 2, 3))))
+    return graph
+
+
+def _closes_cycle(graph: nx.DiGraph, one: int, other: int) -> bool:
+    merged = nx.contracted_nodes(graph, one, other, self_loops=False)
+    return not nx.is_directed_acyclic_graph(merged)
+
+
+@settings(max_examples=60)
+@given(rng=st.randoms(use_true_random=False), count=st.integers(2, 24))
+def test_merges_are_refused_just_where_they_would_close_a_cycle(rng: Random, count: int) -> None:
+    graph = _random_dag(rng, count)
+    order = StepOrder(lambda step: graph.predecessors(step), lambda step: graph.successors(step))
+    order.position.update({step: step for step in graph})
+    while graph.number_of_nodes() > 1:
+        one, other = rng.sample(sorted(graph), 2)
+        ways = order.ways(one, other)
+        assert (ways is None) == _closes_cycle(graph, one, other)
+        if ways is None:
+            if all(_closes_cycle(graph, a, b) for a, b in graph.edges):
+                break
+            continue
+        graph = nx.contracted_nodes(graph, one, other, self_loops=False)
+        order.merge(one, other, ways)
+        assert sorted(order.position) == sorted(graph)
+        assert all(order.position[a] < order.position[b] for a, b in graph.edges)
+
+
+def test_a_search_gives_up() -> None:
+    count = 2 * MOST_VISITED
+    wide = nx.DiGraph([(0, n) for n in range(1, count)])
+    wide.add_edge(0, count)
+    order = StepOrder(lambda step: wide.predecessors(step), lambda step: wide.successors(step))
+    order.position.update({step: step for step in wide})
+    assert order.ways(0, 5) is not None
+    assert order.ways(0, count) is None

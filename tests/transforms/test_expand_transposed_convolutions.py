@@ -1,0 +1,112 @@
+"""A transposed convolution and the convolutions that take its place give the same, also where values are special."""
+
+from random import Random
+
+import numpy as np
+import pytest
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+
+import fuse_dialect as fd
+from fuse_dialect.dialect.constants import constant
+from fuse_dialect.dialect.op import Array
+from fuse_dialect.transforms.expand_transposed_convolutions import ExpandTransposedConvolutionsPass
+
+
+def random_program(rng: Random) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
+    """A function of one transposed convolution, and the shapes of its arguments."""
+    while True:
+        rank, groups = rng.choice([2, 2, 3]), rng.choice([1, 1, 1, 2, 3])
+        inputs, outputs = groups * rng.randint(1, 3), rng.randint(1, 3)
+        sizes = [rng.randint(1, 5) for _ in range(rank)]
+        strides = [rng.randint(1, 3)] * rank if rng.random() < 0.5 else [rng.randint(1, 3) for _ in range(rank)]
+        taps = [rng.randint(max(1, stride - (rng.random() < 0.1)), 5) for stride in strides]
+        dilated = rng.random() < 0.2
+        dilation = [rng.randint(1, 2) if dilated else 1 for _ in range(rank)]
+        pads, extra = [rng.randint(0, 3) for _ in range(2 * rank)], [rng.randint(0, 1) for _ in range(rank)]
+        last = rng.random() < 0.3
+        layout = {(2, False): "NCHW", (2, True): "NHWC", (3, False): "NCDHW", (3, True): "NDHWC"}[rank, last]
+        batch = rng.randint(1, 2)
+        x = (batch, *sizes, inputs) if last else (batch, inputs, *sizes)
+        w = (inputs, outputs, *taps)
+        types = ", ".join(f"tensor<{'x'.join(map(str, shape))}xf32>" for shape in (x, w))
+        first, second = types.split(", ")
+        text = (
+            f"func.func @main(%x: {first}, %w: {second}) -> (RESULT) {{\n"
+            f"  %y = fuse.conv{rank}d_transpose %x, %w, strides = {strides}, padding = {pads}, "
+            f"output_padding = {extra}, dilation = {dilation}, groups = {groups}, "
+            f'data_layout = "{layout}" : ({types})\n'
+            f"  return %y : RESULT\n}}"
+        )
+        spread = zip(sizes, strides, taps, dilation, extra, pads[:rank], pads[rank:], strict=True)
+        grown = [(n - 1) * s + (k - 1) * d + 1 + e - low - high for n, s, k, d, e, low, high in spread]
+        if min(grown) > 0:
+            result = (batch, *grown, outputs * groups) if last else (batch, outputs * groups, *grown)
+            return text.replace("RESULT", f"tensor<{'x'.join(map(str, result))}xf32>"), x, w
+
+
+def with_kernel(text: str, kernel: Array) -> ModuleOp:
+    """The program with a constant in the place of its second argument."""
+    module = fd.parse(text)
+    (main,) = module.ops
+    assert isinstance(main, func.FuncOp)
+    block, value = main.body.block, constant(kernel)
+    assert block.first_op is not None
+    block.insert_op_before(value, block.first_op)
+    block.args[1].replace_all_uses_with(value.result)
+    return module
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_the_result_is_the_same(seed: int) -> None:
+    text, *shapes = random_program(Random(seed))
+    rng = np.random.default_rng(seed)
+    inputs = [rng.uniform(-1, 1, shape).astype(np.float32) for shape in shapes]
+    if seed % 4 == 0:
+        inputs[0].flat[rng.integers(0, inputs[0].size)] = np.inf
+    if seed % 4 == 2:
+        inputs[1].flat[rng.integers(0, inputs[1].size)] = np.inf
+    expected = fd.run(fd.parse(text), *inputs)[0]
+    module = fd.parse(text) if seed % 8 == 6 else with_kernel(text, inputs[1])
+    ExpandTransposedConvolutionsPass().apply(Context(), module)
+    module.verify()
+    np.testing.assert_allclose(fd.run(module, *inputs)[0], expected, rtol=1e-5, atol=1e-5)
+
+
+def test_kernels_that_may_have_infinities_become_convolutions_where_nothing_is_padded() -> None:
+    text, replaced = "", []
+    for taps, stride in ((2, 2), (3, 2)):
+        size = 3 * stride + taps - stride
+        shapes = ["1x1x3x3", f"1x1x{taps}x{taps}", f"1x1x{size}x{size}"]
+        x, w, y = (f"tensor<{shape}xf32>" for shape in shapes)
+        text = f"""func.func @main(%x: {x}, %w: {w}) -> {y} {{
+          %y = fuse.conv2d_transpose %x, %w, strides = [{stride}, {stride}] : ({x}, {w})
+          return %y : {y}
+        }}"""
+        kernel = np.ones((1, 1, taps, taps), np.float32)
+        for module in (fd.parse(text), with_kernel(text, kernel * np.float32(np.nan)), with_kernel(text, kernel)):
+            ExpandTransposedConvolutionsPass().apply(Context(), module)
+            assert "d_transpose" not in str(module)
+            replaced.append("col2im" not in str(module))
+    assert replaced == [True, True, True, False, False, True]
+
+
+def test_most_are_replaced() -> None:
+    replaced = 0
+    for seed in range(120):
+        text, _, shape = random_program(Random(seed))
+        module = with_kernel(text, np.ones(shape, np.float32))
+        ExpandTransposedConvolutionsPass().apply(Context(), module)
+        replaced += "d_transpose" not in str(module)
+    assert replaced > 80
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_native_code_is_the_same(seed: int) -> None:
+    text, *shapes = random_program(Random(1000 + seed))
+    rng = np.random.default_rng(seed)
+    inputs = [rng.uniform(-1, 1, shape).astype(np.float32) for shape in shapes]
+    module = with_kernel(text, inputs[1])
+    (result,) = fd.compile(module, cache=False)(*inputs)
+    np.testing.assert_allclose(result, fd.run(module, *inputs)[0], rtol=1e-4, atol=1e-5)

@@ -1,0 +1,174 @@
+"""The strategy `cost` on IR: what is one kernel, that it means the same, and that its loops are what was promised."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from random_programs import random_programs
+from written_out import WRITTEN_OUT, WrittenOut
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import PassFailedException
+
+import fuse_dialect as fd
+from fuse_dialect.analysis.loop_program import lower
+from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.fusion import draft
+from fuse_dialect.interpreters.numpy import run_module
+from fuse_dialect.kernels.contraction import contraction_of
+from fuse_dialect.kernels.grouping import cut_in_phases, reads_of
+from fuse_dialect.kernels.program import LoopProgram
+from fuse_dialect.kernels.reaxing import without_single_points
+from fuse_dialect.kernels.simplify import simplify
+from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+
+
+def primitives(module: ModuleOp) -> list[func.FuncOp]:
+    return [op for op in module.ops if isinstance(op, func.FuncOp) and "primitive" in op.attributes]
+
+
+def arguments(module: ModuleOp, seed: int = 0) -> list[np.ndarray]:
+    main = next(iter(module.ops))
+    assert isinstance(main, func.FuncOp)
+    random = np.random.default_rng(seed)
+    return [random.standard_normal(type.get_shape()).astype(np.float32) for type in main.function_type.inputs]
+
+
+@pytest.mark.parametrize("written", WRITTEN_OUT.values(), ids=WRITTEN_OUT)
+def test_what_is_written_out_is_one_kernel(written: WrittenOut) -> None:
+    module = fd.parse(written.text())
+    inputs = arguments(module)
+    before = run_module(module, inputs)
+    fd.fuse_ops(module, strategy="cost")
+    module.verify()
+    computing = [each for each in primitives(module) if "fuse.reshape_only" not in each.attributes]
+    assert len(computing) == 1
+    np.testing.assert_array_equal(run_module(module, inputs)[0], before[0])
+    program = simplify(_loops(computing[0]))
+    assert len(cut_in_phases([without_single_points(stage) for stage in program.stages])) == 1
+
+
+def _loops(function: func.FuncOp) -> LoopProgram:
+    program = lower(function)
+    assert isinstance(program, LoopProgram)
+    return program
+
+
+ATTENTION = """
+func.func @main(%x: tensor<128x64xf32>, %q: tensor<64x64xf32>, %k: tensor<64x64xf32>, %v: tensor<64x64xf32>)
+    -> tensor<1x4x128x16xf32> {
+  %a = fuse.matmul %x, %q : (tensor<128x64xf32>, tensor<64x64xf32>) -> tensor<128x64xf32>
+  %b = fuse.matmul %x, %k : (tensor<128x64xf32>, tensor<64x64xf32>) -> tensor<128x64xf32>
+  %c = fuse.matmul %x, %v : (tensor<128x64xf32>, tensor<64x64xf32>) -> tensor<128x64xf32>
+  %d = fuse.reshape %a : (tensor<128x64xf32>) -> tensor<1x128x4x16xf32>
+  %e = fuse.reshape %b : (tensor<128x64xf32>) -> tensor<1x128x4x16xf32>
+  %f = fuse.reshape %c : (tensor<128x64xf32>) -> tensor<1x128x4x16xf32>
+  %g = fuse.transpose %d, permutation = [0, 2, 1, 3] : (tensor<1x128x4x16xf32>) -> tensor<1x4x128x16xf32>
+  %h = fuse.transpose %e, permutation = [0, 2, 3, 1] : (tensor<1x128x4x16xf32>) -> tensor<1x4x16x128xf32>
+  %i = fuse.transpose %f, permutation = [0, 2, 1, 3] : (tensor<1x128x4x16xf32>) -> tensor<1x4x128x16xf32>
+  %s = fuse.batch_matmul %g, %h : (tensor<1x4x128x16xf32>, tensor<1x4x16x128xf32>) -> tensor<1x4x128x128xf32>
+  %t = arith.constant dense<2.5e-01> : tensor<f32>
+  %u = fuse.multiply %s, %t : (tensor<1x4x128x128xf32>, tensor<f32>) -> tensor<1x4x128x128xf32>
+  %p = fuse.softmax %u : tensor<1x4x128x128xf32>
+  %y = fuse.batch_matmul %p, %i : (tensor<1x4x128x128xf32>, tensor<1x4x128x16xf32>) -> tensor<1x4x128x16xf32>
+  return %y : tensor<1x4x128x16xf32>
+}
+"""
+
+
+def test_attention_is_four_kernels() -> None:
+    """Three products side by side, scores, softmax, and values; heads are moved where they are read."""
+    module = fd.parse(ATTENTION)
+    inputs = arguments(module)
+    (before,) = run_module(module, inputs)
+    text = str(fd.fuse_ops(module.clone(), strategy="cost"))
+    calls = [line for line in text.splitlines() if "func.call" in line]
+    assert len(calls) == 4
+    assert calls[0].count("tensor<128x64xf32>") == 4  # one input, three results
+    program = fd.compile(module, strategy="cost", cache=False)
+    assert [kernel.family for kernel in program.kernels] == ["contraction", "contraction", "rows", "contraction"]
+    np.testing.assert_allclose(program(*inputs)[0], before, rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(run_module(fd.parse(text), inputs)[0], before)
+
+
+@pytest.mark.parametrize(
+    ("option", "kernels"),
+    [("horizontal", 6), ("multi_output", 4), ("recompute", 4)],
+)
+def test_options_forbid_what_they_name(option: str, kernels: int) -> None:
+    module = fd.fuse_ops(fd.parse(ATTENTION), strategy="cost", **{option: False})
+    assert str(module).count("func.call") == kernels
+
+
+TWO_READERS = """
+func.func @main(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> (tensor<64x64xf32>, tensor<64xf32>) {
+  %a = fuse.add %x, %w : tensor<64x64xf32>
+  %b = fuse.exp %a : tensor<64x64xf32>
+  %s = fuse.sum %b, axes = [1] : (tensor<64x64xf32>) -> tensor<64xf32>
+  return %b, %s : tensor<64x64xf32>, tensor<64xf32>
+}
+"""
+
+
+@pytest.mark.parametrize(("multi_output", "kernels"), [(True, 1), (False, 2)])
+def test_a_value_that_is_returned_and_read_is_stored_on_the_way(multi_output: bool, kernels: int) -> None:
+    module = fd.parse(TWO_READERS)
+    inputs = arguments(module)
+    before = run_module(module, inputs)
+    program = fd.compile(module, strategy="cost", multi_output=multi_output, cache=False)
+    assert sum(kernel.calls for kernel in program.kernels) == kernels
+    for one, other in zip(program(*inputs), before, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"open_size": 0}, "option 'open-size' expects 1 or more, got 0"),
+        ({"machine": "none"}, "no machine 'none'"),
+        ({"machine": "none.toml"}, "cannot read machine 'none.toml'"),
+    ],
+)
+def test_wrong_options_are_errors(options: dict[str, object], message: str) -> None:
+    with pytest.raises((fd.FuseError, PassFailedException), match=message):
+        fd.fuse_ops(fd.parse(TWO_READERS), strategy="cost", **options)  # pyright: ignore[reportArgumentType]
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(module=random_programs())
+def test_what_drafts_allow_lowers_to_one_kernel(module: ModuleOp) -> None:
+    """Loops of a kernel share their rows, or multiply; nothing that a phase reads was written by another one."""
+    alone = module.clone()
+    FuseOpsPass(strategy="separate", dedup=False).apply(Context(), alone)
+    single = {_first(each).name for each in primitives(alone) if not _is_one_kernel(each)}
+    small, draft.SMALL = draft.SMALL, 0.0
+    try:
+        FuseOpsPass(strategy="cost").apply(Context(), module)
+    finally:
+        draft.SMALL = small
+    for function in primitives(module):
+        ops = [op for op in function.body.block.ops if isinstance(op, FuseOp)]
+        if len(ops) > 1 and single.isdisjoint(op.name for op in ops):
+            assert _is_one_kernel(function), str(function)
+
+
+def _first(function: func.FuncOp) -> FuseOp:
+    return next(op for op in function.body.block.ops if isinstance(op, FuseOp))
+
+
+def _is_one_kernel(function: func.FuncOp) -> bool:
+    program = lower(function)
+    if not isinstance(program, LoopProgram):
+        return False
+    program = simplify(program)
+    written = {stage.buffer for stage in program.stages}
+    products = [stage for stage in program.stages if contraction_of(program, stage) is not None]
+    if products:
+        reads = {read.buffer for stage in program.stages for read in reads_of(stage)}
+        return len(products) == len(program.stages) and written.isdisjoint(reads)
+    earlier: set[str] = set()
+    for stages, _ in cut_in_phases([without_single_points(stage) for stage in program.stages]):
+        if any(read.buffer in earlier for stage in stages for read in reads_of(stage)):
+            return False
+        earlier |= {stage.buffer for stage in stages}
+    return True

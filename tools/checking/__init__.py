@@ -1,0 +1,1 @@
+"""What tests and `check.py` ask before they start."""

@@ -81,7 +81,7 @@ def main() -> int:
     options = parser.parse_args()
     sizes = [int(size) for size in options.sizes.split(",")]
     for family in ("chain", "residual_blocks"):
-        for line in lines(family, sizes, 256, options.repeat, None):
+        for line in lines(family, sizes, 256, options.repeat, tvm_python=None, strategy="tvm"):
             print(line, flush=True)
     fuse_opt, xdsl_opt = str(SCRIPTS / "fuse-opt"), str(SCRIPTS / "xdsl-opt")
     with tempfile.TemporaryDirectory() as folder:

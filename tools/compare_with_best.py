@@ -26,7 +26,8 @@ import fuse_dialect as fd
 from fuse_dialect.analysis.block_graph import build_graph
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.types import is_tensor
-from fuse_dialect.fusion.by_cost import best_seconds, predicted_seconds
+from fuse_dialect.fusion.by_cost import best_seconds, predicted_seconds, seconds_of
+from fuse_dialect.fusion.partition import tvm
 from fuse_dialect.fusion.strategy import FusionOptions
 from fuse_dialect.fusion.value_graph import ValueGraph
 from fuse_dialect.transforms.compile_prefix import compile_prefix
@@ -44,6 +45,7 @@ class Result:
     """Seconds."""
     best: float
     separate: float
+    tvm: float
 
     @property
     def loss(self) -> float:
@@ -74,7 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if best is None:
             left_out += 1
             continue
-        results.append(Result(name, predicted_seconds(graph, FusionOptions()), best, _separate(graph)))
+        by_tvm = seconds_of(graph, FusionOptions(), tvm(graph, FusionOptions()))
+        results.append(Result(name, predicted_seconds(graph, FusionOptions()), best, _separate(graph), by_tvm))
     print("\n".join(report(results, left_out)))
     return 0
 
@@ -91,7 +94,12 @@ def report(results: Sequence[Result], left_out: int) -> Iterator[str]:
     near, exact = (sum(each.loss <= most for each in results) for most in (0.05, 1e-9))
     yield f"within 5 % of the best: {near} ({near / len(results):.1%}); the best itself: {exact}"
     unfused = fmean(each.separate / each.best - 1 for each in results if each.best)
-    yield f"mean loss {fmean(each.loss for each in results):.2%}; unfused {unfused:.0%}"
+    by_tvm = fmean(each.tvm / each.best - 1 for each in results if each.best)
+    yield f"mean loss {fmean(each.loss for each in results):.2%}; of TVM's rules {by_tvm:.0%}; unfused {unfused:.0%}"
+    behind = [each for each in results if each.cost > each.tvm * (1 + 1e-9)]
+    yield f"behind TVM's rules: {len(behind)}" + (
+        f", by at most {max(each.cost / each.tvm - 1 for each in behind):.1%}" if behind else ""
+    )
     worst = sorted(results, key=lambda each: -each.loss)[:5]
     yield "farthest: " + ", ".join(f"{each.name} {each.loss:.0%}" for each in worst)
 

@@ -6,6 +6,8 @@
    and one of its readers become one kernel, which still stores what others read; two kernels that read one value do.
    Which are allowed says `draft`, what they take the machine.
 3. The candidate that saves the most time comes first. What it touches is judged anew.
+4. A graph of few operators is searched from the kernels of TVM's rules, too: the plan that takes less time is the
+   result, so there it is never worse than TVM's by the model.
 
 Near-linear in practice: a kernel reads and stores at most `streams` values, a producer of more than `MOST_READERS`
 readers is not computed again, and a search for cycles gives up (`step_order`). The worst case is
@@ -26,6 +28,7 @@ from fuse_dialect.diagnostics import Reason
 from fuse_dialect.fusion.decision import FusionDecision, Merge
 from fuse_dialect.fusion.draft import ANCHORS, Costs, Draft, Join
 from fuse_dialect.fusion.loop_form import UNKNOWN_FORM, Loops
+from fuse_dialect.fusion.partition import tvm
 from fuse_dialect.fusion.plan import FusionPlan, plan_of_nodes
 from fuse_dialect.fusion.rates import find_rates
 from fuse_dialect.fusion.step_order import StepOrder
@@ -39,6 +42,8 @@ NEIGHBOURS = 2
 """Other readers of a value, before and behind a kernel, that are tried as its siblings."""
 MOST_READERS = 8
 """Kernels in which a producer may be computed again."""
+FEW_OPERATORS = 32
+"""Operators of a graph that is searched twice (4)."""
 
 
 class Change(IntEnum):
@@ -70,16 +75,40 @@ class Judged:
 
 def cost(graph: ValueGraph, options: FusionOptions) -> FusionPlan:
     """Fuse where it saves time; keeps to `max_depth` as operators of a kernel, and to `max_function_args`."""
-    search = _Search(graph, options)
-    search.run()
-    return search.plan()
+    return _searched(graph, options).plan()
 
 
 def predicted_seconds(graph: ValueGraph, options: FusionOptions) -> float:
     """What the plan of the strategy takes by its model; of the block of a primitive, what that takes."""
+    return _searched(graph, options).seconds
+
+
+def seconds_of(graph: ValueGraph, options: FusionOptions, plan: FusionPlan) -> float:
+    """What the plan of another strategy takes by the model, as far as the model allows its kernels.
+
+    Its kernels are made by changes, whether they save time or not; one that changes do not make counts as several.
+    """
     search = _Search(graph, options)
-    search.run()
+    search.join_views()
+    search.join_groups(plan)
     return search.seconds
+
+
+def _searched(graph: ValueGraph, options: FusionOptions) -> "_Search":
+    """The search at its end, from the better start (4)."""
+    start = None
+    if sum(role is NodeRole.OPERATOR for role in graph.roles) <= FEW_OPERATORS:
+        # Which start is better does not depend on a limit of merges: each limit gives a part of the same changes.
+        quiet = replace(options, log=None, attempts=None, most_merges=None)
+        by_rules = tvm(graph, quiet)
+        from_nodes, from_groups = _Search(graph, quiet), _Search(graph, quiet)
+        from_nodes.run()
+        from_groups.run(by_rules)
+        if from_groups.seconds < from_nodes.seconds - NOTHING:
+            start = by_rules
+    search = _Search(graph, options)
+    search.run(start)
+    return search
 
 
 def best_seconds(graph: ValueGraph, options: FusionOptions, most_plans: int) -> float | None:
@@ -172,9 +201,11 @@ class _Search:
             found.update(self.readers.get(value, {}))
         return list(found)
 
-    def run(self) -> None:
-        """Make changes as long as they save time."""
+    def run(self, start: FusionPlan | None = None) -> None:
+        """Make changes as long as they save time, after those that lead to the kernels of a plan."""
         self.join_views()
+        if start is not None:
+            self.join_groups(start)
         for step in sorted(self.drafts):
             if step in self.drafts and self.drafts[step].loops in (*ANCHORS, Loops.ROWS):
                 self._grow(step)
@@ -203,6 +234,25 @@ class _Search:
                 judged = self.judge(Change.INTO_READERS, step, step)
                 if self.left and isinstance(judged, Judged) and judged.saved > -NOTHING:
                     self.apply(Change.INTO_READERS, step, step, judged, pushes=False)
+
+    def join_groups(self, plan: FusionPlan) -> None:
+        """Make every change within a kernel of a plan."""
+        group_of = {node: number for number, kernel in enumerate(plan.kernels) for node in kernel.nodes}
+        has_changed = True
+        while has_changed:
+            has_changed = False
+            for change, first, second in list(self.changes()):
+                touched = {first, second}
+                if change is Change.INTO_READERS and first in self.drafts:
+                    touched.update(self._readers_of(first))
+                if not self.left or not touched <= self.drafts.keys():
+                    continue
+                if len({group_of.get(node) for step in touched for node in self.drafts[step].members}) > 1:
+                    continue
+                judged = self.judge(change, first, second)
+                if isinstance(judged, Judged):
+                    self.apply(change, first, second, judged, pushes=False)
+                    has_changed = True
 
     @property
     def seconds(self) -> float:

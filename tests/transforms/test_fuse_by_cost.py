@@ -11,9 +11,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import PassFailedException
 
 import fuse_dialect as fd
+from fuse_dialect.analysis.block_graph import build_graph
 from fuse_dialect.analysis.loop_program import lower
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.fusion import draft
+from fuse_dialect.fusion.by_cost import NOTHING, predicted_seconds, seconds_of
+from fuse_dialect.fusion.partition import tvm
+from fuse_dialect.fusion.separate import separate
+from fuse_dialect.fusion.strategy import FusionOptions
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.kernels.contraction import contraction_of
 from fuse_dialect.kernels.grouping import cut_in_phases, reads_of
@@ -46,6 +51,25 @@ def test_what_is_written_out_is_one_kernel(written: WrittenOut) -> None:
     np.testing.assert_array_equal(run_module(module, inputs)[0], before[0])
     program = simplify(_loops(computing[0]))
     assert len(cut_in_phases([without_single_points(stage) for stage in program.stages])) == 1
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(random_programs())
+def test_by_its_model_no_plan_is_behind_tvms_rules(module: ModuleOp) -> None:
+    main = next(iter(module.ops))
+    assert isinstance(main, func.FuncOp)
+    graph = build_graph(main.body.block).value_graph
+    options = FusionOptions()
+    assert predicted_seconds(graph, options) <= seconds_of(graph, options, tvm(graph, options)) + NOTHING
+
+
+def test_a_plan_of_single_operators_takes_what_they_take() -> None:
+    main = next(iter(fd.parse(ATTENTION).ops))
+    assert isinstance(main, func.FuncOp)
+    graph = build_graph(main.body.block).value_graph
+    alone = seconds_of(graph, FusionOptions(), separate(graph, FusionOptions()))
+    assert alone == pytest.approx(predicted_seconds(graph, FusionOptions(most_merges=0)), rel=0.05)
+    assert predicted_seconds(graph, FusionOptions()) < alone
 
 
 def _loops(function: func.FuncOp) -> LoopProgram:

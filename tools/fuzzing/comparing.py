@@ -87,7 +87,7 @@ SUMS: frozenset[type[FuseOp]] = frozenset(
         *(op for op in ops_of(reduction) if op not in _EXACT_OPS),
         *(op for op in ops_of(pooling) if op not in _EXACT_OPS),
         *(sequences.CumsumOp, sequences.CumprodOp, sequences.DftOp),
-        *(sampling.DeformableConv2dOp, sampling.RoiAlignOp, opaque.LrnOp),
+        *(sampling.DeformableConv2dOp, sampling.GridSampleOp, sampling.RoiAlignOp, opaque.LrnOp),
     ]
 ) - {normalization.OneHotOp, normalization.BatchNormOp}
 """Ops that sum or multiply many elements, in an order that is their own."""

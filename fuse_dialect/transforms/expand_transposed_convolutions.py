@@ -7,6 +7,9 @@ With stride s, element q * s + r of the result before cropping is the sum over j
    with more output channels; otherwise one for each phase, side by side along the channels.
 3. Phases are put between each other by `depth_to_space`, or by a reshape and a transpose, and padding is cropped.
 4. With stride 1 there is one phase, the convolution with the kernel turned around, dilated or not.
+5. One convolution for all phases computes elements at the borders that are cropped again. Where these are many, as in
+   small images, each phase is a convolution of its own that computes what is in the result alone.
+6. Where most taps would meet padding, as in an image of one element, the product below takes less.
 
 The convolutions multiply the zeros of their padding with taps, and a zero times an infinity is nan. So a kernel is
 constant and finite, or nothing is padded: results stay what they are, to the last nan. All others in f32, f64 and
@@ -42,6 +45,11 @@ from fuse_dialect.dialect.types import DYNAMIC, Tensor, element_dtype
 from fuse_dialect.transforms.expansion import Expansion
 from fuse_dialect.transforms.unfinished import walk_unfinished
 
+MOST_CROPPED = 1.1
+"""How many elements one convolution for all phases may compute for each that is in the result (5)."""
+MOST_IN_PADDING = 1.5
+"""How many products convolutions may take for each that the matrix product takes (6)."""
+
 _Transposed = Conv2dTransposeOp | Conv3dTransposeOp
 
 
@@ -67,12 +75,14 @@ class _Axis:
 
     stride: int
     dilation: int
+    remainders: tuple[int, ...]
+    """The remainder r of each phase."""
     taps: tuple[int, ...]
     """Taps of each phase."""
-    first: int
-    """The first q of which an element is in the result."""
+    firsts: tuple[int, ...]
+    """The first q of each phase that is computed."""
     count: int
-    """How many q there are."""
+    """How many q there are in each phase."""
     crop: int
     """Elements of the first q that are not in the result."""
     size: int
@@ -84,7 +94,7 @@ class _Axis:
 
     def padding(self, phase: int) -> tuple[int, int]:
         """Zeros before and behind the input, for one phase; negative for elements that no tap meets."""
-        return self.reach[phase] - self.first, self.first + self.count - self.source
+        return self.reach[phase] - self.firsts[phase], self.firsts[phase] + self.count - self.source
 
 
 def _plan(op: _Transposed) -> tuple[_Axis, ...] | None:
@@ -95,19 +105,34 @@ def _plan(op: _Transposed) -> tuple[_Axis, ...] | None:
     known = (channels, inputs, outputs, *sizes, *extent, *grown)
     if PATTERN_KIND_ATTRIBUTE in op.attributes or DYNAMIC in known or 0 in known:
         return None
+    strides = windows.strides
+    wholes = [
+        (low + size - 1) // stride - low // stride + 1
+        for low, size, stride in zip(windows.low, grown, strides, strict=False)
+    ]
+    # (5)
+    is_even = all(size % stride == 0 for size, stride in zip(grown, strides, strict=False))
+    is_exact = is_even and prod(wholes) * prod(strides) >= MOST_CROPPED * prod(grown)
     axes: list[_Axis] = []
     for axis, (source, taps, size) in enumerate(zip(sizes, extent, grown, strict=True)):
-        stride, dilation, low = windows.strides[axis], windows.dilation[axis], windows.low[axis]
-        if (dilation > 1 and any(each > 1 for each in windows.strides)) or taps < stride:
+        stride, dilation, low = strides[axis], windows.dilation[axis], windows.low[axis]
+        if (dilation > 1 and any(each > 1 for each in strides)) or taps < stride:
             return None
-        each = tuple(-(-(taps - phase) // stride) for phase in range(stride))
-        first = low // stride
-        count = (low + size - 1) // stride - first + 1
+        # Element q * s + r - low of the result is of the remainder r: the exact phases come in the order of the result.
+        places = tuple(low + phase if is_exact else low // stride * stride + phase for phase in range(stride))
+        remainders = tuple(place % stride for place in places)
+        each = tuple(-(-(taps - remainder) // stride) for remainder in remainders)
+        firsts = tuple(place // stride for place in places)
+        count = size // stride if is_exact else wholes[axis]
         reach = tuple((number - 1) * dilation for number in each)
-        made = _Axis(stride, dilation, each, first, count, low - first * stride, size, source, reach)
+        crop = 0 if is_exact else low % stride
+        made = _Axis(stride, dilation, remainders, each, firsts, count, crop, size, source, reach)
         if any(sum(max(0, -pad) for pad in made.padding(phase)) >= source for phase in range(stride)):
             return None  # a phase meets no element of the input
         axes.append(made)
+    products = prod(axis.count * sum(axis.taps) for axis in axes)
+    if products > MOST_IN_PADDING * prod(sizes) * prod(extent) and _has_blocks(op):
+        return None  # (6)
     is_padded = any(pad > 0 for axis in axes for phase in range(axis.stride) for pad in axis.padding(phase))
     return None if is_padded and not _is_finite(op.weight) else tuple(axes)
 
@@ -190,7 +215,7 @@ class _Expansion(Expansion):
         """All phases side by side along the channels, the last axis counting fastest."""
         phases = list(combinations(*(range(axis.stride) for axis in self.axes)))
         kernels = [self.kernel(phase) for phase in phases]
-        is_even = all(len(set(axis.taps)) == 1 for axis in self.axes)
+        is_even = all(len(set(axis.taps)) == len(set(axis.firsts)) == 1 for axis in self.axes)
         if is_even and self.op.groups.value.data == 1:
             whole = kernels[0] if len(kernels) == 1 else self.add(ConcatenateOp(*kernels, axis=0))
             return self.convolution(value, whole, phases[0])
@@ -204,7 +229,8 @@ class _Expansion(Expansion):
         taps = [axis.taps[number] for axis, number in zip(self.axes, phase, strict=True)]
         if any(axis.stride > 1 for axis in self.axes):
             strides = [axis.stride for axis in self.axes]
-            cut = StridedSliceOp(value, begin=list(phase), end=extent, strides=strides, axes=list(spatial))
+            begin = [axis.remainders[number] for axis, number in zip(self.axes, phase, strict=True)]
+            cut = StridedSliceOp(value, begin=begin, end=extent, strides=strides, axes=list(spatial))
             value = self.add(cut)
         turned = [axis for axis, number in zip(spatial, taps, strict=True) if number > 1]
         value = self.add(ReverseOp(value, axes=turned)) if turned else value

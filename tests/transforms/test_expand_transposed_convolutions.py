@@ -1,5 +1,6 @@
 """A transposed convolution and the convolutions that take its place give the same, also where values are special."""
 
+from math import prod
 from random import Random
 
 import numpy as np
@@ -11,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 import fuse_dialect as fd
 from fuse_dialect.dialect.constants import constant
 from fuse_dialect.dialect.op import Array
+from fuse_dialect.dialect.ops.convolution import Conv2dOp
 from fuse_dialect.transforms.expand_transposed_convolutions import ExpandTransposedConvolutionsPass
 
 
@@ -77,8 +79,8 @@ def test_the_result_is_the_same(seed: int) -> None:
 def test_kernels_that_may_have_infinities_become_convolutions_where_nothing_is_padded() -> None:
     text, replaced = "", []
     for taps, stride in ((2, 2), (3, 2)):
-        size = 3 * stride + taps - stride
-        shapes = ["1x1x3x3", f"1x1x{taps}x{taps}", f"1x1x{size}x{size}"]
+        size = 9 * stride + taps - stride
+        shapes = ["1x1x9x9", f"1x1x{taps}x{taps}", f"1x1x{size}x{size}"]
         x, w, y = (f"tensor<{shape}xf32>" for shape in shapes)
         text = f"""func.func @main(%x: {x}, %w: {w}) -> {y} {{
           %y = fuse.conv2d_transpose %x, %w, strides = [{stride}, {stride}] : ({x}, {w})
@@ -90,6 +92,35 @@ def test_kernels_that_may_have_infinities_become_convolutions_where_nothing_is_p
             assert "d_transpose" not in str(module)
             replaced.append("col2im" not in str(module))
     assert replaced == [True, True, True, False, False, True]
+
+
+@pytest.mark.parametrize(("size", "count"), [(8, 4), (32, 1)])
+def test_small_images_have_a_convolution_for_each_phase(size: int, count: int) -> None:
+    x, w, y = f"tensor<1x3x{size}x{size}xf32>", "tensor<3x5x4x4xf32>", f"tensor<1x5x{2 * size}x{2 * size}xf32>"
+    text = f"""func.func @main(%x: {x}, %w: {w}) -> {y} {{
+      %y = fuse.conv2d_transpose %x, %w, strides = [2, 2], padding = [1, 1, 1, 1] : ({x}, {w})
+      return %y : {y}
+    }}"""
+    random = np.random.default_rng(0)
+    image, kernel = (random.uniform(-1, 1, shape).astype(np.float32) for shape in ((1, 3, size, size), (3, 5, 4, 4)))
+    module = with_kernel(text, kernel)
+    ExpandTransposedConvolutionsPass().apply(Context(), module)
+    convolutions = [op for op in module.walk() if isinstance(op, Conv2dOp)]
+    assert len(convolutions) == count
+    computed = sum(prod(op.result.type.get_shape()) for op in convolutions)
+    assert computed == (5 * 4 * size**2 if count == 4 else 5 * 4 * (size + 1) ** 2)
+    expected = fd.run(fd.parse(text), image, kernel)[0]
+    np.testing.assert_allclose(fd.run(module, image, kernel)[0], expected, rtol=1e-5, atol=1e-5)
+
+
+def test_an_image_of_one_element_is_a_product() -> None:
+    text = """func.func @main(%x: tensor<1x3x1x1xf32>, %w: tensor<3x5x4x4xf32>) -> tensor<1x5x4x4xf32> {
+      %y = fuse.conv2d_transpose %x, %w : (tensor<1x3x1x1xf32>, tensor<3x5x4x4xf32>)
+      return %y : tensor<1x5x4x4xf32>
+    }"""
+    module = with_kernel(text, np.ones((3, 5, 4, 4), np.float32))
+    ExpandTransposedConvolutionsPass().apply(Context(), module)
+    assert "fuse.col2im" in str(module)
 
 
 def test_most_are_replaced() -> None:

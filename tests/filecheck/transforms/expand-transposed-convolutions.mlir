@@ -4,11 +4,28 @@
 // CHECK-LABEL: func.func @even
 // CHECK-COUNT-4: fuse.strided_slice %w
 // CHECK:         %[[K:.*]] = fuse.concatenate {{.*}} : {{.*}} -> tensor<20x3x2x2xf32>
-// CHECK-NEXT:    %[[C:.*]] = fuse.conv2d %x, %[[K]], padding = [1, 1, 1, 1] : {{.*}} -> tensor<1x20x9x9xf32>
-// CHECK-NEXT:    %[[D:.*]] = fuse.depth_to_space %[[C]], block_size = 2 : (tensor<1x20x9x9xf32>) -> tensor<1x5x18x18xf32>
-// CHECK-NEXT:    %y = fuse.strided_slice %[[D]], begin = [1, 1], end = [17, 17], axes = [2, 3]
-// CHECK-NEXT:    return %y : tensor<1x5x16x16xf32>
-func.func @even(%x: tensor<1x3x8x8xf32>) -> tensor<1x5x16x16xf32> {
+// CHECK-NEXT:    %[[C:.*]] = fuse.conv2d %x, %[[K]], padding = [1, 1, 1, 1] : {{.*}} -> tensor<1x20x33x33xf32>
+// CHECK-NEXT:    %[[D:.*]] = fuse.depth_to_space %[[C]], block_size = 2 : (tensor<1x20x33x33xf32>) -> tensor<1x5x66x66xf32>
+// CHECK-NEXT:    %y = fuse.strided_slice %[[D]], begin = [1, 1], end = [65, 65], axes = [2, 3]
+// CHECK-NEXT:    return %y : tensor<1x5x64x64xf32>
+func.func @even(%x: tensor<1x3x32x32xf32>) -> tensor<1x5x64x64xf32> {
+  %w = arith.constant dense<0.5> : tensor<3x5x4x4xf32>
+  %y = fuse.conv2d_transpose %x, %w, strides = [2, 2], padding = [1, 1, 1, 1] : (tensor<1x3x32x32xf32>, tensor<3x5x4x4xf32>)
+  return %y : tensor<1x5x64x64xf32>
+}
+
+// -----
+
+// A small image: each phase is a convolution of its own, and nothing is cropped.
+// CHECK-LABEL: func.func @small
+// CHECK:         fuse.conv2d {{.*}} padding = [1, 1, 0, 0] : {{.*}} -> tensor<1x5x8x8xf32>
+// CHECK:         fuse.conv2d {{.*}} padding = [1, 0, 0, 1] : {{.*}} -> tensor<1x5x8x8xf32>
+// CHECK:         fuse.conv2d {{.*}} padding = [0, 1, 1, 0] : {{.*}} -> tensor<1x5x8x8xf32>
+// CHECK:         fuse.conv2d {{.*}} padding = [0, 0, 1, 1] : {{.*}} -> tensor<1x5x8x8xf32>
+// CHECK-NEXT:    %[[C:.*]] = fuse.concatenate {{.*}}, axis = 1
+// CHECK-NEXT:    %y = fuse.depth_to_space %[[C]], block_size = 2
+// CHECK-NEXT:    return %y
+func.func @small(%x: tensor<1x3x8x8xf32>) -> tensor<1x5x16x16xf32> {
   %w = arith.constant dense<0.5> : tensor<3x5x4x4xf32>
   %y = fuse.conv2d_transpose %x, %w, strides = [2, 2], padding = [1, 1, 1, 1] : (tensor<1x3x8x8xf32>, tensor<3x5x4x4xf32>)
   return %y : tensor<1x5x16x16xf32>
@@ -18,10 +35,10 @@ func.func @even(%x: tensor<1x3x8x8xf32>) -> tensor<1x5x16x16xf32> {
 
 // Three taps make phases of two and of one: four convolutions, without a product with zero.
 // CHECK-LABEL: func.func @uneven
-// CHECK:         -> tensor<5x3x2x2xf32>
-// CHECK:         -> tensor<5x3x2x1xf32>
-// CHECK:         -> tensor<5x3x1x2xf32>
 // CHECK:         -> tensor<5x3x1x1xf32>
+// CHECK:         -> tensor<5x3x1x2xf32>
+// CHECK:         -> tensor<5x3x2x1xf32>
+// CHECK:         -> tensor<5x3x2x2xf32>
 // CHECK-COUNT-4: fuse.conv2d
 // CHECK-NOT:     fuse.conv2d
 // CHECK:         fuse.concatenate {{.*}} axis = 1

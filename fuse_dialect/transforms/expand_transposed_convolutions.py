@@ -9,7 +9,8 @@ With stride s, element q * s + r of the result before cropping is the sum over j
 4. With stride 1 there is one phase, the convolution with the kernel turned around, dilated or not.
 5. One convolution for all phases computes elements at the borders that are cropped again. Where these are many, as in
    small images, each phase is a convolution of its own that computes what is in the result alone.
-6. Where most taps would meet padding, as in an image of one element, the product below takes less.
+6. Where most taps would meet padding, as in an image of one element, the product below takes less. So it does where
+   each phase would be a convolution with few output channels: these fill no vector.
 
 The convolutions multiply the zeros of their padding with taps, and a zero times an infinity is nan. So a kernel is
 constant and finite, or nothing is padded: results stay what they are, to the last nan. All others in f32, f64 and
@@ -47,6 +48,8 @@ from fuse_dialect.transforms.unfinished import walk_unfinished
 
 MOST_CROPPED = 1.1
 """How many elements one convolution for all phases may compute for each that is in the result (5)."""
+FEW_CHANNELS = 8
+"""Output channels for which a convolution of each phase is slow (6)."""
 MOST_IN_PADDING = 1.5
 """How many products convolutions may take for each that the matrix product takes (6)."""
 
@@ -108,11 +111,14 @@ def _plan(op: _Transposed) -> tuple[_Axis, ...] | None:
     strides = windows.strides
     wholes = [
         (low + size - 1) // stride - low // stride + 1
-        for low, size, stride in zip(windows.low, grown, strides, strict=False)
+        for low, size, stride in zip(windows.low, grown, strides, strict=True)
     ]
+    is_narrow = outputs < FEW_CHANNELS and op.groups.value.data == 1
+    if is_narrow and any(taps % stride for taps, stride in zip(extent, strides, strict=True)) and _has_blocks(op):
+        return None  # (6)
     # (5)
-    is_even = all(size % stride == 0 for size, stride in zip(grown, strides, strict=False))
-    is_exact = is_even and prod(wholes) * prod(strides) >= MOST_CROPPED * prod(grown)
+    is_even = all(size % stride == 0 for size, stride in zip(grown, strides, strict=True))
+    is_exact = is_even and not is_narrow and prod(wholes) * prod(strides) >= MOST_CROPPED * prod(grown)
     axes: list[_Axis] = []
     for axis, (source, taps, size) in enumerate(zip(sizes, extent, grown, strict=True)):
         stride, dilation, low = strides[axis], windows.dilation[axis], windows.low[axis]

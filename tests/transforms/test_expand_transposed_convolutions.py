@@ -80,13 +80,13 @@ def test_kernels_that_may_have_infinities_become_convolutions_where_nothing_is_p
     text, replaced = "", []
     for taps, stride in ((2, 2), (3, 2)):
         size = 9 * stride + taps - stride
-        shapes = ["1x1x9x9", f"1x1x{taps}x{taps}", f"1x1x{size}x{size}"]
+        shapes = ["1x1x9x9", f"1x8x{taps}x{taps}", f"1x8x{size}x{size}"]
         x, w, y = (f"tensor<{shape}xf32>" for shape in shapes)
         text = f"""func.func @main(%x: {x}, %w: {w}) -> {y} {{
           %y = fuse.conv2d_transpose %x, %w, strides = [{stride}, {stride}] : ({x}, {w})
           return %y : {y}
         }}"""
-        kernel = np.ones((1, 1, taps, taps), np.float32)
+        kernel = np.ones((1, 8, taps, taps), np.float32)
         for module in (fd.parse(text), with_kernel(text, kernel * np.float32(np.nan)), with_kernel(text, kernel)):
             ExpandTransposedConvolutionsPass().apply(Context(), module)
             assert "d_transpose" not in str(module)
@@ -96,19 +96,19 @@ def test_kernels_that_may_have_infinities_become_convolutions_where_nothing_is_p
 
 @pytest.mark.parametrize(("size", "count"), [(8, 4), (32, 1)])
 def test_small_images_have_a_convolution_for_each_phase(size: int, count: int) -> None:
-    x, w, y = f"tensor<1x3x{size}x{size}xf32>", "tensor<3x5x4x4xf32>", f"tensor<1x5x{2 * size}x{2 * size}xf32>"
+    x, w, y = f"tensor<1x3x{size}x{size}xf32>", "tensor<3x8x4x4xf32>", f"tensor<1x8x{2 * size}x{2 * size}xf32>"
     text = f"""func.func @main(%x: {x}, %w: {w}) -> {y} {{
       %y = fuse.conv2d_transpose %x, %w, strides = [2, 2], padding = [1, 1, 1, 1] : ({x}, {w})
       return %y : {y}
     }}"""
     random = np.random.default_rng(0)
-    image, kernel = (random.uniform(-1, 1, shape).astype(np.float32) for shape in ((1, 3, size, size), (3, 5, 4, 4)))
+    image, kernel = (random.uniform(-1, 1, shape).astype(np.float32) for shape in ((1, 3, size, size), (3, 8, 4, 4)))
     module = with_kernel(text, kernel)
     ExpandTransposedConvolutionsPass().apply(Context(), module)
     convolutions = [op for op in module.walk() if isinstance(op, Conv2dOp)]
     assert len(convolutions) == count
     computed = sum(prod(op.result.type.get_shape()) for op in convolutions)
-    assert computed == (5 * 4 * size**2 if count == 4 else 5 * 4 * (size + 1) ** 2)
+    assert computed == (8 * 4 * size**2 if count == 4 else 8 * 4 * (size + 1) ** 2)
     expected = fd.run(fd.parse(text), image, kernel)[0]
     np.testing.assert_allclose(fd.run(module, image, kernel)[0], expected, rtol=1e-5, atol=1e-5)
 

@@ -64,6 +64,7 @@ def _add_sound() -> None:
                      decoder_hidden_size=256)  # fmt: skip
     _of_transformers("hifigan", "SpeechT5HifiGan", "", "spectrogram", (32, 80))
     add("whisper_encoder", Member(_whisper_encoder, _random(x=(1, 80, 400))))
+    add("encodec", Member(_encodec, _random(x=(1, 1, 4800))))
 
 
 def _whisper_encoder() -> Any:
@@ -83,6 +84,28 @@ def _whisper_encoder() -> Any:
             return self.model(x)[0]
 
     return Encoder()
+
+
+def _no_padding(_: Any) -> int:
+    return 0
+
+
+def _encodec() -> Any:
+    """Encoder and decoder; what is between looks up codes."""
+    import torch
+    import transformers
+    from transformers.models.encodec import modeling_encodec
+
+    model = transformers.EncodecModel(transformers.EncodecConfig(num_filters=16))
+    for layer in model.modules():
+        if isinstance(layer, modeling_encodec.EncodecConv1d):
+            # Padding is a buffer, which the exporter takes for a number that is not known. A length that the strides
+            # divide needs no more of it.
+            padding = int(layer.padding_total)
+            del layer.padding_total
+            layer.padding_total = padding
+            layer._get_extra_padding_for_conv1d = _no_padding
+    return torch.nn.Sequential(model.encoder, model.decoder)
 
 
 def _add_images() -> None:
@@ -282,6 +305,7 @@ def _add_of_parts() -> None:
     add("graph_attention", Member(_graph_attention, _graph))
     add("crnn", Member(_recurrent, _random(x=(1, 1, 32, 128))))
     add("dlrm", Member(_dlrm, _clicks))
+    add("autoencoder", Member(_module(_autoencoder), _random(x=(1, 3, 64, 64))))
     add("dcgan", Member(_module(_generator), _random(x=(1, 100, 1, 1))))
 
 
@@ -290,6 +314,15 @@ def _generator(nn: Any) -> Any:
     for width in (512, 256, 128):
         layers += [nn.ConvTranspose2d(width, width // 2, 4, 2, 1, bias=False), nn.BatchNorm2d(width // 2), nn.ReLU()]
     return nn.Sequential(*layers, nn.ConvTranspose2d(64, 3, 4, 2, 1), nn.Tanh())
+
+
+def _autoencoder(nn: Any) -> Any:
+    layers: list[Any] = []
+    for inputs, outputs in ((3, 32), (32, 64), (64, 128), (128, 256)):
+        layers += [nn.Conv2d(inputs, outputs, 3, 2, 1), nn.BatchNorm2d(outputs), nn.LeakyReLU()]
+    for inputs, outputs in ((256, 128), (128, 64), (64, 32)):
+        layers += [nn.ConvTranspose2d(inputs, outputs, 3, 2, 1, 1), nn.BatchNorm2d(outputs), nn.LeakyReLU()]
+    return nn.Sequential(*layers, nn.ConvTranspose2d(32, 3, 3, 2, 1, 1), nn.Sigmoid())
 
 
 _add_sound()

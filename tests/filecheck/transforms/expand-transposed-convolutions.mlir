@@ -18,32 +18,44 @@ func.func @even(%x: tensor<1x3x32x32xf32>) -> tensor<1x5x64x64xf32> {
 
 // A small image: each phase is a convolution of its own, and nothing is cropped.
 // CHECK-LABEL: func.func @small
-// CHECK:         fuse.conv2d {{.*}} padding = [1, 1, 0, 0] : {{.*}} -> tensor<1x5x8x8xf32>
-// CHECK:         fuse.conv2d {{.*}} padding = [1, 0, 0, 1] : {{.*}} -> tensor<1x5x8x8xf32>
-// CHECK:         fuse.conv2d {{.*}} padding = [0, 1, 1, 0] : {{.*}} -> tensor<1x5x8x8xf32>
-// CHECK:         fuse.conv2d {{.*}} padding = [0, 0, 1, 1] : {{.*}} -> tensor<1x5x8x8xf32>
+// CHECK:         fuse.conv2d {{.*}} padding = [1, 1, 0, 0] : {{.*}} -> tensor<1x9x8x8xf32>
+// CHECK:         fuse.conv2d {{.*}} padding = [1, 0, 0, 1] : {{.*}} -> tensor<1x9x8x8xf32>
+// CHECK:         fuse.conv2d {{.*}} padding = [0, 1, 1, 0] : {{.*}} -> tensor<1x9x8x8xf32>
+// CHECK:         fuse.conv2d {{.*}} padding = [0, 0, 1, 1] : {{.*}} -> tensor<1x9x8x8xf32>
 // CHECK-NEXT:    %[[C:.*]] = fuse.concatenate {{.*}}, axis = 1
 // CHECK-NEXT:    %y = fuse.depth_to_space %[[C]], block_size = 2
 // CHECK-NEXT:    return %y
-func.func @small(%x: tensor<1x3x8x8xf32>) -> tensor<1x5x16x16xf32> {
-  %w = arith.constant dense<0.5> : tensor<3x5x4x4xf32>
-  %y = fuse.conv2d_transpose %x, %w, strides = [2, 2], padding = [1, 1, 1, 1] : (tensor<1x3x8x8xf32>, tensor<3x5x4x4xf32>)
-  return %y : tensor<1x5x16x16xf32>
+func.func @small(%x: tensor<1x3x8x8xf32>) -> tensor<1x9x16x16xf32> {
+  %w = arith.constant dense<0.5> : tensor<3x9x4x4xf32>
+  %y = fuse.conv2d_transpose %x, %w, strides = [2, 2], padding = [1, 1, 1, 1] : (tensor<1x3x8x8xf32>, tensor<3x9x4x4xf32>)
+  return %y : tensor<1x9x16x16xf32>
 }
 
 // -----
 
 // Three taps make phases of two and of one: four convolutions, without a product with zero.
 // CHECK-LABEL: func.func @uneven
-// CHECK:         -> tensor<5x3x1x1xf32>
-// CHECK:         -> tensor<5x3x1x2xf32>
-// CHECK:         -> tensor<5x3x2x1xf32>
-// CHECK:         -> tensor<5x3x2x2xf32>
+// CHECK:         -> tensor<9x3x1x1xf32>
+// CHECK:         -> tensor<9x3x1x2xf32>
+// CHECK:         -> tensor<9x3x2x1xf32>
+// CHECK:         -> tensor<9x3x2x2xf32>
 // CHECK-COUNT-4: fuse.conv2d
 // CHECK-NOT:     fuse.conv2d
 // CHECK:         fuse.concatenate {{.*}} axis = 1
 // CHECK-NEXT:    fuse.depth_to_space
-func.func @uneven(%x: tensor<1x3x8x8xf32>) -> tensor<1x5x16x16xf32> {
+func.func @uneven(%x: tensor<1x3x8x8xf32>) -> tensor<1x9x16x16xf32> {
+  %w = arith.constant dense<0.5> : tensor<3x9x3x3xf32>
+  %y = fuse.conv2d_transpose %x, %w, strides = [2, 2], padding = [1, 1, 1, 1], output_padding = [1, 1] : (tensor<1x3x8x8xf32>, tensor<3x9x3x3xf32>)
+  return %y : tensor<1x9x16x16xf32>
+}
+
+// -----
+
+// Few output channels fill no vector: where each phase would be a convolution, the op is a product and a sum of blocks.
+// CHECK-LABEL: func.func @narrow
+// CHECK:         fuse.batch_matmul
+// CHECK:         fuse.col2im {{.*}} block_shape = [3, 3], strides = [2, 2]
+func.func @narrow(%x: tensor<1x3x8x8xf32>) -> tensor<1x5x16x16xf32> {
   %w = arith.constant dense<0.5> : tensor<3x5x3x3xf32>
   %y = fuse.conv2d_transpose %x, %w, strides = [2, 2], padding = [1, 1, 1, 1], output_padding = [1, 1] : (tensor<1x3x8x8xf32>, tensor<3x5x3x3xf32>)
   return %y : tensor<1x5x16x16xf32>

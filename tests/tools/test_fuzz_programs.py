@@ -15,6 +15,7 @@ import pytest
 from fuzzing import comparing, running, ways
 from fuzzing.arrays import ELEMENTS, FLOATS, INTEGERS, SIZE_CLASSES, name_of
 from fuzzing.comparing import Reference
+from fuzzing.controlled import add_control_flow
 from fuzzing.coverage import Coverage
 from fuzzing.generator import make_program
 from fuzzing.onnx_way import disagreeing
@@ -281,6 +282,23 @@ def test_every_op_that_rounds_is_no_exact_one() -> None:
     for op_class in ALL_OPS:
         if issubclass(op_class, comparing.activation.FormulaOp):
             assert op_class not in comparing.EXACT
+
+
+def test_loops_and_branches_mean_what_the_ops_meant() -> None:
+    met: set[str] = set()
+    for seed in range(40):
+        program = make_program(seed)
+        reference = ways.reference_of(program) if program is not None else None
+        if program is None or reference is None:
+            continue
+        module = program.module()
+        add_control_flow(module, Random(seed))
+        module.verify()
+        text = str(module)
+        words = ("limit(", "while(", "states(", "rows(", "fuse.if", "-> (tensor<?x")
+        met.update(word for word in words if word in text)
+        assert reference.mismatch(run_module(module, program.inputs)) is None
+    assert met == {"limit(", "while(", "states(", "rows(", "fuse.if", "-> (tensor<?x"}
 
 
 @pytest.mark.slow

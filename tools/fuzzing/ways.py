@@ -21,6 +21,7 @@ from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.loading.verification import verify_module
 from fuzzing.comparing import Reference
 from fuzzing.compiling import LIMITS, Options, compile_module, random_fusion, targets
+from fuzzing.controlled import add_control_flow
 from fuzzing.guards import GuardedMemory
 from fuzzing.program import RandomProgram
 
@@ -74,8 +75,9 @@ def compare(actual: Sequence[Array], reference: Reference | None, *, reassociate
 
 
 def _fused(program: RandomProgram, reference: Reference | None, random: Random, name: str) -> None:
-    """Fused, and run by NumPy or as machine code, between guard pages."""
-    backend = "numpy" if name == "numpy" else random.choice(list(targets()))
+    """Fused, and run by NumPy or as machine code, between guard pages; `loops` with loops and branches around ops."""
+    is_numpy = name == "numpy" or (name == "loops" and random.random() < 0.2)
+    backend = "numpy" if is_numpy else random.choice(list(targets()))
     options = Options(
         backend,
         generic_only=random.random() < 0.2,
@@ -83,12 +85,18 @@ def _fused(program: RandomProgram, reference: Reference | None, random: Random, 
         prefix=random.choice(("", "keep", "NHWC", "NHWC", "NCHW")),
         fuse=random_fusion(random),
     )
-    run_options(program, reference, options, at_end=random.random() < 0.5)
+    module = program.module()
+    if name == "loops":
+        add_control_flow(module, random)
+        verify_module(module)
+    run_options(program, module, reference, options, at_end=random.random() < 0.5)
 
 
-def run_options(program: RandomProgram, reference: Reference | None, options: Options, *, at_end: bool) -> None:
-    """Compile with these options, run, compare."""
-    compiled = compile_module(program.module(), options)
+def run_options(
+    program: RandomProgram, module: ModuleOp, reference: Reference | None, options: Options, *, at_end: bool
+) -> None:
+    """Compile the module of a program with these options, run, compare."""
+    compiled = compile_module(module, options)
     reassociates = bool(options.prefix)
     # Sizes that depend on elements are those of the run: no array can be made for them beforehand.
     is_sized = any(step.op_class.SIZED_BY_ELEMENTS or step.op_class in SIZED for step in program.steps)
@@ -142,6 +150,7 @@ def _stablehlo(program: RandomProgram, reference: Reference | None, random: Rand
 WAYS: Mapping[str, tuple[Check, float]] = {
     "numpy": (_fused, 0.5),
     "native": (_fused, 0.6),
+    "loops": (_fused, 0.3),
     "text": (_text, 0.25),
     "onnx": (_onnx, 0.12),
     "onnxruntime": (_onnx, 0.06),

@@ -8,14 +8,15 @@ conversion would hide a mistake.
 from collections.abc import Callable, Sequence
 from ctypes import addressof, c_char
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from fuse_dialect.backends.runtime.entry_graph import Shape, TensorType
+from fuse_dialect.backends.runtime.types import OPEN, Shape, TensorType
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.dialect.op import Array
-from fuse_dialect.dialect.types import DYNAMIC, element_type_of, shape_text, tensor
+
+if TYPE_CHECKING:
+    from fuse_dialect.dialect.op import Array
 
 _DENSE = 0x0001 | 0x0100
 """NumPy's flags for row-major and aligned: NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_ALIGNED."""
@@ -36,22 +37,23 @@ class Port:
         """Whether an array of this shape is one of the type."""
         expected = self.type.shape
         return shape == expected or (
-            len(shape) == len(expected)
-            and all(dim in (size, DYNAMIC) for dim, size in zip(expected, shape, strict=True))
+            len(shape) == len(expected) and all(dim in (size, OPEN) for dim, size in zip(expected, shape, strict=True))
         )
 
     def mismatch(self, got: str, hint: str | None = None) -> FuseError:
         """The error for a value that is none of the type."""
+        from fuse_dialect.dialect.types import element_type_of, tensor  # the IR is for errors alone
+
         expected = tensor(self.type.shape, element_type_of(self.type.dtype))
         return FuseError(f"{self.label} expects a value of type {expected}, got {got}", hint=hint)
 
 
-def is_dense(array: Array) -> bool:
+def is_dense(array: "Array") -> bool:
     """Whether a kernel may read the array where it is, apart from its dtype."""
     return array.flags.num & _DENSE == _DENSE
 
 
-def address_of(array: Array) -> int:
+def address_of(array: "Array") -> int:
     """Where the first element is."""
     try:
         return addressof(_from_buffer(array))
@@ -59,14 +61,14 @@ def address_of(array: Array) -> int:
         return cast(int, array.__array_interface__["data"][0]) or _ADDRESS_OF_NOTHING
 
 
-def aligned_bytes(size: int, alignment: int = 64) -> Array:
+def aligned_bytes(size: int, alignment: int = 64) -> "Array":
     """Memory without content whose first byte is aligned."""
     memory = np.empty(size + alignment, np.uint8)
     start = -address_of(memory) % alignment
     return memory[start : start + size]
 
 
-def as_input(port: Port, value: Any) -> Array:
+def as_input(port: Port, value: Any) -> "Array":
     """The value as an array that a kernel may read; the caller's own memory where that serves.
 
     Raises:
@@ -77,18 +79,18 @@ def as_input(port: Port, value: Any) -> Array:
     if array.dtype != expected:
         if array.dtype.newbyteorder("=") != expected:
             hint = f"convert it: value.astype('{expected}')"
-            raise port.mismatch(f"{array.dtype} of shape {shape_text(array.shape)}", hint)
+            raise port.mismatch(_form(array), hint)
         array = array.astype(expected)
     if not port.fits(array.shape):
-        raise port.mismatch(f"{array.dtype} of shape {shape_text(array.shape)}")
+        raise port.mismatch(_form(array))
     return array if is_dense(array) else np.array(array, order="C", copy=True)
 
 
-def _as_array(port: Port, value: Any) -> Array:
+def _as_array(port: Port, value: Any) -> "Array":
     if isinstance(value, np.ma.MaskedArray):
         raise port.mismatch("a masked array", "fill it: value.filled(0)")
     if isinstance(value, np.ndarray | np.generic):
-        return np.asarray(cast(Array, value))
+        return np.asarray(cast("Array", value))
     if hasattr(value, "__dlpack__"):
         try:
             return np.from_dlpack(value)
@@ -107,7 +109,7 @@ def _as_array(port: Port, value: Any) -> Array:
     return array.astype(port.type.dtype)
 
 
-def _may_become(value: Any, array: Array, port: Port) -> bool:
+def _may_become(value: Any, array: "Array", port: Port) -> bool:
     """Whether numbers in lists, which have no dtype of their own, keep their values in the port's dtype."""
     with np.errstate(all="ignore"):
         if not np.can_cast(array.dtype, port.type.dtype, "same_kind") and array.dtype.kind not in "iu":
@@ -121,11 +123,21 @@ def _kind(value: object) -> str:
     return f"a {type(value).__name__}"
 
 
+def _form(array: "Array") -> str:
+    return _described(array.dtype, array.shape)
+
+
+def _described(dtype: "np.dtype[Any]", shape: Shape) -> str:
+    from fuse_dialect.dialect.types import shape_text  # as above
+
+    return f"{dtype} of shape {shape_text(shape)}"
+
+
 def _first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def check_output(port: Port, array: Any, shape: Shape) -> Array:
+def check_output(port: Port, array: Any, shape: Shape) -> "Array":
     """The array, if a result of the shape can be written to it.
 
     Raises:
@@ -133,16 +145,15 @@ def check_output(port: Port, array: Any, shape: Shape) -> Array:
     """
     if not isinstance(array, np.ndarray):
         raise port.mismatch(_kind(array), "results are written to NumPy arrays")
-    found = cast(Array, array)
+    found = cast("Array", array)
     if found.dtype != port.type.dtype or found.shape != shape:
-        expected = f"{port.type.dtype} of shape {shape_text(shape)}"
-        raise FuseError(f"{port.label} expects {expected}, got {found.dtype} of shape {shape_text(found.shape)}")
+        raise FuseError(f"{port.label} expects {_described(port.type.dtype, shape)}, got {_form(found)}")
     if not found.flags.writeable:
         raise FuseError(f"{port.label} is read-only")
     return found
 
 
-def shares_memory(array: Array, others: Sequence[Array]) -> bool:
+def shares_memory(array: "Array", others: "Sequence[Array]") -> bool:
     """Whether the array may have bytes in common with one of the others."""
     if not is_dense(array):
         return any(np.may_share_memory(array, other) for other in others)
@@ -157,7 +168,7 @@ def shares_memory(array: Array, others: Sequence[Array]) -> bool:
     return False
 
 
-def own_arrays(results: Sequence[Array], arguments: Sequence[Array]) -> list[Array]:
+def own_arrays(results: "Sequence[Array]", arguments: "Sequence[Array]") -> "list[Array]":
     """Each result as `own_array`; one array that is two results becomes two."""
     own: list[Array] = []
     for result in results:
@@ -165,7 +176,7 @@ def own_arrays(results: Sequence[Array], arguments: Sequence[Array]) -> list[Arr
     return own
 
 
-def own_array(result: Array, arguments: Sequence[Array]) -> Array:
+def own_array(result: "Array", arguments: "Sequence[Array]") -> "Array":
     """The result as a dense array with memory of its own, which nothing else shows."""
     is_own = result.flags.owndata and result.flags.writeable and is_dense(result)
     if is_own and not any(result is argument for argument in arguments):

@@ -6,19 +6,16 @@ A loop or a branch is a call, too, whose `control` says what it does inside: its
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeAlias
 
-import numpy as np
 from xdsl.dialects import func
 from xdsl.ir import OpResult
 
+from fuse_dialect.backends.runtime.types import TensorType
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.size_names import SizeNames
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor
 from fuse_dialect.kinds.reshapes import RESHAPE_ONLY_ATTRIBUTE
-
-Shape: TypeAlias = tuple[int, ...]
 
 
 class How(Enum):
@@ -31,20 +28,6 @@ class How(Enum):
     """A loop or a branch all of whose steps are native: it jumps between them."""
     MIXED = "mixed"
     """A loop or a branch that Python runs, with native kernels inside."""
-
-
-@dataclass(frozen=True, slots=True)
-class TensorType:
-    """What is known of a tensor before the first call."""
-
-    shape: Shape
-    """Sizes; `DYNAMIC` for one that is known when the tensor is."""
-    dtype: "np.dtype[np.generic]"
-
-    @property
-    def is_static(self) -> bool:
-        """Whether all sizes are known."""
-        return DYNAMIC not in self.shape
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.analysis.fusible_blocks import PRIMITIVE_ATTRIBUTE
 from fuse_dialect.analysis.ssa import read_values
-from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, Loop, Primitive, TensorType
+from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, Loop, Primitive
+from fuse_dialect.backends.runtime.types import TensorType
 from fuse_dialect.dialect.constants import constant_array
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.op import Array, FuseOp

@@ -1,26 +1,20 @@
-"""A plan bound to kernels and constants: what is needed to make frames, and how a frame is run.
+"""A plan bound to kernels and constants: the table that the driver walks, and the steps that NumPy runs.
 
-1. A *frame* is the memory of one call that runs: arena, workspaces, slots of all kernels, the driver's table. Frames
-   are made when needed and used again, so any number of threads may call at once.
-2. Slots hold addresses. Those of constants and of the arena are filled in when the frame is made, those of inputs,
-   outputs and held tensors in every call.
-3. Native calls that follow each other are one *segment*, for which Python calls the driver once.
+The conditions are those of `walk`.
 """
 
-import ctypes
 from collections.abc import Mapping, Sequence
-from ctypes import addressof, c_int64, c_uint8, sizeof
-from dataclasses import dataclass, field
+from ctypes import c_int64, c_uint8
 from typing import Any, NoReturn
 
 import numpy as np
 
 from fuse_dialect.backends.backend import Kernel, Packing, symbols_of
-from fuse_dialect.backends.runtime.arena import ALIGNMENT, rounded_up
-from fuse_dialect.backends.runtime.arrays import address_of, aligned_bytes, own_arrays
+from fuse_dialect.backends.runtime.arena import rounded_up
+from fuse_dialect.backends.runtime.arrays import address_of, own_arrays
 from fuse_dialect.backends.runtime.constants import Constants
 from fuse_dialect.backends.runtime.control_layout import ControlLayout
-from fuse_dialect.backends.runtime.driver import CONTROL, PARALLEL, ROW, native_driver
+from fuse_dialect.backends.runtime.driver import CONTROL, PARALLEL, ROW
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop
 from fuse_dialect.backends.runtime.flow import Begin, End
 from fuse_dialect.backends.runtime.plan import Home, Plan
@@ -29,11 +23,9 @@ from fuse_dialect.backends.runtime.shapes import bind_sizes
 from fuse_dialect.backends.runtime.slots import Slots
 from fuse_dialect.backends.runtime.stepwise import run_control
 from fuse_dialect.backends.runtime.team import team
-from fuse_dialect.budget import spelled
-from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.backends.runtime.walk import WORD, Frame, Segment, Table, Walk
 from fuse_dialect.dialect.op import Array
 
-_WORD = sizeof(c_int64)
 WORTH_A_THREAD = 200_000
 """Bytes moved plus arithmetic operations from which a segment is shared with other threads; about 20 microseconds."""
 WORTH_A_PART = 50_000
@@ -42,37 +34,7 @@ SOME_ITERATIONS = 8
 """How often a loop is taken to run whose number of iterations is not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """Native calls that follow each other, or one call that NumPy runs."""
-
-    first: int
-    """The first call."""
-    row: int
-    """The first row in the driver's table."""
-    rows: int
-    """How many rows; 0 for a call that NumPy runs."""
-    is_shared: bool = False
-    """Whether other threads are asked to help."""
-
-
-@dataclass(eq=False, slots=True)
-class Frame:
-    """The memory of one call that runs."""
-
-    memory: Array
-    """Arena, then the workspaces of the parts."""
-    slots: Any
-    """A ctypes array of i64."""
-    table: Array
-    """The driver's table of each part."""
-    rows: int
-    """Address of the table."""
-    views: dict[int, Array] = field(default_factory=dict[int, Array])
-    """Arrays on the arena, for steps that NumPy runs, by tensor."""
-
-
-class Executable:
+class Executable(Walk):
     """A function that runs on arrays of given shapes."""
 
     def __init__(
@@ -101,14 +63,8 @@ class Executable:
         self._slots = Slots(plan, constants)
         self._control = ControlLayout(self._slots) if plan.flow.has_control else None
         self._times = self._repetitions()
-        self._most_ops = sum(loop.loop.ops for loop in plan.flow.loops)
-        """Ops that loops of a run may run: as the interpreter counts, one run of everything is in proportion to it."""
-        if primitives:
-            self._most_ops += primitives[0].limits.ops
         self._rows: list[tuple[int, int, int]] = []
-        """Of all parts: kernel, place of its first slot, flags."""
         self.workspace_bytes = rounded_up(max((c.kernel.workspace_bytes for c in self._native()), default=0))
-        self.memory_bytes = rounded_up(plan.arena_bytes) + self.workspace_bytes * threads
         # Before any address is asked for: that makes a constant's form, and the last form drops the elements.
         self._want_constants(is_only=is_only)
         self._lay_out()
@@ -116,22 +72,32 @@ class Executable:
             # Behind the slots of all kernels: what moves is a list of every word that holds its address.
             self._control.finish()
         self.bound = self._slots.bound
-        self._inputs = self._slots_of(Home.INPUT)
-        self._outputs = self._slots_of(Home.OUTPUT)
-        (only,) = self.segments if len(self.segments) == 1 else (None,)
-        # Then a call costs one call of the driver, and nothing of Python between kernels.
-        self._only_rows = only.rows if only is not None and not only.is_shared else 0
-        """Rows of the table if one call of the driver does everything on one thread."""
-        self._driver = native_driver() if self._only_rows else None
-        self.writes_all = all(plan.written)
-        """Whether kernels write every output."""
-        self.forms = [
-            (plan.shapes[tensor], graph.tensors[tensor].dtype) if written else None
-            for tensor, written in zip(graph.outputs, plan.written, strict=True)
-        ]
-        """Shape and dtype of each output that a kernel writes."""
-        self.spare: list[Frame] = []
-        """Frames that nobody uses."""
+        super().__init__(self._table())
+
+    def _table(self) -> Table:
+        plan, slots = self.plan, self._slots
+        # Ops that loops of a run may run: as the interpreter counts, one run of everything is in proportion to it.
+        most_ops = sum(loop.loop.ops for loop in plan.flow.loops)
+        if self.primitives:
+            most_ops += self.primitives[0].limits.ops
+        return Table(
+            words=slots.words,
+            in_arena=slots.in_arena,
+            in_slots=slots.in_slots,
+            in_constants=slots.in_constants,
+            rows=self._rows,
+            segments=self.segments,
+            inputs=self._slots_of(Home.INPUT),
+            outputs=self._slots_of(Home.OUTPUT),
+            forms=[
+                (plan.shapes[tensor], self.graph.tensors[tensor].dtype) if written else None
+                for tensor, written in zip(self.graph.outputs, plan.written, strict=True)
+            ],
+            memory_bytes=rounded_up(plan.arena_bytes) + self.workspace_bytes * self.threads,
+            threads=self.threads,
+            left=None if self._control is None else self._control.left,
+            most_ops=most_ops,
+        )
 
     def _native(self) -> list[Any]:
         # Control steps are native too, but have no kernel.
@@ -163,7 +129,6 @@ class Executable:
                     self._lay_out_segment(run, part)
                 elif part == 0:
                     self.segments.append(Segment(run[0], 0, 0))
-        self.stride = len(self._rows) // self.threads * ROW * _WORD
 
     def _want_constants(self, *, is_only: bool) -> None:
         """Keep constants that Python reads; if this is the only executable, drop others when kernels have theirs."""
@@ -254,7 +219,7 @@ class Executable:
             if packing is None:
                 slots.add_address(tensor)
             else:
-                slots.add(address_of(self.constants.packed(self.plan.places[tensor].at, packing)))
+                slots.add_constant(self.constants.packed(self.plan.places[tensor].at, packing))
         # Workspaces of the parts lie behind the arena: parts run at once, kernels of a part do not.
         slots.add_offset(rounded_up(self.plan.arena_bytes) + part * self.workspace_bytes)
         assert compiled.program is not None, "a native call has loops"
@@ -268,88 +233,12 @@ class Executable:
         """Numbers of inputs or outputs with the slots that their addresses go to."""
         return tuple((number, tuple(slots)) for (where, number), slots in self.bound.items() if where is home)
 
-    def new_frame(self) -> Frame:
-        """A frame of its own memory.
-
-        Raises:
-            FuseError: There is not enough memory.
-        """
-        try:
-            memory = aligned_bytes(self.memory_bytes, ALIGNMENT)
-        except (MemoryError, ValueError, OverflowError) as error:  # NumPy refuses in all these ways
-            needed = spelled(self.memory_bytes)
-            raise FuseError(f"out of memory: {needed} bytes are needed for intermediate values") from error
-        slots = np.array(self._slots.words or [0], np.int64)
-        # Slots hold offsets until a frame has memory; addresses differ from frame to frame, offsets never.
-        slots[self._slots.in_arena] += address_of(memory)
-        # A ctypes array: one address is written faster there than into an array of NumPy.
-        holder = (c_int64 * len(slots))()
-        first = addressof(holder)
-        slots[self._slots.in_slots] = slots[self._slots.in_slots] * _WORD + first
-        ctypes.memmove(holder, slots.ctypes.data, slots.nbytes)
-        table = np.array(self._rows, np.int64).reshape(-1, ROW)
-        table[:, 1] = table[:, 1] * _WORD + first
-        return Frame(memory, holder, table, address_of(table))
-
-    def run(self, frame: Frame, inputs: Sequence[Array], outputs: Sequence[Array]) -> dict[int, Array]:
-        """Run everything.
-
-        Args:
-            frame: Memory that no other call uses.
-            inputs: Dense arrays.
-            outputs: Dense arrays; those that the plan says kernels write are written.
-
-        Returns:
-            The held tensors that are outputs.
-        """
-        self.bind(frame, inputs, outputs)
-        if self._driver is not None:
-            # The driver comes back early only where a loop ran long, so that Python sees signals; the team goes on.
-            reached = self._driver.drive(frame.rows, 0, self._only_rows)
-            if reached != self._only_rows:
-                self.run_rows(frame, 0, self._only_rows, 1, reached)
-            return {}
-        held: dict[int, Array] = {}
-        # Condition 3: only between segments Python runs, and only there it can hold or drop an array.
-        for segment in self.segments:
-            if segment.rows:
-                self.run_rows(frame, segment.row, segment.rows, self.threads if segment.is_shared else 1)
-            else:
-                self.run_numpy(frame, segment.first, inputs, outputs, held)
-        return held
-
-    def bind(self, frame: Frame, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """Fill in the addresses of inputs and outputs, and what loops may run."""
-        slots = frame.slots
-        if self._control is not None:
-            # A frame is used again, and its loops have counted down what they may run.
-            slots[self._control.left] = self._most_ops
-        for number, places in self._inputs:
-            address = address_of(inputs[number])
-            for place in places:
-                slots[place] = address
-        for number, places in self._outputs:
-            address = address_of(outputs[number])
-            for place in places:
-                slots[place] = address
-
-    def run_rows(self, frame: Frame, row: int, rows: int, threads: int, first: int = 0) -> None:
-        """Run native steps that follow each other, from the one with number `first` on."""
-        self._check(frame, row, team().run(frame.rows + row * ROW * _WORD, self.stride, rows, threads, first))
-
-    def _check(self, frame: Frame, row: int, reached: int) -> None:
-        """Raise what a loop or a kernel has to say that ended the run of the rows from `row` on.
-
-        Raises:
-            FuseError: A loop has run too often, or an op rejects the values of its operands.
-        """
-        if reached >= 0:
-            return
+    def end_run(self, frame: Frame, row: int, ended: int) -> NoReturn:
+        """See `Walk.end_run`."""
         (first,) = (segment.first for segment in self.segments if segment.row == row and segment.rows)
-        # The driver says -1 - row, which no number of a row is.
-        step = self.plan.flow.steps[first - 1 - reached]
+        step = self.plan.flow.steps[first + ended]
         if isinstance(step, Call):
-            self._raise_fault(step, int(frame.table[row - 1 - reached, 1]))
+            self._raise_fault(step, int(frame.table[row + ended, 1]))
         assert isinstance(step, Begin | End), "loops and kernels with faults alone end a run"
         raise self.primitives[self.plan.flow.loops[step.loop].call.kernel].too_long()
 
@@ -378,8 +267,9 @@ class Executable:
     def run_segment_timed(self, frame: Frame, segment: Segment) -> Sequence[float]:
         """Run a segment of native calls; seconds of each."""
         threads = self.threads if segment.is_shared else 1
-        seconds, reached = team().run_timed(frame.rows + segment.row * ROW * _WORD, self.stride, segment.rows, threads)
-        self._check(frame, segment.row, reached)
+        seconds, reached = team().run_timed(frame.rows + segment.row * ROW * WORD, self.stride, segment.rows, threads)
+        if reached < 0:
+            self.end_run(frame, segment.row, -1 - reached)
         return seconds
 
     def run_numpy(

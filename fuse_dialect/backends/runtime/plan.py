@@ -16,8 +16,9 @@ from enum import Enum
 from math import prod
 
 from fuse_dialect.backends.runtime.arena import Lifetime, arrange, most_live_bytes
-from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, How, Shape
+from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, How
 from fuse_dialect.backends.runtime.flow import Flow, flatten
+from fuse_dialect.backends.runtime.types import Shape
 
 
 class Home(Enum):

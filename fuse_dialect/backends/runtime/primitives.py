@@ -12,7 +12,8 @@ from xdsl.utils.exceptions import InterpretationError
 
 from fuse_dialect.analysis.op_costs import PrimitiveCost
 from fuse_dialect.backends.backend import Kernel
-from fuse_dialect.backends.runtime.entry_graph import How, Primitive, Shape
+from fuse_dialect.backends.runtime.entry_graph import How, Primitive
+from fuse_dialect.backends.runtime.types import Shape
 from fuse_dialect.budget import Limits, spelled
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.op import Array

@@ -5,13 +5,14 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
-from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, How, Loop, Shape
+from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, How, Loop
 from fuse_dialect.backends.runtime.executable import Executable, Frame
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.report import KernelReport, KernelTiming, Profile
 from fuse_dialect.backends.runtime.roofline import Limits, machine_limits
 from fuse_dialect.backends.runtime.shapes import iterations
 from fuse_dialect.backends.runtime.stepwise import StepTimes
+from fuse_dialect.backends.runtime.types import Shape
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.types import DYNAMIC
 

@@ -8,31 +8,26 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.utils.exceptions import InterpretationError
 
 from fuse_dialect.backends.runtime.arrays import Port, as_input, check_output, is_dense, shares_memory
-from fuse_dialect.backends.runtime.compilation import Compilation
-from fuse_dialect.backends.runtime.constants import Constants
-from fuse_dialect.backends.runtime.entry_graph import EntryGraph, Shape
-from fuse_dialect.backends.runtime.executable import Executable, Frame
-from fuse_dialect.backends.runtime.plan import Home, make_plan
-from fuse_dialect.backends.runtime.primitives import Compiled
-from fuse_dialect.backends.runtime.profiling import kernel_reports, profile_of, profile_stepwise
 from fuse_dialect.backends.runtime.recycling import RecycledMemory
-from fuse_dialect.backends.runtime.report import KernelReport, Profile
-from fuse_dialect.backends.runtime.shapes import resolve_shapes
-from fuse_dialect.backends.runtime.specializing import Sizes, Specializations
-from fuse_dialect.backends.runtime.stepwise import StepTimes, run_stepwise
-from fuse_dialect.backends.runtime.trace import Trace
-from fuse_dialect.backends.runtime.tracing import trace_of, trace_stepwise
+from fuse_dialect.backends.runtime.types import Shape
 from fuse_dialect.budget import MAX_REPETITIONS, MOST_VALUE_BYTES
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.dialect.op import Array
-from fuse_dialect.dialect.size_names import contradiction
-from fuse_dialect.interpreters.entry import inputs_by_name
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from fuse_dialect.backends.runtime.compilation import Compilation
+    from fuse_dialect.backends.runtime.entry_graph import EntryGraph
+    from fuse_dialect.backends.runtime.executable import Executable
+    from fuse_dialect.backends.runtime.primitives import Compiled
+    from fuse_dialect.backends.runtime.report import KernelReport, Profile
+    from fuse_dialect.backends.runtime.specializing import Sizes
+    from fuse_dialect.backends.runtime.stepwise import StepTimes
+    from fuse_dialect.backends.runtime.trace import Trace
+    from fuse_dialect.backends.runtime.walk import Frame
+    from fuse_dialect.dialect.op import Array
     from fuse_dialect.remarks.module_plan import ModulePlan
 
 MAX_PLANS = 32
@@ -49,13 +44,13 @@ class Program:
 
     def __init__(
         self,
-        graph: EntryGraph,
-        primitives: Sequence[Compiled],
+        graph: "EntryGraph",
+        primitives: "Sequence[Compiled]",
         backend: str,
         threads: int = 1,
         *,
         most_bytes: int = MOST_VALUE_BYTES,
-        compilation: Compilation | None = None,
+        compilation: "Compilation | None" = None,
         specialize: "Callable[[Sizes], Program] | None" = None,
     ):
         """Plan the function; used by `compile_program`.
@@ -69,6 +64,9 @@ class Program:
             compilation: What it was made of, for `module` and `plan`.
             specialize: Compiles the same function for given sizes of its arguments, some of which are open.
         """
+        from fuse_dialect.backends.runtime.constants import Constants
+        from fuse_dialect.backends.runtime.specializing import Specializations
+
         self._specializations = None if specialize is None else Specializations(specialize)
         self._compilation = compilation
         self.backend = backend
@@ -103,7 +101,7 @@ class Program:
         constants = f"{self.constant_bytes} bytes of constants"
         return f"<Program '{self._graph.name}' for {self.backend}, {threads}: {kernels}, {constants}>"
 
-    def __call__(self, *inputs: Any) -> tuple[Array, ...]:
+    def __call__(self, *inputs: Any) -> "tuple[Array, ...]":
         """Run the function.
 
         Args:
@@ -134,14 +132,19 @@ class Program:
             return None
         return special
 
-    def _call(self, arrays: Sequence[Array]) -> tuple[Array, ...]:
+    def _call(self, arrays: "Sequence[Array]") -> "tuple[Array, ...]":
         """The results for arrays that kernels may read."""
         executable = self._static or self._executable([array.shape for array in arrays])
         if self._specializations is not None and (special := self._special(executable, arrays)) is not None:
             return special._call(arrays)
         if executable is None:
-            return tuple(run_stepwise(self._graph, self._primitives, self._constants, arrays))
+            return tuple(self._stepwise(arrays))
         return tuple(self._run(executable, arrays, self._fresh(executable)))
+
+    def _stepwise(self, arrays: "Sequence[Array]", times: "StepTimes | None" = None) -> "list[Array]":
+        from fuse_dialect.backends.runtime.stepwise import run_stepwise
+
+        return run_stepwise(self._graph, self._primitives, self._constants, arrays, times)
 
     def specialize(self, *inputs: Any) -> "Program":
         """The program for the sizes of these inputs alone; itself if it is for them alone already.
@@ -159,14 +162,14 @@ class Program:
             return self
         return self._specializations.make(tuple(array.shape for array in arrays))
 
-    def _special(self, executable: Executable | None, arrays: Sequence[Array]) -> "Program | None":
+    def _special(self, executable: "Executable | None", arrays: "Sequence[Array]") -> "Program | None":
         """A program for the sizes of these inputs, where the one for all sizes leaves something to Python."""
         assert self._specializations is not None, "only programs of open sizes ask"
         if executable is not None and all(executable.plan.is_native):
             return None
         return self._specializations.find(tuple(array.shape for array in arrays))
 
-    def run_into(self, inputs: Sequence[Any], outputs: Sequence[Array]) -> None:
+    def run_into(self, inputs: Sequence[Any], outputs: "Sequence[Array]") -> None:
         """Run the function, and write its results to given arrays.
 
         Args:
@@ -184,7 +187,7 @@ class Program:
             special.run_into(arrays, outputs)
             return
         if executable is None:
-            results = run_stepwise(self._graph, self._primitives, self._constants, arrays)
+            results = self._stepwise(arrays)
             self._check_outputs(outputs, [result.shape for result in results])
         elif executable.writes_all and _may_be_written(executable, outputs, arrays):
             self._run(executable, arrays, outputs)
@@ -206,7 +209,7 @@ class Program:
         return tuple(self._graph.output_names)
 
     @property
-    def module(self) -> ModuleOp:
+    def module(self) -> "ModuleOp":
         """The IR that runs, after the passes and fusion; large constants are elided.
 
         Raises:
@@ -245,14 +248,16 @@ class Program:
         """The plan as one picture, for notebooks that show no pages."""
         return None if self._compilation is None else self.plan.to_svg()
 
-    def _made_of(self) -> Compilation:
+    def _made_of(self) -> "Compilation":
         if self._compilation is None:
             raise FuseError("the program was not made from a module")
         return self._compilation
 
     @property
-    def kernels(self) -> tuple[KernelReport, ...]:
+    def kernels(self) -> "tuple[KernelReport, ...]":
         """What runs each primitive, in order of the first call."""
+        from fuse_dialect.backends.runtime.profiling import kernel_reports
+
         shapes = [type.shape for type in self._graph.tensors] if self._static is None else self._static.plan.shapes
         return tuple(kernel_reports(self._graph, self._primitives, shapes).values())
 
@@ -269,7 +274,7 @@ class Program:
         """Bytes of the constants that the program keeps."""
         return self._constants.bytes
 
-    def profile(self, *inputs: Any, repeat: int = 20) -> Profile:
+    def profile(self, *inputs: Any, repeat: int = 20) -> "Profile":
         """Run the function several times, and measure every kernel.
 
         Args:
@@ -279,6 +284,8 @@ class Program:
         Raises:
             FuseError: As for a call; or the number of runs is none.
         """
+        from fuse_dialect.backends.runtime.profiling import profile_of, profile_stepwise
+
         _check_repeat(repeat)
         arrays = self._arrays(inputs)
         executable = self._static or self._executable([array.shape for array in arrays])
@@ -286,14 +293,14 @@ class Program:
             return special.profile(*arrays, repeat=int(repeat))
         if executable is None:
 
-            def run(times: StepTimes) -> object:
-                return run_stepwise(self._graph, self._primitives, self._constants, arrays, times)
+            def run(times: "StepTimes") -> object:
+                return self._stepwise(arrays, times)
 
             return profile_stepwise(self._graph, self._primitives, run, int(repeat))
         frame = _taken(executable)
         return profile_of(executable, frame, arrays, self._fresh(executable), int(repeat))
 
-    def trace(self, *inputs: Any, repeat: int = 3) -> Trace:
+    def trace(self, *inputs: Any, repeat: int = 3) -> "Trace":
         """Run the function a few times, and note when each kernel ran, and on which thread.
 
         Args:
@@ -306,6 +313,8 @@ class Program:
         Raises:
             FuseError: As for `profile`.
         """
+        from fuse_dialect.backends.runtime.tracing import trace_of, trace_stepwise
+
         _check_repeat(repeat)
         arrays = self._arrays(inputs)
         executable = self._static or self._executable([array.shape for array in arrays])
@@ -313,13 +322,13 @@ class Program:
             return special.trace(*arrays, repeat=int(repeat))
         if executable is None:
 
-            def run(times: StepTimes) -> object:
-                return run_stepwise(self._graph, self._primitives, self._constants, arrays, times)
+            def run(times: "StepTimes") -> object:
+                return self._stepwise(arrays, times)
 
             return trace_stepwise(self._graph, self._primitives, run, int(repeat))
         return trace_of(executable, arrays, self._fresh(executable), int(repeat))
 
-    def _arrays(self, inputs: Sequence[Any]) -> Sequence[Array]:
+    def _arrays(self, inputs: Sequence[Any]) -> "Sequence[Array]":
         """The inputs as kernels may read them."""
         if len(inputs) == 1 and type(inputs[0]) is not np.ndarray and isinstance(inputs[0], Mapping):
             inputs = self._by_name(cast("Mapping[str, Any]", inputs[0]))
@@ -334,22 +343,32 @@ class Program:
         return inputs
 
     def _by_name(self, inputs: Mapping[str, Any]) -> Sequence[Any]:
+        from xdsl.utils.exceptions import InterpretationError
+
+        from fuse_dialect.interpreters.entry import inputs_by_name
+
         try:
             return inputs_by_name(self._graph.input_names, self._graph.model_input_names, inputs)
         except InterpretationError as error:
             raise FuseError(f"'{self._graph.name}': {error}") from error
 
-    def _check_sizes(self, arrays: Sequence[Array]) -> None:
+    def _check_sizes(self, arrays: "Sequence[Array]") -> None:
         """Reject inputs of which two sizes differ that have one name; static sizes are right by then."""
         if not self._named_sizes:
             return
+        from fuse_dialect.dialect.size_names import contradiction
+
         labels = [port.label for port in self._inputs]
         problem = contradiction(self._graph.size_names, labels, [array.shape for array in arrays])
         if problem is not None:
             raise FuseError(problem)
 
-    def _executable(self, shapes: Sequence[Shape]) -> Executable | None:
+    def _executable(self, shapes: Sequence[Shape]) -> "Executable | None":
         """How the function runs on inputs of these shapes; `None` for step by step."""
+        from fuse_dialect.backends.runtime.executable import Executable
+        from fuse_dialect.backends.runtime.plan import make_plan
+        from fuse_dialect.backends.runtime.shapes import resolve_shapes
+
         key = tuple(shapes)
         with self._lock:
             if key in self._plans:
@@ -366,14 +385,14 @@ class Program:
             self._plans[key] = executable
             return executable
 
-    def _fresh(self, executable: Executable) -> list[Any]:
+    def _fresh(self, executable: "Executable") -> list[Any]:
         """An array for each output that a kernel writes, `None` for the others."""
         try:
             return [None if form is None else self._memory.empty(*form) for form in executable.forms]
         except (MemoryError, ValueError) as error:
             raise FuseError("out of memory for the results") from error
 
-    def _run(self, executable: Executable, arrays: Sequence[Array], targets: Sequence[Any]) -> Sequence[Array]:
+    def _run(self, executable: "Executable", arrays: "Sequence[Array]", targets: Sequence[Any]) -> "Sequence[Array]":
         """The outputs: the targets where kernels write them, own arrays elsewhere."""
         frame = _taken(executable)
         try:
@@ -387,12 +406,14 @@ class Program:
 
     def _delivered(
         self,
-        executable: Executable,
-        frame: Frame,
-        arrays: Sequence[Array],
+        executable: "Executable",
+        frame: "Frame",
+        arrays: "Sequence[Array]",
         targets: Sequence[Any],
-        held: dict[int, Array],
-    ) -> list[Array]:
+        held: "dict[int, Array]",
+    ) -> "list[Array]":
+        from fuse_dialect.backends.runtime.plan import Home
+
         plan = executable.plan
         results: list[Array] = []
         handed: set[int] = set()
@@ -407,7 +428,7 @@ class Program:
             results.append(array)
         return results
 
-    def _check_outputs(self, outputs: Sequence[Array], shapes: Sequence[Shape]) -> None:
+    def _check_outputs(self, outputs: "Sequence[Array]", shapes: Sequence[Shape]) -> None:
         checked: list[Array] = []
         for port, output, shape in zip(self._outputs, outputs, shapes, strict=True):
             array = check_output(port, output, shape)
@@ -416,7 +437,7 @@ class Program:
             checked.append(array)
 
 
-def _may_be_written(executable: Executable, outputs: Sequence[Any], inputs: Sequence[Array]) -> bool:
+def _may_be_written(executable: "Executable", outputs: Sequence[Any], inputs: "Sequence[Array]") -> bool:
     """Whether kernels may write to the outputs where they are."""
     for place, (form, output) in enumerate(zip(executable.forms, outputs, strict=True)):
         if form is None or type(output) is not np.ndarray or not is_dense(output) or not output.flags.writeable:
@@ -438,7 +459,7 @@ def _check_repeat(repeat: object) -> None:
         raise FuseError(f"expected 1 to {MAX_REPETITIONS} runs to measure, got {repeat!r}")
 
 
-def _taken(executable: Executable) -> Frame:
+def _taken(executable: "Executable") -> "Frame":
     """A frame that nobody else uses."""
     try:
         return executable.spare.pop()

@@ -7,14 +7,16 @@ first touched. So a block goes back to its program when the result and all views
 from functools import partial
 from itertools import count
 from math import prod
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from weakref import ref
 
 import numpy as np
 
 from fuse_dialect.backends.runtime.arrays import aligned_bytes
-from fuse_dialect.backends.runtime.entry_graph import Shape
-from fuse_dialect.dialect.op import Array
+from fuse_dialect.backends.runtime.types import Shape
+
+if TYPE_CHECKING:
+    from fuse_dialect.dialect.op import Array
 
 SMALLEST = 1 << 18
 """Bytes below which memory is asked of NumPy, which keeps small blocks itself."""
@@ -33,7 +35,7 @@ class RecycledMemory:
         """Weak references to what callers have; they must live to be called."""
         self._numbers = count()
 
-    def empty(self, shape: Shape, dtype: "np.dtype[Any]") -> Array:
+    def empty(self, shape: Shape, dtype: "np.dtype[Any]") -> "Array":
         """An array without content, as `numpy.empty`."""
         size = prod(shape) * dtype.itemsize
         # Small blocks cost no page faults; large ones would be missed by others while they wait.
@@ -52,7 +54,7 @@ class RecycledMemory:
         return first.view(dtype).reshape(shape)
 
 
-def _give_back(in_use: dict[int, object], number: int, spare: list[Array], memory: Array, _: object) -> None:
+def _give_back(in_use: dict[int, object], number: int, spare: "list[Array]", memory: "Array", _: object) -> None:
     in_use.pop(number, None)
     if len(spare) < MAX_SPARE:
         spare.append(memory)

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop, Shape, TensorType
+from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop
 from fuse_dialect.backends.runtime.primitives import Compiled
+from fuse_dialect.backends.runtime.types import Shape, TensorType
 from fuse_dialect.kernels.program import LoopProgram, Role
 
 

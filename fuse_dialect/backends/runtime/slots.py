@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from fuse_dialect.backends.runtime.arrays import address_of
 from fuse_dialect.backends.runtime.constants import Constants
 from fuse_dialect.backends.runtime.plan import Home, Plan
+from fuse_dialect.dialect.op import Array
 
 
 @dataclass(eq=False, slots=True)
@@ -22,6 +23,8 @@ class Slots:
     """Words that the start of the frame's memory is added to."""
     in_slots: list[int] = field(default_factory=list[int])
     """Words that hold the number of a word, and become its address."""
+    in_constants: list[tuple[int, Array]] = field(default_factory=list[tuple[int, Array]])
+    """Words that hold the address of a constant, with the constant."""
     bound: dict[tuple[Home, int], list[int]] = field(default_factory=dict[tuple[Home, int], list[int]])
     """Words to fill in every call, by input, output or held tensor."""
     moving: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
@@ -41,6 +44,11 @@ class Slots:
         self.in_arena.append(len(self.words))
         return self.add(offset)
 
+    def add_constant(self, array: Array) -> int:
+        """Add the address of a constant, which somebody else keeps."""
+        self.in_constants.append((len(self.words), array))
+        return self.add(address_of(array))
+
     def add_address_of_word(self, number: int) -> int:
         """Add the address of a word."""
         self.in_slots.append(len(self.words))
@@ -53,7 +61,7 @@ class Slots:
             case Home.ARENA:
                 return self.add_offset(place.at)
             case Home.CONSTANT:
-                return self.add(address_of(self.constants.dense(place.at)))
+                return self.add_constant(self.constants.dense(place.at))
             case Home.INPUT | Home.OUTPUT | Home.HELD:
                 self.bound.setdefault((place.home, place.at), []).append(word)
             case Home.MOVING:

@@ -15,9 +15,10 @@ from fuse_dialect.backends.backend import symbols_of
 from fuse_dialect.backends.runtime.arrays import address_of, aligned_bytes, own_arrays
 from fuse_dialect.backends.runtime.constants import Constants
 from fuse_dialect.backends.runtime.driver import CONTROL, ROW, native_driver
-from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop, Shape
+from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop
 from fuse_dialect.backends.runtime.primitives import Compiled, as_fuse_error
 from fuse_dialect.backends.runtime.shapes import bind_sizes, result_shapes
+from fuse_dialect.backends.runtime.types import Shape
 from fuse_dialect.budget import Budget
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.ops.regions import IfOp, LoopOp

@@ -139,6 +139,6 @@ def test_memory_that_the_system_does_not_have_is_an_error(monkeypatch: pytest.Mo
         patch.setattr("fuse_dialect.backends.runtime.recycling.aligned_bytes", refuse)
         with pytest.raises(FuseError, match="out of memory for the results"):
             program(*inputs)
-    monkeypatch.setattr("fuse_dialect.backends.runtime.executable.aligned_bytes", refuse)
+    monkeypatch.setattr("fuse_dialect.backends.runtime.walk.aligned_bytes", refuse)
     with pytest.raises(FuseError, match=r"out of memory: \d+ bytes are needed for intermediate values"):
         program(*inputs)

@@ -6,27 +6,24 @@ Every mistake in the input is a `FuseError`, whose text is what the command-line
 import os
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from io import StringIO
 from numbers import Integral
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Dialect
-
 from fuse_dialect.budget import MOST_EXPANDED_BYTES, MOST_OPS, MOST_VALUE_BYTES, Limits
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.frontends.mlir.source_map import SourceMap
-from fuse_dialect.loading.failure import located_errors
-from fuse_dialect.loading.verification import verify_module
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.ir import Dialect
 
     from fuse_dialect.backends.backend import Backend
     from fuse_dialect.backends.progress import Progress
     from fuse_dialect.backends.runtime.program import Program
+    from fuse_dialect.backends.stored.store import ProgramStore
     from fuse_dialect.dialect.op import Array
     from fuse_dialect.fusion.rules import RuleTable
     from fuse_dialect.fusion.strategy import Strategy
@@ -70,9 +67,9 @@ def parse(
     text: str | bytes,
     name: str = "<string>",
     *,
-    dialects: Sequence[Dialect] = (),
+    dialects: "Sequence[Dialect]" = (),
     allow_unregistered: bool = False,
-) -> ModuleOp:
+) -> "ModuleOp":
     """The verified module that MLIR text spells.
 
     Args:
@@ -105,13 +102,13 @@ def parse(
 def read(
     path: str | PathLike[str],
     *,
-    dialects: Sequence[Dialect] = (),
+    dialects: "Sequence[Dialect]" = (),
     allow_unregistered: bool = False,
     allow_unsupported_onnx: bool = False,
     weights: "str | PathLike[str] | None" = None,
     max_ops: int = MOST_OPS,
     max_bytes: int = MOST_EXPANDED_BYTES,
-) -> ModuleOp:
+) -> "ModuleOp":
     """The verified module in a file.
 
     Args:
@@ -139,7 +136,7 @@ def read(
     ).module
 
 
-def write(module: ModuleOp, path: str | PathLike[str], weights: "str | PathLike[str] | None" = None) -> None:
+def write(module: "ModuleOp", path: str | PathLike[str], weights: "str | PathLike[str] | None" = None) -> None:
     """Write a module as MLIR text, or as an ONNX model.
 
     Args:
@@ -169,7 +166,10 @@ def write(module: ModuleOp, path: str | PathLike[str], weights: "str | PathLike[
         write_files(files)
 
 
-def _model_bytes(module: ModuleOp, path: str, table: "Weights | None", weights: "str | PathLike[str] | None") -> bytes:
+def _model_bytes(
+    module: "ModuleOp", path: str, table: "Weights | None", weights: "str | PathLike[str] | None"
+) -> bytes:
+    from fuse_dialect.loading.verification import verify_module
     from fuse_dialect.targets.onnx.target import OnnxTarget
 
     if weights is not None and os.path.dirname(os.path.realpath(path)) != os.path.dirname(os.path.realpath(weights)):
@@ -178,7 +178,7 @@ def _model_bytes(module: ModuleOp, path: str, table: "Weights | None", weights: 
     return OnnxTarget().model_bytes(module, table, "" if weights is None else os.path.basename(fspath(weights)))
 
 
-def text(module: ModuleOp, elide: int | None = None) -> str:
+def text(module: "ModuleOp", elide: int | None = None) -> str:
     """A module as MLIR text; `str(module)` is xDSL's, with every element of every constant.
 
     Args:
@@ -200,7 +200,7 @@ def text(module: ModuleOp, elide: int | None = None) -> str:
         return _text(module, None, elide).rstrip("\n")
 
 
-def _text(module: ModuleOp, table: "Weights | None", elide: int | None = None) -> str:
+def _text(module: "ModuleOp", table: "Weights | None", elide: int | None = None) -> str:
     from fuse_dialect.frontends.mlir.reader import context
     from fuse_dialect.targets.mlir import FuseMLIRTarget
 
@@ -209,7 +209,7 @@ def _text(module: ModuleOp, table: "Weights | None", elide: int | None = None) -
     return text.getvalue()
 
 
-def fuse_ops(module: ModuleOp, **options: Unpack[FuseOptions]) -> ModuleOp:
+def fuse_ops(module: "ModuleOp", **options: Unpack[FuseOptions]) -> "ModuleOp":
     """Group operators into primitive functions, exactly as TVM's `FuseOps` does, in place.
 
     Args:
@@ -232,12 +232,14 @@ def fuse_ops(module: ModuleOp, **options: Unpack[FuseOptions]) -> ModuleOp:
         >>> [op.sym_name.data for op in module.ops]
         ['main', 'fused_exp']
     """
+    from xdsl.context import Context
+
     with _errors_of(module, " in pass 'fuse-ops'"):
         _fuse_ops_pass(options).apply(Context(), module)
     return module
 
 
-def plan_fusion(module: ModuleOp, **options: Unpack[FuseOptions]) -> "ModulePlan":
+def plan_fusion(module: "ModuleOp", **options: Unpack[FuseOptions]) -> "ModulePlan":
     """What `fuse_ops` would do, and why the rest would not fuse; nothing is changed.
 
     Args:
@@ -264,7 +266,7 @@ def _drawn(plan: "ModulePlan", form: "Literal['html', 'svg']") -> str:
 
 
 def run(
-    module: ModuleOp,
+    module: "ModuleOp",
     *inputs: "npt.ArrayLike | Mapping[str, npt.ArrayLike]",
     entry: str = "main",
     max_ops: int = MOST_OPS,
@@ -301,6 +303,7 @@ def run(
     import numpy as np
 
     from fuse_dialect.interpreters.numpy import run_module
+    from fuse_dialect.loading.verification import verify_module
     from fuse_dialect.transforms.runnable import has_stablehlo, make_runnable
 
     limits = Limits(ops=max_ops, value_bytes=max_value_bytes)
@@ -372,31 +375,101 @@ def compile(
         >>> program(np.zeros(3, np.float32))
         (array([-1., -1., -1.], dtype=float32),)
     """
-    from fuse_dialect.backends.compile import compile_program
+    from fuse_dialect.backends.threads import usable_threads, warn_of_threads
 
-    if not isinstance(source, ModuleOp | str | PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
-        hint = "fuse_dialect.from_torch(network, *examples) and from_jax(function, *examples) make modules of programs"
-        raise FuseError(f"expected a module or a path, got {type(source).__name__}", hint=hint)
-    is_ours = not isinstance(source, ModuleOp)
-    module = read(source, weights=weights) if is_ours else source
-    with _errors_of(module, " in the compiler"):
-        if not is_ours:
-            verify_module(module)
-        fuse = _fuse_ops_pass(options)
-        limits = Limits(ops=max_ops, value_bytes=max_value_bytes)
-        return compile_program(
-            module,
-            backend,
-            threads,
-            entry,
-            cache=cache,
-            in_place=is_ours,
-            limits=limits,
-            sizes=sizes,
-            fuse=fuse,
-            target_cpu=target_cpu,
-            progress=progress,
-        )
+    usable = usable_threads(threads, warn_of_threads)
+    made = _Compiling(
+        backend, usable, entry, cache, max_ops, max_value_bytes, dict(sizes or {}), target_cpu, progress, options
+    )
+    if isinstance(source, str | PathLike):
+        return made.of_file(fspath(source), None if weights is None else fspath(weights))
+    return made.of_module(source)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiling:
+    """The arguments of `compile`."""
+
+    backend: "str | Backend"
+    threads: int
+    entry: str
+    cache: bool
+    max_ops: int
+    max_value_bytes: int
+    sizes: Mapping[str, int]
+    target_cpu: str | None
+    progress: "Progress | None"
+    options: FuseOptions
+
+    def of_file(self, path: str, weights: str | None) -> "Program":
+        """The program of a file, from the cache if it is there as a whole."""
+        store = self._store(path, weights)
+        if store is None:
+            return self._compiled(read(path, weights=weights), is_ours=True)
+
+        def whole() -> "Program":
+            if not store.is_unchanged():
+                raise FuseError(f"'{path}' has changed since it was compiled: compile it again")
+            # The paths are those of then, wherever the process has gone to since.
+            model, *others = store.paths
+            again = replace(self, progress=None)
+            return again._compiled(read(model, weights=others[0] if others else None), is_ours=True)
+
+        found = store.load("llvm", whole)
+        if found is not None:
+            if self.progress is not None:
+                self.progress(len(found.kernels), len(found.kernels), "")
+            return found
+        from fuse_dialect.dialect.mapped_file import noted_files
+
+        with noted_files() as files:
+            module = read(path, weights=weights)
+        program = self._compiled(module, is_ours=True)
+        store.keep(program, files)
+        return program
+
+    def of_module(self, module: "ModuleOp") -> "Program":
+        """The program of a module, which is not changed."""
+        from xdsl.dialects.builtin import ModuleOp
+
+        if not isinstance(module, ModuleOp):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers without types
+            hint = (
+                "fuse_dialect.from_torch(network, *examples) and from_jax(function, *examples) make modules of programs"
+            )
+            raise FuseError(f"expected a module or a path, got {type(module).__name__}", hint=hint)
+        return self._compiled(module, is_ours=False)
+
+    def _compiled(self, module: "ModuleOp", *, is_ours: bool) -> "Program":
+        from fuse_dialect.backends.compile import compile_program
+        from fuse_dialect.loading.verification import verify_module
+
+        with _errors_of(module, " in the compiler"):
+            if not is_ours:
+                verify_module(module)
+            return compile_program(
+                module,
+                self.backend,
+                self.threads,
+                self.entry,
+                cache=self.cache,
+                in_place=is_ours,
+                limits=Limits(ops=self.max_ops, value_bytes=self.max_value_bytes),
+                sizes=self.sizes,
+                fuse=_fuse_ops_pass(self.options),
+                target_cpu=self.target_cpu,
+                progress=self.progress,
+            )
+
+    def _store(self, path: str, weights: str | None) -> "ProgramStore | None":
+        """Where the program of a file is kept, if it is one that is: see `backends.stored`."""
+        if self.backend != "llvm" or not self.cache or path == "-":
+            return None
+        if str(self.options.get("machine", "")).endswith(".toml"):  # what stands there may change
+            return None
+        from fuse_dialect.backends.stored.store import open_store
+
+        names = ("threads", "entry", "max_ops", "max_value_bytes", "sizes", "target_cpu", "options")
+        return open_store(path, weights, {name: getattr(self, name) for name in names})
 
 
 def _fuse_ops_pass(options: FuseOptions) -> "FuseOpsPass":
@@ -441,8 +514,13 @@ def _check_options(options: FuseOptions) -> None:
 
 
 @contextmanager
-def _errors_of(module: ModuleOp, where: str) -> Generator[None]:
+def _errors_of(module: "ModuleOp", where: str) -> Generator[None]:
     """Turn errors about ops of the module into `FuseError`s; ops with a location say where they stand."""
+    from xdsl.dialects.builtin import ModuleOp
+
+    from fuse_dialect.frontends.mlir.source_map import SourceMap
+    from fuse_dialect.loading.failure import located_errors
+
     if not isinstance(module, ModuleOp):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers without types
         hint = "fuse_dialect.read(path) and fuse_dialect.parse(text) give one"
         raise FuseError(f"expected a module, got {type(module).__name__}", hint=hint)

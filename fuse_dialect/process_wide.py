@@ -37,6 +37,12 @@ class Once(Generic[_Made]):
                     self._made.append(self._make())
         return self._made[0]
 
+    def supply(self, made: _Made) -> None:
+        """Give the result, unless there is one: then the function is never called."""
+        with EXCLUSIVE:
+            if not self._made:
+                self._made.append(made)
+
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=EXCLUSIVE.acquire, after_in_parent=EXCLUSIVE.release, after_in_child=EXCLUSIVE.release)

@@ -1,9 +1,7 @@
 """A module to a `Program`: prefix, fusion, loops, kernels, plan."""
 
 import gc
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Integral
 from typing import Any
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
@@ -17,8 +15,8 @@ from fuse_dialect.backends.runtime.entry_reader import read_entry
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.program import Program
 from fuse_dialect.backends.runtime.specializing import Sizes
-from fuse_dialect.backends.runtime.team import processors
 from fuse_dialect.backends.table import BackendSettings, Layout, find_backend, layout_of
+from fuse_dialect.backends.threads import usable_threads, warn_of_threads
 from fuse_dialect.budget import Limits
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.size_names import SIZES_ATTRIBUTE, size_names
@@ -29,7 +27,6 @@ from fuse_dialect.kernels.simplify import simplify
 from fuse_dialect.transforms.compile_pipeline import prepare
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 
-MAX_THREADS = 256
 _MUCH = 64 << 20
 """Bytes of constants of which no second copy may stay until the collector of cycles comes by itself."""
 _LIMITS = Limits()
@@ -77,7 +74,7 @@ def compile_program(
         PassFailedException: The module cannot be fused.
         InterpretationError: The entry is missing, or an op has no meaning; then the error knows the op.
     """
-    usable = usable_threads(threads, _warn)
+    usable = usable_threads(threads, warn_of_threads)
     settings = BackendSettings(cache, target_cpu)
     engine = find_backend(backend, settings) if isinstance(backend, str) else backend
     source = module if in_place else module.clone()
@@ -141,25 +138,6 @@ def name_open_sizes(module: ModuleOp, entry: str, shapes: Sizes) -> dict[str, in
         attributes.append(DictionaryAttr({**given[index].data, **named}))
     function.arg_attrs = ArrayAttr(attributes)
     return found
-
-
-def usable_threads(threads: int, say: Callable[[str], object]) -> int:
-    """At most as many threads as there are processors for this process; where that is fewer, `say` gets a sentence.
-
-    Raises:
-        FuseError: It is no integer from 1 to `MAX_THREADS`.
-    """
-    if isinstance(threads, bool) or not isinstance(threads, Integral) or not 1 <= threads <= MAX_THREADS:
-        raise FuseError(f"expected 1 to {MAX_THREADS} threads, got {threads!r}")
-    available = processors()
-    if threads <= available:
-        return int(threads)
-    say(f"{threads} threads were asked for, {available} are used: this process may use no more processors")
-    return available
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, RuntimeWarning, stacklevel=5)
 
 
 def _fuse_ops_pass(options: Mapping[str, Any]) -> FuseOpsPass:

@@ -11,6 +11,9 @@ replaces a file by another of its name, as the tools of this package do, leaves 
 import mmap
 import os
 import stat
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,6 +22,18 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 """A NumPy array of any element type."""
+_noted: ContextVar[list[str] | None] = ContextVar("noted", default=None)
+
+
+@contextmanager
+def noted_files() -> Generator[list[str]]:
+    """Gives a list, and adds the path of each file that this thread maps meanwhile."""
+    paths: list[str] = []
+    token = _noted.set(paths)
+    try:
+        yield paths
+    finally:
+        _noted.reset(token)
 
 
 def map_file(path: str | Path) -> memoryview | None:
@@ -27,6 +42,9 @@ def map_file(path: str | Path) -> memoryview | None:
     Raises:
         OSError: The file cannot be opened or mapped.
     """
+    noted = _noted.get()
+    if noted is not None:
+        noted.append(str(path))
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
     try:
         status = os.fstat(descriptor)

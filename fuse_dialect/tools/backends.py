@@ -122,7 +122,8 @@ def compile_file(file: "ModuleFile", backend: str, options: argparse.Namespace) 
     Raises:
         FuseError: It cannot be compiled; the place is that of the op.
     """
-    from fuse_dialect.backends.compile import compile_program, usable_threads
+    from fuse_dialect.backends.compile import compile_program
+    from fuse_dialect.backends.threads import usable_threads
     from fuse_dialect.loading.failure import located_errors
     from fuse_dialect.loading.streams import tell
     from fuse_dialect.tools.arguments import limits_of

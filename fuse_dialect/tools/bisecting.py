@@ -12,8 +12,8 @@ from xdsl.dialects import func
 from fuse_dialect.backends.bisecting.finding import Finding, smallest_finding
 from fuse_dialect.backends.bisecting.search import BadMerge, find_bad_merge
 from fuse_dialect.backends.bisecting.way import Way
-from fuse_dialect.backends.compile import usable_threads
 from fuse_dialect.backends.table import BackendSettings
+from fuse_dialect.backends.threads import usable_threads
 from fuse_dialect.diagnostics import Diagnostic, FuseError, Severity, SourceLocation, printable
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.frontends.mlir.reader import context

@@ -3,18 +3,20 @@
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fuse_dialect.backends.runtime.cache import (
     _HEAD,
     _MAGIC,
+    _digest,
     Entry,
     ObjectCache,
-    _sizes_and_digest,
     default_directory,
     key_of,
     open_cache,
 )
+from fuse_dialect.backends.runtime.hashing import PIECE, PieceDigest, digest_of_file, read_digested
 
 ENTRY = Entry({"symbol": "k", "workspace": 64}, bytes(range(256)) * 10)
 KEY = key_of("text", "host")
@@ -149,8 +151,10 @@ def test_a_pipe_is_no_entry_and_nobody_waits_for_it(cache: ObjectCache) -> None:
 def test_a_right_hash_makes_no_header_right(cache: ObjectCache, header: bytes) -> None:
     cache.store(KEY, ENTRY)
     path = only_file(cache)
-    sizes = _sizes_and_digest(KEY, header, b"code")
-    path.write_bytes(_HEAD.pack(_MAGIC, *sizes) + header + b"code")
+    code = PieceDigest()
+    code.update(b"code")
+    head = _HEAD.pack(_MAGIC, len(header), 4, _digest(KEY, header, 4, code.digest()))
+    path.write_bytes(head + header + b"code")
     assert cache.load(KEY) is None
     assert not path.exists()
 
@@ -160,3 +164,53 @@ def test_an_entry_is_dropped_when_its_reader_says_so(cache: ObjectCache) -> None
     cache.store(KEY, ENTRY)
     cache.drop(KEY)
     assert cache.load(KEY) is None
+
+
+def test_an_entry_of_parts_is_their_bytes_one_after_the_other_and_aligned(cache: ObjectCache) -> None:
+    large = np.arange(PIECE // 4 + 7, dtype=np.int32)
+    cache.store_parts(KEY, {"a": 1}, [b"code", memoryview(large).cast("B"), b"end"])
+    entry = cache.load(KEY)
+    assert entry is not None
+    assert bytes(entry.payload) == b"code" + large.tobytes() + b"end"
+    assert np.frombuffer(entry.payload, np.uint8).ctypes.data % 64 == 0
+
+
+def test_a_damaged_byte_in_a_later_piece_is_noticed(cache: ObjectCache) -> None:
+    cache.store(KEY, Entry({}, bytes(PIECE + 100)))
+    path = only_file(cache)
+    with path.open("r+b") as stream:
+        stream.seek(-10, os.SEEK_END)
+        stream.write(b"x")
+    assert cache.load(KEY) is None
+
+
+@pytest.mark.parametrize("size", [0, 1, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE])
+def test_a_digest_is_the_same_of_a_file_of_memory_and_of_parts(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "file"
+    data = np.random.default_rng(0).integers(0, 256, size, np.uint8).tobytes()
+    path.write_bytes(data)
+    parts, memory = PieceDigest(), bytearray(size)
+    for first in range(0, size, 1 << 22):
+        parts.update(data[first : first + (1 << 22)])
+    with path.open("rb") as stream:
+        assert read_digested(stream.fileno(), 0, memoryview(memory)) == parts.digest()
+    assert digest_of_file(str(path)) == parts.digest()
+    assert bytes(memory) == data
+
+
+def test_a_file_that_is_too_short_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"short")
+    with path.open("rb") as stream, pytest.raises(OSError, match="shorter"):
+        read_digested(stream.fileno(), 0, memoryview(bytearray(6)))
+
+
+def test_a_store_does_not_look_through_the_folder_each_time(
+    cache: ObjectCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[int] = []
+    shrink = ObjectCache._shrink
+    monkeypatch.setattr(ObjectCache, "_shrink", lambda self: looks.append(1) or shrink(self))
+    for number in range(20):
+        cache.store(key_of(str(number)), ENTRY)
+    assert len(looks) == 1

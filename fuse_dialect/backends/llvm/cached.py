@@ -87,7 +87,7 @@ class CachedLLVMBackend:
         if isinstance(kernel, Refusal):
             return kernel
         try:
-            return NativeKernel(kernel, load(entry.payload, kernel.symbols))
+            return NativeKernel(kernel, load(bytes(entry.payload), kernel.symbols))
         except EngineError:
             return None
 

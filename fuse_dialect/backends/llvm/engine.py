@@ -49,6 +49,8 @@ class Code:
 
     addresses: dict[str, int]
     """Of the functions that were asked for."""
+    object: bytes
+    """The object that was loaded."""
     _owners: Any
     """What unloads the code when it goes."""
 
@@ -116,7 +118,7 @@ def load(code: bytes, symbols: Sequence[str]) -> Code:
         library = library.export_symbol(symbol)
     try:
         tracker = library.link(session, f"fuse{next(_names)}")
-        return Code({symbol: int(tracker[symbol]) for symbol in symbols}, (session, tracker))
+        return Code({symbol: int(tracker[symbol]) for symbol in symbols}, code, (session, tracker))
     except (RuntimeError, KeyError) as error:
         raise EngineError(f"machine code cannot be loaded: {error}") from error
 

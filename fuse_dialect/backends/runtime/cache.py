@@ -1,11 +1,14 @@
 """Compiled code on disk, by a key that names everything it depends on.
 
 1. An entry is a header of data (JSON) and a payload of object code, behind a magic number, their sizes, and a SHA-256
-   of the key and both. An entry that does not match in all of that is removed and made again.
+   of the key and both. An entry that does not match in all of that is removed and made again. The payload begins at a
+   multiple of 64 bytes, in the file and in memory, as what is in it may want.
 2. Object code is executed. The directory and its files must therefore belong to the user, and nobody else may write to
    them; otherwise they are not used. A hash alone would not help: who can write a file can write its hash.
 3. An entry is written to a file of its own and moved to its name, so that readers see a whole entry or none.
-4. Together the entries take at most `max_bytes`; those that were not used for the longest time go first.
+4. Together the entries take at most `max_bytes`; those that were not used for the longest time go first. The folder is
+   looked through by the first store of a process, and then when it has written a share of the room that there was:
+   others may write meanwhile.
 """
 
 import json
@@ -13,20 +16,27 @@ import os
 import stat
 import struct
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
+from threading import Lock
 from typing import Any, cast
+
+from fuse_dialect.backends.runtime.arrays import aligned_bytes
+from fuse_dialect.backends.runtime.hashing import PieceDigest, read_digested
 
 DIRECTORY_VARIABLE = "FUSE_CACHE_DIR"
 """Environment variable that names the directory."""
 MAX_BYTES = 1 << 30
-_MAGIC = b"FUSEOBJ\x01"
+_MAGIC = b"FUSEOBJ\x02"
 _HEAD = struct.Struct("<8sQQ32s")
 """Magic number and format, bytes of the header, bytes of the payload, SHA-256."""
+_ALIGNMENT = 64
+_SHARE = 4
+"""After a fourth of the room has been written, somebody looks how much there is."""
 _SUFFIX = ".fuse"
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _numbers = count()
@@ -38,7 +48,7 @@ class Entry:
 
     header: Mapping[str, Any]
     """What JSON can say."""
-    payload: bytes
+    payload: "bytes | memoryview"
 
 
 def key_of(*parts: str) -> str:
@@ -93,27 +103,29 @@ def _distrust(status: os.stat_result) -> str | None:
 
 
 class ObjectCache:
-    """Entries in a directory. Several processes may use it at once; what fails is as if it were not there."""
+    """Entries in a directory, for several threads and processes at once; what fails is as if it were not there."""
 
     def __init__(self, directory: Path, max_bytes: int = MAX_BYTES):
         self.directory = directory
         self.max_bytes = max_bytes
+        self._room = 0
+        """Bytes that may be written before the folder is looked through."""
+        self._lock = Lock()
 
     def load(self, key: str) -> Entry | None:
         """The entry of a key, or `None` if there is none that can be trusted."""
         path = self._path(key)
         try:
-            data = _read_own_file(path)
-        except OSError:
+            entry = _read_own_file(path, key)
+        except (OSError, MemoryError):
             return None
-        entry = None if data is None else _decoded(key, data)
         with suppress(OSError):
-            if entry is None:
-                # Condition 1: bytes that do not match now never will.
-                os.unlink(path)
-            else:
+            if entry is not None:
                 # The time of the last use says which entries go first.
                 os.utime(path)
+            else:
+                # Condition 1: bytes that do not match now never will.
+                os.unlink(path)
         return entry
 
     def drop(self, key: str) -> None:
@@ -123,15 +135,26 @@ class ObjectCache:
 
     def store(self, key: str, entry: Entry) -> None:
         """Keep an entry; without room or permission nothing happens."""
-        path = self._path(key)
+        self.store_parts(key, entry.header, [entry.payload])
+
+    def store_parts(self, key: str, header: Mapping[str, Any], parts: "Sequence[bytes | memoryview]") -> None:
+        """Keep an entry whose payload is these parts, one after the other, without copying them."""
         # Written aside and renamed: a reader sees all of an entry or none.
         temporary = self.directory / f".{key}.{os.getpid()}.{next(_numbers)}.tmp"
         try:
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
             with os.fdopen(descriptor, "wb") as stream:
-                stream.write(_encoded(key, entry))
-            os.replace(temporary, path)
-            self._shrink()
+                text = _encoded_header(header)
+                stream.write(bytes(_HEAD.size) + text)
+                digest, size = PieceDigest(), 0
+                for part in parts:
+                    stream.write(part)
+                    digest.update(part)
+                    size += memoryview(part).nbytes
+                stream.seek(0)
+                stream.write(_HEAD.pack(_MAGIC, len(text), size, _digest(key, text, size, digest.digest())))
+            os.replace(temporary, self._path(key))
+            self._make_room(_HEAD.size + len(text) + size)
         except OSError:
             with suppress(OSError):
                 os.unlink(temporary)
@@ -139,65 +162,93 @@ class ObjectCache:
     def _path(self, key: str) -> Path:
         return self.directory / f"{key}{_SUFFIX}"
 
-    def _shrink(self) -> None:
-        """Remove entries, the longest unused first, until all fit."""
+    def _make_room(self, written: int) -> None:
+        """Condition 4: count what was written, and look through the folder when that is much."""
+        with self._lock:
+            self._room -= written
+            if self._room < 0:
+                self._room = max(0, self.max_bytes - self._shrink()) // _SHARE
+
+    def _shrink(self) -> int:
+        """Remove entries, the longest unused first, until all fit; bytes of those that stay."""
         with os.scandir(self.directory) as listing:
             files = [
                 (status.st_mtime_ns, item.path, status.st_size)
                 for item in listing
-                if item.name.endswith(_SUFFIX) and (status := item.stat(follow_symlinks=False))
+                if item.name.endswith(_SUFFIX) and (status := _status(item))
             ]
-        excess = sum(size for _, _, size in files) - self.max_bytes
+        total = sum(size for _, _, size in files)
         for _, path, size in sorted(files):
-            if excess <= 0:
-                return
+            if total <= self.max_bytes:
+                break
             with suppress(OSError):
                 os.unlink(path)
-            # Condition 4: what another process has removed meanwhile takes no bytes either.
-            excess -= size
+            # What another process has removed meanwhile takes no bytes either.
+            total -= size
+        return total
 
 
-def _read_own_file(path: Path) -> bytes | None:
-    """The bytes of a regular file that only this user may write, or `None` for any other."""
+def _status(item: "os.DirEntry[str]") -> os.stat_result | None:
+    """The status of a file, unless somebody has removed it meanwhile."""
+    try:
+        return item.stat(follow_symlinks=False)
+    except OSError:
+        return None
+
+
+def _read_own_file(path: Path, key: str) -> Entry | None:
+    """The entry in a regular file that only this user may write, or `None` for any other.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
     # Without blocking: a pipe without a writer would be waited for.
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags)
-    with os.fdopen(descriptor, "rb") as stream:
+    try:
         # Of the open file, not of the path: nobody can put another file there in between.
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or _distrust(status) is not None:
             return None
-        return stream.read()
+        return _decoded(key, descriptor, status.st_size)
+    finally:
+        os.close(descriptor)
 
 
-def _encoded(key: str, entry: Entry) -> bytes:
-    header = json.dumps(entry.header, sort_keys=True).encode()
-    return b"".join((_HEAD.pack(_MAGIC, *_sizes_and_digest(key, header, entry.payload)), header, entry.payload))
+def _encoded_header(header: Mapping[str, Any]) -> bytes:
+    text = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
+    return text + b" " * (-(_HEAD.size + len(text)) % _ALIGNMENT)
 
 
-def _sizes_and_digest(key: str, header: bytes, payload: bytes) -> tuple[int, int, bytes]:
+def _digest(key: str, header: bytes, size: int, payload: bytes) -> bytes:
     # Condition 1: the key counts, so that an entry under the name of another does not match.
     digest = sha256(key.encode())
-    digest.update(struct.pack("<QQ", len(header), len(payload)))
+    digest.update(struct.pack("<QQ", len(header), size))
     digest.update(header)
     digest.update(payload)
-    return len(header), len(payload), digest.digest()
+    return digest.digest()
 
 
-def _decoded(key: str, data: bytes) -> Entry | None:
-    """The entry in a file's bytes, or `None` if they are not exactly what was written under this key."""
-    if len(data) < _HEAD.size:
+def _decoded(key: str, descriptor: int, size: int) -> Entry | None:
+    """The entry in an open file, or `None` if it is not exactly what was written under this key.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    head = os.read(descriptor, _HEAD.size)
+    if len(head) < _HEAD.size:
         return None
-    magic, header_bytes, payload_bytes, digest = _HEAD.unpack_from(data)
-    # Sizes are compared before anything is cut out, so a shortened file is noticed at once.
-    if magic != _MAGIC or len(data) != _HEAD.size + header_bytes + payload_bytes:
+    magic, header_bytes, payload_bytes, digest = _HEAD.unpack(head)
+    # Sizes are compared before anything is read, so a shortened file is noticed at once.
+    if magic != _MAGIC or size != _HEAD.size + header_bytes + payload_bytes:
         return None
-    header = data[_HEAD.size : _HEAD.size + header_bytes]
-    payload = data[_HEAD.size + header_bytes :]
-    if _sizes_and_digest(key, header, payload) != (header_bytes, payload_bytes, digest):
+    header = os.read(descriptor, header_bytes)
+    payload = memoryview(cast(Any, aligned_bytes(payload_bytes, _ALIGNMENT)))
+    of_payload = read_digested(descriptor, _HEAD.size + header_bytes, payload)
+    if len(header) != header_bytes or _digest(key, header, payload_bytes, of_payload) != digest:
         return None
     try:
         found = json.loads(header)
     except (ValueError, RecursionError):  # a hash is right for whatever it was made of
         return None
-    return Entry(cast("dict[str, Any]", found), payload) if isinstance(found, dict) else None
+    return Entry(cast("dict[str, Any]", found), payload.toreadonly()) if isinstance(found, dict) else None

@@ -20,10 +20,13 @@ from ctypes import c_int64, sizeof
 from dataclasses import dataclass
 from enum import IntEnum, auto
 from string import Template
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fuse_dialect.backends.backend import STOP
 from fuse_dialect.process_wide import Once
+
+if TYPE_CHECKING:
+    from fuse_dialect.backends.llvm.engine import Code
 
 WORD = sizeof(c_int64)
 ENDLESS = (1 << 63) - 1
@@ -299,7 +302,7 @@ class ControlCode:
     branch: int
     jump: int
     copy: int
-    _code: Any
+    code: "Code"
     """Keeps the machine code."""
 
 

@@ -17,7 +17,7 @@
 """
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from ctypes import CFUNCTYPE, c_int64, c_void_p
 from dataclasses import dataclass
 from string import Template
@@ -405,23 +405,39 @@ def driver_text(machine: str) -> str:
     )
 
 
+DRIVER_FUNCTIONS = ("fuse_drive", "fuse_run", "fuse_worker_loop")
+
+
 @Once
-def native_driver() -> Driver:
-    """The driver for this processor, compiled once per process.
+def driver_object() -> bytes:
+    """The driver for this processor as an object file, compiled once per process.
 
     Raises:
         ModuleNotFoundError: llvmlite is not installed.
     """
-    from fuse_dialect.backends.llvm.engine import compile_object, load
+    from fuse_dialect.backends.llvm.engine import compile_object
 
-    code = load(compile_object(driver_text(platform.machine())), ("fuse_drive", "fuse_run", "fuse_worker_loop"))
+    return compile_object(driver_text(platform.machine()))
+
+
+@Once
+def native_driver() -> Driver:
+    """The driver for this processor, loaded once per process.
+
+    Raises:
+        ModuleNotFoundError: llvmlite is not installed.
+    """
+    from fuse_dialect.backends.llvm.engine import load
+
+    code = load(driver_object(), DRIVER_FUNCTIONS)
+    return driver_at(code.addresses, code)
+
+
+def driver_at(addresses: Mapping[str, int], owner: Any) -> Driver:
+    """The driver whose functions are at some addresses, as long as `owner` exists."""
     number, pointer = c_int64, c_void_p
     drive = CFUNCTYPE(number, pointer, number, number)
     run = CFUNCTYPE(number, pointer, number, pointer, number, number, number, pointer)
     loop = CFUNCTYPE(None, pointer, number, number)
-    return Driver(
-        cast(Any, drive(code.addresses["fuse_drive"])),
-        cast(Any, run(code.addresses["fuse_run"])),
-        cast(Any, loop(code.addresses["fuse_worker_loop"])),
-        code,
-    )
+    functions = (form(addresses[name]) for form, name in zip((drive, run, loop), DRIVER_FUNCTIONS, strict=True))
+    return Driver(*cast(Any, functions), owner)

@@ -23,6 +23,7 @@ from fuse_dialect.backends.runtime.shapes import bind_sizes
 from fuse_dialect.backends.runtime.slots import Slots
 from fuse_dialect.backends.runtime.stepwise import run_control
 from fuse_dialect.backends.runtime.team import team
+from fuse_dialect.backends.runtime.types import Shape
 from fuse_dialect.backends.runtime.walk import WORD, Frame, Segment, Table, Walk
 from fuse_dialect.dialect.op import Array
 
@@ -292,6 +293,33 @@ class Executable(Walk):
         # Held arrays go with their last reader: NumPy's memory is not planned, so it must not pile up.
         for tensor in self.plan.last_reads[index]:
             held.pop(tensor, None)
+
+    def delivered(
+        self, frame: Frame, inputs: Sequence[Array], outputs: Sequence[Array], held: dict[int, Array]
+    ) -> list[Array]:
+        """See `Walk.delivered`."""
+        results: list[Array] = []
+        handed: set[int] = set()
+        for tensor, output, written in zip(self.graph.outputs, outputs, self.plan.written, strict=True):
+            place = self.plan.places[tensor]
+            array = output if written else self.array(frame, tensor, inputs, outputs, held)
+            if place.home is Home.CONSTANT:
+                self.constants.check(place.at)
+            if not written and (place.home is not Home.HELD or place.at in handed):
+                array = np.array(array, order="C", copy=True)
+            handed.add(place.at if place.home is Home.HELD else -1)
+            results.append(array)
+        return results
+
+    @property
+    def output_shapes(self) -> Sequence[Shape]:
+        """See `Walk.output_shapes`."""
+        return [self.plan.shapes[tensor] for tensor in self.graph.outputs]
+
+    @property
+    def peak_bytes(self) -> int:
+        """See `Walk.peak_bytes`; with what NumPy holds."""
+        return self.memory_bytes + self.plan.held_bytes
 
     def array(
         self,

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Integral
 from os import PathLike
 from threading import Lock
@@ -11,7 +12,7 @@ import numpy as np
 
 from fuse_dialect.backends.runtime.arrays import Port, as_input, check_output, is_dense, shares_memory
 from fuse_dialect.backends.runtime.recycling import RecycledMemory
-from fuse_dialect.backends.runtime.types import Shape
+from fuse_dialect.backends.runtime.types import Shape, TensorType
 from fuse_dialect.budget import MAX_REPETITIONS, MOST_VALUE_BYTES
 from fuse_dialect.diagnostics import FuseError
 
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
     from fuse_dialect.backends.runtime.executable import Executable
     from fuse_dialect.backends.runtime.primitives import Compiled
     from fuse_dialect.backends.runtime.report import KernelReport, Profile
-    from fuse_dialect.backends.runtime.specializing import Sizes
+    from fuse_dialect.backends.runtime.specializing import Sizes, Specializations
     from fuse_dialect.backends.runtime.stepwise import StepTimes
     from fuse_dialect.backends.runtime.trace import Trace
-    from fuse_dialect.backends.runtime.walk import Frame
+    from fuse_dialect.backends.runtime.walk import Frame, Walk
     from fuse_dialect.dialect.op import Array
     from fuse_dialect.remarks.module_plan import ModulePlan
 
@@ -34,6 +35,29 @@ MAX_PLANS = 32
 """Most sets of sizes that a program with dynamic sizes keeps a plan for."""
 MAX_SPARE_FRAMES = 4
 """Most frames that are kept for later calls; more are made when more threads call at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputForm:
+    """An argument of a program."""
+
+    name: str
+    """In the IR."""
+    model_name: str | None
+    """In the model that the module comes from, where there is one."""
+    type: TensorType
+    sizes: tuple[str, ...]
+    """Names of its sizes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """A function as its callers see it."""
+
+    name: str
+    inputs: Sequence[InputForm]
+    output_names: Sequence[str]
+    outputs: Sequence[TensorType]
 
 
 class Program:
@@ -67,30 +91,49 @@ class Program:
         from fuse_dialect.backends.runtime.constants import Constants
         from fuse_dialect.backends.runtime.specializing import Specializations
 
+        interface = Interface(
+            graph.name,
+            [
+                InputForm(*each)
+                for each in zip(
+                    graph.input_names,
+                    graph.model_input_names,
+                    [graph.tensors[tensor] for tensor in graph.inputs],
+                    graph.size_names,
+                    strict=True,
+                )
+            ],
+            graph.output_names,
+            [graph.tensors[tensor] for tensor in graph.outputs],
+        )
+        self._begin(interface, backend, threads)
         self._specializations = None if specialize is None else Specializations(specialize)
         self._compilation = compilation
-        self.backend = backend
-        self.threads = threads
         self._graph = graph
         self._primitives = primitives
         self._constants = Constants(graph.constants, most_bytes)
-        self._inputs = [
-            Port(f"input '{name}'", graph.tensors[tensor])
-            for name, tensor in zip(graph.input_names, graph.inputs, strict=True)
-        ]
-        self._outputs = [Port(f"output {place}", graph.tensors[tensor]) for place, tensor in enumerate(graph.outputs)]
         self._plans: dict[tuple[Shape, ...], Executable | None] = {}
-        self._memory = RecycledMemory()
         self._lock = Lock()
-        self._dense = [(port.type.dtype, port.type.shape) for port in self._inputs]
-        self._named_sizes = any(name for names in graph.size_names for name in names)
-        self._static: Executable | None = None
-        self._is_static = all(port.type.is_static for port in self._inputs)
         if self._is_static:
             self._specializations = None  # nothing is open that a call could say
-            self._static = self._executable([port.type.shape for port in self._inputs])
+            self._static = self._executable(self._shapes)
             if self._static is not None:
                 self._constants.seal()
+
+    def _begin(self, interface: Interface, backend: str, threads: int) -> None:
+        """Set what calls need of any program, whoever runs it."""
+        self._interface = interface
+        self.backend = backend
+        self.threads = threads
+        self._inputs = [Port(f"input '{form.name}'", form.type) for form in interface.inputs]
+        self._outputs = [Port(f"output {place}", type) for place, type in enumerate(interface.outputs)]
+        self._memory = RecycledMemory()
+        self._dense = [(port.type.dtype, port.type.shape) for port in self._inputs]
+        self._named_sizes = any(name for form in interface.inputs for name in form.sizes)
+        self._is_static = all(port.type.is_static for port in self._inputs)
+        self._shapes = [port.type.shape for port in self._inputs]
+        self._specializations: Specializations | None = None
+        self._static: Walk | None = None
 
     def __repr__(self) -> str:
         """The function, what runs its kernels, and the bytes of its constants."""
@@ -99,7 +142,7 @@ class Program:
         kernels = f"{sum(families.values())} kernels" + (f" ({parts})" if parts else "")
         threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
         constants = f"{self.constant_bytes} bytes of constants"
-        return f"<Program '{self._graph.name}' for {self.backend}, {threads}: {kernels}, {constants}>"
+        return f"<Program '{self._interface.name}' for {self.backend}, {threads}: {kernels}, {constants}>"
 
     def __call__(self, *inputs: Any) -> "tuple[Array, ...]":
         """Run the function.
@@ -162,10 +205,10 @@ class Program:
             return self
         return self._specializations.make(tuple(array.shape for array in arrays))
 
-    def _special(self, executable: "Executable | None", arrays: "Sequence[Array]") -> "Program | None":
+    def _special(self, executable: "Walk | None", arrays: "Sequence[Array]") -> "Program | None":
         """A program for the sizes of these inputs, where the one for all sizes leaves something to Python."""
         assert self._specializations is not None, "only programs of open sizes ask"
-        if executable is not None and all(executable.plan.is_native):
+        if executable is not None and executable.is_native:
             return None
         return self._specializations.find(tuple(array.shape for array in arrays))
 
@@ -181,7 +224,7 @@ class Program:
         """
         arrays = self._arrays(inputs)
         if len(outputs) != len(self._outputs):
-            raise FuseError(f"'{self._graph.name}' gives {len(self._outputs)} outputs, got {len(outputs)}")
+            raise FuseError(f"'{self._interface.name}' gives {len(self._outputs)} outputs, got {len(outputs)}")
         executable = self._static or self._executable([array.shape for array in arrays])
         if self._specializations is not None and (special := self._special(executable, arrays)) is not None:
             special.run_into(arrays, outputs)
@@ -193,7 +236,7 @@ class Program:
             self._run(executable, arrays, outputs)
             return
         else:
-            self._check_outputs(outputs, [executable.plan.shapes[tensor] for tensor in self._graph.outputs])
+            self._check_outputs(outputs, executable.output_shapes)
             results = self._run(executable, arrays, self._fresh(executable))
         for result, output in zip(results, outputs, strict=True):
             np.copyto(output, result)
@@ -201,12 +244,12 @@ class Program:
     @property
     def input_names(self) -> tuple[str, ...]:
         """Names of the arguments."""
-        return tuple(self._graph.input_names)
+        return tuple(form.name for form in self._interface.inputs)
 
     @property
     def output_names(self) -> tuple[str, ...]:
         """Names of the results: those in the model, else `result<position>`."""
-        return tuple(self._graph.output_names)
+        return tuple(self._interface.output_names)
 
     @property
     def module(self) -> "ModuleOp":
@@ -258,7 +301,8 @@ class Program:
         """What runs each primitive, in order of the first call."""
         from fuse_dialect.backends.runtime.profiling import kernel_reports
 
-        shapes = [type.shape for type in self._graph.tensors] if self._static is None else self._static.plan.shapes
+        executable = self._executable(self._shapes) if self._is_static else None
+        shapes = [type.shape for type in self._graph.tensors] if executable is None else executable.plan.shapes
         return tuple(kernel_reports(self._graph, self._primitives, shapes).values())
 
     @property
@@ -267,7 +311,7 @@ class Program:
 
         `None` if they depend on sizes that are not known before the first call.
         """
-        return None if self._static is None else self._static.memory_bytes + self._static.plan.held_bytes
+        return None if self._static is None else self._static.peak_bytes
 
     @property
     def constant_bytes(self) -> int:
@@ -288,7 +332,7 @@ class Program:
 
         _check_repeat(repeat)
         arrays = self._arrays(inputs)
-        executable = self._static or self._executable([array.shape for array in arrays])
+        executable = self._executable([array.shape for array in arrays])
         if self._specializations is not None and (special := self._special(executable, arrays)) is not None:
             return special.profile(*arrays, repeat=int(repeat))
         if executable is None:
@@ -317,7 +361,7 @@ class Program:
 
         _check_repeat(repeat)
         arrays = self._arrays(inputs)
-        executable = self._static or self._executable([array.shape for array in arrays])
+        executable = self._executable([array.shape for array in arrays])
         if self._specializations is not None and (special := self._special(executable, arrays)) is not None:
             return special.trace(*arrays, repeat=int(repeat))
         if executable is None:
@@ -333,8 +377,8 @@ class Program:
         if len(inputs) == 1 and type(inputs[0]) is not np.ndarray and isinstance(inputs[0], Mapping):
             inputs = self._by_name(cast("Mapping[str, Any]", inputs[0]))
         if len(inputs) != len(self._inputs):
-            names = ", ".join(self._graph.input_names) or "none"
-            raise FuseError(f"'{self._graph.name}' expects {len(self._inputs)} inputs ({names}), got {len(inputs)}")
+            names = ", ".join(self.input_names) or "none"
+            raise FuseError(f"'{self._interface.name}' expects {len(self._inputs)} inputs ({names}), got {len(inputs)}")
         for (dtype, shape), value in zip(self._dense, inputs, strict=True):
             if type(value) is not np.ndarray or value.dtype != dtype or value.shape != shape or not is_dense(value):
                 arrays = [as_input(port, value) for port, value in zip(self._inputs, inputs, strict=True)]
@@ -348,9 +392,9 @@ class Program:
         from fuse_dialect.interpreters.entry import inputs_by_name
 
         try:
-            return inputs_by_name(self._graph.input_names, self._graph.model_input_names, inputs)
+            return inputs_by_name(self.input_names, [form.model_name for form in self._interface.inputs], inputs)
         except InterpretationError as error:
-            raise FuseError(f"'{self._graph.name}': {error}") from error
+            raise FuseError(f"'{self._interface.name}': {error}") from error
 
     def _check_sizes(self, arrays: "Sequence[Array]") -> None:
         """Reject inputs of which two sizes differ that have one name; static sizes are right by then."""
@@ -359,7 +403,8 @@ class Program:
         from fuse_dialect.dialect.size_names import contradiction
 
         labels = [port.label for port in self._inputs]
-        problem = contradiction(self._graph.size_names, labels, [array.shape for array in arrays])
+        names = [form.sizes for form in self._interface.inputs]
+        problem = contradiction(names, labels, [array.shape for array in arrays])
         if problem is not None:
             raise FuseError(problem)
 
@@ -385,48 +430,24 @@ class Program:
             self._plans[key] = executable
             return executable
 
-    def _fresh(self, executable: "Executable") -> list[Any]:
+    def _fresh(self, executable: "Walk") -> list[Any]:
         """An array for each output that a kernel writes, `None` for the others."""
         try:
             return [None if form is None else self._memory.empty(*form) for form in executable.forms]
         except (MemoryError, ValueError) as error:
             raise FuseError("out of memory for the results") from error
 
-    def _run(self, executable: "Executable", arrays: "Sequence[Array]", targets: Sequence[Any]) -> "Sequence[Array]":
+    def _run(self, executable: "Walk", arrays: "Sequence[Array]", targets: Sequence[Any]) -> "Sequence[Array]":
         """The outputs: the targets where kernels write them, own arrays elsewhere."""
         frame = _taken(executable)
         try:
             held = executable.run(frame, arrays, targets)
             if executable.writes_all:
                 return targets
-            return self._delivered(executable, frame, arrays, targets, held)
+            return executable.delivered(frame, arrays, targets, held)
         finally:
             if len(executable.spare) < MAX_SPARE_FRAMES:
                 executable.spare.append(frame)
-
-    def _delivered(
-        self,
-        executable: "Executable",
-        frame: "Frame",
-        arrays: "Sequence[Array]",
-        targets: Sequence[Any],
-        held: "dict[int, Array]",
-    ) -> "list[Array]":
-        from fuse_dialect.backends.runtime.plan import Home
-
-        plan = executable.plan
-        results: list[Array] = []
-        handed: set[int] = set()
-        for tensor, target, written in zip(self._graph.outputs, targets, plan.written, strict=True):
-            place = plan.places[tensor]
-            array = target if written else executable.array(frame, tensor, arrays, targets, held)
-            if place.home is Home.CONSTANT:
-                self._constants.check(place.at)
-            if not written and (place.home is not Home.HELD or place.at in handed):
-                array = np.array(array, order="C", copy=True)
-            handed.add(place.at if place.home is Home.HELD else -1)
-            results.append(array)
-        return results
 
     def _check_outputs(self, outputs: "Sequence[Array]", shapes: Sequence[Shape]) -> None:
         checked: list[Array] = []
@@ -437,7 +458,7 @@ class Program:
             checked.append(array)
 
 
-def _may_be_written(executable: "Executable", outputs: Sequence[Any], inputs: "Sequence[Array]") -> bool:
+def _may_be_written(executable: "Walk", outputs: Sequence[Any], inputs: "Sequence[Array]") -> bool:
     """Whether kernels may write to the outputs where they are."""
     for place, (form, output) in enumerate(zip(executable.forms, outputs, strict=True)):
         if form is None or type(output) is not np.ndarray or not is_dense(output) or not output.flags.writeable:
@@ -459,7 +480,7 @@ def _check_repeat(repeat: object) -> None:
         raise FuseError(f"expected 1 to {MAX_REPETITIONS} runs to measure, got {repeat!r}")
 
 
-def _taken(executable: "Executable") -> "Frame":
+def _taken(executable: "Walk") -> "Frame":
     """A frame that nobody else uses."""
     try:
         return executable.spare.pop()

@@ -110,6 +110,21 @@ class Walk:
         self.spare: list[Frame] = []
         """Frames that nobody uses."""
 
+    @property
+    def is_native(self) -> bool:
+        """Whether no step runs on NumPy."""
+        return all(segment.rows for segment in self.segments)
+
+    @property
+    def output_shapes(self) -> "Sequence[Shape]":
+        """Of all outputs."""
+        return [form[0] for form in self.forms if form is not None]
+
+    @property
+    def peak_bytes(self) -> int:
+        """Of intermediate values and workspaces while a call runs."""
+        return self.memory_bytes
+
     def new_frame(self) -> Frame:
         """A frame of its own memory.
 
@@ -193,6 +208,12 @@ class Walk:
         Raises:
             FuseError: A loop has run too often, or an op rejects the values of its operands.
         """
+        raise NotImplementedError
+
+    def delivered(
+        self, frame: Frame, inputs: "Sequence[Array]", outputs: "Sequence[Array]", held: "dict[int, Array]"
+    ) -> "list[Array]":
+        """All outputs after a run, those that no kernel has written as arrays of their own."""
         raise NotImplementedError
 
     def run_numpy(

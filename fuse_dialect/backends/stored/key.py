@@ -1,0 +1,64 @@
+"""What a compiled program depends on besides its model and its options, as one text.
+
+1. *The processor*, with what the system lets programs use of it, and what the user has named in its place.
+2. *This package*, by size and time of each of its files, as Python decides whether a module is to be compiled again.
+3. *Other packages*, by the names under which they are installed, which have their versions; and the interpreter.
+
+To read all that takes some milliseconds, and imports none of it.
+"""
+
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parents[2]
+_PROCESSOR = "/proc/cpuinfo"
+_OF_PROCESSOR = ("vendor_id", "cpu family", "model", "stepping", "flags")
+_OF_PACKAGES = (".dist-info", ".egg-info", ".egg-link", ".pth")
+TARGET_VARIABLE = "FUSE_TARGET_CPU"
+
+
+@cache
+def environment() -> str:
+    """A hash of all that stands above; what changes while the process runs is not looked at again."""
+    digest = sha256()
+    for part in (sys.version, platform.machine(), *_processor(), *_own_files(), *_installed()):
+        digest.update(part.encode(errors="surrogateescape") + b"\0")
+    return digest.hexdigest()
+
+
+def _processor() -> Iterator[str]:
+    """The lines that describe the first processor; all of a machine can do the same."""
+    with open(_PROCESSOR, encoding="utf-8") as stream:
+        for line in stream:
+            if not line.strip():
+                return
+            if line.partition("\t")[0].rstrip(" :") in _OF_PROCESSOR:
+                yield line.strip()
+
+
+def _own_files() -> Iterator[str]:
+    pending = [str(_PACKAGE)]
+    while pending:
+        with os.scandir(pending.pop()) as listing:
+            # Sorted, because folders list their files in any order and the hash depends on it.
+            for item in sorted(listing, key=lambda item: item.name):
+                if item.is_dir():
+                    pending.append(item.path)
+                elif item.name.endswith(".py"):
+                    status = item.stat()
+                    yield f"{item.path} {status.st_size} {status.st_mtime_ns}"
+
+
+def _installed() -> Iterator[str]:
+    for folder in sys.path:
+        try:
+            names = os.listdir(folder or ".")
+        except OSError:  # an archive, or nothing
+            names = []
+        yield folder
+        yield from sorted(name for name in names if name.endswith(_OF_PACKAGES))

@@ -41,7 +41,7 @@ def own_cache_of_machine_code(tmp_path_factory: pytest.TempPathFactory) -> Gener
 def four_processors() -> Generator[None]:
     """Let programs take four threads on any machine: how many parts there are must not depend on where tests run."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fuse_dialect.backends.compile.processors", lambda: 4)
+        patch.setattr("fuse_dialect.backends.threads.processors", lambda: 4)
         yield
 
 

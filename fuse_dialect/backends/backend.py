@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 import numpy.typing as npt
 
+from fuse_dialect.backends.runtime.types import STOP as STOP
 from fuse_dialect.kernels.program import LoopProgram
 from fuse_dialect.kernels.program import Refusal as Refusal
 
@@ -37,10 +38,6 @@ class Packing(Protocol):
     def apply(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The array as the kernel reads it: dense and row-major."""
         ...
-
-
-STOP = -(1 << 63)
-"""What ends a run of kernels: a loop has run too often, or a kernel has found a fault."""
 
 
 class Kernel(Protocol):

@@ -9,9 +9,9 @@ import pytest
 from fuse_dialect.backends.runtime.cache import (
     _HEAD,
     _MAGIC,
-    _digest,
     Entry,
     ObjectCache,
+    _digest,
     default_directory,
     key_of,
     open_cache,

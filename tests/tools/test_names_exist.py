@@ -53,7 +53,7 @@ FOREIGN = {
     "TVM": "annotation dyn extern_ref floor_mod image nn_conv2d relax relay vision",
     "Vela": "npu_post_fuse_limited_ops memory_only_ops test_sequence",
     "ruff": "ruff",
-    "xDSL": "xdsl xdsl-opt Operation OpDef SymbolTable --canonicalize",
+    "xDSL": "xdsl-opt Operation OpDef SymbolTable --canonicalize",
 }
 """Projects, and how names of theirs begin: a dialect, a package, a class, a program, or a flag."""
 

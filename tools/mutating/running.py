@@ -229,7 +229,7 @@ RUNTIME_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "handed-twice",
-        f"{_RUNTIME}/program.py",
+        f"{_RUNTIME}/executable.py",
         "(place.home is not Home.HELD or place.at in handed)",
         "place.home is not Home.HELD",
     ),

@@ -22,7 +22,7 @@ from enum import IntEnum, auto
 from string import Template
 from typing import TYPE_CHECKING
 
-from fuse_dialect.backends.backend import STOP
+from fuse_dialect.backends.runtime.types import STOP
 from fuse_dialect.process_wide import Once
 
 if TYPE_CHECKING:

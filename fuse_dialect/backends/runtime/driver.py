@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from string import Template
 from typing import Any, cast
 
-from fuse_dialect.backends.backend import STOP
+from fuse_dialect.backends.runtime.types import STOP
 from fuse_dialect.process_wide import Once
 
 PARALLEL = 1
@@ -439,5 +439,5 @@ def driver_at(addresses: Mapping[str, int], owner: Any) -> Driver:
     drive = CFUNCTYPE(number, pointer, number, number)
     run = CFUNCTYPE(number, pointer, number, pointer, number, number, number, pointer)
     loop = CFUNCTYPE(None, pointer, number, number)
-    functions = (form(addresses[name]) for form, name in zip((drive, run, loop), DRIVER_FUNCTIONS, strict=True))
-    return Driver(*cast(Any, functions), owner)
+    functions = [form(addresses[name]) for form, name in zip((drive, run, loop), DRIVER_FUNCTIONS, strict=True)]
+    return Driver(*cast("tuple[Any, Any, Any]", tuple(functions)), owner)

@@ -22,3 +22,7 @@ class TensorType:
     def is_static(self) -> bool:
         """Whether all sizes are known."""
         return OPEN not in self.shape
+
+
+STOP = -(1 << 63)
+"""What ends a run of kernels: a loop has run too often, or a kernel has found a fault."""

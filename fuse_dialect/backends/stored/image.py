@@ -212,7 +212,7 @@ def _part(found: Sequence[Any], payload: memoryview) -> memoryview:
 
 
 def _bytes_of(numbers: Any) -> memoryview:
-    return memoryview(np.asarray(numbers, np.int64).reshape(-1)).cast("B")
+    return memoryview(cast(Any, np.asarray(numbers, np.int64).reshape(-1))).cast("B")
 
 
 def _numbers(data: memoryview) -> "Array":

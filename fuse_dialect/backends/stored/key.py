@@ -54,11 +54,12 @@ def _own_files() -> Iterator[str]:
                     yield f"{item.path} {status.st_size} {status.st_mtime_ns}"
 
 
-def _installed() -> Iterator[str]:
+def _installed() -> list[str]:
+    found: set[str] = set()
+    # Not the folders themselves: the first is that of the script that runs.
     for folder in sys.path:
         try:
-            names = os.listdir(folder or ".")
+            found.update(name for name in os.listdir(folder or ".") if name.endswith(_OF_PACKAGES))
         except OSError:  # an archive, or nothing
-            names = []
-        yield folder
-        yield from sorted(name for name in names if name.endswith(_OF_PACKAGES))
+            continue
+    return sorted(found)

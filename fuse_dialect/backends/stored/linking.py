@@ -87,14 +87,16 @@ class _Object:
         self.data = data
         (table,) = struct.unpack_from("<Q", data, 0x28)
         size, count, names = struct.unpack_from("<HHH", data, 0x3A)
-        self.sections = [_SECTION.unpack_from(data, table + size * index) for index in range(count)]
+        places = range(table, table + size * count, size) if size else ()
+        self.sections: list[tuple[int, ...]] = [_SECTION.unpack_from(data, place) for place in places]
         self._names = self.sections[names][4]
         found = [section for section in self.sections if section[1] == _SYMBOLS]
         if len(found) != 1:
             raise LinkError("an object has no table of symbols")
-        ((*_, start, size, strings, _, _, _),) = found
+        start, size, strings = found[0][4:7]
+        names_at = self.sections[strings][4]
         self.symbols = [
-            _Symbol(*struct.unpack_from("<IBBHQQ", data, place), data, self.sections[strings][4])
+            _Symbol(*struct.unpack_from("<IBBHQQ", data, place), data, names_at)
             for place in range(start, start + size, _SYMBOL_BYTES)
         ]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 def image_of(program: Program) -> Image | None:
     """The image of a program; `None` if it needs its IR to run, or its code cannot be linked here."""
-    executable, interface = program._static, program._interface
+    # Nobody else needs to know how a program is run.
+    executable, interface = program._static, program._interface  # pyright: ignore[reportPrivateUsage]
     if not isinstance(executable, Executable) or not executable.writes_all or len(executable.segments) != 1:
         return None
     types = [*(form.type for form in interface.inputs), *interface.outputs]
@@ -84,7 +85,7 @@ def _without_addresses(
         key = (address_of(array), array.nbytes)
         if key not in offsets:
             offsets[key] = end
-            constants += [memoryview(array.reshape(-1).view(np.uint8)), bytes(-array.nbytes % ALIGNMENT)]
+            constants += [memoryview(cast(Any, array.reshape(-1).view(np.uint8))), bytes(-array.nbytes % ALIGNMENT)]
             end += array.nbytes + -array.nbytes % ALIGNMENT
         found.append((word, offsets[key]))
     return cleared, np.array(found, np.int64).reshape(-1, 2), constants

@@ -137,9 +137,9 @@ def _image(header: Mapping[str, Any], payload: memoryview) -> Image:
         [_report(each) for each in header["kernels"]],
         _natural(header["constant_bytes"]),
         parts[_CODE],
-        {_text(name): _below(place, len(parts[_CODE]) - 7) for name, place in header["imports"].items()},
+        {_text(name): _below(place, len(parts[_CODE]) - 7) for name, place in _table(header["imports"]).items()},
         {_below(word, len(parts[_CODE]) - 7): _below(place, len(parts[_CODE])) for word, place in header["inside"]},
-        {_text(name): _below(place, len(parts[_CODE])) for name, place in header["driver"].items()},
+        {_text(name): _below(place, len(parts[_CODE])) for name, place in _table(header["driver"]).items()},
         table,
         in_constants,
         [parts[_CONSTANTS]],
@@ -175,7 +175,10 @@ def _type(type: TensorType) -> list[Any]:
 
 def _read_type(found: Sequence[Any]) -> TensorType:
     dtype, shape = found
-    return TensorType(tuple(_natural(size) for size in shape), np.dtype(_text(dtype)))
+    type = TensorType(tuple(_natural(size) for size in shape), np.dtype(_text(dtype)))
+    if not can_be_stored(type):
+        raise ValueError(f"no elements of a program: {dtype}")
+    return type
 
 
 def can_be_stored(type: TensorType) -> bool:
@@ -229,6 +232,10 @@ def _checked(value: Any, type: type[T]) -> T:
     if value.__class__ is not type:
         raise TypeError(f"expected {type}, got {value!r}")
     return value
+
+
+def _table(value: Any) -> "dict[str, Any]":
+    return cast("dict[str, Any]", _checked(value, dict))
 
 
 def _text(value: Any) -> str:

@@ -200,9 +200,9 @@ def test_another_model_processor_or_version_is_another_program(path: Path, monke
     assert is_hit(copy)  # the same bytes
     copy.write_text(TEXT.replace("0.25", "0.125"))
     assert not is_hit(copy)
-    monkeypatch.setenv("FUSE_TARGET_CPU", "x86-64")
-    assert not is_hit(path)
-    monkeypatch.delenv("FUSE_TARGET_CPU")
+    with monkeypatch.context() as patch:
+        patch.setenv("FUSE_TARGET_CPU", "x86-64")
+        assert not is_hit(path)
     assert is_hit(path)
     monkeypatch.setattr(store, "environment", lambda: "another version")
     assert not is_hit(path)

@@ -39,11 +39,17 @@ FUSE_UNIVERSE = Universe(
         "eliminate-common-subexpr": _lazy(
             "fuse_dialect.transforms.eliminate_common_subexpr:EliminateCommonSubexprPass"
         ),
+        "fake-quantization-to-integer": _lazy(
+            "fuse_dialect.transforms.fake_quantization_to_integer:FakeQuantizationToIntegerPass"
+        ),
         "expand-transposed-convolutions": _lazy(
             "fuse_dialect.transforms.expand_transposed_convolutions:ExpandTransposedConvolutionsPass"
         ),
         "expand-depthwise": _lazy("fuse_dialect.transforms.expand_depthwise:ExpandDepthwisePass"),
         "expand-einsum": _lazy("fuse_dialect.transforms.expand_einsum:ExpandEinsumPass"),
+        "rematerialize-dequantization": _lazy(
+            "fuse_dialect.transforms.rematerialize_dequantization:RematerializeDequantizationPass"
+        ),
         "rematerialize-scalars": _lazy("fuse_dialect.transforms.rematerialize_scalars:RematerializeScalarsPass"),
         "prove-indices": _lazy("fuse_dialect.transforms.prove_indices:ProveIndicesPass"),
         "refine-shapes": _lazy("fuse_dialect.transforms.refine_shapes:RefineShapesPass"),

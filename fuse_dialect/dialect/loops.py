@@ -424,8 +424,19 @@ def _neutral(combiner: Combiner, element: Attribute, *, unsigned: bool) -> Liter
     return Literal(least if combiner is Combiner.MAXIMUM else greatest, name)
 
 
-def sum_of_products(nest: Nest, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-    """The products of two elements, added up in f32 where they are shorter floats, in the type of the elements."""
+def sum_of_products(nest: Nest, lhs: SSAValue, rhs: SSAValue, result: Tensor) -> SSAValue:
+    """The products of elements of the first two operands, added up in f32 where they are shorter floats.
+
+    The sum has the type of the elements, or that of the result if it is a wider integer.
+    """
+    if scalars.signless(result.element_type) != lhs.type:
+        wide = scalars.signless(result.element_type)
+        lhs, rhs = (
+            scalars.convert(
+                element, wide, unsigned_source=is_unsigned(nest.type_of(operand)), unsigned_target=False
+            )
+            for operand, element in enumerate((lhs, rhs))
+        )
     product = scalars.multiply(scalars.widened(lhs), scalars.widened(rhs))
     return scalars.rounded(nest.total(Combiner.ADD, product), lhs)
 

@@ -20,8 +20,9 @@ from fuse_dialect.kernels.indices import axes_of
 from fuse_dialect.kernels.places import Place, flat_place, index_place
 from fuse_dialect.kernels.program import Apply, Body, Combiner, LoopProgram, Read, Stage
 from fuse_dialect.kernels.reaxing import merged_axes, split_axes, without_single_points
+from fuse_dialect.kernels.words import DOTS
 
-PRODUCTS = ("arith.mulf", "arith.muli")
+PRODUCTS = ("arith.mulf", "arith.muli", *DOTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,13 @@ class Contraction:
     column_axes: tuple[int, ...]
     """Sorted in the same way; the last has stride 1 in the result."""
     reduced: tuple[int, ...]
+
+    @property
+    def product(self) -> str:
+        """The function of the two factors: one of `PRODUCTS`."""
+        last = self.stage.body[-1]
+        assert isinstance(last, Apply)
+        return last.function
 
     @property
     def element(self) -> str:

@@ -30,6 +30,10 @@ class Unit(Flag):
     """Multiplication of floats by powers of two."""
     STREAMS = auto()
     """Stores past the caches, and a fence that orders them."""
+    BYTE_DOTS = auto()
+    """Four products of bytes, one without sign and one with, added to a sum of 32 bits."""
+    PAIR_DOTS = auto()
+    """Two products of integers of 16 bits, added up in 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ class Packing:
     """The layout that a kernel expects in place of a dense row-major array."""
 
     element: str
-    """Element type of the panels; f16 and bf16 may be packed as f32."""
+    """Element type of the panels; f16 and bf16 may be packed as f32, four neighbours of 8 bits as i32."""
     start: int
     """Position of the first element in the array."""
     outer: tuple[Strided, ...]
@@ -72,6 +72,8 @@ class Packing:
     def apply(self, array: NDArray[np.generic]) -> NDArray[np.generic]:
         """The panels of an array, one after the other; the first begins at a multiple of 64 bytes."""
         array = np.ascontiguousarray(array)
+        if self.element == "i32" and array.itemsize == 1:
+            array = array.view(np.int32)  # words of four bytes along the last axis
         axes = (*self.outer, self.columns, *self.reduced)
         # A view only: elements are copied once, into the panels.
         view = np.lib.stride_tricks.as_strided(

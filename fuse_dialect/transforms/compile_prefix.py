@@ -32,10 +32,12 @@ from fuse_dialect.transforms.eliminate_common_subexpr import EliminateCommonSube
 from fuse_dialect.transforms.expand_depthwise import ExpandDepthwisePass
 from fuse_dialect.transforms.expand_einsum import ExpandEinsumPass
 from fuse_dialect.transforms.expand_transposed_convolutions import ExpandTransposedConvolutionsPass
+from fuse_dialect.transforms.fake_quantization_to_integer import FakeQuantizationToIntegerPass
 from fuse_dialect.transforms.fold_constants import FoldConstantsPass
 from fuse_dialect.transforms.fold_scale_axis import FoldScaleAxisPass
 from fuse_dialect.transforms.prove_indices import ProveIndicesPass
 from fuse_dialect.transforms.refine_shapes import RefineShapesPass
+from fuse_dialect.transforms.rematerialize_dequantization import RematerializeDequantizationPass
 from fuse_dialect.transforms.rematerialize_scalars import RematerializeScalarsPass
 from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
 
@@ -51,6 +53,7 @@ def compile_prefix(
     """
     passes: tuple[ModulePass, ...] = (
         RefineShapesPass(tuple(sizes)),
+        FakeQuantizationToIntegerPass(),
         SimplifyInferencePass(expand_norms=False),
         FoldConstantsPass(),
         FoldScaleAxisPass(),
@@ -62,7 +65,7 @@ def compile_prefix(
         EliminateCommonSubexprPass(),
     )
     layouts = () if layout == "keep" else (ConvertLayoutPass(layout, if_profitable=True),)
-    return (*passes, *layouts, RematerializeScalarsPass())
+    return (*passes, *layouts, RematerializeDequantizationPass(), RematerializeScalarsPass())
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 
 from fuse_dialect.backends.backend import KernelRequest, Packing
-from fuse_dialect.backends.llvm.builder import Module
+from fuse_dialect.backends.llvm.builder import CONTRACT, Module
 from fuse_dialect.backends.llvm.elements import without_native_form
 from fuse_dialect.backends.llvm.engine import Code, MissingFunctionError, compile_object, load
 from fuse_dialect.backends.llvm.family import KERNEL_PARAMETERS, Family, NoNativeFormError, Request
@@ -17,6 +17,7 @@ from fuse_dialect.backends.llvm.workshop import Workshop
 from fuse_dialect.backends.table import Layout
 from fuse_dialect.kernels.machine import Unit
 from fuse_dialect.kernels.program import Refusal
+from fuse_dialect.kernels.words import rounds_to_bytes
 
 FAMILIES: Mapping[str, str] = {
     "contraction": "contractions.dispatch:write_contraction",
@@ -129,6 +130,8 @@ class LLVMBackend:
         for name in self.families:
             target = self.module() if module is None else module
             before = target.mark()
+            # Numbers that are rounded to few bits are computed as NumPy does it: no product joins a sum.
+            target.flags = "" if rounds_to_bytes(request.program) else CONTRACT
             entry = target.function(symbol, KERNEL_PARAMETERS)
             wanted = Request(request.program, self.target.machine, target, entry, request.constants, self.fast_math)
             try:

@@ -59,6 +59,8 @@ class Module:
     narrows_in_stores: bool = False
     """Whether a store may cut off the upper bits of integers: LLVM 22 forgets that where it knows that one lane is
     stored, and writes them behind it (`reduceMaskedStoreToScalarStore` in X86ISelLowering.cpp)."""
+    flags: str = CONTRACT
+    """Of float instructions of functions that are begun from now on."""
     _functions: list["Function"] = field(default_factory=list["Function"])
     _declarations: dict[str, str] = field(default_factory=dict[str, str])
     _metadata: list[str] = field(default_factory=list[str])
@@ -126,7 +128,7 @@ class Function:
     ):
         self.module = module
         self.name = name
-        self.flags = CONTRACT
+        self.flags = module.flags
         self.streams = False
         """Whether there are stores past the caches, which need a fence."""
         self.parameters = tuple(Value(f"%{parameter.name}", parameter.type) for parameter in parameters)

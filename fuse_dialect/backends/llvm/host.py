@@ -13,6 +13,8 @@ _UNITS: dict[Unit, tuple[frozenset[str], ...]] = {
     Unit.ROUNDING: (frozenset({"+sse4.1"}), frozenset({"+avx"}), frozenset({"+neon"})),
     Unit.SCALING: (frozenset({"+avx512f"}),),
     Unit.STREAMS: (frozenset({"+sse2"}), frozenset({"+avx"})),
+    Unit.BYTE_DOTS: (frozenset({"+avx512vnni", "+avx512vl"}), frozenset({"+avxvnni", "-avx512f"})),
+    Unit.PAIR_DOTS: (frozenset({"+sse2", "-avx"}), frozenset({"+avx2", "-avx512f"}), frozenset({"+avx512bw"})),
 }
 """Units, with the sets of features each of which brings them."""
 
@@ -52,6 +54,8 @@ class Host:
 def _machine(cpu: str, features: str) -> Machine:
     """The machine that a processor with some features is. Caches are those that schedules take for granted."""
     on = frozenset(features.split(","))
+    # What a processor lacks need not be spelled out.
+    on |= {f"-{name}" for name in ("avx", "avx512f") if f"+{name}" not in on}
     units = Unit.NONE
     for unit, sets in _UNITS.items():
         if any(needed <= on for needed in sets):

@@ -22,14 +22,18 @@ _V2 = _V1 | {"sse4.1"}
 _AVX = _V2 | {"avx"}
 _V3 = _AVX | {"avx2", "fma", "f16c"}
 _V4 = _V3 | {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
+_V3_DOTS = _V3 | {"avxvnni"}
+_V4_DOTS = _V4 | {"avx512vnni"}
 _ARM = frozenset({"neon"})
 _NAMES: Mapping[frozenset[str], str] = {
     _V1: "x86-64 core2",
     _V2: "x86-64-v2 penryn nehalem westmere silvermont goldmont tremont",
     _AVX: "sandybridge",
     _AVX | {"f16c"}: "ivybridge",
-    _V3: "x86-64-v3 haswell broadwell skylake alderlake raptorlake arrowlake lunarlake znver1 znver2 znver3",
-    _V4: "x86-64-v4 skylake-avx512 cascadelake cooperlake icelake-client icelake-server tigerlake rocketlake "
+    _V3: "x86-64-v3 haswell broadwell skylake znver1 znver2 znver3",
+    _V3_DOTS: "alderlake raptorlake arrowlake lunarlake",
+    _V4: "x86-64-v4 skylake-avx512",
+    _V4_DOTS: "cascadelake cooperlake icelake-client icelake-server tigerlake rocketlake "
     "sapphirerapids emeraldrapids graniterapids znver4 znver5",
     _ARM: "generic cortex-a53 cortex-a72 cortex-a76 cortex-x1 neoverse-n1 neoverse-n2 neoverse-v1 neoverse-v2 "
     "apple-m1 apple-m2 apple-m3 apple-m4 ampere1",

@@ -264,9 +264,23 @@ _INTEGER_FUNCTIONS: dict[str, _IntegerFunction] = {
 def _saturating(operation: str) -> _Conversion:
     def convert(f: Function, x: Value, result: Type) -> Value:
         wide = widened(f, x)
+        if result.bits in (8, 16):
+            return _narrowed_to_integer(f, wide, result, is_signed=operation == "fptosi.sat")
         return f.intrinsic(operation, result, [wide], over=[result, wide.type])
 
     return convert
+
+
+def _narrowed_to_integer(f: Function, x: Value, result: Type, *, is_signed: bool) -> Value:
+    """The float as an integer of few bits by way of one of 32, which processors convert to; they take turns else."""
+    bits = result.bits - is_signed
+    least, zero = constant(x.type, -(1 << bits) if is_signed else 0), constant(x.type, 0)
+    greatest = constant(x.type, (1 << bits) - 1)
+    if is_signed:  # nan becomes 0, which is the least number of the others
+        x = f.select(f.compare("ord", x, x), x, zero)
+    x = f.select(f.compare("ogt", x, least), x, least)
+    x = f.select(f.compare("olt", x, greatest), x, greatest)
+    return f.cast("trunc", f.cast("fptosi", x, x.type.of("i32")), result)
 
 
 def _from_integer(operation: str) -> _Conversion:

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.utils.exceptions import VerifyException
 
-from fuse_dialect.dialect.accumulation import widened
+from fuse_dialect.dialect.accumulation import exact_product, sum_element, widened
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.axis_layout import permutation
 from fuse_dialect.dialect.fields import Integer, Integers, integer, integers, string, tensor_operand, tensor_result
@@ -25,7 +25,15 @@ from fuse_dialect.dialect.shape_rules import (
     require_positive,
     unify,
 )
-from fuse_dialect.dialect.types import DYNAMIC, Shape, require_rank, require_same_element, with_shape
+from fuse_dialect.dialect.types import (
+    DYNAMIC,
+    Shape,
+    is_unsigned,
+    require_rank,
+    require_same_element,
+    with_element,
+    with_shape,
+)
 from fuse_dialect.dialect.windows import Windows
 from fuse_dialect.kernels.indices import Guard, Index
 from fuse_dialect.pattern_kind import PatternKind
@@ -63,14 +71,23 @@ class WindowedProductOp(FuseOp, ABC):
         """
         data = one_of(self.data_layout, self.DATA_LAYOUTS, "data_layout")
         kernel = one_of(self.kernel_layout, self.KERNEL_LAYOUTS, "kernel_layout")
-        require_same_element((self.input.type, self.weight.type))
-        require_numbers(self.input.type)
+        self.sum_element()
         x = require_rank(self.input.type, len(data), "input")
         w = require_rank(self.weight.type, len(kernel), "weight")
         return (
             tuple(x[axis] for axis in permutation(data, self.DATA_LAYOUTS[0])),
             tuple(w[axis] for axis in permutation(kernel, self.KERNEL_LAYOUTS[0])),
         )
+
+    def sum_element(self) -> Attribute:
+        """Element type of the result.
+
+        Raises:
+            VerifyException: The operands' types do not fit.
+        """
+        require_same_element((self.input.type, self.weight.type))
+        require_numbers(self.input.type)
+        return self.input.type.element_type
 
     def canonical(self, x: Array, w: Array) -> tuple[Array, Array]:
         """Input and kernel with their axes in the order of the first layouts, in the type of the sums."""
@@ -108,6 +125,24 @@ class WindowedProductOp(FuseOp, ABC):
 class ConvOp(WindowedProductOp, ABC):
     """A convolution in any number of spatial dimensions: shape rule, meaning and cost."""
 
+    if TYPE_CHECKING:  # as in `WindowedProductOp`
+        out_dtype: StringAttr
+        pad_value: Integer
+
+    def sum_element(self) -> Attribute:
+        """Element type of the result: that of the operands, or `out_dtype`.
+
+        Raises:
+            VerifyException: The operands' types do not fit, or `pad_value` is none of the input's numbers.
+        """
+        value = self.pad_value.value.data
+        if value and not self.out_dtype.data:
+            raise VerifyException(f"expects out_dtype = \"i32\" with pad_value, got pad_value = {value}")
+        low, high = (0, 255) if is_unsigned(self.input.type) else (-128, 127)
+        if not low <= value <= high:
+            raise VerifyException(f"expects pad_value from {low} to {high}, got {value}")
+        return sum_element(self.input.type, self.weight.type, self.out_dtype)
+
     def infer_types(self) -> Sequence[Attribute]:
         """Batch of the input, output channels of the kernel, one element for each window."""
         (batch, channels, *sizes), (outputs, inputs, *extent) = self.canonical_shapes()
@@ -115,7 +150,7 @@ class ConvOp(WindowedProductOp, ABC):
         unify(quotient(channels, groups, "input channels"), inputs, "input channels of a group and of 'weight'")
         quotient(outputs, groups, "output channels")
         counts = self.windows(tuple(extent)).counts(sizes)
-        return (with_shape(self.input.type, self.in_layout((batch, outputs, *counts))),)
+        return (with_element(with_shape(self.input.type, self.in_layout((batch, outputs, *counts))), self.sum_element()),)
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """Matrix products of the kernel with the windows laid out as columns, one sample and group at a time."""
@@ -123,13 +158,18 @@ class ConvOp(WindowedProductOp, ABC):
         groups, windows = self.groups.value.data, self.windows(w.shape[2:])
         counts, rank = windows.counts(x.shape[2:]), w.ndim - 2
         kernel = np.ascontiguousarray(w.reshape(groups, w.shape[0] // groups, product(w.shape[1:])))
-        padded = windows.pad(x, 0, counts)
-        y = np.empty((len(x), *kernel.shape[:2], product(counts)), x.dtype)
+        padded = windows.pad(x, self.pad_value.value.data, counts)
+        is_exact = bool(self.out_dtype.data)
+        y = np.empty((len(x), *kernel.shape[:2], product(counts)), np.int32 if is_exact else x.dtype)
         for sample, out in zip(padded, y, strict=True):
             taken = windows.view(sample, counts).transpose(0, *range(rank + 1, 2 * rank + 1), *range(1, rank + 1))
-            np.matmul(kernel, taken.reshape(groups, kernel.shape[2], product(counts)), out=out)
-        y = y.reshape(len(x), w.shape[0], *counts)
-        return (y.transpose(self.in_layout(range(y.ndim))).astype(operands[0].dtype, copy=False),)
+            taken = taken.reshape(groups, kernel.shape[2], product(counts))
+            if is_exact:
+                out[...] = exact_product(kernel, taken)
+            else:
+                np.matmul(kernel, taken, out=out)
+        y = y.reshape(len(x), w.shape[0], *counts).transpose(self.in_layout(range(w.ndim)))
+        return (y if is_exact else y.astype(operands[0].dtype, copy=False),)
 
     def loops(self, nest: Nest) -> SSAValue:
         """Products over the input channels of the group and the places in the window."""
@@ -137,9 +177,11 @@ class ConvOp(WindowedProductOp, ABC):
         channel, taps = nest.reduced(inputs), [nest.reduced(size) for size in extent]
         group = output // max(outputs // self.groups.value.data, 1)
         places, guards = self.windows(tuple(extent)).places(at, taps, sizes)
-        x = nest.read(0, self.in_layout([sample, group * inputs + channel, *places]), guards)
+        x = nest.read(
+            0, self.in_layout([sample, group * inputs + channel, *places]), guards, self.pad_value.value.data
+        )
         w = nest.read(1, self.kernel_in_layout([output, channel, *taps]))
-        return sum_of_products(nest, x, w)
+        return sum_of_products(nest, x, w, self.result.type)
 
     def flops(self) -> int | None:
         """Two for each product of a result element with an element of its window in each input channel of its group."""
@@ -154,7 +196,7 @@ class Conv1dOp(ConvOp):
 
     Shapes: input [N, C, W] and weight [O, C / groups, K], or as the layouts say; result [N, O, W'] with
         W' = (W + padding - (K - 1) * dilation - 1) / strides + 1, rounded down.
-    Types: one type of numbers; f16 and bf16 are summed in f32.
+    Types: one type of numbers; f16 and bf16 are summed in f32. With `out_dtype` each operand i8 or ui8, result i32.
     Kind: out_ewise_fusable.
     Cost: 2 * N * O * W' * (C / groups) * K.
     Source: ONNX Conv, Relay `nn.conv1d`, StableHLO `convolution`.
@@ -177,6 +219,10 @@ class Conv1dOp(ConvOp):
     """`NCW` or `NWC`."""
     kernel_layout = string("OIW")
     """`OIW` or `WIO`."""
+    pad_value = integer(0)
+    """What stands around the input; other than 0 only with `out_dtype`: the number that means 0."""
+    out_dtype = string("")
+    """`i32` for the sums of products of 8-bit integers; by default the operands' type."""
 
 
 @irdl_op_definition
@@ -186,7 +232,7 @@ class Conv2dOp(ConvOp):
     Shapes: input [N, C, H, W] and weight [O, C / groups, KH, KW], or as the layouts say; result [N, O, H', W'] with
         H' = (H + top + bottom - (KH - 1) * dilation - 1) / strides + 1, rounded down. `padding` is top, left, bottom,
         right.
-    Types: one type of numbers; f16 and bf16 are summed in f32.
+    Types: one type of numbers; f16 and bf16 are summed in f32. With `out_dtype` each operand i8 or ui8, result i32.
     Kind: out_ewise_fusable.
     Cost: 2 * N * O * H' * W' * (C / groups) * KH * KW.
     Source: ONNX Conv, Relay `nn.conv2d`, StableHLO `convolution`.
@@ -195,7 +241,7 @@ class Conv2dOp(ConvOp):
     name = "fuse.conv2d"
     traits = traits_def(OpPatternKind(PatternKind.OUT_EWISE_FUSABLE))
     DATA_LAYOUTS: ClassVar[tuple[str, str]] = ("NCHW", "NHWC")
-    KERNEL_LAYOUTS: ClassVar[tuple[str, ...]] = ("OIHW", "HWIO")
+    KERNEL_LAYOUTS: ClassVar[tuple[str, ...]] = ("OIHW", "HWIO", "OHWI")
 
     strides = integers([1, 1])
     """How far the kernel moves, along each spatial axis."""
@@ -208,7 +254,11 @@ class Conv2dOp(ConvOp):
     data_layout = string("NCHW")
     """`NCHW` or `NHWC`."""
     kernel_layout = string("OIHW")
-    """`OIHW` or `HWIO`."""
+    """`OIHW`, `HWIO` or `OHWI`."""
+    pad_value = integer(0)
+    """What stands around the input; other than 0 only with `out_dtype`: the number that means 0."""
+    out_dtype = string("")
+    """`i32` for the sums of products of 8-bit integers; by default the operands' type."""
 
 
 @irdl_op_definition
@@ -217,7 +267,7 @@ class Conv3dOp(ConvOp):
 
     Shapes: input [N, C, D, H, W] and weight [O, C / groups, KD, KH, KW], or as the layouts say; result
         [N, O, D', H', W'] as for `conv2d`. `padding` is front, top, left, back, bottom, right.
-    Types: one type of numbers; f16 and bf16 are summed in f32.
+    Types: one type of numbers; f16 and bf16 are summed in f32. With `out_dtype` each operand i8 or ui8, result i32.
     Kind: out_ewise_fusable.
     Cost: 2 * N * O * D' * H' * W' * (C / groups) * KD * KH * KW.
     Source: ONNX Conv, Relay `nn.conv3d`, StableHLO `convolution`.
@@ -240,6 +290,10 @@ class Conv3dOp(ConvOp):
     """`NCDHW` or `NDHWC`."""
     kernel_layout = string("OIDHW")
     """`OIDHW` or `DHWIO`."""
+    pad_value = integer(0)
+    """What stands around the input; other than 0 only with `out_dtype`: the number that means 0."""
+    out_dtype = string("")
+    """`i32` for the sums of products of 8-bit integers; by default the operands' type."""
 
 
 class ConvTransposeOp(WindowedProductOp, ABC):
@@ -303,7 +357,7 @@ class ConvTransposeOp(WindowedProductOp, ABC):
         x = nest.read(0, self.in_layout([sample, channel, *places]), guards)
         # The kernel is guarded, too: zero times its infinities would be nan, where nothing is added.
         w = nest.read(1, self.kernel_in_layout([channel, output % max(outputs, 1), *taps]), guards)
-        return sum_of_products(nest, x, w)
+        return sum_of_products(nest, x, w, self.result.type)
 
     def flops(self) -> int | None:
         """Two for each product of an input element with an element of the kernel of its channel."""

@@ -16,6 +16,7 @@ from fuse_dialect.kernels.grouping import reads_of
 from fuse_dialect.kernels.packing import Packing
 from fuse_dialect.kernels.program import Role
 from fuse_dialect.kernels.window_schedule import window_plan
+from fuse_dialect.kernels.words import in_words
 from fuse_dialect.kernels.windowing import windowing_of, with_packed_constants
 from fuse_dialect.kernels.winograd_schedule import WinogradPlan
 
@@ -61,8 +62,14 @@ def _written_stages(request: Request) -> Written | None:
 
 def _written_stage(request: Request) -> Written | None:
     """The kernel of a program of one stage."""
+    words = in_words(request.program)
+    if words is not None:
+        contraction = contraction_of(words, words.stages[0])
+        if contraction is not None:
+            request = replace(request, program=words)
+    else:
+        contraction = contraction_of(request.program, request.program.stages[0])
     program = request.program
-    contraction = contraction_of(program, program.stages[0])
     if contraction is None:
         return _written_windows(request)
     arguments, names = _constants(request)

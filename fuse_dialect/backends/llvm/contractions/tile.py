@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from fuse_dialect.backends.llvm.builder import Function
+from fuse_dialect.backends.llvm.contractions.dots import dot
 from fuse_dialect.backends.llvm.elements import register_type, to_memory
 from fuse_dialect.backends.llvm.family import Request
 from fuse_dialect.backends.llvm.kernel import Point, frame_of, inner_function
@@ -26,6 +27,7 @@ from fuse_dialect.kernels.machine import Unit
 from fuse_dialect.kernels.places import Place, flat_place
 from fuse_dialect.kernels.program import Apply, Read
 from fuse_dialect.kernels.tiling import Walk
+from fuse_dialect.kernels.words import DOTS
 
 _PRODUCTS = 28
 """Products of vectors in the innermost loop, at least about so many: enough to hide the loop's own instructions."""
@@ -133,6 +135,7 @@ class _Tile:
         self.point = dict(zip(tiles.parallel, rest, strict=False))
         self.depth, self.row_count, self.column_count, self.first, self.last = rest[len(tiles.parallel) :]
         self.type = tiles.sum_type.wide(shape.lanes)
+        self.first_factor = tiles.contraction.stage.body[:1]
         self.is_long = self._is_long()
         if self.is_long:
             self.stack = f.scratch(tiles.sum_type, shape.rows * shape.vectors * shape.lanes)
@@ -268,7 +271,11 @@ class _Tile:
         return f.masked_load(self.type, address, mask, constant(self.type, 0))
 
     def _product(self, lhs: Value, rhs: Value, total: Value) -> Value:
-        f = self.f
+        f, function = self.f, self.tiles.contraction.product
+        if function in DOTS:
+            # The reads of a body stand in the order of the function's operands; the rows factor may be either.
+            is_unsigned = (function == DOTS[0]) == (self.tiles.contraction.rows.body == self.first_factor)
+            return dot(f, self.machine, (lhs, rhs) if is_unsigned else (rhs, lhs), total)
         if not lhs.type.is_float:
             return f.binary("add", f.binary("mul", lhs, rhs), total)
         if Unit.FMA in self.machine.units:

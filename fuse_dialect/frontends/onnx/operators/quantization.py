@@ -17,7 +17,7 @@ from fuse_dialect.frontends.onnx.operators.linear import matrix_product
 from fuse_dialect.frontends.onnx.operators.normalizations import per_axis
 from fuse_dialect.frontends.onnx.operators.table import OperatorTable
 from fuse_dialect.frontends.onnx.tensors import dtype_of
-from fuse_dialect.frontends.onnx.values import Value
+from fuse_dialect.frontends.onnx.values import Constant, Value
 
 OPERATORS = OperatorTable()
 
@@ -44,10 +44,16 @@ def _along_axis(node: OnnxNode, parameter: Value) -> Value:
     return node.emit(StridedSliceOp, repeated, begin=[0], end=[size], strides=[1], axes=[axis])
 
 
+def _kept(node: OnnxNode, value: Value) -> Value:
+    """The value; weights of 8 bits are not computed with here, so that a pass finds them with their scale."""
+    is_weight = isinstance(value, Constant) and value.array.dtype in (np.int8, np.uint8) and value.array.ndim > 1
+    return node.builder.materialize(value) if is_weight else value
+
+
 @OPERATORS.operator("DequantizeLinear")
 def import_dequantize(node: OnnxNode) -> Value:
     """(x - zero point) * scale."""
-    x, scale, zero = node.operand(0), node.operand(1), node.optional(2)
+    x, scale, zero = _kept(node, node.operand(0)), node.operand(1), node.optional(2)
     scale = _along_axis(node, scale)
     if is_integer(node, x):
         wide = cast_to(node, x, _INT32)
@@ -110,6 +116,7 @@ def to_integers(
 
 def _without_zero(node: OnnxNode, value: Value, zero: Value | None, axis: int) -> Value:
     """The numbers less their zero point, as i32; the zero point may differ along an axis."""
+    value = _kept(node, value)
     wide = cast_to(node, value, _INT32)
     if zero is None:
         return wide

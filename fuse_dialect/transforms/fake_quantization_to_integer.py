@@ -1,0 +1,62 @@
+"""`fake-quantization-to-integer`: products of quantized numbers are computed on their integers.
+
+A model in 8 bits says between which numbers its tensors are rounded: integers become real numbers, products are formed
+of these, and results become integers again (QDQ). Its products are those of the integers, but for constants:
+
+1. quantized numbers that only move stay integers (`quantization/moves.py`);
+2. those with a sign lose it;
+3. a product of quantized numbers by constant weights becomes one of integers, with `out_dtype = "i32"`, and so does one
+   of integers whose zero points are subtracted first (`quantization/products.py`).
+
+Results may differ from those of the formulas by the rounding of real numbers in between, hence by one step of the
+quantization where a number lies halfway. Ops whose `fuse.pattern_kind` says how they fuse, and functions with `primitive`
+or `fuse.compiler`, are left alone.
+
+Source: TVM `FakeQuantizationToInteger`, python/tvm/relay/transform/fake_quantization_to_integer.py (v0.18), and
+Jacob et al., Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference
+(arXiv:1712.05877).
+Differs from TVM: its pass works on `qnn` ops, and rewrites sums and activations too, which here stay real numbers.
+"""
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops.convolution import Conv2dOp
+from fuse_dialect.dialect.ops.matmul import BatchMatmulOp, DenseOp, MatmulOp
+from fuse_dialect.transforms.quantization.moves import drop_signs, move_integers
+from fuse_dialect.transforms.quantization.products import rewrite_product
+from fuse_dialect.transforms.unfinished import walk_unfinished
+
+
+@dataclass(frozen=True)
+class FakeQuantizationToIntegerPass(ModulePass):
+    """Compute products of quantized numbers on integers of 8 bits."""
+
+    name = "fake-quantization-to-integer"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Change all functions of the module; linear in the number of ops, operands and bytes of weights."""
+        changed = move_integers(op)
+        changed += drop_signs(op)
+        if changed:
+            _erase_unused(op)
+        for inner in list(walk_unfinished(op)):
+            if isinstance(inner, Conv2dOp | DenseOp | MatmulOp | BatchMatmulOp):
+                changed += rewrite_product(inner)
+        if changed:
+            _erase_unused(op)
+
+
+def _erase_unused(module: ModuleOp) -> None:
+    """Erase ops of the dialect, and constants, whose results nothing reads."""
+    ops: list[Operation] = list(walk_unfinished(module))
+    for op in reversed(ops):
+        if (isinstance(op, FuseOp) or op.name == "arith.constant") and not any(result.uses for result in op.results):
+            if not op.regions:
+                Rewriter.erase_op(op)

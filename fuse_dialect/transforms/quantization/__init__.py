@@ -1,0 +1,1 @@
+"""Quantized numbers in the IR: how they are recognised, moved and multiplied."""

@@ -1,0 +1,160 @@
+"""What ops on quantized numbers look like: integers of 8 bits that stand for `(q - zero) * scale`.
+
+Frontends write these conversions by their formulas:
+
+    integers(q)    cast(q) as i32, less the zero point if there is one
+    reals(q)       cast(integers(q)) as f32, times the scale
+    quantized(x)   cast(clip(round(x / scale) + zero)) as i8 or ui8
+
+Zero points and scales that count here are one number for the whole tensor, or, of weights, one for each channel.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerType, f32, i32
+from xdsl.ir import SSAValue
+
+from fuse_dialect.dialect.constants import constant_of
+from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.ops.activation import ClipOp
+from fuse_dialect.dialect.ops.broadcast import AddOp, DivideOp, MultiplyOp, SubtractOp
+from fuse_dialect.dialect.ops.conversion import CastOp
+from fuse_dialect.dialect.ops.elementwise import RoundOp
+from fuse_dialect.dialect.ops.layout import ReshapeOp
+from fuse_dialect.dialect.ops.replication import ExpandDimsOp
+from fuse_dialect.dialect.types import is_tensor, is_unsigned, tensor_type
+
+_PARAMETER_OPS = (CastOp, ReshapeOp, ExpandDimsOp)
+_MOST_STEPS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Integers:
+    """The i32 `q - zero`."""
+
+    q: SSAValue
+    """Integers of 8 bits."""
+    zero: SSAValue | None
+    """What is subtracted, as i32; `None` for nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reals:
+    """The f32 `(q - zero) * scale`."""
+
+    integers: Integers
+    scale: SSAValue
+
+
+@dataclass(frozen=True, slots=True)
+class Quantization:
+    """The conversion of f32 to integers of 8 bits, by one scale and one zero point that are known."""
+
+    source: SSAValue
+    divide: DivideOp
+    cast: CastOp
+    scale: np.float32
+    zero: int
+
+
+def is_byte(value: SSAValue) -> bool:
+    """Whether a value is a tensor of i8 or ui8."""
+    if not is_tensor(value.type):
+        return False
+    match value.type.element_type:
+        case IntegerType() as element:
+            return element.width.data == 8
+        case _:
+            return False
+
+
+def elements_of(value: SSAValue) -> Array | None:
+    """The elements of a constant, or of what a few conversions make of one; `None` if they are not known."""
+    steps: list[FuseOp] = []
+    while isinstance(value.owner, _PARAMETER_OPS) and len(steps) < _MOST_STEPS:
+        steps.append(value.owner)
+        value = value.owner.operands[0]
+    array = constant_of(value)
+    for op in reversed(steps):
+        if array is not None:
+            with np.errstate(all="ignore"):
+                (array,) = op.evaluate(array)
+    return array
+
+
+def single(value: SSAValue | None) -> float | None:
+    """The only element of a value that is known; 0 for no value, `None` for several or unknown elements."""
+    if value is None:
+        return 0
+    array = elements_of(value)
+    return None if array is None or array.size != 1 else array.reshape(-1)[0].item()
+
+
+def integers_of(value: SSAValue) -> Integers | None:
+    """How an i32 comes from integers of 8 bits."""
+    zero: SSAValue | None = None
+    if isinstance(value.owner, SubtractOp):
+        value, zero = value.owner.operands
+    match value.owner:
+        case CastOp() as cast if cast.result.type.element_type == i32 and is_byte(cast.input):
+            # A zero point that makes the result larger would be no parameter.
+            if zero is not None and _rank(zero) > _rank(value):
+                return None
+            return Integers(cast.input, zero)
+        case _:
+            return None
+
+
+def _rank(value: SSAValue) -> int:
+    return tensor_type(value).get_num_dims()
+
+
+def reals_of(value: SSAValue) -> Reals | None:
+    """How an f32 comes from integers of 8 bits."""
+    match value.owner:
+        case MultiplyOp() as multiply:
+            cast, scale = multiply.operands
+        case _:
+            return None
+    match cast.owner:
+        case CastOp() as inner if inner.result.type.element_type == f32 and cast.type == value.type:
+            integers = integers_of(inner.input)
+            return None if integers is None else Reals(integers, scale)
+        case _:
+            return None
+
+
+def quantization_of(value: SSAValue) -> Quantization | None:
+    """How integers of 8 bits come from f32, in full range; no step may have another reader."""
+    steps: list[FuseOp] = []
+    zero: SSAValue | None = None
+    for kind, is_optional in ((CastOp, False), (ClipOp, False), (AddOp, True), (RoundOp, False), (DivideOp, False)):
+        owner = value.owner
+        if not isinstance(owner, kind):
+            if is_optional:
+                continue
+            return None
+        if steps and not value.has_one_use():
+            return None
+        steps.append(owner)
+        value = owner.operands[0]
+        if isinstance(owner, AddOp):
+            zero = owner.operands[1]
+    cast, clip, divide = steps[0], steps[1], steps[-1]
+    assert isinstance(cast, CastOp) and isinstance(clip, ClipOp) and isinstance(divide, DivideOp)
+    scale, zero_point = single(divide.operands[1]), single(zero)
+    if scale is None or zero_point is None or tensor_type(value).element_type != f32 or not is_byte(cast.result):
+        return None
+    low, high = (0.0, 255.0) if is_unsigned(cast.result.type) else (-128.0, 127.0)
+    bounds = [None if bound is None else bound.value.data for bound in (clip.min, clip.max)]
+    # Scales that overflow or vanish in a quotient are left to the formulas.
+    if bounds != [low, high] or not _is_sound(scale) or not low <= zero_point <= high:
+        return None
+    if tensor_type(value).get_shape() != cast.result.type.get_shape():
+        return None
+    return Quantization(value, divide, cast, np.float32(scale), int(zero_point))
+
+
+def _is_sound(scale: float) -> bool:
+    return bool(np.isfinite(scale)) and 1e-30 < scale < 1e30

@@ -36,7 +36,7 @@ def sum_element(lhs: Tensor, rhs: Tensor, out_dtype: StringAttr) -> Attribute:
                 case IntegerType() as element if element.width.data == 8:
                     pass
                 case element:
-                    raise VerifyException(f"expects elements of i8 or ui8 with out_dtype = \"i32\", got {element}")
+                    raise VerifyException(f'expects elements of i8 or ui8 with out_dtype = "i32", got {element}')
         return i32
     require_same_element((lhs, rhs))
     require_numbers(lhs)

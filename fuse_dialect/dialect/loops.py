@@ -432,9 +432,7 @@ def sum_of_products(nest: Nest, lhs: SSAValue, rhs: SSAValue, result: Tensor) ->
     if scalars.signless(result.element_type) != lhs.type:
         wide = scalars.signless(result.element_type)
         lhs, rhs = (
-            scalars.convert(
-                element, wide, unsigned_source=is_unsigned(nest.type_of(operand)), unsigned_target=False
-            )
+            scalars.convert(element, wide, unsigned_source=is_unsigned(nest.type_of(operand)), unsigned_target=False)
             for operand, element in enumerate((lhs, rhs))
         )
     product = scalars.multiply(scalars.widened(lhs), scalars.widened(rhs))

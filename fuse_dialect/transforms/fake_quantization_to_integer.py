@@ -9,8 +9,8 @@ of these, and results become integers again (QDQ). Its products are those of the
    of integers whose zero points are subtracted first (`quantization/products.py`).
 
 Results may differ from those of the formulas by the rounding of real numbers in between, hence by one step of the
-quantization where a number lies halfway. Ops whose `fuse.pattern_kind` says how they fuse, and functions with `primitive`
-or `fuse.compiler`, are left alone.
+quantization where a number lies halfway. Ops whose `fuse.pattern_kind` says how they fuse, and functions with
+`primitive` or `fuse.compiler`, are left alone.
 
 Source: TVM `FakeQuantizationToInteger`, python/tvm/relay/transform/fake_quantization_to_integer.py (v0.18), and
 Jacob et al., Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference
@@ -57,6 +57,6 @@ def _erase_unused(module: ModuleOp) -> None:
     """Erase ops of the dialect, and constants, whose results nothing reads."""
     ops: list[Operation] = list(walk_unfinished(module))
     for op in reversed(ops):
-        if (isinstance(op, FuseOp) or op.name == "arith.constant") and not any(result.uses for result in op.results):
-            if not op.regions:
-                Rewriter.erase_op(op)
+        is_pure = isinstance(op, FuseOp) or op.name == "arith.constant"
+        if is_pure and not op.regions and not any(result.uses for result in op.results):
+            Rewriter.erase_op(op)

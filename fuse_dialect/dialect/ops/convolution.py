@@ -137,7 +137,7 @@ class ConvOp(WindowedProductOp, ABC):
         """
         value = self.pad_value.value.data
         if value and not self.out_dtype.data:
-            raise VerifyException(f"expects out_dtype = \"i32\" with pad_value, got pad_value = {value}")
+            raise VerifyException(f'expects out_dtype = "i32" with pad_value, got pad_value = {value}')
         low, high = (0, 255) if is_unsigned(self.input.type) else (-128, 127)
         if not low <= value <= high:
             raise VerifyException(f"expects pad_value from {low} to {high}, got {value}")
@@ -150,7 +150,9 @@ class ConvOp(WindowedProductOp, ABC):
         unify(quotient(channels, groups, "input channels"), inputs, "input channels of a group and of 'weight'")
         quotient(outputs, groups, "output channels")
         counts = self.windows(tuple(extent)).counts(sizes)
-        return (with_element(with_shape(self.input.type, self.in_layout((batch, outputs, *counts))), self.sum_element()),)
+        return (
+            with_element(with_shape(self.input.type, self.in_layout((batch, outputs, *counts))), self.sum_element()),
+        )
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """Matrix products of the kernel with the windows laid out as columns, one sample and group at a time."""
@@ -177,9 +179,7 @@ class ConvOp(WindowedProductOp, ABC):
         channel, taps = nest.reduced(inputs), [nest.reduced(size) for size in extent]
         group = output // max(outputs // self.groups.value.data, 1)
         places, guards = self.windows(tuple(extent)).places(at, taps, sizes)
-        x = nest.read(
-            0, self.in_layout([sample, group * inputs + channel, *places]), guards, self.pad_value.value.data
-        )
+        x = nest.read(0, self.in_layout([sample, group * inputs + channel, *places]), guards, self.pad_value.value.data)
         w = nest.read(1, self.kernel_in_layout([output, channel, *taps]))
         return sum_of_products(nest, x, w, self.result.type)
 

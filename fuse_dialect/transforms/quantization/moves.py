@@ -175,7 +175,8 @@ def _unsigned(value: SSAValue, before: Operation) -> SSAValue:
 def _signed(old: SSAValue, new: SSAValue) -> SSAValue:
     """The integers with their sign, right behind those without."""
     owner = new.owner
-    assert isinstance(owner, Operation) and owner.next_op is not None
+    assert isinstance(owner, Operation)
+    assert owner.next_op is not None, "somebody reads what is converted"
     before = owner.next_op
     wide = _added(CastOp(new, result_types=[with_element(tensor_type(new), i32)]), before)
     moved = _added(SubtractOp(wide, _added(constant(np.array(128, np.int32)), before)), before)

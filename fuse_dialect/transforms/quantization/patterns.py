@@ -142,7 +142,9 @@ def quantization_of(value: SSAValue) -> Quantization | None:
         if isinstance(owner, AddOp):
             zero = owner.operands[1]
     cast, clip, divide = steps[0], steps[1], steps[-1]
-    assert isinstance(cast, CastOp) and isinstance(clip, ClipOp) and isinstance(divide, DivideOp)
+    assert isinstance(cast, CastOp)
+    assert isinstance(clip, ClipOp)
+    assert isinstance(divide, DivideOp)
     scale, zero_point = single(divide.operands[1]), single(zero)
     if scale is None or zero_point is None or tensor_type(value).element_type != f32 or not is_byte(cast.result):
         return None

@@ -1,7 +1,7 @@
 """Products of quantized numbers as products of integers, with what zero points and scales do to them afterwards.
 
-For numbers `x = (q - z) * s` without sign, `z` and `s` one number each, and weights `w = v * t` with a sign, zero point 0
-and one scale `t` for each result channel or for all,
+For numbers `x = (q - z) * s` without sign, `z` and `s` one number each, and weights `w = v * t` with a sign, zero point
+0 and one scale `t` for each result channel or for all,
 
     sum(x * w) = s * t * (sum(q * v) - z * sum(v))
 
@@ -10,7 +10,7 @@ The sum of the weights is a constant, and a bias that is a multiple of `s * t` a
 1. No sum leaves 32 bits: the largest product times the number of products, and what is added, stay below 2**31.
 2. Kernels multiply groups of four: input channels whose number is no multiple are filled up. Weights lie with the
    reduced axis last.
-3. A scale that is followed by a quantization is divided by the scale of that: one factor takes the integers to the next.
+3. A scale that is followed by a quantization is divided by the scale of that: one factor takes integers to the next.
 """
 
 from collections.abc import Sequence
@@ -98,9 +98,12 @@ def _factors(op: Product) -> _Factors | None:
     if isinstance(op, MatmulOp | BatchMatmulOp) and (op.transpose_a.value.data or _rank(op.rhs) != 2):
         return None
     x, w = op.operands
-    is_turned = isinstance(w.owner, TransposeOp) and w.owner.permutation.get_values() == (1, 0)
-    if is_turned:
-        w = w.owner.operands[0]
+    is_turned = False
+    match w.owner:
+        case TransposeOp() as transpose if transpose.permutation.get_values() == (1, 0):
+            is_turned, w = True, transpose.operands[0]
+        case _:
+            pass
     if tensor_type(op.results[0]).element_type == i32:
         integers, weights, x_scale = integers_of(x), _weights(op, integers_of(w), None, is_turned), None
     else:
@@ -143,9 +146,9 @@ def _weights(op: Product, integers: Integers | None, scale: SSAValue | None, is_
         order, axis = (1, 0), 1
     else:
         order = tuple(range(v.ndim))
-    if scales.size > 1:
-        if scales.ndim != v.ndim or scales.shape[axis] != scales.size or scales.size != v.shape[axis]:
-            return None
+    is_along = scales.ndim == v.ndim and scales.size == v.shape[axis] == scales.shape[axis]
+    if scales.size > 1 and not is_along:
+        return None
     return _Weights(np.ascontiguousarray(v.transpose(order)), scales.reshape(-1))
 
 
@@ -276,8 +279,20 @@ class _Rewriting(Expansion):
         if groups == 1:
             x, v = self._filled(x, v, op.data_layout.data.index("C"))
             v, layout = v.transpose(permutation("OIHW", "OHWI")), "OHWI"
-        changed = {"kernel_layout": layout, "out_dtype": "i32", "pad_value": zero}
-        return self.add(Conv2dOp(x, self.constant(np.ascontiguousarray(v)), **{**op.properties, **changed}))
+        return self.add(
+            Conv2dOp(
+                x,
+                self.constant(np.ascontiguousarray(v)),
+                strides=op.strides,
+                padding=op.padding,
+                dilation=op.dilation,
+                groups=groups,
+                data_layout=op.data_layout,
+                kernel_layout=layout,
+                pad_value=zero,
+                out_dtype="i32",
+            )
+        )
 
     def _filled(self, x: SSAValue, v: Array, axis: int) -> tuple[SSAValue, Array]:
         """Both factors with as many input channels as groups of products take (2)."""

@@ -27,7 +27,14 @@ from fuse_dialect.kernels.simplify import simplify
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="guard pages are made with mprotect")
 
-TYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i8": np.int8, "f16": np.float16}
+TYPES = {
+    "f32": np.float32,
+    "f64": np.float64,
+    "i32": np.int32,
+    "i8": np.int8,
+    "ui8": np.uint8,
+    "f16": np.float16,
+}
 
 
 def primitives(text: str) -> list[LoopProgram]:

@@ -96,7 +96,7 @@ func.func @unknown_layout(%a: tensor<1x3x8x8xf32>, %b: tensor<4x3x3x3xf32>) {
 
 // -----
 
-// CHECK: 'fuse.conv2d' op expects kernel_layout to be 'OIHW' or 'HWIO', got 'IOHW'
+// CHECK: 'fuse.conv2d' op expects kernel_layout to be 'OIHW' or 'HWIO' or 'OHWI', got 'IOHW'
 func.func @unknown_kernel_layout(%a: tensor<1x3x8x8xf32>, %b: tensor<4x3x3x3xf32>) {
   %r = fuse.conv2d %a, %b, kernel_layout = "IOHW" : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>)
   return
@@ -147,5 +147,21 @@ func.func @padding_beyond_the_result(%a: tensor<1x1x1x1xf32>, %b: tensor<1x1x2x2
 // CHECK: 'fuse.conv2d_transpose' op expects 2 numbers in output_padding, got 1 ([1])
 func.func @too_few_output_paddings(%a: tensor<1x1x1x1xf32>, %b: tensor<1x1x2x2xf32>) {
   %r = fuse.conv2d_transpose %a, %b, output_padding = [1] : (tensor<1x1x1x1xf32>, tensor<1x1x2x2xf32>)
+  return
+}
+
+// -----
+
+// CHECK: 'fuse.conv2d' op expects out_dtype = "i32" with pad_value, got pad_value = 3
+func.func @pad_value_of_floats(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) {
+  %r = fuse.conv2d %x, %w, pad_value = 3 : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>)
+  return
+}
+
+// -----
+
+// CHECK: 'fuse.conv2d' op expects pad_value from 0 to 255, got -1
+func.func @pad_value_out_of_range(%x: tensor<1x3x8x8xui8>, %w: tensor<4x3x3x3xi8>) {
+  %r = fuse.conv2d %x, %w, pad_value = -1, out_dtype = "i32" : (tensor<1x3x8x8xui8>, tensor<4x3x3x3xi8>)
   return
 }

@@ -85,3 +85,19 @@ func.func @batches(%a: tensor<2x2x3xf32>, %b: tensor<3x3x5xf32>) {
   %r = fuse.batch_matmul %a, %b : (tensor<2x2x3xf32>, tensor<3x3x5xf32>)
   return
 }
+
+// -----
+
+// CHECK: 'fuse.dense' op expects elements of i8 or ui8 with out_dtype = "i32", got f32
+func.func @sums_of_floats(%a: tensor<2x3xui8>, %b: tensor<4x3xf32>) {
+  %r = fuse.dense %a, %b, out_dtype = "i32" : (tensor<2x3xui8>, tensor<4x3xf32>)
+  return
+}
+
+// -----
+
+// CHECK: 'fuse.matmul' op expects out_dtype to be '' or 'i32', got 'i64'
+func.func @wider_sums(%a: tensor<2x3xui8>, %b: tensor<3x4xi8>) {
+  %r = fuse.matmul %a, %b, out_dtype = "i64" : (tensor<2x3xui8>, tensor<3x4xi8>)
+  return
+}

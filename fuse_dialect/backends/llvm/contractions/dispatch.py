@@ -16,9 +16,9 @@ from fuse_dialect.kernels.grouping import reads_of
 from fuse_dialect.kernels.packing import Packing
 from fuse_dialect.kernels.program import Role
 from fuse_dialect.kernels.window_schedule import window_plan
-from fuse_dialect.kernels.words import in_words
 from fuse_dialect.kernels.windowing import windowing_of, with_packed_constants
 from fuse_dialect.kernels.winograd_schedule import WinogradPlan
+from fuse_dialect.kernels.words import in_words
 
 
 def write_contraction(request: Request) -> Written | None:

@@ -46,7 +46,7 @@ def _along_axis(node: OnnxNode, parameter: Value) -> Value:
 
 def _kept(node: OnnxNode, value: Value) -> Value:
     """The value; weights of 8 bits are not computed with here, so that a pass finds them with their scale."""
-    is_weight = isinstance(value, Constant) and value.array.dtype in (np.int8, np.uint8) and value.array.ndim > 1
+    is_weight = isinstance(value, Constant) and value.array.dtype.name in ("int8", "uint8") and value.array.ndim > 1
     return node.builder.materialize(value) if is_weight else value
 
 

@@ -24,7 +24,9 @@ def _widened(graph: GraphWriter, op: FuseOp, operands: Sequence[str], write: Cal
 
 @ROWS.row(matmul.DenseOp)
 def write_dense(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
-    """`Gemm` of matrices, else `MatMul` by the transposed weight."""
+    """`Gemm` of matrices, else `MatMul` by the transposed weight; `MatMulInteger` with sums of 32 bits."""
+    if prop(op, "out_dtype"):
+        return graph.emit("MatMulInteger", operands[0], graph.transpose(operands[1], [1, 0]))
 
     def write(operands: Sequence[str]) -> str:
         if len(shape_of(op.operands[0])) == 2:
@@ -36,26 +38,42 @@ def write_dense(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
 
 @ROWS.row(matmul.MatmulOp, matmul.BatchMatmulOp)
 def write_matmul(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
-    """`MatMul`; `Gemm` where a matrix is transposed."""
+    """`MatMul`; `Gemm` where a matrix is transposed; `MatMulInteger` with sums of 32 bits."""
     swapped = [bool(prop(op, name)) for name in ("transpose_a", "transpose_b")]
+    of_integers = bool(prop(op, "out_dtype"))
 
     def write(operands: Sequence[str]) -> str:
-        if isinstance(op, matmul.MatmulOp) and any(swapped):
+        if isinstance(op, matmul.MatmulOp) and any(swapped) and not of_integers:
             return graph.emit("Gemm", *operands, transA=int(swapped[0]), transB=int(swapped[1]))
         ranks = [len(shape_of(operand)) for operand in op.operands]
         parts = [
             graph.transpose(operand, [*range(rank - 2), rank - 1, rank - 2]) if swap else operand
             for operand, rank, swap in zip(operands, ranks, swapped, strict=True)
         ]
-        return graph.emit("MatMul", *parts)
+        return graph.emit("MatMulInteger" if of_integers else "MatMul", *parts)
 
-    return _widened(graph, op, operands, write)
+    return write(operands) if of_integers else _widened(graph, op, operands, write)
 
 
 @ROWS.row(convolution.Conv1dOp, convolution.Conv2dOp, convolution.Conv3dOp)
 def write_conv(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
-    """`Conv`, of channels in front."""
-    return _convolution(graph, op, operands, "Conv", "OI")
+    """`Conv`, of channels in front; `ConvInteger` with sums of 32 bits."""
+    if not prop(op, "out_dtype"):
+        return _convolution(graph, op, operands, "Conv", "OI")
+    zero = prop(op, "pad_value")
+    if not zero:
+        return _convolution(graph, op, operands, "ConvInteger", "OI")
+    # ONNX pads with the zero point, and subtracts it from all that it multiplies: that is added again.
+    number = graph.scalar(zero, op.operands[0])
+    result = _convolution(graph, op, [*operands, number], "ConvInteger", "OI")
+    kernel, rank = prop(op, "kernel_layout"), len(shape_of(op.operands[1]))
+    plain = graph.transpose(graph.cast(operands[1], np.int32), permutation(kernel, "O" + kernel.replace("O", "")))
+    sums = graph.emit("ReduceSum", plain, graph.integers(range(1, rank)), keepdims=0)
+    missing = graph.emit("Mul", sums, graph.scalar(zero, np.dtype(np.int32)))
+    behind = [axis for axis in range(1, rank - prop(op, "data_layout").index("C"))]
+    if behind:
+        missing = graph.emit("Unsqueeze", missing, graph.integers(behind))
+    return graph.emit("Add", result, missing)
 
 
 @ROWS.row(convolution.Conv2dTransposeOp, convolution.Conv3dTransposeOp)
@@ -73,6 +91,7 @@ def _convolution(
         op_type,
         channels_first(graph, operands[0], data),
         graph.transpose(operands[1], permutation(kernel, plain)),
+        *operands[2:],
         strides=prop(op, "strides"),
         pads=prop(op, "padding"),
         dilations=prop(op, "dilation"),

@@ -72,18 +72,22 @@ def write_convolution(op: ConvOp, operands: Sequence[Table]) -> Sequence[SSAValu
     counts = [_count(windows, axis, size) for axis, size in enumerate(sizes)]
     shape = known_or(op, list(op.in_layout([batch, outputs, *counts])))
     share = as_index(outputs) / as_index(op.groups.value.data)
-    element = wide_type(x.element)
+    element = wide_type(op.sum_element()) if op.out_dtype.data else wide_type(x.element)
+    around = constant(op.pad_value.value.data, element)
+
+    def factor_of(table: Table, places: Sequence[Number]) -> Number:
+        read = table.at(*places)
+        return read.to(element) if op.out_dtype.data else read.widened()
 
     def body(at: Sequence[Number], along: Sequence[Number]) -> Number:
         (sample, output, *window), (channel, *taps) = [at[axis] for axis in op.data_axes], along
         places, inside = _met(windows, window, taps, sizes)
         read = [sample, (output / share) * as_index(inputs) + channel, *places]
-        met = x.at(*op.in_layout(read)).widened()
-        factor = weight.at(*op.kernel_in_layout([output, channel, *taps])).widened()
-        return choose(inside, met, constant(0, element)) * factor
+        factor = factor_of(weight, op.kernel_in_layout([output, channel, *taps]))
+        return choose(inside, factor_of(x, op.in_layout(read)), around) * factor
 
     total = combined(shape, [inputs, *extent], element, Combiner.ADD, body)
-    return [in_type(total, x).value]
+    return [total.value if op.out_dtype.data else in_type(total, x).value]
 
 
 def _pooled(op: MaxPool2dOp | AvgPool2dOp, x: Table, combiner: Combiner) -> tuple[Table, list[Size], list[int]]:

@@ -1,0 +1,173 @@
+"""Products on integers mean what the formulas of quantized numbers mean, within one step; kernels match to the bit."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+import fuse_dialect as fd
+from fuse_dialect.dialect.op import Array
+from fuse_dialect.transforms.compile_prefix import compile_prefix
+from fuse_dialect.transforms.fake_quantization_to_integer import FakeQuantizationToIntegerPass
+
+
+@dataclass
+class Writer:
+    """Text of a function with quantized numbers, as frontends write them."""
+
+    random: np.random.Generator
+    lines: list[str] = field(default_factory=list[str])
+
+    def op(self, text: str, operands: tuple[str, ...], types: tuple[str, ...], result: str, properties: str = "") -> str:
+        name = f"%v{len(self.lines)}"
+        inputs = f"({', '.join(types)})"
+        self.lines.append(f"{name} = fuse.{text} {', '.join(operands)}{properties} : {inputs} -> {result}")
+        return name
+
+    def constant(self, array: Array, type: str) -> str:
+        name = f"%v{len(self.lines)}"
+        numbers = str(array.tolist())
+        self.lines.append(f"{name} = arith.constant dense<{numbers}> : {type}")
+        return name
+
+    def reals(self, q: str, shape: str, zero: int, scale: float, element: str = "i8") -> str:
+        wide, real = f"tensor<{shape}i32>", f"tensor<{shape}f32>"
+        value = self.op("cast", (q,), (f"tensor<{shape}{element}>",), wide)
+        z = self.constant(np.array(zero, np.int32), "tensor<i32>")
+        value = self.op("subtract", (value, z), (wide, "tensor<i32>"), wide)
+        s = self.constant(np.array(scale, np.float32), "tensor<f32>")
+        return self.op("multiply", (self.op("cast", (value,), (wide,), real), s), (real, "tensor<f32>"), real)
+
+    def weights(self, v: Array, scale: Array) -> str:
+        shape = "".join(f"{size}x" for size in v.shape)
+        wide, real = f"tensor<{shape}i32>", f"tensor<{shape}f32>"
+        along = f"tensor<{len(v)}x{'1x' * (v.ndim - 1)}f32>"
+        q = self.constant(v, f"tensor<{shape}i8>")
+        value = self.op("cast", (self.op("cast", (q,), (f"tensor<{shape}i8>",), wide),), (wide,), real)
+        s = self.constant(scale.reshape(-1, *(1,) * (v.ndim - 1)), along)
+        return self.op("multiply", (value, s), (real, along), real)
+
+    def quantized(self, x: str, shape: str, zero: int, scale: float, element: str = "i8") -> str:
+        real = f"tensor<{shape}f32>"
+        low, high = (-128.0, 127.0) if element == "i8" else (0.0, 255.0)
+        s, z = (self.constant(np.array(each, np.float32), "tensor<f32>") for each in (scale, zero))
+        x = self.op("round", (self.op("divide", (x, s), (real, "tensor<f32>"), real),), (real,), real)
+        x = self.op("add", (x, z), (real, "tensor<f32>"), real)
+        x = self.op("clip", (x,), (real,), real, f", min = {low}, max = {high}")
+        return self.op("cast", (x,), (real,), f"tensor<{shape}{element}>")
+
+    def module(self, parameter: str, result: str, value: str) -> str:
+        body = "\n  ".join(self.lines)
+        return f"func.func @main(%x: {parameter}) -> {result} {{\n  {body}\n  func.return {value} : {result}\n}}"
+
+
+def random_network(seed: int) -> tuple[str, Array]:
+    """Numbers that are quantized, moved maybe, multiplied by weights, with a bias maybe, and quantized again."""
+    random = np.random.default_rng(seed)
+    w = Writer(random)
+    element = ("i8", "ui8")[int(random.integers(2))]
+    low = -128 if element == "i8" else 0
+    zeros = [int(low + random.integers(256)) for _ in range(2)]
+    is_image = bool(random.integers(2))
+    k, n = int(random.choice([3, 4, 8, 20])), int(random.choice([1, 5, 16, 33]))
+    shape = f"2x{k}x6x7x" if is_image else f"9x{k}x"
+    q = w.quantized("%x", shape, zeros[0], 0.02, element)
+    if is_image and random.integers(2):
+        pooled = w.op(
+            "max_pool2d", (w.reals(q, shape, zeros[0], 0.02, element),), (f"tensor<{shape}f32>",),
+            f"tensor<2x{k}x5x6xf32>", ", pool_size = [2, 2]",
+        )  # fmt: skip
+        source, shape = shape, f"2x{k}x5x6x"
+        q = w.quantized(pooled, shape, zeros[0], 0.02, element)
+    else:
+        source = shape
+    x = w.reals(q, shape, zeros[0], 0.02, element)
+    taps = (3, 3) if is_image else ()
+    v = random.integers(-127, 128, (n, k, *taps)).astype(np.int8)
+    scale = random.uniform(0.001, 0.01, n if random.integers(2) else 1).astype(np.float32)
+    scale = np.broadcast_to(scale, (n,)).copy()
+    weights = w.weights(v, scale)
+    types = (f"tensor<{shape}f32>", f"tensor<{''.join(f'{size}x' for size in v.shape)}f32>")
+    result = f"2x{n}x{shape.split('x', 2)[2]}" if is_image else f"9x{n}x"
+    if is_image:
+        y = w.op("conv2d", (x, weights), types, f"tensor<{result}f32>", ", padding = [1, 1, 1, 1]")
+    else:
+        y = w.op("dense", (x, weights), types, f"tensor<{result}f32>")
+    if random.integers(2):
+        units = random.integers(-5000, 5000, n).astype(np.float32)
+        is_multiple = random.integers(2)
+        bias = units * (np.float32(0.02) * scale) if is_multiple else units * np.float32(0.000123)
+        b = w.constant(bias.astype(np.float32), f"tensor<{n}xf32>")
+        y = w.op("bias_add", (y, b), (f"tensor<{result}f32>", f"tensor<{n}xf32>"), f"tensor<{result}f32>")
+    last = w.quantized(y, result, zeros[1], 0.05, element)
+    image = random.standard_normal([int(size) for size in source.split("x")[:-1]]).astype(np.float32)
+    return w.module(f"tensor<{source}f32>", f"tensor<{result}{element}>", last), image
+
+
+def on_integers(text: str) -> ModuleOp:
+    module = fd.parse(text)
+    FakeQuantizationToIntegerPass().apply(Context(), module)
+    module.verify()
+    return module
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_results_are_within_one_step(seed: int) -> None:
+    text, x = random_network(seed)
+    module = on_integers(text)
+    assert 'out_dtype = "i32"' in str(module)
+    got, expected = (fd.run(each, x)[0].astype(np.int32) for each in (module, fd.parse(text)))
+    assert np.abs(got - expected).max() <= 1
+    assert (got != expected).mean() < 0.01
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_kernels_give_the_same_bits(seed: int) -> None:
+    pytest.importorskip("llvmlite")
+    text, x = random_network(seed)
+    module = fd.parse(text)
+    for each in compile_prefix("NHWC"):
+        each.apply(Context(), module)
+    expected = fd.run(module, x)[0]
+    np.testing.assert_array_equal(fd.compile(fd.parse(text), cache=False)(x)[0], expected)
+
+
+def test_sums_that_could_leave_32_bits_stay_real() -> None:
+    w = Writer(np.random.default_rng(0))
+    shape = "1x40000x"
+    x = w.reals(w.quantized("%x", shape, 0, 0.1), shape, 0, 0.1)
+    y = w.weights(np.ones((1, 40000), np.int8), np.ones(1, np.float32))
+    value = w.op("dense", (x, y), (f"tensor<{shape}f32>", f"tensor<{shape}f32>"), "tensor<1x1xf32>")
+    text = w.module(f"tensor<{shape}f32>", "tensor<1x1xf32>", value)
+    assert "out_dtype" not in str(on_integers(text))
+
+
+def test_signs_come_back_for_who_returns_them() -> None:
+    w = Writer(np.random.default_rng(0))
+    text = w.module("tensor<4x4xf32>", "tensor<4x4xi8>", w.quantized("%x", "4x4x", 3, 0.1))
+    module = on_integers(text)
+    assert "ui8" in str(module)
+    x = np.linspace(-20, 20, 16, dtype=np.float32).reshape(4, 4)
+    np.testing.assert_array_equal(fd.run(module, x)[0], fd.run(fd.parse(text), x)[0])
+
+
+INTEGERS = """func.func @main(%q: tensor<3x8xui8>, %z: tensor<ui8>) -> tensor<3x5xi32> {
+  %v = arith.constant dense<WEIGHTS> : tensor<8x5xi8>
+  %x = fuse.cast %q : (tensor<3x8xui8>) -> tensor<3x8xi32>
+  %y = fuse.cast %z : (tensor<ui8>) -> tensor<i32>
+  %d = fuse.subtract %x, %y : (tensor<3x8xi32>, tensor<i32>) -> tensor<3x8xi32>
+  %w = fuse.cast %v : (tensor<8x5xi8>) -> tensor<8x5xi32>
+  %r = fuse.matmul %d, %w : (tensor<3x8xi32>, tensor<8x5xi32>) -> tensor<3x5xi32>
+  return %r : tensor<3x5xi32>
+}"""
+
+
+def test_a_zero_point_that_is_computed_is_exact() -> None:
+    random = np.random.default_rng(1)
+    text = INTEGERS.replace("WEIGHTS", str(random.integers(-128, 128, (8, 5)).tolist()))
+    module = on_integers(text)
+    assert "fuse.dense" in str(module)
+    q, z = random.integers(0, 256, (3, 8)).astype(np.uint8), np.array(201, np.uint8)
+    np.testing.assert_array_equal(fd.run(module, q, z)[0], fd.run(fd.parse(text), q, z)[0])

@@ -4,17 +4,19 @@
 
 1. `refine-shapes` makes static what is known of open sizes, with the numbers that the option `sizes` gives for names:
    only then have ops of computed shapes machine code. It leaves a module without open sizes alone;
-2. `simplify-inference{expand-norms=false}` breaks batch norms into a multiplication and an addition of constants. A
+2. `fake-quantization-to-integer` finds products of quantized numbers, while their weights and scales stand apart;
+3. `simplify-inference{expand-norms=false}` breaks batch norms into a multiplication and an addition of constants. A
    layer norm stays whole: one kernel computes it row by row, with the row in cache;
-3. `fold-constants` leaves the scales and weights that the next pass has to see as plain constants;
-4. `fold-scale-axis` moves scales and shifts into weights and biases;
-5. `expand-transposed-convolutions` makes convolutions of transposed ones, `expand-einsum` matrix products of einsums,
+4. `fold-constants` leaves the scales and weights that the next pass has to see as plain constants;
+5. `fold-scale-axis` moves scales and shifts into weights and biases;
+6. `expand-transposed-convolutions` makes convolutions of transposed ones, `expand-einsum` matrix products of einsums,
    `expand-depthwise` depthwise convolutions without a multiplier of those with one;
-6. `fold-constants` multiplies the scales, and cuts the kernels;
-7. `prove-indices` marks indices that cannot be out of range;
-8. `eliminate-common-subexpr` merges what frontends wrote twice;
-9. `convert-layout{if-profitable=true}` gives images the layout that kernels run fastest on;
-10. `rematerialize-scalars` makes literals of numbers that several ops read.
+7. `fold-constants` multiplies the scales, and cuts the kernels;
+8. `prove-indices` marks indices that cannot be out of range;
+9. `eliminate-common-subexpr` merges what frontends wrote twice;
+10. `convert-layout{if-profitable=true}` gives images the layout that kernels run fastest on;
+11. `rematerialize-dequantization` and `rematerialize-scalars` undo merges: each reader makes real numbers of integers
+    itself, and has the numbers that several ops read as literals.
 
 Source: TVM, the passes before `FuseOps` in `relay.build`: src/relay/backend/utils.cc, `GetPassPrefix` (v0.18).
 """

@@ -20,7 +20,9 @@ class Writer:
     random: np.random.Generator
     lines: list[str] = field(default_factory=list[str])
 
-    def op(self, text: str, operands: tuple[str, ...], types: tuple[str, ...], result: str, properties: str = "") -> str:
+    def op(
+        self, text: str, operands: tuple[str, ...], types: tuple[str, ...], result: str, properties: str = ""
+    ) -> str:
         name = f"%v{len(self.lines)}"
         inputs = f"({', '.join(types)})"
         self.lines.append(f"{name} = fuse.{text} {', '.join(operands)}{properties} : {inputs} -> {result}")

@@ -70,7 +70,8 @@ def write_conv(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
     plain = graph.transpose(graph.cast(operands[1], np.int32), permutation(kernel, "O" + kernel.replace("O", "")))
     sums = graph.emit("ReduceSum", plain, graph.integers(range(1, rank)), keepdims=0)
     missing = graph.emit("Mul", sums, graph.scalar(zero, np.dtype(np.int32)))
-    behind = [axis for axis in range(1, rank - prop(op, "data_layout").index("C"))]
+    # Channels are where they were in the layout, all spatial axes or none behind them.
+    behind = range(1, rank - prop(op, "data_layout").index("C"))
     if behind:
         missing = graph.emit("Unsqueeze", missing, graph.integers(behind))
     return graph.emit("Add", result, missing)

@@ -21,8 +21,10 @@ TABLE = 4096
 """Most elements of what each thread computes for itself rather than waits for."""
 SHORT = 4
 """An axis with fewer elements is not worth a vector."""
+CHAINS = 4
+"""Vectors of a long body side by side: a processor sees two or three such bodies ahead, too few to keep it busy."""
 _HEAVY = frozenset({"math.exp", "math.tanh", "math.erf", "math.log", "math.sin", "math.cos", "math.powf"})
-"""Functions with so many instructions that more than one vector at a time gains nothing."""
+"""Functions with many instructions, each of which waits for the one before."""
 
 
 def schedule(program: LoopProgram, machine: Machine) -> Schedule:
@@ -140,7 +142,8 @@ def _map_phase(stages: list[Stage], buffers: dict[str, Buffer], machine: Machine
     if across is not None:
         return _transposed_phase(stages, order, across, buffers, machine)
     loops = _merged(order, stages, buffers)
-    nest = Nest(tuple(stages), loops[-1:], 0 if has_vectors else None, 1, Direction.ALONG, lanes, 1)
+    unroll = _together(stages, loops[-1], lanes) if has_vectors else 1
+    nest = Nest(tuple(stages), loops[-1:], 0 if has_vectors else None, 1, Direction.ALONG, lanes, unroll)
     return Phase(loops[:-1], (nest,), splits_rows=_has_enough_rows(loops))
 
 
@@ -294,7 +297,8 @@ def _nest(stages: list[Stage], rows: int, buffers: dict[str, Buffer], machine: M
         stores = [places_of(stage, buffers)[-1] for stage in stages]
         is_vector = bool(loops) and lanes > 1 and all(store.stride(loops[-1].axes[-1]) == 1 for store in stores)
         vector = len(loops) - 1 if is_vector else None
-        return Nest(tuple(stages), loops, vector, len(loops), Direction.ALONG, lanes, 1)
+        unroll = _together(stages, loops[-1], lanes) if is_vector else 1
+        return Nest(tuple(stages), loops, vector, len(loops), Direction.ALONG, lanes, unroll)
     # (2) Maps and reductions of one nest share all axes, so parallel loops of its own has only a nest of one stage.
     spaces = _merged(inner, stages, buffers) if parallel == len(first.axes) or len(stages) == 1 else ()
     reduced = _merged(range(parallel, len(first.axes)), stages, buffers)
@@ -317,12 +321,24 @@ def _unroll(stages: Sequence[Stage], loop: LoopAxis, lanes: int, direction: Dire
     """
     body = [inner for stage in stages for inner in stage.body]
     # One combination waits for the one before: several vectors at once keep the units busy meanwhile.
-    functions = {inner.function for inner in body if isinstance(inner, Apply)}
-    wanted = 2 if _HEAVY & functions else 4
+    wanted = CHAINS
     if direction is Direction.ALONG and len(body) <= SHORT:
         wanted = 16
     size = loop.size.number
     return wanted if size is None else max(1, min(wanted, size // lanes))
+
+
+def _together(stages: Sequence[Stage], loop: LoopAxis, lanes: int) -> int:
+    """Vectors of a map at once: several where the body is a long chain of instructions, each waiting for the last."""
+    if not is_heavy(stages):
+        return 1
+    size = loop.size.number
+    return CHAINS if size is None else max(1, min(CHAINS, size // lanes))
+
+
+def is_heavy(stages: Sequence[Stage]) -> bool:
+    """Whether a body computes a function of some twenty instructions."""
+    return any(isinstance(inner, Apply) and inner.function in _HEAVY for stage in stages for inner in stage.body)
 
 
 def _lanes(stages: Sequence[Stage], machine: Machine) -> int:

@@ -37,12 +37,14 @@ from fuse_dialect.kernels.program import (
     Apply,
     Body,
     Buffer,
+    Combiner,
     Inside,
     Instruction,
     Literal,
     LoopProgram,
     Position,
     Read,
+    Reduction,
     Role,
     Stage,
     Value,
@@ -197,13 +199,24 @@ def cleaned(stage: Stage) -> Stage:
     sizes = tuple(axis.size for axis in axes)
     builder = BodyBuilder(sizes)
     result = builder.copy(body_over(stage.body, values, sizes), [])
-    # (1) A reduction over one element is its value; `start` is neutral for the combiner, so it is left out.
+    # (1) A reduction over one element is its value combined with what it starts with.
     if stage.reduction is not None and not any(axis.is_reduced for axis in axes):
+        result = _started(builder, result, stage.reduction)
         result = builder.copy(body_over(stage.finish, values, sizes), [result])
         return replace(stage, axes=axes, body=builder.finished(result), reduction=None, finish=())
     ending = BodyBuilder(sizes, first=1)
     last = ending.copy(body_over(stage.finish, values, sizes), [0])
     return replace(stage, axes=axes, body=builder.finished(result), finish=ending.finished(last))
+
+
+def _started(builder: BodyBuilder, value: int, reduction: Reduction) -> int:
+    """The place of a value combined with the start of a reduction, which is neutral but for one number: -0 + 0 is 0."""
+    start = reduction.start
+    is_zero = isinstance(start.value, float) and start.value == 0 and math.copysign(1, start.value) > 0
+    if reduction.combiner is not Combiner.ADD or not is_zero:
+        return value
+    zero = builder.add(start)
+    return builder.add(Apply("arith.addf", (value, zero), start.element))
 
 
 def _piece(stage: Stage, axis: int, start: int, size: int) -> Stage:

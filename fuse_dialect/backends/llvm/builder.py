@@ -13,7 +13,8 @@
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from itertools import zip_longest
+from typing import TypeAlias, TypeVar
 
 from fuse_dialect.backends.llvm.values import I1, I32, I64, PTR, VOID, Type, Value, constant, lanes, poison
 
@@ -23,6 +24,7 @@ SUM = "reassoc contract"
 """Additions of a reduction may also be in any order."""
 FAST = "fast"
 """Anything that is true of real numbers; nan and infinities need not survive."""
+Written = TypeVar("Written")
 Branch: TypeAlias = Callable[[], Sequence[Value]]
 """Writes the code of one branch, and gives the values that it computes."""
 
@@ -138,6 +140,27 @@ class Function:
         self._lines: list[str] = ["entry:"]
         self._block = "entry"
         self._count = 0
+
+    def interleaved(self, writers: Sequence[Callable[[], Written]]) -> list[Written]:
+        """What each writer gives; their instructions take turns, unless one of them writes several blocks.
+
+        A processor looks ahead some fifty instructions that wait. A polynomial is a chain of as many, each waiting for
+        the one before, so chains side by side must stand side by side.
+
+        Args:
+            writers: They read memory, but write none, and none needs what another one computes.
+        """
+        place, block = len(self._lines), self._block
+        results: list[Written] = []
+        pieces: list[list[str]] = []
+        for write in writers:
+            start = len(self._lines)
+            results.append(write())
+            pieces.append(self._lines[start:])
+        # Lines of another block must stay behind its label.
+        if len(pieces) > 1 and self._block == block:
+            self._lines[place:] = [line for step in zip_longest(*pieces) for line in step if line is not None]
+        return results
 
     def heading(self, text: str) -> None:
         """A line for people, before the function."""

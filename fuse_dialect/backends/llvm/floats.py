@@ -13,6 +13,16 @@ Number: TypeAlias = Value | float
 
 
 @dataclass(frozen=True, slots=True)
+class Whole:
+    """An integer that is an exponent."""
+
+    number: Value
+    """As a float."""
+    bits: Value
+    """An integer that ends in it plus two biases, modulo four times the greatest exponent."""
+
+
+@dataclass(frozen=True, slots=True)
 class Floats:
     """Writes the operations of a formula; f32 and f64, any number of lanes."""
 
@@ -92,6 +102,13 @@ class Floats:
         whole = self.signed(self.sub(self.add(magnitude, shift), shift), x)
         return self.choose(self.is_("olt", magnitude, shift), whole, x)
 
+    def whole_part(self, x: Value, factor: float) -> "Whole":
+        """The integer nearest to `x * factor`, which is less than a quarter of 2**23 (2**52)."""
+        # So large a number has no room for a fraction, and its last bits are the integer.
+        shift = 1.5 * 2.0**self.mantissa_bits + 2 * self.bias
+        large = self.mad(x, factor, shift)
+        return Whole(self.sub(large, shift), self.bits(large))
+
     def signed(self, magnitude: Number, sign: Value) -> Value:
         """`magnitude` with the sign of `sign`."""
         return self._call("copysign", self.value(magnitude), sign)
@@ -135,8 +152,8 @@ class Floats:
         """An integer as a float."""
         return self.f.cast("sitofp", x, self.type)
 
-    def scaled(self, x: Value, exponent: Value) -> Value:
-        """`x * 2**exponent` for an integral float `exponent` of at most 2.1 times the greatest exponent.
+    def scaled(self, x: Value, exponent: "Whole") -> Value:
+        """`x * 2**exponent` for an `exponent` of at most 1.5 times the greatest exponent, of either sign.
 
         The result is right also where it is denormal or infinite: AVX-512 has an instruction, else two factors do it.
         """
@@ -145,12 +162,13 @@ class Floats:
         if whole_vector and Unit.SCALING in self.machine.units:
             name = "llvm.x86.avx512.mask.scalef." + ("ps.512" if self.type.bits == 32 else "pd.512")
             mask = constant(Type("i16" if self.type.bits == 32 else "i8"), -1)
-            return self.f.call(name, self.type, [x, exponent, constant(self.type, 0.0), mask, constant(I32, 4)])
-        n = self.to_integer(exponent)
-        # A power of two beyond the normal numbers has no bits of its own; half of the exponent always has.
-        half = self.f.binary("ashr", n, self.whole(1))
-        rest = self.f.binary("sub", n, half)
-        return self.mul(self.mul(x, self.power_of_two(half)), self.power_of_two(rest))
+            return self.f.call(name, self.type, [x, exponent.number, constant(self.type, 0.0), mask, constant(I32, 4)])
+        # A power of two beyond the normal numbers has no bits of its own; half of the exponent always has. The bits
+        # end in the exponent plus two biases: each factor gets one.
+        mantissa = self.whole(self.mantissa_bits)
+        half = self.f.binary("shl", self.f.binary("lshr", exponent.bits, self.whole(1)), mantissa)
+        rest = self.f.binary("sub", self.f.binary("shl", exponent.bits, mantissa), half)
+        return self.mul(self.mul(x, self.from_bits(half)), self.from_bits(rest))
 
     def power_of_two(self, exponent: Value) -> Value:
         """`2**exponent` for an integer in the range of normal numbers."""

@@ -19,6 +19,8 @@ from fuse_dialect.backends.llvm.family import NoNativeFormError
 from fuse_dialect.backends.llvm.kernel import Frame, Point
 from fuse_dialect.backends.llvm.scalars import Scalars, Values, emit_body
 from fuse_dialect.backends.llvm.values import I64, Type, Value, constant
+from fuse_dialect.counts import product
+from fuse_dialect.kernels.elements import element_bytes
 from fuse_dialect.kernels.indices import Guard, Index
 from fuse_dialect.kernels.places import Place, array_strides, place_of
 from fuse_dialect.kernels.program import Axis, Body, Literal, Read, Scatter
@@ -50,6 +52,16 @@ class Reader:
     def place(self, buffer: str, indices: Sequence[Index | Computed]) -> Place:
         """Where an element lies."""
         return place_of(indices, self.addresses.frame.buffers[buffer].shape, len(self.addresses.sizes))
+
+    def prefetch(self, read: Read, ahead: int) -> None:
+        """Fetch what a read needs some bytes further on, if vectors run along it and it may come from memory."""
+        at = self.addresses
+        buffer = at.frame.buffers[read.buffer]
+        place = self.place(read.buffer, read.indices)
+        size = product(buffer.shape).number
+        is_near = size is not None and size * element_bytes(buffer.element) <= at.frame.machine.second_cache.bytes
+        if not is_near and self._is_side_by_side(place) and not place.computed:
+            at.f.prefetch(self.address(read.buffer, place), at.f.i64(ahead))
 
     def position(self, index: Index) -> Value:
         """The value of an index."""

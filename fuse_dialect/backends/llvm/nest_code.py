@@ -6,6 +6,7 @@ vector axis is computed once, as a scalar, and spread over the lanes where it is
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeAlias
 
 from fuse_dialect.backends.llvm.addresses import Addresses
@@ -22,7 +23,10 @@ from fuse_dialect.kernels.places import Place, guard_axes
 from fuse_dialect.kernels.program import Apply, Inside, Instruction, Position, Read, Stage
 from fuse_dialect.kernels.program import Value as Computed
 from fuse_dialect.kernels.schedule import LoopAxis, Nest
+from fuse_dialect.kernels.scheduling import is_heavy
 
+_AHEAD = 512
+"""Bytes between what a long body computes and what it asks for."""
 Cell: TypeAlias = tuple[int, int]
 """A stage of the nest, and a place in its body."""
 
@@ -166,7 +170,8 @@ def _cell(code: NestCode, number: int, place: int, inner: Instruction) -> list[V
     lanes = code.segment.lanes if is_vector else 0
     if isinstance(inner, Read) and is_vector and (turned := turned_read(code, code.nest.stages[number], inner)):
         return turned
-    return [_instruction(code, number, inner, copy, lanes) for copy in range(copies)]
+    writers = [partial(_instruction, code, number, inner, copy, lanes) for copy in range(copies)]
+    return code.row.frame.f.interleaved(writers)
 
 
 def _product(code: NestCode, number: int, place: int, inner: Instruction, copy: int) -> Value:
@@ -180,6 +185,9 @@ def _product(code: NestCode, number: int, place: int, inner: Instruction, copy: 
 def _instruction(code: NestCode, number: int, inner: Instruction, copy: int, lanes: int) -> Value:
     stage = code.nest.stages[number]
     near = around(code, stage, copy, lanes)
+    # The processor sees too few elements of a long body ahead to ask for what it needs next by itself.
+    if isinstance(inner, Read) and lanes and code.nest.tiles == () and is_heavy(code.nest.stages):
+        near.prefetch(inner, _AHEAD)
     values = {cell[1]: copy_of(code, cell, copy) for cell in _sources(code, number, inner)}
     return emit_instruction(near.scalars, near, inner, values, stage.body)
 

@@ -171,11 +171,12 @@ def extreme(scalars: Scalars, greater: bool, lhs: Value, rhs: Value) -> Value:
     f = scalars.f
     predicate = "ogt" if greater else "olt"
     # `maxps` gives its second operand if one is nan: then only a nan in the first is left to see to.
-    wide = widened(f, lhs)
-    chosen = f.select(f.compare(predicate, wide, widened(f, rhs)), lhs, rhs)  # gives rhs if one of them is nan
+    wide = widened(f, rhs)
+    chosen = f.select(f.compare(predicate, wide, widened(f, lhs)), rhs, lhs)  # gives lhs if one of them is nan
     if scalars.fast_math:
         return chosen
-    return f.select(f.compare("uno", wide, wide), lhs, chosen)
+    # Frozen, or LLVM makes one selection of the two, of two comparisons and no `maxps`.
+    return f.select(f.compare("uno", wide, wide), rhs, f.freeze(chosen))
 
 
 def _extremum(scalars: Scalars, greater: bool, lhs: Value, rhs: Value, literals: Sequence[Literal | None]) -> Value:

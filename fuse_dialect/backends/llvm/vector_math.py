@@ -6,12 +6,12 @@
        f32: exp exp2 expm1 log log2 log1p erf pow rsqrt 2, asinh acosh 3, sinh cosh atanh 4, tanh 7
        f64: exp log 1.1; the others call the C library lane by lane: they are not used enough to deserve more.
 
-   tanh has 5 units where multiplication and addition fuse.
+   tanh has 6 units.
 
 2. Every function takes `Floats`, which knows type and machine, and one value of that type.
 
-Sources: S. L. Moshier, Cephes (expf, logf, sinhf); K. C. Ng, fdlibm (log, expm1); N. Shibata, SLEEF; Eigen (tanh);
-W. Kahan's log1p. Coefficients of erf: N. Juffa (public, 2-clause BSD).
+Sources: S. L. Moshier, Cephes (expf, logf, sinhf); K. C. Ng, fdlibm (log, expm1); N. Shibata, SLEEF; W. Kahan's log1p;
+N. Juffa's form of erf, Eigen's of tanh. Coefficients without a source are minimax, by reweighted least squares.
 """
 
 from collections.abc import Callable
@@ -73,26 +73,53 @@ _LOG_F64 = (
     6.666666666666735130e-01,
 )
 """fdlibm __ieee754_log: Lg7 to Lg1."""
+_EXP2_ROUGH = (
+    1.3275836098752002e-3,
+    9.6755362079917577e-3,
+    5.5507152398205624e-2,
+    2.402211985155828e-1,
+    6.9314696586169478e-1,
+    1.0000000716152169,
+)
+"""2**f for |f| <= 1/2, within 7.5e-8."""
 _TANH_NUMERATOR = (
-    -2.76076847742355e-16,
-    2.00018790482477e-13,
-    -8.60467152213735e-11,
-    5.12229709037114e-08,
-    1.48572235717979e-05,
-    6.37261928875436e-04,
-    4.89352455891786e-03,
+    1.3319186952673922e-8,
+    2.0583607956212982e-5,
+    3.4940442065244722e-3,
+    1.3379726728587504e-1,
+    9.9999997870286862e-1,
 )
-_TANH_DENOMINATOR = (1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03)
-_TANH_IS_ONE = 9.0
-"""From here on the hyperbolic tangent rounds to 1."""
+_TANH_DENOMINATOR = (
+    7.7620793459813938e-7,
+    3.2831072321820897e-4,
+    2.5871111966883827e-2,
+    4.6713041976046384e-1,
+    1.0,
+)
+"""tanh(x) = x N(x**2) / D(x**2) within 2.1e-8 for |x| <= 9.02, from where on it rounds to 1."""
+_TANH_IS_ABOVE = 9.6
+"""Here the quotient is above 1 whatever is rounded, and below it has no pole."""
 _ERF_NEAR = (
-    -5.96761703e-4,
-    4.99119423e-3,
-    -2.67681349e-2,
-    1.12819925e-1,
-    -3.76125336e-1,
-    1.28379166e-1,
+    -5.990848254507372e-4,
+    4.9931789659675067e-3,
+    -2.6766615174846136e-2,
+    1.1281816130194788e-1,
+    -3.7612493681884734e-1,
+    1.283791495542907e-1,
 )
+"""erf(x) / x - 1 in x**2 for |x| <= 0.921875, within 1.6e-8."""
+_ERF_FAR = (
+    3.0868950839553515e-4,
+    -4.6379918322482605e-3,
+    3.3022580801850575e-2,
+    -1.5185973788601589e-1,
+    -9.1714840212470552e-1,
+    -1.6281018584060367,
+)
+"""log2(1 - erf(x)) / x from there to 4, so that erf is within 3e-9."""
+_ERF_FROM = 0.921875
+_ERF_IS_ONE = 4.0
+"""From here on the error function rounds to 1."""
 _SINH_F32 = (2.03721912945e-4, 8.33028376239e-3, 1.66667160211e-1)
 """Cephes sinhf: (sinh(x) - x) / x**3 for |x| <= 1."""
 
@@ -102,9 +129,9 @@ def exp(m: Floats, x: Value) -> Value:
     # Beyond, results are 0 and infinite anyhow, and n stays in the range that `scaled` takes.
     low, high = (-104.0, 89.0) if m.type.bits == 32 else (-746.0, 710.0)
     clamped = m.at_least(m.at_most(x, high), low)
-    n = m.nearest(m.mul(clamped, _LOG2_E))
+    n = m.whole_part(clamped, _LOG2_E)
     series = (*(_EXP_F32 if m.type.bits == 32 else _INVERSE_FACTORIALS), 1.0, 1.0)
-    return m.scaled(m.polynomial(_reduced(m, clamped, n), series), n)
+    return m.scaled(m.polynomial(_reduced(m, clamped, n.number), series), n)
 
 
 def _reduced(m: Floats, x: Value, n: Value) -> Value:
@@ -125,8 +152,8 @@ def exp2(m: Floats, x: Value) -> Value:
     if m.type.bits == 64:
         return m.each("exp2", x)
     clamped = m.at_least(m.at_most(x, 129.0), -151.0)
-    n = m.nearest(clamped)
-    r = m.mul(m.sub(clamped, n), _LN_2)
+    n = m.whole_part(clamped, 1.0)
+    r = m.mul(m.sub(clamped, n.number), _LN_2)
     return m.scaled(m.add(_expm1_reduced(m, r), 1.0), n)
 
 
@@ -222,30 +249,33 @@ def tanh(m: Floats, x: Value) -> Value:
     """The hyperbolic tangent, as a quotient of polynomials."""
     if m.type.bits == 64:
         return m.each("tanh", x)
-    limit = 7.90531110763549805
-    clamped = m.at_least(m.at_most(x, limit), -limit)
+    clamped = m.at_least(m.at_most(x, _TANH_IS_ABOVE), -_TANH_IS_ABOVE)
     square = m.mul(clamped, clamped)
     # x comes last: times a denormal x, the numerator would lose its digits.
-    near = m.mul(clamped, m.div(m.polynomial(square, _TANH_NUMERATOR), m.polynomial(square, _TANH_DENOMINATOR)))
-    return m.choose(m.is_("ogt", m.abs(x), _TANH_IS_ONE), m.signed(1.0, x), near)
+    y = m.mul(clamped, m.div(m.polynomial(square, _TANH_NUMERATOR), m.polynomial(square, _TANH_DENOMINATOR)))
+    return m.at_least(m.at_most(y, 1.0), -1.0)
 
 
 def erf(m: Floats, x: Value) -> Value:
-    """The error function: a polynomial near 0, else `1 - exp(polynomial)`."""
+    """The error function: a polynomial near 0, else `1 - 2**polynomial`."""
     if m.type.bits == 64:
         return m.each("erf", x)
     a = m.abs(x)
-    s = m.mul(x, x)
-    near = m.mad(m.polynomial(s, _ERF_NEAR), x, x)
-    t = m.at_most(a, 4.0)
-    r = m.mad(-1.72853470e-5, t, 3.83197126e-4)
-    u = m.mad(-3.88396438e-3, t, 2.42546219e-2)
-    r = m.mad(r, m.mul(t, t), u)
-    for coefficient in (-1.06777877e-1, -6.34846687e-1, -1.28717512e-1):
-        r = m.mad(r, t, coefficient)
-    r = m.mad(r, t, m.neg(t))
-    far = m.signed(m.sub(1.0, exp(m, r)), x)
-    return m.choose(m.is_("ogt", a, 0.921875), far, near)
+    near = m.mad(m.polynomial(m.mul(x, x), _ERF_NEAR), x, x)
+    # What is subtracted from 1 is at most 0.2, so it need not be as exact as the result.
+    t = m.at_most(a, _ERF_IS_ONE)
+    far = m.signed(m.sub(1.0, _rough_exp2(m, m.mul(m.polynomial(t, _ERF_FAR), t))), x)
+    return m.choose(m.is_("ogt", a, _ERF_FROM), far, near)
+
+
+def _rough_exp2(m: Floats, x: Value) -> Value:
+    """2 to the power of an f32 from -126 to 126, within 7.5e-8 and a rounding of the exponent; not for nan."""
+    shift = 1.5 * 2.0**m.mantissa_bits
+    large = m.add(x, shift)
+    p = m.polynomial(m.sub(x, m.sub(large, shift)), _EXP2_ROUGH)
+    # The last bits of the large number are the integer, which is added to the exponent.
+    exponent = m.f.binary("shl", m.bits(large), m.whole(m.mantissa_bits))
+    return m.from_bits(m.f.binary("add", m.bits(p), exponent))
 
 
 def sinh(m: Floats, x: Value) -> Value:

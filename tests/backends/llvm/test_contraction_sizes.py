@@ -1,10 +1,14 @@
 """Contractions whose sizes are known when the kernel is called, and those without elements."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 pytest.importorskip("llvmlite")
 
+from guarded_memory import GuardedMemory
+from native_run import HOSTS, Native
 from products import convolution, matmul
 from test_contractions import run_kernel
 
@@ -12,7 +16,8 @@ from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.llvm.backend import LLVMBackend
 from fuse_dialect.backends.llvm.engine import callable_of
 from fuse_dialect.dialect.op import Array
-from fuse_dialect.kernels.program import LoopProgram, Refusal
+from fuse_dialect.dialect.special_functions import erf
+from fuse_dialect.kernels.program import Apply, LoopProgram, Refusal
 
 
 def run_with_size(program: LoopProgram, arrays: list[Array], shape: tuple[int, ...], size: int, parts: int) -> Array:
@@ -67,3 +72,18 @@ def test_nan_and_infinity_reach_the_results_that_they_belong_to() -> None:
     a[3, 2], b[1, 33] = np.nan, np.inf
     actual, _ = run_kernel(matmul(20, 8, 40), [a, b], frozenset([1]), 2)
     np.testing.assert_array_equal(actual, a @ b)
+
+
+@pytest.mark.parametrize("target", HOSTS)
+@pytest.mark.parametrize("rows", [1, 4, 5, 6, 12, 13, 14, 29])
+def test_long_ends_run_on_every_row_of_a_tile(target: str, rows: int) -> None:
+    random = np.random.default_rng(rows)
+    a, b = random.standard_normal((rows, 9)).astype(np.float32), random.standard_normal((9, 37)).astype(np.float32)
+    program = matmul(rows, 9, 37)
+    (stage,) = program.stages
+    finish = (Apply("math.erf", (0,), "f32"), Apply("math.exp", (0,), "f32"), Apply("arith.addf", (1, 2), "f32"))
+    program = replace(program, stages=(replace(stage, finish=finish),))
+    with GuardedMemory() as memory:
+        (actual,) = Native(program, HOSTS[target])(a, b, memory=memory)
+    total = a.astype(np.float64) @ b
+    np.testing.assert_allclose(actual, erf(total) + np.exp(total), rtol=2e-5, atol=1e-6)

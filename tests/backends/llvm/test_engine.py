@@ -11,7 +11,7 @@ from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.llvm import LLVMBackend
 from fuse_dialect.backends.llvm.builder import Module, Parameter
 from fuse_dialect.backends.llvm.engine import EngineError, callable_of, compile_object, host, load
-from fuse_dialect.backends.llvm.values import BF16, F16, F32, F64, I1, I8, I64, PTR, Type, constant
+from fuse_dialect.backends.llvm.values import BF16, F16, F32, F64, I1, I8, I64, PTR, Type, Value, constant
 
 
 def doubling(symbol: str = "expf") -> Module:
@@ -96,6 +96,42 @@ def test_arithmetic_on_constants_leaves_no_code() -> None:
     seven = f.add(f.multiply(f.i64(2), f.i64(3)), f.i64(1))
     assert (seven.number, f.quotient(seven, 2).number, f.remainder(seven, 4).number) == (7, 3, 3)
     assert f.text().splitlines()[1:] == ["entry:", "}"]
+
+
+def test_chains_that_are_written_together_take_turns() -> None:
+    f = Module().function("f", [Parameter("x", I64)])
+    (x,) = f.parameters
+
+    def chain(times: int) -> Value:
+        value = x
+        for _ in range(times):
+            value = f.multiply(value, x)
+        return value
+
+    ends = f.interleaved([lambda: chain(2), lambda: chain(3)])
+    order = [line.split(" = ")[0].strip() for line in f.text().splitlines() if " mul " in line]
+    assert order == ["%i.1", "%i.3", "%i.2", "%i.4", "%i.5"]
+    assert [end.text for end in ends] == ["%i.2", "%i.5"]
+
+
+def test_chains_with_blocks_stay_one_behind_the_other() -> None:
+    f = Module().function("f", [Parameter("x", I64)])
+    (x,) = f.parameters
+    is_zero = f.compare("eq", x, f.i64(0))
+
+    def branch() -> Value:
+        (value,) = f.either(is_zero, lambda: [f.multiply(x, f.i64(3))], lambda: [x])
+        return f.add(value, x)
+
+    place = len(f.text())
+    f.interleaved([branch, branch])
+    together = f.text()[place:]
+    g = Module().function("f", [Parameter("x", I64)])
+    (x,) = g.parameters
+    f, is_zero = g, g.compare("eq", x, g.i64(0))
+    branch()
+    branch()
+    assert together == g.text()[place:]
 
 
 def test_results_of_branches_and_loops_reach_what_follows() -> None:

@@ -84,6 +84,17 @@ def test_f32_functions_are_within_their_stated_error(target: str, name: str) -> 
 
 
 @hosts
+@pytest.mark.parametrize(("name", "limit"), [("tanh", 9.02), ("erf", 3.93)])
+def test_functions_with_a_limit_reach_it_and_stay_there(target: str, name: str, limit: float) -> None:
+    x = np.concatenate([np.linspace(limit, 30, 20_000), np.logspace(1, 38, 1000), [np.inf]]).astype(np.float32)
+    native = Native(program(name, "f32", x.size), HOSTS[target])
+    for sign in (1, -1):
+        np.testing.assert_array_equal(native(x * np.float32(sign))[0], np.full(x.shape, sign, np.float32))
+    below = np.linspace(0, limit, x.size).astype(np.float32)
+    assert np.abs(native(below)[0]).max() <= 1
+
+
+@hosts
 @pytest.mark.parametrize("name", ["exp", "log"])
 def test_f64_functions_are_within_one_unit(target: str, name: str) -> None:
     random = np.random.default_rng(1)

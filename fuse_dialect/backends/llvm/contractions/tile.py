@@ -6,13 +6,15 @@
    each point of the reduced axes as many elements as the tile has columns, one after the other.
 3. After the last product `finish` runs on the tile and the results are stored. If the reduced axes are taken in
    blocks, sums wait in the result in between.
-4. A long `finish` runs row by row from the stack: the code stays small, and few values live at once.
+4. A long `finish` runs from the stack, a few vectors side by side: the code stays small, and few values live at once.
 5. Whatever comes from memory is asked for in advance: the panel some rows ahead, the rows of the next tile while this
    one runs, and at its start the lines that `finish` reads and writes. A processor finds few of these by itself.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from typing import TypeAlias
 
 from fuse_dialect.backends.llvm.builder import Function
@@ -26,6 +28,7 @@ from fuse_dialect.kernels.contraction import Contraction, store_place
 from fuse_dialect.kernels.machine import Unit
 from fuse_dialect.kernels.places import Place, flat_place
 from fuse_dialect.kernels.program import Apply, Read
+from fuse_dialect.kernels.scheduling import CHAINS
 from fuse_dialect.kernels.tiling import Walk
 from fuse_dialect.kernels.words import DOTS
 
@@ -297,13 +300,20 @@ class _Tile:
         for number, total in enumerate(sums):
             f.store(total, f.offset(self.stack, f.i64(number * shape.lanes), scalar), 64)
         stop = self.row_count if shape.some_rows else f.i64(shape.rows)
-        with f.loop(f.i64(0), stop, hints=["unroll.disable"]) as loop:
-            base = f.offset(self.stack, f.multiply(loop.index, f.i64(shape.vectors * shape.lanes)), scalar)
+        # Some rows at once, so that enough vectors are computed side by side.
+        wanted = 1 if shape.some_rows else max(1, CHAINS // shape.vectors)
+        step = next(rows for rows in range(wanted, 0, -1) if shape.rows % rows == 0)
+
+        def row(number: Value) -> list[_Write]:
+            base = f.offset(self.stack, f.multiply(number, f.i64(shape.vectors * shape.lanes)), scalar)
             piece = [
                 f.load(self.type, f.offset(base, f.i64(v * shape.lanes), scalar), 64) for v in range(shape.vectors)
             ]
-            r, c = f.quotient(loop.index, shape.grid[1]), f.remainder(loop.index, shape.grid[1])
-            for write in store(r, c, piece):
+            return store(f.quotient(number, shape.grid[1]), f.remainder(number, shape.grid[1]), piece)
+
+        with f.loop(f.i64(0), stop, step, hints=["unroll.disable"]) as loop:
+            numbers = [f.add(loop.index, f.i64(place)) for place in range(step)]
+            for write in chain.from_iterable(f.interleaved([partial(row, number) for number in numbers])):
                 write()
 
     def _with_waiting(self, sums: Sequence[Value]) -> list[Value]:
@@ -326,17 +336,16 @@ class _Tile:
 
     def _finished(self, r: Value, c: Value, sums: Sequence[Value]) -> list[_Write]:
         contraction = self.tiles.contraction
-        writes: list[_Write] = []
-        for v, total in enumerate(sums):
-            value = total
-            if contraction.stage.finish:
-                axes, point = contraction.stage.axes, self._at(r, c, v)
-                reader = reader_at(
-                    self.frame, axes, point, self.shape.lanes, contraction.column_axes[-1], self._mask(v)
-                )
-                value = reader.body(contraction.stage.finish, [total])
-            writes.append(self._writer(r, c, v, value))
-        return writes
+
+        def value(v: int, total: Value) -> Value:
+            if not contraction.stage.finish:
+                return total
+            axes, point, column = contraction.stage.axes, self._at(r, c, v), contraction.column_axes[-1]
+            reader = reader_at(self.frame, axes, point, self.shape.lanes, column, self._mask(v))
+            return reader.body(contraction.stage.finish, [total])
+
+        values = self.f.interleaved([partial(value, v, total) for v, total in enumerate(sums)])
+        return [self._writer(r, c, v, each) for v, each in enumerate(values)]
 
     def _at(self, r: Value, c: Value, v: int) -> Mapping[int, Value]:
         """The point of the first lane of a vector of the tile."""

@@ -56,6 +56,7 @@ _PLACES = 16
 """Additions an element for all places together where a cheap map is computed."""
 _PIECES = 16
 """Most pieces in which a stage is split."""
+_FLOATS = ("f16", "bf16", "f32", "f64")
 _NAME = 64
 """Letters of a stage's name."""
 
@@ -212,8 +213,7 @@ def cleaned(stage: Stage) -> Stage:
 def _started(builder: BodyBuilder, value: int, reduction: Reduction) -> int:
     """The place of a value combined with the start of a reduction, which is neutral but for one number: -0 + 0 is 0."""
     start = reduction.start
-    is_zero = isinstance(start.value, float) and start.value == 0 and math.copysign(1, start.value) > 0
-    if reduction.combiner is not Combiner.ADD or not is_zero:
+    if reduction.combiner is not Combiner.ADD or start.element not in _FLOATS or math.copysign(1, start.value) < 0:
         return value
     zero = builder.add(start)
     return builder.add(Apply("arith.addf", (value, zero), start.element))
@@ -436,7 +436,7 @@ def _takes_values(instruction: Instruction, axes: set[int]) -> bool:
 def _zero(element: str) -> Literal:
     if element == "i1":
         return Literal(False, element)
-    return Literal(0.0 if element in ("f16", "bf16", "f32", "f64") else 0, element)
+    return Literal(0.0 if element in _FLOATS else 0, element)
 
 
 def _finished(reduction: Stage, reader: Stage, buffer: Buffer) -> Stage | None:

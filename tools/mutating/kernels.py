@@ -170,8 +170,8 @@ KERNEL_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "nan-of-extremes",
         f"{_LLVM}/scalars.py",
-        'return f.select(f.compare("uno", wide, wide), lhs, chosen)\n\n\ndef _extremum',
-        "return chosen\n\n\ndef _extremum",
+        'return f.select(f.compare("uno", wide, wide), rhs, f.freeze(chosen))',
+        "return chosen",
     ),
     Mutant("zeros-of-extremes", f"{_LLVM}/scalars.py", '"and" if greater else "or"', '"or" if greater else "and"'),
     Mutant("unsigned-conversions", f"{_LLVM}/scalars.py", '_saturating("fptoui.sat")', '_saturating("fptosi.sat")'),
@@ -197,7 +197,13 @@ KERNEL_MUTANTS: tuple[Mutant, ...] = (
     Mutant("half-nan", f"{_LLVM}/halves.py", "whole(0x7E00)", "whole(0x7C00)"),
     Mutant("half-infinities", f"{_LLVM}/halves.py", 'f.compare("olt", scaled', 'f.compare("ole", scaled'),
     Mutant("large-nearest", f"{_LLVM}/floats.py", 'self.choose(self.is_("olt", magnitude, shift), whole, x)', "whole"),
-    Mutant("scaled-at-once", f"{_LLVM}/floats.py", 'self.f.binary("ashr", n, self.whole(1))', "n"),
+    Mutant(
+        "scaled-at-once",
+        f"{_LLVM}/floats.py",
+        'self.f.binary("lshr", exponent.bits, self.whole(1))',
+        'self.f.binary("sub", exponent.bits, self.whole(self.bias))',
+    ),
+    Mutant("sum-of-one", "kernels/simplify.py", "result = _started(builder, result, stage.reduction)", "pass"),
     Mutant(
         "bounded-nan",
         f"{_LLVM}/floats.py",

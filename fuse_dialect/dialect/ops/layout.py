@@ -71,7 +71,7 @@ class ReshapeOp(MoveOp):
     """The elements in the same order under another shape, which the result type gives.
 
     Shapes: any; the same number of elements. The last `?` of the result is computed; one before it keeps the size that
-        the operand has there, and needs equal dimensions up to it.
+        the operand has there, and needs equal dimensions up to it. So does the last where there are no elements.
     Types: any.
     Kind: injective.
     Cost: no arithmetic.
@@ -123,8 +123,23 @@ class ReshapeOp(MoveOp):
             shape[unknown[-1]] = count // known
         return (with_shape(self.result.type, shape),)
 
+    def _keeps(self, axis: int) -> bool:
+        """Whether dimensions before an axis are those of the operand, and those behind it have as many elements."""
+        before, after = self.shape, self.result.type.get_shape()
+        rests = [before[axis + 1 :], after[axis + 1 :]]
+        is_known = all(DYNAMIC not in rest for rest in rests)
+        return (
+            before[:axis] == tuple(after[:axis])
+            and len(before) > axis
+            and is_known
+            and product(rests[0]) == product(rests[1])
+        )
+
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """`numpy.reshape`; the last `?` of the result type is computed, one before it keeps the operand's size."""
+        """`numpy.reshape`; the last `?` of the result type is computed, one before it keeps the operand's size.
+
+        The last one keeps it too where another size is 0, so that nothing can be computed, if the dimensions allow it.
+        """
         (x,) = operands
         shape = list(self.result.type.get_shape())
         unknown = [axis for axis, dim in enumerate(shape) if dim == DYNAMIC]
@@ -132,7 +147,8 @@ class ReshapeOp(MoveOp):
             shape[axis] = x.shape[axis]
         if unknown:
             known = product(dim for dim in shape if dim != DYNAMIC)
-            shape[unknown[-1]] = x.size // known if known else 0
+            last = unknown[-1]
+            shape[last] = x.size // known if known else x.shape[last] if self._keeps(last) else 0
         if product(shape) != x.size:
             declared = shape_text(self.result.type.get_shape())
             raise VerifyException(f"expects a result of {x.size} elements as in {shape_text(x.shape)}, got {declared}")

@@ -275,6 +275,51 @@ def test_signs_of_zeros_reach_the_next_op() -> None:
         np.testing.assert_array_equal(results[2], [1, 1])
 
 
+@pytest.mark.parametrize(
+    ("operands", "op", "result"),
+    [
+        ((("1x1x1x4", -0.0), ("1x1x1x1", 1.0)), "conv2d", "1x1x1x4"),
+        ((("1x1x4", -0.0), ("2x1x1", 1.0)), "conv1d", "1x2x4"),
+        ((("3x1", -0.0), ("1x5", 2.0)), "matmul", "3x5"),
+        ((("3x1", -0.0),), "sum, axes = [1]", "3"),
+        ((("3x2", -0.0),), "sum, axes = [1]", "3"),
+        ((("3x1", -0.0),), "mean, axes = [1]", "3"),
+        ((("3x1", -0.0),), "prod, axes = [1]", "3"),
+        ((("3x1", -0.0),), "max, axes = [1]", "3"),
+    ],
+)
+def test_sums_of_one_negative_zero_have_the_sign_of_numpy(
+    operands: Sequence[tuple[str, float]], op: str, result: str
+) -> None:
+    name, _, properties = op.partition(",")
+    types = [f"tensor<{shape}xf32>" for shape, _ in operands]
+    arguments = ", ".join(f"%{place}: {type}" for place, type in enumerate(types))
+    values = ", ".join(f"%{place}" for place in range(len(types)))
+    text = f"""func.func @main({arguments}) -> tensor<{result}xf32> {{
+  %y = fuse.{name} {values}{"," * bool(properties)}{properties} : ({", ".join(types)}) -> tensor<{result}xf32>
+  %z = fuse.reciprocal %y : tensor<{result}xf32>
+  return %z : tensor<{result}xf32>
+}}"""
+    arrays = [np.full([int(size) for size in shape.split("x")], value, np.float32) for shape, value in operands]
+    (expected,), (actual,) = fd.run(fd.parse(text), *arrays), fd.compile(fd.parse(text))(*arrays)
+    np.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.parametrize("shapes", [("0x1x?x1", "0x1x?x1"), ("0x?x4", "0x?x2x2"), ("?x0", "0x?"), ("0x3x?", "0x?")])
+@pytest.mark.parametrize("size", [0, 1, 3])
+def test_a_size_that_elements_do_not_tell_is_the_same_natively(shapes: tuple[str, str], size: int) -> None:
+    before, after = (f"tensor<{shape}xf32>" for shape in shapes)
+    text = f"""func.func @main(%x: {before}) -> {after} {{
+  %y = fuse.reshape %x : ({before}) -> {after}
+  %z = fuse.relu %y : {after}
+  return %z : {after}
+}}"""
+    x = np.zeros([size if dim == "?" else int(dim) for dim in shapes[0].split("x")], np.float32)
+    (expected,), (actual,) = fd.run(fd.parse(text), x), fd.compile(fd.parse(text))(x)
+    assert actual.shape == expected.shape
+    assert expected.shape[0] == 0
+
+
 def test_floats_out_of_range_become_the_nearest_integer() -> None:
     x = np.array([np.nan, np.inf, -np.inf, 1e30, -1e30, 127.5, 128, -128.9, -129, -0.9], np.float32)
     for actual in both_ways("cast", ["f32", "i8"], x):

@@ -20,9 +20,9 @@ from fuse_dialect.kernels.indices import axes_of
 from fuse_dialect.kernels.places import Place, flat_place, index_place
 from fuse_dialect.kernels.program import Apply, Body, Combiner, LoopProgram, Read, Stage
 from fuse_dialect.kernels.reaxing import merged_axes, split_axes, without_single_points
-from fuse_dialect.kernels.words import DOTS
+from fuse_dialect.kernels.words import DOTS, PAIR_DOT
 
-PRODUCTS = ("arith.mulf", "arith.muli", *DOTS)
+PRODUCTS = ("arith.mulf", "arith.muli", *DOTS, PAIR_DOT)
 
 
 @dataclass(frozen=True, slots=True)

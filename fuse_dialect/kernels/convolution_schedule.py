@@ -160,7 +160,8 @@ def convolution_plan(
     lanes = machine.lanes(bytes)
     vectors = max(1, min(2, -(-columns // lanes)))
     above, along = convolution.windows
-    grid = grid_of(above.pixels, along.pixels, tiling.most_rows(machine, vectors))
+    others = tiling.temporaries(machine, contraction.product, vectors)
+    grid = grid_of(above.pixels, along.pixels, max(1, tiling.most_rows(machine, vectors, others)))
     packing = packing_of(program, contraction, constants, vectors * lanes)
     innermost = 1 if convolution.innermost is None else _number(stage.axes[convolution.innermost].size)
     free = prod(_number(stage.axes[axis].size) for axis in convolution.free)

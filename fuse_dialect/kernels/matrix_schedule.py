@@ -165,7 +165,7 @@ def matrices_of(
     depth = prod(size or 0 for size in sizes)
     rows = _known(stage.axes[contraction.row_axes[-1]].size) if contraction.row_axes else 1
     columns = _known(stage.axes[contraction.column_axes[-1]].size)
-    tile = tiling.tile_size(machine, lanes, rows, columns)
+    tile = tiling.tile_size(machine, lanes, rows, columns, contraction.product)
     width = tile.vectors * lanes
     kinds = {buffer.name: buffer.element for buffer in program.buffers}
     tiles = 1 << 30 if rows is None else -(-rows // tile.rows)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from fuse_dialect.kernels.contraction import Contraction, shapes_of
 from fuse_dialect.kernels.places import flat_place
 from fuse_dialect.kernels.program import LoopProgram, Read
+from fuse_dialect.kernels.words import PAIR_DOT
 
 _ALIGNMENT = 64
 TAPS = 3
@@ -49,6 +50,9 @@ class Packing:
     has_points: bool = False
     """Whether the panels of points stand in front: for two reduced axes of 3 taps and one more, no outer axes, f32."""
 
+    is_pairs: bool = False
+    """Whether a word is two numbers of 16 bits, and not four bytes."""
+
     @property
     def depth(self) -> int:
         """Points of the reduced axes."""
@@ -73,7 +77,8 @@ class Packing:
         """The panels of an array, one after the other; the first begins at a multiple of 64 bytes."""
         array = np.ascontiguousarray(array)
         if self.element == "i32" and array.itemsize == 1:
-            array = array.view(np.int32)  # words of four bytes along the last axis
+            # Words along the last axis: of four bytes, or of two that are numbers of 16 bits now.
+            array = (array.astype(np.int16) if self.is_pairs else array).view(np.int32)
         axes = (*self.outer, self.columns, *self.reduced)
         # A view only: elements are copied once, into the panels.
         view = np.lib.stride_tricks.as_strided(
@@ -154,6 +159,7 @@ def packing_of(program: LoopProgram, contraction: Contraction, constants: frozen
         strided(contraction.column_axes[-1]),
         tuple(map(strided, contraction.reduced)),
         width,
+        is_pairs=contraction.product == PAIR_DOT,
     )
 
 

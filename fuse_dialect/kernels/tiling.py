@@ -10,7 +10,8 @@
 from dataclasses import dataclass
 from math import gcd
 
-from fuse_dialect.kernels.machine import Machine
+from fuse_dialect.kernels.machine import Machine, Unit
+from fuse_dialect.kernels.words import DOTS
 
 _MOST_ROWS = 14
 """Rows of a tile that hide how long a product takes; more would make tiles that fit few matrices."""
@@ -64,7 +65,17 @@ def many_tasks(machine: Machine) -> int:
     return 4 * machine.cores
 
 
-def tile_size(machine: Machine, lanes: int, rows: int | None, columns: int | None) -> TileSize:
+def temporaries(machine: Machine, product: str, vectors: int) -> int:
+    """Registers that products of a tile take besides sums, its row of the columns factor and one element.
+
+    Where bytes are multiplied as numbers of 16 bits, both factors are there twice, with even and with odd bytes.
+    """
+    return vectors + 2 if product in DOTS and Unit.BYTE_DOTS not in machine.units else 0
+
+
+def tile_size(
+    machine: Machine, lanes: int, rows: int | None, columns: int | None, product: str = "arith.mulf"
+) -> TileSize:
     """The tile for a matrix of results.
 
     Args:
@@ -72,19 +83,24 @@ def tile_size(machine: Machine, lanes: int, rows: int | None, columns: int | Non
         lanes: Elements of a vector.
         rows: Number of rows; `None` if it is not known.
         columns: Number of columns; `None` if it is not known.
+        product: The function of the factors.
     """
-    least = min(rows or 1 << 30, most_rows(machine, 2))
+
+    def most(vectors: int) -> int:
+        return most_rows(machine, vectors, temporaries(machine, product, vectors))
+
+    least = max(1, min(rows or 1 << 30, most(2)))
     needed = -(-columns // lanes) if columns is not None else 1 << 10
     vectors = 2
     if least <= 4:  # (1) few rows leave registers for more vectors, which hide how long a product takes
-        vectors = next(count for count in (8, 6, 4, 2) if most_rows(machine, count) >= least or count == 2)
+        vectors = next(count for count in (8, 6, 4, 2) if most(count) >= least or count == 2)
     vectors = max(1, min(vectors, needed))
-    return TileSize(even_part(rows, most_rows(machine, vectors)), vectors)
+    return TileSize(even_part(rows, max(1, most(vectors))), vectors)
 
 
-def most_rows(machine: Machine, vectors: int) -> int:
-    """Rows for which the registers suffice (1)."""
-    return min((machine.registers - vectors - 1) // vectors, _MOST_ROWS)
+def most_rows(machine: Machine, vectors: int, others: int = 0) -> int:
+    """Rows for which the registers suffice (1), if `others` are taken; fewer than one if not for any."""
+    return min((machine.registers - vectors - 1 - others) // vectors, _MOST_ROWS)
 
 
 def even_part(total: int | None, most: int) -> int:

@@ -8,9 +8,12 @@ Everything else about it is as before: what lies where, windows, padding (a word
 1. The sum is over products of one read of `ui8` and one of `i8`, each made an i32; nothing else reads these buffers.
 2. One reduced axis runs along the last axis of both, with stride 1, and in no other index and no guard.
 3. Its size, the last axes of both buffers, and whatever else is added to the two indices are multiples of four.
+
+Other processors multiply two pairs of 16 bits. There a word is a *pair*: constant factors are packed as numbers of 16
+bits, and the others, two bytes at a time, become such when they are copied for the kernel. Multiples of two suffice.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fuse_dialect.kernels.bodies import indices_of
@@ -19,8 +22,12 @@ from fuse_dialect.kernels.program import Apply, Axis, Body, Literal, LoopProgram
 
 WORD = 4
 """Bytes of a word."""
+PAIR = 2
+"""Bytes that become a word of two numbers of 16 bits."""
 DOTS = ("dot4.us", "dot4.su")
 """Functions of two words, of one of which the bytes have no sign: the first, the second."""
+PAIR_DOT = "dot2.ss"
+"""The function of two words of two numbers of 16 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +39,45 @@ class _Product:
 
 
 def in_words(program: LoopProgram) -> LoopProgram | None:
-    """The program of one stage on words; `None` if it is no sum of products of bytes as the module's docstring says."""
+    """The program of one stage on words of four bytes; `None` if it is no sum of products as (1) to (3) say."""
+    taken = _taken(program, WORD)
+    if taken is None:
+        return None
+    product, axis, reads = taken
+    function = DOTS[0] if product.is_unsigned[0] else DOTS[1]
+    body: Body = (*(_of_words(read) for read in reads), Apply(function, (0, 1), "i32"))
+    return _rewritten(program, axis, body, dict.fromkeys((read.buffer for read in reads), "i32"), WORD)
+
+
+def in_pairs(program: LoopProgram, constants: frozenset[str]) -> LoopProgram | None:
+    """The program of one stage on pairs; `None` if it is no such sum, or the numbers with a sign are not constant.
+
+    Elements of the constant are words already, which its packing has to see to: `Packing.is_pairs`.
+    """
+    taken = _taken(program, PAIR)
+    if taken is None:
+        return None
+    product, axis, reads = taken
+    place = product.is_unsigned.index(True)
+    x, w = reads[place], reads[1 - place]
+    if w.buffer not in constants or x.buffer in constants:
+        return None
+    body: Body = (
+        replace(x, element="i16", otherwise=None if x.otherwise is None else _repeated(x.otherwise, PAIR)),
+        Apply("arith.extui", (0,), "i32"),
+        Literal(8, "i32"),
+        Apply("arith.shli", (1, 2), "i32"),
+        Apply("arith.ori", (1, 3), "i32"),
+        Literal(0x00FF00FF, "i32"),
+        Apply("arith.andi", (4, 5), "i32"),  # bytes 0 and 1 are where those of numbers 0 and 1 of a word are
+        _of_words(w),
+        Apply(PAIR_DOT, (6, 7), "i32"),
+    )
+    return _rewritten(program, axis, body, {x.buffer: "i16", w.buffer: "i32"}, PAIR)
+
+
+def _taken(program: LoopProgram, unit: int) -> tuple[_Product, int, tuple[Read, Read]] | None:
+    """The product, its axis, and both reads by units of so many bytes, of the element type that they had."""
     (stage,) = program.stages
     reduction = stage.reduction
     if reduction is None or reduction.start != Literal(0, "i32") or reduction.combiner.value != "add" or stage.is_scan:
@@ -45,21 +90,24 @@ def in_words(program: LoopProgram) -> LoopProgram | None:
     if names[0] == names[1] or set(names) & set(others):  # (1)
         return None
     shapes = {buffer.name: buffer.shape for buffer in program.buffers}
-    axis = _axis(stage, product.reads)
+    axis = _axis(stage, product.reads, unit)
     lasts = [shapes[name][-1] for name in names]
-    if axis is None or not all(isinstance(size, int) and size % WORD == 0 for size in lasts):
+    if axis is None or not all(isinstance(size, int) and size % unit == 0 for size in lasts):
         return None
-    reads = [_on_words(read, axis) for read in product.reads]
-    if not all(reads):
-        return None
-    size = stage.axes[axis].size
-    assert isinstance(size, int)
-    function = DOTS[0] if product.is_unsigned[0] else DOTS[1]
-    body: Body = (*(read for read in reads if read), Apply(function, (0, 1), "i32"))
-    axes = (*stage.axes[:axis], Axis(size // WORD, is_reduced=True), *stage.axes[axis + 1 :])
+    one, other = (_by_units(read, axis, unit) for read in product.reads)
+    return None if one is None or other is None else (product, axis, (one, other))
+
+
+def _rewritten(program: LoopProgram, axis: int, body: Body, elements: Mapping[str, str], unit: int) -> LoopProgram:
+    (stage,) = program.stages
+    axes = (
+        *stage.axes[:axis],
+        Axis(_divided(stage.axes[axis].size, unit), is_reduced=True),
+        *stage.axes[axis + 1 :],
+    )
     buffers = tuple(
-        replace(buffer, element="i32", shape=(*buffer.shape[:-1], _quarter(buffer.shape[-1])))
-        if buffer.name in names
+        replace(buffer, element=elements[buffer.name], shape=(*buffer.shape[:-1], _divided(buffer.shape[-1], unit)))
+        if buffer.name in elements
         else buffer
         for buffer in program.buffers
     )
@@ -76,9 +124,9 @@ def rounds_to_bytes(program: LoopProgram) -> bool:
     )
 
 
-def _quarter(size: int | str) -> int:
-    assert isinstance(size, int)
-    return size // WORD
+def _divided(size: int | str, unit: int) -> int:
+    assert isinstance(size, int), "sizes along the sum are known"
+    return size // unit
 
 
 def _product(body: Body) -> _Product | None:
@@ -105,10 +153,10 @@ def _product(body: Body) -> _Product | None:
     return _Product((reads[0], reads[1]), (signs[0], signs[1]))
 
 
-def _axis(stage: Stage, reads: Sequence[Read]) -> int | None:
+def _axis(stage: Stage, reads: Sequence[Read], unit: int) -> int | None:
     """The reduced axis along which both factors lie (2)."""
     for axis, each in enumerate(stage.axes):
-        if not each.is_reduced or not isinstance(each.size, int) or each.size % WORD:
+        if not each.is_reduced or not isinstance(each.size, int) or each.size % unit:
             continue
         if all(_is_last(read, axis) for read in reads):
             return axis
@@ -125,27 +173,26 @@ def _is_last(read: Read, axis: int) -> bool:
     return all(axis not in axes_of(index) for index in others)
 
 
-def _on_words(read: Read, axis: int) -> Read | None:
-    """The read of a word (3)."""
+def _by_units(read: Read, axis: int, unit: int) -> Read | None:
+    """The read of so many bytes at once (3)."""
     last = read.indices[-1]
     assert isinstance(last, Index)
     terms = [(atom, factor) for atom, factor in last.terms if (atom, factor) != (Loop(axis), 1)]
-    if last.constant % WORD or any(factor % WORD for _, factor in terms):
+    if last.constant % unit or any(factor % unit for _, factor in terms):
         return None
-    for guard in read.guards:
-        # A guard on the last axis counts bytes, unless it is about another index.
-        if guard.index == last:
-            return None
-    words = Index((*((atom, factor // WORD) for atom, factor in terms),), last.constant // WORD)
-    return replace(
-        read,
-        indices=(*read.indices[:-1], words + Index(((Loop(axis), 1),))),
-        element="i32",
-        otherwise=None if read.otherwise is None else Literal(_repeated(read.otherwise), "i32"),
-    )
+    # A guard on the last axis counts bytes, unless it is about another index.
+    if any(guard.index == last for guard in read.guards):
+        return None
+    units = Index((*((atom, factor // unit) for atom, factor in terms),), last.constant // unit)
+    return replace(read, indices=(*read.indices[:-1], units + Index(((Loop(axis), 1),))))
 
 
-def _repeated(byte: Literal) -> int:
-    """A word of four equal bytes, as a signed number."""
-    word = (int(byte.value) & 0xFF) * 0x01010101
-    return word - (1 << 32) if word >> 31 else word
+def _of_words(read: Read) -> Read:
+    """The read of a word in place of a byte, with a word of equal bytes around."""
+    return replace(read, element="i32", otherwise=None if read.otherwise is None else _repeated(read.otherwise, WORD))
+
+
+def _repeated(byte: Literal, count: int) -> Literal:
+    """A number of some equal bytes, with a sign."""
+    number = int.from_bytes(bytes([int(byte.value) & 0xFF] * count), "little", signed=True)
+    return Literal(number, {WORD: "i32", PAIR: "i16"}[count])

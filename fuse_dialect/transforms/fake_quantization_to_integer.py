@@ -46,9 +46,8 @@ class FakeQuantizationToIntegerPass(ModulePass):
         changed += drop_signs(op)
         if changed:
             _erase_unused(op)
-        for inner in list(walk_unfinished(op)):
-            if isinstance(inner, Conv2dOp | DenseOp | MatmulOp | BatchMatmulOp):
-                changed += rewrite_product(inner)
+        ops = [each for each in walk_unfinished(op) if isinstance(each, Conv2dOp | DenseOp | MatmulOp | BatchMatmulOp)]
+        changed += sum([rewrite_product(each) for each in ops])
         if changed:
             _erase_unused(op)
 

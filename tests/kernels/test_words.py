@@ -6,9 +6,11 @@ from xdsl.dialects import func
 import fuse_dialect as fd
 from fuse_dialect.analysis.loop_program import lower
 from fuse_dialect.kernels.indices import loop
+from fuse_dialect.kernels.machine import Machine, Unit
 from fuse_dialect.kernels.program import Apply, Literal, LoopProgram, Read
 from fuse_dialect.kernels.simplify import simplify
-from fuse_dialect.kernels.words import in_words, rounds_to_bytes
+from fuse_dialect.kernels.tiling import tile_size
+from fuse_dialect.kernels.words import in_pairs, in_words, rounds_to_bytes
 
 
 def program_of(text: str) -> LoopProgram:
@@ -101,3 +103,28 @@ def test_a_sum_of_floats_may_be_contracted_and_a_rounding_to_bytes_not() -> None
     assert rounds_to_bytes(program_of(text.replace("E", "ui8")))
     assert not rounds_to_bytes(program_of(text.replace("E", "i32")))
     assert not rounds_to_bytes(dense("3x16xui8", "5x16xi8"))
+
+
+def test_a_constant_factor_is_pairs_of_16_bits() -> None:
+    program = dense("3x6xui8", "5x6xi8")
+    assert in_words(program) is None
+    assert in_pairs(program, frozenset()) is None
+    pairs = in_pairs(program, frozenset({program.buffers[1].name}))
+    assert pairs is not None
+    assert [(buffer.shape, buffer.element) for buffer in pairs.buffers[:2]] == [((3, 3), "i16"), ((5, 3), "i32")]
+    product = pairs.stages[0].body[-1]
+    assert isinstance(product, Apply)
+    assert product.function == "dot2.ss"
+
+
+def test_pairs_of_an_odd_depth_are_left_alone() -> None:
+    program = dense("3x7xui8", "5x7xi8")
+    assert in_pairs(program, frozenset({program.buffers[1].name})) is None
+
+
+def test_tiles_leave_registers_for_even_and_odd_bytes() -> None:
+    machine = Machine("small", 32, 16, Unit.FMA | Unit.PAIR_DOTS)
+    assert tile_size(machine, 8, 100, 64).rows == 6
+    assert tile_size(machine, 8, 100, 64, "dot4.us").rows == 4
+    assert tile_size(Machine("large", 32, 16, Unit.BYTE_DOTS), 8, 100, 64, "dot4.us").rows == 6
+    assert tile_size(Machine("least", 16, 8), 4, 100, 64, "dot4.us").rows == 1

@@ -1,5 +1,6 @@
 """Which kernel serves a program of this family; the entry of the table of families."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from fuse_dialect.backends.backend import Packing as AnyPacking
@@ -13,12 +14,14 @@ from fuse_dialect.kernels.contraction import contraction_of
 from fuse_dialect.kernels.contraction_schedule import contraction_schedule, is_served
 from fuse_dialect.kernels.convolution_schedule import ConvolutionPlan
 from fuse_dialect.kernels.grouping import reads_of
+from fuse_dialect.kernels.machine import Unit
+from fuse_dialect.kernels.matrix_schedule import Matrices
 from fuse_dialect.kernels.packing import Packing
-from fuse_dialect.kernels.program import Role
+from fuse_dialect.kernels.program import LoopProgram, Role
 from fuse_dialect.kernels.window_schedule import window_plan
 from fuse_dialect.kernels.windowing import windowing_of, with_packed_constants
 from fuse_dialect.kernels.winograd_schedule import WinogradPlan
-from fuse_dialect.kernels.words import in_words
+from fuse_dialect.kernels.words import PAIR_DOT, in_pairs, in_words
 
 
 def write_contraction(request: Request) -> Written | None:
@@ -61,21 +64,23 @@ def _written_stages(request: Request) -> Written | None:
 
 
 def _written_stage(request: Request) -> Written | None:
-    """The kernel of a program of one stage."""
-    words = in_words(request.program)
-    if words is not None:
-        contraction = contraction_of(words, words.stages[0])
-        if contraction is not None:
-            request = replace(request, program=words)
-    else:
-        contraction = contraction_of(request.program, request.program.stages[0])
-    program = request.program
-    if contraction is None:
-        return _written_windows(request)
+    """The kernel of a program of one stage; of products of bytes, on words if their factors lie so."""
     arguments, names = _constants(request)
-    plan = contraction_schedule(program, contraction, request.machine, names)
+    program, plan = request.program, None
+    for each in _forms(request, names):
+        contraction = contraction_of(each, each.stages[0])
+        if contraction is None:
+            continue
+        plan = contraction_schedule(each, contraction, request.machine, names)
+        # Constants that are no pairs in memory must be packed as such.
+        if plan is not None and (contraction.product != PAIR_DOT or _packing(plan) is not None):
+            program = each
+            break
+        plan = None
     if plan is None:
-        return None
+        is_product = contraction_of(program, program.stages[0]) is not None
+        return None if is_product else _written_windows(request)
+    request = replace(request, program=program)
     workspace_bytes = plan.workspace_bytes
     if isinstance(plan, WinogradPlan):
         write_winograd(request, plan)
@@ -89,6 +94,23 @@ def _written_stage(request: Request) -> Written | None:
     if plan.packing is not None and read is not None:
         packings[arguments.index(read.buffer)] = plan.packing
     return Written(workspace_bytes, True, packings)
+
+
+def _packing(plan: Matrices | ConvolutionPlan | WinogradPlan) -> Packing | None:
+    return plan.plain.packing if isinstance(plan, WinogradPlan) else plan.packing
+
+
+def _forms(request: Request, constants: frozenset[str]) -> Iterator[LoopProgram]:
+    """The forms of a program that there may be kernels for, the fastest first."""
+    program, units = request.program, request.machine.units
+    if Unit.PAIR_DOTS in units and Unit.BYTE_DOTS not in units:
+        pairs = in_pairs(program, constants)
+        if pairs is not None:
+            yield pairs
+    words = in_words(program)
+    if words is not None:
+        yield words
+    yield program
 
 
 def _written_windows(request: Request) -> Written | None:

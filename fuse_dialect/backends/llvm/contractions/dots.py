@@ -1,8 +1,8 @@
 """Dots of words: four products of bytes, one without sign and one with, added to a sum of 32 bits. All are exact.
 
 1. `vpdpbusd` does it in one instruction.
-2. `pmaddwd` adds two products of 16 bits: bytes with even and with odd numbers become 16 bits by shifts and masks.
-   (`pmaddubsw` takes bytes, but its sums of 16 bits saturate.)
+2. `pmaddwd` adds two products of 16 bits. Where factors are not there as pairs of these, bytes with even and with odd
+   numbers become 16 bits by shifts and masks. (`pmaddubsw` takes bytes, but its sums of 16 bits saturate.)
 3. Else each of the four products is formed in 32 bits.
 """
 
@@ -13,6 +13,14 @@ from fuse_dialect.kernels.words import WORD
 
 _PAIRS = {16: "sse2.pmadd.wd", 32: "avx2.pmadd.wd", 64: "avx512.pmaddw.d.512"}
 """The intrinsic of `pmaddwd` by the bytes of a vector."""
+
+
+def pair_dot(f: Function, machine: Machine, factors: tuple[Value, Value], total: Value) -> Value:
+    """The sum and the products of two vectors of pairs of 16 bits, on a machine that adds these up (2)."""
+    wide, bytes = I16.wide(2 * total.type.lanes), total.type.lanes * WORD
+    assert Unit.PAIR_DOTS in machine.units, "schedules make pairs for machines that multiply them"
+    operands = [f.cast("bitcast", each, wide) for each in factors]
+    return f.binary("add", total, f.call(f"llvm.x86.{_PAIRS[bytes]}", total.type, operands))
 
 
 def dot(f: Function, machine: Machine, factors: tuple[Value, Value], total: Value) -> Value:

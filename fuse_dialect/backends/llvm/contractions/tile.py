@@ -18,7 +18,7 @@ from itertools import chain
 from typing import TypeAlias
 
 from fuse_dialect.backends.llvm.builder import Function
-from fuse_dialect.backends.llvm.contractions.dots import dot
+from fuse_dialect.backends.llvm.contractions.dots import dot, pair_dot
 from fuse_dialect.backends.llvm.elements import register_type, to_memory
 from fuse_dialect.backends.llvm.family import Request
 from fuse_dialect.backends.llvm.kernel import Point, frame_of, inner_function
@@ -30,7 +30,7 @@ from fuse_dialect.kernels.places import Place, flat_place
 from fuse_dialect.kernels.program import Apply, Read
 from fuse_dialect.kernels.scheduling import CHAINS
 from fuse_dialect.kernels.tiling import Walk
-from fuse_dialect.kernels.words import DOTS
+from fuse_dialect.kernels.words import DOTS, PAIR_DOT
 
 _PRODUCTS = 28
 """Products of vectors in the innermost loop, at least about so many: enough to hide the loop's own instructions."""
@@ -217,7 +217,9 @@ class _Tile:
     def _inner(self, a: Value, b: Value, depth: Value, sums: tuple[Value, ...]) -> tuple[Value, ...]:
         """The innermost loop, several steps at a time."""
         f = self.f
-        unroll = max(1, _PRODUCTS // (self.shape.rows * self.shape.vectors))
+        # Sums of integers that follow each other LLVM takes in another order, which many sums have no registers for.
+        most = _PRODUCTS // 2 if self.tiles.contraction.product == PAIR_DOT else _PRODUCTS
+        unroll = max(1, most // (self.shape.rows * self.shape.vectors))
         if depth.number is not None:
             # A divisor of the depth needs no second loop for the rest.
             unroll = next(steps for steps in range(unroll, 0, -1) if depth.number % steps == 0)
@@ -275,6 +277,8 @@ class _Tile:
 
     def _product(self, lhs: Value, rhs: Value, total: Value) -> Value:
         f, function = self.f, self.tiles.contraction.product
+        if function == PAIR_DOT:
+            return pair_dot(f, self.machine, (lhs, rhs), total)
         if function in DOTS:
             # The reads of a body stand in the order of the function's operands; the rows factor may be either.
             is_unsigned = (function == DOTS[0]) == (self.tiles.contraction.rows.body == self.first_factor)

@@ -10,7 +10,7 @@ products, with taps 36.
 Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks (arXiv:1509.09308), F(2x2, 3x3).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -23,6 +23,7 @@ from fuse_dialect.kernels.program import LoopProgram, Read
 from fuse_dialect.kernels.words import PAIR_DOT
 
 _ALIGNMENT = 64
+_READ_BYTES = 1 << 25
 TAPS = 3
 POINTS = 4
 
@@ -73,8 +74,16 @@ class Packing:
         """Panels for one point of the outer axes."""
         return -(-self.columns.size // self.width)
 
-    def apply(self, array: NDArray[np.generic]) -> NDArray[np.generic]:
-        """The panels of an array, one after the other; the first begins at a multiple of 64 bytes."""
+    def apply(
+        self, array: NDArray[np.generic], let_go: Callable[[], object] = lambda: None
+    ) -> NDArray[np.generic]:
+        """The panels of an array, one after the other; the first begins at a multiple of 64 bytes.
+
+        Args:
+            array: The elements.
+            let_go: Is called whenever some tens of MB have been read: memory of the array may go then, if it can come
+                back.
+        """
         array = np.ascontiguousarray(array)
         if self.element == "i32" and array.itemsize == 1:
             # Words along the last axis: of four bytes, or of two that are numbers of 16 bits now.
@@ -92,7 +101,10 @@ class Packing:
             matrices = matrices.astype(np.float32, copy=False)
         packed = _aligned((len(matrices), self.panels, self.depth, self.width), matrices.dtype)
         # The array is full of zeros, so that columns beyond the last add nothing.
+        step = max(1, _READ_BYTES // max(1, packed[:, :1].nbytes))
         for panel in range(self.panels):
+            if panel and panel % step == 0:
+                let_go()
             columns = matrices[:, panel * self.width : (panel + 1) * self.width]
             packed[:, panel, :, : columns.shape[1]] = columns.swapaxes(1, 2)
         return self._with_points(packed) if self.has_points else packed.reshape(-1)

@@ -16,19 +16,25 @@ Source: TVM `EliminateCommonSubexpr`, src/relay/transforms/eliminate_common_sube
 Differs from TVM: scalar constants are compared as all others; operands are never swapped, in neither.
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsolatedFromAbove
 
+from fuse_dialect.dialect.mapped_file import release
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.transforms.outlining.rewiring import replace_operands
 from fuse_dialect.transforms.unfinished import is_left_alone, walk_unfinished
+
+_END = 1024
+"""Bytes of an end of a large constant."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +90,41 @@ class _Scope:
 
 
 @dataclass(frozen=True, slots=True)
+class _ManyElements:
+    """A large constant as part of a key: its ends are hashed, and the rest is read where two have the same ends.
+
+    A weight may be in a mapped file. Nobody should bring all of it into memory to find that no other is like it.
+    """
+
+    value: DenseIntOrFPElementsAttr
+
+    def __hash__(self) -> int:
+        """Of the type and both ends."""
+        data = self.value.data.data
+        return hash((self.value.type, len(data), bytes(data[:_END]), bytes(data[-_END:])))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether type and all elements are the same."""
+        if not isinstance(other, _ManyElements):
+            return False
+        if self.value is other.value:
+            return True
+        one, another = self.value.data.data, other.value.data.data
+        is_same = hash(self) == hash(other) and self.value.type == other.value.type and _bytes_are_equal(one, another)
+        for data in (one, another):
+            release(data)
+        return is_same
+
+
+def _bytes_are_equal(one: bytes | memoryview, other: bytes | memoryview) -> bool:
+    return np.array_equal(np.frombuffer(one, np.uint8), np.frombuffer(other, np.uint8))
+
+
+def _has_many_elements(value: Attribute) -> TypeGuard[DenseIntOrFPElementsAttr]:
+    return isinstance(value, DenseIntOrFPElementsAttr) and len(value.data.data) > 16 * _END
+
+
+@dataclass(frozen=True, slots=True)
 class _Merging:
     """What was found so far."""
 
@@ -114,10 +155,13 @@ class _Merging:
 
 def _key(op: Operation) -> Hashable:
     """What makes two pure ops the same (2)."""
+    properties: Iterable[tuple[str, Hashable]] = op.properties.items()
+    if isinstance(op, arith.ConstantOp) and _has_many_elements(op.value):
+        properties = [("value", _ManyElements(op.value))]
     return (
         op.name,
         tuple(op.operands),
-        frozenset(op.properties.items()),
+        frozenset(properties),
         frozenset(op.attributes.items()),
         tuple(op.result_types),
     )

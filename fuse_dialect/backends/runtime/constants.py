@@ -8,9 +8,11 @@ from fuse_dialect.backends.backend import Packing
 from fuse_dialect.backends.runtime.arrays import is_dense
 from fuse_dialect.budget import MOST_VALUE_BYTES, spelled
 from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.dialect.mapped_file import release
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.types import shape_text
 from fuse_dialect.interpreters.sizes import SIZE_HINT
+from fuse_dialect.kernels.packing import Packing as Panels
 
 
 class Constants:
@@ -78,6 +80,8 @@ class Constants:
             array = self._elements[tensor]
             dense = array if is_dense(array) else np.array(array, order="C", copy=True)
             dense.flags.writeable = False
+            if dense is not array:
+                release(array)
             self._dense[tensor] = dense
             self._made(tensor)
         return self._dense[tensor]
@@ -91,7 +95,7 @@ class Constants:
         key = (tensor, packing)
         if key not in self._packed:
             self.check(tensor)
-            self._packed[key] = np.ascontiguousarray(packing.apply(self._elements[tensor]))
+            self._packed[key] = np.ascontiguousarray(_packed(self._elements[tensor], packing))
             self._made(tensor)
         return self._packed[key]
 
@@ -106,6 +110,17 @@ class Constants:
         # One array may stand in two tables; its bytes count once.
         kept = [*self._dense.values(), *self._packed.values(), *self._elements.values()]
         return sum({id(array): _bytes(array) for array in kept}.values())
+
+
+def _packed(array: Array, packing: Packing) -> Array:
+    """The elements in panels. Of a mapped file some tens of MB at a time are in memory, besides what kernels read."""
+
+    def let_go() -> None:
+        release(array)
+
+    packed = packing.apply(array, let_go) if isinstance(packing, Panels) else packing.apply(array)
+    let_go()
+    return packed
 
 
 def _bytes(array: Array) -> int:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
 
 from fuse_dialect.budget import MOST_EXPANDED_BYTES, MOST_OPS, MOST_VALUE_BYTES, Limits
 from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.process_wide import collector_paused
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -381,9 +382,10 @@ def compile(
     made = _Compiling(
         backend, usable, entry, cache, max_ops, max_value_bytes, dict(sizes or {}), target_cpu, progress, options
     )
-    if isinstance(source, str | PathLike):
-        return made.of_file(fspath(source), None if weights is None else fspath(weights))
-    return made.of_module(source)
+    with collector_paused():
+        if isinstance(source, str | PathLike):
+            return made.of_file(fspath(source), None if weights is None else fspath(weights))
+        return made.of_module(source)
 
 
 @dataclass(frozen=True, slots=True)

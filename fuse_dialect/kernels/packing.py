@@ -74,9 +74,7 @@ class Packing:
         """Panels for one point of the outer axes."""
         return -(-self.columns.size // self.width)
 
-    def apply(
-        self, array: NDArray[np.generic], let_go: Callable[[], object] = lambda: None
-    ) -> NDArray[np.generic]:
+    def apply(self, array: NDArray[np.generic], let_go: Callable[[], object] = lambda: None) -> NDArray[np.generic]:
         """The panels of an array, one after the other; the first begins at a multiple of 64 bytes.
 
         Args:

@@ -14,6 +14,7 @@ from fuse_dialect.backends.llvm.family import KERNEL_PARAMETERS, Family, NoNativ
 from fuse_dialect.backends.llvm.host import Host
 from fuse_dialect.backends.llvm.processors import target_of
 from fuse_dialect.backends.llvm.workshop import Workshop
+from fuse_dialect.backends.runtime.driver import driver_object
 from fuse_dialect.backends.table import Layout
 from fuse_dialect.kernels.machine import Unit
 from fuse_dialect.kernels.program import Refusal
@@ -157,6 +158,7 @@ class LLVMBackend:
         """A kernel for each request, or why there is none."""
         with Workshop(len(requests)) as shop:
             begun = [self._begun(self.emit(request), shop) for request in requests]
+            shop.begin(driver_object)  # what runs them all is needed next, and threads have time in the end
             return [finish() for finish in begun]
 
     def object_code(self, emitted: EmittedKernel) -> bytes:

@@ -16,7 +16,19 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TypeAlias, TypeVar
 
-from fuse_dialect.backends.llvm.values import I1, I32, I64, PTR, VOID, Type, Value, constant, lanes, poison
+from fuse_dialect.backends.llvm.values import (
+    I1,
+    I32,
+    I64,
+    PTR,
+    VOID,
+    Type,
+    Value,
+    constant,
+    index_constant,
+    lanes,
+    poison,
+)
 
 CONTRACT = "contract"
 """Multiplications and additions may fuse; nothing else changes."""
@@ -190,13 +202,14 @@ class Function:
 
     def i64(self, number: int) -> Value:
         """A constant for addresses and counters."""
-        return constant(I64, number)
+        return index_constant(number)
 
     def add(self, lhs: Value, rhs: Value) -> Value:
         """`lhs + rhs`, which does not wrap."""
         # (1) Tiles are unrolled in Python, so most addresses are sums of numbers that are known here.
         if lhs.number is not None and rhs.number is not None:
-            return constant(lhs.type, lhs.number + rhs.number)
+            total = lhs.number + rhs.number
+            return index_constant(total) if lhs.type is I64 else constant(lhs.type, total)
         if lhs.number == 0:
             return rhs
         return lhs if rhs.number == 0 else self.emit(lhs.type, f"add nsw {lhs}, {rhs.text}", "i")

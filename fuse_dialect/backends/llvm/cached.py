@@ -17,6 +17,7 @@ from fuse_dialect.backends.llvm.backend import EmittedKernel, LLVMBackend, Nativ
 from fuse_dialect.backends.llvm.engine import VERSION, EngineError, MissingFunctionError, load
 from fuse_dialect.backends.llvm.workshop import Workshop
 from fuse_dialect.backends.runtime.cache import Entry, ObjectCache, key_of
+from fuse_dialect.backends.runtime.driver import driver_object
 from fuse_dialect.backends.table import Layout
 from fuse_dialect.kernels.packing import Packing, Strided
 from fuse_dialect.kernels.program import Refusal
@@ -68,6 +69,7 @@ class CachedLLVMBackend:
                 self._begun(request, key, shop) if kernel is None else partial(_itself, kernel)
                 for request, key, kernel in zip(requests, keys, known, strict=True)
             ]
+            shop.begin(driver_object)
             return [finish() for finish in begun]
 
     def _key(self, request: KernelRequest) -> str:

@@ -6,6 +6,7 @@ processor has no instructions for them, LLVM would call functions that no proces
 
 import struct
 from dataclasses import dataclass
+from functools import lru_cache
 
 _FLOAT_BITS = {"f16": 16, "bf16": 16, "half": 16, "float": 32, "double": 64}
 _MANGLED = {"f16": "i16", "bf16": "i16", "half": "f16", "float": "f32", "double": "f64", "ptr": "p0"}
@@ -22,8 +23,7 @@ class Type:
     """Number of elements of a vector; 0 for a scalar."""
 
     def __str__(self) -> str:
-        spelled = _SPELLED.get(self.element, self.element)
-        return f"<{self.lanes} x {spelled}>" if self.lanes else spelled
+        return _type_text(self.element, self.lanes)
 
     @property
     def is_float(self) -> bool:
@@ -57,6 +57,12 @@ class Type:
         return Type(self.element, lanes)
 
 
+@lru_cache(maxsize=1 << 10)
+def _type_text(element: str, lanes: int) -> str:
+    spelled = _SPELLED.get(element, element)
+    return f"<{lanes} x {spelled}>" if lanes else spelled
+
+
 I1, I8, I16, I32, I64 = Type("i1"), Type("i8"), Type("i16"), Type("i32"), Type("i64")
 F16, BF16, F32, F64 = Type("f16"), Type("bf16"), Type("float"), Type("double")
 PTR, VOID = Type("ptr"), Type("void")
@@ -80,12 +86,25 @@ def constant(type: Type, number: float) -> Value:
     """A number of the type, in every lane. Integers wrap around; floats are rounded to nearest."""
     if type.is_float:
         return _splat(type, _float_text(type, number), None)
-    wrapped = int(number) & ((1 << type.bits) - 1)
+    return _integer(type, int(number))
+
+
+@lru_cache(maxsize=1 << 14)
+def _integer(type: Type, number: int) -> Value:
+    """An integer in every lane. Most of a text are addresses, and most of these are numbers that came before."""
+    bits = type.bits
+    wrapped = number & ((1 << bits) - 1)
     # LLVM prints integers with a sign, so equal numbers have one text.
-    if type.bits > 1 and wrapped >> (type.bits - 1):
-        wrapped -= 1 << type.bits
-    text = ("false", "true")[wrapped] if type.bits == 1 else str(wrapped)
+    if bits > 1 and wrapped >> (bits - 1):
+        wrapped -= 1 << bits
+    text = ("false", "true")[wrapped] if bits == 1 else str(wrapped)
     return _splat(type, text, wrapped)
+
+
+@lru_cache(maxsize=1 << 14)
+def index_constant(number: int) -> Value:
+    """A constant for addresses and counters."""
+    return constant(I64, number)
 
 
 def lanes(type: Type, numbers: list[int]) -> Value:

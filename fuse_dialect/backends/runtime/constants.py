@@ -1,11 +1,13 @@
 """The constants of a function: each kept once, as a dense array or as a kernel wants it packed."""
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from fuse_dialect.backends.backend import Packing
 from fuse_dialect.backends.runtime.arrays import is_dense
+from fuse_dialect.backends.runtime.team import processors
 from fuse_dialect.budget import MOST_VALUE_BYTES, spelled
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.mapped_file import release
@@ -13,6 +15,11 @@ from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.types import shape_text
 from fuse_dialect.interpreters.sizes import SIZE_HINT
 from fuse_dialect.kernels.packing import Packing as Panels
+
+_MOST_THREADS = 4
+_COPIED_BYTES = 1 << 23
+_WORTH_THREADS = 1 << 22
+"""Bytes of constants from which threads pack them."""
 
 
 class Constants:
@@ -78,10 +85,8 @@ class Constants:
             self.check(tensor)
             # What is dense already is not copied: it may be a view of a mapped file.
             array = self._elements[tensor]
-            dense = array if is_dense(array) else np.array(array, order="C", copy=True)
+            dense = array if is_dense(array) else _copied(array)
             dense.flags.writeable = False
-            if dense is not array:
-                release(array)
             self._dense[tensor] = dense
             self._made(tensor)
         return self._dense[tensor]
@@ -99,6 +104,25 @@ class Constants:
             self._made(tensor)
         return self._packed[key]
 
+    def pack(self, forms: Mapping[int, set[Packing | None]]) -> None:
+        """Make the packed ones of these forms, several tensors at a time: most of it is the system making memory.
+
+        Raises:
+            FuseError: As for `packed`.
+        """
+        wanted = {tensor: [form for form in each if form is not None] for tensor, each in forms.items()}
+        tensors = [tensor for tensor, each in wanted.items() if each]
+        threads = min(len(tensors), processors(), _MOST_THREADS)
+        if threads < 2 or sum(self._elements[tensor].nbytes for tensor in tensors) < _WORTH_THREADS:
+            return  # whoever asks for a form makes it
+
+        def make(tensor: int) -> None:
+            for form in wanted[tensor]:
+                self.packed(tensor, form)
+
+        with ThreadPoolExecutor(threads, "fuse-pack") as pool:
+            list(pool.map(make, tensors))
+
     def seal(self) -> None:
         """Drop what nobody wants: nothing new will be asked for."""
         for tensor in [tensor for tensor in self._elements if tensor not in self._wanted]:
@@ -110,6 +134,20 @@ class Constants:
         # One array may stand in two tables; its bytes count once.
         kept = [*self._dense.values(), *self._packed.values(), *self._elements.values()]
         return sum({id(array): _bytes(array) for array in kept}.values())
+
+
+def _copied(array: Array) -> Array:
+    """A dense copy. Of a mapped file, where it need not be aligned, a few MB at a time are in memory."""
+    if not array.flags.c_contiguous:
+        return np.array(array, order="C", copy=True)
+    copy = np.empty(array.shape, array.dtype)
+    source, target = array.reshape(-1), copy.reshape(-1)
+    step = max(1, _COPIED_BYTES // array.itemsize)
+    for first in range(0, array.size, step):
+        part = source[first : first + step]
+        target[first : first + step] = part
+        release(part)
+    return copy
 
 
 def _packed(array: Array, packing: Packing) -> Array:

@@ -155,6 +155,7 @@ class Executable(Walk):
                 self.constants.want(place.at)
         if is_only:
             self.constants.expect(forms)
+        self.constants.pack(forms)
 
     def _read_in(self, call: Call) -> list[int]:
         """Constants that a call which Python runs may read, those of calls inside it included."""

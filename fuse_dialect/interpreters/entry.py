@@ -1,8 +1,7 @@
 """The functions of a module as something to call: their names, arguments and inputs."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, TupleType
@@ -11,9 +10,8 @@ from xdsl.utils.exceptions import InterpretationError
 
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.size_names import contradiction, size_names
+from fuse_dialect.interpreters.input_names import InputNamesError, inputs_by_name, listed
 from fuse_dialect.interpreters.values import EvaluationError, mismatch
-
-T = TypeVar("T")
 
 MODEL_NAME = "onnx.name"
 """Attribute of an argument or a result that gives its name in the model it comes from."""
@@ -106,7 +104,10 @@ def bind_inputs(function: func.FuncOp, inputs: Sequence[Array] | Mapping[str, Ar
     """
     names = argument_names(function)
     models = model_names(function.arg_attrs, len(names))
-    arrays = inputs_by_name(names, models, inputs) if isinstance(inputs, Mapping) else list(inputs)
+    try:
+        arrays = inputs_by_name(names, models, inputs) if isinstance(inputs, Mapping) else list(inputs)
+    except InputNamesError as error:
+        raise InterpretationError(str(error)) from error
     if len(arrays) != len(names):
         raise InterpretationError(f"'{function.sym_name.data}' expects {len(names)} inputs, got {len(arrays)}")
     for name, array, type in zip(names, arrays, function.function_type.inputs, strict=True):
@@ -117,42 +118,6 @@ def bind_inputs(function: func.FuncOp, inputs: Sequence[Array] | Mapping[str, Ar
     if problem is not None:
         raise InterpretationError(problem)
     return arrays
-
-
-def inputs_by_name(names: Sequence[str], given: Sequence[str | None], inputs: Mapping[str, T]) -> list[T]:
-    """The inputs in the order of a function's arguments.
-
-    A name is the model's, that in the IR, `arg<position>` or `arr_<position>`. Where an argument has the name in the IR
-    that another has in the model, the model's names count if all of them are given.
-
-    Args:
-        names: Names of the arguments in the IR.
-        given: Those in the model, where there is one.
-        inputs: Values by any of these names.
-
-    Raises:
-        InterpretationError: An input is missing or unknown.
-    """
-    by_model = all(name is not None and name in inputs for name in given)
-    unused = dict.fromkeys(inputs)
-    values: list[T] = []
-    for index, (name, model) in enumerate(zip(names, given, strict=True)):
-        aliases = [name, *([model] if model is not None and model not in names else []), f"arg{index}", f"arr_{index}"]
-        key = model if by_model else next((alias for alias in aliases if alias in inputs), None)
-        if key is None:
-            known = f"'{name}'" if model in (None, name) else f"'{model}' ('{name}')"
-            raise InterpretationError(f"no input {known} among {listed(inputs)}")
-        unused.pop(key, None)
-        values.append(inputs[key])
-    if unused:
-        wanted = [model or name for name, model in zip(names, given, strict=True)]
-        raise InterpretationError(f"no argument takes the input {listed(unused)}; there are {listed(wanted)}")
-    return values
-
-
-def listed(names: Iterable[str]) -> str:
-    """Names for an error message."""
-    return ", ".join(f"'{name}'" for name in names) or "none"
 
 
 def check_has_body(function: func.FuncOp) -> None:

@@ -62,7 +62,10 @@ RUNTIME_MUTANTS: tuple[Mutant, ...] = (
         "return names",
     ),
     Mutant(
-        "unknown-inputs", "interpreters/entry.py", "    if unused:\n        wanted", "    if False:\n        wanted"
+        "unknown-inputs",
+        "interpreters/input_names.py",
+        "    if unused:\n        wanted",
+        "    if False:\n        wanted",
     ),
     Mutant(
         "stacked-bytes",

@@ -15,6 +15,7 @@ from fuse_dialect.backends.runtime.recycling import RecycledMemory
 from fuse_dialect.backends.runtime.types import Shape, TensorType
 from fuse_dialect.budget import MAX_REPETITIONS, MOST_VALUE_BYTES
 from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.interpreters.input_names import InputNamesError, inputs_by_name
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -387,13 +388,9 @@ class Program:
         return inputs
 
     def _by_name(self, inputs: Mapping[str, Any]) -> Sequence[Any]:
-        from xdsl.utils.exceptions import InterpretationError
-
-        from fuse_dialect.interpreters.entry import inputs_by_name
-
         try:
             return inputs_by_name(self.input_names, [form.model_name for form in self._interface.inputs], inputs)
-        except InterpretationError as error:
+        except InputNamesError as error:
             raise FuseError(f"'{self._interface.name}': {error}") from error
 
     def _check_sizes(self, arrays: "Sequence[Array]") -> None:

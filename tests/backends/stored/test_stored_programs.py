@@ -412,7 +412,7 @@ import sys
 import numpy as np
 import fuse_dialect as fd
 program = fd.compile(sys.argv[1], threads=int(sys.argv[2]))
-outputs = program(np.ones((5, 8), np.float32), np.ones((5, 16), np.float32))
+outputs = program({"x": np.ones((5, 8), np.float32), "y": np.ones((5, 16), np.float32)})
 heavy = {"xdsl", "llvmlite", "onnx", "onnx_ir"} & {name.partition(".")[0] for name in sys.modules}
 writers = [name for name in sys.modules if name.startswith(("fuse_dialect.backends.llvm", "fuse_dialect.dialect."))]
 print(type(program).__name__, sorted(heavy), writers, float(outputs[0].sum()))

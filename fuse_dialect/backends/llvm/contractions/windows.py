@@ -3,10 +3,14 @@
 1. A tile is some neighbours along the tile axis. What their windows share is read once, since LLVM sees all reads.
 2. Tiles are cut from the windows whose guards all hold; results at a border are computed one by one, with guards.
 3. Parts share the outer axes, or the lanes.
+5. Where loops run over some taps, tiles at borders are as fast: what a tap outside gives is known for those that are
+   written out, and asked once for all of them by the loops.
 4. A tile asks in advance for the lines that the next row of tiles will read: it comes by much later, from memory.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 
 from fuse_dialect.backends.llvm.builder import Function
 from fuse_dialect.backends.llvm.combining import accumulator_type, combine, neutral
@@ -18,10 +22,10 @@ from fuse_dialect.backends.llvm.scalars import Scalars
 from fuse_dialect.backends.llvm.values import I1, VOID, Value, constant
 from fuse_dialect.kernels.contraction import store_place
 from fuse_dialect.kernels.elements import element_bytes
-from fuse_dialect.kernels.places import Place, flat_place
+from fuse_dialect.kernels.places import Place, flat_place, index_place
 from fuse_dialect.kernels.program import Body, Read, Reduction
 from fuse_dialect.kernels.window_schedule import WindowPlan, tap_count
-from fuse_dialect.kernels.windowing import without_guards
+from fuse_dialect.kernels.windowing import without_guards, without_reads
 
 
 class _Windows:
@@ -93,19 +97,55 @@ class _Windows:
             guarded(f.i64(0), extent)
             return []
 
+        if plan.borders is not None and isinstance(size, int) and stop is not None and first < stop:
+            self._row_with_borders(point, lanes, (first, stop, size))
+            return
         holds = self._is_inside(point)
         if holds.number is not None:
             (inside if holds.number else outside)()
         else:
             f.either(holds, inside, outside)
 
+    def _row_with_borders(
+        self, point: dict[int, Value], lanes: tuple[Value, Value], cuts: tuple[int, int, int]
+    ) -> None:
+        """The same in tiles all along: those at its ends know where they are (5)."""
+        f, plan, (first, stop, size) = self.f, self.plan, cuts
+
+        def end(low: int, high: int) -> None:
+            for start in range(low, high, plan.tile):
+                count = min(plan.tile, high - start)
+                self._call(point, f.i64(start), f.i64(count), lanes, count, _Form(True, start))
+
+        def middle(form: _Form) -> list[Value]:
+            rest = (stop - first) % plan.tile
+            with f.loop(f.i64(first), f.i64(stop - rest), plan.tile, hints=["unroll.disable"]) as loop:
+                self._call(point, loop.index, f.i64(plan.tile), lanes, plan.tile, form)
+            if rest:
+                self._call(point, f.i64(stop - rest), f.i64(rest), lanes, rest, form)
+            return []
+
+        end(0, first)
+        holds = self._is_inside(point)
+        if holds.number is not None:
+            middle(_Form(not holds.number))
+        else:
+            f.either(holds, lambda: middle(_Form()), lambda: middle(_Form(True)))
+        end(stop, size)
+
     def _call(
-        self, point: dict[int, Value], start: Value, count: Value, lanes: tuple[Value, Value], tile: int | None
+        self,
+        point: dict[int, Value],
+        start: Value,
+        count: Value,
+        lanes: tuple[Value, Value],
+        tile: int | None,
+        form: "_Form | None" = None,
     ) -> None:
         """Call the function for a tile; for any number of neighbours, with guards, if it is `None`."""
         axes, tile_axis = list(self.plan.windowing.outer), self.plan.windowing.tile_axis
         values = [point[axis] for axis in axes] + ([] if tile_axis is None else [start])
-        name = _tile_function(self.request, self.plan, tile or 1, guarded=tile is None)
+        name = _tile_function(self.request, self.plan, tile or 1, form or _Form(), guarded=tile is None)
         self.f.call(name, VOID, [self.slots, *values, *lanes, count])
 
     def _is_inside(self, point: dict[int, Value]) -> Value:
@@ -126,12 +166,27 @@ class _Windows:
         return result
 
 
-def _tile_function(request: Request, plan: WindowPlan, count: int, *, guarded: bool) -> str:
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What a tile must ask for."""
+
+    asks: bool = False
+    """Whether loops over taps ask if their guards hold."""
+    start: int | None = None
+    """Where it is along the tile axis, if it is at an end; then guards along that axis are known."""
+
+    @property
+    def name(self) -> str:
+        """Part of the function's name."""
+        return "_asks" * self.asks + ("" if self.start is None else f"_at{self.start}")
+
+
+def _tile_function(request: Request, plan: WindowPlan, count: int, form: _Form, *, guarded: bool) -> str:
     """The name of the function that computes a tile, for some lanes; it is written at the first call.
 
     Results with guards are few, and long to write: one function computes any number of neighbours one by one.
     """
-    name = f"{request.entry.name}_window_{'guarded' if guarded else count}"
+    name = f"{request.entry.name}_window_{'guarded' if guarded else count}{form.name}"
     if not request.module.defines(name):
         windowing = plan.windowing
         axes = [*windowing.outer, *([] if windowing.tile_axis is None else [windowing.tile_axis])]
@@ -139,7 +194,7 @@ def _tile_function(request: Request, plan: WindowPlan, count: int, *, guarded: b
         f = inner_function(request, name, ["slots"], (), numbers)
         store = store_place(plan.program, windowing.stage)
         assert store is not None
-        _Tile(request, plan, f, axes, 1 if guarded else count, store, guarded=guarded).write()
+        _Tile(request, plan, f, axes, 1 if guarded else count, store, form, guarded=guarded).write()
     return name
 
 
@@ -152,9 +207,11 @@ class _Tile:
         axes: Sequence[int],
         count: int,
         store: Place,
+        form: _Form,
         *,
         guarded: bool,
     ):
+        self.form = form
         self.plan, self.f, self.count, self.store = plan, f, count, store
         _, *rest = f.parameters
         self.frame = frame_of(request, f)
@@ -165,6 +222,7 @@ class _Tile:
         # (2) Inside, elements are read without asking.
         body = self.windowing.stage.body
         self.body: Body = body if guarded else without_guards(body)
+        self.outside: Body = without_reads(body)
 
     def write(self) -> None:
         f, axis = self.f, self.windowing.tile_axis
@@ -276,13 +334,49 @@ class _Tile:
                 inner = {**point, axes[0]: loop.index}
                 loop.following = self._looped(axes[1:], inner, list(loop.carried), first, places, mask)
             return list(loop.carried)
+        if not self.form.asks or self.plan.borders is None or not self.plan.borders.asked:
+            return self._taps(point, totals, first, places, mask)
+        # (5) One question for all that is written out: then taps are read without asking, or are what lies outside.
+        asked, _ = self._reader(self._at(point, 0, first, 0), mask).addresses.guards(self.plan.borders.asked)
+        if asked is None:
+            return self._taps(point, totals, first, places, mask)
+        inside = partial(self._taps, point, totals, first, places, mask)
+        return list(f.either(asked, inside, lambda: inside(is_inside=False)))
+
+    def _taps(
+        self,
+        point: dict[int, Value],
+        totals: Sequence[Value],
+        first: Value,
+        places: list[tuple[int, int]],
+        mask: Value | None,
+        *,
+        is_inside: bool = True,
+    ) -> list[Value]:
+        """The taps that are written out."""
+        f, totals = self.f, list(totals)
         scalars = Scalars(f, self.frame.machine, self.plan.lanes, self.frame.fast_math)
         for taps in _points([tap_count(self.windowing, axis) for axis in self.plan.unrolled]):
             at = {**point, **{axis: f.i64(tap) for axis, tap in zip(self.plan.unrolled, taps, strict=True)}}
             for number, (place, v) in enumerate(places):
-                value = self._reader(self._at(at, place, first, v), mask).body(self.body)
+                holds = is_inside and self._holds(place, taps)
+                value = self._reader(self._at(at, place, first, v), mask).body(self.body if holds else self.outside)
                 totals[number] = combine(scalars, self.plan.reduction, totals[number], value)
         return totals
+
+    def _holds(self, place: int, taps: tuple[int, ...]) -> bool:
+        """Whether the guards that are known where the tile is hold for a neighbour and a tap."""
+        start, axis, borders = self.form.start, self.windowing.tile_axis, self.plan.borders
+        if start is None or axis is None or borders is None:
+            return True
+        at = {axis: start + place, **dict(zip(self.plan.unrolled, taps, strict=True))}
+        count = len(self.windowing.stage.axes)
+        for guard in borders.known:
+            strides = index_place(guard.index, count).strides
+            index = guard.index.constant + sum((strides[each].number or 0) * value for each, value in at.items())
+            if not 0 <= index < (guard.size if isinstance(guard.size, int) else 0):
+                return False
+        return True
 
 
 def _points(sizes: list[int]) -> list[tuple[int, ...]]:

@@ -309,6 +309,12 @@ KERNEL_MUTANTS: tuple[Mutant, ...] = (
         "row = _number(self.direct.strides[rows[-1]].number) if rows else 0",
         "row = 1 if rows else 0",
     ),
+    Mutant(
+        "known-borders",
+        f"{_LLVM}/contractions/windows.py",
+        "holds = is_inside and self._holds(place, taps)",
+        "holds = self._holds(place, taps)",
+    ),
     Mutant("whole-windows", "kernels/window_schedule.py", "first = min(max(interval.first, 0), size)", "first = 0"),
     Mutant(
         "declined-text",

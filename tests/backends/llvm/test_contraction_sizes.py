@@ -12,6 +12,7 @@ from native_run import HOSTS, Native
 from products import convolution, matmul
 from test_contractions import run_kernel
 
+import fuse_dialect as fd
 from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.llvm.backend import LLVMBackend
 from fuse_dialect.backends.llvm.engine import callable_of
@@ -87,3 +88,46 @@ def test_long_ends_run_on_every_row_of_a_tile(target: str, rows: int) -> None:
         (actual,) = Native(program, HOSTS[target])(a, b, memory=memory)
     total = a.astype(np.float64) @ b
     np.testing.assert_allclose(actual, erf(total) + np.exp(total), rtol=2e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("target", HOSTS)
+@pytest.mark.parametrize(
+    ("size", "taps", "step", "pad", "channels"),
+    [(12, 5, 1, 2, 20), (13, 7, 1, 3, 40), (20, 9, 1, 4, 17), (9, 9, 1, 4, 16), (15, 5, 2, 2, 33), (8, 7, 1, 6, 16)],
+)
+def test_borders_of_large_windows_are_padded_with_zeros(
+    target: str, size: int, taps: int, step: int, pad: int, channels: int
+) -> None:
+    random = np.random.default_rng(size)
+    x = random.standard_normal((1, size, size, channels)).astype(np.float32)
+    w = random.standard_normal((taps, taps, 1, channels)).astype(np.float32)
+    w[0, 1, 0, 2], w[1, taps - 1, 0, 5] = np.inf, np.nan  # zeros times these are nan, so nothing may be left out
+    program = convolution(size, channels, channels, taps, step=step, pad=pad, groups=channels)
+    with GuardedMemory() as memory:
+        (actual,) = Native(program, HOSTS[target])(x, w, parts=2, memory=memory)
+    padded = np.pad(x.astype(np.float64), ((0, 0), (pad, pad), (pad, pad), (0, 0)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (taps, taps), (1, 2))[:, ::step, ::step]
+    with np.errstate(invalid="ignore"):
+        expected = np.einsum("nyxcij,ijc->nyxc", windows, w[:, :, 0].astype(np.float64))
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("cpu", [None, "haswell"])
+@pytest.mark.parametrize(
+    "properties",
+    [
+        "max_pool2d {}, pool_size = [5, 5], padding = [4, 4, 4, 4], dilation = [2, 2]",
+        "max_pool2d {}, pool_size = [7, 5], strides = [2, 1], padding = [3, 2, 3, 2]",
+        "avg_pool2d {}, pool_size = [5, 5], padding = [2, 2, 2, 2], count_include_pad = true",
+        "avg_pool2d {}, pool_size = [5, 7], padding = [2, 3, 2, 3]",
+    ],
+)
+def test_borders_of_large_pools_are_those_of_numpy(cpu: str | None, properties: str) -> None:
+    text = f"""func.func @main(%x: tensor<1x17x14x24xf32>) -> tensor<1x?x?x24xf32> {{
+  %y = fuse.{properties.format("%x")}, layout = "NHWC" : (tensor<1x17x14x24xf32>) -> tensor<1x?x?x24xf32>
+  return %y : tensor<1x?x?x24xf32>
+}}"""
+    x = np.random.default_rng(0).standard_normal((1, 17, 14, 24)).astype(np.float32)
+    x[0, 0, 3, 1], x[0, 5, 13, 2] = np.nan, -np.inf
+    (expected,), (actual,) = fd.run(fd.parse(text), x), fd.compile(fd.parse(text), target_cpu=cpu)(x)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)

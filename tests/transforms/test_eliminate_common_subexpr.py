@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation
 
+from fuse_dialect.dialect.constants import constant_attribute
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.concatenation import ConcatenateOp
 from fuse_dialect.dialect.ops.elementwise import ExpOp
@@ -63,3 +64,28 @@ def test_a_wide_concatenation_of_duplicates_is_rewired_at_once() -> None:
     module = ModuleOp([function])
     merge(module)
     assert pure_ops(module) == [ops[0], joined]
+
+
+def constants_left(*arrays: np.ndarray) -> int:
+    """How many constants are left of one for each array, all of which are read."""
+    module = ModuleOp([])
+    function = FuncOp("main", ((), ()))
+    block = function.body.block
+    made = [arith.ConstantOp(constant_attribute(array)) for array in arrays]
+    results = [each.result for each in made]
+    block.add_ops([*made, ReturnOp(*results)])
+    function.update_function_type()
+    module.body.block.add_op(function)
+    merge(module)
+    return len(pure_ops(module))
+
+
+def test_large_constants_are_one_if_all_elements_are_the_same() -> None:
+    array = np.arange(10_000, dtype=np.float32)
+    middle, end, start = array.copy(), array.copy(), array.copy()
+    middle[5_000] = end[-1] = start[0] = -1
+    assert constants_left(array, array.copy()) == 1
+    assert constants_left(array, middle) == 2
+    assert constants_left(array, end, start, middle, middle.copy()) == 4
+    assert constants_left(array, array.reshape(100, 100)) == 2
+    assert constants_left(array, array.view(np.int32)) == 2

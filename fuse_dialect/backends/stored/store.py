@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from fuse_dialect.backends.stored.program import StoredProgram
 
 _FORMAT = "1"
-_LARGEST_SHARE = 2
-"""An entry may take half of the room, so that one model does not drive out all others."""
+_LARGEST_SHARE = 0.75
+"""Part of the room that one program may take, so that it does not drive out all others."""
 _ADDED_BY = ("xdsl.universe", "fuse_dialect.backends", "fuse_dialect.strategies", "fuse_dialect.machines")
 """Groups of the entry points by which packages add to what a model means."""
 _OWN = ("fuse_dialect.", "xdsl.")
@@ -91,7 +91,7 @@ class ProgramStore:
                 return
             header, payload = encoded(image)
             size = sum(memoryview(part).nbytes for part in payload)
-            if files is not None and size <= self.cache.max_bytes // _LARGEST_SHARE:
+            if files is not None and size <= self.cache.max_bytes * _LARGEST_SHARE:
                 self.cache.store_parts(self.key, {**header, "files": files}, payload)
 
         thread = Thread(target=write, name="fuse-store")

@@ -268,7 +268,7 @@ def test_a_model_that_changes_while_it_is_compiled_is_not_stored(path: Path, fol
 
 
 def test_a_program_that_would_take_most_of_the_room_is_not_stored(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "open_cache", lambda: ObjectCache(Path(os.environ["FUSE_CACHE_DIR"]), 6000))
+    monkeypatch.setattr(store, "open_cache", lambda: ObjectCache(Path(os.environ["FUSE_CACHE_DIR"]), 4000))
     Path(os.environ["FUSE_CACHE_DIR"]).mkdir(mode=0o700)
     compiled(path)
     assert not is_hit(path)

@@ -7,6 +7,7 @@ import numpy as np
 from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import Attribute
 
+from fuse_dialect.dialect.fields import PropertyValue
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops import (
     convolution,
@@ -21,7 +22,7 @@ from fuse_dialect.dialect.ops import (
     sequences,
 )
 from fuse_dialect.dialect.resampling import COORDINATE_MODES, NEAREST_MODES
-from fuse_dialect.dialect.types import element_dtype
+from fuse_dialect.dialect.types import element_dtype, integer_type, is_unsigned
 from fuzzing.arrays import INTEGERS, elements
 from fuzzing.draft import Draft, Known, Proposal, factors
 from fuzzing.shape_rows import bound, indices
@@ -29,6 +30,7 @@ from fuzzing.table import Rows
 
 ROWS = Rows()
 row = ROWS.row
+_BYTES = tuple(integer_type(8, unsigned=unsigned) for unsigned in (False, True))
 
 
 def _matrix(draft: Draft, known: Known) -> Known:
@@ -40,10 +42,18 @@ def _rows_of(draft: Draft, size: int, other: int, is_swapped: bool) -> list[int]
     return [other, size] if is_swapped else [size, other]
 
 
+def _sums(draft: Draft, subject: Known) -> tuple[Attribute, dict[str, PropertyValue]]:
+    """The element type of the other factor, and the property that asks for sums of 32 bits, of bytes alone."""
+    if subject.element not in _BYTES or draft.chance(0.3):
+        return subject.element, {}
+    return draft.random.choice(_BYTES), {"out_dtype": "i32"}
+
+
 @row(matmul.DenseOp)
 def _dense(draft: Draft, op_class: type[FuseOp], subject: Known) -> Proposal:
     subject = subject if subject.shape else draft.of_rank(subject, 2)
-    return Proposal([subject, draft.fresh([draft.size(), subject.shape[-1]], subject.element)])
+    element, sums = _sums(draft, subject)
+    return Proposal([subject, draft.fresh([draft.size(), subject.shape[-1]], element)], sums)
 
 
 @row(matmul.MatmulOp, matmul.BatchMatmulOp)
@@ -57,10 +67,11 @@ def _product(draft: Draft, op_class: type[FuseOp], subject: Known) -> Proposal:
     if is_batch and len(first.shape) == 2:
         batch = list(draft.shape(draft.random.randint(1, 2)))
     shape = [*batch, *_rows_of(draft, inner, draft.size(), b)]
-    second = draft.find(lambda known: list(known.shape) == shape and known.element == first.element)
+    element, sums = _sums(draft, first)
+    second = draft.find(lambda known: list(known.shape) == shape and known.element == element)
     if second is None or draft.chance(0.5):
-        second = draft.fresh(shape, first.element)
-    return Proposal([first, second], {"transpose_a": a, "transpose_b": b})
+        second = draft.fresh(shape, element)
+    return Proposal([first, second], {"transpose_a": a, "transpose_b": b, **sums})
 
 
 _EQUATIONS = (
@@ -185,8 +196,11 @@ def _convolution(draft: Draft, op_class: type[FuseOp], subject: Known) -> Propos
     extent |= {"O": outputs, "I": channels // groups}
     if is_transposed:
         extent |= {"I": channels, "O": outputs // groups}
-    weight = draft.fresh([extent[letter] for letter in kernel], subject.element)
-    options = _windows(draft, rank)
+    element, sums = (subject.element, {}) if is_transposed else _sums(draft, subject)
+    weight = draft.fresh([extent[letter] for letter in kernel], element)
+    options = {**_windows(draft, rank), **sums}
+    if sums and draft.chance(0.5):
+        options["pad_value"] = draft.random.choice((1, 100, 127, 255 if is_unsigned(subject.tensor) else -128))
     if is_transposed and draft.chance(0.3):
         options["output_padding"] = [draft.random.choice((0, 1)) for _ in range(rank)]
     return Proposal([subject, weight], {"groups": groups, "data_layout": data, "kernel_layout": kernel, **options})

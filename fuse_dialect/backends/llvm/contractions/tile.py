@@ -36,6 +36,8 @@ _PRODUCTS = 28
 """Products of vectors in the innermost loop, at least about so many: enough to hide the loop's own instructions."""
 _LONG = 240
 """Instructions from which on `finish` is not repeated for every vector of the tile."""
+_SHORT = frozenset({"math.absf", "math.fma", "math.roundeven"})
+"""Functions of `math` that are one instruction."""
 _AHEAD = 4096
 """How many bytes of a panel are on their way: as many as memory delivers while one line comes."""
 
@@ -145,8 +147,11 @@ class _Tile:
 
     def _is_long(self) -> bool:
         finish = self.tiles.contraction.stage.finish
-        # A function of `math` is about a dozen instructions, another one about one (4).
-        cost = sum(12 if isinstance(each, Apply) and each.function.startswith("math.") else 1 for each in finish)
+        # A function of `math` is about a dozen instructions, but for a few; another one about one (4).
+        cost = sum(
+            12 if isinstance(each, Apply) and each.function.startswith("math.") and each.function not in _SHORT else 1
+            for each in finish
+        )
         return self.shape.some_rows or cost * self.shape.rows * self.shape.vectors > _LONG
 
     def write(self) -> None:

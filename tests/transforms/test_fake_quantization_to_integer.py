@@ -173,3 +173,26 @@ def test_a_zero_point_that_is_computed_is_exact() -> None:
     assert "fuse.dense" in str(module)
     q, z = random.integers(0, 256, (3, 8)).astype(np.uint8), np.array(201, np.uint8)
     np.testing.assert_array_equal(fd.run(module, q, z)[0], fd.run(fd.parse(text), q, z)[0])
+
+
+IMAGE = """func.func @main(%q: tensor<1x3x6x5xui8>, %z: tensor<ui8>) -> tensor<1x5x4x5xi32> {
+  %v = arith.constant dense<WEIGHTS> : tensor<5x3x3x3xi8>
+  %x = fuse.cast %q : (tensor<1x3x6x5xui8>) -> tensor<1x3x6x5xi32>
+  %y = fuse.cast %z : (tensor<ui8>) -> tensor<i32>
+  %d = fuse.subtract %x, %y : (tensor<1x3x6x5xi32>, tensor<i32>) -> tensor<1x3x6x5xi32>
+  %w = fuse.cast %v : (tensor<5x3x3x3xi8>) -> tensor<5x3x3x3xi32>
+  %r = fuse.conv2d %d, %w, padding = [2, 1, 1, 1], strides = [2, 1] : (tensor<1x3x6x5xi32>, tensor<5x3x3x3xi32>) -> tensor<1x5x4x5xi32>
+  return %r : tensor<1x5x4x5xi32>
+}"""  # noqa: E501
+
+
+def test_an_image_gets_the_zero_point_that_is_computed_around_it() -> None:
+    random = np.random.default_rng(1)
+    text = IMAGE.replace("WEIGHTS", str(random.integers(-128, 128, (5, 3, 3, 3)).tolist()))
+    module = on_integers(text)
+    assert "out_dtype" in str(module)
+    q, z = random.integers(0, 256, (1, 3, 6, 5)).astype(np.uint8), np.array(201, np.uint8)
+    expected = fd.run(fd.parse(text), q, z)[0]
+    np.testing.assert_array_equal(fd.run(module, q, z)[0], expected)
+    pytest.importorskip("llvmlite")
+    np.testing.assert_array_equal(fd.compile(fd.parse(text), cache=False)(q, z)[0], expected)

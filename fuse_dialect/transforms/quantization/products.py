@@ -231,10 +231,13 @@ def _of_integers(op: Product, factors: _Factors) -> bool:
     """Rewrite a product of integers; their zero point need not be known."""
     zero = single(factors.x.zero)
     is_padded = isinstance(op, Conv2dOp) and any(op.padding.get_values())
-    if zero is None and is_padded:
+    if zero is None and is_padded and DYNAMIC in tensor_type(factors.x.q).get_shape():
         return False
     new = _Rewriting(op, op)
-    sums = new.product(factors, 0 if zero is None else int(zero))
+    if zero is None and is_padded:
+        sums = new.product(factors, 0, new.surrounded(factors.x))
+    else:
+        sums = new.product(factors, 0 if zero is None else int(zero))
     of_weights = factors.weights.sums
     if zero is None:
         assert factors.x.zero is not None
@@ -269,9 +272,29 @@ class _Rewriting(Expansion):
             return self.constant(array.reshape(()))
         return self.constant(array.reshape(-1, *(1,) * (rank - 1 - self.channel_axis)))
 
-    def product(self, factors: _Factors, zero: int) -> SSAValue:
-        """The sums of products of integers."""
-        x, v, op = factors.x.q, factors.weights.v, self.op
+    def surrounded(self, x: Integers) -> SSAValue:
+        """An image with its zero point around it, which is computed: 0 first, and the number where a mask is 1."""
+        op = self.op
+        assert isinstance(op, Conv2dOp)
+        assert x.zero is not None, "a zero point that is computed"
+        axes = [op.data_layout.data.index(letter) for letter in "HW"]
+        widths, shape = op.padding.get_values(), list(tensor_type(x.q).get_shape())
+        low, high, mask = [0] * 4, [0] * 4, [1] * 4
+        for number, axis in enumerate(axes):
+            low[axis], high[axis] = widths[number], widths[number + 2]
+            mask[axis] = shape[axis] + low[axis] + high[axis]
+        around = np.ones(mask, np.uint8)
+        around[
+            tuple(slice(low[axis], mask[axis] - high[axis]) if axis in axes else slice(None) for axis in range(4))
+        ] = 0
+        padded = self.add(PadOp(x.q, self.constant(np.zeros((), np.uint8)), low=low, high=high))
+        byte = with_element(tensor_type(x.zero), tensor_type(x.q).element_type)
+        zero = self.add(CastOp(x.zero, result_types=[byte]))
+        return self.add(AddOp(padded, self.add(MultiplyOp(self.constant(around), zero))))
+
+    def product(self, factors: _Factors, zero: int, image: SSAValue | None = None) -> SSAValue:
+        """The sums of products of integers; of an image that has its padding already, if one is given."""
+        x, v, op = factors.x.q if image is None else image, factors.weights.v, self.op
         if not isinstance(op, Conv2dOp):
             x, v = self._filled(x, v, _rank(x) - 1)
             return self.add(DenseOp(x, self.constant(v), out_dtype="i32"))
@@ -284,7 +307,7 @@ class _Rewriting(Expansion):
                 x,
                 self.constant(np.ascontiguousarray(v)),
                 strides=op.strides,
-                padding=op.padding,
+                padding=op.padding if image is None else [0, 0, 0, 0],
                 dilation=op.dilation,
                 groups=groups,
                 data_layout=op.data_layout,

@@ -82,15 +82,8 @@ def compile_program(
     numbers = [f"{name}={size}" for name, size in (sizes or {}).items()]
     again: Callable[[Sizes], Program] | None = None
     if specialize and engine.name != "numpy" and has_open_sizes(source, entry):
-        original = source.clone()  # attributes are shared: constants take no second memory
-
-        def make(shapes: Sizes) -> Program:
-            copy = original.clone()
-            known = {**name_open_sizes(copy, entry, shapes), **(sizes or {})}
-            options: dict[str, Any] = {"layout": layout, "limits": limits, "sizes": known, "fuse": grouping}
-            return compile_program(copy, engine, usable, entry, in_place=True, specialize=False, **options)
-
-        again = make
+        options: dict[str, Any] = {"layout": layout, "limits": limits, "fuse": grouping}
+        again = _maker(source, engine, usable, entry, sizes or {}, options)
     prepare(source, grouping, layout or layout_of(engine), numbers)
     graph = read_entry(source, entry)
     # The graph has the elements, and lets go of them one by one; functions that run need those in their bodies.
@@ -103,6 +96,20 @@ def compile_program(
     return Program(
         graph, kernels, engine.name, usable, most_bytes=limits.value_bytes, compilation=shown, specialize=again
     )
+
+
+def _maker(
+    module: ModuleOp, engine: Backend, threads: int, entry: str, sizes: Mapping[str, int], options: Mapping[str, Any]
+) -> Callable[[Sizes], Program]:
+    """What compiles the module as it is now for sizes of its arguments that are open in it."""
+    original = module.clone()  # attributes are shared: constants take no second memory
+
+    def make(shapes: Sizes) -> Program:
+        copy = original.clone()
+        known = {**name_open_sizes(copy, entry, shapes), **sizes}
+        return compile_program(copy, engine, threads, entry, in_place=True, specialize=False, sizes=known, **options)
+
+    return make
 
 
 def has_open_sizes(module: ModuleOp, entry: str) -> bool:

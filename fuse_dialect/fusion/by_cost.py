@@ -519,9 +519,9 @@ class _Search:
         """What a reader has against a node."""
         if reader not in self.drafts:
             return FusionDecision(Reason.UNKNOWN_LOOPS, node, reader)
-        values, members = self.graph.facts.values, self.drafts[reader].members
-        reading = [each for value in self.drafts[step].outputs for each in values[value].readers if each in members]
-        sink = min(reading, default=min(members))
+        members, outputs, reads = self.drafts[reader].members, self.drafts[step].outputs, self.graph.facts.reads
+        # Members are few; the readers of a value need not be.
+        sink = min((each for each in members if not outputs.isdisjoint(reads[each])), default=min(members))
         judged = self._judge_into_one(step, reader, searches=True) if self.left else Reason.FUSION_LIMIT
         if isinstance(judged, Reason):
             return FusionDecision(judged, node, sink)

@@ -1,19 +1,20 @@
 """Windows as tiles of neighbours for a machine. Pure data, and the choice of it.
 
 1. Taps are written out as far as code stays short; loops run over the others.
-2. A tile has as many neighbours as registers hold sums for, taken from windows whose guards all hold.
-3. Where loops run over some taps, borders are tiles, too: a guard concerns either what is written out, or the loops.
+2. A tile has as many neighbours as registers hold sums for.
+3. Tiles with windows at a border stand at places that are known: there each guard is decided when code is written.
+   Where these would be many, results at the border are computed one by one.
+4. Rows of windows of which some taps lie above or below are computed tap row by tap row.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 
 from fuse_dialect.kernels import tiling
 from fuse_dialect.kernels.elements import element_bytes
-from fuse_dialect.kernels.indices import Guard, axes_of
 from fuse_dialect.kernels.machine import Machine
-from fuse_dialect.kernels.program import LoopProgram, Read, Reduction
+from fuse_dialect.kernels.program import LoopProgram, Reduction
 from fuse_dialect.kernels.windowing import Windowing
 
 _UNROLLED_TAPS = 12
@@ -24,14 +25,22 @@ _VECTORS = 4
 """Vectors of a tile that has no neighbours."""
 
 
-@dataclass(frozen=True, slots=True)
-class Borders:
-    """The guards of what windows read, which are one list for all guarded reads."""
+_FIXED_TILES = 6
+"""Most tiles of a row that stand at known places (3)."""
 
-    known: tuple[Guard, ...]
-    """Those of neighbours and taps that are written out: code knows whether they hold."""
-    asked: tuple[Guard, ...]
-    """Those of loops: asked once for all neighbours and taps in them."""
+
+@dataclass(frozen=True, slots=True)
+class RowTiles:
+    """Tiles of one size, next to each other in a row."""
+
+    first: int
+    """The first neighbour."""
+    stop: int
+    """The first one behind them."""
+    count: int
+    """Neighbours of a tile."""
+    is_fixed: bool
+    """Whether it is one tile, with windows at a border (3)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +57,26 @@ class WindowPlan:
     looped: tuple[int, ...]
     whole_windows: tuple[int, int | None]
     """The first neighbour along the tile axis whose guards hold, and the first behind them; `None` for the size."""
-    borders: Borders | None = None
-    """How windows at borders are cut; `None` if each of their elements is asked for by itself."""
+
+    @property
+    def row_tiles(self) -> tuple[RowTiles, ...] | None:
+        """The tiles of a row; `None` if its length is not known, or guards are decided in no tile."""
+        inside, tile_axis = self.windowing.inside, self.windowing.tile_axis
+        if inside is None or not self.holds_along_lanes:
+            return None
+        if tile_axis is None:
+            return (RowTiles(0, 1, 1, is_fixed=False),)
+        size = self.windowing.stage.axes[tile_axis].size
+        return _row_tiles(size, self.whole_windows, self.tile) if isinstance(size, int) else None
+
+    @property
+    def holds_along_lanes(self) -> bool:
+        """Whether no guard fails along the lane axis."""
+        lane, inside = self.windowing.lane_axis, self.windowing.inside
+        if inside is None or lane not in inside:
+            return inside is not None
+        size = self.windowing.stage.axes[lane].size
+        return isinstance(size, int) and inside[lane].first <= 0 and inside[lane].stop >= size
 
     @property
     def reduction(self) -> Reduction:
@@ -68,21 +95,34 @@ def window_plan(program: LoopProgram, windowing: Windowing, machine: Machine) ->
     # (1) Inner taps are written out, so that LLVM sees which of their reads are the same.
     while taps and prod(tap_count(windowing, axis) for axis in (*unrolled, taps[-1])) <= _UNROLLED_TAPS:
         unrolled.insert(0, taps.pop())
-    tile, vectors, whole, most, span = 1, _VECTORS, (0, None), 1, None
+    tile, vectors, whole = 1, _VECTORS, (0, None)
     if windowing.tile_axis is not None:
         vectors, whole = 1, _whole_windows(windowing, windowing.tile_axis)
         size = stage.axes[windowing.tile_axis].size if whole[1] is None else whole[1]
         # (2) Each neighbour has a sum and its share of what is read; one part in so many is left for masks and starts.
         most = max(1, machine.registers // _REGISTERS_OF_NEIGHBOUR - 1)
-        span = size - whole[0] if isinstance(size, int) else None
-        tile = max(1, tiling.even_part(span, most))
+        tile = max(1, tiling.even_part(size - whole[0] if isinstance(size, int) else None, most))
     if isinstance(size := stage.axes[windowing.lane_axis].size, int):
         vectors = max(1, min(vectors, size // lanes))
-    # (2) Where loops run over taps no tap is written out for long: more sums hide how long each of them takes.
-    if taps and windowing.tile_axis is not None and tile > 1:
-        tile = max(tile, tiling.even_part(span, 2 * most + 2))
-    borders = borders_of(windowing, unrolled, taps) if whole[1] is not None and tile > 1 else None
-    return WindowPlan(program, windowing, lanes, tile, vectors, tuple(unrolled), tuple(taps), whole, borders)
+    return WindowPlan(program, windowing, lanes, tile, vectors, tuple(unrolled), tuple(taps), whole)
+
+
+def _row_tiles(size: int, whole: tuple[int, int | None], tile: int) -> tuple[RowTiles, ...] | None:
+    first, stop = whole[0], size if whole[1] is None else whole[1]
+    if first == 0 and stop == size:
+        even = size - size % tile
+        found = [RowTiles(0, even, tile, is_fixed=False)]
+        return (*found, RowTiles(even, size, size % tile, is_fixed=False)) if size % tile else tuple(found)
+    begin = -(-first // tile) * tile
+    end = begin + max(0, stop - begin) // tile * tile
+    if size <= 2 * tile or end <= begin:
+        begin = end = 0
+    middle = [RowTiles(begin, end, tile, is_fixed=False)] if end > begin else []
+    head = [RowTiles(place, place + tile, tile, is_fixed=True) for place in range(0, begin, tile)]
+    parts = -(-(size - end) // tile)
+    cuts = [end + (size - end) * part // parts for part in range(parts + 1)] if parts else []
+    tail = [RowTiles(low, high, high - low, is_fixed=True) for low, high in pairwise(cuts)]
+    return (*head, *middle, *tail) if len(head) + len(tail) <= _FIXED_TILES else None
 
 
 def _whole_windows(windowing: Windowing, axis: int) -> tuple[int, int | None]:
@@ -95,19 +135,6 @@ def _whole_windows(windowing: Windowing, axis: int) -> tuple[int, int | None]:
         return 0, 0
     first = min(max(interval.first, 0), size)
     return first, min(max(interval.stop, first), size)
-
-
-def borders_of(windowing: Windowing, unrolled: Sequence[int], looped: Sequence[int]) -> Borders | None:
-    """How the guards of windows are cut; `None` if some depend on other axes together, or reads differ in theirs."""
-    found = {inner.guards for inner in windowing.stage.body if isinstance(inner, Read) and inner.guards}
-    size = windowing.tile_axis is not None and windowing.stage.axes[windowing.tile_axis].size
-    if len(found) != 1 or windowing.inside is None or not looped or not isinstance(size, int):
-        return None
-    (guards,) = found
-    along, around = {windowing.tile_axis, *unrolled}, {*windowing.outer, *looped}
-    known = tuple(guard for guard in guards if axes_of(guard.index) <= along and isinstance(guard.size, int))
-    asked = tuple(guard for guard in guards if axes_of(guard.index) <= around)
-    return Borders(known, asked) if len(known) + len(asked) == len(guards) else None
 
 
 def tap_count(windowing: Windowing, axis: int) -> int:

@@ -7,14 +7,15 @@
    are read without asking.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fuse_dialect.kernels.bodies import indices_of
 from fuse_dialect.kernels.contraction import shapes_of, store_place
-from fuse_dialect.kernels.indices import Index, axes_of, loop
+from fuse_dialect.kernels.indices import Guard, Index, Loop, axes_of, loop
 from fuse_dialect.kernels.packing import Packing, Strided
 from fuse_dialect.kernels.places import flat_place, index_place
-from fuse_dialect.kernels.program import Body, Inside, LoopProgram, Read, Stage
+from fuse_dialect.kernels.program import Body, Inside, Instruction, LoopProgram, Read, Stage
 from fuse_dialect.kernels.reaxing import split_axes, without_single_points
 
 CLOSE = 3
@@ -140,12 +141,66 @@ def _lane_packing(program: LoopProgram, windowing: Windowing, read: Read) -> Pac
     return Packing(element, place.constant.number, (), axes[-1], tuple(axes[:-1]), axes[-1].size)
 
 
-def without_guards(body: Body) -> Body:
-    """The body where all guards hold."""
-    return tuple(
-        replace(instruction, guards=(), otherwise=None) if isinstance(instruction, Read) else instruction
-        for instruction in body
-    )
+def decided(body: Body, held: frozenset[int], known: Mapping[int, int]) -> Body:
+    """The body without guards that are decided; what is not read then is a literal.
+
+    Args:
+        body: Whose guards are of the form that `Windowing.inside` asks for.
+        held: Parallel axes along which all guards hold.
+        known: Values of axes.
+    """
+    instructions: list[Instruction] = []
+    for instruction in body:
+        if isinstance(instruction, Read):
+            truths = {guard: _truth(guard, held, known) for guard in instruction.guards}
+            guards = tuple(guard for guard, truth in truths.items() if truth is None)
+            if False in truths.values():
+                assert instruction.otherwise is not None, "a read with guards has a value for where they fail"
+                instruction = instruction.otherwise
+            else:
+                instruction = replace(instruction, guards=guards, otherwise=instruction.otherwise if guards else None)
+        instructions.append(instruction)
+    return tuple(instructions)
+
+
+def common_guards(body: Body, axes: frozenset[int]) -> tuple[Guard, ...]:
+    """The guards on some axes alone, if all reads that have guards have the same of them; else none."""
+    found = {
+        tuple(guard for guard in each.guards if axes_of(guard.index) <= axes)
+        for each in body
+        if isinstance(each, Read) and each.guards
+    }
+    return found.pop() if len(found) == 1 else ()
+
+
+def split_by(body: Body, guards: Sequence[Guard]) -> tuple[Body, Body]:
+    """The body where some guards hold, and that where they do not, of `common_guards`."""
+    holds: list[Instruction] = []
+    fails: list[Instruction] = []
+    for each in body:
+        inside = outside = each
+        if isinstance(each, Read) and each.guards:
+            assert each.otherwise is not None, "a read with guards has a value for where they fail"
+            kept = tuple(guard for guard in each.guards if guard not in guards)
+            inside = replace(each, guards=kept, otherwise=each.otherwise if kept else None)
+            outside = each.otherwise
+        holds.append(inside)
+        fails.append(outside)
+    return tuple(holds), tuple(fails)
+
+
+def _truth(guard: Guard, held: frozenset[int], known: Mapping[int, int]) -> bool | None:
+    """Whether a guard holds; `None` if that is not known."""
+    axes = axes_of(guard.index)
+    if not axes.isdisjoint(held):
+        return True
+    if not axes <= known.keys() or not isinstance(guard.size, int):
+        return None
+    value = guard.index.constant
+    for atom, factor in guard.index.terms:
+        assert isinstance(atom, Loop), "guards are sums of axes"
+        value += known[atom.axis] * factor
+    return 0 <= value < guard.size
 
 
 def without_reads(body: Body) -> Body:

@@ -1,16 +1,14 @@
 """Depthwise convolutions and pools: a few vectors of results at a time, all taps of their windows unrolled.
 
 1. A tile is some neighbours along the tile axis. What their windows share is read once, since LLVM sees all reads.
-2. Tiles are cut from the windows whose guards all hold; results at a border are computed one by one, with guards.
+2. A tile at a border knows its place, so its guards are decided here. Taps above or below the image are left out a row
+   of taps at a time, and what they would add is added once. Where neither can be, results are computed one by one.
 3. Parts share the outer axes, or the lanes.
-5. Where loops run over some taps, tiles at borders are as fast: what a tap outside gives is known for those that are
-   written out, and asked once for all of them by the loops.
 4. A tile asks in advance for the lines that the next row of tiles will read: it comes by much later, from memory.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 
 from fuse_dialect.backends.llvm.builder import Function
 from fuse_dialect.backends.llvm.combining import accumulator_type, combine, neutral
@@ -20,12 +18,14 @@ from fuse_dialect.backends.llvm.kernel import frame_of, inner_function
 from fuse_dialect.backends.llvm.memory import Reader, reader_at
 from fuse_dialect.backends.llvm.scalars import Scalars
 from fuse_dialect.backends.llvm.values import I1, VOID, Value, constant
+from fuse_dialect.kernels.bodies import indices_of
 from fuse_dialect.kernels.contraction import store_place
 from fuse_dialect.kernels.elements import element_bytes
-from fuse_dialect.kernels.places import Place, flat_place, index_place
+from fuse_dialect.kernels.indices import axes_of
+from fuse_dialect.kernels.places import Place, flat_place
 from fuse_dialect.kernels.program import Body, Read, Reduction
 from fuse_dialect.kernels.window_schedule import WindowPlan, tap_count
-from fuse_dialect.kernels.windowing import without_guards, without_reads
+from fuse_dialect.kernels.windowing import common_guards, decided, split_by
 
 
 class _Windows:
@@ -64,7 +64,32 @@ class _Windows:
         return f.multiply(low, f.i64(lanes)), f.least(f.multiply(high, f.i64(lanes)), size)
 
     def _row(self, point: dict[int, Value], lanes: tuple[Value, Value]) -> None:
-        """All neighbours along the tile axis: those whose windows are whole in tiles, the others one by one."""
+        """All neighbours along the tile axis."""
+        tiles, tile_axis = self.plan.row_tiles, self.plan.windowing.tile_axis
+        if tiles is None:
+            self._guarded_row(point, lanes)
+            return
+        f = self.f
+
+        def row(form: _Form) -> list[Value]:
+            for each in tiles:
+                own = replace(form, count=each.count, start=each.first if each.is_fixed else None)
+                if each.stop - each.first == each.count or tile_axis is None:
+                    self._call(point, f.i64(each.first), f.i64(each.count), lanes, own)
+                    continue
+                with f.loop(f.i64(each.first), f.i64(each.stop), each.count, hints=["unroll.disable"]) as loop:
+                    self._call(point, loop.index, f.i64(each.count), lanes, own)
+            return []
+
+        holds = self._is_inside(point)
+        # Loops over taps ask for each row of them anyhow, so one function does for all rows.
+        if holds.number is not None or self.plan.looped:
+            row(_Form(1, in_rows=holds.number is None))
+        else:
+            f.either(holds, lambda: row(_Form(1)), lambda: row(_Form(1, in_rows=True)))
+
+    def _guarded_row(self, point: dict[int, Value], lanes: tuple[Value, Value]) -> None:
+        """The same with tiles where all guards hold, and the others one by one."""
         f, plan, tile_axis = self.f, self.plan, self.plan.windowing.tile_axis
         if tile_axis is None:
             size, first, stop = 1, 0, 1
@@ -76,18 +101,18 @@ class _Windows:
 
         def guarded(start: Value, count: Value) -> None:
             if count.number != 0:
-                self._call(point, start, count, lanes, None)
+                self._call(point, start, count, lanes, _Form(1, is_guarded=True))
 
         def inside() -> list[Value]:
             guarded(f.i64(0), f.i64(first))
-            # (2) Tiles where all guards hold; what is left of them is one smaller tile, as its number is known.
+            # Tiles where all guards hold; what is left of them is one smaller tile, as its number is known.
             whole = f.subtract(f.subtract(end, f.i64(first)), f.remainder(f.subtract(end, f.i64(first)), plan.tile))
             rest = f.add(whole, f.i64(first))
             with f.loop(f.i64(first), rest, plan.tile, hints=["unroll.disable"]) as loop:
-                self._call(point, loop.index, f.i64(plan.tile), lanes, plan.tile)
+                self._call(point, loop.index, f.i64(plan.tile), lanes, _Form(plan.tile))
             left = f.subtract(end, rest)
             if left.number:
-                self._call(point, rest, left, lanes, left.number)
+                self._call(point, rest, left, lanes, _Form(left.number))
             else:
                 guarded(rest, left)
             guarded(end, f.subtract(extent, end))
@@ -97,69 +122,26 @@ class _Windows:
             guarded(f.i64(0), extent)
             return []
 
-        if plan.borders is not None and isinstance(size, int) and stop is not None and first < stop:
-            self._row_with_borders(point, lanes, (first, stop, size))
-            return
-        holds = self._is_inside(point)
+        holds = self._is_inside(point) if plan.holds_along_lanes else constant(I1, 0)
         if holds.number is not None:
             (inside if holds.number else outside)()
         else:
             f.either(holds, inside, outside)
 
-    def _row_with_borders(
-        self, point: dict[int, Value], lanes: tuple[Value, Value], cuts: tuple[int, int, int]
-    ) -> None:
-        """The same in tiles all along: those at its ends know where they are (5)."""
-        f, plan, (first, stop, size) = self.f, self.plan, cuts
-
-        def end(low: int, high: int) -> None:
-            for start in range(low, high, plan.tile):
-                count = min(plan.tile, high - start)
-                self._call(point, f.i64(start), f.i64(count), lanes, count, _Form(True, start))
-
-        def middle(form: _Form) -> list[Value]:
-            rest = (stop - first) % plan.tile
-            with f.loop(f.i64(first), f.i64(stop - rest), plan.tile, hints=["unroll.disable"]) as loop:
-                self._call(point, loop.index, f.i64(plan.tile), lanes, plan.tile, form)
-            if rest:
-                self._call(point, f.i64(stop - rest), f.i64(rest), lanes, rest, form)
-            return []
-
-        end(0, first)
-        holds = self._is_inside(point)
-        if holds.number is not None:
-            middle(_Form(not holds.number))
-        else:
-            f.either(holds, lambda: middle(_Form()), lambda: middle(_Form(True)))
-        end(stop, size)
-
     def _call(
-        self,
-        point: dict[int, Value],
-        start: Value,
-        count: Value,
-        lanes: tuple[Value, Value],
-        tile: int | None,
-        form: "_Form | None" = None,
+        self, point: dict[int, Value], start: Value, count: Value, lanes: tuple[Value, Value], form: "_Form"
     ) -> None:
-        """Call the function for a tile; for any number of neighbours, with guards, if it is `None`."""
+        """Call the function for a tile; a guarded one is for any number of neighbours."""
         axes, tile_axis = list(self.plan.windowing.outer), self.plan.windowing.tile_axis
         values = [point[axis] for axis in axes] + ([] if tile_axis is None else [start])
-        name = _tile_function(self.request, self.plan, tile or 1, form or _Form(), guarded=tile is None)
-        self.f.call(name, VOID, [self.slots, *values, *lanes, count])
+        self.f.call(_tile_function(self.request, self.plan, form), VOID, [self.slots, *values, *lanes, count])
 
     def _is_inside(self, point: dict[int, Value]) -> Value:
-        """Whether all guards of axes other than the tile axis hold."""
+        """Whether all guards of the outer axes hold."""
         f, windowing = self.f, self.plan.windowing
-        if windowing.inside is None:
-            return constant(I1, 0)
         result = constant(I1, 1)
-        for axis, interval in windowing.inside.items():
-            if axis == windowing.lane_axis:
-                size = self.stage.axes[axis].size
-                if interval.first > 0 or not isinstance(size, int) or interval.stop < size:
-                    return constant(I1, 0)
-            elif axis != windowing.tile_axis:
+        for axis, interval in (windowing.inside or {}).items():
+            if axis in windowing.outer:
                 first = f.compare("sge", point[axis], f.i64(interval.first))
                 both = f.binary("and", first, f.compare("slt", point[axis], f.i64(interval.stop)))
                 result = both if result.number is not None else f.binary("and", result, both)
@@ -168,25 +150,28 @@ class _Windows:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """What a tile must ask for."""
+    """What a function for a tile knows of it."""
 
-    asks: bool = False
-    """Whether loops over taps ask if their guards hold."""
+    count: int
+    """Neighbours."""
     start: int | None = None
-    """Where it is along the tile axis, if it is at an end; then guards along that axis are known."""
+    """Its first neighbour, if that is known."""
+    in_rows: bool = False
+    """Whether rows of taps may lie outside."""
+    is_guarded: bool = False
+    """Whether it computes any number of neighbours, one by one: these are few, and long to write."""
 
     @property
     def name(self) -> str:
-        """Part of the function's name."""
-        return "_asks" * self.asks + ("" if self.start is None else f"_at{self.start}")
+        """The end of the function's name."""
+        if self.is_guarded:
+            return "guarded"
+        return f"{self.count}{'' if self.start is None else f'_at{self.start}'}{'_rows' if self.in_rows else ''}"
 
 
-def _tile_function(request: Request, plan: WindowPlan, count: int, form: _Form, *, guarded: bool) -> str:
-    """The name of the function that computes a tile, for some lanes; it is written at the first call.
-
-    Results with guards are few, and long to write: one function computes any number of neighbours one by one.
-    """
-    name = f"{request.entry.name}_window_{'guarded' if guarded else count}{form.name}"
+def _tile_function(request: Request, plan: WindowPlan, form: _Form) -> str:
+    """The name of the function that computes a tile, for some lanes; it is written at the first call."""
+    name = f"{request.entry.name}_window_{form.name}"
     if not request.module.defines(name):
         windowing = plan.windowing
         axes = [*windowing.outer, *([] if windowing.tile_axis is None else [windowing.tile_axis])]
@@ -194,7 +179,7 @@ def _tile_function(request: Request, plan: WindowPlan, count: int, form: _Form, 
         f = inner_function(request, name, ["slots"], (), numbers)
         store = store_place(plan.program, windowing.stage)
         assert store is not None
-        _Tile(request, plan, f, axes, 1 if guarded else count, store, form, guarded=guarded).write()
+        _Tile(request, plan, f, axes, form, store).write()
     return name
 
 
@@ -205,24 +190,28 @@ class _Tile:
         plan: WindowPlan,
         f: Function,
         axes: Sequence[int],
-        count: int,
-        store: Place,
         form: _Form,
-        *,
-        guarded: bool,
+        store: Place,
     ):
-        self.form = form
-        self.plan, self.f, self.count, self.store = plan, f, count, store
+        self.plan, self.f, self.form, self.store = plan, f, form, store
+        self.count, self.guarded = form.count, form.is_guarded
         _, *rest = f.parameters
         self.frame = frame_of(request, f)
         self.point: dict[int, Value] = dict(zip(axes, rest, strict=False))
         self.low, self.high, self.neighbours = rest[-3:]
-        self.guarded = guarded
-        self.windowing = plan.windowing
-        # (2) Inside, elements are read without asking.
-        body = self.windowing.stage.body
-        self.body: Body = body if guarded else without_guards(body)
-        self.outside: Body = without_reads(body)
+        self.windowing = windowing = plan.windowing
+        self.unrolled, self.looped = plan.unrolled, plan.looped
+        held: set[int] = set()
+        if not form.is_guarded:
+            held.add(windowing.lane_axis)
+            if form.in_rows:
+                # (2) A loop over each tap axis but the last, so that its rows can be left out.
+                self.unrolled, self.looped = plan.unrolled[-1:], (*plan.looped, *plan.unrolled[:-1])
+            else:
+                held.update(windowing.outer)
+            if windowing.tile_axis is not None and form.start is None:
+                held.add(windowing.tile_axis)
+        self.body: Body = decided(windowing.stage.body, frozenset(held), {})
 
     def write(self) -> None:
         f, axis = self.f, self.windowing.tile_axis
@@ -256,10 +245,10 @@ class _Tile:
         f, plan = self.f, self.plan
         type = accumulator_type(plan.reduction, plan.lanes)
         places = [(number, v) for number in range(self.count) for v in range(vectors)]
-        if not self.guarded and not plan.looped:
+        if not self.guarded and not self.looped:
             self._prefetch(first, vectors)
         totals = [neutral(plan.reduction, plan.lanes) for _ in places]
-        totals = self._looped(plan.looped, dict(self.point), totals, first, places, mask)
+        totals = self._looped(self.looped, dict(self.point), totals, first, places, mask)
         start = constant(type, plan.reduction.start.value)
         scalars = Scalars(f, self.frame.machine, plan.lanes, self.frame.fast_math)
         writes: list[tuple[Value, Value]] = []
@@ -287,7 +276,7 @@ class _Tile:
                 place = flat_place(read.indices, buffers[read.buffer].shape, len(windowing.stage.axes))
             if not isinstance(read, Read) or place is None or place.strides[windowing.lane_axis].number != 1:
                 continue
-            at = {**self.point, **{axis: f.i64(0) for axis in self.plan.unrolled}, windowing.lane_axis: first}
+            at = {**self.point, **{axis: f.i64(0) for axis in self.unrolled}, windowing.lane_axis: first}
             element = buffers[read.buffer].element
             start = self.frame.address(read.buffer, place, at)
             for offset in self._fresh(place):
@@ -298,7 +287,7 @@ class _Tile:
         """Distances of such elements from the first that the tile reads; none if its strides are not known."""
         windowing, strides = self.windowing, [stride.number or 0 for stride in place.strides]
         step = min((strides[axis] for axis in windowing.outer if strides[axis] > 0), default=0)
-        axes = [(tap_count(windowing, axis), strides[axis]) for axis in self.plan.unrolled]
+        axes = [(tap_count(windowing, axis), strides[axis]) for axis in self.unrolled]
         if windowing.tile_axis is not None:
             axes.append((self.count, strides[windowing.tile_axis]))
         points = _points([size for size, _ in axes])
@@ -334,49 +323,64 @@ class _Tile:
                 inner = {**point, axes[0]: loop.index}
                 loop.following = self._looped(axes[1:], inner, list(loop.carried), first, places, mask)
             return list(loop.carried)
-        if not self.form.asks or self.plan.borders is None or not self.plan.borders.asked:
-            return self._taps(point, totals, first, places, mask)
-        # (5) One question for all that is written out: then taps are read without asking, or are what lies outside.
-        asked, _ = self._reader(self._at(point, 0, first, 0), mask).addresses.guards(self.plan.borders.asked)
-        if asked is None:
-            return self._taps(point, totals, first, places, mask)
-        inside = partial(self._taps, point, totals, first, places, mask)
-        return list(f.either(asked, inside, lambda: inside(is_inside=False)))
+        guards = ()
+        if self.form.in_rows:
+            guards = common_guards(self.body, frozenset(point) - {self.windowing.tile_axis})
+        if not guards:
+            return self._added(self.body, point, totals, first, places, mask)
+        inside, outside = split_by(self.body, guards)
+        holds = self._reader(self._at(point, 0, first, 0), None).inside(guards)
+        return list(
+            f.either(
+                holds,
+                lambda: self._added(inside, point, totals, first, places, mask),
+                lambda: self._added_once(outside, point, totals, first, places, mask),
+            )
+        )
 
-    def _taps(
+    def _added(
         self,
+        body: Body,
         point: dict[int, Value],
         totals: Sequence[Value],
         first: Value,
         places: list[tuple[int, int]],
         mask: Value | None,
-        *,
-        is_inside: bool = True,
     ) -> list[Value]:
-        """The taps that are written out."""
-        f, totals = self.f, list(totals)
+        """The totals with the taps that are written out."""
+        f, tile_axis, results = self.f, self.windowing.tile_axis, list(totals)
         scalars = Scalars(f, self.frame.machine, self.plan.lanes, self.frame.fast_math)
-        for taps in _points([tap_count(self.windowing, axis) for axis in self.plan.unrolled]):
-            at = {**point, **{axis: f.i64(tap) for axis, tap in zip(self.plan.unrolled, taps, strict=True)}}
+        for taps in _points([tap_count(self.windowing, axis) for axis in self.unrolled]):
+            at = {**point, **{axis: f.i64(tap) for axis, tap in zip(self.unrolled, taps, strict=True)}}
             for number, (place, v) in enumerate(places):
-                holds = is_inside and self._holds(place, taps)
-                value = self._reader(self._at(at, place, first, v), mask).body(self.body if holds else self.outside)
-                totals[number] = combine(scalars, self.plan.reduction, totals[number], value)
-        return totals
+                own = body
+                if self.form.start is not None and tile_axis is not None:
+                    known = {**dict(zip(self.unrolled, taps, strict=True)), tile_axis: self.form.start + place}
+                    own = decided(body, frozenset(), known)
+                value = scalars.wide(self._reader(self._at(at, place, first, v), mask).body(own))
+                results[number] = combine(scalars, self.plan.reduction, results[number], value)
+        return results
 
-    def _holds(self, place: int, taps: tuple[int, ...]) -> bool:
-        """Whether the guards that are known where the tile is hold for a neighbour and a tap."""
-        start, axis, borders = self.form.start, self.windowing.tile_axis, self.plan.borders
-        if start is None or axis is None or borders is None:
-            return True
-        at = {axis: start + place, **dict(zip(self.plan.unrolled, taps, strict=True))}
-        count = len(self.windowing.stage.axes)
-        for guard in borders.known:
-            strides = index_place(guard.index, count).strides
-            index = guard.index.constant + sum((strides[each].number or 0) * value for each, value in at.items())
-            if not 0 <= index < (guard.size if isinstance(guard.size, int) else 0):
-                return False
-        return True
+    def _added_once(
+        self,
+        body: Body,
+        point: dict[int, Value],
+        totals: Sequence[Value],
+        first: Value,
+        places: list[tuple[int, int]],
+        mask: Value | None,
+    ) -> list[Value]:
+        """The same for taps that are the same for all neighbours: what they come to is computed once."""
+        tile_axis = self.windowing.tile_axis
+        if any(tile_axis in axes_of(index) for index in indices_of(body)):
+            return self._added(body, point, totals, first, places, mask)
+        vectors = sorted({v for _, v in places})
+        start = [neutral(self.plan.reduction, self.plan.lanes) for _ in vectors]
+        sums = self._added(body, point, start, first, [(0, v) for v in vectors], mask)
+        scalars = Scalars(self.f, self.frame.machine, self.plan.lanes, self.frame.fast_math)
+        return [
+            combine(scalars, self.plan.reduction, total, sums[v]) for total, (_, v) in zip(totals, places, strict=True)
+        ]
 
 
 def _points(sizes: list[int]) -> list[tuple[int, ...]]:

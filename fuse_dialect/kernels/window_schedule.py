@@ -5,6 +5,8 @@
 3. Tiles with windows at a border stand at places that are known: there each guard is decided when code is written.
    Where these would be many, results at the border are computed one by one.
 4. Rows of windows of which some taps lie above or below are computed tap row by tap row.
+5. A few lines of lanes at a time are computed in the whole image, so that rows stay in the first cache until the next
+   row of windows reads them: where the image comes from a cache itself, or arithmetic takes longer than reading it.
 """
 
 from dataclasses import dataclass
@@ -19,8 +21,12 @@ from fuse_dialect.kernels.windowing import Windowing
 
 _UNROLLED_TAPS = 12
 """Most taps that are written out."""
-_REGISTERS_OF_NEIGHBOUR = 4
-"""Vector registers of the machine for each neighbour of a tile."""
+_NEIGHBOURS = 7
+"""Most neighbours of a tile."""
+_BLOCK_LINES = 4
+"""Cache lines of neighbouring lanes in a block (5)."""
+_MANY_TAPS = 25
+"""Taps that take longer to compute than their image takes to read from memory (5)."""
 _VECTORS = 4
 """Vectors of a tile that has no neighbours."""
 
@@ -49,6 +55,7 @@ class WindowPlan:
 
     program: LoopProgram
     windowing: Windowing
+    machine: Machine
     lanes: int
     tile: int
     vectors: int
@@ -57,6 +64,22 @@ class WindowPlan:
     looped: tuple[int, ...]
     whole_windows: tuple[int, int | None]
     """The first neighbour along the tile axis whose guards hold, and the first behind them; `None` for the size."""
+
+    @property
+    def lane_block(self) -> int | None:
+        """Lanes of a block (5); `None` if rows are computed whole."""
+        windowing, machine = self.windowing, self.machine
+        if windowing.tile_axis is None or not windowing.outer:
+            return None
+        axes = (*windowing.outer, windowing.tile_axis, windowing.lane_axis)
+        *outer, lanes = (windowing.stage.axes[axis].size for axis in axes)
+        if not isinstance(lanes, int) or not all(isinstance(size, int) for size in outer):
+            return None
+        element = element_bytes(self.reduction.start.element)
+        block = _BLOCK_LINES * machine.line_bytes // element
+        image = lanes * prod(size for size in outer if isinstance(size, int)) * element
+        taps = prod(tap_count(windowing, axis) for axis in windowing.taps)
+        return block if lanes > block and (image <= machine.second_cache.bytes or taps >= _MANY_TAPS) else None
 
     @property
     def row_tiles(self) -> tuple[RowTiles, ...] | None:
@@ -99,12 +122,12 @@ def window_plan(program: LoopProgram, windowing: Windowing, machine: Machine) ->
     if windowing.tile_axis is not None:
         vectors, whole = 1, _whole_windows(windowing, windowing.tile_axis)
         size = stage.axes[windowing.tile_axis].size if whole[1] is None else whole[1]
-        # (2) Each neighbour has a sum and its share of what is read; one part in so many is left for masks and starts.
-        most = max(1, machine.registers // _REGISTERS_OF_NEIGHBOUR - 1)
+        # (2) Half of the registers are for what is read; more sums than keep the arithmetic busy only make code longer.
+        most = max(1, min(_NEIGHBOURS, machine.registers // 2 - 1))
         tile = max(1, tiling.even_part(size - whole[0] if isinstance(size, int) else None, most))
     if isinstance(size := stage.axes[windowing.lane_axis].size, int):
         vectors = max(1, min(vectors, size // lanes))
-    return WindowPlan(program, windowing, lanes, tile, vectors, tuple(unrolled), tuple(taps), whole)
+    return WindowPlan(program, windowing, machine, lanes, tile, vectors, tuple(unrolled), tuple(taps), whole)
 
 
 def _row_tiles(size: int, whole: tuple[int, int | None], tile: int) -> tuple[RowTiles, ...] | None:

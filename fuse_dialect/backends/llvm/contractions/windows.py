@@ -5,6 +5,7 @@
    of taps at a time, and what they would add is added once. Where neither can be, results are computed one by one.
 3. Parts share the outer axes, or the lanes.
 4. A tile asks in advance for the lines that the next row of tiles will read: it comes by much later, from memory.
+5. Where the plan has blocks of lanes, a part computes all its rows for one block before the next one.
 """
 
 from collections.abc import Sequence
@@ -45,10 +46,21 @@ class _Windows:
         total = strips
         for axis in windowing.outer:
             total = f.multiply(total, self.size(axis))
-        with f.loop(*self.frame.share(total), hints=["unroll.disable"]) as loop:
-            number, strip = self.frame.divided(loop.index, strips)
-            _, point = self.frame.point_of(number, {axis: self.stage.axes[axis].size for axis in windowing.outer})
-            self._row(point, self._lanes_of(strip, strips))
+        low, high = self.frame.share(total)
+
+        def rows(lanes: tuple[Value, Value] | None) -> None:
+            with f.loop(low, high, hints=["unroll.disable"]) as loop:
+                number, strip = self.frame.divided(loop.index, strips)
+                _, point = self.frame.point_of(number, {axis: self.stage.axes[axis].size for axis in windowing.outer})
+                self._row(point, lanes if lanes is not None else self._lanes_of(strip, strips))
+
+        block, size = self.plan.lane_block, self.size(windowing.lane_axis)
+        if block is None:
+            rows(None)
+        else:
+            # (5)
+            with f.loop(f.i64(0), size, block, hints=["unroll.disable"]) as loop:
+                rows((loop.index, f.least(f.add(loop.index, f.i64(block)), size)))
         f.ret()
 
     def _lanes_of(self, strip: Value, strips: Value) -> tuple[Value, Value]:

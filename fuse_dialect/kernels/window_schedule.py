@@ -90,7 +90,7 @@ class WindowPlan:
         if tile_axis is None:
             return (RowTiles(0, 1, 1, is_fixed=False),)
         size = self.windowing.stage.axes[tile_axis].size
-        return _row_tiles(size, self.whole_windows, self.tile) if isinstance(size, int) else None
+        return row_tiles(size, self.whole_windows, self.tile) if isinstance(size, int) and size else None
 
     @property
     def holds_along_lanes(self) -> bool:
@@ -130,12 +130,19 @@ def window_plan(program: LoopProgram, windowing: Windowing, machine: Machine) ->
     return WindowPlan(program, windowing, machine, lanes, tile, vectors, tuple(unrolled), tuple(taps), whole)
 
 
-def _row_tiles(size: int, whole: tuple[int, int | None], tile: int) -> tuple[RowTiles, ...] | None:
+def row_tiles(size: int, whole: tuple[int, int | None], tile: int) -> tuple[RowTiles, ...] | None:
+    """The tiles of a row; `None` if too many would stand at known places (3).
+
+    Args:
+        size: Neighbours of the row, one or more.
+        whole: See `WindowPlan.whole_windows`.
+        tile: Most neighbours of a tile.
+    """
     first, stop = whole[0], size if whole[1] is None else whole[1]
     if first == 0 and stop == size:
         even = size - size % tile
-        found = [RowTiles(0, even, tile, is_fixed=False)]
-        return (*found, RowTiles(even, size, size % tile, is_fixed=False)) if size % tile else tuple(found)
+        cuts = [(0, even, tile), (even, size, size % tile)]
+        return tuple(RowTiles(low, high, count, is_fixed=False) for low, high, count in cuts if low < high)
     begin = -(-first // tile) * tile
     end = begin + max(0, stop - begin) // tile * tile
     if size <= 2 * tile or end <= begin:

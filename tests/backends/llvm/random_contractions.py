@@ -121,6 +121,30 @@ def random_convolution(random: np.random.Generator, element: str) -> Case:
     return w.case(w.epilogue(value, shape), shape, taps[0] * taps[1] * inputs // groups, True)
 
 
+def random_depthwise(random: np.random.Generator, element: str) -> Case:
+    """A depthwise convolution whose windows may reach far beyond the image, which may be smaller than they are."""
+    w = _Writer(random, element)
+    nhwc, batch, channels = w.pick(0, 1, 1), w.pick(1, 2), w.pick(3, 17, 64, 70, 130)
+    sizes, taps = (w.pick(1, 4, 9, 16), w.pick(1, 6, 14, 17, 23)), (w.pick(1, 3, 5, 9), w.pick(1, 3, 5, 9, 13))
+    strides, dilation = (w.pick(1, 1, 2), w.pick(1, 1, 2, 3)), (w.pick(1, 1, 2), w.pick(1, 1, 2))
+    reach = [(t - 1) * d + 1 for t, d in zip(taps, dilation, strict=True)]
+    pads = [int(random.integers(0, reach[axis % 2])) for axis in range(4)]
+    for axis, size in enumerate(sizes):
+        pads[axis] += max(0, reach[axis] - size - pads[axis] - pads[axis + 2])
+    counts = [
+        (size + pads[axis] + pads[axis + 2] - reach[axis]) // strides[axis] + 1 for axis, size in enumerate(sizes)
+    ]
+    x = (batch, *sizes, channels) if nhwc else (batch, channels, *sizes)
+    weight = (*taps, 1, channels) if nhwc else (channels, 1, *taps)
+    shape = (batch, *counts, channels) if nhwc else (batch, channels, *counts)
+    attributes = f"strides = [{strides[0]}, {strides[1]}], padding = {pads}, "
+    attributes += f"dilation = [{dilation[0]}, {dilation[1]}], groups = {channels}"
+    if nhwc:
+        attributes += ', data_layout = "NHWC", kernel_layout = "HWIO"'
+    value = w.op("conv2d", [w.argument(x), w.argument(weight)], attributes, [x, weight], shape)
+    return w.case(w.epilogue(value, shape), shape, taps[0] * taps[1], True)
+
+
 def random_pool(random: np.random.Generator, element: str) -> Case:
     """A pool in either layout."""
     w = _Writer(random, element)

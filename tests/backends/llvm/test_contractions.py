@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from guarded_memory import GuardedMemory
-from random_contractions import Case, random_convolution, random_pool, random_product
+from random_contractions import Case, random_convolution, random_depthwise, random_pool, random_product
 from xdsl.dialects import func
 
 import fuse_dialect as fd
@@ -103,6 +103,7 @@ def check(case: Case, seed: int, target: Host | None = None) -> None:
 MAKERS: dict[str, Callable[[np.random.Generator, str], Case]] = {
     "product": random_product,
     "convolution": random_convolution,
+    "depthwise": random_depthwise,
     "pool": random_pool,
 }
 
@@ -139,6 +140,21 @@ def test_random_programs_on_machines_with_hardly_any_cache(kind: str, seed: int,
     """Small programs then take the paths of large ones: blocks of rows and of sums, strips, many tasks."""
     target = replace(host(), described=machine)
     check(MAKERS[kind](np.random.default_rng(300 + seed), "f32"), seed, target)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_zeros_beyond_an_image_meet_infinite_taps(seed: int) -> None:
+    """A tap that lies outside is a product with zero, which is nan if the tap is infinite."""
+    random = np.random.default_rng(400 + seed)
+    case = random_depthwise(random, "f32")
+    arrays = values(case, random)
+    arrays[seed % 2].flat[random.integers(0, arrays[seed % 2].size)] = np.inf
+    programs = primitives(case.text)
+    if len(programs) == 1:
+        with np.errstate(all="ignore"):
+            (expected,) = fd.run(fd.parse(case.text), *arrays)
+        actual, _ = run_kernel(programs[0], arrays, frozenset[int](), 1)
+        np.testing.assert_allclose(actual, expected, 1e-4, 1e-4, err_msg=case.text)
 
 
 @pytest.mark.parametrize(("op", "shape"), [("matmul", "40x40"), ("batch_matmul", "2x3x40x40"), ("dense", "40x40")])

@@ -21,8 +21,6 @@ from fuse_dialect.kernels.windowing import Windowing
 
 _UNROLLED_TAPS = 12
 """Most taps that are written out."""
-_NEIGHBOURS = 7
-"""Most neighbours of a tile."""
 _BLOCK_LINES = 4
 """Cache lines of neighbouring lanes in a block (5)."""
 _MANY_TAPS = 25
@@ -122,8 +120,8 @@ def window_plan(program: LoopProgram, windowing: Windowing, machine: Machine) ->
     if windowing.tile_axis is not None:
         vectors, whole = 1, _whole_windows(windowing, windowing.tile_axis)
         size = stage.axes[windowing.tile_axis].size if whole[1] is None else whole[1]
-        # (2) Half of the registers are for what is read; more sums than keep the arithmetic busy only make code longer.
-        most = max(1, min(_NEIGHBOURS, machine.registers // 2 - 1))
+        # (2) Half of the registers hold sums: more of them than one addition takes cycles. The others are for reads.
+        most = machine.registers // 2 - 1
         tile = max(1, tiling.even_part(size - whole[0] if isinstance(size, int) else None, most))
     if isinstance(size := stage.axes[windowing.lane_axis].size, int):
         vectors = max(1, min(vectors, size // lanes))

@@ -203,16 +203,6 @@ def _truth(guard: Guard, held: frozenset[int], known: Mapping[int, int]) -> bool
     return 0 <= value < guard.size
 
 
-def without_reads(body: Body) -> Body:
-    """The body where some guard of each guarded read fails: these are what they give there."""
-    return tuple(
-        instruction.otherwise
-        if isinstance(instruction, Read) and instruction.guards and instruction.otherwise is not None
-        else instruction
-        for instruction in body
-    )
-
-
 def _inside(stage: Stage, parallel: list[int]) -> dict[int, Interval] | None:
     found: dict[int, Interval] = {}
     for instruction in stage.body:

@@ -312,9 +312,16 @@ KERNEL_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "known-borders",
         f"{_LLVM}/contractions/windows.py",
-        "holds = is_inside and self._holds(place, taps)",
-        "holds = self._holds(place, taps)",
+        "                if self.form.start is not None and tile_axis is not None:",
+        "                if False and tile_axis is not None:",
     ),
+    Mutant(
+        "rows-of-taps",
+        f"{_LLVM}/contractions/windows.py",
+        "lambda: self._added_once(outside, point,",
+        "lambda: self._added_once(inside, point,",
+    ),
+    Mutant("decided-guards", "kernels/windowing.py", "return 0 <= value < guard.size", "return 0 <= value"),
     Mutant("whole-windows", "kernels/window_schedule.py", "first = min(max(interval.first, 0), size)", "first = 0"),
     Mutant(
         "declined-text",

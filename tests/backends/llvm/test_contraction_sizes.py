@@ -93,7 +93,16 @@ def test_long_ends_run_on_every_row_of_a_tile(target: str, rows: int) -> None:
 @pytest.mark.parametrize("target", HOSTS)
 @pytest.mark.parametrize(
     ("size", "taps", "step", "pad", "channels"),
-    [(12, 5, 1, 2, 20), (13, 7, 1, 3, 40), (20, 9, 1, 4, 17), (9, 9, 1, 4, 16), (15, 5, 2, 2, 33), (8, 7, 1, 6, 16)],
+    [
+        (12, 5, 1, 2, 20),
+        (13, 7, 1, 3, 40),
+        (20, 9, 1, 4, 17),
+        (9, 9, 1, 4, 16),
+        (15, 5, 2, 2, 33),
+        (8, 7, 1, 6, 16),
+        (7, 3, 1, 1, 24),
+        (9, 3, 2, 1, 17),
+    ],
 )
 def test_borders_of_large_windows_are_padded_with_zeros(
     target: str, size: int, taps: int, step: int, pad: int, channels: int

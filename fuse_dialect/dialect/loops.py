@@ -328,31 +328,33 @@ class Nest:
         parallel = [Axis(size) for size in self._parallel]
         reduced = [Axis(size, is_reduced=True) for size in self._reduced]
         name = self._origin
-        if self._total is None:
+        # The first element in order of one is that element: nothing is left to reduce.
+        if self._total is None or self._total.results[0] not in self._needed(element):
             return Stage(name, RESULT, tuple(parallel), self._body(element), store=store)
         finish = () if element == self._total.results[0] else self._body(element)
         body = self._body(self._total.inputs[0])
         stage = Stage(name, RESULT, (*parallel, *reduced), body, self._reduction, finish, store)
         return stage if self._line is None else _along(stage, *self._line)
 
+    def _needed(self, result: SSAValue) -> set[SSAValue]:
+        """A value and what it is computed from, as far as the total."""
+        needed: set[SSAValue] = {result}
+        for op in reversed(list(self.block.ops)):
+            if op is not self._total and not needed.isdisjoint(op.results):
+                needed.update(op.operands)
+        return needed
+
     def _body(self, result: SSAValue) -> Body:
         """The instructions that a value needs; the total stands at place 0 if it is one of them."""
-        needed: set[SSAValue] = {result}
-        ops: list[Operation] = []
-        for op in reversed(list(self.block.ops)):
-            if needed.isdisjoint(op.results):
-                continue
-            if op is not self._total:
-                ops.append(op)
-                needed.update(op.operands)
+        needed = self._needed(result)
         body: list[Instruction] = []
         places: dict[SSAValue, int] = {}
         if self._total is not None and self._total.results[0] in needed:
             places[self._total.results[0]] = 0
-        elif self._total is not None and result != self._total.inputs[0]:
-            raise AssertionError("what comes after the total uses it")
         first = len(places)
-        for op in reversed(ops):
+        for op in self.block.ops:
+            if op is self._total or needed.isdisjoint(op.results):
+                continue
             places[op.results[0]] = first + len(body)
             operands = [places[operand] for operand in op.operands]
             special = self._special.get(op)

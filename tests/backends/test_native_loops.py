@@ -7,10 +7,14 @@ from random import Random
 
 import numpy as np
 import pytest
+from xdsl.dialects import func
 
 import fuse_dialect as fd
+from fuse_dialect.analysis.loop_program import lower
 from fuse_dialect.backends.runtime import executable
 from fuse_dialect.backends.runtime.entry_graph import How
+from fuse_dialect.dialect.constants import constant
+from fuse_dialect.kernels.program import LoopProgram
 
 TENSOR = "tensor<3x4xf32>"
 
@@ -344,3 +348,49 @@ def random_program(seed: int) -> str:
 @pytest.mark.parametrize("seed", range(40))
 def test_random_loops_and_branches_in_each_other(seed: int) -> None:
     check(random_program(seed), How.CONTROL, threads=1 + seed % 2)
+
+
+def test_a_constant_of_equal_elements_is_written_out_for_the_kernels_of_a_loop_on_numpy() -> None:
+    """Kernels read memory row by row; one element that stands for all of them is eight bytes there."""
+    text = """func.func @main(%x: tensor<2x3x3x3xi64>, %w: tensor<1x1x1x27x3xi64>)
+        -> (tensor<2x3x4x2x3xi64>, tensor<2x4x4x3xi64>) {
+      %s = arith.constant dense<0> : tensor<2x3x4x2x3xi64>
+      %t = arith.constant dense<0> : tensor<2x4x4x3xi64>
+      %n = arith.constant dense<2> : tensor<i64>
+      %y, %z = fuse.loop limit(%n : tensor<i64>) states(%s, %t : tensor<2x3x4x2x3xi64>, tensor<2x4x4x3xi64>)
+          -> (tensor<2x3x4x2x3xi64>, tensor<2x4x4x3xi64>) {
+      ^bb0(%i: tensor<i64>, %a: tensor<2x3x4x2x3xi64>, %b: tensor<2x4x4x3xi64>):
+        %r = fuse.reshape %x : (tensor<2x3x3x3xi64>) -> tensor<2x27x1x1x1xi64>
+        %m = fuse.conv3d %r, %w, padding = [1, 0, 0, 2, 1, 2], kernel_layout = "DHWIO"
+            : (tensor<2x27x1x1x1xi64>, tensor<1x1x1x27x3xi64>) -> tensor<2x3x4x2x3xi64>
+        %p = fuse.max_pool2d_indices %x, pool_size = [2, 2], padding = [1, 1, 1, 1], layout = "NHWC"
+            : (tensor<2x3x3x3xi64>) -> tensor<2x4x4x3xi64>
+        fuse.yield %m, %p : tensor<2x3x4x2x3xi64>, tensor<2x4x4x3xi64>
+      }
+      return %y, %z : tensor<2x3x4x2x3xi64>, tensor<2x4x4x3xi64>
+    }"""
+    module = fd.parse(text)
+    (main,) = module.ops
+    assert isinstance(main, func.FuncOp)
+    block = main.body.block
+    weight = constant(np.broadcast_to(np.int64(3), (1, 1, 1, 27, 3)))
+    assert block.first_op is not None
+    block.insert_op_before(weight, block.first_op)
+    block.args[1].replace_all_uses_with(weight.result)
+    x, w = np.arange(54, dtype=np.int64).reshape(2, 3, 3, 3), np.full((1, 1, 1, 27, 3), 3)
+    program = fd.compile(module, cache=False)
+    assert {"numpy", "contraction"} <= {kernel.family for kernel in program.kernels}
+    np.testing.assert_array_equal(program(x, w)[0], fd.run(fd.parse(text), x, w)[0])
+
+
+def test_the_first_of_one_element_that_is_known_is_that_element() -> None:
+    """A constant in the kernel itself: nothing there depends on the place that is looked for."""
+    module = fd.parse("""func.func @main() -> tensor<1xi64> {
+      %x = arith.constant dense<7> : tensor<1xi64>
+      %y, %z = fuse.topk %x, k = 1, axis = 0, is_ascend = true : tensor<1xi64>
+      return %y : tensor<1xi64>
+    }""")
+    fd.fuse_ops(module, link_params=True)
+    (primitive,) = [op for op in module.ops if "primitive" in op.attributes]
+    assert isinstance(primitive, func.FuncOp)
+    assert isinstance(lower(primitive), LoopProgram)

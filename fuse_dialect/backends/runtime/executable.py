@@ -282,6 +282,11 @@ class Executable(Walk):
         arguments = [self.array(frame, tensor, inputs, outputs, held) for tensor in call.arguments]
         compiled = self.primitives[call.kernel]
         if compiled.how is How.MIXED:
+            # Kernels inside read arguments where they are: a constant that repeats one element is written out for them.
+            for number, tensor in enumerate(call.arguments):
+                place = self.plan.places[tensor]
+                if place.home is Home.CONSTANT:
+                    arguments[number] = self.constants.dense(place.at).reshape(self.plan.shapes[tensor])
             results = run_control(self.graph, call, self.primitives, self.constants, arguments)
         else:
             results = compiled.evaluate(arguments)

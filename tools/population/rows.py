@@ -78,8 +78,8 @@ def table(rows: Sequence[Row]) -> str:
 
 
 LEFT, PLOT, RIGHT, LINE, TOP = 210, 520, 90, 13, 40
-LOW, HIGH = 0.25, 8.0
-TICKS = (0.25, 0.5, 1.0, 1.2, 2.0, 4.0, 8.0)
+LOW, HIGH = 0.0625, 4.0
+TICKS = (0.0625, 0.125, 0.25, 0.5, 1.0, 1.2, 2.0, 4.0)
 _LOSS, _WIN, _FAILED = "#b35806", "#1b7837", "#7f0000"
 
 

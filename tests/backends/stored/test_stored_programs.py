@@ -434,5 +434,6 @@ def test_two_processes_may_keep_the_same_program_at_once(path: Path, folder: Pat
     sums = {each.communicate()[0].split()[-1] for each in running}
     assert [each.returncode for each in running] == [0, 0, 0]
     assert len(sums) == 1
-    assert is_hit(path)
+    # Another process of the same kind: this one may have imported the package from another folder.
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.startswith("StoredProgram")
     assert not list((folder / "cache").glob(".*"))

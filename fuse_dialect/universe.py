@@ -36,6 +36,7 @@ FUSE_UNIVERSE = Universe(
         "simplify-inference": _lazy("fuse_dialect.transforms.simplify_inference:SimplifyInferencePass"),
         "fold-constants": _lazy("fuse_dialect.transforms.fold_constants:FoldConstantsPass"),
         "fold-scale-axis": _lazy("fuse_dialect.transforms.fold_scale_axis:FoldScaleAxisPass"),
+        "drop-padded-taps": _lazy("fuse_dialect.transforms.drop_padded_taps:DropPaddedTapsPass"),
         "eliminate-common-subexpr": _lazy(
             "fuse_dialect.transforms.eliminate_common_subexpr:EliminateCommonSubexprPass"
         ),

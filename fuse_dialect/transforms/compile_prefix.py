@@ -11,7 +11,7 @@
 5. `fold-scale-axis` moves scales and shifts into weights and biases;
 6. `expand-transposed-convolutions` makes convolutions of transposed ones, `expand-einsum` matrix products of einsums,
    `expand-depthwise` depthwise convolutions without a multiplier of those with one;
-7. `fold-constants` multiplies the scales, and cuts the kernels;
+7. `fold-constants` multiplies the scales, and cuts the kernels; `drop-padded-taps` cuts those that mostly meet padding;
 8. `prove-indices` marks indices that cannot be out of range;
 9. `eliminate-common-subexpr` merges what frontends wrote twice;
 10. `convert-layout{if-profitable=true}` gives images the layout that kernels run fastest on;
@@ -30,6 +30,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from fuse_dialect.transforms.convert_layout import ConvertLayoutPass
+from fuse_dialect.transforms.drop_padded_taps import DropPaddedTapsPass
 from fuse_dialect.transforms.eliminate_common_subexpr import EliminateCommonSubexprPass
 from fuse_dialect.transforms.expand_depthwise import ExpandDepthwisePass
 from fuse_dialect.transforms.expand_einsum import ExpandEinsumPass
@@ -63,6 +64,7 @@ def compile_prefix(
         ExpandEinsumPass(),
         ExpandDepthwisePass(),
         FoldConstantsPass(),
+        DropPaddedTapsPass(),
         ProveIndicesPass(),
         EliminateCommonSubexprPass(),
     )

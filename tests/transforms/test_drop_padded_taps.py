@@ -1,0 +1,84 @@
+"""Taps in padding: convolutions without them give the same, and keep those that may meet the image."""
+
+from random import Random
+
+import numpy as np
+import pytest
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+
+import fuse_dialect as fd
+from fuse_dialect.dialect.constants import constant
+from fuse_dialect.dialect.op import Array
+from fuse_dialect.dialect.ops.convolution import Conv2dOp
+from fuse_dialect.transforms.drop_padded_taps import DropPaddedTapsPass
+
+
+def program(random: Random) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
+    """A convolution whose windows reach far beyond its image, and the shapes of image and kernel."""
+    while True:
+        last, groups = random.random() < 0.5, random.choice((1, 1, 2))
+        inputs, outputs = groups * random.randint(1, 3), groups * random.randint(1, 3)
+        sizes = [random.randint(1, 9) for _ in range(2)]
+        taps = [random.randint(1, 4) for _ in range(2)]
+        strides, dilation = ([random.randint(1, most) for _ in range(2)] for most in (3, 9))
+        pads = [random.randint(0, 14) for _ in range(4)]
+        reach = [(tap - 1) * each + 1 for tap, each in zip(taps, dilation, strict=True)]
+        counts = [(sizes[at] + pads[at] + pads[at + 2] - reach[at]) // strides[at] + 1 for at in range(2)]
+        if min(counts) < 1:
+            continue
+        x = (2, *sizes, inputs) if last else (2, inputs, *sizes)
+        w = (*taps, inputs // groups, outputs) if last else (outputs, inputs // groups, *taps)
+        y = (2, *counts, outputs) if last else (2, outputs, *counts)
+        types = [f"tensor<{'x'.join(map(str, shape))}xf32>" for shape in (x, w, y)]
+        layouts = ', data_layout = "NHWC", kernel_layout = "HWIO"' if last else ""
+        text = f"""func.func @main(%x: {types[0]}, %w: {types[1]}) -> {types[2]} {{
+          %y = fuse.conv2d %x, %w, strides = {strides}, padding = {pads}, dilation = {dilation},
+              groups = {groups}{layouts} : ({types[0]}, {types[1]}) -> {types[2]}
+          return %y : {types[2]}
+        }}"""
+        return text, x, w
+
+
+def with_kernel(text: str, kernel: Array) -> ModuleOp:
+    module = fd.parse(text)
+    (main,) = module.ops
+    assert isinstance(main, func.FuncOp)
+    block, value = main.body.block, constant(kernel)
+    assert block.first_op is not None
+    block.insert_op_before(value, block.first_op)
+    block.args[1].replace_all_uses_with(value.result)
+    return module
+
+
+def taps_of(module: ModuleOp) -> list[tuple[int, ...]]:
+    return [op.canonical_shapes()[1][2:] for op in module.walk() if isinstance(op, Conv2dOp)]
+
+
+def test_the_result_is_the_same_and_many_lose_taps() -> None:
+    changed = 0
+    for seed in range(150):
+        text, *shapes = program(Random(seed))
+        arrays = np.random.default_rng(seed)
+        x, w = (arrays.uniform(-1, 1, shape).astype(np.float32) for shape in shapes)
+        module = with_kernel(text, w)
+        before = taps_of(module)
+        DropPaddedTapsPass().apply(Context(), module)
+        module.verify()
+        changed += taps_of(module) != before
+        np.testing.assert_allclose(fd.run(module, x, w)[0], fd.run(fd.parse(text), x, w)[0], rtol=1e-5, atol=1e-6)
+    assert changed > 20
+
+
+@pytest.mark.parametrize(("value", "taps"), [(1.0, (1, 1)), (np.inf, (3, 3)), (np.nan, (3, 3))])
+def test_taps_that_are_no_numbers_stay(value: float, taps: tuple[int, int]) -> None:
+    text = """func.func @main(%x: tensor<1x1x8x8xf32>, %w: tensor<1x1x3x3xf32>) -> tensor<1x1x8x8xf32> {
+      %y = fuse.conv2d %x, %w, padding = [8, 8, 8, 8], dilation = [8, 8] : (tensor<1x1x8x8xf32>, tensor<1x1x3x3xf32>)
+      return %y : tensor<1x1x8x8xf32>
+    }"""
+    kernel = np.ones((1, 1, 3, 3), np.float32)
+    kernel[0, 0, 0, 0] = value
+    module = with_kernel(text, kernel)
+    DropPaddedTapsPass().apply(Context(), module)
+    assert taps_of(module) == [taps]

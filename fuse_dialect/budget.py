@@ -13,6 +13,8 @@ BYTES_PER_INPUT_BYTE = 6
 """What every byte of the input adds to the budget of bytes: a weight may be read, cast, transposed and written out."""
 
 
+LARGEST_SIZE = (1 << 63) - 1
+"""Of an axis of a tensor: what MLIR has room for."""
 MOST_OPS = 1 << 17
 """Ops that inlining may make, or that loops and calls may run: some seconds, and a few hundred MB."""
 MAX_REPETITIONS = 100_000

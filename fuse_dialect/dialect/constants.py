@@ -21,9 +21,6 @@ from fuse_dialect.dialect.mapped_file import mapped_bytes
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.types import element_dtype, element_type_of, shape_text
 
-ELIDED_RESOURCE = "__elided__"
-"""Key that stands for the value of a constant that was left out: `dense_resource<__elided__>`."""
-
 _TRUE = np.uint8(0xFF)
 """How xDSL stores a true element: i1 is signless, and all its bits are set."""
 

@@ -37,7 +37,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import AttrConstraint, BaseAttr
 from xdsl.utils.exceptions import VerifyException
 
-from fuse_dialect.budget import spelled
+from fuse_dialect.budget import LARGEST_SIZE, spelled
 
 DYNAMIC = DYNAMIC_INDEX
 """The dimension that the IR prints as `?`."""
@@ -74,9 +74,6 @@ _NARROW_DTYPES: dict[Attribute, str] = {
 """Name in `ml_dtypes` of the types in which numbers are stored, one byte each, but not computed with."""
 _COMPUTED_FLOATS = frozenset((BFloat16Type, Float16Type, Float32Type, Float64Type))
 _NARROW_TYPES = {name: type for type, name in _NARROW_DTYPES.items()}
-
-LARGEST_SIZE = (1 << 63) - 1
-"""Of an axis."""
 
 AnyTensor: AttrConstraint[Tensor] = BaseAttr(TensorType)
 """Operand constraint: a ranked tensor of any element type that the dialect knows (`element_dtype` decides)."""

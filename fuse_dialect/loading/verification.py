@@ -7,9 +7,11 @@ What is replaced of xDSL for that, all threads see. One thread verifies at a tim
 get what xDSL has: what is remembered holds for a module that stays as it is.
 """
 
+import sys
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import get_ident
+from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
@@ -29,10 +31,9 @@ def verify_module(module: ModuleOp) -> None:
     """
     # Imported here: `--help` and its like need no dialect, and start in half the time.
     from fuse_dialect.analysis.dominance import verify_dominance
-    from fuse_dialect.dialect.op import verified_once
     from fuse_dialect.loading.definitions import definitions_checked_once
 
-    with EXCLUSIVE, indexed_symbols(), counted_blocks(), verified_once(), definitions_checked_once():
+    with EXCLUSIVE, indexed_symbols(), counted_blocks(), _fuse_ops_once(), definitions_checked_once():
         try:
             module.verify()
         except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -40,6 +41,12 @@ def verify_module(module: ModuleOp) -> None:
             _blame_op(error)
             raise
     verify_dominance(module)
+
+
+def _fuse_ops_once() -> AbstractContextManager[None]:
+    """What lets `fuse` ops verify themselves once; there are none unless somebody has imported them, with NumPy."""
+    ops = sys.modules.get("fuse_dialect.dialect.op")
+    return cast("AbstractContextManager[None]", getattr(ops, "verified_once", nullcontext)())
 
 
 def _blame_op(error: Exception) -> None:

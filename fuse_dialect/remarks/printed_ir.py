@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.printer import Printer
 
-from fuse_dialect.dialect.constants import ELIDED_RESOURCE
+from fuse_dialect.dialect.elision import ELIDED_RESOURCE
 
 MOST_ELEMENTS = 8
 """Elements of a constant up to which they are printed."""

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from io import StringIO
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
@@ -31,12 +31,12 @@ from xdsl.printer import Printer
 from xdsl.syntax_printer import SyntaxPrinter
 from xdsl.targets.mlir import MLIRTarget
 
-from fuse_dialect.dialect.constants import ELIDED_RESOURCE
-from fuse_dialect.dialect.constants import is_splat as all_equal
-from fuse_dialect.dialect.mapped_file import release
+from fuse_dialect.dialect.elision import ELIDED_RESOURCE
 from fuse_dialect.frontends.mlir.locations import RANGE, range_text
 from fuse_dialect.targets.location_aliases import LOCATIONS_OF_OTHERS, shared_locations
-from fuse_dialect.targets.weights import Weights
+
+if TYPE_CHECKING:
+    from fuse_dialect.targets.weights import Weights
 
 _HEX_ABOVE = 100
 """Elements; longer lists are printed as one hexadecimal string, as in MLIR."""
@@ -50,7 +50,7 @@ class FusePrinter(Printer):
 
     elide_larger_than: int | None = field(default=None)
     """A constant of more elements, unless a splat, is printed as `dense_resource<__elided__>`; `None` for never."""
-    weights: Weights | None = field(default=None)
+    weights: "Weights | None" = field(default=None)
     """Constants that are printed as references to tensors of a file; `None` if all elements are printed."""
     _aliases: dict[int, str] = field(default_factory=dict[int, str], init=False)
     """Names of the locations that are printed at the end, by identity."""
@@ -131,6 +131,10 @@ class FusePrinter(Printer):
             self.print_string(f"0x{type.pack((value,))[::-1].hex().upper()}")
 
     def _print_dense(self, attribute: DenseIntOrFPElementsAttr) -> None:
+        # Imported for a constant that has elements: NumPy is a third of the time that a small module takes.
+        from fuse_dialect.dialect.constants import is_splat as all_equal
+        from fuse_dialect.dialect.mapped_file import release
+
         element_type, data = attribute.get_element_type(), attribute.data.data
         size = element_type.compile_time_size
         count = len(data) // size
@@ -187,7 +191,7 @@ class FuseMLIRTarget(MLIRTarget):
     """MLIR text."""
 
     elide_larger_than: int | None = None
-    weights: Weights | None = None
+    weights: "Weights | None" = None
     """Constants that are written to a file of their own."""
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:

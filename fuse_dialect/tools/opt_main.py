@@ -36,7 +36,6 @@ from fuse_dialect.loading.source import SEPARATOR, Source, is_onnx_path, read_so
 from fuse_dialect.loading.streams import tell, write_stdout
 from fuse_dialect.loading.verification import verify_module
 from fuse_dialect.targets.mlir import FuseMLIRTarget
-from fuse_dialect.targets.weights import Weights, collect_weights
 from fuse_dialect.tools.arguments import UsageParser, limits_of, opt_argument_parser
 from fuse_dialect.tools.exit_status import DIAGNOSED, print_error
 from fuse_dialect.tools.expected_diagnostics import disagreements, has_expectations
@@ -48,6 +47,7 @@ from fuse_dialect.tools.pass_flags import split_pass_flags
 
 if TYPE_CHECKING:
     from fuse_dialect.targets.onnx.target import OnnxTarget
+    from fuse_dialect.targets.weights import Weights
     from fuse_dialect.tools.looking import Looking
     from fuse_dialect.tools.picture import PictureTaker
 
@@ -71,7 +71,7 @@ class FuseOptMain(xDSLOptMain):
     passes: Sequence[ModulePass]
     """What to run, in order."""
     target_spec: ArgSpec
-    weights: Weights | None = None
+    weights: "Weights | None" = None
     """Constants of the result that go to a file of their own."""
     model: bytes | None = None
     """The result, if it is no text."""
@@ -403,6 +403,8 @@ class FuseOptMain(xDSLOptMain):
     def output_resulting_program(self, prog: ModuleOp) -> str:
         """The module as the target spells it."""
         if self.args.weights is not None:
+            from fuse_dialect.targets.weights import collect_weights
+
             self.weights = collect_weights(prog)
         target, name = self._target(), self.target_spec.name
         if name == "onnx" and not getattr(target, "text", False):

@@ -16,7 +16,14 @@ from fuse_dialect.backends.runtime.cache import (
     key_of,
     open_cache,
 )
-from fuse_dialect.backends.runtime.hashing import PIECE, PieceDigest, digest_of_file, read_digested
+from fuse_dialect.backends.runtime.hashing import (
+    PIECE,
+    PieceDigest,
+    digest_of,
+    digest_of_file,
+    digest_of_samples,
+    read_digested,
+)
 
 ENTRY = Entry({"symbol": "k", "workspace": 64}, bytes(range(256)) * 10)
 KEY = key_of("text", "host")
@@ -38,6 +45,7 @@ def test_an_entry_comes_back(cache: ObjectCache) -> None:
     assert cache.load(KEY) is None
     cache.store(KEY, ENTRY)
     assert cache.load(KEY) == ENTRY
+    assert cache.load(KEY, mapped=True) == ENTRY
     assert only_file(cache).stat().st_mode & 0o777 == 0o600
     assert cache.directory.stat().st_mode & 0o777 == 0o700
 
@@ -46,13 +54,14 @@ def test_keys_of_parts_that_join_to_the_same_text_differ() -> None:
     assert key_of("ab", "c") != key_of("a", "bc") != key_of("abc")
 
 
-def test_every_damaged_byte_is_noticed_and_the_entry_is_removed(cache: ObjectCache) -> None:
+@pytest.mark.parametrize("mapped", [False, True])
+def test_every_damaged_byte_is_noticed_and_the_entry_is_removed(cache: ObjectCache, mapped: bool) -> None:
     cache.store(KEY, Entry({"a": 1}, b"code"))
     path = only_file(cache)
     whole = path.read_bytes()
     for place in range(len(whole)):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
-        assert cache.load(KEY) is None
+        assert cache.load(KEY, mapped=mapped) is None
         assert not path.exists()
         cache.store(KEY, Entry({"a": 1}, b"code"))
     assert cache.load(KEY) is not None
@@ -64,8 +73,11 @@ def test_every_damaged_byte_is_noticed_and_the_entry_is_removed(cache: ObjectCac
 def test_entries_of_another_length_are_noticed(cache: ObjectCache, change) -> None:
     cache.store(KEY, ENTRY)
     path = only_file(cache)
-    path.write_bytes(change(path.read_bytes()))
-    assert cache.load(KEY) is None
+    whole = path.read_bytes()
+    for mapped in (False, True):
+        path.write_bytes(change(whole))
+        assert cache.load(KEY, mapped=mapped) is None
+        assert not path.exists()
 
 
 def test_an_entry_under_another_key_is_foreign(cache: ObjectCache) -> None:
@@ -136,12 +148,13 @@ def test_the_environment_names_the_directory(monkeypatch: pytest.MonkeyPatch, tm
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
-def test_a_pipe_is_no_entry_and_nobody_waits_for_it(cache: ObjectCache) -> None:
+@pytest.mark.parametrize("mapped", [False, True])
+def test_a_pipe_is_no_entry_and_nobody_waits_for_it(cache: ObjectCache, mapped: bool) -> None:
     cache.store(KEY, ENTRY)
     path = only_file(cache)
     path.unlink()
     os.mkfifo(path)
-    assert cache.load(KEY) is None
+    assert cache.load(KEY, mapped=mapped) is None
     assert not path.exists()
     cache.store(KEY, ENTRY)
     assert cache.load(KEY) == ENTRY
@@ -195,7 +208,23 @@ def test_a_digest_is_the_same_of_a_file_of_memory_and_of_parts(tmp_path: Path, s
     with path.open("rb") as stream:
         assert read_digested(stream.fileno(), 0, memoryview(memory)) == parts.digest()
     assert digest_of_file(str(path)) == parts.digest()
+    assert digest_of(memoryview(data)) == parts.digest()
     assert bytes(memory) == data
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, (1 << 14) + 1, 1 << 22])
+def test_samples_tell_sizes_and_both_ends_apart(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(bytes(size))
+    digests = {digest_of_samples(str(path))}
+    path.write_bytes(bytes(size + 1))
+    digests.add(digest_of_samples(str(path)))
+    for place in {0, size}:
+        data = bytearray(size + 1)
+        data[place] = 1
+        path.write_bytes(data)
+        digests.add(digest_of_samples(str(path)))
+    assert len(digests) == (3 if size == 0 else 4)
 
 
 def test_a_file_that_is_too_short_is_an_error(tmp_path: Path) -> None:

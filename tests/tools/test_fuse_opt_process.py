@@ -60,3 +60,16 @@ def test_universe_imports_only_the_universe_of_xdsl():
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
     assert result.stdout == "['fuse_dialect', 'fuse_dialect.universe']\n"
+
+
+def test_a_module_without_fuse_ops_is_read_verified_and_printed_without_numpy(tmp_path: Path):
+    source = tmp_path / "scalars.mlir"
+    source.write_text("func.func @f(%x: f32) -> f32 {\n  %y = arith.addf %x, %x : f32\n  return %y : f32\n}\n")
+    code = (
+        "import sys; from fuse_dialect.tools.fuse_opt import main; main(sys.argv[1:]);"
+        "print('numpy' in sys.modules, 'fuse_dialect.dialect.op' in sys.modules)"
+    )
+    command = [sys.executable, "-c", code, str(source)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert "arith.addf" in result.stdout
+    assert result.stdout.splitlines()[-1] == "False False"

@@ -2,7 +2,8 @@
 
 1. An entry is a header of data (JSON) and a payload of object code, behind a magic number, their sizes, and a SHA-256
    of the key and both. An entry that does not match in all of that is removed and made again. The payload begins at a
-   multiple of 64 bytes, in the file and in memory, as what is in it may want.
+   multiple of 64 bytes, in the file and in memory, as what is in it may want. A large one need not be copied: who asks
+   for that gets a view of the file, which nobody here ever changes or shortens, see (3).
 2. Object code is executed. The directory and its files must therefore belong to the user, and nobody else may write to
    them; otherwise they are not used. A hash alone would not help: who can write a file can write its hash.
 3. An entry is written to a file of its own and moved to its name, so that readers see a whole entry or none.
@@ -12,6 +13,7 @@
 """
 
 import json
+import mmap
 import os
 import stat
 import struct
@@ -26,7 +28,7 @@ from threading import Lock
 from typing import Any, cast
 
 from fuse_dialect.backends.runtime.arrays import aligned_bytes
-from fuse_dialect.backends.runtime.hashing import PieceDigest, read_digested
+from fuse_dialect.backends.runtime.hashing import PieceDigest, digest_of, read_digested
 
 DIRECTORY_VARIABLE = "FUSE_CACHE_DIR"
 """Environment variable that names the directory."""
@@ -112,12 +114,18 @@ class ObjectCache:
         """Bytes that may be written before the folder is looked through."""
         self._lock = Lock()
 
-    def load(self, key: str) -> Entry | None:
-        """The entry of a key, or `None` if there is none that can be trusted."""
+    def load(self, key: str, *, mapped: bool = False) -> Entry | None:
+        """The entry of a key, or `None` if there is none that can be trusted.
+
+        Args:
+            key: Its name.
+            mapped: Leave the payload in its file. Its bytes are compared now; the pages of memory are those in which
+                the system holds the file.
+        """
         path = self._path(key)
         try:
-            entry = _read_own_file(path, key)
-        except (OSError, MemoryError):
+            entry = _read_own_file(path, key, mapped=mapped)
+        except (OSError, MemoryError, ValueError):  # ValueError: it has become shorter since it was opened
             return None
         with suppress(OSError):
             if entry is not None:
@@ -196,7 +204,7 @@ def _status(item: "os.DirEntry[str]") -> os.stat_result | None:
         return None
 
 
-def _read_own_file(path: Path, key: str) -> Entry | None:
+def _read_own_file(path: Path, key: str, *, mapped: bool) -> Entry | None:
     """The entry in a regular file that only this user may write, or `None` for any other.
 
     Raises:
@@ -210,7 +218,7 @@ def _read_own_file(path: Path, key: str) -> Entry | None:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or _distrust(status) is not None:
             return None
-        return _decoded(key, descriptor, status.st_size)
+        return _decoded(key, descriptor, status.st_size, mapped=mapped)
     finally:
         os.close(descriptor)
 
@@ -229,7 +237,7 @@ def _digest(key: str, header: bytes, size: int, payload: bytes) -> bytes:
     return digest.digest()
 
 
-def _decoded(key: str, descriptor: int, size: int) -> Entry | None:
+def _decoded(key: str, descriptor: int, size: int, *, mapped: bool) -> Entry | None:
     """The entry in an open file, or `None` if it is not exactly what was written under this key.
 
     Raises:
@@ -242,9 +250,13 @@ def _decoded(key: str, descriptor: int, size: int) -> Entry | None:
     # Sizes are compared before anything is read, so a shortened file is noticed at once.
     if magic != _MAGIC or size != _HEAD.size + header_bytes + payload_bytes:
         return None
-    header = os.read(descriptor, header_bytes)
-    payload = memoryview(cast(Any, aligned_bytes(payload_bytes, _ALIGNMENT)))
-    of_payload = read_digested(descriptor, _HEAD.size + header_bytes, payload)
+    header, start = os.read(descriptor, header_bytes), _HEAD.size + header_bytes
+    if mapped:
+        payload = memoryview(mmap.mmap(descriptor, size, access=mmap.ACCESS_READ))[start:]
+        of_payload = digest_of(payload)
+    else:
+        payload = memoryview(cast(Any, aligned_bytes(payload_bytes, _ALIGNMENT)))
+        of_payload = read_digested(descriptor, start, payload)
     if len(header) != header_bytes or _digest(key, header, payload_bytes, of_payload) != digest:
         return None
     try:

@@ -10,7 +10,7 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr, ModuleOp
 from xdsl.ir import Attribute
 
-from fuse_dialect.dialect.constants import ELIDED_RESOURCE
+from fuse_dialect.dialect.elision import ELIDED_RESOURCE
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.types import is_tensor
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass

@@ -13,6 +13,8 @@ from fuse_dialect.backends.runtime.team import processors
 PIECE = 1 << 24
 _CHUNK = 1 << 20
 """Bytes of a file that are in memory at a time for each thread."""
+_SAMPLE, _SAMPLES = 1 << 14, 64
+"""Bytes of a sample of a file, and how many there are at most, less one."""
 _MOST_THREADS = 4
 """Hashing takes what memory gives long before there are more."""
 
@@ -41,6 +43,11 @@ class PieceDigest:
         """Of all that was added."""
         last = [self._piece.digest()] if self._left < PIECE else []
         return sha256(b"".join([*self._done, *last])).digest()
+
+
+def digest_of(memory: memoryview) -> bytes:
+    """The digest of bytes in memory."""
+    return _joined(lambda first: sha256(memory[first : first + PIECE]).digest(), len(memory))
 
 
 def read_digested(descriptor: int, start: int, memory: memoryview) -> bytes:
@@ -83,6 +90,26 @@ def digest_of_file(path: str) -> bytes:
             return digest.digest()
 
         return _joined(piece, size)
+    finally:
+        os.close(descriptor)
+
+
+def digest_of_samples(path: str) -> bytes:
+    """A digest of the size of a file, its ends and some places between: files that differ may have the same.
+
+    Raises:
+        OSError: The file cannot be read, or becomes shorter meanwhile.
+    """
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    try:
+        size = os.fstat(descriptor).st_size
+        digest, buffer = sha256(str(size).encode()), memoryview(bytearray(_SAMPLE))
+        last = max(0, size - _SAMPLE)
+        for place in sorted({last * number // _SAMPLES for number in range(_SAMPLES + 1)}):
+            chunk = buffer[: size - place]
+            _read_into(descriptor, place, chunk)
+            digest.update(chunk)
+        return digest.digest()
     finally:
         os.close(descriptor)
 

@@ -1,7 +1,8 @@
 """Whole programs in the cache: found by the bytes of their model, and kept behind the back of who compiled them.
 
-1. The key of a program is made of its files, the options it was compiled with, and `key.environment`. What else its
-   model has read is known only then; the entry lists these files, and is good while they hold the same bytes.
+1. The key of a program is made of samples of its files, the options it was compiled with, and `key.environment`. The
+   entry has digests of these files and of all others that the model has read, and is good while they hold the same
+   bytes. So a file is read as a whole when there is an entry, and not before it is compiled.
 2. A model that has changed while it was compiled is not kept.
 3. Nor is a program to which another package may have added something: the versions of packages are known, but not
    whether somebody is working on one.
@@ -17,7 +18,7 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, cast
 
 from fuse_dialect.backends.runtime.cache import ObjectCache, key_of, open_cache
-from fuse_dialect.backends.runtime.hashing import digest_of_file
+from fuse_dialect.backends.runtime.hashing import digest_of_file, digest_of_samples
 from fuse_dialect.backends.stored.key import TARGET_VARIABLE, environment
 from fuse_dialect.backends.stored.machine_code import CannotRunError, is_supported
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from fuse_dialect.backends.runtime.program import Program
     from fuse_dialect.backends.stored.program import StoredProgram
 
-_FORMAT = "1"
+_FORMAT = "2"
+_OWN_FILES, _OTHER_FILES = "own_files", "other_files"
 _LARGEST_SHARE = 0.75
 """Part of the room that one program may take, so that it does not drive out all others."""
 _ADDED_BY = ("xdsl.universe", "fuse_dialect.backends", "fuse_dialect.strategies", "fuse_dialect.machines")
@@ -42,7 +44,7 @@ class ProgramStore:
     cache: ObjectCache
     key: str
     paths: tuple[str, ...]
-    """The files that the key was made of, the model first."""
+    """The files that the key was made of, the model first; the entry has their digests by place."""
     states: tuple[tuple[int, ...], ...]
     """What the system said of them then."""
 
@@ -53,7 +55,7 @@ class ProgramStore:
             backend: Name of the backend, for reports.
             make_whole: Compiles the same program from its file.
         """
-        entry = self.cache.load(self.key)
+        entry = self.cache.load(self.key, mapped=True)
         if entry is None:
             return None
         # Imported for a hit alone, as nothing else is.
@@ -64,7 +66,7 @@ class ProgramStore:
         if image is None:
             self.cache.drop(self.key)
             return None
-        if not self._is_current(entry.header.get("files")):
+        if not self._is_current(entry.header):
             return None
         try:
             return StoredProgram(image, backend, make_whole)
@@ -85,14 +87,16 @@ class ProgramStore:
             image = None if _has_additions() or not self.is_unchanged() else image_of(program)
             if image is None:
                 return
+            header, payload = encoded(image)
+            if sum(memoryview(part).nbytes for part in payload) > self.cache.max_bytes * _LARGEST_SHARE:
+                return
             try:
-                files = self._others(read)
+                files = {_OWN_FILES: _digests(self.paths), _OTHER_FILES: self._others(read)}
             except OSError:
                 return
-            header, payload = encoded(image)
-            size = sum(memoryview(part).nbytes for part in payload)
-            if files is not None and size <= self.cache.max_bytes * _LARGEST_SHARE:
-                self.cache.store_parts(self.key, {**header, "files": files}, payload)
+            # Condition 2: what has the digests is what was compiled.
+            if files[_OTHER_FILES] is not None and self.is_unchanged():
+                self.cache.store_parts(self.key, {**header, **files}, payload)
 
         thread = Thread(target=write, name="fuse-store")
         with _writers_lock:
@@ -121,14 +125,15 @@ class ProgramStore:
             found.append((os.path.relpath(path, folder), digest_of_file(path).hex()))
         return found
 
-    def _is_current(self, files: Any) -> bool:
+    def _is_current(self, header: Mapping[str, Any]) -> bool:
+        """Whether all files of the model are those that an entry was made from: condition 1."""
         folder = os.path.realpath(os.path.dirname(self.paths[0]))
         try:
-            return all(
+            return header[_OWN_FILES] == _digests(self.paths) and all(
                 digest_of_file(os.path.join(folder, path)).hex() == digest
-                for path, digest in cast("Sequence[tuple[str, str]]", files)
+                for path, digest in cast("Sequence[tuple[str, str]]", header[_OTHER_FILES])
             )
-        except (OSError, TypeError, ValueError):
+        except (KeyError, OSError, TypeError, ValueError):
             return False
 
 
@@ -149,8 +154,8 @@ def open_store(path: str, weights: str | None, options: Mapping[str, Any]) -> Pr
     try:
         states = tuple(map(_state, paths))
         asked = json.dumps([options, path.rpartition(".")[2].lower(), os.environ.get(TARGET_VARIABLE)], sort_keys=True)
-        digests = [digest_of_file(each).hex() for each in paths]
-        key = key_of("program", _FORMAT, environment(), asked, *digests)
+        samples = [digest_of_samples(each).hex() for each in paths]
+        key = key_of("program", _FORMAT, environment(), asked, *samples)
     except (OSError, TypeError, ValueError):
         return None
     return ProgramStore(cache, key, paths, states)
@@ -162,6 +167,10 @@ def wait_for_writers() -> None:
         writers = list(_writers)
     for writer in writers:
         writer.join()
+
+
+def _digests(paths: Sequence[str]) -> list[str]:
+    return [digest_of_file(path).hex() for path in paths]
 
 
 def _state(path: str) -> tuple[int, ...]:

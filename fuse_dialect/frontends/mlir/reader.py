@@ -18,9 +18,9 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
+from fuse_dialect.budget import LARGEST_SIZE
 from fuse_dialect.diagnostics import FuseError, SourceLocation, printable
-from fuse_dialect.dialect.constants import ELIDED_RESOURCE
-from fuse_dialect.dialect.types import LARGEST_SIZE
+from fuse_dialect.dialect.elision import ELIDED_RESOURCE
 from fuse_dialect.frontends.mlir.deep_stack import call_with_deep_stack
 from fuse_dialect.frontends.mlir.dense_literal import DenseLiteralParser
 from fuse_dialect.frontends.mlir.lexer import FuseLexer

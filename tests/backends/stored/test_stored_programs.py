@@ -208,6 +208,26 @@ def test_another_model_processor_or_version_is_another_program(path: Path, monke
     assert not is_hit(path)
 
 
+def test_models_that_differ_beside_their_samples_are_told_apart(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "digest_of_samples", lambda _: b"same")
+    first = compiled(path)
+    other = path.with_name("other.mlir")
+    other.write_text(TEXT.replace("0.25", "0.75"))
+    second = compiled(other)
+    assert not isinstance(second, StoredProgram)
+    assert (first(*arrays())[0] != second(*arrays())[0]).any()
+    assert is_hit(other)
+    assert not is_hit(path)  # one entry: the last one
+
+
+def test_a_program_that_runs_from_its_file_outlives_the_entry(path: Path, folder: Path) -> None:
+    first, second = compiled(path), compiled(path)
+    assert isinstance(second, StoredProgram)
+    entry_file(folder).unlink()
+    assert second(*arrays())[0].tobytes() == first(*arrays())[0].tobytes()
+    assert not is_hit(path)
+
+
 def test_the_environment_names_processor_sources_and_packages(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     def digest() -> str:
         key.environment.cache_clear()

@@ -23,6 +23,7 @@ MOST_EXPANDED_BYTES = 1 << 26
 """Bytes of constants that a model may expand to, over and above those in proportion to it."""
 MOST_VALUE_BYTES = 1 << 32
 """Bytes of one value that a program may make when it runs: a wrong number must not ask for all memory."""
+SIZE_HINT = "max_value_bytes= raises the limit"
 
 
 @dataclass(frozen=True, slots=True)

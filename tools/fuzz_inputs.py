@@ -42,7 +42,7 @@ from fuse_dialect.frontends.mlir.reader import context, read_mlir
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.frontends.mlir.weights_file import open_weights, resolve_weights
 from fuse_dialect.frontends.onnx.reader import read_onnx_module
-from fuse_dialect.loading.array_files import read_arrays
+from fuse_dialect.loading.array_archives import read_arrays
 from fuse_dialect.loading.failure import located_errors
 from fuse_dialect.loading.verification import verify_module
 from fuse_dialect.targets.mlir import FuseMLIRTarget

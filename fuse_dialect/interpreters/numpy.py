@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from fuse_dialect.budget import MOST_VALUE_BYTES, Budget, Limits
+from fuse_dialect.budget import MOST_VALUE_BYTES, SIZE_HINT, Budget, Limits
 from fuse_dialect.dialect.constants import constant_array
 from fuse_dialect.dialect.elision import ELIDED_RESOURCE
 from fuse_dialect.dialect.nesting import ops_inside
@@ -27,7 +27,7 @@ from fuse_dialect.dialect.shape_assertion import is_shape_assertion, violation
 from fuse_dialect.dialect.types import element_dtype, is_tensor
 from fuse_dialect.interpreters.entry import bind_inputs, check_has_body, function_named, functions_of
 from fuse_dialect.interpreters.regions import Yielded, is_true, run_loop, yielded
-from fuse_dialect.interpreters.sizes import SIZE_HINT, TooLargeError, check_value, evaluate_within
+from fuse_dialect.interpreters.sizes import TooLargeError, check_value, evaluate_within
 from fuse_dialect.interpreters.values import EvaluationError, Value, flatten, mismatch, separate
 
 MAX_CALL_DEPTH = 128

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from fuse_dialect.budget import spelled
+from fuse_dialect.budget import SIZE_HINT, spelled
 from fuse_dialect.dialect.dynamic_form import DynamicOp
 from fuse_dialect.dialect.fields import PropertyValue
 from fuse_dialect.dialect.nesting import ops_inside
@@ -23,8 +23,6 @@ from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.types import DYNAMIC, byte_count, check_bytes, is_tensor, with_shape
 from fuse_dialect.interpreters.entry import function_named, functions_of
 from fuse_dialect.interpreters.values import EvaluationError, Value
-
-SIZE_HINT = "max_value_bytes= raises the limit"
 
 
 class TooLargeError(VerifyException):

@@ -25,11 +25,14 @@ from fuse_dialect.tools.version import version_text
 
 if TYPE_CHECKING:
     from fuse_dialect.backends.runtime.program import Program
+    from fuse_dialect.backends.stored.store import ProgramStore
     from fuse_dialect.dialect.op import Array
     from fuse_dialect.loading.module_file import ModuleFile
 
 MAX_PRINTED_ELEMENTS = 16
 """Outputs of at most so many elements are printed in full."""
+_LETTERS = {"b": "i", "i": "i", "u": "ui", "f": "f"}
+"""With which types in the IR begin, by the kinds of NumPy."""
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -149,10 +152,8 @@ _tolerance.__name__ = "number"
 
 
 def _run_module(options: argparse.Namespace) -> None:
-    from fuse_dialect.interpreters.entry import function_named, result_names
-    from fuse_dialect.loading.array_files import write_arrays
-    from fuse_dialect.loading.module_file import read_module
     from fuse_dialect.loading.output_file import check_outputs
+    from fuse_dialect.tools.stored_run import store_of, stored_outputs
 
     check_outputs(
         {f"--{name}": getattr(options, name) for name in ("outputs", "json", "trace", "roofline", "bisect")},
@@ -164,15 +165,29 @@ def _run_module(options: argparse.Namespace) -> None:
             "--compare-weights": options.compare_weights,
         },
     )
+    store = store_of(options)
+    outputs = None if store is None else stored_outputs(store, options)
+    if outputs is not None:
+        _deliver(outputs, options)
+        return
+    _run_with_module(options, store)
+
+
+def _run_with_module(options: argparse.Namespace, store: "ProgramStore | None") -> None:
+    from fuse_dialect.dialect.mapped_file import noted_files
+    from fuse_dialect.interpreters.entry import function_named, result_names
+    from fuse_dialect.loading.module_file import read_module
+
     allow_unregistered = options.allow_unregistered_dialect
     limits = limits_of(options)
-    file = read_module(
-        options.module,
-        options.frontend,
-        allow_unregistered=allow_unregistered,
-        limits=limits,
-        weights=options.weights,
-    )
+    with noted_files() as read:
+        file = read_module(
+            options.module,
+            options.frontend,
+            allow_unregistered=allow_unregistered,
+            limits=limits,
+            weights=options.weights,
+        )
     path, weights = options.compare_with, options.compare_weights or options.weights
     other = (
         None
@@ -192,15 +207,24 @@ def _run_module(options: argparse.Namespace) -> None:
     # Before compiling, which changes the module.
     names = result_names(function_named(file.module, options.entry))
     program = _program(file, options)
+    if store is not None and program is not None:
+        store.keep(program, read)
     outputs = dict(zip(names, _outputs(file, inputs, options, program), strict=True))
-    if options.outputs is not None:
-        write_arrays(options.outputs, outputs)
-    elif other is None and not options.benchmark:
-        write_stdout("".join(f"{name}: {_summary(array)}\n" for name, array in outputs.items()))
+    _deliver(outputs, options)
     if other is not None:
         _compare(outputs, _other_outputs(other, inputs, options), options)
     if program is not None and (options.benchmark or options.json is not None):
         measure(program, inputs, options)
+
+
+def _deliver(outputs: "Mapping[str, Array]", options: argparse.Namespace) -> None:
+    """Write the outputs to their file, or print what they are unless another result is wanted."""
+    if options.outputs is not None:
+        from fuse_dialect.loading.array_archives import write_arrays
+
+        write_arrays(options.outputs, outputs)
+    elif options.compare_with is None and not options.benchmark:
+        write_stdout("".join(f"{name}: {_summary(array)}\n" for name, array in outputs.items()))
 
 
 def _check_sizes(file: "ModuleFile", options: argparse.Namespace) -> None:
@@ -225,7 +249,8 @@ def _inputs(file: "ModuleFile", options: argparse.Namespace) -> list["Array"]:
     """The inputs in the order of the entry's arguments."""
     from fuse_dialect.frontends.mlir.source_map import SourceMap
     from fuse_dialect.interpreters.entry import argument_names, bind_inputs, function_named
-    from fuse_dialect.loading.array_files import match_bfloat16, random_inputs, read_arrays
+    from fuse_dialect.loading.array_archives import read_arrays
+    from fuse_dialect.loading.array_files import match_bfloat16, random_inputs
     from fuse_dialect.loading.failure import located_errors
 
     with located_errors(file.source_map, " before running"):
@@ -331,9 +356,7 @@ def _summary(array: "Array") -> str:
     """Type, then all elements of a small array, or statistics of a large one."""
     import numpy as np
 
-    from fuse_dialect.dialect.types import element_type_of, tensor
-
-    head = str(tensor(array.shape, element_type_of(array.dtype)))
+    head = _type_text(array)
     if array.size <= MAX_PRINTED_ELEMENTS:
         return f"{head} = {array.tolist()}"
     if array.dtype.kind == "b":
@@ -346,6 +369,17 @@ def _summary(array: "Array") -> str:
         if not known.size:
             return f"{head}{note}"
         return f"{head} min {known.min():.6g} max {known.max():.6g} mean {known.mean():.6g}{note}"
+
+
+def _type_text(array: "Array") -> str:
+    """The type as the IR prints it; that of usual elements without the IR, which takes longer to import than to run."""
+    kind, bits = array.dtype.kind, 8 * array.dtype.itemsize
+    if kind in _LETTERS and array.dtype.isbuiltin:
+        element = "i1" if kind == "b" else f"{_LETTERS[kind]}{bits}"
+        return f"tensor<{''.join(f'{size}x' for size in array.shape)}{element}>"
+    from fuse_dialect.dialect.types import element_type_of, tensor
+
+    return str(tensor(array.shape, element_type_of(array.dtype)))
 
 
 if __name__ == "__main__":

@@ -8,12 +8,11 @@ import numpy as np
 from fuse_dialect.backends.backend import Packing
 from fuse_dialect.backends.runtime.arrays import is_dense
 from fuse_dialect.backends.runtime.team import processors
-from fuse_dialect.budget import MOST_VALUE_BYTES, spelled
+from fuse_dialect.budget import MOST_VALUE_BYTES, SIZE_HINT, spelled
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.mapped_file import release
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.types import shape_text
-from fuse_dialect.interpreters.sizes import SIZE_HINT
 from fuse_dialect.kernels.packing import Packing as Panels
 
 _MOST_THREADS = 4

@@ -14,12 +14,11 @@ from fuse_dialect.analysis.op_costs import PrimitiveCost
 from fuse_dialect.backends.backend import Kernel
 from fuse_dialect.backends.runtime.entry_graph import How, Primitive
 from fuse_dialect.backends.runtime.types import Shape
-from fuse_dialect.budget import Limits, spelled
+from fuse_dialect.budget import SIZE_HINT, Limits, spelled
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.types import element_dtype, is_tensor, shape_text
 from fuse_dialect.interpreters.numpy import TOO_LONG, TOO_LONG_HINT, Runner
-from fuse_dialect.interpreters.sizes import SIZE_HINT
 from fuse_dialect.interpreters.values import EvaluationError, Value, flatten
 from fuse_dialect.kernels.program import LoopProgram
 

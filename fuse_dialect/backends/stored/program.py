@@ -9,7 +9,7 @@ import numpy as np
 
 from fuse_dialect.backends.runtime.arrays import address_of
 from fuse_dialect.backends.runtime.driver import driver_at, native_driver
-from fuse_dialect.backends.runtime.program import Program
+from fuse_dialect.backends.runtime.program import Interface, Program
 from fuse_dialect.backends.runtime.walk import Frame, Table, Walk
 from fuse_dialect.backends.stored.image import NOWHERE, Image
 from fuse_dialect.backends.stored.machine_code import MachineCode
@@ -66,6 +66,11 @@ class StoredProgram(Program):
         rows = np.array(image.table.rows, np.int64)
         rows[:, 0] = np.where(rows[:, 0] == NOWHERE, 0, rows[:, 0] + code.address)
         self._static = _StoredWalk(replace(image.table, words=words, rows=rows), (code, constants))
+
+    @property
+    def interface(self) -> Interface:
+        """The function as its callers see it."""
+        return self._interface
 
     @property
     def whole(self) -> Program:

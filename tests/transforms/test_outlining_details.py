@@ -257,6 +257,12 @@ def test_a_region_reads_the_copy_of_its_own_kernel() -> None:
     assert list(functions(module).values())[1:] == [["fuse.exp", "stablehlo.reduce"], ["fuse.exp", "fuse.add"]]
 
 
+def test_a_constant_that_regions_of_kernels_alone_read_does_not_stay() -> None:
+    text = program(f"%e = arith.constant dense<0.5> : tensor<4xf32>\n{REDUCE}\n%b = {ADD('%e', '%y')}", "r", "b")
+    for names, numbers in ((("e b", "e r"), []), (("e b", "r"), [True])):
+        assert numbers_of_constants(fused(text, kernels_of(*names), runs=False)) == numbers
+
+
 def test_ops_of_a_kernel_keep_the_order_of_the_block() -> None:
     text = program(f"%b = fuse.exp %y : tensor<4xf32>\n%a = fuse.tanh %x : tensor<4xf32>\n%c = {ADD('%a', '%b')}", "c")
     module = fused(text, kernels_of("a b c"))

@@ -134,7 +134,9 @@ def _movers(block_graph: BlockGraph, kernels: Sequence[FusionKernel]) -> dict[in
     for place, holding in holders.items():
         op = block_graph.ops[place]
         if is_constant(op):
-            readers = [holders.get(places.get(id(use.operation), _NOBODY), ()) for use in op.results[0].uses]
+            # A reader in a region goes wherever the op that holds the region goes.
+            standing = [block_graph.block.find_ancestor_op_in_block(use.operation) for use in op.results[0].uses]
+            readers = [holders.get(places.get(id(reader), _NOBODY), ()) for reader in standing]
             # A reader that nobody moves, or that also moves without the constant, reads the original.
             if any(not reading or not set(reading) <= set(holding) for reading in readers):
                 movers[place] = _NOBODY

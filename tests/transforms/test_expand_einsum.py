@@ -1,4 +1,4 @@
-"""An einsum of two operands, and the product that takes its place, give the same."""
+"""An einsum, and the products that take its place, give the same."""
 
 from random import Random
 
@@ -62,3 +62,59 @@ def test_two_in_a_row_are_two_products_natively() -> None:
 }"""
     program = fd.compile(fd.parse(text), cache=False)
     assert [kernel.family for kernel in program.kernels] == ["contraction", "contraction"]
+
+
+def several(rng: Random, element: str = "f32") -> tuple[str, list[tuple[int, ...]]]:
+    """A function of one einsum of three to six operands, and the shapes of its arguments."""
+    sizes = {label: rng.choice([1, 2, 3]) for label in "abcdefg"}
+    terms = [rng.sample(sorted(sizes), rng.randint(0, 4)) for _ in range(rng.randint(3, 6))]
+    if rng.random() < 0.3:
+        terms[0] += terms[0][:1]  # a diagonal
+    labels = sorted({label for term in terms for label in term})
+    result = rng.sample(labels, rng.randint(0, len(labels)))
+    types = [f"tensor<{''.join(f'{sizes[label]}x' for label in term)}{element}>" for term in (*terms, result)]
+    names = [f"%x{place}" for place in range(len(terms))]
+    given = ", ".join(f"{name}: {type}" for name, type in zip(names, types, strict=False))
+    equation = f"{','.join(''.join(term) for term in terms)}->{''.join(result)}"
+    text = f"""func.func @main({given}) -> {types[-1]} {{
+  %y = fuse.einsum {", ".join(names)}, equation = "{equation}" : ({", ".join(types[:-1])}) -> {types[-1]}
+  return %y : {types[-1]}
+}}"""
+    return text, [tuple(sizes[label] for label in term) for term in terms]
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_einsums_of_several_operands_are_the_same_two_at_a_time(seed: int) -> None:
+    text, shapes = several(Random(seed))
+    rng = np.random.default_rng(seed)
+    inputs = [rng.uniform(-1, 1, shape).astype(np.float32) for shape in shapes]
+    expected = fd.run(fd.parse(text), *inputs)[0]
+    np.testing.assert_allclose(fd.run(expanded(text), *inputs)[0], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_chain_of_three_is_two_products() -> None:
+    types = "tensor<4x32x32xf32>, tensor<6x32xf32>, tensor<6x32xf32>"
+    text = f"""func.func @main(%x: tensor<4x32x32xf32>, %u: tensor<6x32xf32>) -> tensor<4x6x6xf32> {{
+  %y = fuse.einsum %x, %u, %u, equation = "cxy,kx,ly->ckl" : ({types}) -> tensor<4x6x6xf32>
+  return %y : tensor<4x6x6xf32>
+}}"""
+    assert str(expanded(text)).count("matmul") == 2
+    assert "einsum" not in str(expanded(text))
+    program = fd.compile(fd.parse(text), cache=False)
+    assert [kernel.family for kernel in program.kernels].count("contraction") == 2
+
+
+@pytest.mark.parametrize("element", ["f16", "bf16"])
+def test_what_would_be_rounded_between_is_left_alone(element: str) -> None:
+    text, _ = several(Random(0), element)
+    assert str(expanded(text)) == str(fd.parse(text))
+
+
+def test_a_scalar_times_two_vectors_makes_nothing_large() -> None:
+    # The outer product of %a and %b would be larger than all operands and the result.
+    types = "tensor<64xf32>, tensor<64xf32>, tensor<64xf32>"
+    text = f"""func.func @main(%a: tensor<64xf32>, %b: tensor<64xf32>, %c: tensor<64xf32>) -> tensor<f32> {{
+  %y = fuse.einsum %a, %b, %c, equation = "i,j,j->" : ({types}) -> tensor<f32>
+  return %y : tensor<f32>
+}}"""
+    assert "64x64" not in str(expanded(text))

@@ -6,11 +6,11 @@
     python tools/bench_scaling.py --strategy cost --depths 256       # another strategy
     python tools/bench_scaling.py --tvm /path/to/python-with-tvm     # TVM's FuseOps in the same run, at 10,000 ops
 
-Every measurement is a process of its own and the best of `--repeat`. Times are CPU seconds of graph building and
-partition (`analysis`) and of grouping and outlining (`outlining`), as `fuse-ops` does them; building the program is not
-counted. Python's garbage collector is off, because what it costs depends on what else is in memory; C++ has none. For
-TVM the time is that of its pass `FuseOps` on the same graph. Memory is what the process grew by, for each op, and the
-peak of all that it held.
+Every measurement is a process of its own and the best of `--repeat`. Times are CPU seconds of reading the block into a
+graph (`reading`), of what `cost` asks about its ops besides (`facts`), of finding the plan (`search`), and of grouping
+and outlining (`outlining`), as `fuse-ops` does them; building the program is not counted. Python's garbage collector is
+off, because what it costs depends on what else is in memory; C++ has none. For TVM the time is that of its pass
+`FuseOps` on the same graph. Memory is what the process grew by, for each op, and the peak of all that it held.
 
 `exponent` is the slope between the last two sizes on logarithmic scales: 1 is linear. Memory is slower than caches, so
 that whatever touches a large program shows more than 1; the exponent of a bare loop that looks once at every operand of
@@ -33,13 +33,16 @@ from networks.graph_families import FAMILIES, program
 from xdsl.dialects import func
 from xdsl.ir import Block
 
-from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.analysis.block_graph import build_graph
+from fuse_dialect.fusion.strategy import FusionOptions, find_strategy
+from fuse_dialect.transforms.fuse_ops import BlockFusion, FuseOpsPass
 from fuse_dialect.transforms.outlining.arrange import arranged
 from fuse_dialect.transforms.outlining.outline import outline
 from fuse_dialect.transforms.outlining.primitives import Primitives
 
 TVM_SIZE = 10_000
 """Ops at which TVM is measured: much larger graphs crash it."""
+PARTS = ("reading", "facts", "search", "outlining")
 TIMEOUT = 1200
 """Seconds after which a measurement is given up."""
 
@@ -49,7 +52,11 @@ class Measurement:
     """Costs of one run, each for all ops together."""
 
     ops: int
-    analysis: float
+    reading: float
+    """Seconds."""
+    facts: float
+    """Seconds."""
+    search: float
     """Seconds."""
     outlining: float
     """Seconds."""
@@ -63,8 +70,8 @@ class Measurement:
 
     @property
     def seconds(self) -> float:
-        """Seconds of both parts."""
-        return self.analysis + self.outlining
+        """Seconds of all parts."""
+        return self.reading + self.facts + self.search + self.outlining
 
     @property
     def microseconds(self) -> float:
@@ -82,16 +89,22 @@ def measure(family: str, size: int, depth: int, strategy: str) -> Measurement:
     walk = min(walk_seconds(function.body.block) for _ in range(3))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = process_time()
-    fuse = FuseOpsPass(max_depth=depth, strategy=strategy)
-    fusion = fuse.plan_block(function.body.block)
+    block_graph = build_graph(function.body.block)
+    read = process_time()
+    if strategy == "cost":
+        assert block_graph.value_graph.facts, "found once, when somebody asks"
+        assert block_graph.value_graph.forms, "found once, when somebody asks"
+    known = process_time()
+    plan = find_strategy(strategy)(block_graph.value_graph, FusionOptions(depth or None))
     middle = process_time()
-    groups = fuse.planned_groups(fusion)
-    if fusion.plan.partition is None:
+    groups = FuseOpsPass().planned_groups(BlockFusion(block_graph, plan))
+    if plan.partition is None:
         groups = arranged(function.body.block, groups, count())
     outline(function, groups, Primitives(module.body.block))
     end = process_time()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return Measurement(ops, middle - start, end - middle, peak - memory, peak, len(groups), walk)
+    times = (read - start, known - read, middle - known, end - middle)
+    return Measurement(ops, *times, peak - memory, peak, len(groups), walk)
 
 
 def walk_seconds(block: Block) -> float:
@@ -155,10 +168,9 @@ def lines(
             yield f"{label}  {size:>9}  no result: {result}"
             return
         results.append(result)
-        analysis, outlining = result.analysis / result.ops * 1e6, result.outlining / result.ops * 1e6
+        parts = " + ".join(f"{getattr(result, part) / result.ops * 1e6:5.1f} {part}" for part in PARTS)
         yield (
-            f"{label}  {result.ops:>9} ops  {result.microseconds:6.1f} us/op"
-            f" = {analysis:5.1f} analysis + {outlining:5.1f} outlining"
+            f"{label}  {result.ops:>9} ops  {result.microseconds:6.1f} us/op = {parts}"
             f"  {result.kilobytes / result.ops:5.2f} kB/op  {result.peak // 1024} MB peak  {result.primitives} kernels"
         )
     if len(results) > 1:

@@ -24,6 +24,7 @@ from xdsl.traits import IsTerminator
 
 from fuse_dialect.analysis.constants import is_constant, is_scalar_constant
 from fuse_dialect.analysis.edges import argument_weight, edge_kind
+from fuse_dialect.analysis.op_signatures import OpSignatures
 from fuse_dialect.analysis.ssa import CapturedValues, check_ssa_order, read_values, seen_by_other_blocks
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.opaque import StopFusionOp
@@ -359,16 +360,17 @@ def _value_graph(
     block: Block, graph: ForwardGraph, nodes: Sequence[Node], effects: RegionEffects, captured: CapturedValues
 ) -> ValueGraph:
     """The graph with its values numbered; what more is known of them is found when somebody asks."""
+    signatures = OpSignatures()
 
     def find_facts() -> GraphFacts:
         from fuse_dialect.analysis.graph_facts import graph_facts
 
-        return graph_facts(block, graph, nodes, effects, captured)
+        return graph_facts(block, graph, nodes, effects, captured, signatures)
 
     def find_forms() -> Sequence[LoopForm | None]:
         from fuse_dialect.analysis.loop_forms import loop_forms
 
-        return loop_forms(nodes, captured)
+        return loop_forms(nodes, captured, signatures)
 
     roles: list[NodeRole] = []
     first_value = [0]

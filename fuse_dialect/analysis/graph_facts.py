@@ -3,13 +3,14 @@
 Ops that nothing is known about keep their order: each follows the one before it in the block.
 """
 
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Callable, Sequence
+from typing import cast, overload
 
 from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from fuse_dialect.analysis.open_sizes import OpenSizes
+from fuse_dialect.analysis.op_signatures import OpSignatures
+from fuse_dialect.analysis.open_sizes import OpenSizes, picks_elements
 from fuse_dialect.analysis.ssa import CapturedValues, read_values
 from fuse_dialect.counts import Count
 from fuse_dialect.fusion.forward_graph import ForwardGraph
@@ -27,6 +28,7 @@ def graph_facts(
     nodes: Sequence[tuple[NodeRole, Operation | None, SSAValue | None]],
     effects: RegionEffects,
     captured: CapturedValues,
+    signatures: OpSignatures,
 ) -> GraphFacts:
     """The facts about the graph of a block.
 
@@ -35,46 +37,117 @@ def graph_facts(
     values: list[SSAValue] = []
     producers: list[int] = []
     for number, (role, op, value) in enumerate(nodes):
-        if role.is_view:
+        if role in _VIEWS:
             continue
         for each in (value,) if op is None else op.results:
             assert each is not None, "an input stands for a value"
             values.append(each)
             producers.append(number)
     number_of = {id(value): number for number, value in enumerate(values)}
-    reads = [
-        () if op is None or role.is_view else tuple([number_of[id(value)] for value in read_values(op, captured)])
-        for role, op, _ in nodes
-    ]
-    readers: list[dict[int, None]] = [{} for _ in values]
-    for number, read in enumerate(reads):
+    reads: list[tuple[int, ...]] = []
+    readers: list[list[int]] = [[] for _ in values]
+    for node, (role, op, _) in enumerate(nodes):
+        if op is None or role in _VIEWS:
+            reads.append(())
+            continue
+        read = tuple([number_of[id(value)] for value in read_values(op, captured)])
+        reads.append(read)
         for value in read:
-            readers[value][number] = None
+            reading = readers[value]
+            if not reading or reading[-1] != node:
+                reading.append(node)
     # An op with several results escapes by the nodes that stand for them, never by its own.
-    escaping = {id(value) for number, (_, _, value) in enumerate(nodes) if graph.escapes[number] and value is not None}
+    escapes = graph.escapes
+    escaping = {id(value) for number, (_, _, value) in enumerate(nodes) if escapes[number] and value is not None}
     sizes = OpenSizes(block)
+    bytes = [sizes.bytes_of(value) for value in values]
     return GraphFacts(
         [
             GraphValue(
                 producer,
                 tuple(readers[number]),
-                sizes.bytes_of(value),
-                id(value) in escaping or graph.escapes[producer],
+                bytes[number],
+                id(value) in escaping or escapes[producer],
                 sizes.shape_of(value) or (),
             )
             for number, (value, producer) in enumerate(zip(values, producers, strict=True))
         ],
         reads,
-        [
-            () if op is None or role.is_view else tuple(sizes.touched_by(op, read_values(op, captured)))
-            for role, op, _ in nodes
-        ],
-        [sizes.flops_of(op) if role is NodeRole.OPERATOR else Count() for role, op, _ in nodes],
+        _touched(nodes, reads, bytes, sizes, captured),
+        _arithmetic(nodes, sizes, signatures),
         [role.may_move for role, _, _ in nodes],
         _orders(block, nodes, effects),
-        [_label(op, value) for _, op, value in nodes],
-        ["" if op is None else source_of(op) for _, op, _ in nodes],
+        _Texts(nodes, _label),
+        _Texts(nodes, lambda op, _: "" if op is None else source_of(op)),
     )
+
+
+_VIEWS = (NodeRole.RESULT, NodeRole.OPERAND_TUPLE)
+
+
+def _touched(
+    nodes: Sequence[tuple[NodeRole, Operation | None, SSAValue | None]],
+    reads: Sequence[tuple[int, ...]],
+    bytes: Sequence[Count | None],
+    sizes: OpenSizes,
+    captured: CapturedValues,
+) -> list[tuple[Count | None, ...]]:
+    """For each node how many bytes of what it reads it reads."""
+    touched: list[tuple[Count | None, ...]] = []
+    for read, (_, op, _) in zip(reads, nodes, strict=True):
+        if op is not None and read and picks_elements(type(op)):
+            touched.append(tuple(sizes.touched_by(op, read_values(op, captured))))
+        else:
+            touched.append(tuple([bytes[value] for value in read]))
+    return touched
+
+
+def _arithmetic(
+    nodes: Sequence[tuple[NodeRole, Operation | None, SSAValue | None]], sizes: OpenSizes, signatures: OpSignatures
+) -> list[Count | None]:
+    """For each node its operations; equal ops of known sizes are asked once."""
+    known: dict[int, Count | None] = {}
+    nothing, operator = Count(), NodeRole.OPERATOR
+    flops: list[Count | None] = []
+    for role, op, _ in nodes:
+        if role is not operator or op is None:
+            flops.append(nothing)
+            continue
+        number = -1 if op.regions else signatures.number(op)
+        count = known.get(number)
+        if count is None:
+            count = sizes.flops_of(op)
+            # Open sizes have names that equal ops do not share.
+            if number >= 0 and count is not None and count.number is not None:
+                known[number] = count
+        flops.append(count)
+    return flops
+
+
+class _Texts(Sequence[str]):
+    """A text for each node, made when somebody asks."""
+
+    def __init__(
+        self,
+        nodes: Sequence[tuple[NodeRole, Operation | None, SSAValue | None]],
+        text: Callable[[Operation | None, SSAValue | None], str],
+    ):
+        self._nodes, self._text = nodes, text
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        if isinstance(index, slice):
+            return [self._text(op, value) for _, op, value in self._nodes[index]]
+        _, op, value = self._nodes[index]
+        return self._text(op, value)
 
 
 def _orders(

@@ -5,7 +5,7 @@
    elementwise ops of one shape are maps, what multiplies and adds up is a product in windows.
 """
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Sequence
 from math import prod
 
 from xdsl.dialects import func
@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import FunctionType
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from fuse_dialect.analysis.loop_program import lower
+from fuse_dialect.analysis.op_signatures import OpSignatures
 from fuse_dialect.analysis.ssa import CapturedValues, read_values
 from fuse_dialect.counts import Count, Size, product
 from fuse_dialect.dialect.op import FuseOp
@@ -32,33 +33,28 @@ from fuse_dialect.pattern_kind import PatternKind
 
 
 def loop_forms(
-    nodes: Sequence[tuple[NodeRole, Operation | None, SSAValue | None]], captured: CapturedValues
+    nodes: Sequence[tuple[NodeRole, Operation | None, SSAValue | None]],
+    captured: CapturedValues,
+    signatures: OpSignatures,
 ) -> list[LoopForm | None]:
     """For each operator its form, `None` for other nodes.
 
     Complexity: O(ops + operands), and the loops of ops that differ.
     """
-    known: dict[Hashable, LoopForm] = {}
+    known: dict[int, LoopForm] = {}
     forms: list[LoopForm | None] = []
     for role, op, _ in nodes:
         if role is not NodeRole.OPERATOR or op is None:
             forms.append(None)
             continue
-        reads = read_values(op, captured)
         if not isinstance(op, FuseOp) or op.regions:
-            forms.append(_form_of_kind(op, reads))
+            forms.append(_form_of_kind(op, read_values(op, captured)))
             continue
         # (1) Constants are not looked at: a form holds whatever the numbers are.
-        key = (
-            type(op),
-            tuple([value.type for value in op.operands]),
-            tuple([value.type for value in op.results]),
-            tuple(op.properties.items()),
-            tuple(reads.index(value) for value in op.operands),
-        )
-        form = known.get(key)
+        number = signatures.number(op)
+        form = known.get(number)
         if form is None:
-            form = known[key] = _form_of_loops(op, reads)
+            form = known[number] = _form_of_loops(op, op.operands)
         forms.append(form)
     return forms
 
@@ -276,12 +272,13 @@ def _form_of_kind(op: Operation, reads: Sequence[SSAValue]) -> LoopForm:
     space = tuple(size for size in shape if size != 1)
     match kind:
         case PatternKind.ELEMWISE | PatternKind.BROADCAST:
-            accesses = tuple(
-                Access(Order.SAME, len(space), 1.0)
+            access_of = {
+                id(type): Access(Order.SAME, len(space), 1.0)
                 if is_tensor(type) and tuple(type.get_shape()) == shape
                 else Access(Order.BROADCAST, 0, float("inf"))
-                for type in types
-            )
+                for type in {id(type): type for type in types}.values()
+            }
+            accesses = tuple([access_of[id(type)] for type in types])
             return LoopForm(Loops.MAP, space, len(space), accesses, product(space).times(4), 4)
         case PatternKind.INJECTIVE:
             is_view = only_reshapes(op)

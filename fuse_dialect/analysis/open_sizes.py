@@ -6,9 +6,10 @@
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 
 from xdsl.dialects import func
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
 from fuse_dialect.counts import Count, Size, product
 from fuse_dialect.dialect.op import FuseOp
@@ -17,6 +18,12 @@ from fuse_dialect.dialect.size_names import size_names
 from fuse_dialect.dialect.types import DYNAMIC, element_bytes, is_tensor
 from fuse_dialect.kinds.kind_of import kind_of
 from fuse_dialect.pattern_kind import PatternKind
+
+
+@cache
+def picks_elements(op_class: type[Operation]) -> bool:
+    """Whether ops of a class may read a part of what they read."""
+    return issubclass(op_class, GetTupleElementOp) or (issubclass(op_class, FuseOp) and bool(op_class.PICKED_OPERANDS))
 
 
 class OpenSizes:
@@ -31,13 +38,30 @@ class OpenSizes:
         self._block = block
         self._shapes: dict[int, tuple[Size, ...] | None] = {}
         self._products: dict[tuple[tuple[Size, ...], int], Count] = {}
+        self._static: dict[int, tuple[Attribute, tuple[Size, ...] | None, Count | None]] = {}
+        """For each type, by identity, its sizes, if none is open, and the bytes of its values."""
         self._numbers = 0
 
     def bytes_of(self, value: SSAValue) -> Count | None:
         """Bytes of the value; producers are asked for first."""
-        size = element_bytes(value.type)
+        known, shape, bytes = self._of_type(value.type)
+        if shape is not None:
+            return bytes
+        size = element_bytes(known)
         shape = self.shape_of(value)
         return None if size is None or shape is None else self._times(shape, size)
+
+    def _of_type(self, type: Attribute) -> tuple[Attribute, tuple[Size, ...] | None, Count | None]:
+        """What is known of all values of a type: a program has few types."""
+        known = self._static.get(id(type))
+        if known is None:
+            is_open = is_tensor(type) and DYNAMIC in type.get_shape()
+            shape = None if is_open else tuple(type.get_shape()) if is_tensor(type) else ()
+            size = element_bytes(type)
+            bytes = None if shape is None or size is None else self._times(shape, size)
+            # The type is kept along: another one must not get its identity.
+            known = self._static[id(type)] = type, shape, bytes
+        return known
 
     def _times(self, shape: tuple[Size, ...], size: int) -> Count:
         """The product of sizes, so many times; a program has few shapes, and asks for them again and again."""
@@ -74,17 +98,17 @@ class OpenSizes:
 
     def shape_of(self, value: SSAValue) -> tuple[Size, ...] | None:
         """Sizes of a tensor; those of its producer's operands are asked for first."""
+        shape = self._of_type(value.type)[1]
+        if shape is not None:
+            return shape
         if id(value) not in self._shapes:
             self._shapes[id(value)] = self._found(value)
         return self._shapes[id(value)]
 
     def _found(self, value: SSAValue) -> tuple[Size, ...] | None:
         type = value.type
-        if not is_tensor(type):
-            return ()
+        assert is_tensor(type), "what is no tensor has no open sizes"
         shape = type.get_shape()
-        if DYNAMIC not in shape:
-            return tuple(shape)
         if isinstance(value, OpResult) and kind_of(value.op) is PatternKind.ELEMWISE:
             for operand in value.op.operands:
                 if operand.type == type and (known := self._shapes.get(id(operand))) is not None:

@@ -77,6 +77,10 @@ class Draft:
     """Values that a product in it multiplies."""
     columns: frozenset[int] = frozenset()
     """Those of them that it copies before."""
+    escapes: bool = False
+    """Whether something outside the graph sees what it stores."""
+    may_repeat: bool = False
+    """Whether all of it may be computed again."""
     has_copies: bool = False
     """Whether some of its nodes are in other kernels, too."""
     moving: float = 0.0
@@ -111,10 +115,11 @@ class Times(NamedTuple):
     between: float
     apart: float = 0.0
 
-    @property
     def total(self) -> float:
         """Moving and arithmetic go on at the same time."""
-        return self.call + max(self.work, self.moving + self.between) + self.apart
+        call, moving, work, between, apart = self
+        moving += between
+        return call + (work if work >= moving else moving) + apart
 
 
 _OWN = Access(Order.SAME, 1 << 30, 1.0)
@@ -133,17 +138,33 @@ class Costs:
             open_size: What a size that is not known is taken for.
         """
         self.graph, self.rates, self.open_size = graph, rates, open_size
+        self._numbers: dict[int, tuple[Count, float]] = {}
+        self._moving: dict[tuple[float, float], float] = {}
         self._bytes = [self.number(value.bytes) for value in graph.facts.values]
-        self._storing = [rates.moving(bytes) for bytes in self._bytes]
+        self._storing = [self.moving(bytes, bytes) for bytes in self._bytes]
 
     def number(self, count: Count | None) -> float:
         """A count as a number; 0 if it is not known."""
         if count is None:
             return 0.0
+        known = self._numbers.get(id(count))
+        if known is None:
+            # The count is kept along: another one must not get its identity.
+            known = self._numbers[id(count)] = count, self._number(count)
+        return known[1]
+
+    def _number(self, count: Count) -> float:
         if count.number is not None:
             return float(count.number)
         symbols = {symbol for names, _ in count.terms for symbol in names}
         return float(count.at(dict.fromkeys(symbols, self.open_size)) or 0)
+
+    def moving(self, bytes: float, resident: float) -> float:
+        """See `Rates.moving`; a program has few sizes."""
+        known = self._moving.get((bytes, resident))
+        if known is None:
+            known = self._moving[bytes, resident] = self.rates.moving(bytes, resident)
+        return known
 
     def bytes_of(self, value: int) -> float:
         """Bytes of a value."""
@@ -157,20 +178,21 @@ class Costs:
             form: Its loops.
             outputs: The values that it stores.
         """
-        facts, roles = self.graph.facts, self.graph.roles
+        facts, roles, bytes_of = self.graph.facts, self.graph.roles, self._bytes
+        values = facts.values
         reads: dict[int, Access] = {}
         reading: dict[int, float] = {}
         accesses = form.reads or (UNKNOWN_ACCESS,) * len(facts.reads[node])
         for value, touched, access in zip(facts.reads[node], facts.touched[node], accesses, strict=True):
-            is_constant = roles[facts.values[value].producer] is NodeRole.CONSTANT
-            if is_constant and self._bytes[value] <= _SCALAR_BYTES:
+            bytes = bytes_of[value]
+            if bytes <= _SCALAR_BYTES and roles[values[value].producer] is NodeRole.CONSTANT:
                 continue  # a scalar constant stands in the kernel itself
             reads[value] = access.with_other(reads[value]) if value in reads else access
-            seconds = self.rates.moving(self.number(touched), self._bytes[value])
-            reading[value] = max(seconds, reading.get(value, 0.0))
+            seconds = self.moving(self.number(touched), bytes)
+            reading[value] = max(seconds, reading[value]) if value in reading else seconds
         is_product = form.loops in ANCHORS
         flops = self.number(facts.flops[node])
-        storing = sum(self._storing[value] for value in outputs)
+        storing = sum([self._storing[value] for value in outputs])
         work = 0.0 if is_product else (flops if form.work is None else self.number(form.work)) / self.rates.vectors
         products = flops / self.rates.products if is_product else 0.0
         times = Times(self.rates.call, sum(reading.values()) + storing, work + products, 0.0)
@@ -189,20 +211,22 @@ class Costs:
             is_view=form.is_view,
             pieces=form.pieces,
             factors=frozenset(reads) if is_product else frozenset(),
-            columns=frozenset(facts.reads[node][place] for place in form.columns),
+            columns=frozenset([facts.reads[node][place] for place in form.columns]) if form.columns else form.columns,
+            escapes=any(values[value].escapes for value in outputs),
+            may_repeat=facts.may_repeat[node],
             moving=times.moving,
-            seconds=0.0 if form.is_view else times.total,
+            seconds=0.0 if form.is_view else times.total(),
         )
 
     def seconds_joined(self, first: Draft, second: Draft, join: Join) -> float:
         """What the kernel of both would take."""
-        return 0.0 if first.is_view and second.is_view else self._times(first, second, join).total
+        return 0.0 if first.is_view and second.is_view else self._times(first, second, join).total()
 
     def arrays_joined(self, first: Draft, second: Draft, join: Join) -> int:
         """How many values the kernel of both would read and store."""
-        new = sum(value not in second.reads for value in first.reads)
-        inside = 0 if join.are_siblings else sum(value in second.reads for value in first.outputs)
-        return len(second.reads) - inside + new + len(second.outputs) + len(join.kept)
+        reads = second.reads
+        inside = 0 if join.are_siblings else len(first.outputs & reads.keys())
+        return len(reads) - inside + len(first.reads.keys() - reads.keys()) + len(second.outputs) + len(join.kept)
 
     def fused(self, producer: Draft, consumer: Draft, kept: Iterable[int]) -> Join | Reason:
         """A producer and one that reads it as one kernel, or why they are none.
@@ -215,10 +239,12 @@ class Costs:
         if producer.loops is Loops.UNKNOWN or consumer.loops is Loops.UNKNOWN:
             return Reason.UNKNOWN_LOOPS
         stored = frozenset(kept)
-        through = [value for value in producer.outputs if value in consumer.reads]
-        access = consumer.reads[through[0]]
-        for value in through[1:]:
-            access = access.with_other(consumer.reads[value])
+        reads = consumer.reads
+        through = [value for value in producer.outputs if value in reads]
+        access = reads[through[0]]
+        if len(through) > 1:
+            for value in through:
+                access = access.with_other(reads[value])
         if producer.loops in ANCHORS:
             return self._with_epilogue(producer, consumer, stored, access)
         if consumer.loops in ANCHORS:
@@ -247,17 +273,19 @@ class Costs:
 
     def joined(self, first: Draft, second: Draft, join: Join) -> Draft:
         """The kernel of both."""
-        facts, times = self.graph.facts, self._times(first, second, join)
-        reads = {
-            value: access for value, access in second.reads.items() if facts.values[value].producer not in first.members
-        }
+        values, times = self.graph.facts.values, self._times(first, second, join)
+        reads = {value: access for value, access in second.reads.items() if values[value].producer not in first.members}
         reading = {value: second.reading[value] for value in reads}
         is_inlined = join.is_in_place or (join.loops is Loops.MAP and not join.are_siblings)
         for value, inner in first.reads.items():
             # What stands where it is read reads what it needs there; a stage of its own reads as it always does.
-            own = join.access.then(inner) if is_inlined else inner._replace(rows=min(inner.rows, join.rows))
-            reads[value] = own.with_other(reads[value]) if value in reads else own
-            reading[value] = max(first.reading[value], reading.get(value, 0.0))
+            own = join.access.then(inner) if is_inlined else inner.within(join.rows)
+            if value in reads:
+                reads[value] = own.with_other(reads[value])
+                reading[value] = max(first.reading[value], reading[value])
+            else:
+                reads[value] = own
+                reading[value] = first.reading[value]
         products = first.products + second.products
         is_row_step = join.loops is Loops.ROWS and not join.is_in_place
         is_beside = join.are_siblings and join.loops is Loops.PRODUCT
@@ -271,7 +299,7 @@ class Costs:
             reads,
             reading,
             outputs,
-            sum(self._storing[value] for value in outputs),
+            sum([self._storing[value] for value in outputs]),
             times.work - products,
             products,
             times.between,
@@ -282,10 +310,12 @@ class Costs:
             siblings,
             _passed_on(first, second, first.factors, second.factors, reads),
             _passed_on(first, second, first.columns, second.columns, reads),
+            second.escapes or (bool(join.kept) and any(values[value].escapes for value in join.kept)),
+            first.may_repeat and second.may_repeat,
             first.has_copies or second.has_copies,
             times.moving,
             times.apart,
-            0.0 if is_view else times.total,
+            0.0 if is_view else times.total(),
         )
 
     def _times(self, first: Draft, second: Draft, join: Join) -> Times:
@@ -295,19 +325,27 @@ class Costs:
             work = second.work + second.products
             return Times(self.rates.call, second.moving, work, second.between, own + second.apart)
         reading, between = second.reading, first.between + second.between
-        moving = first.moving - first.storing + second.moving + sum(self._storing[value] for value in join.kept)
+        moving = first.moving - first.storing + second.moving
+        if join.kept:
+            moving += sum([self._storing[value] for value in join.kept])
         if not join.are_siblings:
-            passed = [value for value in first.outputs if value in reading]
-            moving -= sum(reading[value] for value in passed)
+            passing = 0.0
+            for value in first.outputs:
+                if value in reading:
+                    passing += reading[value]
+            moving -= passing
             if join.loops is Loops.ROWS and not join.is_in_place and join.access.order is not Order.SAME:
-                between += self._between(passed, join)
+                between += self._between([value for value in first.outputs if value in reading], join)
         for value, seconds in first.reading.items():
             # What both read is read once, unless one goes through it in another order.
             if value in reading and (not join.are_siblings or first.reads[value].order == second.reads[value].order):
-                moving -= min(seconds, reading[value])
-        # What stands in the place where it is read runs as often as it is read.
-        times = join.access.repeats if join.is_in_place and join.access.repeats > 1 else 1.0
-        work = first.work * times + second.work + first.products + second.products
+                other = reading[value]
+                moving -= seconds if seconds <= other else other
+        work = first.work
+        if work and join.is_in_place and join.access.repeats > 1:
+            # What stands in the place where it is read runs as often as it is read.
+            work *= join.access.repeats
+        work = work + second.work + first.products + second.products
         if first.has_copies and second.has_copies:
             work -= sum(self._work_of(node) for node in first.members & second.members)
         return Times(self.rates.call, moving, work, between, first.apart + second.apart)

@@ -47,10 +47,18 @@ class Access(NamedTuple):
 
     def then(self, inner: "Access") -> "Access":
         """The access to what the producer of the value reads by `inner` (4)."""
+        if self.order is Order.SAME and self.rows >= inner.rows and self.repeats == 1.0:
+            return inner
         return Access(max(self.order, inner.order), min(self.rows, inner.rows), self.repeats * inner.repeats)
+
+    def within(self, rows: int) -> "Access":
+        """The access of a stage that shares so many rows with others."""
+        return self if self.rows <= rows else Access(self.order, rows, self.repeats)
 
     def with_other(self, other: "Access") -> "Access":
         """Both accesses to one value in one kernel, as one."""
+        if self == other:
+            return self
         return Access(max(self.order, other.order), min(self.rows, other.rows), max(self.repeats, other.repeats))
 
 

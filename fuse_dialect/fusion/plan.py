@@ -128,8 +128,8 @@ def plan_of_nodes(
 def _stored(graph: ValueGraph, sets: Sequence[frozenset[int]], holders: Sequence[Sequence[int]]) -> list[list[int]]:
     """For each kernel the values that it stores: those that are read outside, and that no earlier one stores."""
     outputs: list[list[int]] = [[] for _ in sets]
-    for value in range(graph.num_values):
-        holding = holders[graph.producer(value)]
+    for value, known in enumerate(graph.facts.values):
+        holding = holders[known.producer]
         if holding and _is_needed(graph, value, holders, sets):
             outputs[holding[0]].append(value)
     for nodes, given in zip(sets, outputs, strict=True):
@@ -243,16 +243,17 @@ def _check_outputs(
             if value in stored_by:
                 raise ValueError(f"value {value} is stored by kernels {_listed((stored_by[value], number))}")
             stored_by[value] = number
-    for value in range(graph.num_values):
-        producer = graph.producer(value)
+    for value, known in enumerate(graph.facts.values):
+        producer = known.producer
         if not holders[producer]:
             continue
         needed = _is_needed(graph, value, holders, sets)
         if needed and value not in stored_by:
             raise ValueError(f"value {value} of node {producer} is read outside, and no kernel stores it")
-        if not needed and value in stored_by and graph.facts.values[value].readers:
+        if not needed and value in stored_by and known.readers:
             raise ValueError(f"value {value} of node {producer} is stored, and nobody reads it there")
-        storing = {stored_by[each] for each in graph.gives(producer) if each in stored_by}
+        gives = graph.gives(producer)
+        storing = {stored_by[each] for each in gives if each in stored_by} if len(gives) > 1 else ()
         if len(storing) > 1:
             raise ValueError(f"values of node {producer} are stored by kernels {_listed(sorted(storing))}")
     return stored_by

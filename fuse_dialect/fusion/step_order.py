@@ -11,9 +11,19 @@ https://doi.org/10.1145/1187436.1210590.
 """
 
 from collections.abc import Callable, Iterable
+from enum import Enum, auto
 
 MOST_VISITED = 128
 """Steps that a search visits at most, each way; beyond that a merge counts as one that closes a cycle."""
+
+
+class NoWays(Enum):
+    """Why two steps must not become one."""
+
+    CYCLE = auto()
+    """A way of two edges or more leads from one to the other."""
+    TOO_MANY = auto()
+    """The search has given up."""
 
 
 class StepOrder:
@@ -32,15 +42,16 @@ class StepOrder:
         self.position: dict[int, int] = {}
         self._before, self._after = before, after
 
-    def ways(self, first: int, second: int) -> tuple[set[int], set[int]] | None:
-        """What lies behind the earlier and before the later of two steps; `None` if they must not become one (2)."""
-        low, high = sorted((first, second), key=self.position.__getitem__)
+    def ways(self, first: int, second: int) -> "tuple[set[int], set[int]] | NoWays":
+        """What lies behind the earlier and before the later of two steps, or why they must not become one (2)."""
+        position = self.position
+        low, high = (first, second) if position[first] < position[second] else (second, first)
         behind = self._reached(low, high, self._after)
-        if behind is None:
-            return None
+        if isinstance(behind, NoWays):
+            return behind
+        # (2) All ways between both have been gone already, so what is found now is not among it.
         ahead = self._reached(high, low, self._before)
-        # (2) a step that lies on a way between both would have to run before and after the one that they become
-        return None if ahead is None or not behind.isdisjoint(ahead) else (behind, ahead)
+        return ahead if isinstance(ahead, NoWays) else (behind, ahead)
 
     def merge(self, kept: int, gone: int, ways: tuple[set[int], set[int]]) -> None:
         """Let one step stand for two; `ways` is what `ways` said of them."""
@@ -52,16 +63,22 @@ class StepOrder:
         for step, position in zip(in_order, free, strict=False):
             self.position[step] = position
 
-    def _reached(self, start: int, other: int, next: Callable[[int], Iterable[int]]) -> set[int] | None:
-        """The steps between two positions that one of them leads to, the other one left out; `None` if too many."""
-        low, high = sorted((self.position[start], self.position[other]))
+    def _reached(self, start: int, other: int, next: Callable[[int], Iterable[int]]) -> "set[int] | NoWays":
+        """The steps between two positions that one of them leads to, the other one left out."""
+        position = self.position
+        low, high = position[start], position[other]
+        if low > high:
+            low, high = high, low
         found: set[int] = set()
         pending = [start]
-        while pending:
-            for step in next(pending.pop()):
-                if low < self.position[step] < high and step not in found:
-                    if len(found) >= MOST_VISITED:
-                        return None
-                    found.add(step)
-                    pending.append(step)
+        for step in pending:
+            for following in next(step):
+                if following not in found and low < position[following] < high:
+                    found.add(following)
+                    if len(found) > MOST_VISITED:
+                        return NoWays.TOO_MANY
+                    pending.append(following)
+                elif following == other and step != start:
+                    # (2) `step` would have to run before and after the one that both become
+                    return NoWays.CYCLE
         return found

@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import NamedTuple
 
 from fuse_dialect.counts import Count, Size
 from fuse_dialect.fusion.forward_graph import ForwardGraph
@@ -49,9 +50,8 @@ class NodeRole(Enum):
         return self not in (NodeRole.IN_PLACE, NodeRole.INPUT)
 
 
-@dataclass(frozen=True, slots=True)
-class GraphValue:
-    """A value of the block."""
+class GraphValue(NamedTuple):
+    """A value of the block; one is made for every op, hence a tuple."""
 
     producer: int
     """The node that gives it."""

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from random_programs import random_programs
 from written_out import WRITTEN_OUT, WrittenOut
 from xdsl.context import Context
@@ -15,7 +16,8 @@ from fuse_dialect.analysis.block_graph import build_graph
 from fuse_dialect.analysis.loop_program import lower
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.fusion import draft
-from fuse_dialect.fusion.by_cost import NOTHING, predicted_seconds, seconds_of
+from fuse_dialect.fusion.by_cost import predicted_seconds, seconds_of
+from fuse_dialect.fusion.cost_search import NOTHING, CostSearch
 from fuse_dialect.fusion.partition import tvm
 from fuse_dialect.fusion.separate import separate
 from fuse_dialect.fusion.strategy import FusionOptions
@@ -61,6 +63,19 @@ def test_by_its_model_no_plan_is_behind_tvms_rules(module: ModuleOp) -> None:
     graph = build_graph(main.body.block).value_graph
     options = FusionOptions()
     assert predicted_seconds(graph, options) <= seconds_of(graph, options, tvm(graph, options)) + NOTHING
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(module=random_programs(), merges=st.integers(0, 12))
+def test_what_is_known_of_a_candidate_is_what_judging_it_anew_says(module: ModuleOp, merges: int) -> None:
+    main = next(iter(module.ops))
+    assert isinstance(main, func.FuncOp)
+    search = CostSearch(build_graph(main.body.block).value_graph, FusionOptions(most_merges=merges))
+    search.run()
+    search.left = 1
+    anew = search.copy()
+    for change, one, other in list(search.changes()):
+        assert search.judge(change, one, other) == anew.judge(change, one, other)
 
 
 def test_a_plan_of_single_operators_takes_what_they_take() -> None:

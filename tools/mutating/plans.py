@@ -66,7 +66,7 @@ PLAN_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "dead-values-stored",
         _PLAN,
-        "if not needed and value in stored_by and graph.facts.values[value].readers:",
+        "if not needed and value in stored_by and known.readers:",
         "if not needed and value in stored_by:",
     ),
     Mutant("stored-for-nobody", _PLAN, "        if not needed and value in stored_by", "        if False"),
@@ -109,7 +109,7 @@ PLAN_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant("readers-twice", _GRAPH, "tuple(sorted({user for user, _ in users}))", "tuple(user for user, _ in users)"),
     Mutant("unknown-ops-again", _GRAPH, "[role is not NodeRole.IN_PLACE and role", "[role"),
-    Mutant("results-that-escape", "analysis/graph_facts.py", "id(value) in escaping or graph", "graph"),
+    Mutant("results-that-escape", "analysis/graph_facts.py", "id(value) in escaping or escapes", "escapes"),
     Mutant(
         "barriers-in-order",
         "analysis/graph_facts.py",
@@ -205,7 +205,9 @@ PLAN_MUTANTS: tuple[Mutant, ...] = (
         "                replace_operands(nested, inner)",
         "                pass",
     ),
-    Mutant("arranged-order", f"{_OUTLINING}/arrange.py", "    result.sort(key=lambda group: place[group.root])\n", ""),
+    Mutant(
+        "arranged-order", f"{_OUTLINING}/arrange.py", "    result.sort(key=lambda group: place[id(group.root)])\n", ""
+    ),
     Mutant(
         "places-of-embedded",
         f"{_OUTLINING}/arrange.py",

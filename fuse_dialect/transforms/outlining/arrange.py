@@ -37,13 +37,13 @@ def arranged(
     """
     number_of: dict[Operation, int] = {}
     copied = {op for group in groups for op in group.copied}
-    for group in groups:
+    for group in groups if copied else ():
         for op in group.ops:
             if op in copied and op not in number_of:
                 number_of[op] = next(numbers)
     for constant in _embedded_twice(groups, number_of):
         number_of.setdefault(constant, next(numbers))
-    moved = {op for group in groups for op in group.ops if op not in group.copied}
+    moved = {op for group in groups for op in group.ops if op not in group.copied} if number_of else ()
     for op, number in number_of.items():
         if op not in moved:
             mark_original(op, number)
@@ -58,8 +58,8 @@ def arranged(
     # (2)
     if any(value.owner is not group.root for group in result for value in group.results):
         gather_ops(block, [group.ops for group in result], facts)
-    place = {op: index for index, op in enumerate(block.ops)}
-    result.sort(key=lambda group: place[group.root])
+    place = {id(op): index for index, op in enumerate(block.ops)}
+    result.sort(key=lambda group: place[id(group.root)])
     return result
 
 
@@ -73,7 +73,7 @@ def _embedded_twice(groups: Sequence[Group], number_of: Mapping[Operation, int])
 
 def _with_copies(group: Group, number_of: Mapping[Operation, int]) -> tuple[Group, Mapping[SSAValue, SSAValue]]:
     """The group with copies of its own (1), and what its ops have to read in the place of originals."""
-    if not any(op in number_of for op in group.ops):
+    if not number_of or not any(op in number_of for op in group.ops):
         return group, {}
     inner: dict[SSAValue, SSAValue] = {}
     ops: list[Operation] = []

@@ -30,8 +30,9 @@ def gather_ops(block: Block, groups: Sequence[Sequence[Operation]], facts: Regio
     last = block.last_op
     terminator = last if last is not None and last.has_trait(IsTerminator) else None
     ops = [op for op in block.ops if op is not terminator]
-    position = {op: index for index, op in enumerate(ops)}
-    places = [sorted(position[op] for op in group) for group in groups]
+    # By identity: xDSL's ops have a slow hash.
+    position = {id(op): index for index, op in enumerate(ops)}
+    places = [sorted([position[id(op)] for op in group]) for group in groups]
     # Most blocks need no sorting: every group already stands in a row.
     if all(each[-1] - each[0] + 1 == len(each) for each in places):
         return
@@ -55,7 +56,7 @@ def gather_ops(block: Block, groups: Sequence[Sequence[Operation]], facts: Regio
 
 
 def _sorted_items(
-    ops: Sequence[Operation], position: dict[Operation, int], item_of: Sequence[int], facts: RegionFacts
+    ops: Sequence[Operation], position: dict[int, int], item_of: Sequence[int], facts: RegionFacts
 ) -> list[int]:
     """The items, named by the place of their last op, in an order in which each follows what it reads."""
     followers: dict[int, dict[int, None]] = {item: {} for item in item_of}
@@ -63,7 +64,7 @@ def _sorted_items(
     for place, op in enumerate(ops):
         item = item_of[place]
         for value in read_values(op, facts.captured):
-            source = position.get(value.op) if isinstance(value, OpResult) else None
+            source = position.get(id(value.op)) if isinstance(value, OpResult) else None
             if source is not None and item_of[source] != item:
                 followers[item_of[source]][item] = None
         # Unknown ops may have effects, which happen in the old order.

@@ -34,6 +34,12 @@ class Unit(Flag):
     """Four products of bytes, one without sign and one with, added to a sum of 32 bits."""
     PAIR_DOTS = auto()
     """Two products of integers of 16 bits, added up in 32 bits."""
+    BYTE_SHUFFLES = auto()
+    """Bytes looked up in a register of 16."""
+    BYTE_TABLES = auto()
+    """Bytes looked up in two registers of 64."""
+    GATHERS = auto()
+    """Numbers of 32 bits from computed places, eight at a time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,8 @@ SHORT = 4
 """An axis with fewer elements is not worth a vector."""
 CHAINS = 4
 """Vectors of a long body side by side: a processor sees two or three such bodies ahead, too few to keep it busy."""
+_FEW_REGISTERS = 16
+"""With so many, long bodies that are stored and combined leave none for constants, which are read again and again."""
 _HEAVY = frozenset({"math.exp", "math.tanh", "math.erf", "math.log", "math.sin", "math.cos", "math.powf"})
 """Functions with many instructions, each of which waits for the one before."""
 
@@ -93,7 +95,7 @@ def _scan_phase(stages: list[Stage], buffers: dict[str, Buffer], machine: Machin
         nest = Nest(tuple(stages), (line,), None, 0, Direction.ALONG, 0, 1)
         return Phase(_merged(order, stages, buffers), (nest,), splits_rows=parallel > 0)
     loops = _merged([*(axis for axis in order if axis != beside[-1]), beside[-1]], stages, buffers)
-    unroll = _unroll(stages, loops[-1], lanes, Direction.ALONG)
+    unroll = _unroll(stages, loops[-1], machine, Direction.ALONG)
     nest = Nest(tuple(stages), (loops[-1], line), 0, 1, Direction.ALONG, lanes, unroll)
     return Phase(loops[:-1], (nest,), splits_rows=_has_enough_rows(loops))
 
@@ -199,7 +201,7 @@ def _transposed_phase(
 def _heights(stages: Sequence[Stage], lanes: int, height: int | None) -> tuple[int, ...]:
     """Heights of tiles: low ones for long bodies, whose code is there once for each vector of each tile."""
     body = [inner for stage in stages for inner in stage.body if isinstance(inner, Apply)]
-    is_long = len(body) > TILE or any(inner.function in _HEAVY for inner in body)
+    is_long = len(body) > TILE or is_heavy(stages)
     return halves(min(lanes, SHORT) if is_long else lanes, height)
 
 
@@ -306,15 +308,15 @@ def _nest(stages: list[Stage], rows: int, buffers: dict[str, Buffer], machine: M
         spaces, reduced = (), _merged(range(rows, len(first.axes)), stages, buffers)
     loops = (*spaces, *reduced)
     if spaces and _is_along(first, spaces[-1].axes[-1], buffers, machine) and lanes > 1:
-        unroll = _unroll(stages, spaces[-1], lanes, Direction.ALONG)
+        unroll = _unroll(stages, spaces[-1], machine, Direction.ALONG)
         return Nest(tuple(stages), loops, len(spaces) - 1, len(spaces), Direction.ALONG, lanes, unroll)
     if not reduced or lanes <= 1:
         return Nest(tuple(stages), loops, None, len(spaces), Direction.ACROSS, lanes, 1)
-    unroll = _unroll(stages, reduced[-1], lanes, Direction.ACROSS)
+    unroll = _unroll(stages, reduced[-1], machine, Direction.ACROSS)
     return Nest(tuple(stages), loops, len(loops) - 1, len(spaces), Direction.ACROSS, lanes, unroll)
 
 
-def _unroll(stages: Sequence[Stage], loop: LoopAxis, lanes: int, direction: Direction) -> int:
+def _unroll(stages: Sequence[Stage], loop: LoopAxis, machine: Machine, direction: Direction) -> int:
     """Vectors at once: enough to hide the latency of a combination, and no more than there are.
 
     Along, each vector is a piece of a line that is left for the next one far away: short bodies take more of them.
@@ -324,8 +326,11 @@ def _unroll(stages: Sequence[Stage], loop: LoopAxis, lanes: int, direction: Dire
     wanted = CHAINS
     if direction is Direction.ALONG and len(body) <= SHORT:
         wanted = 16
+    is_mixed = any(stage.reduction is None for stage in stages)
+    if is_mixed and is_heavy(stages) and machine.registers <= _FEW_REGISTERS:
+        wanted = CHAINS // 2
     size = loop.size.number
-    return wanted if size is None else max(1, min(wanted, size // lanes))
+    return wanted if size is None else max(1, min(wanted, size // _lanes(stages, machine)))
 
 
 def _together(stages: Sequence[Stage], loop: LoopAxis, lanes: int) -> int:
@@ -338,7 +343,8 @@ def _together(stages: Sequence[Stage], loop: LoopAxis, lanes: int) -> int:
 
 def is_heavy(stages: Sequence[Stage]) -> bool:
     """Whether a body computes a function of some twenty instructions."""
-    return any(isinstance(inner, Apply) and inner.function in _HEAVY for stage in stages for inner in stage.body)
+    body = [inner for stage in stages for inner in stage.body if isinstance(inner, Apply)]
+    return any(inner.function.partition(" ")[0] in _HEAVY for inner in body)
 
 
 def _lanes(stages: Sequence[Stage], machine: Machine) -> int:

@@ -8,6 +8,7 @@ from importlib import import_module
 
 from fuse_dialect.backends.backend import KernelRequest, Packing
 from fuse_dialect.backends.llvm.builder import CONTRACT, Module
+from fuse_dialect.backends.llvm.byte_tables import with_tables
 from fuse_dialect.backends.llvm.elements import without_native_form
 from fuse_dialect.backends.llvm.engine import Code, MissingFunctionError, compile_object, load
 from fuse_dialect.backends.llvm.family import KERNEL_PARAMETERS, Family, NoNativeFormError, Request
@@ -18,6 +19,7 @@ from fuse_dialect.backends.runtime.driver import driver_object
 from fuse_dialect.backends.table import Layout
 from fuse_dialect.kernels.machine import Unit
 from fuse_dialect.kernels.program import Refusal
+from fuse_dialect.kernels.softmaxes import with_falling_exponents
 from fuse_dialect.kernels.words import rounds_to_bytes
 
 FAMILIES: Mapping[str, str] = {
@@ -128,13 +130,15 @@ class LLVMBackend:
         if missing is not None:
             return Refusal(missing)
         symbol = re.sub(r"\W", "_", request.program.name, flags=re.ASCII)
+        lifts = Unit.SCALING not in self.target.machine.units
+        program = with_falling_exponents(with_tables(request.program), lifts=lifts)
         for name in self.families:
             target = self.module() if module is None else module
             before = target.mark()
             # Numbers that are rounded to few bits are computed as NumPy does it: no product joins a sum.
             target.flags = "" if rounds_to_bytes(request.program) else CONTRACT
             entry = target.function(symbol, KERNEL_PARAMETERS)
-            wanted = Request(request.program, self.target.machine, target, entry, request.constants, self.fast_math)
+            wanted = Request(program, self.target.machine, target, entry, request.constants, self.fast_math)
             try:
                 written = _family(name)(wanted)
             except NoNativeFormError as error:

@@ -119,10 +119,12 @@ class Module:
         return name
 
     def table(self, name: str, element: Type, numbers: Sequence[float]) -> Value:
-        """A constant array; gives its address."""
+        """A constant array; gives its address. An array of a name is written once."""
         elements = ", ".join(str(constant(element, number)) for number in numbers)
         array = f"[{len(numbers)} x {element}]"
-        self._globals.append(f"@{name} = private unnamed_addr constant {array} [{elements}], align 64")
+        text = f"@{name} = private unnamed_addr constant {array} [{elements}], align 64"
+        if text not in self._globals:
+            self._globals.append(text)
         return Value(f"@{name}", PTR)
 
     def text(self) -> str:

@@ -15,6 +15,9 @@ _UNITS: dict[Unit, tuple[frozenset[str], ...]] = {
     Unit.STREAMS: (frozenset({"+sse2"}), frozenset({"+avx"})),
     Unit.BYTE_DOTS: (frozenset({"+avx512vnni", "+avx512vl"}), frozenset({"+avxvnni", "-avx512f"})),
     Unit.PAIR_DOTS: (frozenset({"+sse2", "-avx"}), frozenset({"+avx2", "-avx512f"}), frozenset({"+avx512bw"})),
+    Unit.BYTE_SHUFFLES: (frozenset({"+ssse3", "-avx"}), frozenset({"+avx2"})),
+    Unit.BYTE_TABLES: (frozenset({"+avx512vbmi", "+avx512bw"}),),
+    Unit.GATHERS: (frozenset({"+avx2"}),),
 }
 """Units, with the sets of features each of which brings them."""
 

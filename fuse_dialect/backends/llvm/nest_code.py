@@ -17,6 +17,7 @@ from fuse_dialect.backends.llvm.scalars import Values, emit_instruction
 from fuse_dialect.backends.llvm.turning import turn
 from fuse_dialect.backends.llvm.values import Value
 from fuse_dialect.counts import Count
+from fuse_dialect.kernels.elements import element_bytes
 from fuse_dialect.kernels.grouping import is_whole
 from fuse_dialect.kernels.indices import Index, axes_of
 from fuse_dialect.kernels.places import Place, guard_axes
@@ -183,11 +184,14 @@ def _product(code: NestCode, number: int, place: int, inner: Instruction, copy: 
 
 
 def _instruction(code: NestCode, number: int, inner: Instruction, copy: int, lanes: int) -> Value:
-    stage = code.nest.stages[number]
+    stage, frame = code.nest.stages[number], code.row.frame
     near = around(code, stage, copy, lanes)
     # The processor sees too few elements of a long body ahead to ask for what it needs next by itself.
     if isinstance(inner, Read) and lanes and code.nest.tiles == () and is_heavy(code.nest.stages):
-        near.prefetch(inner, _AHEAD)
+        # Neighbours share a line, which is asked for once.
+        begun = copy * lanes * element_bytes(inner.element)
+        if begun % frame.machine.line_bytes == 0:
+            near.prefetch(inner, _AHEAD)
     values = {cell[1]: copy_of(code, cell, copy) for cell in _sources(code, number, inner)}
     return emit_instruction(near.scalars, near, inner, values, stage.body)
 

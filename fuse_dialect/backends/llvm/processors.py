@@ -24,6 +24,7 @@ _V3 = _AVX | {"avx2", "fma", "f16c"}
 _V4 = _V3 | {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
 _V3_DOTS = _V3 | {"avxvnni"}
 _V4_DOTS = _V4 | {"avx512vnni"}
+_V4_TABLES = _V4_DOTS | {"avx512vbmi"}
 _ARM = frozenset({"neon"})
 _NAMES: Mapping[frozenset[str], str] = {
     _V1: "x86-64 core2",
@@ -33,8 +34,9 @@ _NAMES: Mapping[frozenset[str], str] = {
     _V3: "x86-64-v3 haswell broadwell skylake znver1 znver2 znver3",
     _V3_DOTS: "alderlake raptorlake arrowlake lunarlake",
     _V4: "x86-64-v4 skylake-avx512",
-    _V4_DOTS: "cascadelake cooperlake icelake-client icelake-server tigerlake rocketlake "
-    "sapphirerapids emeraldrapids graniterapids znver4 znver5",
+    _V4_DOTS: "cascadelake cooperlake",
+    _V4_TABLES: "icelake-client icelake-server tigerlake rocketlake sapphirerapids emeraldrapids "
+    "graniterapids znver4 znver5",
     _ARM: "generic cortex-a53 cortex-a72 cortex-a76 cortex-x1 neoverse-n1 neoverse-n2 neoverse-v1 neoverse-v2 "
     "apple-m1 apple-m2 apple-m3 apple-m4 ampere1",
 }

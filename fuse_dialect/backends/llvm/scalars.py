@@ -15,12 +15,14 @@ from typing import Protocol, TypeAlias
 
 from fuse_dialect.backends.llvm import integers, trigonometry, vector_math
 from fuse_dialect.backends.llvm.builder import Function
+from fuse_dialect.backends.llvm.byte_tables import TABLE, look_up
 from fuse_dialect.backends.llvm.elements import narrowed, register_type, widened
 from fuse_dialect.backends.llvm.family import NoNativeFormError
 from fuse_dialect.backends.llvm.floats import Floats
 from fuse_dialect.backends.llvm.values import Type, Value, constant
 from fuse_dialect.kernels.machine import Machine, Unit
 from fuse_dialect.kernels.program import Apply, Body, Extent, Guard, Index, Inside, Instruction, Literal, Position, Read
+from fuse_dialect.kernels.softmaxes import FALLING, LIFTED
 
 Values: TypeAlias = Mapping[int, Value]
 """Values of a body's instructions, by place."""
@@ -142,6 +144,8 @@ def apply(
     name, _, predicate = function.partition(" ")
     f = scalars.f
     result = _type(element, scalars.lanes)
+    if name == TABLE:
+        return look_up(f, scalars.machine, predicate, operands[0])
     if name == "arith.cmpi":
         return f.compare(predicate, *operands)
     if name == "arith.cmpf":
@@ -153,6 +157,9 @@ def apply(
     if name in ("arith.maximumf", "arith.minimumf"):
         return _extremum(scalars, name == "arith.maximumf", operands[0], operands[1], literals)
     wide = [widened(f, operand) for operand in operands]
+    if function in (FALLING, LIFTED):
+        write = vector_math.lifted_exp if function == LIFTED else vector_math.falling_exp
+        return write(Floats(f, wide[0].type, scalars.machine), wide[0])
     if name not in _FLOAT_FUNCTIONS:
         raise NoNativeFormError(f"'{function}' has no native code")
     # Powers by small constants are what models have most; a product is closer than a logarithm.

@@ -99,6 +99,32 @@ def test_nan_and_infinities_come_out_as_numpy_has_them(target: str, special: flo
         np.testing.assert_allclose(Native(program, HOSTS[target])(x)[0], expected, rtol=2e-6)
 
 
+@hosts
+@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf, "payload"])
+def test_a_row_of_nothing_but_nan_or_infinity_is_one_of_nan(target: str, special: float | str) -> None:
+    for columns in (1, 5, 200):
+        program = softmax(3, columns)
+        (x,) = arguments(program)
+        # A nan may say something in its last bits, which are those that become the exponent of a lifted exponential.
+        x[1] = np.float32(special) if special != "payload" else np.array(0x7FC00155, np.uint32).view(np.float32)
+        (y,) = Native(program, HOSTS[target])(x)
+        assert np.isnan(y[1]).all()
+        np.testing.assert_allclose(y[[0, 2]], softmax_meaning(x[[0, 2]]), rtol=2e-6)
+
+
+@hosts
+def test_what_is_masked_out_of_a_softmax_is_0(target: str) -> None:
+    program = softmax(3, 200)
+    (x,) = arguments(program)
+    x[:, ::3] = -np.inf
+    x[1, 1::3] = -1e5
+    x[2] -= 1e6
+    (y,) = Native(program, HOSTS[target])(x)
+    assert not y[:, ::3].any()
+    assert not y[1, 1::3].any()
+    np.testing.assert_allclose(y, softmax_meaning(x), rtol=2e-6)
+
+
 @pytest.mark.parametrize("divisor", [0.0, -0.0, np.inf, np.nan, 1e-40, 3e38, 1e-30, 3.0])
 def test_a_quotient_by_the_number_of_a_row_is_as_exact_as_a_quotient(divisor: float) -> None:
     share = PROGRAMS["softmax"][0](1, 128).stages[-1]

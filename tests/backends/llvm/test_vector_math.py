@@ -84,6 +84,30 @@ def test_f32_functions_are_within_their_stated_error(target: str, name: str) -> 
 
 
 @hosts
+@pytest.mark.parametrize(
+    ("function", "least", "most"), [("falling", -np.inf, 2), ("lifted", -20, 2), ("lifted", -103, 6)]
+)
+def test_exponentials_of_differences_are_within_their_stated_error(
+    target: str, function: str, least: float, most: int
+) -> None:
+    x = -np.abs(samples(100_000 if target == "host" else 10_000))
+    x = x[~(x < least)] if function == "falling" else x[x >= least]
+    with np.errstate(all="ignore"):
+        exact = np.exp(x.astype(np.float64))
+    (actual,) = Native(program(f"exp {function}", "f32", x.size), HOSTS[target])(x)
+    if function == "lifted":
+        exact *= 2.0**64
+    assert units(actual, exact).max() <= most
+
+
+@hosts
+def test_lifted_exponentials_are_nothing_where_they_would_be_0(target: str) -> None:
+    x = np.array([-104, -105, -1e5, -3e38, -np.inf], np.float32)
+    (actual,) = Native(program("exp lifted", "f32", x.size), HOSTS[target])(x)
+    np.testing.assert_array_equal(actual * np.float32(2.0**-64), 0)
+
+
+@hosts
 @pytest.mark.parametrize(("name", "limit"), [("tanh", 9.6), ("erf", 4.0)])
 def test_functions_with_a_limit_reach_it_and_stay_there(target: str, name: str, limit: float) -> None:
     x = np.concatenate([np.linspace(limit, 30, 20_000), np.logspace(1, 38, 1000), [np.inf]]).astype(np.float32)

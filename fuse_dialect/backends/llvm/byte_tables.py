@@ -1,0 +1,186 @@
+"""Functions of one byte as tables: models in 8 bits round after each step, so a chain of steps has 256 results.
+
+1. A chain leads from one integer of 8 bits to another by functions of that integer and of constants alone.
+2. Its table is what the interpreter makes of all 256 integers: the same to the bit as the chain by NumPy, functions of
+   `math` included.
+3. A chain of a few instructions stays as it is: looking up takes some, too. Only its end is looked up; what lies
+   between is computed if something else reads it.
+
+Processors look up bytes in registers: 128 in one instruction with AVX-512 VBMI, 16 with SSSE3. Others, and vectors of a
+few lanes, which AVX2 fills no register with, read the table from memory, where it is four lines.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from hashlib import sha256
+
+import numpy as np
+
+from fuse_dialect.backends.llvm.builder import Function
+from fuse_dialect.backends.llvm.values import I8, I32, Type, Value, constant, lanes, poison
+from fuse_dialect.dialect.op import Array
+from fuse_dialect.interpreters.loops import dtype_named
+from fuse_dialect.interpreters.scalar import evaluate_function
+from fuse_dialect.kernels.bodies import cost, moved, operands
+from fuse_dialect.kernels.machine import Machine, Unit
+from fuse_dialect.kernels.program import Apply, Body, Instruction, Literal, LoopProgram, Read
+
+TABLE = "table"
+"""The function of an integer of 8 bits; its 256 values follow as hexadecimal digits."""
+_WORTH = 12
+"""What a chain costs at least that is looked up, in additions."""
+_COUNT = 256
+"""Numbers of 8 bits."""
+_REGISTER = 16
+"""Bytes of a register of SSSE3."""
+
+
+def with_tables(program: LoopProgram) -> LoopProgram:
+    """The program with tables in place of long chains from byte to byte."""
+    stages = tuple(
+        replace(stage, body=_with_tables(stage.body, 0), finish=_with_tables(stage.finish, 1))
+        for stage in program.stages
+    )
+    return program if stages == program.stages else replace(program, stages=stages)
+
+
+def _with_tables(body: Body, first: int) -> Body:
+    """The body with tables; `first` values stand before its first instruction."""
+    sources = _sources(body, first)
+    changed = list(body)
+    needed = {first + len(body) - 1}
+    # From the end, so that the longest chains are found first, and nothing inside of them is looked up.
+    for place in range(first + len(body) - 1, first - 1, -1):
+        if place in needed:
+            changed[place - first] = _looked_up(body, first, place, sources.get(place)) or body[place - first]
+            needed.update(operands(changed[place - first]))
+    if changed == list(body):
+        return body
+    places, left = list(range(first)), list[Instruction]()
+    for place, instruction in enumerate(changed, first):
+        places.append(first + len(left))
+        if place in needed:
+            left.append(moved(instruction, places))
+    return tuple(left)
+
+
+def _sources(body: Body, first: int) -> dict[int, int | None]:
+    """For each place the byte that it is a function of (1): `None` for constants; other places are left out."""
+    sources: dict[int, int | None] = {}
+    for place, instruction in enumerate(body, first):
+        match instruction:
+            case Literal():
+                sources[place] = None
+                continue
+            case Apply(_, used) if all(each in sources for each in used):
+                found = {sources[each] for each in used} - {None}
+                if len(found) < 2:
+                    sources[place] = found.pop() if found else None
+                    continue
+            case _:
+                pass
+        # What depends on several bytes, or on floats, may be the byte that a chain begins with.
+        if isinstance(instruction, Apply | Read) and instruction.element == "i8":
+            sources[place] = place
+    return sources
+
+
+def _looked_up(body: Body, first: int, place: int, source: int | None) -> Apply | None:
+    """The table of a chain from one byte to another; `None` for a short one (3), and for what is none."""
+    end = body[place - first]
+    if source is None or source == place or not isinstance(end, Apply) or end.element != "i8":
+        return None
+    chain = {place}
+    for number in range(place, source, -1):
+        if number in chain:
+            chain.update(each for each in operands(body[number - first]) if each != source)
+    if cost(tuple(body[number - first] for number in sorted(chain))) < _WORTH:
+        return None
+    values: dict[int, Array] = {source: np.arange(_COUNT).astype(np.uint8).view(np.int8)}
+    with np.errstate(all="ignore"):
+        for number in sorted(chain):
+            values[number] = _evaluated(body[number - first], values)
+    return Apply(f"{TABLE} {np.broadcast_to(values[place], _COUNT).tobytes().hex()}", (source,), "i8", end.origin)
+
+
+def _evaluated(instruction: Instruction, values: Mapping[int, Array]) -> Array:
+    """The values of an instruction for all bytes (2)."""
+    match instruction:
+        case Literal(value, element):
+            return np.full((1,), value, dtype_named(element))
+        case Apply(function, used, element):
+            return evaluate_function(function, [values[each] for each in used], dtype_named(element))
+        case _:
+            raise AssertionError("a chain has functions and constants alone")
+
+
+def look_up(f: Function, machine: Machine, digits: str, index: Value) -> Value:
+    """The elements of a table at the numbers that bytes are without a sign.
+
+    Args:
+        f: Where it is written.
+        machine: What has the instructions.
+        digits: The table in hexadecimal digits.
+        index: An i8, or a vector of these.
+    """
+    count = index.type.lanes
+    if Unit.BYTE_TABLES in machine.units and count:
+        return _in_four_registers(f, digits, index)
+    if Unit.BYTE_SHUFFLES in machine.units and count in (_REGISTER, 2 * _REGISTER):
+        return _in_sixteen(f, digits, index)
+    return _from_memory(f, machine, digits, index)
+
+
+def _in_four_registers(f: Function, digits: str, index: Value) -> Value:
+    """With AVX-512 VBMI: an instruction for each half of the table, and the first bit chooses."""
+    wide, table = I8.wide(64), bytes.fromhex(digits)
+    place = index if index.type == wide else _resized(f, "insert", index, wide)
+    rows = [lanes(wide, list(table[start : start + 64])) for start in range(0, _COUNT, 64)]
+    halves = [f.call("llvm.x86.avx512.vpermi2var.qi.512", wide, [rows[half], place, rows[half + 1]]) for half in (0, 2)]
+    found = f.select(f.compare("slt", place, constant(wide, 0)), halves[1], halves[0])
+    return found if index.type == wide else _resized(f, "extract", found, index.type)
+
+
+def _resized(f: Function, what: str, value: Value, type: Type) -> Value:
+    """The value as the first lanes of another vector, or its first lanes."""
+    operands = [poison(type), value, f.i64(0)] if what == "insert" else [value, f.i64(0)]
+    return f.intrinsic(f"vector.{what}", type, operands, over=[type, value.type])
+
+
+def _in_sixteen(f: Function, digits: str, index: Value) -> Value:
+    """With SSSE3: a row of 16 at a time; a number that is too small for a row has its first bit set, and gives 0."""
+    table, type = bytes.fromhex(digits), index.type
+    found: Value | None = None
+    # Signed numbers stay below 0 when something is subtracted, so each half of the table has numbers of its own.
+    for half, place in ((0, index), (128, f.binary("xor", index, constant(type, -128)))):
+        before = bytes(_REGISTER)
+        for start in range(half, half + 128, _REGISTER):
+            row = table[start : start + _REGISTER]
+            # Each row is told apart from the one before, which has been found for these numbers too.
+            change = [one ^ other for one, other in zip(row, before, strict=True)]
+            values = lanes(type, change * (type.lanes // _REGISTER))
+            name = "llvm.x86.ssse3.pshuf.b.128" if type.lanes == _REGISTER else "llvm.x86.avx2.pshuf.b"
+            part = f.call(name, type, [values, place])
+            found = part if found is None else f.binary("xor", found, part)
+            place = f.intrinsic("ssub.sat", type, [place, constant(type, _REGISTER)])
+            before = row
+    assert found is not None
+    return found
+
+
+def _from_memory(f: Function, machine: Machine, digits: str, index: Value) -> Value:
+    """Element by element, or as the gather of AVX2 reads 32 bits: the byte is the lowest of them."""
+    # What is read beyond the last byte is there, and cut off.
+    name = f"table.{sha256(digits.encode()).hexdigest()[:16]}"
+    table = f.module.table(name, I8, [*bytes.fromhex(digits), 0, 0, 0])
+    if index.type.lanes == 8 and Unit.GATHERS in machine.units:
+        wide = I32.wide(8)
+        operands = [constant(wide, 0), table, f.cast("zext", index, wide), constant(wide, -1), constant(I8, 1)]
+        return f.cast("trunc", f.call("llvm.x86.avx2.gather.d.d.256", wide, operands), index.type)
+    places = f.cast("zext", index, index.type.of("i64"))
+    if not index.type.lanes:
+        return f.load(I8, f.offset(table, places, I8))
+    found = poison(index.type)
+    for lane in range(index.type.lanes):
+        found = f.insert(found, f.load(I8, f.offset(table, f.element(places, lane), I8)), lane)
+    return found

@@ -7,6 +7,7 @@
 
 import gc
 import os
+import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from threading import RLock
@@ -44,6 +45,39 @@ class Once(Generic[_Made]):
         with EXCLUSIVE:
             if not self._made:
                 self._made.append(made)
+
+
+TURN = 1e-4
+"""Seconds after which a thread that runs Python lets another one in, while `short_turns` says so."""
+
+
+class _Turns:
+    """Who has turns shortened."""
+
+    count = 0
+    before = 0.0
+
+
+@contextmanager
+def short_turns() -> Generator[None]:
+    """Let threads wait less for each other meanwhile; for those that call much into a library and Python little.
+
+    Whoever comes back from a library waits until the thread that runs Python has had its turn, 5 ms by default. A
+    kernel takes dozens of calls into LLVM of a millisecond or less, so compiling would stand still while the next
+    kernel is written.
+    """
+    with EXCLUSIVE:
+        if not _Turns.count:
+            _Turns.before = sys.getswitchinterval()
+            sys.setswitchinterval(min(TURN, _Turns.before))
+        _Turns.count += 1
+    try:
+        yield
+    finally:
+        with EXCLUSIVE:
+            _Turns.count -= 1
+            if not _Turns.count:
+                sys.setswitchinterval(_Turns.before)
 
 
 class _Pauses:

@@ -1,13 +1,14 @@
 """What a process has once."""
 
 import gc
+import sys
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import pytest
 
-from fuse_dialect.process_wide import Once, collector_paused
+from fuse_dialect.process_wide import TURN, Once, collector_paused, short_turns
 
 
 @pytest.fixture(autouse=True)
@@ -60,3 +61,34 @@ def test_what_is_supplied_is_not_made() -> None:
     assert (once(), calls) == (7, [])
     once.supply(8)
     assert once() == 7
+
+
+@pytest.fixture
+def turns() -> Generator[float]:
+    """How long a turn is before and after."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(0.004)
+    yield sys.getswitchinterval()
+    sys.setswitchinterval(before)
+
+
+def test_turns_are_short_until_the_last_is_done(turns: float) -> None:
+    with short_turns():
+        with short_turns():
+            assert sys.getswitchinterval() == pytest.approx(TURN)
+        assert sys.getswitchinterval() == pytest.approx(TURN)
+    assert sys.getswitchinterval() == turns
+
+
+def test_turns_are_as_before_after_an_error(turns: float) -> None:
+    with pytest.raises(KeyError), short_turns():
+        raise KeyError
+    assert sys.getswitchinterval() == turns
+
+
+@pytest.mark.usefixtures("turns")
+def test_turns_that_are_shorter_already_stay_so() -> None:
+    sys.setswitchinterval(1e-5)
+    with short_turns():
+        assert sys.getswitchinterval() == pytest.approx(1e-5)
+    assert sys.getswitchinterval() == pytest.approx(1e-5)

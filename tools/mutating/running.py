@@ -5,6 +5,14 @@ from mutating.mutant import Mutant
 _RUNTIME = "backends/runtime"
 
 RUNTIME_MUTANTS: tuple[Mutant, ...] = (
+    # hashing
+    Mutant(
+        "samples-of-the-end",
+        f"{_RUNTIME}/hashing.py",
+        "for number in range(_SAMPLES + 1)",
+        "for number in range(_SAMPLES)",
+    ),
+    Mutant("samples-of-size", f"{_RUNTIME}/hashing.py", "sha256(str(size).encode())", "sha256()"),
     # interpreters
     Mutant(
         "dead-values",

@@ -5,6 +5,7 @@ from mutating.mutant import Mutant
 from mutating.onnx_files import ONNX_MUTANTS
 from mutating.plans import PLAN_MUTANTS
 from mutating.running import RUNTIME_MUTANTS
+from mutating.stored import STORED_MUTANTS
 
 CORE_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -358,4 +359,4 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
     Mutant("ones-at-the-end", "transforms/layouts/axis_groups.py", "if any(size != 1 for size in rest):", "if False:"),
 )
 
-MUTANTS = (*CORE_MUTANTS, *PLAN_MUTANTS, *KERNEL_MUTANTS, *ONNX_MUTANTS, *RUNTIME_MUTANTS)
+MUTANTS = (*CORE_MUTANTS, *PLAN_MUTANTS, *KERNEL_MUTANTS, *ONNX_MUTANTS, *RUNTIME_MUTANTS, *STORED_MUTANTS)

@@ -8,6 +8,8 @@
 4. Integer arithmetic for addresses is i64 and does not wrap: `add`, `multiply`. Arithmetic of programs wraps, and goes
    through `binary`.
 5. What a function calls is declared once for the module, whoever calls it first.
+6. Integers and addresses that were computed in the same block before are not computed again: a third of the lines of a
+   convolution, which LLVM would read first, and then find out the same.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -154,6 +156,8 @@ class Function:
         self._lines: list[str] = ["entry:"]
         self._block = "entry"
         self._count = 0
+        self._known: dict[str, Value] = {}
+        """Of this block, by instruction (6)."""
 
     def interleaved(self, writers: Sequence[Callable[[], Written]]) -> list[Written]:
         """What each writer gives; their instructions take turns, unless one of them writes several blocks.
@@ -164,13 +168,16 @@ class Function:
         Args:
             writers: They read memory, but write none, and none needs what another one computes.
         """
-        place, block = len(self._lines), self._block
+        place, block, known = len(self._lines), self._block, len(self._known)
         results: list[Written] = []
         pieces: list[list[str]] = []
         for write in writers:
             start = len(self._lines)
             results.append(write())
             pieces.append(self._lines[start:])
+            # (6) What one of them has computed may stand behind what the next one begins with.
+            while len(self._known) > known:
+                self._known.popitem()
         # Lines of another block must stay behind its label.
         if len(pieces) > 1 and self._block == block:
             self._lines[place:] = [line for step in zip_longest(*pieces) for line in step if line is not None]
@@ -194,6 +201,14 @@ class Function:
         self._lines.append(f"  {value.text} = {instruction}")
         return value
 
+    def _once(self, type: Type, instruction: str, hint: str = "v") -> Value:
+        """The value of an instruction that depends on its operands alone, appended unless the block has it (6)."""
+        value = self._known.get(instruction)
+        if value is None:
+            value = self._known[instruction] = self.emit(type, instruction, hint)
+        # Types of one text may differ: those of 16-bit floats are i16 there.
+        return value if value.type == type else self.emit(type, instruction, hint)
+
     def do(self, instruction: str) -> None:
         """Append an instruction that defines nothing."""
         self._lines.append(f"  {instruction}")
@@ -214,13 +229,13 @@ class Function:
             return index_constant(total) if lhs.type is I64 else constant(lhs.type, total)
         if lhs.number == 0:
             return rhs
-        return lhs if rhs.number == 0 else self.emit(lhs.type, f"add nsw {lhs}, {rhs.text}", "i")
+        return lhs if rhs.number == 0 else self._once(lhs.type, f"add nsw {lhs}, {rhs.text}", "i")
 
     def subtract(self, lhs: Value, rhs: Value) -> Value:
         """`lhs - rhs`, which does not wrap."""
         if lhs.number is not None and rhs.number is not None:
             return constant(lhs.type, lhs.number - rhs.number)
-        return lhs if rhs.number == 0 else self.emit(lhs.type, f"sub nsw {lhs}, {rhs.text}", "i")
+        return lhs if rhs.number == 0 else self._once(lhs.type, f"sub nsw {lhs}, {rhs.text}", "i")
 
     def multiply(self, lhs: Value, rhs: Value) -> Value:
         """`lhs * rhs`, which does not wrap."""
@@ -230,19 +245,19 @@ class Function:
             return constant(lhs.type, 0)
         if lhs.number == 1:
             return rhs
-        return lhs if rhs.number == 1 else self.emit(lhs.type, f"mul nsw {lhs}, {rhs.text}", "i")
+        return lhs if rhs.number == 1 else self._once(lhs.type, f"mul nsw {lhs}, {rhs.text}", "i")
 
     def quotient(self, value: Value, by: int) -> Value:
         """`value / by` for a value that is not negative and a positive constant."""
         if value.number is not None:
             return constant(value.type, value.number // by)
-        return value if by == 1 else self.emit(value.type, f"udiv {value}, {constant(value.type, by).text}", "i")
+        return value if by == 1 else self._once(value.type, f"udiv {value}, {constant(value.type, by).text}", "i")
 
     def remainder(self, value: Value, by: int) -> Value:
         """What is left of the division of a value that is not negative by a positive constant."""
         if value.number is not None or by == 1:
             return constant(value.type, (value.number or 0) % by)
-        return self.emit(value.type, f"urem {value}, {constant(value.type, by).text}", "i")
+        return self._once(value.type, f"urem {value}, {constant(value.type, by).text}", "i")
 
     def least(self, lhs: Value, rhs: Value) -> Value:
         """The smaller of two signed integers."""
@@ -253,11 +268,11 @@ class Function:
     def compare(self, predicate: str, lhs: Value, rhs: Value) -> Value:
         """`icmp` or `fcmp` by the type; `predicate` as LLVM writes it: `slt`, `olt`."""
         word = "fcmp" if lhs.type.is_float else "icmp"
-        return self.emit(lhs.type.of("i1"), f"{word} {predicate} {lhs}, {rhs.text}", "c")
+        return self._once(lhs.type.of("i1"), f"{word} {predicate} {lhs}, {rhs.text}", "c")
 
     def binary(self, operation: str, lhs: Value, rhs: Value) -> Value:
         """An integer instruction, which wraps: `add`, `and`, `shl`, `udiv`."""
-        return self.emit(lhs.type, f"{operation} {lhs}, {rhs.text}")
+        return self._once(lhs.type, f"{operation} {lhs}, {rhs.text}")
 
     def float_binary(self, operation: str, lhs: Value, rhs: Value, flags: str | None = None) -> Value:
         """`fadd`, `fsub`, `fmul`, `fdiv`."""
@@ -322,7 +337,7 @@ class Function:
         """The address of an element; `index` may be a vector, then a vector of addresses comes out."""
         if index.number == 0 and not index.type.lanes:
             return pointer
-        return self.emit(PTR.wide(index.type.lanes), f"getelementptr inbounds {element}, {pointer}, {index}", "p")
+        return self._once(PTR.wide(index.type.lanes), f"getelementptr inbounds {element}, {pointer}, {index}", "p")
 
     def load(self, type: Type, pointer: Value, align: int = 0) -> Value:
         """Read a scalar or a vector; `align` in bytes, by default that of an element."""
@@ -406,9 +421,9 @@ class Function:
         if value.number is not None:
             return constant(value.type.wide(lanes_count), value.number)
         wide = value.type.wide(lanes_count)
-        first = self.emit(wide, f"insertelement {poison(wide)}, {value}, i64 0")
+        first = self._once(wide, f"insertelement {poison(wide)}, {value}, i64 0")
         zeros = Value("zeroinitializer", I32.wide(lanes_count))
-        return self.emit(wide, f"shufflevector {first}, {poison(wide)}, {zeros}")
+        return self._once(wide, f"shufflevector {first}, {poison(wide)}, {zeros}")
 
     def shuffle(self, lhs: Value, rhs: Value, places: list[int]) -> Value:
         """The elements at these places of `lhs` followed by `rhs`."""
@@ -428,7 +443,7 @@ class Function:
         offsets = lanes(I64.wide(lanes_count), [lane * stride for lane in range(lanes_count)])
         if first.number == 0:
             return offsets
-        return self.emit(offsets.type, f"add nsw {self.splat(first, lanes_count)}, {offsets.text}", "i")
+        return self._once(offsets.type, f"add nsw {self.splat(first, lanes_count)}, {offsets.text}", "i")
 
     def first_lanes(self, count: Value, lanes_count: int) -> Value:
         """A mask of the lanes with a number less than `count`, an i64."""
@@ -447,6 +462,7 @@ class Function:
         """Begin a block; the one before must have ended with `br`."""
         self._lines.append(f"{block}:")
         self._block = block
+        self._known.clear()
 
     def br(self, block: str) -> None:
         """Go on in a block."""

@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Self, TypeVar
 
 from fuse_dialect.backends.runtime.team import processors
+from fuse_dialect.process_wide import short_turns
 
 MOST_THREADS = 8
 """Writing takes a third of the time that compiling does: more would wait."""
@@ -25,15 +26,20 @@ class Workshop:
         """For at most `count` kernels; one kernel, or one processor, needs no thread."""
         threads = min(count, processors(), MOST_THREADS)
         self._pool = ThreadPoolExecutor(threads, "fuse-compile") if threads > 1 else None
+        self._turns = short_turns()
 
     def __enter__(self) -> Self:
         """The workshop."""
+        self._turns.__enter__()
         return self
 
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
         """End the threads."""
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=kind is not None)
+        try:
+            if self._pool is not None:
+                self._pool.shutdown(cancel_futures=kind is not None)
+        finally:
+            self._turns.__exit__(None, None, None)
 
     def begin(self, work: Callable[[], _Made]) -> Callable[[], _Made]:
         """Let a thread do some work; the result is what waits for it, and raises what it has raised."""

@@ -84,7 +84,7 @@ class ProgramStore:
         from fuse_dialect.backends.stored.making import image_of
 
         def write() -> None:
-            image = None if _has_additions() or not self.is_unchanged() else image_of(program)
+            image = None if _has_additions() else image_of(program)
             if image is None:
                 return
             header, payload = encoded(image)

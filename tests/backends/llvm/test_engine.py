@@ -9,9 +9,9 @@ from programs import PROGRAMS
 
 from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.llvm import LLVMBackend
-from fuse_dialect.backends.llvm.builder import Module, Parameter
+from fuse_dialect.backends.llvm.builder import Function, Module, Parameter
 from fuse_dialect.backends.llvm.engine import EngineError, callable_of, compile_object, host, load
-from fuse_dialect.backends.llvm.values import BF16, F16, F32, F64, I1, I8, I64, PTR, Type, Value, constant
+from fuse_dialect.backends.llvm.values import BF16, F16, F32, F64, I1, I8, I16, I64, PTR, Type, Value, constant
 
 
 def doubling(symbol: str = "expf") -> Module:
@@ -112,6 +112,39 @@ def test_chains_that_are_written_together_take_turns() -> None:
     order = [line.split(" = ")[0].strip() for line in f.text().splitlines() if " mul " in line]
     assert order == ["%i.1", "%i.3", "%i.2", "%i.4", "%i.5"]
     assert [end.text for end in ends] == ["%i.2", "%i.5"]
+
+
+def lines(f: Function) -> list[str]:
+    """Instructions that define something."""
+    return [line.strip() for line in f.text().splitlines() if " = " in line]
+
+
+def test_an_address_is_computed_once_in_a_block() -> None:
+    f = Module().function("f", [Parameter("p", PTR), Parameter("x", I64)])
+    p, x = f.parameters
+    first, again = (f.offset(p, f.add(f.multiply(x, f.i64(3)), f.i64(1)), F32) for _ in range(2))
+    assert first == again
+    assert len(lines(f)) == 3
+    with f.when(f.compare("slt", x, f.i64(4))):
+        assert f.multiply(x, f.i64(3)) != f.multiply(x, f.i64(5))
+        inside = f.multiply(x, f.i64(3))
+    assert f.multiply(x, f.i64(3)) != inside  # that block need not have run
+    assert len(lines(f)) == 3 + 1 + 2 + 1
+
+
+def test_loads_and_calls_are_not_taken_for_addresses() -> None:
+    f = Module().function("f", [Parameter("p", PTR)])
+    (p,) = f.parameters
+    assert f.load(I64, p) != f.load(I64, p)
+    assert f.call("g", I64, [p]) != f.call("g", I64, [p])
+
+
+def test_values_of_one_text_and_two_types_are_two() -> None:
+    f = Module().function("f", [Parameter("x", I16)])
+    (x,) = f.parameters
+    number, half = f.binary("add", x, x), f.binary("add", Value(x.text, F16), Value(x.text, F16))
+    assert (number.type, half.type) == (I16, F16)
+    assert f.binary("add", x, x) == number
 
 
 def test_chains_with_blocks_stay_one_behind_the_other() -> None:

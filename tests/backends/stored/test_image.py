@@ -112,3 +112,12 @@ def test_numbers_that_point_at_nothing_are_refused(entry: tuple[dict[str, Any], 
     payload = bytearray(entry[1])
     payload[start : start + 8] = np.int64(1 << 40).tobytes()
     assert decoded(entry[0], bytes(payload)) is None
+
+
+def test_a_constant_behind_the_last_is_refused(entry: tuple[dict[str, Any], bytes]) -> None:
+    start, _ = entry[0]["parts"]["in_constants"]
+    _, size = entry[0]["parts"]["constants"]
+    payload = bytearray(entry[1])
+    for offset, is_there in ((size, True), (size + 1, False), (-1, False)):
+        payload[start + 8 : start + 16] = np.int64(offset).tobytes()  # behind the number of its word
+        assert (decoded(entry[0], bytes(payload)) is not None) == is_there

@@ -88,8 +88,9 @@ def test_an_unknown_relocation_is_refused() -> None:
         link([bytes(code)])
 
 
-def test_data_that_code_writes_is_refused() -> None:
-    text = "@count = internal global i64 0\ndefine void @f() {\n  store i64 1, ptr @count\n  ret void\n}\n"
+@pytest.mark.parametrize("number", [0, 7])  # in a section without bytes, and in one with
+def test_data_that_code_writes_is_refused(number: int) -> None:
+    text = f"@count = internal global i64 {number}\ndefine void @f() {{\n  store i64 1, ptr @count\n  ret void\n}}\n"
     with pytest.raises(LinkError, match=r"writes to its section"):
         link([compile_object(text)])
 

@@ -287,6 +287,20 @@ def test_a_model_that_changes_while_it_is_compiled_is_not_stored(path: Path, fol
     assert not any(b'"interface"' in each.read_bytes() for each in (folder / "cache").iterdir())
 
 
+def test_a_model_that_changes_while_it_is_written_is_not_stored(
+    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digests = store._digests
+
+    def changed(paths: tuple[str, ...]) -> list[str]:
+        path.write_text(TEXT.replace("0.25", "0.5"))
+        return digests(paths)
+
+    monkeypatch.setattr(store, "_digests", changed)
+    compiled(path)
+    assert not any(b'"interface"' in each.read_bytes() for each in (folder / "cache").iterdir())
+
+
 def test_a_program_that_would_take_most_of_the_room_is_not_stored(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "open_cache", lambda: ObjectCache(Path(os.environ["FUSE_CACHE_DIR"]), 4000))
     Path(os.environ["FUSE_CACHE_DIR"]).mkdir(mode=0o700)

@@ -237,20 +237,28 @@ class _Tile:
         f.ret()
 
     def _lanes(self) -> None:
-        """All lanes: several vectors at once, single vectors, and the rest."""
+        """All lanes: several vectors at once, single vectors, and the rest; only what there can be of these.
+
+        Each is as long as all windows of the tile, and a number of channels is mostly a multiple of a vector.
+        """
         f, plan = self.f, self.plan
         step = plan.lanes * plan.vectors
-        wide = f.subtract(self.high, f.remainder(f.subtract(self.high, self.low), step))
-        with f.loop(self.low, wide, step, hints=["unroll.disable"]) as loop:
-            self._vectors(loop.index, plan.vectors, None)
+        steps, singles, rest = _lane_parts(plan, self.windowing.stage.axes[self.windowing.lane_axis].size)
+        start = self.low
+        if steps:
+            wide = f.subtract(self.high, f.remainder(f.subtract(self.high, self.low), step))
+            with f.loop(self.low, wide, step, hints=["unroll.disable"]) as loop:
+                self._vectors(loop.index, plan.vectors, None)
+            start = wide
         # Several vectors, single ones, then a mask: each result is computed once.
-        start = wide
-        if plan.vectors > 1:
-            start = f.subtract(self.high, f.remainder(f.subtract(self.high, wide), plan.lanes))
-            with f.loop(wide, start, plan.lanes, hints=["unroll.disable"]) as loop:
+        if singles:
+            first = start
+            start = f.subtract(self.high, f.remainder(f.subtract(self.high, first), plan.lanes))
+            with f.loop(first, start, plan.lanes, hints=["unroll.disable"]) as loop:
                 self._vectors(loop.index, 1, None)
-        with f.when(f.compare("slt", start, self.high)):
-            self._vectors(start, 1, f.first_lanes(f.subtract(self.high, start), plan.lanes))
+        if rest:
+            with f.when(f.compare("slt", start, self.high)):
+                self._vectors(start, 1, f.first_lanes(f.subtract(self.high, start), plan.lanes))
 
     def _vectors(self, first: Value, vectors: int, mask: Value | None) -> None:
         """All results of the tile for some vectors of lanes."""
@@ -393,6 +401,22 @@ class _Tile:
         return [
             combine(scalars, self.plan.reduction, total, sums[v]) for total, (_, v) in zip(totals, places, strict=True)
         ]
+
+
+def _lane_parts(plan: WindowPlan, size: int | str) -> tuple[bool, bool, bool]:
+    """Whether some range of lanes has several vectors at once, single ones behind them, and lanes behind those.
+
+    Args:
+        plan: Says what ranges there are: all lanes, blocks of them, or a share of whole vectors for each part (3).
+        size: Of the axis of lanes.
+    """
+    step, block = plan.lanes * plan.vectors, plan.lane_block
+    if isinstance(size, str) or (block is not None and block % plan.lanes):
+        return True, plan.vectors > 1, True
+    rest = size % plan.lanes != 0
+    if not plan.windowing.outer or (block is not None and block % step):
+        return True, plan.vectors > 1, rest
+    return size >= step, size % step >= plan.lanes, rest
 
 
 def _points(sizes: list[int]) -> list[tuple[int, ...]]:

@@ -6,7 +6,6 @@ from typing import Any, TypeAlias, Union, cast
 
 import numpy as np
 from xdsl.dialects.builtin import StringAttr, TupleType
-from xdsl.interpreter import PythonValues
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import InterpretationError
 
@@ -70,9 +69,9 @@ def separate(results: Sequence[Array], inputs: Sequence[Array], most_bytes: int 
 def mismatch(value: Any, type: Attribute) -> str | None:
     """Why a value does not have the type, as the end of a sentence; `None` if it has."""
     if isinstance(type, TupleType):
-        if not isinstance(value, tuple) or len(cast(PythonValues, value)) != len(type.types):
+        if not isinstance(value, tuple) or len(cast("tuple[Any, ...]", value)) != len(type.types):
             return f"expects a value of type {type}"
-        pairs = zip(cast(PythonValues, value), type.types, strict=True)
+        pairs = zip(cast("tuple[Any, ...]", value), type.types, strict=True)
         return next((problem for item, field in pairs if (problem := mismatch(item, field)) is not None), None)
     if not is_tensor(type):
         return f"has type {type}, which the NumPy interpreter does not know"

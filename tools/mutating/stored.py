@@ -81,7 +81,4 @@ STORED_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant("run-that-compares", _RUN, '("compare_with", "bisect",', '("bisect",'),
     Mutant("run-of-other-options", _RUN, '"fuse_ops", "target_cpu")', '"target_cpu")'),
-    Mutant(
-        "run-of-large-inputs", _RUN, "* form.type.dtype.itemsize > options.max_value_bytes", "> options.max_value_bytes"
-    ),
 )

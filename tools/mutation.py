@@ -81,7 +81,6 @@ TESTS: Mapping[str, Sequence[str]] = {
         "tests/backends/conformance/test_arguments.py",
     ),
     "backends/stored": ("tests/backends/stored", "tests/backends/test_cache.py"),
-    "tools/stored_run.py": ("tests/tools/test_stored_run.py",),
     "kernels": (
         "tests/kernels/test_details.py",
         "tests/kernels/test_simplify.py",

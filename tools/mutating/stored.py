@@ -1,9 +1,8 @@
-"""Mutants of what keeps whole programs: `backends/stored`, and runs that use it."""
+"""Mutants of what keeps whole programs: `backends/stored`."""
 
 from mutating.mutant import Mutant
 
 _STORED = "backends/stored"
-_RUN = "tools/stored_run.py"
 
 STORED_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -76,9 +75,4 @@ STORED_MUTANTS: tuple[Mutant, ...] = (
         "if flags & _WRITABLE or kind == _NO_BITS:",
         "if kind == _NO_BITS:",
     ),
-    Mutant(
-        "run-of-other-limits", _RUN, "limits.ops, limits.bytes, limits.value_bytes]", "limits.ops, limits.value_bytes]"
-    ),
-    Mutant("run-that-compares", _RUN, '("compare_with", "bisect",', '("bisect",'),
-    Mutant("run-of-other-options", _RUN, '"fuse_ops", "target_cpu")', '"target_cpu")'),
 )

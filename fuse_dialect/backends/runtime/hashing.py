@@ -71,8 +71,12 @@ def read_digested(descriptor: int, start: int, memory: memoryview) -> bytes:
     return _joined(piece, len(memory))
 
 
-def digest_of_file(path: str) -> bytes:
+def digest_of_file(path: str, *, alone: bool = False) -> bytes:
     """The digest of all bytes of a file.
+
+    Args:
+        path: The file.
+        alone: Use no other thread: none can be started while Python ends.
 
     Raises:
         OSError: The file cannot be read, or becomes shorter meanwhile.
@@ -89,7 +93,7 @@ def digest_of_file(path: str) -> bytes:
                 digest.update(chunk)
             return digest.digest()
 
-        return _joined(piece, size)
+        return _joined(piece, size, alone=alone)
     finally:
         os.close(descriptor)
 
@@ -114,9 +118,9 @@ def digest_of_samples(path: str) -> bytes:
         os.close(descriptor)
 
 
-def _joined(piece: Callable[[int], bytes], size: int) -> bytes:
+def _joined(piece: Callable[[int], bytes], size: int, *, alone: bool = False) -> bytes:
     firsts = range(0, size, PIECE)
-    threads = min(len(firsts), processors(), _MOST_THREADS)
+    threads = 1 if alone else min(len(firsts), processors(), _MOST_THREADS)
     if threads < 2:
         return sha256(b"".join(map(piece, firsts))).digest()
     with ThreadPoolExecutor(threads, "fuse-hash") as pool:

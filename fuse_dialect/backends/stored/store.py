@@ -91,7 +91,8 @@ class ProgramStore:
             if sum(memoryview(part).nbytes for part in payload) > self.cache.max_bytes * _LARGEST_SHARE:
                 return
             try:
-                files = {_OWN_FILES: _digests(self.paths), _OTHER_FILES: self._others(read)}
+                # Python may be ending, and this thread is what it waits for.
+                files = {_OWN_FILES: _digests(self.paths, alone=True), _OTHER_FILES: self._others(read)}
             except OSError:
                 return
             # Condition 2: what has the digests is what was compiled.
@@ -122,7 +123,7 @@ class ProgramStore:
                 continue
             if os.path.commonpath([folder, path]) != folder:
                 return None
-            found.append((os.path.relpath(path, folder), digest_of_file(path).hex()))
+            found.append((os.path.relpath(path, folder), digest_of_file(path, alone=True).hex()))
         return found
 
     def _is_current(self, header: Mapping[str, Any]) -> bool:
@@ -169,8 +170,8 @@ def wait_for_writers() -> None:
         writer.join()
 
 
-def _digests(paths: Sequence[str]) -> list[str]:
-    return [digest_of_file(path).hex() for path in paths]
+def _digests(paths: Sequence[str], *, alone: bool = False) -> list[str]:
+    return [digest_of_file(path, alone=alone).hex() for path in paths]
 
 
 def _state(path: str) -> tuple[int, ...]:

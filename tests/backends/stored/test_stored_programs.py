@@ -292,9 +292,9 @@ def test_a_model_that_changes_while_it_is_written_is_not_stored(
 ) -> None:
     digests = store._digests
 
-    def changed(paths: tuple[str, ...]) -> list[str]:
+    def changed(paths: tuple[str, ...], **options: bool) -> list[str]:
         path.write_text(TEXT.replace("0.25", "0.5"))
-        return digests(paths)
+        return digests(paths, **options)
 
     monkeypatch.setattr(store, "_digests", changed)
     compiled(path)
@@ -460,6 +460,28 @@ def test_a_hit_imports_no_writer_of_code(path: Path, threads: int) -> None:
     assert first.split()[0] == "Program"
     assert second.split()[:3] == ["StoredProgram", "[]", "[]"]
     assert first.split()[-1] == second.split()[-1]
+
+
+AT_THE_END = """
+import time, threading
+from fuse_dialect.backends.runtime import hashing
+from fuse_dialect.backends.stored import store
+hashing.PIECE = 64
+digests = store._digests
+def late(*arguments, **options):
+    while options.get("alone") and threading.main_thread().is_alive():
+        time.sleep(0.01)
+    time.sleep(0.05)
+    return digests(*arguments, **options)
+store._digests = late
+"""
+
+
+def test_a_program_is_kept_while_python_ends(path: Path) -> None:
+    command = [sys.executable, "-c", AT_THE_END + SCRIPT, str(path), "1"]
+    first, second = (subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(2))
+    assert first.stderr == ""
+    assert second.stdout.startswith("StoredProgram")
 
 
 def test_two_processes_may_keep_the_same_program_at_once(path: Path, folder: Path) -> None:

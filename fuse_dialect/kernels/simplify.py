@@ -6,7 +6,8 @@
 3. *Inline*: a map is computed where it is read, unless that repeats expensive work: it is then read in several places,
    or more than once an element, and costs more than `CHEAP`. Later maps come first, so that a value whose readers
    have become one stage is read there alone; and what repeats nothing comes first, so that a chain of cheap ops is
-   judged as a whole.
+   judged as a whole. What the end of a sum of products reads may cost more, `FOR_A_PRODUCT` for each of them: a product
+   by itself runs much faster than one that must share its loops with another stage.
 4. *Finish*: a map that reads a reduction at its own index alone becomes the end of that reduction: the epilogue.
 
 A softmax thus has four stages (maximum, exponentials, sum, quotients), a convolution with its epilogue has one.
@@ -54,6 +55,8 @@ CHEAP = 4
 """Additions an element: what costs no more is computed again rather than stored, in a few places."""
 _PLACES = 16
 """Additions an element for all places together where a cheap map is computed."""
+FOR_A_PRODUCT = 8
+"""Additions an element and product of a sum that its end may cost more, so that the sum stays a kernel by itself."""
 _PIECES = 16
 """Most pieces in which a stage is split."""
 _FLOATS = ("f16", "bf16", "f32", "f64")
@@ -164,7 +167,10 @@ class _Work:
             return True
         if places <= 1 and max(_repeats(reader, self.buffers[buffer]) for reader in readers) <= 1:
             return True
-        return not is_free and work <= CHEAP and work * places <= _PLACES
+        if is_free:
+            return False
+        room = min(_room_at_the_end(reader, buffer) for reader in readers)
+        return work <= max(CHEAP, room) and work * places <= max(_PLACES, room)
 
     def finish(self, buffer: str) -> None:
         """Make the only reader of a reduction its end (4); again while there is one."""
@@ -255,6 +261,19 @@ def _repeats_of(read: Read, reader: Stage, buffer: Buffer) -> float:
     found = set[int]().union(*(axes_of(index) for index in indices))
     missing = _count([size for axis, size in enumerate(sizes) if axis not in found])
     return math.inf if missing is None else missing
+
+
+def _room_at_the_end(reader: Stage, buffer: str) -> float:
+    """Additions an element that the end of a sum of products may spend on what it reads (3); 0 for other readers."""
+    if reader.reduction is None or reader.reduction.combiner is not Combiner.ADD or reads(reader.body, buffer):
+        return 0
+    match reader.body[-1]:
+        case Apply("arith.mulf" | "arith.muli"):
+            depth = _count([axis.size for axis in reader.axes if axis.is_reduced])
+            # Where the depth is open, it is that of a product like others.
+            return math.inf if depth is None else FOR_A_PRODUCT * depth
+        case _:
+            return 0
 
 
 def _count(sizes: Sequence[Size]) -> int | None:

@@ -307,3 +307,27 @@ def test_a_reduction_ends_with_maps_of_all_its_elements_alone() -> None:
         }}"""
     )
     assert [len(program.stages) for program in (part, both, twice)] == [2, 2, 2]
+
+
+def test_the_end_of_a_product_computes_what_it_reads() -> None:
+    # A stage of its own for the 8 square roots would take the product out of its family, which is 17 times as slow.
+    def stages(depth: int, ending: str = "%m, %r", left: str = "%x") -> list[str]:
+        product = f"(tensor<8x{depth}xf32>, tensor<{depth}x32xf32>) -> tensor<8x32xf32>"
+        return names(
+            simplified(
+                f"""(%x: tensor<8x{depth}xf32>, %w: tensor<{depth}x32xf32>, %s: tensor<8x1xf32>) -> tensor<8x32xf32> {{
+                  %e = fuse.exp %s : tensor<8x1xf32>
+                  %r = fuse.sqrt %e : tensor<8x1xf32>
+                  %z = fuse.add %x, %r : (tensor<8x{depth}xf32>, tensor<8x1xf32>) -> tensor<8x{depth}xf32>
+                  %m = fuse.matmul {left}, %w : {product}
+                  %y = fuse.subtract {ending} : (tensor<8x32xf32>, tensor<8x1xf32>) -> tensor<8x32xf32>
+                  return %y : tensor<8x32xf32>
+                }}"""
+            )
+        )
+
+    assert stages(64) == ["exp_sqrt_matmul_subtract"]
+    # With a short sum the square roots cost more than the product.
+    assert stages(2) == ["exp_sqrt", "matmul_subtract"]
+    # What a factor reads is needed once for each column, and stays.
+    assert stages(64, ending="%m, %s", left="%z") == ["exp_sqrt", "add_matmul_subtract"]

@@ -46,6 +46,9 @@ FUSE_UNIVERSE = Universe(
         "expand-transposed-convolutions": _lazy(
             "fuse_dialect.transforms.expand_transposed_convolutions:ExpandTransposedConvolutionsPass"
         ),
+        "expand-deformable-convolutions": _lazy(
+            "fuse_dialect.transforms.expand_deformable_convolutions:ExpandDeformableConvolutionsPass"
+        ),
         "expand-depthwise": _lazy("fuse_dialect.transforms.expand_depthwise:ExpandDepthwisePass"),
         "expand-einsum": _lazy("fuse_dialect.transforms.expand_einsum:ExpandEinsumPass"),
         "rematerialize-dequantization": _lazy(

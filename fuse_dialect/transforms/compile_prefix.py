@@ -9,8 +9,9 @@
    layer norm stays whole: one kernel computes it row by row, with the row in cache;
 4. `fold-constants` leaves the scales and weights that the next pass has to see as plain constants;
 5. `fold-scale-axis` moves scales and shifts into weights and biases;
-6. `expand-transposed-convolutions` makes convolutions of transposed ones, `expand-einsum` matrix products of einsums,
-   `expand-depthwise` depthwise convolutions without a multiplier of those with one;
+6. `expand-transposed-convolutions` makes convolutions of transposed ones, `expand-deformable-convolutions` sampled
+   images and products of deformable ones, `expand-einsum` matrix products of einsums, `expand-depthwise` depthwise
+   convolutions without a multiplier of those with one;
 7. `fold-constants` multiplies the scales, and cuts the kernels; `drop-padded-taps` cuts those that mostly meet padding;
 8. `prove-indices` marks indices that cannot be out of range;
 9. `eliminate-common-subexpr` merges what frontends wrote twice;
@@ -32,6 +33,7 @@ from xdsl.passes import ModulePass
 from fuse_dialect.transforms.convert_layout import ConvertLayoutPass
 from fuse_dialect.transforms.drop_padded_taps import DropPaddedTapsPass
 from fuse_dialect.transforms.eliminate_common_subexpr import EliminateCommonSubexprPass
+from fuse_dialect.transforms.expand_deformable_convolutions import ExpandDeformableConvolutionsPass
 from fuse_dialect.transforms.expand_depthwise import ExpandDepthwisePass
 from fuse_dialect.transforms.expand_einsum import ExpandEinsumPass
 from fuse_dialect.transforms.expand_transposed_convolutions import ExpandTransposedConvolutionsPass
@@ -61,6 +63,7 @@ def compile_prefix(
         FoldConstantsPass(),
         FoldScaleAxisPass(),
         ExpandTransposedConvolutionsPass(),
+        ExpandDeformableConvolutionsPass(),
         ExpandEinsumPass(),
         ExpandDepthwisePass(),
         FoldConstantsPass(),

@@ -9,7 +9,9 @@ KERNEL_MUTANTS: tuple[Mutant, ...] = (
     # simplify
     Mutant("fill-inside", "kernels/simplify.py", "(inside, places[-1], fill)", "(inside, fill, places[-1])"),
     Mutant("guards-of-readers", "kernels/simplify.py", "guards=(*copy.guards, *read.guards), otherwise", "otherwise"),
-    Mutant("work-in-many-places", "kernels/simplify.py", "return not is_free and work <= CHEAP and", "return work or"),
+    Mutant("work-in-many-places", "kernels/simplify.py", "return work <= max(CHEAP, room) and", "return work or"),
+    Mutant("work-at-the-end", "kernels/simplify.py", "FOR_A_PRODUCT * depth", "0"),
+    Mutant("work-in-a-factor", "kernels/simplify.py", "is not Combiner.ADD or reads(reader.body, buffer)", "is None"),
     Mutant("read-twice", "kernels/simplify.py", "or reader.reduction is not None or len(found) != 1", "or not found"),
     Mutant("inverse-of-sizes", "kernels/simplify.py", "own not in at and reader.axes[own].size ==", "own not in at or"),
     Mutant(

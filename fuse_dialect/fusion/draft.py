@@ -5,7 +5,8 @@ What a kernel may be follows from what loops can be. A producer joins a consumer
 1. *in place*: the consumer is a map or rows, and reads the producer, a map, once an element, or the producer is cheap;
    its body stands where it is read;
 2. *in step*: both share rows, and the consumer reads in each row what the producer wrote in that row;
-3. *epilogue*: the producer is a product or windows, and the consumer is a map that reads it in the same order;
+3. *epilogue*: the producer is a product or windows, and the consumer is a map that reads it in the same order; or, as a
+   *gate*, the consumer is a product of the same size that multiplies one of the same operands, and its epilogue does;
 4. *prologue*: the consumer is a product whose operand the producer moves: a transpose, a slice; or a product or windows
    with an epilogue that reads the producer, a map, as in (1);
 5. *in sequence*: both are maps or rows, and so small that one thread may run the loops one after the other.
@@ -38,6 +39,8 @@ SMALL = 2e-6
 """Seconds in which small loops run (5): less than it takes threads to meet."""
 ANCHORS = (Loops.PRODUCT, Loops.WINDOWS)
 """Loops of which a kernel has one, with maps around it; only products stand side by side."""
+MOST_GATED = 1 << 22
+"""Bytes that one product of a gate passes to the other: each thread has memory for them."""
 _PLACES = 16
 """Additions an element for all places together where something cheap is computed; as `kernels.simplify` has it."""
 _SCALAR_BYTES = 8
@@ -73,6 +76,8 @@ class Draft:
     """In how many pieces its result is written, see `LoopForm`."""
     siblings: int = 1
     """How many products stand side by side."""
+    is_gate: bool = False
+    """Whether one of its products ends with what another one gives (3)."""
     factors: frozenset[int] = frozenset()
     """Values that a product in it multiplies."""
     columns: frozenset[int] = frozenset()
@@ -257,6 +262,8 @@ class Costs:
             return Reason.UNKNOWN_LOOPS
         shared = [value for value in one.reads if value in other.reads]
         kept = frozenset(one.outputs)
+        if one.is_gate or other.is_gate:
+            return Reason.LOOPS_DIFFER
         if one.loops is Loops.PRODUCT and other.loops is Loops.PRODUCT:
             for value in shared:
                 if value in one.factors and value in other.factors and _is_alike(one.reads[value], other.reads[value]):
@@ -290,6 +297,7 @@ class Costs:
         is_row_step = join.loops is Loops.ROWS and not join.is_in_place
         is_beside = join.are_siblings and join.loops is Loops.PRODUCT
         siblings = first.siblings + second.siblings if is_beside else max(first.siblings, second.siblings)
+        is_gate = first.loops in ANCHORS and second.loops in ANCHORS and not join.are_siblings
         outputs, is_view = {*join.kept, *second.outputs}, first.is_view and second.is_view
         return Draft(
             first.members | second.members,
@@ -308,6 +316,7 @@ class Costs:
             # In a row, pieces are stages like others.
             1 if is_row_step else first.pieces * second.pieces,
             siblings,
+            is_gate,
             _passed_on(first, second, first.factors, second.factors, reads),
             _passed_on(first, second, first.columns, second.columns, reads),
             second.escapes or (bool(join.kept) and any(values[value].escapes for value in join.kept)),
@@ -334,7 +343,8 @@ class Costs:
                 if value in reading:
                     passing += reading[value]
             moving -= passing
-            if join.loops is Loops.ROWS and not join.is_in_place and join.access.order is not Order.SAME:
+            is_stored = join.loops is Loops.ROWS and not join.is_in_place and join.access.order is not Order.SAME
+            if is_stored or (first.products and second.products):
                 between += self._between([value for value in first.outputs if value in reading], join)
         for value, seconds in first.reading.items():
             # What both read is read once, unless one goes through it in another order.
@@ -357,8 +367,11 @@ class Costs:
 
     def _with_epilogue(self, producer: Draft, consumer: Draft, kept: frozenset[int], access: Access) -> Join | Reason:
         """The join of (3)."""
-        if consumer.loops in ANCHORS:
+        if producer.is_gate:
             return Reason.TWO_PRODUCTS
+        if consumer.loops in ANCHORS:
+            is_gate = not kept and self._is_gate(producer, consumer, access)
+            return Join(kept, Loops.PRODUCT, access, consumer.space, 0) if is_gate else Reason.TWO_PRODUCTS
         if kept or producer.siblings > 1 or len(consumer.outputs) > 1 or len(producer.outputs) > 1:
             return Reason.PRODUCT_IS_STORED
         is_plain = consumer.loops is Loops.MAP and consumer.pieces == 1 and access.order is Order.SAME
@@ -367,10 +380,29 @@ class Costs:
             return Reason.LOOPS_DIFFER
         return Join(kept, producer.loops, access, consumer.space, consumer.rows)
 
+    def _is_gate(self, producer: Draft, consumer: Draft, access: Access) -> bool:
+        """Whether two products of one size may be one kernel, the first of which the epilogue of the second reads."""
+        values = self.graph.facts.values
+        if producer.loops is not Loops.PRODUCT or consumer.loops is not Loops.PRODUCT or consumer.is_gate:
+            return False
+        if any(len(each.outputs) != 1 or each.siblings > 1 for each in (producer, consumer)):
+            return False
+        (given,), (stored,) = producer.outputs, consumer.outputs
+        bytes = values[given].bytes
+        if bytes is None or bytes.number is None or bytes.number > MOST_GATED:
+            return False
+        if given in consumer.factors or access.order is not Order.SAME or values[given].shape != values[stored].shape:
+            return False
+        # As many products of an element in both: that of a shared operand and the result follows from their sizes.
+        shared = (producer.factors & consumer.factors) - producer.columns - consumer.columns
+        return any(_is_alike(producer.reads[value], consumer.reads[value]) for value in shared)
+
     def _with_prologue(
         self, producer: Draft, consumer: Draft, kept: frozenset[int], through: list[int]
     ) -> Join | Reason:
         """The join of (4)."""
+        if consumer.is_gate:
+            return Reason.TWO_PRODUCTS
         if kept:
             return Reason.PRODUCT_IS_STORED
         if producer.loops is not Loops.MAP or producer.pieces > 1:

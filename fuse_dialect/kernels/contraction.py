@@ -16,9 +16,9 @@ from itertools import pairwise
 
 from fuse_dialect.counts import Count, Size
 from fuse_dialect.kernels.bodies import indices_of, moved, operands
-from fuse_dialect.kernels.indices import axes_of
+from fuse_dialect.kernels.indices import axes_of, loop
 from fuse_dialect.kernels.places import Place, flat_place, index_place
-from fuse_dialect.kernels.program import Apply, Body, Combiner, LoopProgram, Read, Stage
+from fuse_dialect.kernels.program import Apply, Body, Combiner, LoopProgram, Read, Role, Stage
 from fuse_dialect.kernels.reaxing import merged_axes, split_axes, without_single_points
 from fuse_dialect.kernels.words import DOTS, PAIR_DOT
 
@@ -89,6 +89,32 @@ def contraction_of(program: LoopProgram, stage: Stage) -> Contraction | None:
     if stage.is_scan:
         return None
     return _recognised(program, split_axes(without_single_points(stage)))
+
+
+def is_gate(program: LoopProgram) -> bool:
+    """Whether a program is two products over the same points, and the second one's end reads what the first one gives.
+
+    It reads it at its own point, so that whoever computes some points of both needs nothing from others. What is passed
+    on is local and of known size.
+    """
+    if len(program.stages) != 2 or any(contraction_of(program, stage) is None for stage in program.stages):
+        return False
+    first, second = program.stages
+    buffer = next(buffer for buffer in program.buffers if buffer.name == first.buffer)
+    if buffer.role is not Role.LOCAL or first.store or any(isinstance(size, str) for size in buffer.shape):
+        return False
+    sizes = [[axis.size for axis in stage.axes if not axis.is_reduced] for stage in program.stages]
+    inside = [read for read in (*second.body, *second.finish) if isinstance(read, Read) and read.buffer == buffer.name]
+    is_at_own_point = all(
+        not read.guards
+        and all(
+            size == 1 or index == loop(axis)
+            for axis, (index, size) in enumerate(zip(read.indices, buffer.shape, strict=True))
+        )
+        for read in inside
+    )
+    in_body = any(isinstance(read, Read) and read.buffer == buffer.name for read in second.body)
+    return sizes[0] == sizes[1] and bool(inside) and is_at_own_point and not in_body
 
 
 def as_matrices(program: LoopProgram, contraction: Contraction) -> Contraction:

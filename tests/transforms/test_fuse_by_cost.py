@@ -22,7 +22,7 @@ from fuse_dialect.fusion.partition import tvm
 from fuse_dialect.fusion.separate import separate
 from fuse_dialect.fusion.strategy import FusionOptions
 from fuse_dialect.interpreters.numpy import run_module
-from fuse_dialect.kernels.contraction import contraction_of
+from fuse_dialect.kernels.contraction import contraction_of, is_gate
 from fuse_dialect.kernels.grouping import cut_in_phases, reads_of
 from fuse_dialect.kernels.program import LoopProgram
 from fuse_dialect.kernels.reaxing import without_single_points
@@ -160,6 +160,44 @@ def test_a_value_that_is_returned_and_read_is_stored_on_the_way(multi_output: bo
         np.testing.assert_allclose(one, other, rtol=1e-5)
 
 
+GATE = """
+func.func @main(%x: tensor<{m}x{k}xf32>, %g: tensor<{k}x{n}xf32>, %u: tensor<{k}x{n}xf32>) -> tensor<{m}x{n}xf32> {{
+  %a = fuse.matmul %x, %g : (tensor<{m}x{k}xf32>, tensor<{k}x{n}xf32>) -> tensor<{m}x{n}xf32>
+  %s = fuse.sigmoid %a : tensor<{m}x{n}xf32>
+  %h = fuse.multiply %a, %s : tensor<{m}x{n}xf32>
+  %b = fuse.matmul %{factor}, %u : (tensor<{m}x{k}xf32>, tensor<{k}x{n}xf32>) -> tensor<{m}x{n}xf32>
+  %r = fuse.multiply %h, %b : tensor<{m}x{n}xf32>
+  return %r : tensor<{m}x{n}xf32>
+}}
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    ("m", "n", "k"), [(64, 160, 48), (5, 7, 3), (1, 64, 32), (33, 100, 17), (2, 1500, 4), (9, 33, 900)]
+)
+def test_a_gate_and_what_it_opens_are_one_kernel(m: int, n: int, k: int, threads: int) -> None:
+    module = fd.parse(GATE.format(m=m, n=n, k=k, factor="x"))
+    inputs = arguments(module)
+    before = run_module(module, inputs)
+    program = fd.compile(module, strategy="cost", threads=threads, cache=False)
+    assert [kernel.family for kernel in program.kernels] == ["contraction"]
+    for _ in range(4):
+        np.testing.assert_allclose(program(*inputs)[0], before[0], rtol=1e-4, atol=1e-4)
+
+
+def test_products_of_other_operands_are_no_gate() -> None:
+    text = GATE.format(m=8, n=16, k=4, factor="y").replace("(%x", "(%y: tensor<8x4xf32>, %x")
+    program = fd.compile(fd.parse(text), strategy="cost", cache=False)
+    assert sum(kernel.calls for kernel in program.kernels) == 2
+
+
+def test_a_gate_of_open_size_is_two_kernels() -> None:
+    module = fd.parse(GATE.format(m="?", n=16, k=4, factor="x"))
+    fd.fuse_ops(module, strategy="cost")
+    assert len(primitives(module)) == 2
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -204,7 +242,7 @@ def _is_one_kernel(function: func.FuncOp) -> bool:
     products = [stage for stage in program.stages if contraction_of(program, stage) is not None]
     if products:
         reads = {read.buffer for stage in program.stages for read in reads_of(stage)}
-        return len(products) == len(program.stages) and written.isdisjoint(reads)
+        return len(products) == len(program.stages) and (written.isdisjoint(reads) or is_gate(program))
     earlier: set[str] = set()
     for stages, _ in cut_in_phases([without_single_points(stage) for stage in program.stages]):
         if any(read.buffer in earlier for stage in stages for read in reads_of(stage)):

@@ -32,6 +32,10 @@ class Request:
     """Positions of arguments that may be packed once."""
     fast_math: bool = False
     """Whether nan and infinities may be ignored."""
+    kept: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Local buffers that functions of the kernel pass on, with their offsets in the workspace."""
+    kept_bytes: int = 0
+    """How much of the workspace they take, at its start."""
 
 
 @dataclass(frozen=True, slots=True)

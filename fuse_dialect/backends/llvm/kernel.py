@@ -118,6 +118,9 @@ def frame_of(request: Request, f: Function) -> Frame:
 
     pointers = {name: slot(number, "buffer", PTR) for number, name in enumerate(passed)}
     workspace = slot(len(passed), "workspace", PTR)
+    pointers |= {name: f.offset(workspace, f.i64(offset), I8) for name, offset in request.kept.items()}
+    if request.kept_bytes:
+        workspace = f.offset(workspace, f.i64(request.kept_bytes), I8)
     sizes = {name: slot(len(passed) + 1 + number, "size", I64) for number, name in enumerate(symbols)}
     # (2) An inner function does what a part tells it; it shares nothing out itself.
     part, parts = f.parameters[1:] if f is request.entry else (f.i64(0), f.i64(1))

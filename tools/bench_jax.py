@@ -1,0 +1,173 @@
+"""Time of JAX functions with loops over XLA's, on one processor: scans, while loops, random numbers.
+
+    python tools/bench_jax.py [--rounds N] [--only PREFIX]
+
+Each function is compiled by XLA (`jax.jit`) and by `fuse_dialect.compile`, from the StableHLO that JAX gives. The
+process keeps to one processor, so that neither uses threads. Results are compared first (1e-4 of the greatest element,
+integers exactly), then both are called in turns, and the best of the rounds counts. XLA's time includes that of
+`block_until_ready`, ours that of reading NumPy arrays and giving some.
+
+Needs `pip install -e ".[jax]"`.
+"""
+
+# JAX is no dependency of the checks.
+# pyright: basic, reportMissingImports=false
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Mapping
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from population.jax_networks import NETWORKS
+
+import fuse_dialect as fd
+
+CALLS = 10
+"""Calls in a row that are timed together."""
+
+
+def _weight(seed: int, *shape: int) -> Any:
+    return np.random.default_rng(seed).normal(0, shape[0] ** -0.5, shape).astype(np.float32)
+
+
+def _lstm(x: Any) -> Any:
+    """An LSTM of 128 units over 32 steps."""
+    import jax
+    import jax.numpy as jnp
+
+    def step(state: Any, row: Any) -> Any:
+        cell, shown = state
+        gates = row @ _weight(0, 64, 512) + shown @ _weight(1, 128, 512)
+        taken, kept, given, new = jnp.split(gates, 4, -1)
+        cell = jax.nn.sigmoid(kept) * cell + jax.nn.sigmoid(taken) * jnp.tanh(new)
+        shown = jax.nn.sigmoid(given) * jnp.tanh(cell)
+        return (cell, shown), shown
+
+    zero = jnp.zeros((x.shape[1], 128))
+    return jax.lax.scan(step, (zero, zero), x)[1]
+
+
+def _power_iteration(x: Any) -> Any:
+    """The greatest eigenvalue of a matrix of 64 rows, until it stays."""
+    import jax.numpy as jnp
+    from jax import lax
+
+    square = x @ x.T
+
+    def goes_on(state: Any) -> Any:
+        count, _, change = state
+        return (count < 60) & (change > 1e-7)
+
+    def step(state: Any) -> Any:
+        count, vector, _ = state
+        new = square @ vector
+        new = new / jnp.linalg.norm(new)
+        return count + 1, new, jnp.abs(new - vector).max()
+
+    _, vector, _ = lax.while_loop(goes_on, step, (0, jnp.ones(64) / 8, jnp.float32(1)))
+    return vector @ square @ vector
+
+
+def _diffusion(x: Any) -> Any:
+    """Heat on a grid of 64 x 64, 50 steps."""
+    from jax import lax
+    from jax import numpy as jnp
+
+    def step(_: Any, u: Any) -> Any:
+        around = jnp.roll(u, 1, 0) + jnp.roll(u, -1, 0) + jnp.roll(u, 1, 1) + jnp.roll(u, -1, 1)
+        return u + 0.2 * (around - 4 * u)
+
+    return lax.fori_loop(0, 50, step, x)
+
+
+def _newton(x: Any) -> Any:
+    """Cube roots of 4096 numbers by Newton's method, 20 steps."""
+    from jax import lax
+    from jax import numpy as jnp
+
+    x = jnp.abs(x) + 1
+    return lax.fori_loop(0, 20, lambda _, y: (2 * y + x / (y * y)) / 3, x)
+
+
+def _normals(seed: Any) -> Any:
+    """65536 normal numbers of JAX's generator, threefry."""
+    import jax
+
+    return jax.random.normal(jax.random.key(seed[0]), (256, 256))
+
+
+def _walk(x: Any) -> Any:
+    """128 steps of 256 random walks that the state decides."""
+    import jax.numpy as jnp
+    from jax import lax
+
+    def step(state: Any, row: Any) -> Any:
+        state = jnp.where(state > 2, state - 1, state + row)
+        return state, state.sum()
+
+    return lax.scan(step, jnp.zeros(256), x)[1]
+
+
+FUNCTIONS: Mapping[str, tuple[Callable[..., Any], tuple[int, ...], str]] = {
+    "scan_gru": (NETWORKS["jax_scan_gru"][0], (32, 4, 64), "f4"),
+    "scan_lstm": (_lstm, (32, 4, 64), "f4"),
+    "scan_walk": (_walk, (128, 256), "f4"),
+    "associative_scan": (NETWORKS["jax_recurrence"][0], (2, 64, 128), "f4"),
+    "while_power_iteration": (_power_iteration, (64, 64), "f4"),
+    "fori_diffusion": (_diffusion, (64, 64), "f4"),
+    "fori_newton": (_newton, (4096,), "f4"),
+    "random_normal": (_normals, (1,), "i4"),
+}
+"""The functions, the shape of the argument, and its type."""
+
+
+def measured(name: str, rounds: int) -> tuple[float, float]:
+    """Seconds of a call: ours and XLA's.
+
+    Raises:
+        AssertionError: The results differ.
+    """
+    import jax
+
+    function, shape, kind = FUNCTIONS[name]
+    random = np.random.default_rng(0)
+    argument = random.standard_normal(shape).astype(np.float32) if kind == "f4" else np.full(shape, 7, np.int32)
+    jitted = jax.jit(function)
+    program = fd.compile(fd.from_jax(function, argument), threads=1)
+    (ours,), theirs = program(argument), np.asarray(jitted(argument))
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-4 * float(np.abs(theirs).max()))
+    best = [float("inf"), float("inf")]
+    for _ in range(rounds):
+        for place, call in enumerate((lambda: program(argument), lambda: jitted(argument).block_until_ready())):
+            start = perf_counter()
+            for _ in range(CALLS):
+                call()
+            best[place] = min(best[place], (perf_counter() - start) / CALLS)
+    return best[0], best[1]
+
+
+def main() -> int:
+    """Measure from the command line, and print a table; 1 when a function takes longer than XLA's."""
+    parser = argparse.ArgumentParser(description="JAX functions with loops, beside XLA, on one processor.")
+    parser.add_argument("--rounds", type=int, default=30, help="the best of so many counts (default: 30)")
+    parser.add_argument("--only", default="", metavar="PREFIX", help="functions whose names begin so")
+    options = parser.parse_args()
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    import jax
+
+    print(f"| function | ours | XLA ({jax.__version__}) | ratio |\n|---|---|---|---|")
+    slow = 0
+    for name in FUNCTIONS:
+        if name.startswith(options.only):
+            ours, theirs = measured(name, options.rounds)
+            slow += ours > theirs
+            print(f"| {name} | {1000 * ours:.3f} ms | {1000 * theirs:.3f} ms | {ours / theirs:.2f}x |", flush=True)
+    return 1 if slow else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

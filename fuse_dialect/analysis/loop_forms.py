@@ -22,6 +22,7 @@ from fuse_dialect.fusion.loop_form import UNKNOWN_ACCESS, UNKNOWN_FORM, Access, 
 from fuse_dialect.fusion.value_graph import NodeRole
 from fuse_dialect.kernels.bodies import cost
 from fuse_dialect.kernels.contraction import contraction_of
+from fuse_dialect.kernels.elements import element_bytes
 from fuse_dialect.kernels.grouping import cut_in_phases, reads_of
 from fuse_dialect.kernels.indices import Index, Loop, axes_of, linear, loop, simplified
 from fuse_dialect.kernels.program import Buffer, LoopProgram, Read, Role, Stage, Value
@@ -116,6 +117,7 @@ def form_of_program(program: LoopProgram, arguments: int, is_view: bool = False)
         is_view,
         len(stages) if is_cut else 1,
         _columns(program, results[0], names) if loops is Loops.PRODUCT else frozenset(),
+        loops is Loops.PRODUCT and any(element_bytes(buffers[name].element) == 1 for name in names),
     )
 
 

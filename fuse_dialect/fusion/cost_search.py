@@ -15,7 +15,7 @@ from typing import NamedTuple
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.fusion.decision import FusionDecision, Merge
 from fuse_dialect.fusion.draft import ANCHORS, Costs, Draft, Join
-from fuse_dialect.fusion.loop_form import UNKNOWN_FORM, Loops
+from fuse_dialect.fusion.loop_form import UNKNOWN_FORM, Loops, Order
 from fuse_dialect.fusion.plan import FusionPlan, plan_of_nodes
 from fuse_dialect.fusion.rates import find_rates
 from fuse_dialect.fusion.step_order import NoWays, StepOrder
@@ -189,10 +189,34 @@ class CostSearch:
     def join_views(self) -> None:
         """Let views stand where they are read."""
         for step in sorted(self.drafts):
-            if step in self.drafts and self.drafts[step].is_view:
+            if step in self.drafts and self.drafts[step].is_view and not self._belongs_to_producer(step):
                 judged = self.judge(Change.INTO_READERS, step, step)
                 if self.left and isinstance(judged, Judged) and judged.saved > -NOTHING:
                     self.apply(Change.INTO_READERS, step, step, judged, pushes=False)
+
+    def _belongs_to_producer(self, view: int) -> bool:
+        """Whether a view joins the map that it alone reads, since no reader can take what the map moves.
+
+        Products read rows as they lie, and windows all that they read. A map that writes the shape that they read has
+        the longer last axis.
+        """
+        draft = self.drafts[view]
+        producer = self.step_of.get(next(iter(draft.reads))) if len(draft.reads) == 1 else None
+        moving = None if producer is None else self.drafts.get(producer)
+        if not self.left or producer is None or moving is None or moving.loops is not Loops.MAP or moving.is_view:
+            return False
+        is_moved = any(access.order > Order.LINES for access in moving.reads.values())
+        for reader in self._readers_of(view):
+            other = self.drafts.get(reader)
+            if other is None or other.loops not in ANCHORS or not draft.outputs.isdisjoint(other.columns):
+                return False
+            if other.loops is Loops.PRODUCT and not is_moved:
+                return False
+        judged = self.judge(Change.INTO_READERS, producer, producer)
+        if isinstance(judged, Judged) and len(judged.joins) == 1 and judged.saved > -NOTHING:
+            self.apply(Change.INTO_READERS, producer, producer, judged, pushes=False)
+            return True
+        return False
 
     def join_groups(self, plan: FusionPlan) -> None:
         """Make every change within a kernel of a plan."""

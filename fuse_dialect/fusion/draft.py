@@ -82,6 +82,8 @@ class Draft:
     """Values that a product in it multiplies."""
     columns: frozenset[int] = frozenset()
     """Those of them that it copies before."""
+    is_of_bytes: bool = False
+    """Whether a product in it multiplies bytes."""
     escapes: bool = False
     """Whether something outside the graph sees what it stores."""
     may_repeat: bool = False
@@ -217,6 +219,7 @@ class Costs:
             pieces=form.pieces,
             factors=frozenset(reads) if is_product else frozenset(),
             columns=frozenset([facts.reads[node][place] for place in form.columns]) if form.columns else form.columns,
+            is_of_bytes=form.is_of_bytes,
             escapes=any(values[value].escapes for value in outputs),
             may_repeat=facts.may_repeat[node],
             moving=times.moving,
@@ -319,6 +322,7 @@ class Costs:
             is_gate,
             _passed_on(first, second, first.factors, second.factors, reads),
             _passed_on(first, second, first.columns, second.columns, reads),
+            first.is_of_bytes or second.is_of_bytes,
             second.escapes or (bool(join.kept) and any(values[value].escapes for value in join.kept)),
             first.may_repeat and second.may_repeat,
             first.has_copies or second.has_copies,
@@ -413,6 +417,9 @@ class Costs:
             most = Order.BROADCAST
             if is_factor:
                 most = Order.MOVED if value in consumer.columns else Order.LINES
+                # Rows of bytes are read some neighbours at once, for which all of a sum must lie in a row.
+                if consumer.is_of_bytes and value not in consumer.columns and not self._keeps_lines(producer, value):
+                    return Reason.LOOPS_DIFFER
             if any(access.then(inner).order > most for inner in producer.reads.values()):
                 return Reason.LOOPS_DIFFER
             if is_factor and (producer.dearest or consumer.loops is not Loops.PRODUCT):
@@ -421,6 +428,14 @@ class Costs:
                 return Reason.LOOPS_DIFFER
         access = consumer.reads[through[0]]
         return Join(kept, consumer.loops, access, consumer.space, consumer.rows, is_in_place=True)
+
+    def _keeps_lines(self, producer: Draft, value: int) -> bool:
+        """Whether a producer reads lines of the length of those that it gives, and nothing is moved."""
+        values = self.graph.facts.values
+        return all(
+            inner.order <= Order.BROADCAST and values[read].shape[-1:] == values[value].shape[-1:]
+            for read, inner in producer.reads.items()
+        )
 
     def _in_rows(
         self, producer: Draft, consumer: Draft, kept: frozenset[int], through: list[int], access: Access

@@ -102,6 +102,8 @@ class LoopForm:
     """In how many pieces the result is written: a concatenation has several."""
     columns: frozenset[int] = frozenset()
     """Places in `reads` of what a product copies before it multiplies, so that any order is as good."""
+    is_of_bytes: bool = False
+    """Whether a product multiplies bytes: it takes some neighbours at once, as they lie."""
 
 
 UNKNOWN_FORM = LoopForm(Loops.UNKNOWN, (), 0, (), None)

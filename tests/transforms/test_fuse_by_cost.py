@@ -198,6 +198,44 @@ def test_a_gate_of_open_size_is_two_kernels() -> None:
     assert len(primitives(module)) == 2
 
 
+HEADS = """
+func.func @main(%x: tensor<4x8x16x{type}>, %w: tensor<64x32x{type}>) -> tensor<8x32x{sum}> {{
+  %t = fuse.transpose %x, permutation = [1, 0, 2] : (tensor<4x8x16x{type}>) -> tensor<8x4x16x{type}>
+  %r = fuse.reshape %t : (tensor<8x4x16x{type}>) -> tensor<8x64x{type}>
+  %y = fuse.matmul %r, %w{out} : (tensor<8x64x{type}>, tensor<64x32x{type}>) -> tensor<8x32x{sum}>
+  return %y : tensor<8x32x{sum}>
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("type", "sum", "out", "kernels"), [("f32", "f32", "", 1), ("i8", "i32", ', out_dtype = "i32"', 2)]
+)
+def test_rows_of_bytes_are_not_moved_by_products(type: str, sum: str, out: str, kernels: int) -> None:
+    module = fd.parse(HEADS.format(type=type, sum=sum, out=out))
+    fd.fuse_ops(module, strategy="cost")
+    assert len([each for each in primitives(module) if "fuse.reshape_only" not in each.attributes]) == kernels
+
+
+SHUFFLE = """
+func.func @main(%x: tensor<2x9x9x8xf32>, %w: tensor<3x3x8x8xf32>) -> tensor<2x7x7x8xf32> {
+  %s = fuse.reshape %x : (tensor<2x9x9x8xf32>) -> tensor<2x9x9x2x4xf32>
+  %t = fuse.transpose %s, permutation = [0, 1, 2, 4, 3] : (tensor<2x9x9x2x4xf32>) -> tensor<2x9x9x4x2xf32>
+  %r = fuse.reshape %t : (tensor<2x9x9x4x2xf32>) -> tensor<2x9x9x8xf32>
+  %y = fuse.conv2d %r, %w, data_layout = "NHWC", kernel_layout = "HWIO"
+    : (tensor<2x9x9x8xf32>, tensor<3x3x8x8xf32>) -> tensor<2x7x7x8xf32>
+  return %y : tensor<2x7x7x8xf32>
+}
+"""
+
+
+def test_a_view_joins_what_windows_cannot_move() -> None:
+    module = fd.parse(SHUFFLE)
+    fd.fuse_ops(module, strategy="cost")
+    ops = [[op.name for op in each.body.block.ops if isinstance(op, FuseOp)] for each in primitives(module)]
+    assert ops == [["fuse.reshape", "fuse.transpose", "fuse.reshape"], ["fuse.conv2d"]]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

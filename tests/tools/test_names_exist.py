@@ -46,7 +46,7 @@ FOREIGN = {
     "Gemmini": "tiled_conv_auto tiled_conv_dw_auto tiled_matmul_auto tiled_resadd_auto tiled_global_average_auto "
     "tiled_norm_auto",
     "IREE": "iree-compile util --iree-input-demote-f64-to-f32",
-    "JAX": "fori_loop jax jaxlib xdsl-jax",
+    "JAX": "jax jaxlib xdsl-jax",
     "MLIR": "builtin cast_signed chlo dialect_resources func linalg llvm mlir mlir-opt scf stablehlo tensor tosa",
     "ONNX": "onnx onnx_ir raw_data",
     "PyTorch": "torch torchvision nn",

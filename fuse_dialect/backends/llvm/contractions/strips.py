@@ -15,6 +15,7 @@ from fuse_dialect.kernels.contraction import shapes_of
 from fuse_dialect.kernels.convolution import Convolution
 from fuse_dialect.kernels.convolution_schedule import Strip
 from fuse_dialect.kernels.indices import Guard, Index, Loop, axes_of
+from fuse_dialect.kernels.machine import Unit
 from fuse_dialect.kernels.places import Place, flat_place
 from fuse_dialect.kernels.program import Axis, Read
 
@@ -155,12 +156,13 @@ class _Fill:
             self._fill_along(start, innermost, self.strip.innermost)
 
     def _fill_along(self, to: Value, axis: int, count: int) -> None:
-        f, lanes = self.f, self.frame.machine.lanes(self.type.bits // 8)
+        f, machine = self.f, self.frame.machine
+        lanes = machine.lanes(self.type.bits // 8)
         whole = count // lanes * lanes
 
-        def fill(first: Value, mask: Value | None) -> None:
+        def fill(first: Value, lanes: int, mask: Value | None = None) -> None:
             self.point[axis] = first
-            reader = reader_at(self.frame, self.axes, self.point, lanes, axis, mask)
+            reader = reader_at(self.frame, self.axes, self.point, lanes, axis if lanes else None, mask)
             value, target = reader.body(self.convolution.by_position), f.offset(to, first, self.type)
             if mask is None:
                 f.store(value, target)
@@ -169,6 +171,13 @@ class _Fill:
 
         if whole:
             with f.loop(f.i64(0), f.i64(whole), lanes, hints=["unroll.disable"]) as loop:
-                fill(loop.index, None)
-        if whole < count:
-            fill(f.i64(whole), f.first_lanes(f.i64(count - whole), lanes))
+                fill(loop.index, lanes)
+        if Unit.MASKS in machine.units:
+            if whole < count:
+                fill(f.i64(whole), lanes, f.first_lanes(f.i64(count - whole), lanes))
+            return
+        # Without masks lanes are tested one by one; the few elements of an image's pixel are a narrow vector.
+        while whole < count:
+            part = 1 << (count - whole).bit_length() - 1
+            fill(f.i64(whole), part if part > 1 else 0)
+            whole += part

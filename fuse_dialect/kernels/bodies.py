@@ -109,12 +109,33 @@ class BodyBuilder:
                         return Literal(value, element)
                     case _:
                         return instruction
+            case Apply("arith.fptoui" | "arith.fptosi", (operand,)):
+                return replace(instruction, operands=(self._without_bounds(instruction, operand),))
             case Apply():
                 known = [self._literal(place) for place in instruction.operands]
                 folded = _folded(instruction, [literal.value for literal in known if literal is not None])
                 return folded if folded is not None and None not in known else instruction
             case _:
                 return instruction
+
+    def _without_bounds(self, conversion: Apply, place: int) -> int:
+        """What is converted to integers, before it is bounded by the least and greatest of them, as conversions do."""
+        bits = {"i8": 8, "i16": 16}.get(conversion.element)
+        if bits is None:  # the bounds of others are no floats
+            return place
+        is_signed = conversion.function == "arith.fptosi"
+        least, greatest = -(1 << bits - 1) if is_signed else 0, (1 << bits - is_signed) - 1
+        bounds = {"arith.maximumf": least, "arith.minimumf": greatest}
+        while place >= self.first:
+            match self.instructions[place - self.first]:
+                case Apply(function, (value, bound)) if function in bounds:
+                    literal = self._literal(bound)
+                    if literal is None or literal.value != bounds[function]:
+                        return place
+                    place = value
+                case _:
+                    return place
+        return place
 
     def _literal(self, place: int) -> Literal | None:
         instruction = self.instructions[place - self.first] if place >= self.first else None
@@ -193,6 +214,20 @@ def _folded(instruction: Apply, values: Sequence[float]) -> Literal | None:
             return Literal(value, "i64") if abs(value) < 1 << 63 else None
         case _:
             return None
+
+
+def needed_of(body: Sequence[Instruction], first: int) -> Body:
+    """The instructions that the last one needs; `first` values stand before the first one."""
+    needed = {first + len(body) - 1}
+    for place in range(first + len(body) - 1, first - 1, -1):
+        if place in needed:
+            needed.update(operands(body[place - first]))
+    places, left = list(range(first)), list[Instruction]()
+    for place, instruction in enumerate(body, first):
+        places.append(first + len(left))
+        if place in needed:
+            left.append(moved(instruction, places))
+    return tuple(left)
 
 
 def operands(instruction: Instruction) -> tuple[int, ...]:

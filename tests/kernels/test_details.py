@@ -36,6 +36,28 @@ def test_a_choice_that_is_known_is_its_operand() -> None:
         assert builder.add(Apply("arith.select", (condition, one, other), "f32")) == chosen
 
 
+def _converted(function: str, element: str, *bounds: tuple[str, float]) -> Apply:
+    builder = BodyBuilder((3,))
+    place = builder.add(_read("x", loop(0)))
+    for name, bound in bounds:
+        place = builder.add(Apply(name, (place, builder.add(Literal(bound, "f32"))), "f32"))
+    converted = builder.instructions[builder.add(Apply(function, (place,), element))]
+    assert isinstance(converted, Apply)
+    return converted
+
+
+def test_what_becomes_an_integer_needs_no_bounds_that_the_integer_has() -> None:
+    low, high = ("arith.maximumf", 0.0), ("arith.minimumf", 255.0)
+    assert _converted("arith.fptoui", "i8", low, high).operands == (0,)
+    assert _converted("arith.fptoui", "i8", high, low).operands == (0,)
+    assert _converted("arith.fptosi", "i8", ("arith.maximumf", -128.0), ("arith.minimumf", 127.0)).operands == (0,)
+    # Others stay, and what stands before them.
+    assert _converted("arith.fptosi", "i8", low, high).operands == (4,)
+    assert _converted("arith.fptoui", "i8", ("arith.maximumf", 1.0), high).operands == (2,)
+    assert _converted("arith.fptoui", "i16", low, high).operands == (4,)
+    assert _converted("arith.fptoui", "i32", low).operands == (2,)
+
+
 def test_a_read_that_is_never_inside_gives_what_is_outside() -> None:
     builder = BodyBuilder((3,))
     place = builder.add(_read("x", loop(0), guards=(Guard(loop(0) + 5, 4),)))

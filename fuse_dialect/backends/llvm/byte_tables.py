@@ -21,7 +21,7 @@ from fuse_dialect.backends.llvm.values import I8, I32, Type, Value, constant, la
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.interpreters.loops import dtype_named
 from fuse_dialect.interpreters.scalar import evaluate_function
-from fuse_dialect.kernels.bodies import cost, moved, operands
+from fuse_dialect.kernels.bodies import cost, needed_of, operands
 from fuse_dialect.kernels.machine import Machine, Unit
 from fuse_dialect.kernels.program import Apply, Body, Instruction, Literal, LoopProgram, Read
 
@@ -54,14 +54,7 @@ def _with_tables(body: Body, first: int) -> Body:
         if place in needed:
             changed[place - first] = _looked_up(body, first, place, sources.get(place)) or body[place - first]
             needed.update(operands(changed[place - first]))
-    if changed == list(body):
-        return body
-    places, left = list(range(first)), list[Instruction]()
-    for place, instruction in enumerate(changed, first):
-        places.append(first + len(left))
-        if place in needed:
-            left.append(moved(instruction, places))
-    return tuple(left)
+    return body if changed == list(body) else needed_of(changed, first)
 
 
 def _sources(body: Body, first: int) -> dict[int, int | None]:

@@ -13,6 +13,8 @@ from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.compile import compile_program
 from fuse_dialect.backends.llvm.backend import EmittedKernel, LLVMBackend
 from fuse_dialect.backends.llvm.cached import CachedLLVMBackend, generator_digest
+from fuse_dialect.backends.llvm.engine import host
+from fuse_dialect.backends.llvm.processors import target_of
 from fuse_dialect.backends.runtime.cache import Entry, ObjectCache, open_cache
 from fuse_dialect.backends.runtime.program import Program
 from fuse_dialect.frontends.mlir.reader import parse_mlir
@@ -29,6 +31,13 @@ func.func @main(%x: tensor<5x8xf32>) -> (tensor<5x16xf32>, tensor<5xf32>) {
   %m = fuse.reshape %r : (tensor<5x16xf32>) -> tensor<5x4x4xf32>
   %s = fuse.det %m : (tensor<5x4x4xf32>)
   return %r, %s : tensor<5x16xf32>, tensor<5xf32>
+}
+"""
+BYTES = """
+func.func @main(%x: tensor<5x64xui8>) -> tensor<5x40xi32> {
+  %w = arith.constant dense<-3> : tensor<40x64xi8>
+  %y = fuse.dense %x, %w, out_dtype = "i32" : (tensor<5x64xui8>, tensor<40x64xi8>) -> tensor<5x40xi32>
+  return %y : tensor<5x40xi32>
 }
 """
 X = np.random.default_rng(0).standard_normal((5, 8)).astype(np.float32)
@@ -127,6 +136,19 @@ def _programs():
       return %y : tensor<4xf32>
     }"""
     yield lower(function_named(parse_mlir(text), "exp"))
+
+
+@pytest.mark.parametrize("target", ["native", "haswell"])
+def test_weights_of_8_bits_are_packed_as_before_when_the_kernel_is_kept(cache: ObjectCache, target: str) -> None:
+    """AVX2 multiplies pairs of 16 bits, as which weights are packed."""
+    if "+avx2" not in host().features:
+        pytest.skip("code for AVX2 does not run here")
+    module = parse_mlir(BYTES)
+    x = np.random.default_rng(1).integers(0, 255, (5, 64)).astype(np.uint8)
+    (expected,) = run_module(module, [x])
+    for _ in range(2):
+        program = compile_program(module, CachedLLVMBackend(LLVMBackend(target=target_of(target)), cache))
+        np.testing.assert_array_equal(program(x)[0], expected)
 
 
 def test_without_a_cache_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -184,4 +184,5 @@ def _packing(fields: Mapping[str, Any]) -> Packing:
         axes(fields["reduced"]),
         _natural(fields["width"]),
         _checked(fields["has_points"], bool),
+        _checked(fields["is_pairs"], bool),
     )

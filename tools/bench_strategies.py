@@ -79,6 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=10.0, help="most time of the rounds of a model (default: 10)")
     parser.add_argument("--machine", default=DEFAULT, help=f"what the model predicts for (default: {DEFAULT})")
     parser.add_argument("--json", type=Path, help="file for all figures; models that are in it are not measured again")
+    parser.add_argument("--counts", type=Path, help="file of `count_inductor_kernels.py`, for a column")
     parser.add_argument("--markdown", type=Path, help="file for the table; by default standard output")
     parser.add_argument("--svg", type=Path, help="file for the chart of predicted and measured times")
     options = parser.parse_args(arguments)
@@ -89,7 +90,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(_line(rows[path.stem]), file=sys.stderr)
             if options.json is not None:
                 options.json.write_text(json.dumps([asdict(row) for row in rows.values()], indent=1))
-    text = "\n".join(table(list(rows.values()))) + "\n"
+    counts: dict[str, list[int]] = {} if options.counts is None else json.loads(options.counts.read_text())
+    text = "\n".join(table(list(rows.values()), counts)) + "\n"
     if options.markdown is None:
         print(text, end="")
     else:
@@ -227,12 +229,16 @@ def _line(row: Row) -> str:
     return f"{row.name}: {by}"
 
 
-def table(rows: Sequence[Row]) -> Iterator[str]:
-    """The table in Markdown, and a summary."""
+def table(rows: Sequence[Row], counts: Mapping[str, Sequence[int]]) -> Iterator[str]:
+    """The table in Markdown, and a summary; `counts` are kernels and library calls of Inductor, by model."""
     good = [row for row in rows if not row.failure]
     names = list(good[0].by) if good else []
-    yield "| model | " + " | ".join(f"{name}: kernels, MB between, ms, rest" for name in names) + " | last / previous |"
-    yield "|---|" + "---|" * (len(names) + 1)
+    yield (
+        "| model | "
+        + " | ".join(f"{name}: kernels, MB between, ms, rest" for name in names)
+        + " | last / previous | Inductor |"
+    )
+    yield "|---|" + "---|" * (len(names) + 2)
     ratios: list[float] = []
     for row in good:
         cells = [
@@ -242,7 +248,8 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
         times = [each.seconds for each in row.by.values()]
         ratio = times[-1] / times[-2] if len(times) > 1 else 1.0
         ratios.append(ratio)
-        yield f"| {row.name} | " + " | ".join(cells) + f" | {ratio:.2f} |"
+        inductor = " + ".join(map(str, counts.get(row.name, ())))
+        yield f"| {row.name} | " + " | ".join(cells) + f" | {ratio:.2f} | {inductor} |"
     for row in rows:
         if row.failure:
             yield f"| {row.name} | {row.failure} |"

@@ -448,7 +448,9 @@ class Costs:
         if is_map and not kept and self._is_in_place(producer, consumer, through, access):
             return Join(kept, consumer.loops, access, consumer.space, consumer.rows, is_in_place=True)
         rows = min(access.rows, _common(producer, consumer))
-        is_in_step = bool(rows) or (is_whole and _is_one_row(producer, consumer, access))
+        # Loops of siblings that run one after the other have no space in common, so there is no row of it.
+        is_one = is_whole and not producer.apart and not consumer.apart and _is_one_row(producer, consumer, access)
+        is_in_step = bool(rows) or is_one
         space = max(producer.space, consumer.space, key=len)
         join = Join(kept, Loops.ROWS, access, space, rows)
         if is_in_step:

@@ -267,6 +267,23 @@ def test_what_drafts_allow_lowers_to_one_kernel(module: ModuleOp) -> None:
             assert _is_one_kernel(function), str(function)
 
 
+SIBLINGS_APART = """
+func.func @main(%a: tensor<3x4x4xf32>, %b: tensor<3x4x4xf32>) -> (tensor<3x4x4xf32>, tensor<3x4x4xf32>) {
+  %s = fuse.sum %b, axes = [0], keepdims = true : (tensor<3x4x4xf32>) -> tensor<1x4x4xf32>
+  %y = fuse.add %a, %s : (tensor<3x4x4xf32>, tensor<1x4x4xf32>) -> tensor<3x4x4xf32>
+  %e = fuse.exp %b : tensor<3x4x4xf32>
+  return %e, %y : tensor<3x4x4xf32>, tensor<3x4x4xf32>
+}
+"""
+
+
+def test_siblings_without_rows_are_not_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(draft, "SMALL", 0.0)
+    module = fd.parse(SIBLINGS_APART)
+    fd.fuse_ops(module, strategy="cost")
+    assert all(_is_one_kernel(each) for each in primitives(module))
+
+
 def _first(function: func.FuncOp) -> FuseOp:
     return next(op for op in function.body.block.ops if isinstance(op, FuseOp))
 

@@ -8,6 +8,7 @@ from importlib import import_module
 
 from fuse_dialect.backends.backend import KernelRequest, Packing
 from fuse_dialect.backends.llvm.builder import CONTRACT, Module
+from fuse_dialect.backends.llvm.byte_rounding import with_rounding
 from fuse_dialect.backends.llvm.byte_tables import with_tables
 from fuse_dialect.backends.llvm.elements import without_native_form
 from fuse_dialect.backends.llvm.engine import Code, MissingFunctionError, compile_object, load
@@ -131,7 +132,8 @@ class LLVMBackend:
             return Refusal(missing)
         symbol = re.sub(r"\W", "_", request.program.name, flags=re.ASCII)
         lifts = Unit.SCALING not in self.target.machine.units
-        program = with_falling_exponents(with_tables(request.program), lifts=lifts)
+        program = with_rounding(with_tables(request.program), self.target.machine)
+        program = with_falling_exponents(program, lifts=lifts)
         for name in self.families:
             target = self.module() if module is None else module
             before = target.mark()

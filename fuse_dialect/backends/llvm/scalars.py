@@ -15,6 +15,7 @@ from typing import Protocol, TypeAlias
 
 from fuse_dialect.backends.llvm import integers, trigonometry, vector_math
 from fuse_dialect.backends.llvm.builder import Function
+from fuse_dialect.backends.llvm.byte_rounding import ROUNDED, rounded_byte
 from fuse_dialect.backends.llvm.byte_tables import TABLE, look_up
 from fuse_dialect.backends.llvm.elements import narrowed, register_type, widened
 from fuse_dialect.backends.llvm.family import NoNativeFormError
@@ -146,6 +147,8 @@ def apply(
     result = _type(element, scalars.lanes)
     if name == TABLE:
         return look_up(f, scalars.machine, predicate, operands[0])
+    if name in ROUNDED:
+        return rounded_byte(f, operands[0], int(predicate), is_index=name == ROUNDED[1])
     if name == "arith.cmpi":
         return f.compare(predicate, *operands)
     if name == "arith.cmpf":

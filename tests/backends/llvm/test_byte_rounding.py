@@ -1,0 +1,73 @@
+"""Real numbers become bytes as NumPy makes them, in fewer instructions."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+from native_run import Native
+from test_byte_products import TARGETS
+
+from fuse_dialect.backends.llvm.byte_rounding import ROUNDED, with_rounding
+from fuse_dialect.backends.llvm.host import AVX2, SSE2
+from fuse_dialect.interpreters.loops import run_loops
+from fuse_dialect.kernels.indices import loop
+from fuse_dialect.kernels.program import Apply, Axis, Body, Buffer, Instruction, Literal, LoopProgram, Read, Role, Stage
+
+EDGES = [0.0, -0.0, 0.5, 1.5, 2.5, -0.5, 254.5, 255.5, 127.5, 1e9, -1e9, 2.0**31, -(2.0**31), 3e38, -3e38, 1e-45]
+EDGES += [np.inf, -np.inf, np.nan, 8388607.5, 2.0**24 + 2, -100.5, 155.5, 155.49]
+
+
+def program(size: int, zero: float | None, *more: Instruction) -> LoopProgram:
+    """`fptoui(roundeven(x) + zero)`, and what else is computed from that."""
+    body: Body = (Read("x", (loop(0),), "f32"), Apply("math.roundeven", (0,), "f32"))
+    if zero is not None:
+        body = (*body, Literal(zero, "f32"), Apply("arith.addf", (1, 2), "f32"))
+    body = (*body, Apply("arith.fptoui", (len(body) - 1,), "i8"), *more)
+    buffers = (Buffer("x", "f32", (size,), Role.ARGUMENT), Buffer("y", "ui8", (size,), Role.RESULT))
+    return LoopProgram("f", buffers, (Stage("f", "y", (Axis(size),), body),))
+
+
+def functions(program: LoopProgram) -> list[str]:
+    return [each.function for each in program.stages[0].body if isinstance(each, Apply)]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("zero", [None, 0.0, 100.0, 255.0])
+@pytest.mark.parametrize("size", [1, 7, 8, 333])
+def test_they_are_rounded_moved_and_bounded(target: str, zero: float | None, size: int) -> None:
+    random = np.random.default_rng(size)
+    numbers = [EDGES, random.uniform(-300, 300, 300), random.integers(-300, 300, 300) + 0.5]
+    x = np.concatenate(numbers).astype(np.float32)
+    wanted = program(size, zero)
+    native = Native(wanted, TARGETS[target])
+    for start in range(0, len(x) - size + 1, size):
+        part = x[start : start + size]
+        np.testing.assert_array_equal(native(part)[0], run_loops(wanted, [part])[0])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_is_looked_up_is_rounded_as_well(target: str) -> None:
+    x = np.array([*EDGES, *np.linspace(-10, 300, 500)], np.float32)
+    table = bytes(range(255, -1, -1))
+    plain = program(len(x), 100.0)
+    looked_up = program(len(x), 100.0, Apply(f"table {table.hex()}", (4,), "i8"))
+    expected = 255 - run_loops(plain, [x])[0]
+    np.testing.assert_array_equal(Native(looked_up, TARGETS[target])(x)[0], expected)
+
+
+def test_three_instructions_are_one() -> None:
+    machine = AVX2.machine
+    assert functions(with_rounding(program(8, 100.0), machine)) == [f"{ROUNDED[0]} 100"]
+    assert functions(with_rounding(program(8, None), machine)) == [f"{ROUNDED[0]} 0"]
+    table = Apply("table " + "00" * 256, (4,), "i8")
+    assert functions(with_rounding(program(8, 100.0, table), machine))[0] == f"{ROUNDED[1]} 100"
+
+
+@pytest.mark.parametrize("zero", [0.5, -1.0, 256.0, float("nan")])
+def test_what_is_no_zero_point_is_added(zero: float) -> None:
+    assert functions(with_rounding(program(8, zero), AVX2.machine)) == functions(program(8, zero))
+
+
+def test_processors_without_the_instructions_do_it_step_by_step() -> None:
+    assert with_rounding(program(8, 100.0), SSE2.machine) == program(8, 100.0)

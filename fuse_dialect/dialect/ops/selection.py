@@ -1,6 +1,7 @@
 """Ops whose number of results depends on values: distinct elements, boxes that are kept. Kind `opaque`."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects.builtin import i64
@@ -152,23 +153,75 @@ class NonMaxSuppressionOp(FuseOp):
         return None if pairs == DYNAMIC else 12 * pairs
 
 
+_BLOCK = 256
+"""Boxes of one class that are compared with each other at once."""
+
+
 def _kept(corners: Array, scores: Array, limit: int, iou_threshold: Array, score_threshold: Array) -> list[int]:
-    """The boxes [B, 2, 2] of one class that are kept, at most `limit`, the best first."""
+    """The boxes [B, 2, 2] of one class that are kept, at most `limit`, the best first.
+
+    A box is kept if it overlaps none too much that was kept before it. So boxes are looked at in blocks, best first:
+    those that an earlier one takes out are found for a whole block at once.
+    """
     order = np.argsort(-scores, kind="stable")
     order = order[scores[order] > score_threshold]
+    boxes = _Boxes.of(corners[order])
     kept: list[int] = []
-    while len(order) and len(kept) < limit:
-        best, rest = order[0], order[1:]
-        kept.append(int(best))
-        order = rest[~(_overlap(corners[best], corners[rest]) > iou_threshold)]
-    return kept
+    earlier: list[_Boxes] = []
+    for first in range(0, len(order), _BLOCK):
+        block = np.arange(first, min(first + _BLOCK, len(order)))
+        for each in earlier:
+            block = block[~each.overlaps(boxes.at(block), iou_threshold).any(axis=0)]
+        own = boxes.at(block)
+        takes_out = own.overlaps(own, iou_threshold)
+        is_out = np.zeros(len(block), bool)
+        chosen: list[int] = []
+        for place, box in enumerate(block):
+            if len(kept) >= limit:
+                return [int(order[each]) for each in kept]
+            if not is_out[place]:
+                kept.append(int(box))
+                chosen.append(place)
+                is_out |= takes_out[place]
+        if chosen:
+            earlier.append(own.at(np.array(chosen)))
+    return [int(order[each]) for each in kept]
 
 
-def _overlap(box: Array, others: Array) -> Array:
-    """Intersection over union of a box with others; 0 where one has no area."""
-    sides = np.minimum(box[1], others[:, 1]) - np.maximum(box[0], others[:, 0])
-    common = np.where((sides > 0).all(axis=-1), sides.prod(axis=-1), 0)
-    own, theirs = (box[1] - box[0]).prod(), (others[:, 1] - others[:, 0]).prod(axis=-1)
-    union = own + theirs - common
-    fits = (common > 0) & (own > 0) & (theirs > 0) & (union > 0)
-    return np.divide(common, union, out=np.zeros_like(common), where=fits)
+@dataclass(frozen=True, slots=True)
+class _Boxes:
+    """Boxes with their sides apart, so that each is contiguous."""
+
+    low: tuple[Array, Array]
+    high: tuple[Array, Array]
+    area: Array
+
+    @classmethod
+    def of(cls, corners: Array) -> "_Boxes":
+        """Boxes [B, 2, 2]."""
+        (low_y, low_x), (high_y, high_x) = (np.ascontiguousarray(corners[:, place].T) for place in (0, 1))
+        return cls((low_y, low_x), (high_y, high_x), (high_y - low_y) * (high_x - low_x))
+
+    def at(self, places: Array) -> "_Boxes":
+        """Those at the places."""
+        (low_y, low_x), (high_y, high_x) = self.low, self.high
+        return _Boxes((low_y[places], low_x[places]), (high_y[places], high_x[places]), self.area[places])
+
+    def overlaps(self, others: "_Boxes", threshold: Array) -> Array:
+        """For each box and each other one whether intersection over union is more than the threshold.
+
+        It is 0 where the two have no point in common, or one has no area.
+        """
+        height, width = (
+            np.minimum(high[:, None], other_high) - np.maximum(low[:, None], other_low)
+            for low, high, other_low, other_high in zip(self.low, self.high, others.low, others.high, strict=True)
+        )
+        # Most pairs have nothing in common, and need no division.
+        rows, columns = np.divmod(np.flatnonzero((height > 0) & (width > 0)), others.area.size or 1)
+        common = height[rows, columns] * width[rows, columns]
+        own, theirs = self.area[rows], others.area[columns]
+        union = own + theirs - common
+        fits = (common > 0) & (own > 0) & (theirs > 0) & (union > 0)
+        found = np.full(height.shape, bool(threshold < 0))
+        found[rows, columns] = np.divide(common, union, out=np.zeros_like(common), where=fits) > threshold
+        return found

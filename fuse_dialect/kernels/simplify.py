@@ -464,9 +464,10 @@ def _finished(reduction: Stage, reader: Stage, buffer: Buffer) -> Stage | None:
     if reduction.reduction is None or reduction.store or reader.reduction is not None or len(found) != 1:
         return None
     at = _inverse(found[0], reduction, reader)
-    if at is None:
-        return None
     sizes = tuple(axis.size for axis in reduction.axes if not axis.is_reduced)
+    # No indices mean one for each axis. A scalar has none, so that a sum with axes of size 1 cannot store it.
+    if at is None or (sizes and not at):
+        return None
     builder = BodyBuilder(sizes, first=1)
     total = builder.copy(reduction.finish, [0]) if reduction.finish else 0
     places: list[int] = []

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from xdsl.dialects import func
 
+import fuse_dialect as fd
 from fuse_dialect.analysis.loop_program import lower
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir
@@ -331,3 +332,16 @@ def test_the_end_of_a_product_computes_what_it_reads() -> None:
     assert stages(2) == ["exp_sqrt", "matmul_subtract"]
     # What a factor reads is needed once for each column, and stays.
     assert stages(64, ending="%m, %s", left="%z") == ["exp_sqrt", "add_matmul_subtract"]
+
+
+def test_a_scalar_does_not_end_a_sum_that_has_axes() -> None:
+    text = """(%x: tensor<1x4xf32>, %w: tensor<4x1xf32>, %b: tensor<f32>) -> tensor<f32> {
+      %m = fuse.matmul %x, %w : (tensor<1x4xf32>, tensor<4x1xf32>) -> tensor<1x1xf32>
+      %r = fuse.reshape %m : (tensor<1x1xf32>) -> tensor<f32>
+      %y = fuse.add %r, %b : tensor<f32>
+      return %y : tensor<f32>
+    }"""
+    assert names(simplified(text)) == ["matmul", "reshape_add"]
+    program = fd.compile(fd.parse(f"func.func @main{text}"), cache=False)
+    arrays = np.ones((1, 4), np.float32), np.ones((4, 1), np.float32), np.float32(2)
+    assert program(*arrays)[0] == 6

@@ -1,6 +1,6 @@
 """Time of JAX functions with loops over XLA's, on one processor: scans, while loops, random numbers.
 
-    python tools/bench_jax.py [--rounds N] [--only PREFIX]
+    python tools/bench_jax.py [--rounds N] [--only PREFIX] [--strategy NAME]
 
 Each function is compiled by XLA (`jax.jit`) and by `fuse_dialect.compile`, from the StableHLO that JAX gives. The
 process keeps to one processor, so that neither uses threads. Results are compared first (1e-4 of the greatest element,
@@ -124,7 +124,7 @@ FUNCTIONS: Mapping[str, tuple[Callable[..., Any], tuple[int, ...], str]] = {
 """The functions, the shape of the argument, and its type."""
 
 
-def measured(name: str, rounds: int) -> tuple[float, float]:
+def measured(name: str, rounds: int, strategy: str) -> tuple[float, float]:
     """Seconds of a call: ours and XLA's.
 
     Raises:
@@ -136,7 +136,7 @@ def measured(name: str, rounds: int) -> tuple[float, float]:
     random = np.random.default_rng(0)
     argument = random.standard_normal(shape).astype(np.float32) if kind == "f4" else np.full(shape, 7, np.int32)
     jitted = jax.jit(function)
-    program = fd.compile(fd.from_jax(function, argument), threads=1)
+    program = fd.compile(fd.from_jax(function, argument), threads=1, strategy=strategy)
     (ours,), theirs = program(argument), np.asarray(jitted(argument))
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-4 * float(np.abs(theirs).max()))
     best = [float("inf"), float("inf")]
@@ -154,6 +154,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="JAX functions with loops, beside XLA, on one processor.")
     parser.add_argument("--rounds", type=int, default=30, help="the best of so many counts (default: 30)")
     parser.add_argument("--only", default="", metavar="PREFIX", help="functions whose names begin so")
+    parser.add_argument("--strategy", default="tvm", help="how ops are fused (default: tvm)")
     options = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
@@ -163,7 +164,7 @@ def main() -> int:
     slow = 0
     for name in FUNCTIONS:
         if name.startswith(options.only):
-            ours, theirs = measured(name, options.rounds)
+            ours, theirs = measured(name, options.rounds, options.strategy)
             slow += ours > theirs
             print(f"| {name} | {1000 * ours:.3f} ms | {1000 * theirs:.3f} ms | {ours / theirs:.2f}x |", flush=True)
     return 1 if slow else 0

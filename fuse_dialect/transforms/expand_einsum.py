@@ -121,10 +121,10 @@ MOST_SEARCHED = 4
 
 def _in_pairs(op: EinsumOp) -> Sequence[EinsumOp]:
     """The einsums that take the place of one of more than two operands (4); else the op itself."""
+    if len(op.inputs) < 3 or PATTERN_KIND_ATTRIBUTE in op.attributes:
+        return (op,)
     equation = op.parsed()
-    sizes = _sizes(op, equation)
-    is_rounded = op.inputs and op.inputs[0].type.element_type in (f16, bf16)
-    if len(op.inputs) < 3 or sizes is None or is_rounded or PATTERN_KIND_ATTRIBUTE in op.attributes:
+    if op.inputs[0].type.element_type in (f16, bf16) or _sizes(op, equation) is None:
         return (op,)
     numbers, result = equation.numbered()
     terms = [

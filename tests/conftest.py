@@ -11,6 +11,7 @@ from hypothesis.vendor.pretty import RepresentationPrinter
 from xdsl.dialects.builtin import ModuleOp
 
 import fuse_dialect
+from fuse_dialect import checked
 
 # A busy machine is no failure: no test is timed, and examples may take as long as they take.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -19,6 +20,9 @@ settings.register_profile(
     "first-failure", settings.get_profile("untimed"), phases=set(Phase) - {Phase.shrink, Phase.explain}
 )
 settings.load_profile("untimed")
+
+# Here and in what tests start, every plan is checked before it runs.
+os.environ.setdefault(checked.VARIABLE, checked.PLANS)
 
 
 def _print_as_ir(module: ModuleOp, printer: RepresentationPrinter, cycle: bool) -> None:

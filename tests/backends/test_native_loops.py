@@ -99,6 +99,56 @@ def test_states_change_places() -> None:
     check(text, How.CONTROL)
 
 
+ITERATIONS = """
+  %%r:%(count)d = fuse.loop states(%(initial)s) rows(%%x : tensor<5xf32>) -> (%(types)s) {
+  ^bb0(%%i: tensor<i64>, %%a: tensor<i64>, %%b: tensor<i64>, %%v: tensor<f32>, %%w: tensor<f32>):
+    %%t = fuse.tanh %%w : tensor<f32>
+    %%k = fuse.add %%a, %%i : tensor<i64>
+    fuse.yield %(yielded)s : %(types)s
+  }
+  return %%r#0, %%r#1, %%r#2 : %(types)s"""
+
+
+@pytest.mark.parametrize(
+    "yielded",
+    [
+        "%i, %a, %t",  # the counter becomes a state, and that state another one
+        "%i, %i, %w",  # twice, beside a row
+        "%k, %a, %t",  # a value passes through two states: a delay line
+        "%b, %k, %v",
+        "%b, %a, %t",
+        "%k, %k, %v",
+    ],
+)
+def test_a_state_becomes_the_counter_or_another_state(yielded: str) -> None:
+    types = "tensor<i64>, tensor<i64>, tensor<f32>"
+    names = {"count": 3, "initial": f"%m, %n, %f : {types}", "types": types, "yielded": yielded}
+    text = main("%m: tensor<i64>, %n: tensor<i64>, %f: tensor<f32>, %x: tensor<5xf32>", types, ITERATIONS % names)
+    check(text, How.CONTROL)
+
+
+def test_the_counter_of_a_loop_around_becomes_a_state() -> None:
+    """The result of the loop inside is the counter itself, because the state never changes there."""
+    text = main(
+        "%s: tensor<i64>, %x: tensor<3x4xf32>",
+        "tensor<i64>, tensor<3x4xf32>",
+        """
+  %r:2 = fuse.loop states(%s : tensor<i64>) rows(%x : tensor<3x4xf32>) -> (tensor<i64>, tensor<3x4xf32>) {
+  ^bb0(%i: tensor<i64>, %a: tensor<i64>, %row: tensor<4xf32>):
+    %q:2 = fuse.loop states(%i : tensor<i64>) rows(%row : tensor<4xf32>) -> (tensor<i64>, tensor<4xf32>) {
+    ^bb0(%j: tensor<i64>, %b: tensor<i64>, %e: tensor<f32>):
+      %n = fuse.add %a, %j : tensor<i64>
+      %c = fuse.cast %n : (tensor<i64>) -> tensor<f32>
+      %t = fuse.add %c, %e : tensor<f32>
+      fuse.yield %b, %t : tensor<i64>, tensor<f32>
+    }
+    fuse.yield %q#0, %q#1 : tensor<i64>, tensor<4xf32>
+  }
+  return %r#0, %r#1 : tensor<i64>, tensor<3x4xf32>""",
+    )
+    check(text, How.CONTROL)
+
+
 @pytest.mark.parametrize("count", [-1, 0, 1, 6])
 def test_a_limit_and_a_condition_end_a_loop(count: int) -> None:
     text = main(

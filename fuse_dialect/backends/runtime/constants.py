@@ -1,6 +1,6 @@
 """The constants of a function: each kept once, as a dense array or as a kernel wants it packed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -102,6 +102,11 @@ class Constants:
             self._packed[key] = np.ascontiguousarray(_packed(self._elements[tensor], packing))
             self._made(tensor)
         return self._packed[key]
+
+    def forms(self) -> Iterator[tuple[int, Packing | None, Array]]:
+        """Each array that kernels read, with the constant and the form that it is; `None` for row by row."""
+        yield from ((tensor, None, array) for tensor, array in self._dense.items())
+        yield from ((tensor, packing, array) for (tensor, packing), array in self._packed.items())
 
     def pack(self, forms: Mapping[int, set[Packing | None]]) -> None:
         """Make the packed ones of these forms, several tensors at a time: most of it is the system making memory.

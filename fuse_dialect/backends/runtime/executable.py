@@ -25,6 +25,7 @@ from fuse_dialect.backends.runtime.stepwise import run_control
 from fuse_dialect.backends.runtime.team import team
 from fuse_dialect.backends.runtime.types import Shape
 from fuse_dialect.backends.runtime.walk import WORD, Frame, Segment, Table, Walk
+from fuse_dialect.checked import checks_plans
 from fuse_dialect.dialect.op import Array
 
 WORTH_A_THREAD = 200_000
@@ -74,6 +75,10 @@ class Executable(Walk):
             self._control.finish()
         self.bound = self._slots.bound
         super().__init__(self._table())
+        if checks_plans():
+            from fuse_dialect.backends.checking.program_memory import check_program_memory
+
+            check_program_memory(self)
 
     def _table(self) -> Table:
         plan, slots = self.plan, self._slots

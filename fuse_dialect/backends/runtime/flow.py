@@ -6,6 +6,8 @@
 3. A value of the body that is stacked is written to its row of the stack at once. One that becomes a state is written
    to two places in turn. Both need a kernel in the body that writes it, and one use of this kind; else it is copied.
 4. A state that never changes is the value that the loop begins with. So is the loop's result.
+5. What a loop overwrites between two iterations, its counter and the places of its states, is copied when it becomes a
+   state.
 """
 
 from collections.abc import Iterator, Sequence
@@ -217,7 +219,9 @@ class _Flattening:
             if root == state:  # condition 4
                 self.parents[state], self.parents[result] = first, first
                 continue
-            if root in loop.states:  # what another state was is overwritten before it is read as this one
+            # (5) The loop itself overwrites its counter and the places of its states before the next iteration reads
+            # this one: a state that becomes either is a copy.
+            if root == loop.counter or root in loop.states:
                 root = self._copied(value)
                 own.add(root)
             # Condition 3: the next iteration would write over the state that it reads. A row of a stack is not written

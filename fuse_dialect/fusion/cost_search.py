@@ -2,7 +2,8 @@
 
 Each judgement is kept until something changes that it has looked at: of a candidate whose producer goes into readers
 the producer, its readers, and who reads them; of siblings both. So what a change touches is judged anew, and nothing
-else. That two kernels would wait for each other stays true as long as both are the same: merges of others keep ways.
+else. That two kernels would wait for each other is kept as long as both are the same. A merge of others may end it, and
+then two kernels stay apart that might be one.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,12 +13,14 @@ from enum import IntEnum
 from heapq import heappop, heappush
 from typing import NamedTuple
 
+from fuse_dialect.checked import checks_plans
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.fusion.decision import FusionDecision, Merge
 from fuse_dialect.fusion.draft import ANCHORS, Costs, Draft, Join
 from fuse_dialect.fusion.loop_form import UNKNOWN_FORM, Loops, Order
 from fuse_dialect.fusion.plan import FusionPlan, plan_of_nodes
 from fuse_dialect.fusion.rates import find_rates
+from fuse_dialect.fusion.search_check import OUTSIDE, check_search
 from fuse_dialect.fusion.step_order import NoWays, StepOrder
 from fuse_dialect.fusion.strategy import FusionOptions
 from fuse_dialect.fusion.value_graph import NodeRole, ValueGraph
@@ -27,13 +30,14 @@ NOTHING = 1e-12
 """Seconds that rounding may add up to."""
 NEIGHBOURS = 2
 """Other readers of a value, before and behind a kernel, that are tried as its siblings."""
+MOST_CHECKED = 64
+"""Steps of a plan in the making that is checked after every change, in checked mode; larger ones are in the end."""
 MOST_READERS = 8
 """Kernels in which a producer may be computed again."""
 _NOBODY: dict[int, None] = {}
 _ALL = -1
 """All readers of a step, where one of them may be named."""
 _WITHOUT_SIBLINGS = (Loops.UNKNOWN, Loops.WINDOWS)
-_NO_STEPS = frozenset((NodeRole.INPUT, NodeRole.CONSTANT, NodeRole.RESULT, NodeRole.OPERAND_TUPLE))
 
 
 class Change(IntEnum):
@@ -93,14 +97,15 @@ class CostSearch:
         self.known_siblings: dict[tuple[int, int], tuple[Draft, Draft, Judged | Reason]] = {}
         """The same for two steps as they were then."""
         self.cycles: dict[tuple[int, int], tuple[Draft, Draft]] = {}
-        """Two steps as they were when a way of two edges led from one to the other. Merges of others keep ways."""
+        """Two steps as they were when a way of two edges led from one to the other."""
         self.left = float("inf") if options.most_merges is None else options.most_merges
         """Merges that may still be made."""
         self.order = StepOrder(self._before, self._after)
+        steps: list[int] = []
         for node, role in enumerate(graph.roles):
-            if role in _NO_STEPS:
+            if role in OUTSIDE:
                 continue
-            self.order.position[node] = node
+            steps.append(node)
             gives: Sequence[int] = graph.gives(node)
             for value in gives:
                 self.step_of[value] = node
@@ -118,6 +123,9 @@ class CostSearch:
                     readers[value][node] = None
                 else:
                     readers[value] = {node: None}
+        # Nodes stand in the order of a search from the results: who must follow an op in place may have a lower number.
+        self.order.begin(steps)
+        self._checks = checks_plans()
 
     def _is_read(self, value: int) -> bool:
         known = self.graph.facts.values[value]
@@ -514,8 +522,15 @@ class CostSearch:
                 del self.order.position[first]
             else:
                 self.order.merge(second, first, judged.ways)
+        if self._checks and len(self.order.position) <= MOST_CHECKED:
+            self._check()
         for step in readers if pushes else ():
             self._push_all(step)
+
+    def _check(self) -> None:
+        drafts = self.drafts
+        members = {step: draft.members for step, draft in drafts.items()}
+        check_search(self.graph, members, {step: drafts[step].outputs for step in drafts}, self.order.position)
 
     def _forget(self, step: int, draft: Draft) -> None:
         """Forget that a kernel reads what it reads, and what was judged about it and those that it reads from."""
@@ -533,6 +548,8 @@ class CostSearch:
 
     def plan(self) -> FusionPlan:
         """The plan as far as it was made."""
+        if self._checks:
+            self._check()
         drafts = [self.drafts[step] for step in sorted(self.drafts, key=self.order.position.__getitem__)]
         sets = [self._with_constants(draft.members) for draft in drafts]
         plan = plan_of_nodes(self.graph, sets, Reason.NOT_FASTER)

@@ -12,6 +12,7 @@ https://doi.org/10.1145/1187436.1210590.
 
 from collections.abc import Callable, Iterable
 from enum import Enum, auto
+from heapq import heapify, heappop, heappush
 
 MOST_VISITED = 128
 """Steps that a search visits at most, each way; beyond that a merge counts as one that closes a cycle."""
@@ -41,6 +42,28 @@ class StepOrder:
         """
         self.position: dict[int, int] = {}
         self._before, self._after = before, after
+
+    def begin(self, steps: Iterable[int]) -> None:
+        """Give positions to steps: in their own order as far as each comes behind those that it reads from (1).
+
+        Raises:
+            ValueError: Steps wait for each other.
+
+        Complexity: O(n log n) for n steps and edges.
+        """
+        missing = {step: len(set(self._before(step))) for step in steps}
+        ready = [step for step, count in missing.items() if not count]
+        heapify(ready)
+        while ready:
+            step = heappop(ready)
+            self.position[step] = len(self.position)
+            for following in set(self._after(step)):
+                missing[following] -= 1
+                if not missing[following]:
+                    heappush(ready, following)
+        if len(self.position) < len(missing):
+            waiting = sorted(missing.keys() - self.position.keys())
+            raise ValueError(f"steps {', '.join(map(str, waiting))} wait for each other")
 
     def ways(self, first: int, second: int) -> "tuple[set[int], set[int]] | NoWays":
         """What lies behind the earlier and before the later of two steps, or why they must not become one (2)."""

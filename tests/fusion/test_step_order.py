@@ -3,6 +3,7 @@
 from random import Random
 
 import networkx as nx
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -50,3 +51,29 @@ def test_a_search_gives_up() -> None:
     order.position.update({step: step for step in wide})
     assert isinstance(order.ways(0, 5), tuple)
     assert order.ways(0, count) is NoWays.TOO_MANY
+
+
+@settings(max_examples=60)
+@given(rng=st.randoms(use_true_random=False), count=st.integers(2, 24))
+def test_steps_begin_in_an_order_whatever_their_numbers(rng: Random, count: int) -> None:
+    graph = _random_dag(rng, count)
+    names = rng.sample(range(100), count)
+    graph = nx.relabel_nodes(graph, dict(enumerate(names)))
+    order = StepOrder(lambda step: graph.predecessors(step), lambda step: graph.successors(step))
+    order.begin(graph)
+    assert sorted(order.position.values()) == list(range(count))
+    assert all(order.position[a] < order.position[b] for a, b in graph.edges)
+
+
+def test_numbers_that_are_an_order_are_kept() -> None:
+    graph = nx.DiGraph([(0, 2), (1, 2), (2, 3)])
+    order = StepOrder(lambda step: graph.predecessors(step), lambda step: graph.successors(step))
+    order.begin([3, 1, 0, 2])
+    assert order.position == {0: 0, 1: 1, 2: 2, 3: 3}
+
+
+def test_steps_that_wait_for_each_other_have_no_order() -> None:
+    graph = nx.DiGraph([(0, 1), (1, 2), (2, 1)])
+    order = StepOrder(lambda step: graph.predecessors(step), lambda step: graph.successors(step))
+    with pytest.raises(ValueError, match="steps 1, 2 wait for each other"):
+        order.begin(graph)

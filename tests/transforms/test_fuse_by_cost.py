@@ -304,3 +304,23 @@ def _is_one_kernel(function: func.FuncOp) -> bool:
             return False
         earlier |= {stage.buffer for stage in stages}
     return True
+
+
+def test_ops_that_keep_their_order_keep_kernels_apart() -> None:
+    """The second foreign op follows the first one, though nodes are numbered from the results: it has a lower number.
+
+    So the exponential runs before the first, and the sum after the second; they read one value and are no kernel.
+    """
+    module = fd.parse(
+        """func.func @main(%x: tensor<512x512xf32>) -> (tensor<512x512xf32>, tensor<512x512xf32>) {
+          %p = fuse.exp %x : tensor<512x512xf32>
+          %a = "foreign.first"(%p) : (tensor<512x512xf32>) -> tensor<512x512xf32>
+          %b = "foreign.second"(%x) : (tensor<512x512xf32>) -> tensor<512x512xf32>
+          %q = fuse.add %x, %b : tensor<512x512xf32>
+          return %q, %a : tensor<512x512xf32>, tensor<512x512xf32>
+        }""",
+        allow_unregistered=True,
+    )
+    fd.fuse_ops(module, strategy="cost")
+    module.verify()
+    assert [op.sym_name.data for op in module.body.block.ops] == ["main", "fused_exp", "fused_add"]

@@ -7,19 +7,23 @@ from functools import cache
 from importlib import import_module
 
 from fuse_dialect.backends.backend import KernelRequest, Packing
+from fuse_dialect.backends.checking.checked_text import with_access_checks
 from fuse_dialect.backends.llvm.builder import CONTRACT, Module
 from fuse_dialect.backends.llvm.byte_rounding import with_rounding
 from fuse_dialect.backends.llvm.byte_tables import with_tables
 from fuse_dialect.backends.llvm.elements import without_native_form
 from fuse_dialect.backends.llvm.engine import Code, MissingFunctionError, compile_object, load
-from fuse_dialect.backends.llvm.family import KERNEL_PARAMETERS, Family, NoNativeFormError, Request
+from fuse_dialect.backends.llvm.family import KERNEL_PARAMETERS, Family, NoNativeFormError, Request, Written
 from fuse_dialect.backends.llvm.host import Host
 from fuse_dialect.backends.llvm.processors import target_of
 from fuse_dialect.backends.llvm.workshop import Workshop
 from fuse_dialect.backends.runtime.driver import driver_object
 from fuse_dialect.backends.table import Layout
+from fuse_dialect.checked import checks_accesses
+from fuse_dialect.kernels.elements import element_bytes
 from fuse_dialect.kernels.machine import Unit
-from fuse_dialect.kernels.program import Refusal
+from fuse_dialect.kernels.packing import Packing as Panels
+from fuse_dialect.kernels.program import LoopProgram, Refusal
 from fuse_dialect.kernels.softmaxes import with_falling_exponents
 from fuse_dialect.kernels.words import rounds_to_bytes
 
@@ -148,7 +152,7 @@ class LLVMBackend:
                 return Refusal(str(error))
             if written is not None:
                 return EmittedKernel(
-                    target.text(),
+                    _checked(target.text(), program, written) if checks_accesses() else target.text(),
                     symbol,
                     name,
                     written.workspace_bytes,
@@ -183,6 +187,15 @@ class LLVMBackend:
                 return Refusal(str(error))
 
         return finish
+
+
+def _checked(text: str, program: LoopProgram, written: Written) -> str:
+    """The text of a kernel that checks its accesses."""
+    packed: dict[int, int] = {}
+    for place, packing in written.packings.items():
+        assert isinstance(packing, Panels), "the kernels of this backend have one form of packing"
+        packed[place] = packing.size * element_bytes(packing.element)
+    return with_access_checks(text, program, packed, written.workspace_bytes)
 
 
 @cache

@@ -12,6 +12,7 @@ import numpy as np
 from xdsl.utils.exceptions import InterpretationError
 
 from fuse_dialect.backends.backend import symbols_of
+from fuse_dialect.backends.checking.violations import raise_violations
 from fuse_dialect.backends.runtime.arrays import address_of, aligned_bytes, own_arrays
 from fuse_dialect.backends.runtime.constants import Constants
 from fuse_dialect.backends.runtime.driver import CONTROL, ROW, native_driver
@@ -20,6 +21,7 @@ from fuse_dialect.backends.runtime.primitives import Compiled, as_fuse_error
 from fuse_dialect.backends.runtime.shapes import bind_sizes, result_shapes
 from fuse_dialect.backends.runtime.types import Shape
 from fuse_dialect.budget import Budget
+from fuse_dialect.checked import checks_accesses
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.ops.regions import IfOp, LoopOp
 from fuse_dialect.interpreters.numpy import TOO_LONG, TOO_LONG_HINT
@@ -217,5 +219,8 @@ class _Steps:
         # One row of one part, with the words in the order in which an `Executable` lays them out.
         slots = (c_int64 * (len(addresses) + len(sizes)))(*addresses, *named)
         row = (c_int64 * ROW)(kernel.checked or kernel.address, addressof(slots), CONTROL if kernel.checked else 0)
+        reached = native_driver().drive(addressof(row), 0, 1)
+        if checks_accesses():
+            raise_violations()
         # A fault is what the meaning of the ops has words for.
-        return results if native_driver().drive(addressof(row), 0, 1) == 1 else None
+        return results if reached == 1 else None

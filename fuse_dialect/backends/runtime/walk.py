@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fuse_dialect.backends.checking.violations import raise_violations
 from fuse_dialect.backends.runtime.arena import ALIGNMENT
 from fuse_dialect.backends.runtime.arrays import address_of, aligned_bytes
 from fuse_dialect.backends.runtime.driver import ROW, native_driver
 from fuse_dialect.backends.runtime.team import team
 from fuse_dialect.budget import spelled
+from fuse_dialect.checked import checks_accesses
 from fuse_dialect.diagnostics import FuseError
 
 if TYPE_CHECKING:
@@ -109,6 +111,8 @@ class Walk:
         """Whether kernels write every output."""
         self.spare: list[Frame] = []
         """Frames that nobody uses."""
+        self._reports = checks_accesses()
+        """Whether kernels report accesses outside of arrays."""
 
     @property
     def is_native(self) -> bool:
@@ -160,6 +164,12 @@ class Walk:
             The held tensors that are outputs.
         """
         self.bind(frame, inputs, outputs)
+        held = self._run(frame, inputs, outputs)
+        if self._reports:
+            raise_violations()
+        return held
+
+    def _run(self, frame: Frame, inputs: "Sequence[Array]", outputs: "Sequence[Array]") -> "dict[int, Array]":
         if self._driver is not None:
             # The driver comes back early only where a loop ran long, so that Python sees signals; the team goes on.
             reached = self._driver.drive(frame.rows, 0, self._only_rows)

@@ -8,6 +8,7 @@ import numpy as np
 from guarded_memory import GuardedMemory
 
 from fuse_dialect.backends.backend import KernelRequest, symbols_of
+from fuse_dialect.backends.checking.violations import raise_violations
 from fuse_dialect.backends.llvm import LLVMBackend
 from fuse_dialect.backends.llvm.engine import callable_of, host
 from fuse_dialect.backends.llvm.host import AVX2, SSE2, Host
@@ -71,6 +72,9 @@ class Native:
             parts: Number of parts.
             offset: Bytes from a cache line to the start of every array.
             memory: Where arrays end beside forbidden pages; then `offset` says nothing.
+
+        Raises:
+            CheckError: The kernel checks its accesses, and has one outside of its arrays.
         """
         sizes = bind_sizes(self.program, list(arguments))
 
@@ -93,4 +97,5 @@ class Native:
             slots = [array.ctypes.data for array in (*given, *results, scratch[part])]
             slots += [sizes[symbol] for symbol in symbols_of(self.program)]
             function((ctypes.c_int64 * len(slots))(*slots), part, parts)
+        raise_violations()
         return results

@@ -1,0 +1,365 @@
+"""Kernels whose every access is checked: a rewriting of their text, which knows nothing of who has written it.
+
+1. Each pointer has *bounds*, two i64 values: where its array starts, and where it ends. What the slots hold are arrays
+   of known sizes; allocas and constants, too. Whatever is computed from a pointer has its bounds, so an access through
+   it must stay in the same array, even where another one is next to it.
+2. Functions inside of the module get the bounds of their pointers as further parameters.
+3. Before each access stands a call of a function that compares, and reports what lies outside; see `violations`. Of
+   masked accesses those lanes count where the mask holds.
+4. A pointer whose array is not known is not checked. Prefetches touch nothing.
+5. Where a function takes several places in the workspace, at constant distances, each ends where the next one begins.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from fuse_dialect.backends.backend import symbols_of
+from fuse_dialect.backends.checking.violations import new_site, report_address
+from fuse_dialect.counts import Count, product
+from fuse_dialect.kernels.elements import element_bytes
+from fuse_dialect.kernels.program import LoopProgram, Role
+
+Bounds: TypeAlias = tuple[str, str]
+"""Names of the values that say where an array starts, and where it ends."""
+
+_BITS = {"i1": 8, "half": 16, "bfloat": 16, "float": 32, "double": 64, "ptr": 64}
+_DEFINE = re.compile(r"define (internal )?(.+?) @([\w.$]+)\((.*)\)(.*)\{$")
+_GLOBAL = re.compile(r"(@[\w.$]+) = private unnamed_addr constant \[(\d+) x ([\w ]+)\]")
+_VALUE = re.compile(r"  (%[\w.]+) = (.*)$")
+_LOAD = re.compile(r"load (?:volatile )?(<\d+ x \w+>|\w+), ptr (%[\w.]+|@[\w.]+)")
+_ADDRESS = re.compile(r"getelementptr (?:inbounds )?(<\d+ x \w+>|\w+), (?:ptr|<\d+ x ptr>) (%[\w.]+|@[\w.]+), (.*)$")
+_PHI = re.compile(r"phi ptr (.*)$")
+_PHI_SOURCE = re.compile(r"\[ (%[\w.]+), (%[\w.]+) \]")
+_SELECT = re.compile(r"select (.+?), ptr (%[\w.]+), ptr (%[\w.]+)$")
+_ALLOCA = re.compile(r"alloca (\w+), i64 (\d+)")
+_CALL = re.compile(r"call (?:\w+ )*?(<\d+ x \w+>|\w+) @([\w.$]+)\((.*)\)")
+_VECTOR = re.compile(r"<(\d+) x (\w+)>")
+_SLOTS = "%slots"
+
+_CHECK = """\
+define internal void @fuse.check(i64 %low, i64 %high, i64 %at, i64 %bytes, i64 %site) noinline nounwind {
+  %some = icmp ne i64 %bytes, 0
+  %end = add i64 %at, %bytes
+  %before = icmp ult i64 %at, %low
+  %behind = icmp ugt i64 %end, %high
+  %outside = or i1 %before, %behind
+  %bad = and i1 %some, %outside
+  br i1 %bad, label %report, label %done
+report:
+  %words = inttoptr i64 {report} to ptr
+  %count = atomicrmw add ptr %words, i64 1 monotonic
+  %first = icmp eq i64 %count, 0
+  br i1 %first, label %note, label %done
+note:
+  %w1 = getelementptr i64, ptr %words, i64 1
+  %w2 = getelementptr i64, ptr %words, i64 2
+  %w3 = getelementptr i64, ptr %words, i64 3
+  %w4 = getelementptr i64, ptr %words, i64 4
+  %start = sub i64 %at, %low
+  %room = sub i64 %high, %low
+  store i64 %site, ptr %w1
+  store i64 %start, ptr %w2
+  store i64 %bytes, ptr %w3
+  store i64 %room, ptr %w4
+  br label %done
+done:
+  ret void
+}
+
+define internal void @fuse.lanes(i64 %low, i64 %high, i64 %at, i64 %bytes, i64 %mask, i64 %site) noinline nounwind {
+  %none = icmp eq i64 %mask, 0
+  br i1 %none, label %done, label %some
+some:
+  %first = call i64 @llvm.cttz.i64(i64 %mask, i1 true)
+  %above = call i64 @llvm.ctlz.i64(i64 %mask, i1 true)
+  %behind = sub i64 64, %above
+  %skipped = mul i64 %first, %bytes
+  %begin = add i64 %at, %skipped
+  %count = sub i64 %behind, %first
+  %size = mul i64 %count, %bytes
+  call void @fuse.check(i64 %low, i64 %high, i64 %begin, i64 %size, i64 %site)
+  br label %done
+done:
+  ret void
+}
+"""
+
+
+def with_access_checks(text: str, program: LoopProgram, packed: Mapping[int, int], workspace_bytes: int) -> str:
+    """The text of a kernel with a check before each access.
+
+    Args:
+        text: A module of LLVM IR, as kernels are written.
+        program: What the kernel computes; its buffers are what the slots hold.
+        packed: Bytes of the arguments that are passed packed, by position.
+        workspace_bytes: Of the workspace, whose address follows those of the buffers.
+    """
+    buffers = [buffer for buffer in program.buffers if buffer.role in (Role.ARGUMENT, Role.RESULT)]
+    sizes = [
+        Count.of(packed[place]) if place in packed else product(buffer.shape) * Count.of(element_bytes(buffer.element))
+        for place, buffer in enumerate(buffers)
+    ]
+    symbols = {symbol: len(buffers) + 1 + place for place, symbol in enumerate(symbols_of(program))}
+    constants = {name: int(count) * _bytes_of(type) for name, count, type in _GLOBAL.findall(text)}
+    slots = _Slots([*sizes, Count.of(workspace_bytes)], symbols)
+    lines: list[str] = []
+    rest = iter(text.splitlines())
+    for line in rest:
+        if not line.startswith("define "):
+            lines.append(line)
+            continue
+        body: list[str] = []
+        for inner in rest:
+            if inner == "}":
+                break
+            body.append(inner)
+        lines += _Rewriting(line, body, slots, constants).lines()
+    counts = "declare i64 @llvm.cttz.i64(i64, i1)\ndeclare i64 @llvm.ctlz.i64(i64, i1)\n"
+    declared = {line for line in lines if line.startswith("declare ")}
+    needed = [line for line in counts.splitlines() if line not in declared]
+    return "\n".join([*lines, *needed, _CHECK.replace("{report}", str(report_address()))])
+
+
+@dataclass(frozen=True, slots=True)
+class _Slots:
+    """What the words behind `%slots` are."""
+
+    sizes: Sequence[Count]
+    """Bytes of the arrays, that of the workspace last."""
+    symbols: Mapping[str, int]
+    """The slots of sizes that are known when the kernel runs."""
+
+
+@dataclass(eq=False)
+class _Rewriting:
+    """One function."""
+
+    head: str
+    body: Sequence[str]
+    slots: _Slots
+    constants: Mapping[str, int]
+    """Bytes of each constant array of the module."""
+    bounds: dict[str, Bounds] = field(default_factory=dict[str, Bounds])
+    """Of each pointer whose array is known."""
+    out: list[str] = field(default_factory=list[str])
+    words: dict[str, int] = field(default_factory=dict[str, int])
+    """Numbers of the slots whose addresses pointers are."""
+    workspace: str = ""
+    """The pointer to the workspace, if it is read."""
+    count: int = 0
+
+    def lines(self) -> list[str]:
+        """The function with its checks."""
+        found = _DEFINE.match(self.head)
+        assert found is not None, f"a function begins otherwise than expected: {self.head}"
+        internal, result, self.name, parameters, attributes = found.groups()
+        given = _split(parameters)
+        pointers = [each.rsplit(" ", 1)[1] for each in given if each.startswith("ptr ")]
+        if internal:
+            for pointer in pointers:
+                if pointer != _SLOTS:
+                    low, high = self.bounds[pointer] = f"%low.{pointer[1:]}", f"%high.{pointer[1:]}"
+                    given += [f"i64 {low}", f"i64 {high}"]
+        self._find_pointers()
+        for line in self.body:
+            self._rewrite(line)
+        return [f"define {internal or ''}{result} @{self.name}({', '.join(given)}){attributes}{{", *self.out, "}"]
+
+    def _find_pointers(self) -> None:
+        """Name the bounds of all pointers first: a loop carries some that stand further down."""
+        if _SLOTS in self.head:
+            self.words[_SLOTS] = 0
+        places: list[tuple[int, str]] = []
+        for line in self.body:
+            found = _VALUE.match(line)
+            if found is None:
+                continue
+            name, instruction = found.groups()
+            if address := _ADDRESS.match(instruction):
+                element, base, index = address.groups()
+                if base in self.words and element == "i64" and index.startswith("i64 ") and index[4:].isdigit():
+                    self.words[name] = self.words[base] + int(index[4:])
+                elif base == self.workspace and element == "i8" and index[4:].isdigit():
+                    places.append((int(index[4:]), name))
+                elif base in self.bounds or base in self.constants:
+                    self.bounds[name] = self._bounds_of(base)
+            elif (load := _LOAD.match(instruction)) and load[1] == "ptr" and load[2] in self.words:
+                if self.words[load[2]] < len(self.slots.sizes):
+                    self.bounds[name] = _names(name)
+                    if self.words[load[2]] == len(self.slots.sizes) - 1:
+                        self.workspace = name
+            elif _PHI.match(instruction) or _ALLOCA.match(instruction) or _SELECT.match(instruction):
+                self.bounds[name] = _names(name)
+        # (5)
+        self.places = sorted(places)
+        for _, name in self.places:
+            self.bounds[name] = _names(name)
+
+    def _bounds_of(self, pointer: str) -> Bounds:
+        if pointer in self.constants:
+            self.bounds.setdefault(pointer, _names(f"%{pointer[1:]}"))
+        return self.bounds[pointer]
+
+    def _rewrite(self, line: str) -> None:
+        found = _VALUE.match(line)
+        name, instruction = found.groups() if found else ("", line.strip())
+        call = _CALL.search(instruction) if " call " in f" {instruction}" else None
+        if call is not None:
+            self._rewrite_call(line, call)
+            return
+        if load := _LOAD.match(instruction):
+            if load[2] not in self.words and load[1] != "ptr":
+                self._check(load[2], _bytes_of(load[1]), line)
+        elif instruction.startswith("store "):
+            value, pointer = _split(instruction.removeprefix("store "))[:2]
+            self._check(pointer.removeprefix("ptr "), _bytes_of(_type_of(value)), line)
+        self.out.append(line)
+        if name in self.bounds and self.bounds[name] == _names(name):
+            self._define_bounds(name, instruction)
+
+    def _define_bounds(self, name: str, instruction: str) -> None:
+        """(1) for a pointer that is no step from another one."""
+        low, high = _names(name)
+        if phi := _PHI.match(instruction):
+            sources = _PHI_SOURCE.findall(phi[1])
+            for place, bound in enumerate((low, high)):
+                parts = ", ".join(f"[ {self._known(source)[place]}, {block} ]" for source, block in sources)
+                self.out.append(f"  {bound} = phi i64 {parts}")
+        elif select := _SELECT.match(instruction):
+            condition, yes, no = select.groups()
+            for place, bound in enumerate((low, high)):
+                first, second = self._known(yes)[place], self._known(no)[place]
+                self.out.append(f"  {bound} = select {condition}, i64 {first}, i64 {second}")
+        elif alloca := _ALLOCA.match(instruction):
+            self._define(name, str(_bytes_of(alloca[1]) * int(alloca[2])))
+        elif load := _LOAD.match(instruction):
+            self._define(name, self._size(self.slots.sizes[self.words[load[2]]]))
+        else:
+            # (5)
+            at = next(place for place, (_, each) in enumerate(self.places) if each == name)
+            end = next((start for start, _ in self.places[at + 1 :] if start > self.places[at][0]), None)
+            if end is None:
+                self.out.append(f"  {low} = ptrtoint ptr {name} to i64")
+                self.out.append(f"  {high} = add i64 0, {self.bounds[self.workspace][1]}")
+            else:
+                self._define(name, str(end - self.places[at][0]))
+
+    def _known(self, pointer: str) -> Bounds:
+        return self.bounds.get(pointer, ("0", "-1"))  # (4): everything is inside
+
+    def _define(self, pointer: str, size: str) -> None:
+        low, high = _names(pointer)
+        self.out.append(f"  {low} = ptrtoint ptr {pointer} to i64")
+        self.out.append(f"  {high} = add i64 {low}, {size}")
+
+    def _size(self, count: Count) -> str:
+        """A number of bytes, computed from sizes in slots where there are some."""
+        if count.number is not None:
+            return str(count.number)
+        total = "0"
+        for symbols, factor in count.terms:
+            term = str(factor)
+            for symbol in symbols:
+                address = self._new(f"getelementptr i64, ptr {_SLOTS}, i64 {self.slots.symbols[symbol]}")
+                term = self._new(f"mul i64 {term}, {self._new(f'load i64, ptr {address}')}")
+            total = self._new(f"add i64 {total}, {term}")
+        return total
+
+    def _new(self, instruction: str) -> str:
+        self.count += 1
+        name = f"%checked.{self.count}"
+        self.out.append(f"  {name} = {instruction}")
+        return name
+
+    def _site(self, line: str) -> int:
+        return new_site(f"'{self.name}': {line.strip()[:160]}")
+
+    def _ends(self, pointer: str) -> Bounds | None:
+        """The bounds of a pointer, which are there when an access is checked."""
+        if pointer in self.constants and pointer not in self.bounds:
+            self.bounds[pointer] = _names(f"%{pointer[1:]}")
+        known = self.bounds.get(pointer)
+        return None if pointer.startswith("@") else known
+
+    def _check(self, pointer: str, bytes: int | str, line: str) -> None:
+        bounds = self._ends(pointer)
+        if bounds is not None:
+            at = self._new(f"ptrtoint ptr {pointer} to i64")
+            values = f"i64 {bounds[0]}, i64 {bounds[1]}, i64 {at}, i64 {bytes}, i64 {self._site(line)}"
+            self.out.append(f"  call void @fuse.check({values})")
+
+    def _rewrite_call(self, line: str, call: re.Match[str]) -> None:
+        function, arguments = call[2], _split(call[3])
+        if function.startswith("llvm.masked."):
+            self._check_masked(function, arguments, line)
+        elif function.startswith(("llvm.memset.", "llvm.memcpy.", "llvm.memmove.")):
+            size = arguments[2].removeprefix("i64 ")
+            for argument in arguments[: 1 if "memset" in function else 2]:
+                self._check(argument.rsplit(" ", 1)[1], size, line)
+        elif not function.startswith("llvm."):
+            # (2)
+            pointers = [each.rsplit(" ", 1)[1] for each in arguments if each.startswith("ptr ")]
+            added = [bound for each in pointers if each != _SLOTS for bound in self._known(each)]
+            given = ", ".join([*arguments, *(f"i64 {bound}" for bound in added)])
+            self.out.append(line[: line.index("(", line.index("@"))] + f"({given}){line[line.rindex(')') + 1 :]}")
+            return
+        self.out.append(line)
+
+    def _check_masked(self, function: str, arguments: Sequence[str], line: str) -> None:
+        is_store = ".store." in function or ".scatter." in function
+        address, mask = arguments[1:3] if is_store else arguments[:2]
+        vector = _VECTOR.match(arguments[0] if is_store else line.partition("call ")[2])
+        assert vector is not None, "masked accesses are of vectors"
+        lanes, bytes = int(vector[1]), _bytes_of(vector[2])
+        pointer = address.rsplit(" ", 1)[1]
+        bounds = self._ends(pointer)
+        if bounds is None:
+            return
+        bits = self._new(f"bitcast {mask} to i{lanes}")
+        wide = bits if lanes == 64 else self._new(f"zext i{lanes} {bits} to i64")
+        ends = f"i64 {bounds[0]}, i64 {bounds[1]}"
+        site = self._site(line)
+        if ".gather." not in function and ".scatter." not in function:
+            at = self._new(f"ptrtoint ptr {pointer} to i64")
+            self.out.append(f"  call void @fuse.lanes({ends}, i64 {at}, i64 {bytes}, i64 {wide}, i64 {site})")
+            return
+        addresses = self._new(f"ptrtoint <{lanes} x ptr> {pointer} to <{lanes} x i64>")
+        for lane in range(lanes):
+            at = self._new(f"extractelement <{lanes} x i64> {addresses}, i64 {lane}")
+            bit = self._new(f"and i64 1, {self._new(f'lshr i64 {wide}, {lane}')}")
+            self.out.append(f"  call void @fuse.lanes({ends}, i64 {at}, i64 {bytes}, i64 {bit}, i64 {site})")
+
+
+def _names(pointer: str) -> Bounds:
+    return f"%low.{pointer[1:]}", f"%high.{pointer[1:]}"
+
+
+def _bytes_of(type: str) -> int:
+    """Bytes of a type in memory."""
+    if vector := _VECTOR.match(type):
+        return int(vector[1]) * _bytes_of(vector[2])
+    return (_BITS[type] if type in _BITS else int(type[1:])) // 8
+
+
+def _type_of(value: str) -> str:
+    """The type in front of a value."""
+    vector = _VECTOR.match(value)
+    return vector[0] if vector else value.partition(" ")[0]
+
+
+def _split(text: str) -> list[str]:
+    """What stands between the commas of a list, those in brackets left out."""
+    parts: list[str] = []
+    depth = start = 0
+    for place, letter in enumerate(text):
+        if letter in "(<[{":
+            depth += 1
+        elif letter in ")>]}":
+            depth -= 1
+        elif letter == "," and not depth:
+            parts.append(text[start:place].strip())
+            start = place + 1
+    rest = text[start:].strip()
+    return [*parts, rest] if rest else parts

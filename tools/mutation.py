@@ -35,6 +35,7 @@ _DEFUSE = "tests/transforms/test_defuse_ops.py"
 _FUSE = "tests/transforms/test_fuse_ops.py"
 _OUTLINING = "tests/transforms/test_outlining_details.py"
 _PLAN = "tests/fusion/test_plan_details.py"
+_BY_COST = "tests/transforms/test_fuse_by_cost.py"
 _COST, _ASSIGNMENT = "tests/fusion/test_cost.py", "tests/fusion/test_assignment.py"
 
 TESTS: Mapping[str, Sequence[str]] = {
@@ -48,7 +49,7 @@ TESTS: Mapping[str, Sequence[str]] = {
         "tests/transforms/test_fuse_ops_hw.py",
         "tests/transforms/test_argument_limit.py",
     ),
-    "fusion": (_PLAN, _COST, _ASSIGNMENT, "tests/test_own_package.py", "tests/fusion", _FUSE),
+    "fusion": (_PLAN, _COST, _ASSIGNMENT, "tests/test_own_package.py", "tests/fusion", _FUSE, _BY_COST),
     "kinds": (*_CORE, "tests/kinds", _FUSE),
     "frontends/onnx": (
         "tests/frontends/test_onnx_results.py",
@@ -71,6 +72,8 @@ TESTS: Mapping[str, Sequence[str]] = {
         "tests/tools/test_fuse_run.py",
     ),
     "backends/runtime": (
+        "tests/backends/test_program_memory.py",
+        "tests/backends/test_native_loops.py",
         "tests/backends/test_arena.py",
         "tests/backends/test_cache.py",
         "tests/backends/test_program.py",
@@ -82,6 +85,7 @@ TESTS: Mapping[str, Sequence[str]] = {
     ),
     "backends/stored": ("tests/backends/stored", "tests/backends/test_cache.py"),
     "kernels": (
+        "tests/backends/test_kernel_memory.py",
         "tests/kernels/test_details.py",
         "tests/kernels/test_simplify.py",
         "tests/kernels/test_contraction.py",
@@ -92,6 +96,7 @@ TESTS: Mapping[str, Sequence[str]] = {
         "tests/backends/llvm/test_contractions.py",
     ),
     "backends/llvm": (
+        "tests/backends/llvm/test_checked_kernels.py",
         "tests/backends/llvm/test_objects.py",
         "tests/backends/llvm/test_pieces.py",
         "tests/backends/llvm/test_vector_math.py",
@@ -122,6 +127,12 @@ FIRST: Mapping[str, str] = {
     "fusion/value_graph.py": _PLAN,
     "analysis/graph_facts.py": _OUTLINING,
     "transforms/outlining": _OUTLINING,
+    "fusion/step_order.py": "tests/fusion/test_step_order.py",
+    "fusion/cost_search.py": _BY_COST,
+    "kernels/local_places.py": "tests/backends/test_kernel_memory.py",
+    "backends/runtime/flow.py": "tests/backends/test_native_loops.py",
+    "backends/runtime/control.py": "tests/backends/test_native_loops.py",
+    "backends/runtime/control_layout.py": "tests/backends/test_native_loops.py",
     "kernels/indices.py": "tests/kernels/test_details.py",
     "backends/llvm/contractions": "tests/backends/llvm/test_contractions.py",
     "backends/llvm/elf.py": "tests/backends/llvm/test_objects.py",

@@ -1,6 +1,7 @@
 """The mutants of `mutation.py`: changes of behaviour, each of which a user could notice."""
 
 from mutating.kernels import KERNEL_MUTANTS
+from mutating.memory import MEMORY_MUTANTS
 from mutating.mutant import Mutant
 from mutating.onnx_files import ONNX_MUTANTS
 from mutating.plans import PLAN_MUTANTS
@@ -359,4 +360,12 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
     Mutant("ones-at-the-end", "transforms/layouts/axis_groups.py", "if any(size != 1 for size in rest):", "if False:"),
 )
 
-MUTANTS = (*CORE_MUTANTS, *PLAN_MUTANTS, *KERNEL_MUTANTS, *ONNX_MUTANTS, *RUNTIME_MUTANTS, *STORED_MUTANTS)
+MUTANTS = (
+    *CORE_MUTANTS,
+    *PLAN_MUTANTS,
+    *KERNEL_MUTANTS,
+    *ONNX_MUTANTS,
+    *RUNTIME_MUTANTS,
+    *MEMORY_MUTANTS,
+    *STORED_MUTANTS,
+)

@@ -5,6 +5,8 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from checking.machine import description
+from checking.sums import compares_sums
 from checking.tested_package import complaint
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.vendor.pretty import RepresentationPrinter
@@ -54,6 +56,18 @@ def pytest_configure() -> None:
     mistake = complaint(Path(fuse_dialect.__path__[0]))
     if mistake is not None and "FUSE_TEST_ANY_PACKAGE" not in os.environ:
         raise pytest.UsageError(mistake)
+
+
+def pytest_report_header() -> list[str]:
+    """Say what numbers depend on: a test that fails elsewhere alone is understood by that."""
+    return description()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that compare sums with NumPy's, which depend on the processor."""
+    for item in items:
+        if isinstance(item, pytest.Function) and compares_sums(item.function, item.module):
+            item.add_marker(pytest.mark.sums)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

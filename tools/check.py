@@ -5,7 +5,8 @@
     python tools/check.py --changed  what belongs to the files that differ from `main`
     python tools/check.py --target-cpu haswell   everything, with the code of an older processor (`FUSE_TARGET_CPU`)
 
-On x86 everything includes the tests of backends with the code of a processor that has AVX2 and no more.
+On x86 everything includes the tests of backends with the code of a processor that has AVX2 and no more, and the tests
+that compare sums with NumPy's with NumPy as it is on other processors: `--only sums-haswell`.
 
 All steps run, also after one has failed, and a summary closes the output. A step that prints nothing for a while is
 reported as running. Exit code: 0 all passed, 1 otherwise.
@@ -18,8 +19,8 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
@@ -58,24 +59,37 @@ class Step:
     """How `--only` and the summary call it."""
     command: Sequence[str]
     """A script of the environment, then its arguments."""
-    target_cpu: str = ""
-    """The processor whose code is tested; empty for that of the machine."""
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Variables that stand besides those of this process."""
 
 
 def steps(jobs: int) -> tuple[Step, ...]:
     """All checks, quick ones first."""
     tests = ("pytest", "-q", "-rs", "-n", str(jobs))
-    older = (Step(OLDER, (*tests, *NOT_SLOW, "tests/backends"), OLDER),) if platform.machine() in X86 else ()
+    older = Step(OLDER, (*tests, *NOT_SLOW, "tests/backends"), {VARIABLE: OLDER})
+    elsewhere = (older, *sum_steps(tests)) if platform.machine() in X86 else ()
     return (
         Step("lint", ("ruff", "check", ".")),
         Step("format", ("ruff", "format", "--check", ".")),
         Step("imports", ("lint-imports",)),
         Step("types", ("basedpyright", "--pythonpath", sys.executable)),
         Step("pytest", tests),
-        *older,
+        *elsewhere,
         *((Step("docs", SITE),) if find_spec("sphinx") is not None else ()),
         Step("filecheck", ("lit", "-sv", "-j", str(jobs), "tests/filecheck")),
     )
+
+
+def sum_steps(tests: Sequence[str]) -> tuple[Step, ...]:
+    """The tests that compare sums with NumPy's, with NumPy as on each processor that this one can stand for."""
+    if find_spec("numpy") is None or find_spec("xdsl") is None:
+        return ()  # the first step says what to install
+    from checking.machine import other_processors
+    from checking.sums import files_with_sums
+
+    files = [str(path.relative_to(ROOT)) for path in files_with_sums(ROOT / "tests")]
+    command = (*tests, "-m", "sums and not slow", *files)
+    return tuple(Step(f"sums-{other.name}", command, other.environment()) for other in other_processors())
 
 
 def quick_steps(jobs: int) -> tuple[Step, ...]:
@@ -159,21 +173,32 @@ def main() -> int:
     chosen = [step for step in available if options.only is None or step.name in options.only]
     if options.target_cpu is not None:
         os.environ[VARIABLE] = options.target_cpu
+    print("\n".join(machine_lines()))
     results = [(step, *_run(step)) for step in chosen]
     print("\nsummary:")
     for step, code, seconds in results:
         verdict = "ok" if code == 0 else f"FAILED, exit code {code}"
-        print(f"  {step.name:<10} {seconds:7.1f} s  {verdict}")
+        print(f"  {step.name:<13} {seconds:7.1f} s  {verdict}")
     return int(any(code != 0 for _, code, _ in results))
+
+
+def machine_lines() -> list[str]:
+    """What numbers depend on here; nothing where NumPy is missing."""
+    if find_spec("numpy") is None:
+        return []
+    from checking.machine import description
+
+    return description()
 
 
 def _run(step: Step) -> tuple[int, float]:
     """Exit code and seconds of one step, whose output goes through."""
-    print(f"\n--- {step.name}: {' '.join(step.command)}", flush=True)
+    settings = [f"{name}='{value}'" for name, value in step.environment.items()]
+    print(f"\n--- {step.name}: {' '.join((*settings, *step.command))}", flush=True)
     start = perf_counter()
     try:
         command = (str(SCRIPTS / step.command[0]), *step.command[1:])
-        code = run_aloud(command, step.name, target_cpu=step.target_cpu)
+        code = run_aloud(command, step.name, environment=step.environment)
     except OSError as error:
         print(f"error: cannot run '{step.command[0]}': {error.strerror}", file=sys.stderr)
         print('hint: pip install ".[all]"', file=sys.stderr)
@@ -181,7 +206,9 @@ def _run(step: Step) -> tuple[int, float]:
     return code, perf_counter() - start
 
 
-def run_aloud(command: Sequence[str], name: str, silence: float = SILENCE, target_cpu: str = "") -> int:
+def run_aloud(
+    command: Sequence[str], name: str, silence: float = SILENCE, environment: Mapping[str, str] | None = None
+) -> int:
     """Run a command, pass its output on, and say that it runs whenever it has been silent for some seconds.
 
     Raises:
@@ -189,9 +216,9 @@ def run_aloud(command: Sequence[str], name: str, silence: float = SILENCE, targe
     """
     start = perf_counter()
     pending: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    environment = {**os.environ, VARIABLE: target_cpu} if target_cpu else None
+    variables = {**os.environ, **(environment or {})}
     with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0, env=environment
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0, env=variables
     ) as process:
         stream = process.stdout
         assert stream is not None, "a pipe was asked for"

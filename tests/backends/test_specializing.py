@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from checking.rounding import assert_near, roundings_of
 
 import fuse_dialect as fd
 from fuse_dialect.backends.runtime import specializing
@@ -147,4 +148,4 @@ def test_models_of_open_sizes_give_the_same_once_compiled_for(name: str) -> None
         general, special = program(given), program.specialize(given)
         assert special._static is not None
         for one, other in zip(general, special(given), strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+            assert_near(one, other, roundings_of(module, list(given.values())))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from checking.rounding import ROUNDOFF
 from xdsl.builder import ImplicitBuilder
 from xdsl.dialects.builtin import BFloat16Type, i1
 from xdsl.ir import Block
@@ -180,7 +181,7 @@ def assert_close(actual, expected, *, context):
     if expected.dtype.kind in "biu":
         np.testing.assert_array_equal(actual, expected, err_msg=context)
         return
-    unit = {"bfloat16": 2**-8, "float16": 2**-11, "float32": 2**-24, "float64": 2**-53}[expected.dtype.name]
+    unit = ROUNDOFF[expected.dtype.name]
     wide = [array.astype(np.float64) for array in (actual, expected)]
     np.testing.assert_allclose(*wide, rtol=4 * unit, atol=4 * unit, err_msg=context)
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from op_cost import Cost, cost_of
 
+import fuse_dialect as fd
 from fuse_dialect.dialect.ops.opaque import (
     ArangeOp,
     ArgsortOp,
@@ -17,6 +18,7 @@ from fuse_dialect.dialect.ops.opaque import (
     TopkOp,
 )
 from fuse_dialect.dialect.ops.sequences import CumsumOp
+from fuse_dialect.interpreters.loops import dtype_named
 
 
 @pytest.mark.parametrize("shape", [(2, 0, 3), (0, 3, 2)])
@@ -125,6 +127,30 @@ def test_arange_is_numpy_arange(apply, start, stop, step):
     properties = {"start": float(start), "stop": float(stop), "step": float(step)}
     np.testing.assert_allclose(apply(ArangeOp, result=f"{len(expected)}xf64", **properties), expected)
     np.testing.assert_allclose(apply(ArangeOp, result="?xf64", **properties), expected)
+
+
+WRAPPED = {
+    "ui8": (-3.0, 2.0, 1.0, [253, 254, 255, 0, 1]),
+    "i8": (126.0, 130.0, 1.0, [126, 127, -128, -127]),
+    "ui16": (0.5, -2.0, -0.75, [0, 0, 65535, 65535]),
+    "ui32": (2.0**32 - 2, 2.0**32 + 2, 2.0, [2**32 - 2, 0]),
+    "i64": (-3.0, 0.0, 1.0, [-3, -2, -1]),
+    "ui64": (2.0**64 - 4096, 2.0**64, 2048.0, [2**64 - 4096, 2**64 - 2048]),
+}
+
+
+@pytest.mark.parametrize("element", WRAPPED)
+def test_arange_loses_the_bits_that_its_type_has_no_room_for(element):
+    start, stop, step, expected = WRAPPED[element]
+    module = fd.parse(f"""func.func @main() -> tensor<{len(expected)}x{element}> {{
+      %y = fuse.arange start = {start}, stop = {stop}, step = {step} -> tensor<{len(expected)}x{element}>
+      return %y : tensor<{len(expected)}x{element}>
+    }}""")
+    wanted = np.array(expected, dtype_named(element))
+    np.testing.assert_array_equal(fd.run(module)[0], wanted)
+    pytest.importorskip("llvmlite")
+    for strategy in ("tvm", "cost"):
+        np.testing.assert_array_equal(fd.compile(module, strategy=strategy, cache=False)()[0], wanted)
 
 
 def test_arange_gives_the_element_type_of_its_result(apply):

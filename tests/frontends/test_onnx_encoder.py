@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from checking.rounding import assert_near, roundings_of
 from onnx.reference import ReferenceEvaluator
 from xdsl.context import Context
 from xdsl.utils.exceptions import InterpretationError
@@ -38,7 +39,7 @@ def test_encoder_computes_what_the_reference_does(models, opset, batch):
     module.verify()
     results = run_module(module, inputs)
     for expected, result in zip(ReferenceEvaluator(model).run(None, inputs), results, strict=True):
-        np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
+        assert_near(result, expected, roundings_of(module, list(inputs.values())))
 
 
 def test_shape_arithmetic_of_a_dynamic_batch_leaves_no_op(models):
@@ -68,7 +69,7 @@ def test_encoder_of_two_dynamic_dimensions_computes_what_the_reference_does(mode
     for version in (module, fused, refined):
         version.verify()
         for one, other in zip(expected, run_module(version, inputs), strict=True):
-            np.testing.assert_allclose(other, one, rtol=1e-5, atol=1e-6)
+            assert_near(other, one, roundings_of(refined))
 
 
 def test_names_of_dimensions_are_checked_when_the_model_runs(models):

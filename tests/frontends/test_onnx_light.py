@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from checking.rounding import assert_near, roundings_of
 from onnx import numpy_helper
 
 from fuse_dialect.frontends.onnx.reader import load_onnx_module
@@ -36,7 +37,7 @@ def test_light_model_gives_the_recorded_output(name):
     recorded = onnx.load_tensor(str(_FOLDER / f"{name}_output_0.pb"))
     expected = numpy_helper.to_array(recorded)
     assert result.shape == expected.shape
-    np.testing.assert_allclose(result, expected, rtol=1e-3, atol=1e-4 * float(np.abs(expected).max()))
+    assert_near(result, expected, roundings_of(module))
 
 
 @pytest.mark.parametrize(

@@ -215,3 +215,14 @@ def test_each_block_has_its_own_scale_and_the_last_may_be_short() -> None:
     model = one_node("QuantizeLinear", [2, 5], {"scale": scales}, opset=21, axis=1, block_size=3)
     (got,) = fd.run(import_model(model), np.full((2, 5), 8, np.float32))
     np.testing.assert_array_equal(got, [[8, 8, 8, 4, 4], [2, 2, 2, 16, 16]])
+
+
+@pytest.mark.parametrize("zero", [np.int8(0), np.int8(5), np.uint8(0), np.uint8(7), np.int16(3)], ids=repr)
+def test_nan_is_quantized_to_the_least_integer_everywhere(zero: np.generic) -> None:
+    model = one_node("QuantizeLinear", [6], {"s": np.array(0.1, np.float32), "z": np.array(zero)}, opset=21)
+    x = np.array([np.nan, np.inf, -np.inf, 1.05, -1e30, 0.25], np.float32)
+    (got,) = fd.run(import_model(model), x)
+    limits = np.iinfo(zero.dtype)
+    assert (got[0], got[1], got[2], got[4]) == (limits.min, limits.max, limits.min, limits.min)
+    pytest.importorskip("llvmlite")
+    np.testing.assert_array_equal(fd.compile(import_model(model), cache=False)(x)[0], got)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from checking.rounding import assert_near, roundings_of
 from xdsl.context import Context
 
 from fuse_dialect.frontends.onnx.reader import load_onnx_module
@@ -39,11 +40,11 @@ def sizes_of(module, inputs):
     return {name: size for name, size in pairs if name}
 
 
-def assert_close(found, expected):
+def assert_close(found, expected, module, inputs):
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
         assert (one.dtype, one.shape) == (other.dtype, other.shape)
-        np.testing.assert_allclose(one, other, rtol=0, atol=1e-5 * np.abs(other).max(initial=1e-30))
+        assert_near(one, other, roundings_of(module, list(inputs.values())))
 
 
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
@@ -55,8 +56,8 @@ def test_network_gives_what_onnxruntime_gave(path):
     FuseOpsPass().apply(Context(), fused)
     fused.verify()
     for inputs, expected in runs_of(path):
-        assert_close(run_module(module, list(inputs.values())), expected)
-        assert_close(run_module(fused, list(inputs.values())), expected)
+        assert_close(run_module(module, list(inputs.values())), expected, module, inputs)
+        assert_close(run_module(fused, list(inputs.values())), expected, module, inputs)
 
 
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
@@ -69,7 +70,7 @@ def test_network_becomes_static_when_its_sizes_are_known(path):
     module.verify()
     assert [op.name for op in module.walk() if op.name.startswith("fuse.dyn_")] == []
     assert "?" not in str(next(iter(module.ops)).function_type)
-    assert_close(run_module(module, list(inputs.values())), expected)
+    assert_close(run_module(module, list(inputs.values())), expected, module, inputs)
 
 
 def test_every_network_has_been_run_twice():

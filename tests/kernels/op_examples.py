@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from checking.rounding import ROUNDOFF
 from xdsl.dialects import func
 from xdsl.dialects.builtin import BFloat16Type, FunctionType, f16, f32, f64, i1, i8, i32, i64
 from xdsl.ir import Attribute, Block, Region
@@ -148,18 +149,15 @@ def random_operands(function: func.FuncOp, random: np.random.Generator) -> list[
     return arrays
 
 
-UNITS = {"bfloat16": 2**-8, "float16": 2**-11, "float32": 2**-24, "float64": 2**-53}
-
-
 def assert_close(actual: Array, expected: Array, context: str) -> None:
     assert actual.dtype == expected.dtype, context
     assert actual.shape == expected.shape, context
     if expected.dtype.kind in "biu":
         np.testing.assert_array_equal(actual, expected, err_msg=context)
         return
-    if expected.dtype.name not in UNITS:
+    if expected.dtype.name not in ROUNDOFF:
         assert actual.tobytes() == expected.tobytes(), context
         return
-    unit = 64 * UNITS[expected.dtype.name]
+    unit = 64 * ROUNDOFF[expected.dtype.name]
     wide = [array.astype(np.float64) for array in (actual, expected)]
     np.testing.assert_allclose(*wide, rtol=unit, atol=unit, err_msg=context)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from fuzzing.comparing import assert_agrees
 from xdsl.dialects import func
 
 import fuse_dialect as fd
@@ -9,7 +10,6 @@ from fuse_dialect.analysis.loop_program import lower
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir
 from fuse_dialect.interpreters.loops import run_loops
-from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.kernels.bodies import reads
 from fuse_dialect.kernels.printing import program_text
 from fuse_dialect.kernels.program import Combiner, LoopProgram, Role
@@ -30,8 +30,7 @@ def simplified(text: str, unknown: int = 3) -> LoopProgram:
         assert is_tensor(argument.type)
         shape = [unknown if size == DYNAMIC else size for size in argument.type.get_shape()]
         inputs.append(random.uniform(0.5, 2, shape).astype(np.float32))
-    for actual, expected in zip(run_loops(simple, inputs), run_module(module, inputs), strict=True):
-        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
+    assert_agrees(module, inputs, run_loops(simple, inputs))
     return simple
 
 

@@ -1,17 +1,21 @@
 """`tools/check.py`: what it chooses, and that a silent step is heard of."""
 
+import os
 import platform
+import subprocess
 import sys
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from checking import machine, rounding, sums
 
 ROOT = Path(__file__).resolve().parents[2]
 OLDER = ["haswell"] if platform.machine() in ("x86_64", "AMD64") else []
+OTHERS = [f"sums-{other.name}" for other in machine.other_processors()] if OLDER else []
 SITE = ["docs"] if find_spec("sphinx") is not None else []
-EVERYTHING = ["lint", "format", "imports", "types", "pytest", *OLDER, *SITE, "filecheck"]
+EVERYTHING = ["lint", "format", "imports", "types", "pytest", *OLDER, *OTHERS, *SITE, "filecheck"]
 
 
 @pytest.fixture(scope="module")
@@ -56,10 +60,49 @@ def test_quick_leaves_out_what_is_slow(check: ModuleType):
 @pytest.mark.skipif(not OLDER, reason="the older processor is of x86")
 def test_backends_are_tested_with_the_code_of_an_older_processor(check: ModuleType, capsys: pytest.CaptureFixture[str]):
     (step,) = [step for step in check.steps(1) if step.name == "haswell"]
-    assert (step.target_cpu, step.command[-1]) == ("haswell", "tests/backends")
+    assert (step.environment, step.command[-1]) == ({"FUSE_TARGET_CPU": "haswell"}, "tests/backends")
     code = "import os; print(os.environ['FUSE_TARGET_CPU'])"
-    check.run_aloud([sys.executable, "-c", code], "echo", target_cpu=step.target_cpu)
+    check.run_aloud([sys.executable, "-c", code], "echo", environment=step.environment)
     assert capsys.readouterr().out == "haswell\n"
+
+
+@pytest.mark.skipif(not OTHERS, reason="NumPy computes as on x86 without vectors, or this is no x86")
+@pytest.mark.parametrize("name", OTHERS)
+def test_sums_are_tested_with_numpy_as_on_other_processors(name: str, check: ModuleType) -> None:
+    (step,) = [step for step in check.steps(1) if step.name == name]
+    code = "from checking import machine; print(machine.blas_kernels(), *machine.vector_features())"
+    said = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        env={**os.environ, **step.environment, "PYTHONPATH": "tools"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    kernels, *features = said.stdout.split()
+    # OpenBLAS has the same kernels for its oldest processors, and calls them by the first of these.
+    assert kernels in (machine.UNKNOWN, step.environment["OPENBLAS_CORETYPE"], "Katmai")
+    assert set(features).isdisjoint(step.environment["NPY_DISABLE_CPU_FEATURES"].split())
+
+
+def test_tests_that_compare_sums_are_found() -> None:
+    assert set(sums.ASSERTIONS) - {"assert_agrees"} == {name for name in vars(rounding) if name.startswith("assert_")}
+    source = "def test_a():\n    helper()\ndef test_b():\n    other()\ndef helper():\n    [assert_near() for _ in ()]\n"
+    module = ModuleType("own")
+    exec(source + "def other(): pass\n", module.__dict__ | {"__name__": "own"}, module.__dict__)
+    for value in vars(module).values():
+        if callable(value):
+            value.__module__ = "own"
+    assert sums.compares_sums(module.test_a, module)
+    assert not sums.compares_sums(module.test_b, module)
+    assert ROOT / "tests" / "transforms" / "test_expand_depthwise.py" in sums.files_with_sums(ROOT / "tests")
+
+
+def test_a_run_of_tests_says_where_it_runs(check: ModuleType) -> None:
+    processor, numpy, *_ = check.machine_lines()
+    assert processor.startswith("processor: ")
+    assert "BLAS kernels of" in numpy
+    assert "vectors of" in numpy
 
 
 def test_silent_step_is_heard_of(check: ModuleType, capsys: pytest.CaptureFixture[str]):

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from checking.rounding import assert_near, roundings_of
+from fuzzing.comparing import assert_agrees
 from hypothesis import given, settings
 from random_images import image_programs
 from random_programs import SHAPE, random_programs
@@ -40,33 +42,31 @@ def kernels(module: ModuleOp) -> list[str]:
 @settings(max_examples=100)
 def test_random_programs_on_images_keep_their_meaning(program: tuple[ModuleOp, list[Any]]) -> None:
     module, inputs = program
-    before = run_module(module, inputs)
+    written = module.clone()
     prepare(module)
     kernels(module)
-    for one, other in zip(run_module(module, inputs), before, strict=True):
-        scale = max(1.0, float(np.nan_to_num(np.abs(other)).max(initial=0)))
-        np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-9 * scale)
+    assert_agrees(written, inputs, run_module(module, inputs), reassociates=True)
 
 
 @given(random_programs())
 def test_random_programs_keep_their_meaning(module: ModuleOp) -> None:
     inputs = [np.random.default_rng(seed).uniform(-1, 1, SHAPE).astype(np.float32) for seed in range(2)]
-    before = run_module(module, inputs)
+    written = module.clone()
     prepare(module)
-    for one, other in zip(run_module(module, inputs), before, strict=True):
-        scale = max(1.0, float(np.nan_to_num(np.abs(other), posinf=1).max(initial=0)))
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5 * scale)
+    assert_agrees(written, inputs, run_module(module, inputs), reassociates=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["light_densenet121", "light_inception_v2", "light_resnet50", "light_shufflenet"])
 def test_light_models_keep_their_meaning(name: str) -> None:
     module = load_onnx_module(LIGHT_MODELS / f"{name}.onnx")
     ramp = ramp_for(module)
     (before,) = run_module(module, [ramp])
+    roundings = roundings_of(module)
     prepare(module)
     called = kernels(module)
     (after,) = run_module(module, [ramp])
-    np.testing.assert_allclose(after, before, rtol=1e-4, atol=1e-5)
+    assert_near(after, before, roundings)
     # A transpose at the input, and in DenseNet one reshape more behind the global pool.
     assert len(called) <= CALLS[name] + 2
 

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from checking.rounding import assert_near, roundings_of
+from fuzzing.comparing import assert_agrees
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_images import image_programs
@@ -53,12 +55,10 @@ def images_for(module: ModuleOp) -> list[np.ndarray]:
 @settings(max_examples=200)
 def test_random_programs_keep_their_meaning(program: tuple[ModuleOp, list[Any]], layout: str) -> None:
     module, inputs = program
-    before = run_module(module, inputs)
+    written = module.clone()
     convert(module, layout)
     assert all(own.endswith("C") == (layout == "NHWC") for own in layouts(module))
-    for one, other in zip(run_module(module, inputs), before, strict=True):
-        assert one.shape == other.shape
-        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+    assert_agrees(written, inputs, run_module(module, inputs))
     text = str(module)
     convert(module, layout)
     assert str(module) == text
@@ -75,10 +75,10 @@ def test_an_op_that_has_the_layout_keeps_it() -> None:
       func.return %c : tensor<1x4x4x4xf32>
     }""")
     inputs = images_for(module)
-    before = run_module(module, inputs)
+    written = module.clone()
     convert(module, "NCHW")
     assert layouts(module) == ["NCHW", "NCHW"]
-    np.testing.assert_allclose(run_module(module, inputs), before, rtol=1e-6)
+    assert_agrees(written, inputs, run_module(module, inputs))
 
 
 def test_a_vector_of_one_element_moves_with_its_axis() -> None:
@@ -110,6 +110,7 @@ TRANSPOSES = {
 """One at the input; one more in front of a flattened image; ShuffleNet has 16 shuffles of channels."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRANSPOSES)
 def test_light_models_have_transposes_at_the_borders_alone(name: str) -> None:
     module = load_onnx_module(LIGHT_MODELS / f"{name}.onnx")
@@ -120,7 +121,7 @@ def test_light_models_have_transposes_at_the_borders_alone(name: str) -> None:
     assert names(module).count("transpose") == TRANSPOSES[name]
     after = run_module(module, [ramp_for(module)]) if runs else []
     for one, other in zip(after, before, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+        assert_near(one, other, roundings_of(module))
 
 
 def network(name: str) -> ModuleOp:
@@ -134,6 +135,7 @@ def network(name: str) -> ModuleOp:
     return Network(case).module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "transposes", "is_run"),
     [
@@ -159,7 +161,7 @@ def test_networks_have_transposes_at_the_borders_alone(name: str, transposes: in
     assert set(layouts(module)) == {"NHWC"}
     assert names(module).count("transpose") == transposes
     for one, other in zip(run_module(module, inputs) if is_run else [], before, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+        assert_near(one, other, roundings_of(module))
 
 
 @pytest.mark.parametrize(("name", "kernels"), [("resnet18", 31), ("resnet50", 71), ("mobilenet", 32), ("unet", 26)])

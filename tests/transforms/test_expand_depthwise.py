@@ -1,7 +1,8 @@
-"""`expand-depthwise` keeps what convolutions compute, to the bit."""
+"""`expand-depthwise` keeps what convolutions compute."""
 
 import numpy as np
 import pytest
+from checking.rounding import assert_sums_of
 from xdsl.context import Context
 
 import fuse_dialect as fd
@@ -24,7 +25,8 @@ def test_results_are_the_same(x: str, w: str, y: str, attributes: str) -> None:
 }}""")
     rng = np.random.default_rng(0)
     arrays = [rng.standard_normal([int(size) for size in shape.split("x")]).astype(np.float32) for shape in (x, w)]
-    expected = fd.run(module, *arrays)[0]
-    ExpandDepthwisePass().apply(Context(), module)
-    assert "fuse.repeat" in str(module)
-    np.testing.assert_array_equal(fd.run(module, *arrays)[0], expected)
+    expanded = module.clone()
+    ExpandDepthwisePass().apply(Context(), expanded)
+    assert "fuse.repeat" in str(expanded)
+    # The products are the same; BLAS adds those of grouped and of depthwise convolutions in an order of its own.
+    assert_sums_of(module, arrays, fd.run(expanded, *arrays))

@@ -5,6 +5,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from checking.rounding import assert_sums_of
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
@@ -69,11 +70,10 @@ def test_the_result_is_the_same(seed: int) -> None:
         inputs[0].flat[rng.integers(0, inputs[0].size)] = np.inf
     if seed % 4 == 2:
         inputs[1].flat[rng.integers(0, inputs[1].size)] = np.inf
-    expected = fd.run(fd.parse(text), *inputs)[0]
     module = fd.parse(text) if seed % 8 == 6 else with_kernel(text, inputs[1])
     ExpandTransposedConvolutionsPass().apply(Context(), module)
     module.verify()
-    np.testing.assert_allclose(fd.run(module, *inputs)[0], expected, rtol=1e-5, atol=1e-5)
+    assert_sums_of(fd.parse(text), inputs, fd.run(module, *inputs))
 
 
 def test_kernels_that_may_have_infinities_become_convolutions_where_nothing_is_padded() -> None:
@@ -109,8 +109,7 @@ def test_small_images_have_a_convolution_for_each_phase(size: int, count: int) -
     assert len(convolutions) == count
     computed = sum(prod(op.result.type.get_shape()) for op in convolutions)
     assert computed == (8 * 4 * size**2 if count == 4 else 8 * 4 * (size + 1) ** 2)
-    expected = fd.run(fd.parse(text), image, kernel)[0]
-    np.testing.assert_allclose(fd.run(module, image, kernel)[0], expected, rtol=1e-5, atol=1e-5)
+    assert_sums_of(fd.parse(text), [image, kernel], fd.run(module, image, kernel))
 
 
 def test_an_image_of_one_element_is_a_product() -> None:
@@ -139,5 +138,4 @@ def test_native_code_is_the_same(seed: int) -> None:
     rng = np.random.default_rng(seed)
     inputs = [rng.uniform(-1, 1, shape).astype(np.float32) for shape in shapes]
     module = with_kernel(text, inputs[1])
-    (result,) = fd.compile(module, cache=False)(*inputs)
-    np.testing.assert_allclose(result, fd.run(module, *inputs)[0], rtol=1e-4, atol=1e-5)
+    assert_sums_of(fd.parse(text), inputs, fd.compile(module, cache=False)(*inputs))

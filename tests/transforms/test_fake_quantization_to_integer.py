@@ -155,6 +155,27 @@ def test_signs_come_back_for_who_returns_them() -> None:
     np.testing.assert_array_equal(fd.run(module, x)[0], fd.run(fd.parse(text), x)[0])
 
 
+NOT_NUMBERS = np.array([np.nan, np.inf, -np.inf, -np.nan, 1.05, -1.05, 3e38, 0.25], np.float32)
+
+
+@pytest.mark.parametrize("element", ["i8", "ui8"])
+@pytest.mark.parametrize("zero", [0, 5, 127])
+def test_nan_becomes_what_it_was(element: str, zero: int) -> None:
+    w = Writer(np.random.default_rng(0))
+    text = w.module("tensor<8xf32>", f"tensor<8x{element}>", w.quantized("%x", "8x", zero, 0.1, element))
+    expected = fd.run(fd.parse(text), NOT_NUMBERS)[0]
+    np.testing.assert_array_equal(fd.run(on_integers(text), NOT_NUMBERS)[0], expected)
+    pytest.importorskip("llvmlite")
+    np.testing.assert_array_equal(fd.compile(fd.parse(text), cache=False)(NOT_NUMBERS)[0], expected)
+
+
+def test_quantized_numbers_are_not_asked_whether_they_are_nan() -> None:
+    """The argument of a network may be nan, what follows from its integers cannot."""
+    for seed in range(60):
+        text = str(on_integers(random_network(seed)[0]))
+        assert text.count("fuse.isnan") <= 1
+
+
 INTEGERS = """func.func @main(%q: tensor<3x8xui8>, %z: tensor<ui8>) -> tensor<3x5xi32> {
   %v = arith.constant dense<WEIGHTS> : tensor<8x5xi8>
   %x = fuse.cast %q : (tensor<3x8xui8>) -> tensor<3x8xi32>

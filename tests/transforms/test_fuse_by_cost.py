@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from fuzzing.comparing import assert_agrees
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_programs import random_programs
@@ -126,7 +127,7 @@ def test_attention_is_four_kernels() -> None:
     assert calls[0].count("tensor<128x64xf32>") == 4  # one input, three results
     program = fd.compile(module, strategy="cost", cache=False)
     assert [kernel.family for kernel in program.kernels] == ["contraction", "contraction", "rows", "contraction"]
-    np.testing.assert_allclose(program(*inputs)[0], before, rtol=1e-4, atol=1e-5)
+    assert_agrees(module, inputs, program(*inputs))
     np.testing.assert_array_equal(run_module(fd.parse(text), inputs)[0], before)
 
 
@@ -153,11 +154,9 @@ func.func @main(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> (tensor<64x64xf
 def test_a_value_that_is_returned_and_read_is_stored_on_the_way(multi_output: bool, kernels: int) -> None:
     module = fd.parse(TWO_READERS)
     inputs = arguments(module)
-    before = run_module(module, inputs)
     program = fd.compile(module, strategy="cost", multi_output=multi_output, cache=False)
     assert sum(kernel.calls for kernel in program.kernels) == kernels
-    for one, other in zip(program(*inputs), before, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-5)
+    assert_agrees(module, inputs, program(*inputs))
 
 
 GATE = """
@@ -179,11 +178,10 @@ func.func @main(%x: tensor<{m}x{k}xf32>, %g: tensor<{k}x{n}xf32>, %u: tensor<{k}
 def test_a_gate_and_what_it_opens_are_one_kernel(m: int, n: int, k: int, threads: int) -> None:
     module = fd.parse(GATE.format(m=m, n=n, k=k, factor="x"))
     inputs = arguments(module)
-    before = run_module(module, inputs)
     program = fd.compile(module, strategy="cost", threads=threads, cache=False)
     assert [kernel.family for kernel in program.kernels] == ["contraction"]
     for _ in range(4):
-        np.testing.assert_allclose(program(*inputs)[0], before[0], rtol=1e-4, atol=1e-4)
+        assert_agrees(module, inputs, program(*inputs))
 
 
 def test_products_of_other_operands_are_no_gate() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from checking.rounding import assert_near, roundings_of
 from onnx import numpy_helper
 from xdsl.context import Context
 from xdsl.dialects import func
@@ -61,9 +62,8 @@ def test_light_model_runs_equal_before_and_after_fusion(name: str) -> None:
     module.verify()
     (after,) = run_module(module, [ramp])
     np.testing.assert_array_equal(after, simplified)
-    tolerance = 1e-4 * max(1.0, float(np.abs(recorded).max()))
-    np.testing.assert_allclose(before, recorded, rtol=0, atol=tolerance)
-    np.testing.assert_allclose(after, recorded, rtol=0, atol=tolerance)
+    assert_near(before, recorded, roundings_of(module))
+    assert_near(after, recorded, roundings_of(module))
     calls = [op for op in main_of(module).body.block.ops if isinstance(op, func.CallOp)]
     assert len(calls) == CALLS[name]
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from checking.rounding import assert_near
 from linalg_meaning import run_linalg
 from test_convert_fuse_to_linalg import converted
 from test_linalg_in_iree import call, loaded, needs_iree
@@ -80,11 +81,15 @@ PROGRAMS: dict[str, tuple[str, list[list[Array]]]] = {
 }
 
 
+ROUNDINGS = 100
+"""More than any of these programs has on the way to an element."""
+
+
 def assert_same(actual: Sequence[Array], expected: Sequence[object]) -> None:
     for one, other in zip(actual, expected, strict=True):
         assert isinstance(other, np.ndarray)
         assert one.shape == other.shape
-        np.testing.assert_allclose(one, other, rtol=1e-5)
+        assert_near(one, other, ROUNDINGS)
 
 
 @pytest.mark.parametrize("fused", [False, True])

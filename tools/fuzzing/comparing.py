@@ -15,9 +15,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 import numpy as np
+from checking.rounding import LEAST, UNITS
 from xdsl.dialects import arith, func
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from fuse_dialect.dialect.fuse import FAMILIES, ops_of
@@ -48,7 +51,6 @@ from fuse_dialect.dialect.ops import (
 from fuse_dialect.dialect.types import element_dtype
 from fuse_dialect.interpreters.numpy import evaluate, evaluate_constant
 from fuse_dialect.interpreters.values import EvaluationError, Value, flatten
-from fuzzing.program import RandomProgram
 
 RUNS = 8
 """How often the reference is run with moved numbers."""
@@ -58,12 +60,6 @@ SLACK = 8.0
 """Of the greatest move seen; eight runs do not find the worst."""
 REASSOCIATED = 16.0
 """How many times the usual moves, where a pass may have changed the arithmetic: a batch norm is folded."""
-UNITS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
-"""Distance from 1 to the next number."""
-
-DENORMALS = {"float64": 2.0**-1074, "float32": 2.0**-149, "float16": 2.0**-24, "bfloat16": 2.0**-133}
-"""The smallest numbers."""
-
 _EXACT_FAMILIES = (comparison, concatenation, conversion, indexing, layout, replication, tuples, dynamic, selection)
 _EXACT_OPS = (
     elementwise.AbsOp, elementwise.NegativeOp, elementwise.SignOp, elementwise.CeilOp, elementwise.FloorOp,
@@ -122,7 +118,7 @@ def moved(random: np.random.Generator, array: Array, units: float) -> Array:
         wide = array.astype(np.float64)
         shift = random.uniform(-units, units, array.shape) * unit
         # A denormal moves by as much as the least normal number: its last place is that far up.
-        size = np.where(wide == 0, 0.0, np.maximum(np.abs(wide), DENORMALS[array.dtype.name] / unit))
+        size = np.where(wide == 0, 0.0, np.maximum(np.abs(wide), LEAST[array.dtype.name] / unit))
         return np.asarray(wide + np.where(np.isfinite(wide), size * shift, 0.0)).astype(array.dtype)
 
 
@@ -233,10 +229,35 @@ def _perhaps_zero(random: np.random.Generator, result: Value, exact: Value) -> V
     return np.where(cancels & (random.random(result.shape) < 0.5), np.zeros((), result.dtype), result)
 
 
+class Program(Protocol):
+    """A function without regions and calls, its inputs, and a number that its moves follow from."""
+
+    @property
+    def seed(self) -> int: ...
+    @property
+    def inputs(self) -> list[Array]: ...
+    def module(self) -> ModuleOp:
+        """The function, alone."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A program that somebody has written."""
+
+    written: ModuleOp
+    inputs: list[Array]
+    seed: int = 0
+
+    def module(self) -> ModuleOp:
+        """What was written."""
+        return self.written
+
+
 class Reference:
     """The unfused NumPy interpreter on one program, and how much its results depend on rounding."""
 
-    def __init__(self, program: RandomProgram):
+    def __init__(self, program: Program):
         """Run the program.
 
         Raises:
@@ -245,7 +266,7 @@ class Reference:
         self._program = program
         (self._function,) = [op for op in program.module().ops if isinstance(op, func.FuncOp)]
         self._inputs = program.inputs
-        self._seen = [source.array for source in program.sources.values()]
+        self._seen = list(self._inputs)
         self.outputs = self._run(None)
         self._spreads: dict[tuple[float, int], list[tuple[Array, Array]]] = {}
         self._scale = 1.0
@@ -265,7 +286,10 @@ class Reference:
         self, op: Operation, values: dict[SSAValue, Value], random: np.random.Generator | None
     ) -> Sequence[Value]:
         if isinstance(op, arith.ConstantOp):
-            return (evaluate_constant(op),)
+            elements = evaluate_constant(op)
+            if random is None:
+                self._seen.append(elements)
+            return (elements,)
         assert isinstance(op, FuseOp), "programs hold nothing else"
         operands = [values[operand] for operand in op.operands]
         if random is not None and isinstance(op, conversion.BitcastOp) and isinstance(op.input.owner, FuseOp):
@@ -364,7 +388,7 @@ class Reference:
         allowed = far * SLACK
         if want.dtype.name in UNITS and far.any():
             # The last bits of a denormal: a relative move says nothing about them.
-            allowed = allowed + 4 * DENORMALS[want.dtype.name]
+            allowed = allowed + 4 * LEAST[want.dtype.name]
         wrong = ~jumps & (jump | (distance > allowed))
         if self._has_free_zeros:
             wrong &= ~((got == 0) & (want == 0))
@@ -376,7 +400,7 @@ class Reference:
     @property
     def _has_free_zeros(self) -> bool:
         """Whether the sign of a zero is left open: a maximum of zeros of both signs, and sums in another order."""
-        return any(step.op_class not in _SIGNED_ZEROS for step in self._program.steps)
+        return any(type(op) not in _SIGNED_ZEROS for op in self._function.body.block.ops if isinstance(op, FuseOp))
 
 
 _SIGNED_ZEROS = EXACT - {
@@ -385,6 +409,24 @@ _SIGNED_ZEROS = EXACT - {
     selection.UniqueOp,
 }  # fmt: skip
 """Ops of which every result is one operand's element, or a number that arithmetic defines to the sign."""
+
+
+def assert_agrees(
+    module: ModuleOp, inputs: Sequence[Array], results: Sequence[Array], *, reassociates: bool = False
+) -> None:
+    """Results of another way to run a program differ from those of NumPy by rounding alone.
+
+    Args:
+        module: One function without regions and calls, as it is before any pass has changed it.
+        inputs: Its arguments.
+        results: Of the other way.
+        reassociates: Whether that way may change the arithmetic itself, as folding a batch norm does.
+
+    Raises:
+        AssertionError: They differ by more.
+    """
+    found = Reference(Given(module, list(inputs))).mismatch(results, reassociates=reassociates)
+    assert found is None, f"output {found.output}: {found.text}"
 
 
 def is_same(got: Array, want: Array) -> bool:

@@ -12,7 +12,6 @@ from fuse_dialect.dialect.ops.broadcast import DivideOp, FloorDivideOp, ModOp, P
 from fuse_dialect.dialect.ops.comparison import LeftShiftOp, RightShiftOp
 from fuse_dialect.dialect.ops.conversion import BitcastOp, CastOp
 from fuse_dialect.dialect.ops.indexing import TakeOp
-from fuse_dialect.dialect.ops.opaque import ArangeOp
 from fuse_dialect.dialect.types import element_dtype, tensor_type
 from fuse_dialect.interpreters.values import Value
 
@@ -40,17 +39,6 @@ def _cast(op: FuseOp, operands: Sequence[Array]) -> bool:
     limits = np.iinfo(np.dtype(target.name))
     # Above the greatest i64 lies 2**63, which the comparison in f64 must leave out.
     return bool((np.isfinite(wide) & (wide >= float(limits.min)) & (wide < float(limits.max) + 1)).all())
-
-
-def _arange(op: FuseOp, operands: Sequence[Array]) -> bool:
-    """`computed in f64`, then cast: to an integer out of range as undefined as any such cast."""
-    assert isinstance(op, ArangeOp), "the row says so"
-    dtype = element_dtype(op.result.type.element_type)
-    if dtype.kind not in "iu":
-        return True
-    limits = np.iinfo(np.dtype(dtype.name))
-    start, stop = op.start.value.data, op.stop.value.data
-    return limits.min <= min(start, stop) and max(start, stop) <= limits.max
 
 
 def _bitcast(op: FuseOp, operands: Sequence[Array]) -> bool:
@@ -90,7 +78,6 @@ RULES: Mapping[type[FuseOp], Rule] = {
     CastOp: _cast,
     BitcastOp: _bitcast,
     TakeOp: _take,
-    ArangeOp: _arange,
 }
 
 

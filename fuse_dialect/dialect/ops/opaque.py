@@ -28,10 +28,13 @@ from fuse_dialect.dialect.shape_rules import (
     require_rank_at_least,
     unify_shapes,
 )
+from fuse_dialect.dialect.special_functions import as_integers
 from fuse_dialect.dialect.types import (
     DYNAMIC,
     element_count,
     element_dtype,
+    integer_type,
+    is_float,
     is_unsigned,
     normalize_axis,
     require_rank,
@@ -447,7 +450,8 @@ class ArangeOp(FuseOp):
     """The numbers from `start` towards `stop`, which is left out, `step` apart.
 
     Shapes: no operand; the result type gives [ceil((stop - start) / step)], or [0] where that is negative.
-    Types: numbers, as the result type says; computed in f64.
+    Types: numbers, as the result type says; computed in f64. Integers are truncated toward zero, and lose the bits that
+        their type has no room for, as numbers do that are counted in it: -1 in ui8 is 255.
     Kind: opaque.
     Cost: two operations an element.
     Source: `numpy.arange`, ONNX Range, Relay `arange`, StableHLO `iota`.
@@ -495,17 +499,31 @@ class ArangeOp(FuseOp):
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """Multiples of the step, from the start on."""
+        dtype = element_dtype(self.result.type.element_type)
         numbers = self.start.value.data + np.arange(self.length) * self.step.value.data
-        return (numbers.astype(element_dtype(self.result.type.element_type)),)
+        if dtype.kind not in "iu":
+            return (numbers.astype(dtype),)
+        return (as_integers(numbers, np.dtype(np.uint64 if self.is_beyond_i64 else np.int64)).astype(dtype),)
+
+    @property
+    def is_beyond_i64(self) -> bool:
+        """Whether numbers are counted as ui64: those of that type, unless some are negative."""
+        last = self.start.value.data + max(0, self.length - 1) * self.step.value.data
+        return (
+            self.result.type.element_type == integer_type(64, unsigned=True) and min(self.start.value.data, last) >= 0
+        )
 
     def loops(self, nest: Nest) -> SSAValue:
         """A multiple of the step, from the start on."""
         nest.equal(nest.extents[0], self.length)
-        element, unsigned = self.result.type.element_type, is_unsigned(self.result.type)
         place = scalars.convert(nest.position(nest.at[0]), f64, unsigned_source=False, unsigned_target=False)
         distance = scalars.multiply(place, scalars.constant(self.step.value.data, f64))
         number = scalars.add(scalars.constant(self.start.value.data, f64), distance)
-        return scalars.convert(number, scalars.signless(element), unsigned_source=False, unsigned_target=unsigned)
+        if not is_float(self.result.type):
+            # Of i64 the upper bits are cut off; a conversion of floats to a narrow type would stop at its bounds.
+            number = scalars.convert(number, i64, unsigned_source=False, unsigned_target=self.is_beyond_i64)
+        element = scalars.signless(self.result.type.element_type)
+        return scalars.convert(number, element, unsigned_source=False, unsigned_target=False)
 
 
 @irdl_op_definition

@@ -3,7 +3,8 @@
 1. What is quantized again by the scale and the zero point that it had, after ops that only move elements or take the
    greatest of some, are the integers themselves, moved: `(q - z) * s / s` is off by less than half.
 2. Integers with a sign become such without, by a zero point that is greater by 128: kernels multiply numbers without
-   sign by weights with one. Whoever needs the sign gets it back.
+   sign by weights with one. Whoever needs the sign gets it back. nan becomes the least integer by itself, where it
+   should become 0 it becomes 128.
 """
 
 from collections.abc import Iterator
@@ -16,15 +17,23 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from fuse_dialect.dialect.constants import constant
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.activation import ClipOp
-from fuse_dialect.dialect.ops.broadcast import AddOp, SubtractOp
+from fuse_dialect.dialect.ops.broadcast import AddOp, SubtractOp, WhereOp
 from fuse_dialect.dialect.ops.concatenation import ConcatenateOp
 from fuse_dialect.dialect.ops.conversion import CastOp
+from fuse_dialect.dialect.ops.elementwise import IsnanOp
 from fuse_dialect.dialect.ops.indexing import StridedSliceOp
 from fuse_dialect.dialect.ops.layout import MoveOp
 from fuse_dialect.dialect.ops.pooling import GlobalMaxPool2dOp, MaxPool2dOp
 from fuse_dialect.dialect.ops.replication import BroadcastToOp, ExpandDimsOp, RepeatOp, TileOp
 from fuse_dialect.dialect.types import is_tensor, tensor_type, with_element
-from fuse_dialect.transforms.quantization.patterns import Quantization, elements_of, quantization_of, reals_of, single
+from fuse_dialect.transforms.quantization.patterns import (
+    Quantization,
+    elements_of,
+    is_never_nan,
+    quantization_of,
+    reals_of,
+    single,
+)
 from fuse_dialect.transforms.unfinished import walk_unfinished
 
 _MOVES = (MoveOp, StridedSliceOp, ConcatenateOp, ExpandDimsOp, BroadcastToOp, RepeatOp, TileOp)
@@ -123,6 +132,9 @@ def _without_sign(quantization: Quantization) -> SSAValue:
     zero = _added(constant(np.array(quantization.zero + 128, np.float32)), cast)
     moved = _added(AddOp(rounding.results[0], zero), cast)
     clipped = _added(ClipOp(moved, min=0.0, max=255.0), cast)
+    if not quantization.has_least_for_nan and not is_never_nan(quantization.source):
+        is_nan, zero = _added(IsnanOp(clipped), cast), _added(constant(np.array(128, np.float32)), cast)
+        clipped = _added(WhereOp(is_nan, zero, clipped), cast)
     return _added(CastOp(clipped, result_types=[with_element(cast.result.type, _UI8)]), cast)
 
 

@@ -4,7 +4,7 @@ Frontends write these conversions by their formulas:
 
     integers(q)    cast(q) as i32, less the zero point if there is one
     reals(q)       cast(integers(q)) as f32, times the scale
-    quantized(x)   cast(clip(round(x / scale) + zero)) as i8 or ui8
+    quantized(x)   cast(clip(round(x / scale) + zero)) as i8 or ui8, perhaps with the least number where that is nan
 
 Zero points and scales that count here are one number for the whole tensor, or, of weights, one for each channel.
 """
@@ -17,16 +17,23 @@ from xdsl.ir import SSAValue
 
 from fuse_dialect.dialect.constants import constant_of
 from fuse_dialect.dialect.op import Array, FuseOp
-from fuse_dialect.dialect.ops.activation import ClipOp
-from fuse_dialect.dialect.ops.broadcast import AddOp, DivideOp, MultiplyOp, SubtractOp
+from fuse_dialect.dialect.ops.activation import ClipOp, ReluOp
+from fuse_dialect.dialect.ops.broadcast import AddOp, BiasAddOp, DivideOp, MultiplyOp, SubtractOp, WhereOp
 from fuse_dialect.dialect.ops.conversion import CastOp
-from fuse_dialect.dialect.ops.elementwise import RoundOp
-from fuse_dialect.dialect.ops.layout import ReshapeOp
+from fuse_dialect.dialect.ops.convolution import Conv2dOp
+from fuse_dialect.dialect.ops.elementwise import IsnanOp, RoundOp
+from fuse_dialect.dialect.ops.layout import ReshapeOp, TransposeOp
+from fuse_dialect.dialect.ops.matmul import DenseOp, MatmulOp
 from fuse_dialect.dialect.ops.replication import ExpandDimsOp
 from fuse_dialect.dialect.types import is_tensor, is_unsigned, tensor_type
 
 _PARAMETER_OPS = (CastOp, ReshapeOp, ExpandDimsOp)
 _MOST_STEPS = 4
+_SUMS = (AddOp, BiasAddOp, ReluOp, ClipOp, ReshapeOp, TransposeOp)
+_PRODUCTS = (Conv2dOp, DenseOp, MatmulOp)
+_LARGE = 1e6
+"""Products of integers of 8 bits by two such scales, and sums of any number of them, are numbers."""
+_MOST_LOOKED_AT = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,8 @@ class Quantization:
     cast: CastOp
     scale: np.float32
     zero: int
+    has_least_for_nan: bool
+    """Whether nan gives the least integer; else it gives 0, as `cast` does. Without sign both are the same."""
 
 
 def is_byte(value: SSAValue) -> bool:
@@ -127,22 +136,28 @@ def reals_of(value: SSAValue) -> Reals | None:
 
 def quantization_of(value: SSAValue) -> Quantization | None:
     """How integers of 8 bits come from f32, in full range; no step may have another reader."""
+    cast = value.owner
+    if not isinstance(cast, CastOp):
+        return None
+    value = cast.input
+    bounded = _without_least_for_nan(value)
     steps: list[FuseOp] = []
     zero: SSAValue | None = None
-    for kind, is_optional in ((CastOp, False), (ClipOp, False), (AddOp, True), (RoundOp, False), (DivideOp, False)):
+    for kind, is_optional in ((ClipOp, False), (AddOp, True), (RoundOp, False), (DivideOp, False)):
+        if not steps and bounded is not None:
+            value = bounded
+        elif not value.has_one_use():
+            return None
         owner = value.owner
         if not isinstance(owner, kind):
             if is_optional:
                 continue
             return None
-        if steps and not value.has_one_use():
-            return None
         steps.append(owner)
         value = owner.operands[0]
         if isinstance(owner, AddOp):
             zero = owner.operands[1]
-    cast, clip, divide = steps[0], steps[1], steps[-1]
-    assert isinstance(cast, CastOp)
+    clip, divide = steps[0], steps[-1]
     assert isinstance(clip, ClipOp)
     assert isinstance(divide, DivideOp)
     scale, zero_point = single(divide.operands[1]), single(zero)
@@ -155,7 +170,43 @@ def quantization_of(value: SSAValue) -> Quantization | None:
         return None
     if tensor_type(value).get_shape() != cast.result.type.get_shape():
         return None
-    return Quantization(value, divide, cast, np.float32(scale), int(zero_point))
+    has_least = bounded is not None or is_unsigned(cast.result.type)
+    return Quantization(value, divide, cast, np.float32(scale), int(zero_point), has_least)
+
+
+def _without_least_for_nan(value: SSAValue) -> SSAValue | None:
+    """The bounded number for which a value has the least i8 where it is nan; `None` if that is not what it is."""
+    where = value.owner
+    if not isinstance(where, WhereOp) or not value.has_one_use():
+        return None
+    test, bounded = where.condition.owner, where.rhs
+    is_test = isinstance(test, IsnanOp) and test.operands[0] is bounded and test.result.has_one_use()
+    if not is_test or single(where.lhs) != -128 or {use.operation for use in bounded.uses} != {test, where}:
+        return None
+    return bounded
+
+
+def is_never_nan(value: SSAValue) -> bool:
+    """Whether an f32 is a quantized number or a sum of such, perhaps behind one product: none of these overflows."""
+    waiting, products = [value], 0
+    for _ in range(_MOST_LOOKED_AT):
+        if not waiting:
+            return products <= 1
+        value = waiting.pop()
+        reals = reals_of(value)
+        if _is_ordinary(value if reals is None else reals.scale):
+            continue
+        if not isinstance(value.owner, (*_SUMS, *_PRODUCTS)):
+            return False
+        products += isinstance(value.owner, _PRODUCTS)
+        waiting += value.owner.operands
+    return False
+
+
+def _is_ordinary(value: SSAValue) -> bool:
+    """Whether a value is known, and far from the greatest f32."""
+    array = elements_of(value)
+    return array is not None and array.dtype == np.float32 and bool((np.abs(array) < _LARGE).all())
 
 
 def _is_sound(scale: float) -> bool:

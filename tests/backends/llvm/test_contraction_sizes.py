@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from checking.rounding import assert_product, assert_sums
+from fuzzing.comparing import assert_agrees
 
 pytest.importorskip("llvmlite")
 
@@ -42,14 +44,14 @@ def test_the_number_of_rows_may_be_known_at_the_call(rows: int, swapped: bool) -
     a = random.standard_normal((rows, 70)).astype(np.float32)
     b = random.standard_normal((40, 70) if swapped else (70, 40)).astype(np.float32)
     actual = run_with_size(matmul("m", 70, 40, swapped=swapped), [a, b], (rows, 40), rows, 3)
-    np.testing.assert_allclose(actual, a @ (b.T if swapped else b), rtol=1e-4, atol=1e-4)
+    assert_product(actual, a, b.T if swapped else b)
 
 
 def test_sums_in_blocks_with_an_unknown_number_of_rows() -> None:
     random = np.random.default_rng(0)
     a, b = random.standard_normal((9, 4000)).astype(np.float32), random.standard_normal((4000, 33)).astype(np.float32)
     actual = run_with_size(matmul("m", 4000, 33), [a, b], (9, 33), 9, 2)
-    np.testing.assert_allclose(actual, a @ b, rtol=1e-3, atol=1e-3)
+    assert_product(actual, a, b)
 
 
 @pytest.mark.parametrize("sizes", [(0, 3, 4), (3, 0, 4), (3, 4, 0), (0, 0, 0)])
@@ -118,7 +120,10 @@ def test_borders_of_large_windows_are_padded_with_zeros(
     windows = np.lib.stride_tricks.sliding_window_view(padded, (taps, taps), (1, 2))[:, ::step, ::step]
     with np.errstate(invalid="ignore"):
         expected = np.einsum("nyxcij,ijc->nyxc", windows, w[:, :, 0].astype(np.float64))
-    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)
+    sizes = np.einsum(
+        "nyxcij,ijc->nyxc", np.abs(windows), np.nan_to_num(np.abs(w[:, :, 0].astype(np.float64)), posinf=0)
+    )
+    assert_sums(actual, expected, taps * taps, sizes)
 
 
 @pytest.mark.parametrize("cpu", [None, "haswell"])
@@ -138,5 +143,4 @@ def test_borders_of_large_pools_are_those_of_numpy(cpu: str | None, properties: 
 }}"""
     x = np.random.default_rng(0).standard_normal((1, 17, 14, 24)).astype(np.float32)
     x[0, 0, 3, 1], x[0, 5, 13, 2] = np.nan, -np.inf
-    (expected,), (actual,) = fd.run(fd.parse(text), x), fd.compile(fd.parse(text), target_cpu=cpu)(x)
-    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
+    assert_agrees(fd.parse(text), [x], fd.compile(fd.parse(text), target_cpu=cpu)(x))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from checking.rounding import assert_near, assert_sums, roundings_of
 from guarded_memory import GuardedMemory
 from native_run import HOSTS
 from onnx import TensorProto, helper, numpy_helper
@@ -9,7 +10,6 @@ from onnx import TensorProto, helper, numpy_helper
 from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.compile import compile_program
 from fuse_dialect.backends.llvm import LLVMBackend
-from fuse_dialect.dialect.op import Array
 from fuse_dialect.frontends.onnx.reader import import_model
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.kernels.packing import Packing, Strided
@@ -58,11 +58,6 @@ def model(batch: int, height: int, width: int, channels: int, outputs: int, stri
     return module, random.standard_normal((batch, channels, height, width), np.float32)
 
 
-def assert_close(actual: Array, expected: Array) -> None:
-    largest = float(np.abs(expected[np.isfinite(expected)]).max())
-    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=2e-6 * largest)
-
-
 @pytest.mark.parametrize("target", HOSTS.values(), ids=HOSTS)
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_results_are_those_of_numpy(shape: tuple[int, ...], target) -> None:
@@ -79,7 +74,7 @@ def test_results_are_those_of_numpy(shape: tuple[int, ...], target) -> None:
             with GuardedMemory() as memory:
                 output = memory.empty(array.shape, array.dtype, at_end=threads != 2)
                 program.run_into([memory.copy(each, at_end=threads == 2)], [output])
-                assert_close(output, array)
+                assert_near(output, array, roundings_of(module))
                 del output
 
 
@@ -93,7 +88,7 @@ def test_other_convolutions_are_left_alone(shape: tuple[int, ...]) -> None:
     backend = Backend()
     (actual,) = compile_program(module, backend)(x)
     assert not any(backend.with_points)
-    assert_close(actual, run_module(module, [x])[0])
+    assert_near(actual, run_module(module, [x])[0], roundings_of(module))
 
 
 def test_points_stand_in_front_of_taps() -> None:
@@ -107,4 +102,5 @@ def test_points_stand_in_front_of_taps() -> None:
     np.testing.assert_array_equal(packed[packing.points_size :], plain)
     matrix = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])
     points = np.einsum("ai,bj,ijcpw->abpcw", matrix, matrix, taps.reshape(3, 3, 2, 2, 4))
-    np.testing.assert_allclose(packed[: packing.points_size].reshape(points.shape), points, rtol=1e-6, atol=1e-6)
+    # Three taps along each axis, of which a point is a sum with shares of 1 at most.
+    assert_sums(packed[: packing.points_size].reshape(points.shape), points, 9, np.abs(taps).max() * 9)

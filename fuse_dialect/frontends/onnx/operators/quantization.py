@@ -5,8 +5,8 @@ import onnx_ir as ir
 
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.ops.activation import ClipOp
-from fuse_dialect.dialect.ops.broadcast import AddOp, BiasAddOp, DivideOp, MultiplyOp, SubtractOp
-from fuse_dialect.dialect.ops.elementwise import RoundOp
+from fuse_dialect.dialect.ops.broadcast import AddOp, BiasAddOp, DivideOp, MultiplyOp, SubtractOp, WhereOp
+from fuse_dialect.dialect.ops.elementwise import IsnanOp, RoundOp
 from fuse_dialect.dialect.ops.indexing import StridedSliceOp
 from fuse_dialect.dialect.ops.replication import RepeatOp
 from fuse_dialect.dialect.types import DYNAMIC, normalize_axis
@@ -103,15 +103,28 @@ def integer_limits(dtype: np.dtype[np.generic]) -> tuple[int, int] | None:
 
 
 def to_integers(
-    node: OnnxNode, quotient: Value, zero: Value | None, dtype: np.dtype[np.generic], limits: tuple[int, int]
+    node: OnnxNode,
+    quotient: Value,
+    zero: Value | None,
+    dtype: np.dtype[np.generic],
+    limits: tuple[int, int],
+    *,
+    is_never_nan: bool = False,
 ) -> Value:
-    """round(quotient) + zero point, saturated to the limits of the type."""
+    """round(quotient) + zero point, saturated to the limits of the type; nan, of which ONNX says nothing, is the least.
+
+    Source: onnxruntime, MlasQuantizeLinear, which bounds by the instructions of x86 for a greater and a smaller number.
+    """
     if max(limits) > 1 << 16:
         raise UnsupportedFormError(f"quantization to {dtype} is not supported")
     result = node.emit(RoundOp, quotient)
     if zero is not None:
         result = node.emit(AddOp, result, cast_to(node, zero, node.dtype(quotient)))
-    return cast_to(node, node.emit(ClipOp, result, min=float(limits[0]), max=float(limits[1])), dtype)
+    bounded = node.emit(ClipOp, result, min=float(limits[0]), max=float(limits[1]))
+    if limits[0] < 0 and not is_never_nan:
+        least = Constant(np.asarray(limits[0], node.dtype(quotient)))
+        bounded = node.emit(WhereOp, node.emit(IsnanOp, bounded), least, bounded)
+    return cast_to(node, bounded, dtype)
 
 
 def _without_zero(node: OnnxNode, value: Value, zero: Value | None, axis: int) -> Value:
@@ -175,4 +188,4 @@ def _requantized(node: OnnxNode, sums: Value, scales: tuple[Value, Value, Value]
     limits = integer_limits(node.dtype(zero))
     if limits is None:
         raise UnsupportedFormError(f"quantization to {node.dtype(zero)} is not supported")
-    return to_integers(node, real, zero, node.dtype(zero), limits)
+    return to_integers(node, real, zero, node.dtype(zero), limits, is_never_nan=True)

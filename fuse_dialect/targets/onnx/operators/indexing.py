@@ -176,11 +176,16 @@ def write_scatter_nd(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) ->
 
 @ROWS.row(opaque.ArangeOp)
 def write_arange(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
-    """The numbers as a constant, or `Range` for many."""
+    """The numbers as a constant, or `Range` for many: in f64, as the op computes them, whatever it makes of them."""
+    assert isinstance(op, opaque.ArangeOp), "the row says so"
     dtype = dtype_of(op.results[0])
     if int(np.prod(static_shape(op, op.results[0]))) <= LARGEST_LIST:
         return graph.constant(np.asarray(op.evaluate()[0]).astype(dtype))
-    return graph.emit("Range", *[graph.scalar(prop(op, name), dtype) for name in ("start", "stop", "step")])
+    double = np.dtype(np.float64)
+    numbers = graph.emit("Range", *[graph.scalar(prop(op, name), double) for name in ("start", "stop", "step")])
+    if dtype.kind in "iu":
+        numbers = graph.cast(numbers, np.dtype(np.uint64 if op.is_beyond_i64 else np.int64))
+    return numbers if dtype in (double, np.int64) else graph.cast(numbers, dtype)
 
 
 @ROWS.row(opaque.ArgwhereOp)

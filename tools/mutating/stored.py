@@ -20,27 +20,15 @@ STORED_MUTANTS: tuple[Mutant, ...] = (
     Mutant("stored-while-written", f"{_STORED}/store.py", "payload, read.are_unchanged)", "payload)"),
     Mutant(
         "stored-digest-taken-late",
-        f"{_STORED}/store.py",
-        "found = read.digests()",
-        "found = {path: digest_of_file(path).hex() for path in read.digests()}",
+        f"{_STORED}/files.py",
+        "        _compare(descriptor, state)\n        # No other thread",
+        "        # No other thread",
     ),
     Mutant(
         "stored-guard-dropped",
         f"{_STORED}/files.py",
         "if state is None or _identity(descriptor) != state.identity:",
         "if state is None:",
-    ),
-    Mutant(
-        "stored-state-noted-late",
-        f"{_STORED}/files.py",
-        "for path, state in self._states.items()}",
-        "for path, state in ((each, _state(os.open(each, os.O_RDONLY))) for each in self._states)}",
-    ),
-    Mutant(
-        "stored-compared-once",
-        f"{_STORED}/files.py",
-        "alone=True)\n        _compare(descriptor, state)\n",
-        "alone=True)\n",
     ),
     Mutant("stored-opened-twice", f"{_STORED}/files.py", "self._states[name] = None", "pass"),
     Mutant(

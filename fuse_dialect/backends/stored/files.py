@@ -49,7 +49,9 @@ class FilesRead:
             self._states[name] = None
 
     def digests(self) -> dict[str, str]:
-        """The digests of what was read, by absolute path, in the order of reading.
+        """The digests of the files, by absolute path, in the order of reading.
+
+        They are of what was read if all `are_unchanged` afterwards.
 
         Raises:
             OSError: A file cannot be read again, or is no longer the same.
@@ -101,7 +103,6 @@ def _digest(path: str, state: _State | None) -> bytes:
         _compare(descriptor, state)
         # No other thread: none can be started while Python ends.
         digest = digest_of_descriptor(descriptor, alone=True)
-        _compare(descriptor, state)
     if state is not None and state.digest not in (None, digest):
         raise ChangedError(f"'{path}' has changed")
     return digest

@@ -4,8 +4,8 @@
    entry has digests of these files and of all others that the model has read, and is good while they hold the same
    bytes. So a file is read as a whole when there is an entry, and not before it is compiled.
 2. A program is kept under the digests of what it was compiled from: what its files are is noted while they are read
-   (`files.py`), and compared before and after their digests are taken, and once more when all of the entry is written,
-   for constants may be views of a file until then.
+   (`files.py`), and compared when their digests are taken and once more when all of the entry is written: constants may
+   be views of a file until then.
 3. Nor is a program to which another package may have added something: the versions of packages are known, but not
    whether somebody is working on one.
 4. A thread writes the entry, while the program runs already. Python waits for it at its end.

@@ -410,8 +410,6 @@ class _Compiling:
             return self._compiled(read(path, weights=weights), is_ours=True)
 
         def whole() -> "Program":
-            if not store.is_unchanged():
-                raise FuseError(f"'{path}' has changed since it was compiled: compile it again")
             # The paths are those of then, wherever the process has gone to since.
             model, *others = store.paths
             again = replace(self, progress=None)
@@ -422,9 +420,11 @@ class _Compiling:
             if self.progress is not None:
                 self.progress(len(found.kernels), len(found.kernels), "")
             return found
-        from fuse_dialect.dialect.mapped_file import noted_files
+        from fuse_dialect.backends.stored.files import FilesRead
+        from fuse_dialect.read_files import noting_files
 
-        with noted_files() as files:
+        files = FilesRead()
+        with noting_files(files.note):
             module = read(path, weights=weights)
         program = self._compiled(module, is_ours=True)
         store.keep(program, files)

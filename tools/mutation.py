@@ -84,6 +84,8 @@ TESTS: Mapping[str, Sequence[str]] = {
         "tests/backends/conformance/test_arguments.py",
     ),
     "backends/stored": ("tests/backends/stored", "tests/backends/test_cache.py"),
+    "frontends/mlir": ("tests/backends/stored/test_file_states.py", "tests/tools/test_weights.py"),
+    "frontends/onnx/tensors.py": ("tests/backends/stored/test_file_states.py", "tests/frontends/test_onnx_import.py"),
     "kernels": (
         "tests/backends/test_kernel_memory.py",
         "tests/kernels/test_details.py",

@@ -11,42 +11,31 @@ replaces a file by another of its name, as the tools of this package do, leaves 
 import mmap
 import os
 import stat
-from collections.abc import Generator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from fuse_dialect.read_files import note_file
+
 Array = npt.NDArray[Any]
 """A NumPy array of any element type."""
-_noted: ContextVar[list[str] | None] = ContextVar("noted", default=None)
 
 
-@contextmanager
-def noted_files() -> Generator[list[str]]:
-    """Gives a list, and adds the path of each file that this thread maps meanwhile."""
-    paths: list[str] = []
-    token = _noted.set(paths)
-    try:
-        yield paths
-    finally:
-        _noted.reset(token)
-
-
-def map_file(path: str | Path) -> memoryview | None:
+def map_file(path: str | Path, named: str | Path | None = None) -> memoryview | None:
     """The bytes of a file, read-only; `None` for an empty one, or one that is no regular file.
+
+    Args:
+        path: The file.
+        named: The path under which it is noted, if `path` is where its links lead now.
 
     Raises:
         OSError: The file cannot be opened or mapped.
     """
-    noted = _noted.get()
-    if noted is not None:
-        noted.append(str(path))
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
     try:
+        note_file(path if named is None else named, descriptor)
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or not status.st_size:
             return None

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation
+from fuse_dialect.read_files import read_file
 
 SEPARATOR = "// -----\n"
 """Stands between the parts of a split input, and between their results."""
@@ -54,7 +55,7 @@ def read_sources(path: str | None, frontend: str | None, *, split: bool) -> list
         if not is_stdin:
             return [Source(name, frontend, b"")]
     try:
-        data = _read_stdin() if is_stdin else _read_file(name)
+        data = _read_stdin() if is_stdin else read_file(name)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise FuseError(f"cannot read the input: {reason.lower()}", SourceLocation(name)) from error
@@ -63,11 +64,6 @@ def read_sources(path: str | None, frontend: str | None, *, split: bool) -> list
 
 def _read_stdin() -> bytes:
     return sys.stdin.buffer.read()
-
-
-def _read_file(path: str) -> bytes:
-    with open(path, "rb") as stream:
-        return stream.read()
 
 
 def _parts(name: str, data: bytes) -> Iterator[Source]:

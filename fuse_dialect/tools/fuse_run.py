@@ -174,13 +174,15 @@ def _run_module(options: argparse.Namespace) -> None:
 
 
 def _run_with_module(options: argparse.Namespace, store: "ProgramStore | None") -> None:
-    from fuse_dialect.dialect.mapped_file import noted_files
+    from fuse_dialect.backends.stored.files import FilesRead
     from fuse_dialect.interpreters.entry import function_named, result_names
     from fuse_dialect.loading.module_file import read_module
+    from fuse_dialect.read_files import noting_files
 
     allow_unregistered = options.allow_unregistered_dialect
     limits = limits_of(options)
-    with noted_files() as read:
+    read = FilesRead()
+    with noting_files(read.note):
         file = read_module(
             options.module,
             options.frontend,

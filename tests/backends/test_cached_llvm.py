@@ -1,7 +1,9 @@
 """Kernels from the cache: the same results without a word of LLVM IR, and nothing damaged is ever executed."""
 
 import json
-from collections.abc import Sequence
+import shutil
+from collections.abc import Generator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +12,16 @@ import pytest
 from fuzzing.comparing import assert_agrees
 from xdsl.dialects.builtin import ModuleOp
 
+import fuse_dialect as fd
 from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.compile import compile_program
+from fuse_dialect.backends.llvm import cached
 from fuse_dialect.backends.llvm.backend import EmittedKernel, LLVMBackend
 from fuse_dialect.backends.llvm.cached import CachedLLVMBackend, generator_digest
 from fuse_dialect.backends.llvm.engine import host
 from fuse_dialect.backends.llvm.processors import target_of
 from fuse_dialect.backends.runtime.cache import Entry, ObjectCache, open_cache
+from fuse_dialect.backends.runtime.own_files import PACKAGE, own_files
 from fuse_dialect.backends.runtime.program import Program
 from fuse_dialect.frontends.mlir.reader import parse_mlir
 from fuse_dialect.interpreters.numpy import run_module
@@ -166,8 +171,33 @@ def test_a_cache_that_cannot_be_used_is_as_none(tmp_path: Path, monkeypatch: pyt
     assert not list(tmp_path.iterdir())
 
 
-def test_the_digest_of_the_generator_is_a_hash() -> None:
-    assert len(generator_digest()) == 64
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
+    """A copy of the package's source, which the digest is taken of."""
+    copy = tmp_path / "package"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(cached, "own_files", partial(own_files, copy))
+    generator_digest.cache_clear()
+    yield copy
+    generator_digest.cache_clear()
+
+
+@pytest.mark.parametrize("module", ["interpreters/scalar.py", "dialect/special_functions.py", "backends/llvm/maps.py"])
+def test_a_module_from_which_code_comes_is_part_of_the_key(package: Path, module: str) -> None:
+    before = generator_digest()
+    path = package / module
+    path.write_text(path.read_text() + "\n")
+    generator_digest.cache_clear()
+    assert generator_digest() != before
+
+
+def test_a_package_without_source_has_no_key(package: Path) -> None:
+    shutil.rmtree(package)
+    with pytest.raises(fd.FuseError, match="cannot read the source of the package"):
+        generator_digest()
+    package.mkdir()
+    with pytest.raises(fd.FuseError, match="cannot read the source of the package"):
+        generator_digest()
 
 
 def _changed(header: dict[str, Any], path: Sequence[str], value: object) -> dict[str, Any]:

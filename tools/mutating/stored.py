@@ -8,20 +8,60 @@ STORED_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "stored-own-files",
         f"{_STORED}/store.py",
-        "return header[_OWN_FILES] == _digests(self.paths) and all(",
-        "return all(",
+        "pairs = [*zip(self.paths, own, strict=True), *(",
+        "pairs = [*(",
     ),
     Mutant(
         "stored-other-files",
         f"{_STORED}/store.py",
-        "digest_of_file(os.path.join(folder, path)).hex() == digest\n",
-        "digest_of_file(os.path.join(folder, path)).hex() != ''\n",
+        "*((os.path.join(folder, path), each) for path, each in others)]",
+        "]",
+    ),
+    Mutant("stored-while-written", f"{_STORED}/store.py", "payload, read.are_unchanged)", "payload)"),
+    Mutant(
+        "stored-digest-taken-late",
+        f"{_STORED}/files.py",
+        "        _compare(descriptor, state)\n        # No other thread",
+        "        # No other thread",
     ),
     Mutant(
-        "stored-while-changing",
+        "stored-guard-dropped",
+        f"{_STORED}/files.py",
+        "if state is None or _identity(descriptor) != state.identity:",
+        "if state is None:",
+    ),
+    Mutant("stored-opened-twice", f"{_STORED}/files.py", "self._states[name] = None", "pass"),
+    Mutant(
+        "stored-step-of-the-clock", f"{_STORED}/files.py", "max(identity[3:]) < _CLOCK_STEP", "max(identity[3:]) < 0"
+    ),
+    Mutant(
+        "stored-only-bytes-move", f"{_STORED}/files.py", "status.st_mtime_ns, status.st_ctime_ns", "status.st_mtime_ns"
+    ),
+    Mutant(
+        "stored-links-followed",
+        "frontends/onnx/tensors.py",
+        "map_file(path, named=folder / _location(tensor))",
+        "map_file(path)",
+    ),
+    Mutant("stored-links-folded", f"{_STORED}/files.py", "str(Path(path).absolute())", "os.path.abspath(path)"),
+    Mutant(
+        "stored-head-of-another-file",
+        "frontends/mlir/weights_file.py",
+        'if (said.get("dtype"), said.get("shape"), said.get("data_offsets")) != wanted:',
+        "if False:",
+    ),
+    Mutant(
+        "stored-made-whole-before",
         f"{_STORED}/store.py",
-        "if files[_OTHER_FILES] is not None and self.is_unchanged():",
-        "if files[_OTHER_FILES] is not None:",
+        "if changed is None:\n            with noting_files",
+        "if True:\n            with noting_files",
+        "saves compiling: what was read is compared afterwards",
+    ),
+    Mutant(
+        "stored-made-whole-after",
+        f"{_STORED}/store.py",
+        "if self._digests(read) == digests:",
+        "if self._digests(read):",
     ),
     Mutant(
         "stored-additions",
@@ -35,12 +75,6 @@ STORED_MUTANTS: tuple[Mutant, ...] = (
         f"{_STORED}/store.py",
         'key_of("program", _FORMAT, environment(), asked,',
         'key_of("program", _FORMAT, asked,',
-    ),
-    Mutant(
-        "stored-changed-model",
-        f"{_STORED}/store.py",
-        "return tuple(map(_state, self.paths)) == self.states",
-        "return True",
     ),
     Mutant("key-of-times", f"{_STORED}/key.py", "{status.st_size} {status.st_mtime_ns}", "{status.st_size}"),
     Mutant("key-of-flags", f"{_STORED}/key.py", '"stepping", "flags")', '"stepping")'),

@@ -18,7 +18,7 @@ import os
 import stat
 import struct
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -148,8 +148,21 @@ class ObjectCache:
         """Keep an entry; without room or permission nothing happens."""
         self.store_parts(key, entry.header, [entry.payload])
 
-    def store_parts(self, key: str, header: Mapping[str, Any], parts: "Sequence[bytes | memoryview]") -> None:
-        """Keep an entry whose payload is these parts, one after the other, without copying them."""
+    def store_parts(
+        self,
+        key: str,
+        header: Mapping[str, Any],
+        parts: "Sequence[bytes | memoryview]",
+        is_still_true: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Keep an entry whose payload is these parts, one after the other, without copying them.
+
+        Args:
+            key: Its name.
+            header: What JSON can say.
+            parts: Are read once.
+            is_still_true: Is asked when they have been read; without it there is no entry.
+        """
         # Written aside and renamed: a reader sees all of an entry or none.
         temporary = self.directory / f".{key}.{os.getpid()}.{next(_numbers)}.tmp"
         try:
@@ -164,6 +177,9 @@ class ObjectCache:
                     size += memoryview(part).nbytes
                 stream.seek(0)
                 stream.write(_HEAD.pack(_MAGIC, len(text), size, _digest(key, text, size, digest.digest())))
+            if not is_still_true():
+                os.unlink(temporary)
+                return
             os.replace(temporary, self._path(key))
             self._make_room(_HEAD.size + len(text) + size)
         except OSError:

@@ -71,31 +71,41 @@ def read_digested(descriptor: int, start: int, memory: memoryview) -> bytes:
     return _joined(piece, len(memory))
 
 
-def digest_of_file(path: str, *, alone: bool = False) -> bytes:
+def digest_of_file(path: str) -> bytes:
     """The digest of all bytes of a file.
-
-    Args:
-        path: The file.
-        alone: Use no other thread: none can be started while Python ends.
 
     Raises:
         OSError: The file cannot be read, or becomes shorter meanwhile.
     """
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     try:
-        size = os.fstat(descriptor).st_size
-
-        def piece(first: int) -> bytes:
-            digest, buffer, end = sha256(), memoryview(bytearray(_CHUNK)), min(first + PIECE, size)
-            for place in range(first, end, _CHUNK):
-                chunk = buffer[: end - place]
-                _read_into(descriptor, place, chunk)
-                digest.update(chunk)
-            return digest.digest()
-
-        return _joined(piece, size, alone=alone)
+        return digest_of_descriptor(descriptor)
     finally:
         os.close(descriptor)
+
+
+def digest_of_descriptor(descriptor: int, *, alone: bool = False) -> bytes:
+    """The digest of all bytes of an open file, wherever its position is.
+
+    Args:
+        descriptor: The open file.
+        alone: Use no other thread: none can be started while Python ends.
+
+    Raises:
+        OSError: The file cannot be read, or becomes shorter meanwhile.
+    """
+    size = os.fstat(descriptor).st_size
+
+    def piece(first: int) -> bytes:
+        digest, end = sha256(), min(first + PIECE, size)
+        buffer = memoryview(bytearray(min(_CHUNK, end - first)))
+        for place in range(first, end, _CHUNK):
+            chunk = buffer[: end - place]
+            _read_into(descriptor, place, chunk)
+            digest.update(chunk)
+        return digest.digest()
+
+    return _joined(piece, size, alone=alone)
 
 
 def digest_of_samples(path: str) -> bytes:

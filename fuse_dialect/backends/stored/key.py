@@ -13,9 +13,9 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from hashlib import sha256
-from pathlib import Path
 
-_PACKAGE = Path(__file__).resolve().parents[2]
+from fuse_dialect.backends.runtime.own_files import own_files
+
 _PROCESSOR = "/proc/cpuinfo"
 _OF_PROCESSOR = ("vendor_id", "cpu family", "model", "stepping", "flags")
 _OF_PACKAGES = (".dist-info", ".egg-info", ".egg-link", ".pth")
@@ -42,16 +42,9 @@ def _processor() -> Iterator[str]:
 
 
 def _own_files() -> Iterator[str]:
-    pending = [str(_PACKAGE)]
-    while pending:
-        with os.scandir(pending.pop()) as listing:
-            # Sorted, because folders list their files in any order and the hash depends on it.
-            for item in sorted(listing, key=lambda item: item.name):
-                if item.is_dir():
-                    pending.append(item.path)
-                elif item.name.endswith(".py"):
-                    status = item.stat()
-                    yield f"{item.path} {status.st_size} {status.st_mtime_ns}"
+    for item in own_files():
+        status = item.stat()
+        yield f"{item.path} {status.st_size} {status.st_mtime_ns}"
 
 
 def _installed() -> list[str]:

@@ -3,7 +3,9 @@
 1. The key of a program is made of samples of its files, the options it was compiled with, and `key.environment`. The
    entry has digests of these files and of all others that the model has read, and is good while they hold the same
    bytes. So a file is read as a whole when there is an entry, and not before it is compiled.
-2. A model that has changed while it was compiled is not kept.
+2. A program is kept under the digests of what it was compiled from: what its files are is noted while they are read
+   (`files.py`), and compared when their digests are taken and once more when all of the entry is written: constants may
+   be views of a file until then.
 3. Nor is a program to which another package may have added something: the versions of packages are known, but not
    whether somebody is working on one.
 4. A thread writes the entry, while the program runs already. Python waits for it at its end.
@@ -11,16 +13,19 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from fuse_dialect.backends.runtime.cache import ObjectCache, key_of, open_cache
 from fuse_dialect.backends.runtime.hashing import digest_of_file, digest_of_samples
+from fuse_dialect.backends.stored.files import FilesRead, absolute
 from fuse_dialect.backends.stored.key import TARGET_VARIABLE, environment
 from fuse_dialect.backends.stored.machine_code import CannotRunError, is_supported
+from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.read_files import noting_files
 
 if TYPE_CHECKING:
     from fuse_dialect.backends.runtime.program import Program
@@ -33,6 +38,8 @@ _LARGEST_SHARE = 0.75
 _ADDED_BY = ("xdsl.universe", "fuse_dialect.backends", "fuse_dialect.strategies", "fuse_dialect.machines")
 """Groups of the entry points by which packages add to what a model means."""
 _OWN = ("fuse_dialect.", "xdsl.")
+_Digests = tuple[Any, Any]
+"""Of the files of the key by place, and of others, each beside its path: lists, as JSON reads them."""
 _writers: list[Thread] = []
 _writers_lock = Lock()
 
@@ -45,15 +52,13 @@ class ProgramStore:
     key: str
     paths: tuple[str, ...]
     """The files that the key was made of, the model first; the entry has their digests by place."""
-    states: tuple[tuple[int, ...], ...]
-    """What the system said of them then."""
 
     def load(self, backend: str, make_whole: "Callable[[], Program]") -> "StoredProgram | None":
         """The program, if it is there and can be trusted.
 
         Args:
             backend: Name of the backend, for reports.
-            make_whole: Compiles the same program from its file.
+            make_whole: Compiles the program from `paths`.
         """
         entry = self.cache.load(self.key, mapped=True)
         if entry is None:
@@ -66,19 +71,20 @@ class ProgramStore:
         if image is None:
             self.cache.drop(self.key)
             return None
-        if not self._is_current(entry.header):
+        digests = entry.header.get(_OWN_FILES), entry.header.get(_OTHER_FILES)
+        if self._changed(digests) is not None:
             return None
         try:
-            return StoredProgram(image, backend, make_whole)
+            return StoredProgram(image, backend, lambda: self._same(digests, make_whole))
         except CannotRunError:
             return None
 
-    def keep(self, program: "Program", read: Sequence[str]) -> None:
+    def keep(self, program: "Program", read: FilesRead) -> None:
         """Write the program to the cache, in a thread of its own; what cannot be stored is not.
 
         Args:
             program: What was compiled from the files.
-            read: Paths of all files that were mapped meanwhile.
+            read: All files that were read for it.
         """
         from fuse_dialect.backends.stored.image import encoded
         from fuse_dialect.backends.stored.making import image_of
@@ -92,12 +98,13 @@ class ProgramStore:
                 return
             try:
                 # Python may be ending, and this thread is what it waits for.
-                files = {_OWN_FILES: _digests(self.paths, alone=True), _OTHER_FILES: self._others(read)}
+                digests = self._digests(read)
             except OSError:
                 return
-            # Condition 2: what has the digests is what was compiled.
-            if files[_OTHER_FILES] is not None and self.is_unchanged():
-                self.cache.store_parts(self.key, {**header, **files}, payload)
+            if digests is not None:
+                files = dict(zip((_OWN_FILES, _OTHER_FILES), digests, strict=True))
+                # Condition 2: what has the digests is what was compiled.
+                self.cache.store_parts(self.key, {**header, **files}, payload, read.are_unchanged)
 
         thread = Thread(target=write, name="fuse-store")
         with _writers_lock:
@@ -106,36 +113,49 @@ class ProgramStore:
                 thread.start()
                 _writers.append(thread)
 
-    def is_unchanged(self) -> bool:
-        """Whether the files are those that the key was made of."""
-        try:
-            return tuple(map(_state, self.paths)) == self.states
-        except OSError:
-            return False
+    def _digests(self, read: FilesRead) -> "_Digests | None":
+        """Digests of the files of the key, and of others with their paths from the model's folder.
 
-    def _others(self, read: Sequence[str]) -> list[tuple[str, str]] | None:
-        """Files of the model besides those of the key, relative to its folder, with their digests."""
-        folder = os.path.realpath(os.path.dirname(self.paths[0]))
-        known = set(map(os.path.realpath, self.paths))
-        found: list[tuple[str, str]] = []
-        for path in dict.fromkeys(map(os.path.realpath, read)):
-            if path in known:
-                continue
-            if os.path.commonpath([folder, path]) != folder:
-                return None
-            found.append((os.path.relpath(path, folder), digest_of_file(path, alone=True).hex()))
-        return found
+        Returns:
+            `None` if a file of the key was not read, or another lies outside of the folder.
 
-    def _is_current(self, header: Mapping[str, Any]) -> bool:
-        """Whether all files of the model are those that an entry was made from: condition 1."""
-        folder = os.path.realpath(os.path.dirname(self.paths[0]))
+        Raises:
+            OSError: A file is no longer what was read.
+        """
+        found = read.digests()
+        own = [found.get(path) for path in self.paths]
+        folder = os.path.join(os.path.dirname(self.paths[0]), "")
+        others = {path: digest for path, digest in found.items() if path not in self.paths}
+        if None in own or not all(path.startswith(folder) for path in others):
+            return None
+        return own, [[path.removeprefix(folder), digest] for path, digest in others.items()]
+
+    def _changed(self, digests: "_Digests") -> str | None:
+        """The first file that does not hold what an entry was made from, if there is one: condition 1."""
+        own, others = digests
+        folder = os.path.dirname(self.paths[0])
         try:
-            return header[_OWN_FILES] == _digests(self.paths) and all(
-                digest_of_file(os.path.join(folder, path)).hex() == digest
-                for path, digest in cast("Sequence[tuple[str, str]]", header[_OTHER_FILES])
-            )
-        except (KeyError, OSError, TypeError, ValueError):
-            return False
+            # What an entry says is checked like any input.
+            pairs = [*zip(self.paths, own, strict=True), *((os.path.join(folder, path), each) for path, each in others)]
+        except (TypeError, ValueError):
+            return self.paths[0]
+        return next((path for path, digest in pairs if _digest_now(path) != digest), None)
+
+    def _same(self, digests: "_Digests", make: "Callable[[], Program]") -> "Program":
+        """Compile a program once more.
+
+        Raises:
+            FuseError: One of its files has changed.
+        """
+        changed, read = self._changed(digests), FilesRead()
+        if changed is None:
+            with noting_files(read.note):
+                program = make()
+            with suppress(OSError):
+                if self._digests(read) == digests:
+                    return program
+            changed = self._changed(digests) or self.paths[0]
+        raise FuseError(f"'{changed}' has changed since it was compiled: compile it again")
 
 
 def open_store(path: str, weights: str | None, options: Mapping[str, Any]) -> ProgramStore | None:
@@ -151,15 +171,16 @@ def open_store(path: str, weights: str | None, options: Mapping[str, Any]) -> Pr
     cache = open_cache()
     if isinstance(cache, str):
         return None
-    paths = tuple(os.path.abspath(each) for each in (path, weights) if each is not None)
+    paths = tuple(absolute(each) for each in (path, weights) if each is not None)
+    if not all(map(os.path.isfile, paths)):
+        return None
     try:
-        states = tuple(map(_state, paths))
         asked = json.dumps([options, path.rpartition(".")[2].lower(), os.environ.get(TARGET_VARIABLE)], sort_keys=True)
         samples = [digest_of_samples(each).hex() for each in paths]
         key = key_of("program", _FORMAT, environment(), asked, *samples)
     except (OSError, TypeError, ValueError):
         return None
-    return ProgramStore(cache, key, paths, states)
+    return ProgramStore(cache, key, paths)
 
 
 def wait_for_writers() -> None:
@@ -170,20 +191,12 @@ def wait_for_writers() -> None:
         writer.join()
 
 
-def _digests(paths: Sequence[str], *, alone: bool = False) -> list[str]:
-    return [digest_of_file(path, alone=alone).hex() for path in paths]
-
-
-def _state(path: str) -> tuple[int, ...]:
-    """What changes when somebody writes to a file.
-
-    Raises:
-        OSError: There is no regular file.
-    """
-    status = os.stat(path)
-    if not os.path.isfile(path):
-        raise OSError(f"'{path}' is no regular file")
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+def _digest_now(path: str) -> str | None:
+    """The digest of a file; `None` if it cannot be read."""
+    try:
+        return digest_of_file(path).hex()
+    except (OSError, ValueError):
+        return None
 
 
 def _has_additions() -> bool:

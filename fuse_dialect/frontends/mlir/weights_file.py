@@ -7,8 +7,8 @@
 4. Elements stay in the file until somebody reads them, see `mapped_file`.
 """
 
+import json
 import math
-import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -97,18 +97,40 @@ def open_weights(path: str) -> WeightsFile:
 
 def _tensors(file: Any, data: memoryview) -> Iterator[tuple[str, StoredTensor]]:
     """The tensors in the order of their data, which begins behind the head and has no gaps."""
-    (head,) = struct.unpack_from("<Q", data)
-    at = 8 + head
+    head, start = _head(data)
+    at = start
     for name in file.offset_keys():
         part = file.get_slice(name)
         shape, stored = tuple(part.get_shape()), str(part.get_dtype())
         if stored not in STORED_TYPES:
             raise ValueError(f"tensor '{name}' has the element type {stored}, which is not supported")
         size = math.prod(shape) * STORED_TYPES[stored][1]
+        # The library has opened the file again: under its name there may be another one by then.
+        said = head.get(name, {})
+        wanted = stored, [*shape], [at - start, at - start + size]
+        if (said.get("dtype"), said.get("shape"), said.get("data_offsets")) != wanted:
+            raise ValueError("another file has taken its name meanwhile")
         if at + size > len(data):
             raise ValueError(f"tensor '{name}' ends behind the end of the file")
         yield name, StoredTensor(stored, shape, data[at : at + size])
         at += size
+
+
+def _head(data: memoryview) -> tuple[dict[str, dict[str, Any]], int]:
+    """What the head of a mapped file says of each tensor, and where the tensors begin.
+
+    Raises:
+        ValueError: There is no such head.
+    """
+    size = int.from_bytes(data[:8], "little")
+    try:
+        found = json.loads(bytes(data[8 : 8 + size]))
+    except RecursionError:
+        found = None
+    if not isinstance(found, dict):
+        raise ValueError("its head is no table")
+    table = cast("dict[str, Any]", found)
+    return {name: cast("dict[str, Any]", each) for name, each in table.items() if isinstance(each, dict)}, 8 + size
 
 
 def resolve_weights(module: ModuleOp, weights: WeightsFile) -> None:

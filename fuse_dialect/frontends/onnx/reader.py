@@ -31,6 +31,7 @@ from fuse_dialect.frontends.onnx.inlining import inline_functions
 from fuse_dialect.frontends.onnx.shape_inference import infer_shapes
 from fuse_dialect.frontends.onnx.support import check_opaque_results, check_support, is_known_operator
 from fuse_dialect.frontends.onnx.tensors import bind_external_data
+from fuse_dialect.read_files import read_file
 
 T = TypeVar("T")
 Model: TypeAlias = onnx.ModelProto | ir.Model
@@ -59,7 +60,7 @@ def load_onnx_module(path: str | Path, *, allow_unsupported: bool = False, limit
     try:
         own_bytes = map_file(path)
         shortened = None if own_bytes is None or len(own_bytes) < LARGE else without_large_tensors(own_bytes)
-        data = path.read_bytes() if shortened is None else shortened
+        data = read_file(path) if shortened is None else shortened
     except (OSError, ValueError) as error:
         reason = (getattr(error, "strerror", None) or "not a file name").lower()
         raise FuseError(f"cannot read the file: {reason}", SourceLocation(str(path))) from error

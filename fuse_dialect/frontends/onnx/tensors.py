@@ -203,13 +203,13 @@ def bind_external_data(model: ir.Model, folder: Path | None, own_bytes: memoryvi
         assert folder is not None, "without a folder no location passes"
         tensor.base_dir = str(folder.resolve())
         if path not in files:
-            files[path] = _mapped(path, tensor)
+            files[path] = _mapped(path, folder, tensor)
         untyped.raw = files[path]
 
 
-def _mapped(path: Path, tensor: ir.ExternalTensor) -> memoryview:
+def _mapped(path: Path, folder: Path, tensor: ir.ExternalTensor) -> memoryview:
     try:
-        return map_file(path) or memoryview(b"")
+        return map_file(path, named=folder / _location(tensor)) or memoryview(b"")
     except (OSError, ValueError) as error:
         name, place = tensor.name or "constant", _location(tensor)
         raise FuseError(f"tensor '{name}' cannot be read from '{place}': {_first_line(error)}") from error

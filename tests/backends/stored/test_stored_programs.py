@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ import pytest
 
 import fuse_dialect as fd
 from fuse_dialect.backends.runtime.cache import Entry, ObjectCache
-from fuse_dialect.backends.stored import key, store
+from fuse_dialect.backends.runtime.own_files import own_files
+from fuse_dialect.backends.stored import files, key, store
 from fuse_dialect.backends.stored.machine_code import CannotRunError, MachineCode, is_supported
 from fuse_dialect.backends.stored.program import StoredProgram
 from fuse_dialect.backends.stored.store import wait_for_writers
@@ -238,7 +240,7 @@ def test_the_environment_names_processor_sources_and_packages(monkeypatch: pytes
     (folder / "package").mkdir()
     source = folder / "package" / "code.py"
     source.write_text("a = 1")
-    monkeypatch.setattr(key, "_PACKAGE", folder / "package")
+    monkeypatch.setattr(key, "own_files", partial(own_files, folder / "package"))
     other = digest()
     assert other != before
     os.utime(source, (1, 1))
@@ -290,15 +292,48 @@ def test_a_model_that_changes_while_it_is_compiled_is_not_stored(path: Path, fol
 def test_a_model_that_changes_while_it_is_written_is_not_stored(
     path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    digests = store._digests
+    digests = files.FilesRead.digests
 
-    def changed(paths: tuple[str, ...], **options: bool) -> list[str]:
+    def changed(read: files.FilesRead) -> dict[str, str]:
         path.write_text(TEXT.replace("0.25", "0.5"))
-        return digests(paths, **options)
+        return digests(read)
 
-    monkeypatch.setattr(store, "_digests", changed)
+    monkeypatch.setattr(files.FilesRead, "digests", changed)
     compiled(path)
     assert not any(b'"interface"' in each.read_bytes() for each in (folder / "cache").iterdir())
+
+
+@pytest.mark.parametrize("seconds", [1, 2])
+def test_a_change_within_one_step_of_the_clock_is_noticed(
+    path: Path, monkeypatch: pytest.MonkeyPatch, seconds: int
+) -> None:
+    """On file systems whose clock moves once in a second, or in two: what they say of a file does not change."""
+    path.write_text(TEXT)
+    identity = files._identity
+
+    def coarse(descriptor: int) -> tuple[int, ...] | None:
+        found = identity(descriptor)
+        step = seconds * 1_000_000_000
+        return None if found is None else (*found[:3], *(time // step * step for time in found[3:]))
+
+    monkeypatch.setattr(files, "_identity", coarse)
+    fd.compile(path, progress=lambda *_: path.write_text(TEXT.replace("0.25", "0.75")))
+    wait_for_writers()
+    program = compiled(path)
+    assert not isinstance(program, StoredProgram)
+    assert program(*arrays())[0].tobytes() == fd.compile(path, cache=False)(*arrays())[0].tobytes()
+
+
+def test_a_path_leads_where_the_system_says(folder: Path) -> None:
+    """`link/..` is the folder above the one that the link leads to, not the one in which the link is."""
+    (folder / "a" / "b").mkdir(parents=True)
+    (folder / "link").symlink_to(folder / "a" / "b")
+    (folder / "a" / "model.mlir").write_text(TEXT)
+    (folder / "model.mlir").write_text(TEXT.replace("0.25", "0.75"))
+    first = compiled(Path(f"{folder}/link/../model.mlir"))
+    second = compiled(folder / "model.mlir")
+    assert (first(*arrays())[0] != second(*arrays())[0]).any()
+    assert is_hit(Path(f"{folder}/link/../model.mlir"))
 
 
 def test_a_program_that_would_take_most_of_the_room_is_not_stored(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -465,15 +500,15 @@ def test_a_hit_imports_no_writer_of_code(path: Path, threads: int) -> None:
 AT_THE_END = """
 import time, threading
 from fuse_dialect.backends.runtime import hashing
-from fuse_dialect.backends.stored import store
+from fuse_dialect.backends.stored.files import FilesRead
 hashing.PIECE = 64
-digests = store._digests
-def late(*arguments, **options):
-    while options.get("alone") and threading.main_thread().is_alive():
+digests = FilesRead.digests
+def late(read):
+    while threading.main_thread().is_alive():
         time.sleep(0.01)
     time.sleep(0.05)
-    return digests(*arguments, **options)
-store._digests = late
+    return digests(read)
+FilesRead.digests = late
 """
 
 

@@ -1,4 +1,4 @@
-"""ONNX Resize and Upsample: `resize2d` and `dyn_resize2d`, for one or two spatial axes at a time."""
+"""ONNX Resize and Upsample: `resize2d` and `dyn_resize2d`, for one or two axes at a time."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from fuse_dialect.dialect.fields import PropertyValue
 from fuse_dialect.dialect.ops.dynamic import DynResize2dOp
 from fuse_dialect.dialect.ops.resizing import Resize2dOp
 from fuse_dialect.dialect.types import normalize_axis
-from fuse_dialect.frontends.onnx.node import DynamicShapeError, OnnxNode, UnsupportedFormError
+from fuse_dialect.frontends.onnx.node import DynamicShapeError, OnnxNode
 from fuse_dialect.frontends.onnx.operators.layout import reshape_to_sizes
 from fuse_dialect.frontends.onnx.operators.table import OperatorTable
 from fuse_dialect.frontends.onnx.values import SizeVector, Value, size_vector
@@ -148,7 +148,10 @@ def _ratio(size: float | Size, source: int | Size) -> float | None:
 
 
 def _resize(node: OnnxNode, sizes: Sequence[int | Size], scales: Sequence[float | None], sampling: _Sampling) -> Value:
-    """Resize the axes that change, two neighbours at a time; the others are batch and channels of `resize2d`."""
+    """Resize the axes that change, two neighbours at a time; the others are batch and channels of `resize2d`.
+
+    Each axis is resized once: sampling is separable, but not idempotent.
+    """
     x = node.operand(0)
     if len(sizes) == 1:
         x, sizes, scales = reshape_to_sizes(node, x, [1, *node.sizes(x)]), [1, *sizes], [1.0, *scales]
@@ -157,12 +160,15 @@ def _resize(node: OnnxNode, sizes: Sequence[int | Size], scales: Sequence[float 
     changed = [
         axis for axis, size in enumerate(shape) if size != sizes[axis] or scales[axis] != 1 or axis in sampling.regions
     ]
-    if len(changed) > 2 and (sampling.regions or sampling.mode not in ("nearest", "linear", "cubic")):
-        raise UnsupportedFormError(f"resizing axes {changed} with '{sampling.coordinates}' is not supported")
     while changed:
-        first = 2 if rank == 4 and changed[0] >= 2 else min(changed[0], rank - 2)
-        x = _resize_plane(node, x, first, sizes, scales, sampling)
-        changed = [axis for axis in changed if axis > first + 1]
+        axis = changed[-1]
+        if rank == 4 and axis >= 2:
+            first, count = 2, 2  # an image as it is; from the end no axis behind this one has been resized
+        else:
+            count = 2 if axis - 1 in changed else 1
+            first = axis + 1 - count
+        x = _resize_plane(node, x, first, count, sizes, scales, sampling)
+        changed = [axis for axis in changed if axis < first]
     return reshape_to_sizes(node, x, sizes[-node.rank(node.operand(0)) :])
 
 
@@ -170,14 +176,16 @@ def _resize_plane(
     node: OnnxNode,
     x: Value,
     first: int,
+    count: int,
     sizes: Sequence[int | Size],
     scales: Sequence[float | None],
     sampling: _Sampling,
 ) -> Value:
-    """Resize axis `first` and the one behind it."""
-    shape = list(node.sizes(x))
-    before, after = product_of(shape[:first]), product_of(shape[first + 2 :])
-    plane = shape[first : first + 2]
+    """Resize `count` axes from `first` on: two, or one as lines of an image of height 1."""
+    shape, end = list(node.sizes(x)), first + count
+    before, after = product_of(shape[:first]), product_of(shape[end:])
+    height: list[int | Size] = [1] * (2 - count)
+    plane = [*height, *shape[first:end]]
     layout, source = ("NCHW", [1, before, *plane]) if after == 1 else ("NHWC", [before, *plane, after])
     if len(shape) == 4 and first == 2:
         source = shape
@@ -186,20 +194,21 @@ def _resize_plane(
         "method": sampling.mode,
         "coordinate_transformation_mode": sampling.coordinates,
         "nearest_mode": sampling.rounding,
-        "scales": _known_scales(scales[first : first + 2]),
+        "scales": _known_scales([*[1.0] * (2 - count), *scales[first:end]]),
         **sampling.properties,
     }
     if sampling.coordinates == "tf_crop_and_resize":
-        parts = [sampling.regions.get(axis, (0.0, 1.0)) for axis in (first, first + 1)]
+        whole = (0.0, 1.0)
+        parts = [*[whole] * (2 - count), *(sampling.regions.get(axis, whole) for axis in range(first, end))]
         properties["roi"] = [*(start for start, _ in parts), *(end for _, end in parts)]
-    image, size = reshape_to_sizes(node, x, source), list(sizes[first : first + 2])
+    image, size = reshape_to_sizes(node, x, source), [*height, *sizes[first:end]]
     if any(isinstance(each, Size) for each in size):
         resized = node.emit(DynResize2dOp, image, size_vector(size), type=None, **properties)
     else:
         resized = node.emit(Resize2dOp, image, type=None, size=integers_of(size), **properties)
     wanted = dict(zip(layout, source, strict=True)) | dict(zip("HW", size, strict=True))
     node.builder.name_sizes(resized, [wanted[letter] for letter in layout])
-    return reshape_to_sizes(node, resized, [*shape[:first], *size, *shape[first + 2 :]])
+    return reshape_to_sizes(node, resized, [*shape[:first], *sizes[first:end], *shape[end:]])
 
 
 def _known_scales(factors: Sequence[float | None]) -> list[float] | None:

@@ -1,18 +1,16 @@
-"""Reductions, sorts and windows: what a region does with two elements is recognised by its ops."""
+"""Reductions and windows: what a region does with two elements is recognised by its ops."""
 
 import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import i1
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops import broadcast as b
 from fuse_dialect.dialect.ops import comparison as c
 from fuse_dialect.dialect.ops import reduction as r
-from fuse_dialect.dialect.ops.indexing import GatherOp
-from fuse_dialect.dialect.ops.opaque import ArgsortOp, SortOp, TopkOp
 from fuse_dialect.dialect.ops.pooling import MaxPool2dOp
 from fuse_dialect.dialect.ops.sequences import CumsumOp
 from fuse_dialect.dialect.types import DYNAMIC
@@ -20,7 +18,6 @@ from fuse_dialect.transforms.stablehlo.building import (
     NoFuseFormError,
     Rule,
     broadcast,
-    cast_to,
     combined_by,
     dtype,
     ints,
@@ -32,8 +29,8 @@ from fuse_dialect.transforms.stablehlo.building import (
     shape,
     static_shape,
     tensor,
-    word,
 )
+from fuse_dialect.transforms.stablehlo.fingerprint import fingerprint
 from fuse_dialect.transforms.stablehlo.shapes import pad, slice_of
 
 MOST_SLICES = 256
@@ -119,22 +116,6 @@ _ARGMAX = (
 _INTEGER_ARGMAX = (
     "compare {0} a0 a2;compare EQ a0 a2;compare LT a1 a3;and 1 2;or 0 3;select 0 a0 a2;select 4 a1 a3;return 5 6"
 )
-
-
-def fingerprint(block: Block) -> str:
-    """The ops of a region: arguments as `a0, a1`, values by number, constants as `=1.0`, wherever they stand."""
-    names: dict[SSAValue, str] = {argument: f"a{index}" for index, argument in enumerate(block.args)}
-    lines: list[str] = []
-    for op in block.ops:
-        if op.name in ("stablehlo.constant", "arith.constant"):
-            continue
-        words = [op.name.partition(".")[2]]
-        if direction := word(op, "comparison_direction"):
-            words.append(direction)
-        words += [names[each] if each in names else f"={known_number(each)}" for each in op.operands]
-        names.update(dict.fromkeys(op.results, str(len(lines))))
-        lines.append(" ".join(words))
-    return ";".join(lines)
 
 
 def _reduce_with_index(op: Operation, axes: Sequence[int]) -> Sequence[SSAValue]:
@@ -299,43 +280,8 @@ def _combine_window(
     return total if _starts_neutral(init, name) else result(combine(total, init))
 
 
-_SORTED_FLOATS = "compare EQ a{0} =0.0;select {n0} =0.0 a{0};compare NE a{0} a{0};select {n2} =nan {n1}"
-
-
-def _sorts_ascending(op: Operation) -> bool | None:
-    """Whether the comparator orders by the first operand, upwards or downwards; `None` if it does anything else."""
-    block = op.regions[0].blocks[0]
-    found = fingerprint(block).split(";")
-    keys = [_SORTED_FLOATS.format(side, **{f"n{i}": 4 * side + i for i in range(4)}) for side in (0, 1)]
-    for direction, ascends in (("LT", True), ("GT", False)):
-        plain = [f"compare {direction} a0 a1", "return 0"]
-        canonical = [*keys[0].split(";"), *keys[1].split(";"), f"compare {direction} 3 7", "return 8"]
-        if found in (plain, canonical):
-            return ascends
-    return None
-
-
-def _sort(op: Operation) -> Sequence[SSAValue]:
-    ascends = _sorts_ascending(op)
-    if ascends is None:
-        raise NoFuseFormError("an order of its own")
-    key, *others = op.operands
-    axis = number(op, "dimension", -1) % max(len(shape(key)), 1)
-    if not others:
-        return [result(SortOp(key, axis=axis, is_ascend=ascends))]
-    order = result(ArgsortOp(key, axis=axis, is_ascend=ascends))
-    return [result(GatherOp(each, order, axis=axis)) for each in op.operands]
-
-
-def _top_k(op: Operation) -> Sequence[SSAValue]:
-    found = TopkOp(op.operands[0], k=number(op, "k"))
-    return [found.results[0], cast_to(found.results[1], tensor(op.results[1]).element_type)]
-
-
 REDUCTIONS: Mapping[str, Rule] = {
     "stablehlo.reduce": _reduce,
     "stablehlo.reduce_window": _reduce_window,
-    "stablehlo.sort": _sort,
-    "chlo.top_k": _top_k,
 }
 """Rules by the name of the op."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, i1
+from xdsl.dialects.builtin import i1
 from xdsl.ir import Operation, SSAValue
 
 from fuse_dialect.dialect.op import FuseOp
@@ -12,20 +12,20 @@ from fuse_dialect.dialect.ops import elementwise as e
 from fuse_dialect.dialect.ops import trigonometry as t
 from fuse_dialect.dialect.ops.activation import SigmoidOp
 from fuse_dialect.dialect.ops.conversion import CastOp
+from fuse_dialect.transforms.stablehlo.bits import BITS, bitcast, unsigned_of
 from fuse_dialect.transforms.stablehlo.building import (
     NoFuseFormError,
     Rule,
     cast_to,
     dtype,
     known_number,
-    number,
     result,
     scalar,
     shape,
     tensor,
     word,
 )
-from fuse_dialect.transforms.stablehlo.orders import bitcast, order_key, unsigned_of
+from fuse_dialect.transforms.stablehlo.orders import order_key
 from fuse_dialect.transforms.stablehlo.special_functions import SPECIAL_FUNCTIONS
 
 
@@ -43,6 +43,11 @@ def _logical(of_booleans: type[FuseOp], of_integers: type[FuseOp]) -> Rule:
 def _multiply(op: Operation) -> Sequence[SSAValue]:
     is_boolean = tensor(op.operands[0]).element_type == i1
     return [result((c.LogicalAndOp if is_boolean else b.MultiplyOp)(*op.operands))]
+
+
+def _add(op: Operation) -> Sequence[SSAValue]:
+    is_boolean = tensor(op.operands[0]).element_type == i1
+    return [result((c.LogicalOrOp if is_boolean else b.AddOp)(*op.operands))]
 
 
 def _maximum(op: Operation) -> Sequence[SSAValue]:
@@ -141,38 +146,8 @@ def _bitcast_convert(op: Operation) -> Sequence[SSAValue]:
     return [bitcast(op.operands[0], tensor(op.results[0]))]
 
 
-def _reduce_precision(op: Operation) -> Sequence[SSAValue]:
-    (x,) = op.operands
-    form = number(op, "exponent_bits"), number(op, "mantissa_bits")
-    narrow = {(8, 7): BFloat16Type(), (5, 10): Float16Type()}.get(form)
-    own = tensor(x).element_type
-    if form == (8, 23) and isinstance(own, Float32Type):
-        return [x]
-    if narrow is None or not isinstance(own, Float32Type):
-        raise NoFuseFormError("a format that is no type")
-    return [cast_to(cast_to(x, narrow), own)]
-
-
 def _convert(op: Operation) -> Sequence[SSAValue]:
     return [cast_to(op.operands[0], tensor(op.results[0]).element_type)]
-
-
-def _popcnt(op: Operation) -> Sequence[SSAValue]:
-    """Sums of neighbouring bits, then of pairs, and so on: every field holds the number of bits that it had.
-
-    Source: H. S. Warren, Hacker's Delight (2002), section 5-1.
-    """
-    (x,) = op.operands
-    own, width = tensor(x), 8 * dtype(x).itemsize
-    bits = bitcast(x, unsigned_of(x))
-    step = 1
-    while step < width:
-        low = sum(((1 << step) - 1) << start for start in range(0, width, 2 * step))
-        mask = scalar(bits, low)
-        upper = result(c.RightShiftOp(bits, scalar(bits, step)))
-        bits = result(b.AddOp(result(c.BitwiseAndOp(bits, mask)), result(c.BitwiseAndOp(upper, mask))))
-        step *= 2
-    return [bitcast(bits, own)]
 
 
 def _square(op: Operation) -> Sequence[SSAValue]:
@@ -189,9 +164,10 @@ def _is_infinite(*, negative: bool, positive: bool) -> Rule:
 
 
 ELEMENTWISE: Mapping[str, Rule] = {
+    **BITS,
     **SPECIAL_FUNCTIONS,
     "stablehlo.abs": _of(e.AbsOp),
-    "stablehlo.add": _of(b.AddOp),
+    "stablehlo.add": _add,
     "stablehlo.and": _logical(c.LogicalAndOp, c.BitwiseAndOp),
     "stablehlo.bitcast_convert": _bitcast_convert,
     "stablehlo.ceil": _of(e.CeilOp),
@@ -211,9 +187,7 @@ ELEMENTWISE: Mapping[str, Rule] = {
     "stablehlo.negate": _of(e.NegativeOp),
     "stablehlo.not": _not,
     "stablehlo.or": _logical(c.LogicalOrOp, c.BitwiseOrOp),
-    "stablehlo.popcnt": _popcnt,
     "stablehlo.power": _of(b.PowerOp),
-    "stablehlo.reduce_precision": _reduce_precision,
     "stablehlo.remainder": _remainder,
     "stablehlo.round_nearest_afz": _round_away,
     "stablehlo.round_nearest_even": _of(e.RoundOp),

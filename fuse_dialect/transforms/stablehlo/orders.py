@@ -11,9 +11,9 @@ from xdsl.dialects.builtin import IntegerType, Signedness, TensorType, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from fuse_dialect.dialect.ops import comparison as c
-from fuse_dialect.dialect.ops.conversion import BitcastOp
 from fuse_dialect.dialect.ops.indexing import GatherOp
 from fuse_dialect.dialect.ops.opaque import ArgsortOp, SortOp, TopkOp
+from fuse_dialect.transforms.stablehlo.bits import bitcast, signed_of
 from fuse_dialect.transforms.stablehlo.building import (
     NoFuseFormError,
     Rule,
@@ -31,16 +31,6 @@ from fuse_dialect.transforms.stablehlo.fingerprint import fingerprint
 _BYTE = IntegerType(8, Signedness.UNSIGNED)
 
 
-def unsigned_of(x: SSAValue) -> TensorType[Attribute]:
-    """The type of unsigned integers of the same width and sizes."""
-    return TensorType(IntegerType(8 * dtype(x).itemsize, Signedness.UNSIGNED), shape(x))
-
-
-def bitcast(x: SSAValue, type_: TensorType[Attribute]) -> SSAValue:
-    """The same bits as another type of the same width."""
-    return x if x.type == type_ else result(BitcastOp(x, result_types=[type_]))
-
-
 def order_key(x: SSAValue) -> SSAValue:
     """A number that is less where an element comes before another: of a float, its place in the total order.
 
@@ -49,16 +39,12 @@ def order_key(x: SSAValue) -> SSAValue:
     """
     if tensor(x).element_type == i1:
         return cast_to(x, _BYTE)
-    return _turned(bitcast(x, _signed_of(x))) if is_float(x) else x
+    return _turned(bitcast(x, signed_of(x))) if is_float(x) else x
 
 
 def _of_key(key: SSAValue, like: SSAValue) -> SSAValue:
     """The elements of a type that have these keys."""
     return bitcast(_turned(key), TensorType(tensor(like).element_type, shape(key)))
-
-
-def _signed_of(x: SSAValue) -> TensorType[Attribute]:
-    return TensorType(IntegerType(8 * dtype(x).itemsize), shape(x))
 
 
 def _turned(bits: SSAValue) -> SSAValue:
@@ -73,8 +59,8 @@ _SORTED_FLOATS = "compare EQ a{0} =0.0;select {n0} =0.0 a{0};compare NE a{0} a{0
 """JAX's keys: the zeros are one number, and nan is one, behind all others."""
 
 
-def _comparison(op: Operation) -> tuple[bool, bool] | None:
-    """Whether the comparator orders the first operand upwards, and by the total order; `None` if it is another.
+def _comparison(op: Operation) -> tuple[int, bool, bool] | None:
+    """The operand that the comparator orders by, whether upwards, and by the total order; `None` if it is another.
 
     Upwards means that the smallest element comes first. That of JAX's keys is the order of `fuse.sort`.
     """
@@ -83,10 +69,11 @@ def _comparison(op: Operation) -> tuple[bool, bool] | None:
     canonical = [*keys[0].split(";"), *keys[1].split(";")]
     for direction, ascends in (("LT", True), ("GT", False)):
         for kind in ("", " TOTALORDER"):
-            if found == [f"compare {direction}{kind} a0 a1", "return 0"]:
-                return ascends, bool(kind)
+            for place in range(len(op.operands)):
+                if found == [f"compare {direction}{kind} a{2 * place} a{2 * place + 1}", "return 0"]:
+                    return place, ascends, bool(kind)
             if found == [*canonical, f"compare {direction}{kind} 3 7", "return 8"]:
-                return ascends, False
+                return 0, ascends, False
     return None
 
 
@@ -94,11 +81,11 @@ def _sort(op: Operation) -> Sequence[SSAValue]:
     order = _comparison(op)
     if order is None:
         raise NoFuseFormError("an order of its own")
-    ascends, is_total = order
-    first, *others = op.operands
+    place, ascends, is_total = order
+    first = op.operands[place]
     axis = number(op, "dimension", -1) % max(len(shape(first)), 1)
     key = order_key(first) if is_total or not is_float(first) else first
-    if others:
+    if len(op.operands) > 1:
         places = result(ArgsortOp(key, axis=axis, is_ascend=ascends))
         return [result(GatherOp(each, places, axis=axis)) for each in op.operands]
     values = result(SortOp(key, axis=axis, is_ascend=ascends))

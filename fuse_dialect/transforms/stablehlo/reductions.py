@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import i1
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops import broadcast as b
@@ -67,12 +67,18 @@ def _neutral(name: str, kind: "np.dtype[np.generic]") -> float:
 def _combiner(op: Operation) -> str:
     """The name in `_REDUCTIONS` of what the region does."""
     name = combined_by(op)
-    is_boolean = tensor(op.operands[0]).element_type == i1
+    found = _name_for(tensor(op.operands[0]).element_type, name)
+    if not found:
+        raise NoFuseFormError(f"a combination of its own: {name or 'several ops'}")
+    return found
+
+
+def _name_for(element: Attribute, name: str) -> str:
+    """The name in `_REDUCTIONS` of an op on elements of a type; empty if there is none."""
+    is_boolean = element == i1
     if is_boolean:
         name = {"maximum": "or", "minimum": "and", "add": "or", "multiply": "and"}.get(name, name)
-    if name not in _REDUCTIONS or (name in ("and", "or")) != is_boolean:
-        raise NoFuseFormError(f"a combination of its own: {name or 'several ops'}")
-    return name
+    return name if name in _REDUCTIONS and (name in ("and", "or")) == is_boolean else ""
 
 
 def _combine_bits(x: SSAValue, init: SSAValue, combine: type[FuseOp], axes: Sequence[int]) -> SSAValue:
@@ -95,6 +101,8 @@ def _starts_neutral(init: SSAValue, name: str) -> bool:
 
 def _reduce(op: Operation) -> Sequence[SSAValue]:
     axes = ints(op, "dimensions")
+    if len(op.operands) == 4 and (apart := _combined_apart(op)):
+        return [_reduced(*each, axes) for each in apart]
     if len(op.operands) == 4:
         return _reduce_with_index(op, axes)
     if len(op.operands) != 2:
@@ -102,10 +110,25 @@ def _reduce(op: Operation) -> Sequence[SSAValue]:
     x, init = op.operands
     if combined_by(op) in _BITWISE and dtype(x).kind in "iu":
         return [_combine_bits(x, init, _BITWISE[combined_by(op)], axes)]
-    name = _combiner(op)
+    return [_reduced(x, init, _combiner(op), axes)]
+
+
+def _reduced(x: SSAValue, init: SSAValue, name: str, axes: Sequence[int]) -> SSAValue:
     reduce, combine = _REDUCTIONS[name]
     value = result(reduce(x, axes=list(axes))) if axes else x
-    return [value if _starts_neutral(init, name) else result(combine(value, init))]
+    return value if _starts_neutral(init, name) else result(combine(value, init))
+
+
+def _combined_apart(op: Operation) -> list[tuple[SSAValue, SSAValue, str]]:
+    """The operands, starts and combinations of a reduction of two tensors that have nothing to do with each other."""
+    block = op.regions[0].blocks[0]
+    found = fingerprint(block).split(";")
+    names = [line.partition(" ")[0] for line in found[:-1]]
+    if found != [f"{name} a{place} a{2 + place}" for place, name in enumerate(names)] + ["return 0 1"]:
+        return []
+    pairs = zip(op.operands[:2], op.operands[2:], names, strict=True)
+    named = [(x, init, _name_for(tensor(x).element_type, name)) for x, init, name in pairs]
+    return named if all(name for _, _, name in named) else []
 
 
 _ARGMAX = (

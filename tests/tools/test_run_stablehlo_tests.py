@@ -207,6 +207,23 @@ def test_other_types_and_shapes_are_wrong() -> None:
     assert complaint(Check("eq", 0), one, one[None])
 
 
+TWO_FUNCTIONS = """func.func @main() {
+  %x = stablehlo.constant dense<0.5> : tensor<f32>
+  %y = stablehlo.exponential %x : tensor<f32>
+  %z = stablehlo.log %y : tensor<f32>
+  check.expect_close %z, %w, max_ulp_difference = 3 : tensor<f32>, tensor<f32>
+  %w = stablehlo.constant dense<EXPECTED> : tensor<f32>
+  func.return
+}
+"""
+
+
+@pytest.mark.parametrize(("ulps", "outcome"), [(5, 0), (7, 1)])
+def test_units_of_several_functions_add_up(ulps: int, outcome: int, tmp_path: Path) -> None:
+    text = TWO_FUNCTIONS.replace("EXPECTED", repr(0.5 + ulps * 2**-24))
+    assert run_stablehlo_tests.main([str(checkout(tmp_path, interpreter=text)), "--ways", "numpy"]) == outcome
+
+
 def test_the_units_of_a_sum_are_those_of_the_largest() -> None:
     expected = np.array([8.0, 1e-6], np.float32)
     near, far = (np.array([8.0, 1e-6 + ulps * 2**-20], np.float32) for ulps in (2.9, 3.5))

@@ -1,10 +1,11 @@
 """Whether a result is what a check wants, as the checks of the suite are defined.
 
-Two kinds of results may miss a check of units in the last place and be right:
+Three kinds of results may miss a check of units in the last place and be right:
 
 1. A sum, whose error is one of its terms: where they cancel out, the sum of the suite is as far from the exact one.
    Its units are those of the largest element expected.
 2. A function of which the suite's own value is further from the exact one: f64 decides.
+3. A program of several functions, of which each may be off by the units that a check allows: they add up.
 
 Source of the checks: stablehlo/tests/CheckOps.cpp of openxla/stablehlo.
 """
@@ -24,6 +25,10 @@ _ADDS = re.compile(r"stablehlo\.add\b")
 _COMBINES = re.compile(r"stablehlo\.(?:reduce|reduce_window|scatter|select_and_scatter)\b")
 _PRODUCTS = re.compile(r"stablehlo\.(?:dot_general|convolution|dynamic_conv)\b")
 _OP = re.compile(r"\b(?:stablehlo|chlo)\.(?!constant|custom_call)(\w+)")
+_ROUNDED = re.compile(
+    r"(?:stablehlo\.(?:log|log_plus_one|exponential|exponential_minus_one|power|cosine|sine|tanh|logistic)"
+    r"|chlo\.(?:erf_inv|erfc?|lgamma))\b"
+)
 _FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {
     "cosh": np.cosh,
     "exponential_minus_one": np.expm1,
@@ -36,6 +41,11 @@ _FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {
 def sums_up(case: Case) -> bool:
     """Whether a program adds several elements to one."""
     return bool(_PRODUCTS.search(case.text) or (_COMBINES.search(case.text) and _ADDS.search(case.text)))
+
+
+def functions_in(case: Case) -> int:
+    """How many ops of a program are functions that are rounded (3)."""
+    return len(_ROUNDED.findall(case.text))
 
 
 def is_near_sum(check: Check, actual: Array, expected: Array) -> bool:

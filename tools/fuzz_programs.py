@@ -21,12 +21,14 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from time import monotonic
 
+from fuzzing.coverage import Coverage
 from fuzzing.generator import make_program
 from fuzzing.program import RandomProgram
 from fuzzing.reporting import write_finding
 from fuzzing.running import SCRIPT, Run, work
 from fuzzing.shrinking import in_fork, shrink, values_of
-from fuzzing.ways import WAYS, Finding, check, reference_of
+from fuzzing.structure_shrinking import write_structure
+from fuzzing.ways import STRUCTURES, WAYS, Finding, check, reference_of
 
 from fuse_dialect.dialect.fuse import ALL_OPS
 
@@ -35,6 +37,8 @@ MOST_SHRUNK = 2
 MOST_MISMATCHES = 30
 """The same for findings of which nothing but the way is known."""
 SHRINK_SECONDS = 40.0
+ENOUGH_STRUCTURES = 2000
+"""Programs of structural edges after which each edge and each choice of options must have been met."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -94,20 +98,32 @@ def _run(options: argparse.Namespace) -> int:
     run = Run(options.seed, end, max(1, options.jobs), options.ways, options.limit, report, options.ops)
     run.go(start + 60 * options.minutes)
     seconds = monotonic() - start
+    structural = _structural(run.coverage)
     if not options.no_table:
         print(run.coverage.table())
+        print(run.coverage.structural())
     for signature, count in findings.most_common():
         print(f"{count:>6}  {signature}")
     programs = run.coverage.programs
     rate = programs / max(seconds, 1e-9)
     print(f"seeds {options.seed} to {end - 1}: {programs} programs, {rate:.1f} a second, {findings.total()} findings")
-    return 1 if findings else 0
+    for name in structural:
+        print(f"never met: {name}")
+    return 1 if findings or structural else 0
+
+
+def _structural(coverage: Coverage) -> list[str]:
+    """Rows of structures that a run should have met and has not; a short run need not meet all."""
+    programs = sum(count for (kind, _), count in coverage.structures.items() if kind == "options")
+    return coverage.never() if programs >= ENOUGH_STRUCTURES else []
 
 
 def shrink_one(place: str, folder: Path) -> int:
     """Make one finding smaller and write it; 1 if there is one."""
     warnings.simplefilter("ignore")
     number, _, way = place.partition(":")
+    if way == STRUCTURES:
+        return shrink_structure(int(number), folder)
     program = make_program(int(number))
     if program is None or way not in WAYS:
         return 0
@@ -125,6 +141,13 @@ def shrink_one(place: str, folder: Path) -> int:
     ops = ", ".join(step.op_class.name.removeprefix("fuse.") for step in smallest.steps)
     print(f"    {write_finding(folder, finding, smallest)}: {ops}: {finding.text.splitlines()[0][:200]}")
     return 1
+
+
+def shrink_structure(seed: int, folder: Path) -> int:
+    """Write the program of the fewest edges that shows the finding of a seed; 1 if there is one."""
+    path = write_structure(folder, seed)
+    print(f"    {path}" if path else f"seed {seed}, {STRUCTURES}: nothing is wrong any more")
+    return 1 if path else 0
 
 
 def _finding(program: RandomProgram, way: str) -> Finding | None:

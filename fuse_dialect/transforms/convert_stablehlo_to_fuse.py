@@ -10,7 +10,8 @@ A program that JAX prints then runs on NumPy and natively: `fuse-run`, `fuse_dia
    `strict=true` makes them errors that say what it is.
 3. Checks of sizes (`custom_call @shape_assertion`) stay: they are made when the program runs.
 4. What is repeated to an open size for an elementwise op alone is not repeated: `fuse` ops broadcast.
-5. What is recognised in regions is what one op does, and what JAX writes for `argmax`, `sort` and the like.
+5. A `composite` without a `fuse` op of its own becomes a call of its decomposition.
+6. What is recognised in regions is what one op does, and what JAX writes for `argmax`, `sort` and the like.
 
 Source: docs/spec.md of openxla/stablehlo, August 2026.
 """
@@ -35,11 +36,13 @@ from fuse_dialect.dialect.ops.dynamic import DynBroadcastToOp, DynFullOp
 from fuse_dialect.dialect.shape_assertion import is_shape_assertion
 from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.transforms.stablehlo.building import NoFuseFormError, Rule
+from fuse_dialect.transforms.stablehlo.composites import COMPOSITES, call_decompositions
 from fuse_dialect.transforms.stablehlo.contractions import CONTRACTIONS
 from fuse_dialect.transforms.stablehlo.control_flow import CONTROL_FLOW, can_be_converted, convert_control_flow
 from fuse_dialect.transforms.stablehlo.dynamic import DYNAMIC_SHAPES, without_expansions
 from fuse_dialect.transforms.stablehlo.elementwise import ELEMENTWISE
 from fuse_dialect.transforms.stablehlo.indexing import INDEXING
+from fuse_dialect.transforms.stablehlo.orders import ORDERS
 from fuse_dialect.transforms.stablehlo.pool_gradient import POOL_GRADIENTS
 from fuse_dialect.transforms.stablehlo.reductions import REDUCTIONS
 from fuse_dialect.transforms.stablehlo.scans import convert_scan
@@ -71,6 +74,8 @@ RULES: Mapping[str, Rule] = {
     **POOL_GRADIENTS,
     **CONTRACTIONS,
     **INDEXING,
+    **ORDERS,
+    **COMPOSITES,
     "stablehlo.constant": _constant,
     "chlo.constant": _constant,
     "stablehlo.optimization_barrier": _same,
@@ -95,6 +100,7 @@ class ConvertStableHLOToFusePass(ModulePass):
 
         Complexity: O(ops + operands).
         """
+        call_decompositions(op)
         regions: list[Operation] = []
         pending = [block for function in functions_in(op) for block in function.body.blocks]
         while pending:

@@ -334,7 +334,7 @@ for seed in range(first, end, step):
         os.kill(os.getpid(), signal.SIGSEGV)
     if seed == 4:
         time.sleep(60)
-empty = {"programs": 0, "met": [], "pairs": [], "neighbours": []}
+empty = {"programs": 0, "met": [], "pairs": [], "neighbours": [], "structures": []}
 print(json.dumps({"coverage": empty, "done": True}), flush=True)
 """
 

@@ -12,6 +12,7 @@ from fuse_dialect.dialect.types import DYNAMIC, is_tensor
 from fuzzing.arrays import ELEMENTS, SIZE_CLASSES, name_of, size_class
 from fuzzing.generator import kind_of
 from fuzzing.program import RandomProgram
+from fuzzing.structures import expected, met
 
 
 @dataclass(slots=True)
@@ -24,6 +25,8 @@ class Coverage:
     """By kind of the op that makes a value, and kind of the op that reads it."""
     neighbours: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     """By op that makes a value, and op that reads it."""
+    structures: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    """By kind and name of a row of structures: an edge, or options together."""
     programs: int = 0
 
     def add(self, program: RandomProgram) -> None:
@@ -49,11 +52,16 @@ class Coverage:
                     self.pairs[_KINDS[maker], kind] += 1
                     self.neighbours[maker, name] += 1
 
+    def add_structure(self, seed: int) -> None:
+        """Count the structural edges of a seed, and the options that they ran with."""
+        self.structures.update(met(seed))
+
     def merge(self, other: "Coverage") -> None:
         """Add the counts of others."""
         self.met.update(other.met)
         self.pairs.update(other.pairs)
         self.neighbours.update(other.neighbours)
+        self.structures.update(other.structures)
         self.programs += other.programs
 
     def elements_of(self, op: str) -> set[str]:
@@ -63,6 +71,19 @@ class Coverage:
     def sizes_of(self, op: str) -> set[str]:
         """The size classes that an op was met with."""
         return {size for name, _, size in self.met if name == op}
+
+    def never(self) -> list[str]:
+        """Rows of structures that were never met."""
+        return [name for kind, name in expected() if not self.structures[kind, name]]
+
+    def structural(self) -> str:
+        """How often each structural edge was met, and each choice of options."""
+        lines: list[str] = []
+        for heading in ("edges", "options"):
+            rows = [name for kind, name in expected() if kind == heading]
+            lines += [f"{heading:<52}{'programs':>9}"]
+            lines += [f"  {name:<50}{self.structures[heading, name]:>9}" for name in rows]
+        return "\n".join(lines)
 
     def table(self) -> str:
         """Element types and size classes of every op, and pairs of kinds."""

@@ -19,7 +19,7 @@ from typing import IO, Any, cast
 
 from fuzzing.coverage import Coverage
 from fuzzing.generator import focus_of, make_program
-from fuzzing.ways import Finding, check, chosen_ways, described, reference_of
+from fuzzing.ways import STRUCTURES, Finding, check, chosen_ways, described, reference_of
 
 SCRIPT = Path(__file__).resolve().parent.parent / "fuzz_programs.py"
 START_SECONDS = 120.0
@@ -71,6 +71,8 @@ def findings_of(seed: int, names: Sequence[str], say: Callable[..., None], cover
     found: list[Finding] = []
     for way in chosen_ways(seed, names):
         say(seed=seed, way=way)
+        if way == STRUCTURES:
+            coverage.add_structure(seed)
         finding = check(program, reference, way)
         if finding is not None:
             found.append(finding)
@@ -79,6 +81,7 @@ def findings_of(seed: int, names: Sequence[str], say: Callable[..., None], cover
 
 def _packed(coverage: Coverage) -> dict[str, Any]:
     tables = {"met": coverage.met, "pairs": coverage.pairs, "neighbours": coverage.neighbours}
+    tables["structures"] = coverage.structures
     return {
         "programs": coverage.programs,
         **{name: [[*key, count] for key, count in table.items()] for name, table in tables.items()},
@@ -89,7 +92,7 @@ def _unpacked(data: dict[str, Any]) -> Coverage:
     def counter(name: str) -> Counter[Any]:
         return Counter({tuple(row[:-1]): row[-1] for row in data[name]})
 
-    return Coverage(counter("met"), counter("pairs"), counter("neighbours"), data["programs"])
+    return Coverage(counter("met"), counter("pairs"), counter("neighbours"), counter("structures"), data["programs"])
 
 
 @dataclass(eq=False, slots=True)

@@ -27,6 +27,8 @@ from fuzzing.program import RandomProgram
 
 SIZED = frozenset((opaque.ArgwhereOp, selection.UniqueOp, selection.NonMaxSuppressionOp))
 """Ops whose elements say how large results are."""
+STRUCTURES = "structures"
+"""The way that makes a program of its own."""
 REFUSALS = (FuseError, InterpretationError, PassFailedException)
 """What a diagnosed error is inside of the package; tools make `FuseError`s of the others."""
 
@@ -147,6 +149,13 @@ def _stablehlo(program: RandomProgram, reference: Reference | None, random: Rand
     through_stablehlo(program, reference, random)
 
 
+def _structures(program: RandomProgram, reference: Reference | None, random: Random, name: str) -> None:
+    """Another program of the same seed, of structural edges."""
+    from fuzzing.structure_way import through_structures
+
+    through_structures(program.seed)
+
+
 WAYS: Mapping[str, tuple[Check, float]] = {
     "numpy": (_fused, 0.5),
     "native": (_fused, 0.6),
@@ -156,6 +165,7 @@ WAYS: Mapping[str, tuple[Check, float]] = {
     "onnxruntime": (_onnx, 0.06),
     "onnx-reference": (_onnx, 0.05),
     "stablehlo": (_stablehlo, 0.5),
+    STRUCTURES: (_structures, 0.25),
 }
 """By name what a way does, and the share of programs that it runs."""
 
@@ -188,7 +198,8 @@ def check(program: RandomProgram, reference: Reference | None, way: str) -> Find
     except REFUSALS as error:
         # (1) Where the reference rejects a program, so may all others. (2) Writers say what they cannot write.
         # (3) A static type behind `unique` holds for the number of distinct elements that the reference has.
-        if reference is None or is_stated(error, way) or reference.sizes_depend_on_rounding():
+        # No program of structural edges is refused.
+        if way != STRUCTURES and (reference is None or is_stated(error, way) or reference.sizes_depend_on_rounding()):
             return None
         return Finding(program.seed, way, "refusal", f"{type(error).__name__}: {error}")
     except (Exception, SystemExit) as error:

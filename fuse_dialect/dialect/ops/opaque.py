@@ -125,9 +125,11 @@ class SortOp(LineOp):
         return (self.input.type,)
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """`numpy.sort`, reversed for descending order."""
-        y = np.sort(_ordered(operands[0]), axis=self.axis.value.data)
-        return (y if self.is_ascend.value.data else np.flip(y, self.axis.value.data),)
+        """`numpy.sort`; zeros of both signs are equal, and keep their order, also where the greatest comes first."""
+        x, axis = _ordered(operands[0]), self.axis.value.data
+        if self.is_ascend.value.data:
+            return (np.sort(x, axis=axis, kind="stable"),)
+        return (np.flip(np.sort(np.flip(x, axis), axis=axis, kind="stable"), axis),)
 
     def loops(self, nest: Nest) -> SSAValue:
         """The places of the elements in order, and what is there."""

@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from xdsl.dialects import func
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, SymbolRefAttr
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from fuse_dialect.dialect.ops.concatenation import ConcatenateOp
@@ -15,7 +13,6 @@ from fuse_dialect.dialect.ops.dynamic import (
     DynStridedSliceOp,
 )
 from fuse_dialect.dialect.ops.layout import ReshapeOp
-from fuse_dialect.dialect.ops.opaque import TopkOp
 from fuse_dialect.dialect.shape_rules import remainder_says
 from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.frontends.stablehlo.attributes import ConvDimensionNumbersAttr
@@ -23,7 +20,6 @@ from fuse_dialect.transforms.stablehlo.building import (
     NoFuseFormError,
     Rule,
     broadcast,
-    cast_to,
     counting,
     integers,
     ints,
@@ -36,7 +32,6 @@ from fuse_dialect.transforms.stablehlo.building import (
     shape,
     tensor,
     transpose,
-    word,
 )
 from fuse_dialect.transforms.stablehlo.contractions import convolve
 from fuse_dialect.transforms.stablehlo.sizes import as_scalar, counting_up_to, insert_axes, item, size_of
@@ -134,21 +129,7 @@ def _dynamic_conv(op: Operation) -> Sequence[SSAValue]:
     return [convolve(op, padded, w, [(0, 0)] * rank)]
 
 
-def _composite(op: Operation) -> Sequence[SSAValue]:
-    """A call of what the op says to be made of; the composites that have a `fuse` op become it."""
-    if word(op, "name") == "chlo.top_k":
-        items = op.properties.get("composite_attributes")
-        k = items.data.get("k") if isinstance(items, DictionaryAttr) else None
-        if isinstance(k, IntegerAttr):
-            found = TopkOp(op.operands[0], k=k.value.data)
-            return [found.results[0], cast_to(found.results[1], tensor(op.results[1]).element_type)]
-    callee = op.properties["decomposition"]
-    assert isinstance(callee, SymbolRefAttr), "the class of the op says so"
-    return func.CallOp(callee, op.operands, list(op.result_types)).results
-
-
 DYNAMIC_SHAPES: Mapping[str, Rule] = {
-    "stablehlo.composite": _composite,
     "stablehlo.dynamic_broadcast_in_dim": _dynamic_broadcast_in_dim,
     "stablehlo.dynamic_conv": _dynamic_conv,
     "stablehlo.dynamic_iota": _dynamic_iota,

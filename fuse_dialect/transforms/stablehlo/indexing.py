@@ -65,6 +65,8 @@ def _dynamic_update_slice(op: Operation) -> Sequence[SSAValue]:
     """Where a position lies inside, the element of the update; the update is read at clipped positions elsewhere."""
     x, update, *starts = op.operands
     sizes, parts = shape(x), shape(update)
+    if 0 in parts:  # there is no element to be read at a clipped position
+        return [x]
     inside: SSAValue | None = None
     for axis, (start, size, known) in enumerate(zip(starts, sizes, parts, strict=True)):
         if known == size != DYNAMIC:

@@ -22,7 +22,8 @@ from fuse_dialect.transforms.stablehlo.building import (
     scalar,
     shape,
 )
-from fuse_dialect.transforms.stablehlo.reductions import MOST_SLICES, fingerprint
+from fuse_dialect.transforms.stablehlo.fingerprint import fingerprint
+from fuse_dialect.transforms.stablehlo.reductions import MOST_SLICES
 from fuse_dialect.transforms.stablehlo.shapes import pad, slice_of
 
 

@@ -1,18 +1,16 @@
-"""Reductions, sorts and windows: what a region does with two elements is recognised by its ops."""
+"""Reductions and windows: what a region does with two elements is recognised by its ops."""
 
 import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import i1
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops import broadcast as b
 from fuse_dialect.dialect.ops import comparison as c
 from fuse_dialect.dialect.ops import reduction as r
-from fuse_dialect.dialect.ops.indexing import GatherOp
-from fuse_dialect.dialect.ops.opaque import ArgsortOp, SortOp, TopkOp
 from fuse_dialect.dialect.ops.pooling import MaxPool2dOp
 from fuse_dialect.dialect.ops.sequences import CumsumOp
 from fuse_dialect.dialect.types import DYNAMIC
@@ -20,7 +18,6 @@ from fuse_dialect.transforms.stablehlo.building import (
     NoFuseFormError,
     Rule,
     broadcast,
-    cast_to,
     combined_by,
     dtype,
     ints,
@@ -32,8 +29,8 @@ from fuse_dialect.transforms.stablehlo.building import (
     shape,
     static_shape,
     tensor,
-    word,
 )
+from fuse_dialect.transforms.stablehlo.fingerprint import fingerprint
 from fuse_dialect.transforms.stablehlo.shapes import pad, slice_of
 
 MOST_SLICES = 256
@@ -70,12 +67,18 @@ def _neutral(name: str, kind: "np.dtype[np.generic]") -> float:
 def _combiner(op: Operation) -> str:
     """The name in `_REDUCTIONS` of what the region does."""
     name = combined_by(op)
-    is_boolean = tensor(op.operands[0]).element_type == i1
+    found = _name_for(tensor(op.operands[0]).element_type, name)
+    if not found:
+        raise NoFuseFormError(f"a combination of its own: {name or 'several ops'}")
+    return found
+
+
+def _name_for(element: Attribute, name: str) -> str:
+    """The name in `_REDUCTIONS` of an op on elements of a type; empty if there is none."""
+    is_boolean = element == i1
     if is_boolean:
         name = {"maximum": "or", "minimum": "and", "add": "or", "multiply": "and"}.get(name, name)
-    if name not in _REDUCTIONS or (name in ("and", "or")) != is_boolean:
-        raise NoFuseFormError(f"a combination of its own: {name or 'several ops'}")
-    return name
+    return name if name in _REDUCTIONS and (name in ("and", "or")) == is_boolean else ""
 
 
 def _combine_bits(x: SSAValue, init: SSAValue, combine: type[FuseOp], axes: Sequence[int]) -> SSAValue:
@@ -98,6 +101,8 @@ def _starts_neutral(init: SSAValue, name: str) -> bool:
 
 def _reduce(op: Operation) -> Sequence[SSAValue]:
     axes = ints(op, "dimensions")
+    if len(op.operands) == 4 and (apart := _combined_apart(op)):
+        return [_reduced(*each, axes) for each in apart]
     if len(op.operands) == 4:
         return _reduce_with_index(op, axes)
     if len(op.operands) != 2:
@@ -105,10 +110,25 @@ def _reduce(op: Operation) -> Sequence[SSAValue]:
     x, init = op.operands
     if combined_by(op) in _BITWISE and dtype(x).kind in "iu":
         return [_combine_bits(x, init, _BITWISE[combined_by(op)], axes)]
-    name = _combiner(op)
+    return [_reduced(x, init, _combiner(op), axes)]
+
+
+def _reduced(x: SSAValue, init: SSAValue, name: str, axes: Sequence[int]) -> SSAValue:
     reduce, combine = _REDUCTIONS[name]
     value = result(reduce(x, axes=list(axes))) if axes else x
-    return [value if _starts_neutral(init, name) else result(combine(value, init))]
+    return value if _starts_neutral(init, name) else result(combine(value, init))
+
+
+def _combined_apart(op: Operation) -> list[tuple[SSAValue, SSAValue, str]]:
+    """The operands, starts and combinations of a reduction of two tensors that have nothing to do with each other."""
+    block = op.regions[0].blocks[0]
+    found = fingerprint(block).split(";")
+    names = [line.partition(" ")[0] for line in found[:-1]]
+    if found != [f"{name} a{place} a{2 + place}" for place, name in enumerate(names)] + ["return 0 1"]:
+        return []
+    pairs = zip(op.operands[:2], op.operands[2:], names, strict=True)
+    named = [(x, init, _name_for(tensor(x).element_type, name)) for x, init, name in pairs]
+    return named if all(name for _, _, name in named) else []
 
 
 _ARGMAX = (
@@ -119,22 +139,6 @@ _ARGMAX = (
 _INTEGER_ARGMAX = (
     "compare {0} a0 a2;compare EQ a0 a2;compare LT a1 a3;and 1 2;or 0 3;select 0 a0 a2;select 4 a1 a3;return 5 6"
 )
-
-
-def fingerprint(block: Block) -> str:
-    """The ops of a region: arguments as `a0, a1`, values by number, constants as `=1.0`, wherever they stand."""
-    names: dict[SSAValue, str] = {argument: f"a{index}" for index, argument in enumerate(block.args)}
-    lines: list[str] = []
-    for op in block.ops:
-        if op.name in ("stablehlo.constant", "arith.constant"):
-            continue
-        words = [op.name.partition(".")[2]]
-        if direction := word(op, "comparison_direction"):
-            words.append(direction)
-        words += [names[each] if each in names else f"={known_number(each)}" for each in op.operands]
-        names.update(dict.fromkeys(op.results, str(len(lines))))
-        lines.append(" ".join(words))
-    return ";".join(lines)
 
 
 def _reduce_with_index(op: Operation, axes: Sequence[int]) -> Sequence[SSAValue]:
@@ -299,43 +303,8 @@ def _combine_window(
     return total if _starts_neutral(init, name) else result(combine(total, init))
 
 
-_SORTED_FLOATS = "compare EQ a{0} =0.0;select {n0} =0.0 a{0};compare NE a{0} a{0};select {n2} =nan {n1}"
-
-
-def _sorts_ascending(op: Operation) -> bool | None:
-    """Whether the comparator orders by the first operand, upwards or downwards; `None` if it does anything else."""
-    block = op.regions[0].blocks[0]
-    found = fingerprint(block).split(";")
-    keys = [_SORTED_FLOATS.format(side, **{f"n{i}": 4 * side + i for i in range(4)}) for side in (0, 1)]
-    for direction, ascends in (("LT", True), ("GT", False)):
-        plain = [f"compare {direction} a0 a1", "return 0"]
-        canonical = [*keys[0].split(";"), *keys[1].split(";"), f"compare {direction} 3 7", "return 8"]
-        if found in (plain, canonical):
-            return ascends
-    return None
-
-
-def _sort(op: Operation) -> Sequence[SSAValue]:
-    ascends = _sorts_ascending(op)
-    if ascends is None:
-        raise NoFuseFormError("an order of its own")
-    key, *others = op.operands
-    axis = number(op, "dimension", -1) % max(len(shape(key)), 1)
-    if not others:
-        return [result(SortOp(key, axis=axis, is_ascend=ascends))]
-    order = result(ArgsortOp(key, axis=axis, is_ascend=ascends))
-    return [result(GatherOp(each, order, axis=axis)) for each in op.operands]
-
-
-def _top_k(op: Operation) -> Sequence[SSAValue]:
-    found = TopkOp(op.operands[0], k=number(op, "k"))
-    return [found.results[0], cast_to(found.results[1], tensor(op.results[1]).element_type)]
-
-
 REDUCTIONS: Mapping[str, Rule] = {
     "stablehlo.reduce": _reduce,
     "stablehlo.reduce_window": _reduce_window,
-    "stablehlo.sort": _sort,
-    "chlo.top_k": _top_k,
 }
 """Rules by the name of the op."""

@@ -1,0 +1,1 @@
+"""Parts of `tools/run_stablehlo_tests.py`: cases read without the package that they test, ways, judges."""

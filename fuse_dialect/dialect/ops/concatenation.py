@@ -166,6 +166,8 @@ class SplitOp(FuseOp):
 
     def loops(self, nest: Nest) -> SSAValue:
         """The elements behind those of the results before."""
-        axis = normalize_axis(self.axis.value.data, len(nest.at))
-        start = sum(self.sizes.get_values()[: nest.result])
+        axis, sizes = normalize_axis(self.axis.value.data, len(nest.at)), self.sizes.get_values()
+        # Of an open size the first piece says nothing: it would be taken for all that the operand has.
+        nest.equal(nest.shape(0)[axis], sum(sizes))
+        start = sum(sizes[: nest.result])
         return nest.read(0, (*nest.at[:axis], nest.at[axis] + start, *nest.at[axis + 1 :]))

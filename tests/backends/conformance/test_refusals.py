@@ -31,3 +31,21 @@ def test_nothing_has_no_place_of_its_extreme_element(
         fd.run(module, x)
     ones = np.ones([size or 1 for size in sizes], np.float32)
     assert not np.asarray(program(ones)[0]).any()
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_pieces_do_not_add_up_to_an_open_size(backend: Backend, fused: bool) -> None:
+    """The first piece begins where the operand does, and was taken for all of it: the next was read behind the end."""
+    module = fd.parse("""func.func @main(%x: tensor<?x?xf32>) -> (tensor<?x3xf32>, tensor<?x2xf32>) {
+  %a = fuse.relu %x : tensor<?x?xf32>
+  %p, %q = fuse.split %a, axis = -1, sizes = [3, 2] : (tensor<?x?xf32>) -> (tensor<?x3xf32>, tensor<?x2xf32>)
+  return %p, %q : tensor<?x3xf32>, tensor<?x2xf32>
+}""")
+    program = compile_program(fd.fuse_ops(module) if fused else module, backend)
+    x = np.arange(20, dtype=np.float32).reshape(4, 5)
+    for got, expected in zip(program(x), (x[:, :3], x[:, 3:]), strict=True):
+        np.testing.assert_array_equal(got, expected)
+    for columns in (3, 4, 6):
+        for run in (program, lambda *inputs: fd.run(module, *inputs)):
+            with pytest.raises(fd.FuseError, match=rf"'fuse.split' op cannot be run: .* add up to {columns}, got"):
+                run(np.zeros((4, columns), np.float32))

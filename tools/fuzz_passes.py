@@ -7,10 +7,12 @@
 1. what the program does after the pass is what it did before, every effect in its place;
 2. the result is valid, and what is printed is read back as the same; that is checked after a quarter of the passes,
    others for each program, because it takes longer than all the rest;
-3. `fuse-ops` a second time changes nothing.
+3. `fuse-ops` a second time changes nothing;
+4. the plan of `cost` is checked after each of its changes (`FUSE_CHECKED`).
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from time import monotonic
@@ -21,6 +23,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from fuse_dialect import checked
 from fuse_dialect.frontends.mlir.reader import context, read_mlir
 from fuse_dialect.loading.verification import verify_module
 from fuse_dialect.transforms.compile_prefix import compile_prefix
@@ -90,6 +93,7 @@ def _problem(module: ModuleOp, name: str, before: Outcome, ctx: Context, *, read
 
 def main() -> int:
     """Check from the command line; 1 when something is wrong."""
+    os.environ.setdefault(checked.VARIABLE, checked.PLANS)
     parser = argparse.ArgumentParser(description="Random programs with effects, before and after every pass.")
     parser.add_argument("--count", type=int, default=1000, help="programs (default: 1000)")
     parser.add_argument("--minutes", type=float, default=1e9, help="begin no program after so long (default: no limit)")

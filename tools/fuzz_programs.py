@@ -6,10 +6,13 @@ A seed makes a program of a few ops (`fuzzing/generator.py`) and chooses some of
 as text, as ONNX, as StableHLO; fused by NumPy, or as machine code for several processors, between guard pages, with
 random options. A finding is a wrong result, an error that is no diagnosed one, a fault, or a hang; it is made smaller
 and written to the folder of `--out` as a test for lit. Exit code: 1 if there is a finding.
+
+Plans are checked before they run; with `FUSE_CHECKED=1` kernels check every access to memory, too.
 """
 
 import argparse
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -30,6 +33,7 @@ from fuzzing.shrinking import in_fork, shrink, values_of
 from fuzzing.structure_shrinking import write_structure
 from fuzzing.ways import STRUCTURES, WAYS, Finding, check, reference_of
 
+from fuse_dialect import checked
 from fuse_dialect.dialect.fuse import ALL_OPS
 
 MOST_SHRUNK = 2
@@ -43,6 +47,7 @@ ENOUGH_STRUCTURES = 2000
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run from the command line; 1 when there is a finding."""
+    os.environ.setdefault(checked.VARIABLE, checked.PLANS)
     parser = argparse.ArgumentParser(description="Random programs from the op registry, run in many ways.")
     parser.add_argument("--seed", type=int, default=0, help="of the first program (default: 0)")
     parser.add_argument("--count", type=int, default=1000, help="programs (default: 1000)")

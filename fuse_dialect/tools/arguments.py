@@ -280,7 +280,7 @@ def _add_testing(parser: argparse.ArgumentParser) -> None:
     )
     _flag(group, "--parsing-diagnostics", help="print errors of the parser as results, and exit with 0")
     _flag(group, "--shrink", help="exit with 0 if a pass raises ShrinkException, with 1 otherwise")
-    _flag(group, "--debug", help="show the traceback of an error")
+    _flag(group, "--debug", help="show the traceback of an error, and check plans before they run")
     add_print_completion(group)
     group.add_argument("-v", "--version", action="store_true", help="print the versions of fuse-opt and xDSL")
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from traceback import format_exception
 
+from fuse_dialect import checked
 from fuse_dialect.diagnostics import FuseError, internal_error
 from fuse_dialect.loading.streams import tell
 
@@ -27,8 +28,10 @@ def exit_status(tool: Callable[[], None], debug: bool = False) -> int:
 
     Args:
         tool: Raises `FuseError` for every mistake of the user, and `SystemExit` for wrong usage.
-        debug: Print the traceback of an error too.
+        debug: Print the traceback of an error too, and check plans before they run.
     """
+    if debug:
+        os.environ.setdefault(checked.VARIABLE, checked.PLANS)
     try:
         tool()
         return OK

@@ -117,7 +117,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="bytes of the largest value that a run may take or make (%(default)s)",
     )
-    parser.add_argument("--debug", action="store_true", help="print the traceback of an error too")
+    parser.add_argument(
+        "--debug", action="store_true", help="print the traceback of an error too, and check plans before they run"
+    )
     add_print_completion(parser)
     parser.add_argument("-v", "--version", action="store_true", help="print the versions of fuse-run and xDSL")
     return parser

@@ -149,6 +149,45 @@ def test_the_counter_of_a_loop_around_becomes_a_state() -> None:
     check(text, How.CONTROL)
 
 
+def test_the_stack_of_a_loop_inside_becomes_a_state() -> None:
+    """It is written row by row, while the sum of all its rows of the last iteration is read."""
+    text = main(
+        f"%s: {TENSOR}, %x: tensor<5xf32>",
+        f"{TENSOR}, {TENSOR}",
+        f"""
+  %r:2 = fuse.loop states(%s, %s : {TENSOR}, {TENSOR}) rows(%x : tensor<5xf32>) -> ({TENSOR}, {TENSOR}) {{
+  ^bb0(%i: tensor<i64>, %a: {TENSOR}, %b: {TENSOR}, %e: tensor<f32>):
+    %q = fuse.loop rows(%a : {TENSOR}) -> ({TENSOR}) {{
+    ^bb0(%j: tensor<i64>, %row: tensor<4xf32>):
+      %c = fuse.mean %a, axes = [0] : ({TENSOR}) -> tensor<4xf32>
+      %d = fuse.subtract %row, %c : tensor<4xf32>
+      %t = fuse.add %d, %e : (tensor<4xf32>, tensor<f32>)
+      fuse.yield %t : tensor<4xf32>
+    }}
+    fuse.yield %q, %a : {TENSOR}, {TENSOR}
+  }}
+  return %r#0, %r#1 : {TENSOR}, {TENSOR}""",
+    )
+    check(text, How.CONTROL)
+
+
+def test_the_fewest_rows_end_a_loop() -> None:
+    text = main(
+        "%s: tensor<f32>, %x: tensor<?xf32>, %y: tensor<?xf32>",
+        "tensor<f32>",
+        """
+  %r = fuse.loop states(%s : tensor<f32>) rows(%x, %y : tensor<?xf32>, tensor<?xf32>) -> (tensor<f32>) {
+  ^bb0(%i: tensor<i64>, %a: tensor<f32>, %v: tensor<f32>, %w: tensor<f32>):
+    %p = fuse.multiply %v, %w : tensor<f32>
+    %t = fuse.add %a, %p : tensor<f32>
+    fuse.yield %t : tensor<f32>
+  }
+  return %r : tensor<f32>""",
+    )
+    for rows in ((3, 5), (5, 3), (4, 4), (0, 2)):
+        check(text, How.CONTROL, np.float32(1), *(np.arange(1, count + 1, dtype=np.float32) for count in rows))
+
+
 @pytest.mark.parametrize("count", [-1, 0, 1, 6])
 def test_a_limit_and_a_condition_end_a_loop(count: int) -> None:
     text = main(

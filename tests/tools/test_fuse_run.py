@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from fuse_dialect.backends.checking import violations
 from fuse_dialect.tools.fuse_run import main
 
 MODULE = """func.func @main(%x: tensor<2x?xf32>, %index: tensor<3xi64>) -> (tensor<2x?xf32>, tensor<3xi64>) {
@@ -93,6 +94,25 @@ def test_random_inputs_depend_on_the_seed_alone(folder: Folder, module: str) -> 
     first, again, other = (folder.run(module, "--random-inputs", seed).out for seed in ("1", "1", "2"))
     assert first == again
     assert first != other
+
+
+def test_a_checked_run_prints_the_same(folder: Folder, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = ("--random-inputs", "3", "--dynamic-dim", "5", "--backend", "llvm", module)
+    plain = folder.run(*options)
+    monkeypatch.setenv("FUSE_CHECKED", "1")
+    checked = folder.run(*options)
+    assert (checked.code, checked.out, checked.err) == (0, plain.out, plain.err)
+
+
+def test_a_report_of_a_checked_kernel_is_an_error(
+    folder: Folder, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FUSE_CHECKED", "1")
+    monkeypatch.setattr(violations, "_SITES", ["'fused_exp': a store"])
+    monkeypatch.setattr(violations, "_REPORT", type(violations._REPORT)(1, 0, 40, 4, 40))
+    run = folder.run("--random-inputs", "3", "--dynamic-dim", "5", "--backend", "llvm", module)
+    assert run.code == 1
+    assert "internal error: CheckError: 'fused_exp': a store: 4 bytes at 40 of an array of 40" in run.err
 
 
 def test_dynamic_dim_sizes_random_inputs(folder: Folder, module: str) -> None:

@@ -171,7 +171,7 @@ def test_the_stack_of_a_loop_inside_becomes_a_state() -> None:
     check(text, How.CONTROL)
 
 
-def test_the_fewest_rows_end_a_loop() -> None:
+def test_rows_of_open_sizes_are_equally_many() -> None:
     text = main(
         "%s: tensor<f32>, %x: tensor<?xf32>, %y: tensor<?xf32>",
         "tensor<f32>",
@@ -184,8 +184,14 @@ def test_the_fewest_rows_end_a_loop() -> None:
   }
   return %r : tensor<f32>""",
     )
-    for rows in ((3, 5), (5, 3), (4, 4), (0, 2)):
-        check(text, How.CONTROL, np.float32(1), *(np.arange(1, count + 1, dtype=np.float32) for count in rows))
+
+    def given(*counts: int) -> list[np.ndarray]:
+        return [np.array(1, np.float32), *(np.arange(1, count + 1, dtype=np.float32) for count in counts)]
+
+    program = check(text, How.CONTROL, *given(4, 4))
+    for counts in ((3, 5), (5, 3), (0, 2)):
+        with pytest.raises(fd.FuseError, match=f"expects equally many rows, got {min(counts)} and"):
+            program(*given(*counts))
 
 
 @pytest.mark.parametrize("count", [-1, 0, 1, 6])

@@ -104,9 +104,7 @@ def test_a_checked_run_prints_the_same(folder: Folder, module: str, monkeypatch:
     assert (checked.code, checked.out, checked.err) == (0, plain.out, plain.err)
 
 
-def test_a_report_of_a_checked_kernel_is_an_error(
-    folder: Folder, module: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_of_a_checked_kernel_is_an_error(folder: Folder, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FUSE_CHECKED", "1")
     monkeypatch.setattr(violations, "_SITES", ["'fused_exp': a store"])
     monkeypatch.setattr(violations, "_REPORT", type(violations._REPORT)(1, 0, 40, 4, 40))

@@ -82,7 +82,13 @@ MEMORY_MUTANTS: tuple[Mutant, ...] = (
     ),
     # tables
     Mutant("table-strides", _LAYOUT, "slots.add(sizes[tensor], 0)", "slots.add(sizes[base], 0)"),
-    Mutant("table-bound", _LAYOUT, "slots.add(min((slots.plan.shapes", "slots.add(max((slots.plan.shapes"),
+    Mutant(
+        "table-bound",
+        _LAYOUT,
+        "slots.add(min((slots.plan.shapes",
+        "slots.add(max((slots.plan.shapes",
+        same_because="a loop over tensors with other numbers of rows is refused",
+    ),
     Mutant("table-distance", _LAYOUT, "flat.end - flat.begin - 1)", "flat.end - flat.begin)"),
     Mutant(
         "table-states",

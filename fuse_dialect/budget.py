@@ -24,6 +24,15 @@ MOST_EXPANDED_BYTES = 1 << 26
 MOST_VALUE_BYTES = 1 << 32
 """Bytes of one value that a program may make when it runs: a wrong number must not ask for all memory."""
 SIZE_HINT = "max_value_bytes= raises the limit"
+MANY_STEPS = 1 << 36
+"""Steps of a loop that take seconds at least."""
+STEPS_OF_AN_ELEMENT = 1 << 24
+"""So many for each element that is read or written: no product and no window of a model has a tenth of that."""
+STEPS_HINT = "a size or a window is far larger than what it is applied to"
+MOST_TAPS = 1 << 24
+"""Places of a window, of which NumPy sees one after the other."""
+MOST_PLACES = 1 << 24
+"""Pixels along an axis whose places are computed when a program is compiled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +84,16 @@ class Budget:
             f"{what} expands to {spelled(needed)} {unit}, more than the {left} that are left",
             hint=f"max_{unit}= raises the limit",
         )
+
+
+def is_without_end(steps: int, elements: int) -> bool:
+    """Whether loops would run for hours over few elements, or so often that 64 bits cannot count it: a wrong size.
+
+    Args:
+        steps: How often the innermost loops run.
+        elements: Those of all arrays that are read or written.
+    """
+    return steps.bit_length() > 63 or steps > max(MANY_STEPS, elements * STEPS_OF_AN_ELEMENT)
 
 
 def spelled(number: int) -> str:

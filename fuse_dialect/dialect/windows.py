@@ -4,6 +4,7 @@ A window covers `extent` elements of an axis, `dilation` apart, and moves by `st
 `high` elements of padding. All arrays here have their spatial axes last.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.budget import MOST_TAPS, MOST_VALUE_BYTES, spelled
 from fuse_dialect.dialect.fields import Integers
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.shape_rules import integer_list
@@ -107,7 +109,11 @@ class Windows:
         return replace(self, extent=extent)
 
     def pad(self, x: Array, value: object, counts: Shape) -> Array:
-        """`x` with `value` around it, so that every one of `counts` windows lies inside."""
+        """`x` with `value` around it, so that every one of `counts` windows lies inside.
+
+        Raises:
+            VerifyException: It takes more memory, or windows have more places, than a run should try.
+        """
         rank = len(self.extent)
         sizes = x.shape[-rank:]
         widths = [(0, 0)] * (x.ndim - rank)
@@ -117,6 +123,12 @@ class Windows:
         if not any(low or high for low, high in widths):
             return x
         shape = [low + size + high for (low, high), size in zip(widths, x.shape, strict=True)]
+        count = math.prod(shape) * x.dtype.itemsize
+        if count > MOST_VALUE_BYTES or math.prod(self.extent) > MOST_TAPS:
+            raise VerifyException(
+                f"expects windows of at most {MOST_TAPS} places, on at most {MOST_VALUE_BYTES} bytes with the padding, "
+                f"got windows of {'x'.join(map(str, self.extent))} on {spelled(count)} bytes"
+            )
         padded = np.full(shape, value, x.dtype)
         padded[tuple(slice(low, low + size) for (low, _), size in zip(widths, x.shape, strict=True))] = x
         return padded

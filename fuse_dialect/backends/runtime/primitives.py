@@ -1,7 +1,7 @@
 """A primitive that is ready to run: its kernel or the reason why it has none, and its NumPy meaning in any case."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,13 +14,14 @@ from fuse_dialect.analysis.op_costs import PrimitiveCost
 from fuse_dialect.backends.backend import Kernel
 from fuse_dialect.backends.runtime.entry_graph import How, Primitive
 from fuse_dialect.backends.runtime.types import Shape
-from fuse_dialect.budget import SIZE_HINT, Limits, spelled
+from fuse_dialect.budget import SIZE_HINT, STEPS_HINT, Limits, is_without_end, spelled
+from fuse_dialect.counts import Size
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.dialect.op import Array
+from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.types import element_dtype, is_tensor, shape_text
 from fuse_dialect.interpreters.numpy import TOO_LONG, TOO_LONG_HINT, Runner
 from fuse_dialect.interpreters.values import EvaluationError, Value, flatten
-from fuse_dialect.kernels.program import LoopProgram
+from fuse_dialect.kernels.program import LoopProgram, Role
 
 _LIMITS = Limits()
 
@@ -104,6 +105,30 @@ class Compiled:
             reason = f"cannot be run: needs {spelled(count)} bytes for intermediate values, more than the limit of "
             error = EvaluationError(self.primitive.function, f"{reason}{self.limits.value_bytes}", SIZE_HINT)
             raise FuseError(str(error), hint=SIZE_HINT) from error
+
+    def check_steps(self, arguments: Sequence[Shape], sizes: Mapping[str, int]) -> None:
+        """Reject loops that would run for hours over few elements: a number in the program is wrong.
+
+        Args:
+            arguments: Shapes of what it reads.
+            sizes: The symbolic sizes of its loops.
+
+        Raises:
+            FuseError: They would; its cause knows the op.
+        """
+        assert self.program is not None, "a native primitive has loops"
+
+        def count(shape: Iterable[Size]) -> int:
+            return math.prod(sizes[size] if isinstance(size, str) else size for size in shape)
+
+        steps = sum(count(axis.size for axis in stage.axes) for stage in self.program.stages)
+        elements = sum(map(math.prod, arguments))
+        elements += sum(count(buffer.shape) for buffer in self.program.buffers if buffer.role is Role.RESULT)
+        if is_without_end(steps, elements):
+            reason = f"cannot be run: takes about 2**{steps.bit_length() - 1} steps for {elements} elements"
+            first = next(op for op in self.primitive.function.body.block.ops if isinstance(op, FuseOp))
+            error = EvaluationError(first, reason, STEPS_HINT)
+            raise FuseError(str(error), hint=STEPS_HINT) from error
 
     def view_shape(self, source: Shape) -> Shape:
         """The shape in which a view shows its argument.

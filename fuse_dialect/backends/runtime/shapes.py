@@ -53,6 +53,9 @@ class _Resolving:
             return False
         compiled.check_sizes(found, [type.dtype for type in types])
         compiled.check_workspace()
+        if compiled.how is How.NATIVE and compiled.program is not None:
+            arguments = self._of(call.arguments)
+            compiled.check_steps(arguments, bind_sizes(compiled.program, arguments) or {})
         for tensor, shape in zip(call.results, found, strict=True):
             self.shapes[tensor] = shape
         return True

@@ -211,6 +211,7 @@ class _Steps:
         shapes = result_shapes(program, sizes)
         # Before memory is asked for: sizes that values decide may be of any magnitude.
         compiled.check_sizes(shapes, dtypes)
+        compiled.check_steps([array.shape for array in arguments], sizes)
         compiled.check_workspace()
         results = [np.empty(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
         workspace = aligned_bytes(kernel.workspace_bytes)

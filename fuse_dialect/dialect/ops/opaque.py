@@ -282,21 +282,29 @@ class LrnOp(LineOp):
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """Sums of squares over sliding windows, zero beyond the ends."""
         x, size = np.moveaxis(widened(operands[0]), self.axis.value.data, -1), self.size.value.data
-        before = (size - 1) // 2
         if not x.size:
             return (operands[0],)
-        squares = np.pad(np.square(x), [(0, 0)] * (x.ndim - 1) + [(before, size - 1 - before)])
-        sums = sliding_window_view(squares, size, axis=-1).sum(axis=-1, dtype=x.dtype)
+        before, after = self._around(x.shape[-1])
+        squares = np.pad(np.square(x), [(0, 0)] * (x.ndim - 1) + [(before, after)])
+        sums = sliding_window_view(squares, before + 1 + after, axis=-1).sum(axis=-1, dtype=x.dtype)
         bias, alpha, beta = (x.dtype.type(p.value.data) for p in (self.bias, self.alpha, self.beta))
         y = x / (bias + alpha / x.dtype.type(size) * sums) ** beta
         return (np.moveaxis(y, -1, self.axis.value.data).astype(operands[0].dtype, copy=False),)
 
+    def _around(self, length: int) -> tuple[int, int]:
+        """Elements of a window before and after its own, without those beyond a line of that length for all of them."""
+        before = (self.size.value.data - 1) // 2
+        after = self.size.value.data - 1 - before
+        return min(before, max(length - 1, 0)), min(after, max(length - 1, 0))
+
     def loops(self, nest: Nest) -> SSAValue:
         """The sum of squares over the window, then the formula."""
         axis, size = self.line_axis(self.axis.value.data), self.size.value.data
+        (length,) = nest.static(nest.shape(0)[axis])
+        before, after = self._around(length)
         places = list(nest.at)
-        places[axis] = places[axis] + nest.reduced(size) - (size - 1) // 2
-        near = scalars.widened(nest.read(0, places, [Guard(places[axis], *nest.static(nest.shape(0)[axis]))]))
+        places[axis] = places[axis] + nest.reduced(before + 1 + after) - before
+        near = scalars.widened(nest.read(0, places, [Guard(places[axis], length)]))
         total = nest.total(Combiner.ADD, scalars.multiply(near, near))
         element = nest.read(0, nest.at)
         bias, alpha, beta = (

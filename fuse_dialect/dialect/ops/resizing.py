@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.budget import MOST_PLACES
 from fuse_dialect.dialect import resampling, scalars
 from fuse_dialect.dialect.accumulation import widened
 from fuse_dialect.dialect.attributes import OpPatternKind
@@ -145,6 +146,8 @@ class Resize2dOp(FuseOp):
         """The nearest pixel, or the four around the place, by their distances along the height and the width."""
         if self.antialias.value.data or self.roi is not None:
             raise LoopFormError("has no loop form for these properties")
+        if max(self.size.get_values()) > MOST_PLACES:
+            raise LoopFormError(f"has more than {MOST_PLACES} pixels along an axis")
         if self.method.data == "nearest":
             return self._pixel(nest, [self._near(nest, axis) for axis in (0, 1)])
         rows, columns = (self._taps(nest, axis) for axis in (0, 1))

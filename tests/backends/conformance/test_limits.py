@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from callback_backend import program_of
+from checking.rounding import assert_sums
 
 import fuse_dialect as fd
 from fuse_dialect.backends.backend import Backend
@@ -64,6 +65,37 @@ CASES = {
 }
 
 
+WITHOUT_END = {
+    "a sum of more than 64 bits count": (
+        f"""func.func @main(%x: tensor<1x1xf32>) -> tensor<f32> {{
+          %b = fuse.broadcast_to %x : (tensor<1x1xf32>) -> tensor<{HUGE}x{HUGE}xf32>
+          %s = fuse.sum %b : (tensor<{HUGE}x{HUGE}xf32>) -> tensor<f32>
+          return %s : tensor<f32>
+        }}""",
+        (1, 1),
+        "'fuse.broadcast_to'",
+    ),
+    "a pool of 2**40 places": (
+        f"""func.func @main(%x: tensor<1x1x4x4xf32>) -> tensor<1x1x1x4xf32> {{
+          %b = fuse.avg_pool2d %x, pool_size = [{1 << 40}, 1], padding = [{1 << 39}, 0, {(1 << 39) - 4}, 0]
+            : (tensor<1x1x4x4xf32>) -> tensor<1x1x1x4xf32>
+          return %b : tensor<1x1x1x4xf32>
+        }}""",
+        (1, 1, 4, 4),
+        "'fuse.avg_pool2d'",
+    ),
+    "a great image": (
+        f"""func.func @main(%x: tensor<1x1x2x2xf32>) -> tensor<1x1x{1 << 31}x{1 << 31}xf32> {{
+          %y = fuse.resize2d %x, size = [{1 << 31}, {1 << 31}]
+            : (tensor<1x1x2x2xf32>) -> tensor<1x1x{1 << 31}x{1 << 31}xf32>
+          return %y : tensor<1x1x{1 << 31}x{1 << 31}xf32>
+        }}""",
+        (1, 1, 2, 2),
+        r"'fuse\.(resize2d|reshape)'",
+    ),
+}
+
+
 @pytest.fixture
 def no_large_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nobody ask NumPy for more than a megabyte."""
@@ -94,6 +126,43 @@ def test_a_value_that_is_too_large_is_refused(backend: Backend, case: str, opt_l
         with pytest.raises(FuseError, match=words) as error:
             run()
         assert "1000" in str(error.value)
+
+
+@pytest.mark.usefixtures("no_large_memory")
+@pytest.mark.parametrize("case", WITHOUT_END)
+def test_what_would_never_end_is_refused(backend: Backend, case: str) -> None:
+    text, shape, words = WITHOUT_END[case]
+    x = np.ones(shape, np.float32)
+    for run in (lambda: compile_program(fd.parse(text), backend)(x), lambda: fd.run(fd.parse(text), x)):
+        with pytest.raises(FuseError, match=words):
+            run()
+
+
+def test_a_sum_of_open_size_that_would_never_end_is_refused() -> None:
+    pytest.importorskip("llvmlite")
+    text = """func.func @main(%x: tensor<1x1xf32>, %n: tensor<2xi64>) -> tensor<f32> {
+      %b = fuse.dyn_broadcast_to %x, %n : (tensor<1x1xf32>, tensor<2xi64>) -> tensor<?x?xf32>
+      %s = fuse.sum %b : (tensor<?x?xf32>) -> tensor<f32>
+      return %s : tensor<f32>
+    }"""
+    for size in (1 << 32, 1 << 20):
+        with pytest.raises(FuseError, match=r"'fuse\.dyn_broadcast_to'"):
+            fd.compile(fd.parse(text), cache=False)(np.ones((1, 1), np.float32), np.array([size, size]))
+
+
+@pytest.mark.parametrize("size", [3, 7, 8, 1000, (1 << 63) - 1])
+def test_a_window_beyond_its_line_is_as_wide_as_the_line(backend: Backend, size: int) -> None:
+    text = f"""func.func @main(%x: tensor<2x4x3xf32>) -> tensor<2x4x3xf32> {{
+      %y = fuse.lrn %x, size = {size}, alpha = 2.0 : tensor<2x4x3xf32>
+      return %y : tensor<2x4x3xf32>
+    }}"""
+    x = np.random.default_rng(0).uniform(1, 2, (2, 4, 3)).astype(np.float32)
+    squares = np.square(x.astype(np.float64))
+    before, after = (size - 1) // 2, size - 1 - (size - 1) // 2
+    sums = np.stack([squares[:, max(0, c - before) : c + after + 1].sum(1) for c in range(4)], 1)
+    expected = x / (1 + 2.0 / size * sums) ** 0.75
+    for (actual,) in (fd.run(fd.parse(text), x), compile_program(fd.parse(text), backend)(x)):
+        assert_sums(actual, expected, 4 + 8, expected)
 
 
 def test_values_up_to_the_limit_are_made(backend: Backend) -> None:

@@ -5,7 +5,7 @@ follows from the content that decides it, and from a number for the run; loops r
 stack that belong to other iterations are unknown.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fuse_dialect.backends.checking.contents import UNKNOWN, Atoms, Content, Piece, content_of, joined, part
@@ -32,6 +32,8 @@ class Decisions:
 
     run: int
     """The number of the run."""
+    known: Mapping[Content, int] = field(default_factory=dict[Content, int])
+    """The numbers that constants are: a stack has as many rows as a known limit says."""
 
     def truth(self, content: Content) -> bool:
         """Whether an i1 of this content is true."""
@@ -39,6 +41,8 @@ class Decisions:
 
     def trips(self, content: Content) -> int:
         """What an i64 of this content says, if it is a number of iterations; each number in one of the later runs."""
+        if content in self.known:
+            return min(self.known[content], MOST_TRIPS)
         return MOST_TRIPS if self.run < 2 else (hash(content) + self.run) % (MOST_TRIPS + 1)
 
 

@@ -16,6 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from fuse_dialect.backends.checking.contents import Atoms, Content, content_of
 from fuse_dialect.backends.checking.control_steps import ControlSteps
 from fuse_dialect.backends.checking.program_meaning import RUNS, Decisions, Event, Meaning
@@ -41,7 +43,7 @@ def check_program_memory(executable: "Executable") -> None:
     """
     runs = RUNS if executable.plan.flow.has_control else 1
     for run in range(runs):
-        _Walk(executable, Decisions(run)).check()
+        _Walk(executable, run).check()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,8 @@ class _Range:
 class _Walk:
     """One walk over the table."""
 
-    def __init__(self, executable: "Executable", decisions: Decisions):
+    def __init__(self, executable: "Executable", run: int):
+        numbers: dict[Content, int] = {}
         plan, graph = executable.plan, executable.graph
         self.executable, self.plan, self.table = executable, plan, executable.table
         self.meaning = Meaning(
@@ -66,8 +69,11 @@ class _Walk:
             lambda tensor: plan.shapes[tensor][0],
             [tensor for tensor, place in enumerate(plan.places) if place == Place(Home.CONSTANT, tensor)],
             Atoms(),
-            decisions,
+            Decisions(run, numbers),
         )
+        for tensor, packing, array in executable.constants.forms():
+            if packing is None and array.dtype == np.int64 and array.size == 1:
+                numbers[content_of(self.meaning.constant(tensor), array.nbytes)] = array.item()
         self.memory = SymbolicMemory(self.meaning.atoms, list(self.table.words))
         self.steps = ControlSteps(self.memory, self.meaning)
         self.arena = self.memory.add("the arena", self.table.memory_bytes)

@@ -62,6 +62,13 @@ COLUMNS = """func.func @main(%x: tensor<6x16xf32>) -> (tensor<6x16xf32>, tensor<
   %c = fuse.sum %e, axes = [0] : (tensor<6x16xf32>) -> tensor<16xf32>
   return %r, %c : tensor<6x16xf32>, tensor<16xf32>
 }"""
+PADDED = """func.func @main(%x: tensor<6x16xf32>) -> (tensor<6x16xf32>, tensor<6x16xf32>) {
+  %m = fuse.max %x, axes = [1], keepdims = true : (tensor<6x16xf32>) -> tensor<6x1xf32>
+  %p = fuse.pad %m, low = [0, 3], high = [0, 12] : (tensor<6x1xf32>) -> tensor<6x16xf32>
+  %a = fuse.add %x, %p : tensor<6x16xf32>
+  %b = fuse.subtract %x, %m : (tensor<6x16xf32>, tensor<6x1xf32>)
+  return %a, %b : tensor<6x16xf32>, tensor<6x16xf32>
+}"""
 PROGRAMS = {
     "extremes": EXTREMES,
     "exponentials": EXPONENTIALS,
@@ -70,6 +77,7 @@ PROGRAMS = {
     "norm": NORM,
     "backwards": BACKWARDS,
     "columns": COLUMNS,
+    "padded": PADDED,
 }
 
 

@@ -70,7 +70,7 @@ def random_fusion(random: Random) -> FuseOpsPass:
         max_function_args=random.choice((0, 0, 3, 6)),
         link_params=random.random() < 0.5,
         dedup=random.random() < 0.7,
-        strategy=random.choice(list(STRATEGIES)),
+        strategy=random.choice((*STRATEGIES, "cost", "cost")),
     )
 
 

@@ -110,6 +110,7 @@ MEMORY_MUTANTS: tuple[Mutant, ...] = (
         _CONTROL,
         "  %value = call i64 @word(ptr %found, i64 4)\n",
         "  %value = call i64 @word(ptr %found, i64 %which)\n",
+        same_because="a state that becomes another one is a copy, so no record is written that another one reads",
     ),
     Mutant("loop-enters", _CONTROL, "%enters = and i1 %begins, %some", "%enters = or i1 %begins, %some"),
     Mutant("loop-skips", _CONTROL, "%behind = add i64 %rows, 2", "%behind = add i64 %rows, 1"),

@@ -7,7 +7,9 @@
 3. Before each access stands a call of a function that compares, and reports what lies outside; see `violations`. Of
    masked accesses those lanes count where the mask holds.
 4. A pointer whose array is not known is not checked. Prefetches touch nothing.
-5. Where a function takes several places in the workspace, at constant distances, each ends where the next one begins.
+5. A workspace is full of bits that are nan and -1 when a kernel begins: who reads what nobody has written computes with
+   them, and gives a wrong result that a comparison finds.
+6. Where a function takes several places in the workspace, at constant distances, each ends where the next one begins.
 """
 
 import re
@@ -38,6 +40,11 @@ _CALL = re.compile(r"call (?:\w+ )*?(<\d+ x \w+>|\w+) @([\w.$]+)\((.*)\)")
 _VECTOR = re.compile(r"<(\d+) x (\w+)>")
 _SLOTS = "%slots"
 
+_DECLARATIONS = (
+    "declare i64 @llvm.cttz.i64(i64, i1)",
+    "declare i64 @llvm.ctlz.i64(i64, i1)",
+    "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
+)
 _CHECK = """\
 define internal void @fuse.check(i64 %low, i64 %high, i64 %at, i64 %bytes, i64 %site) noinline nounwind {
   %some = icmp ne i64 %bytes, 0
@@ -116,9 +123,8 @@ def with_access_checks(text: str, program: LoopProgram, packed: Mapping[int, int
                 break
             body.append(inner)
         lines += _Rewriting(line, body, slots, constants).lines()
-    counts = "declare i64 @llvm.cttz.i64(i64, i1)\ndeclare i64 @llvm.ctlz.i64(i64, i1)\n"
     declared = {line for line in lines if line.startswith("declare ")}
-    needed = [line for line in counts.splitlines() if line not in declared]
+    needed = [line for line in _DECLARATIONS if line not in declared]
     return "\n".join([*lines, *needed, _CHECK.replace("{report}", str(report_address()))])
 
 
@@ -165,10 +171,23 @@ class _Rewriting:
         self._find_pointers()
         for line in self.body:
             self._rewrite(line)
+            if line == "entry:" and not internal:
+                self._fill_workspace()
         return [f"define {internal or ''}{result} @{self.name}({', '.join(given)}){attributes}{{", *self.out, "}"]
+
+    def _fill_workspace(self) -> None:
+        """(5)."""
+        bytes = self.slots.sizes[-1].number
+        if bytes:
+            address = self._new(f"getelementptr i64, ptr {_SLOTS}, i64 {len(self.slots.sizes) - 1}")
+            start = self._new(f"load ptr, ptr {address}")
+            self.out.append(f"  call void @llvm.memset.p0.i64(ptr {start}, i8 -1, i64 {bytes}, i1 false)")
 
     def _find_pointers(self) -> None:
         """Name the bounds of all pointers first: a loop carries some that stand further down."""
+        for name, size in self.constants.items():
+            end = f"getelementptr (i8, ptr {name}, i64 {size})"
+            self.bounds[name] = f"ptrtoint (ptr {name} to i64)", f"ptrtoint (ptr {end} to i64)"
         if _SLOTS in self.head:
             self.words[_SLOTS] = 0
         places: list[tuple[int, str]] = []
@@ -183,8 +202,8 @@ class _Rewriting:
                     self.words[name] = self.words[base] + int(index[4:])
                 elif base == self.workspace and element == "i8" and index[4:].isdigit():
                     places.append((int(index[4:]), name))
-                elif base in self.bounds or base in self.constants:
-                    self.bounds[name] = self._bounds_of(base)
+                elif base in self.bounds:
+                    self.bounds[name] = self.bounds[base]
             elif (load := _LOAD.match(instruction)) and load[1] == "ptr" and load[2] in self.words:
                 if self.words[load[2]] < len(self.slots.sizes):
                     self.bounds[name] = _names(name)
@@ -192,15 +211,10 @@ class _Rewriting:
                         self.workspace = name
             elif _PHI.match(instruction) or _ALLOCA.match(instruction) or _SELECT.match(instruction):
                 self.bounds[name] = _names(name)
-        # (5)
+        # (6)
         self.places = sorted(places)
         for _, name in self.places:
             self.bounds[name] = _names(name)
-
-    def _bounds_of(self, pointer: str) -> Bounds:
-        if pointer in self.constants:
-            self.bounds.setdefault(pointer, _names(f"%{pointer[1:]}"))
-        return self.bounds[pointer]
 
     def _rewrite(self, line: str) -> None:
         found = _VALUE.match(line)
@@ -237,7 +251,7 @@ class _Rewriting:
         elif load := _LOAD.match(instruction):
             self._define(name, self._size(self.slots.sizes[self.words[load[2]]]))
         else:
-            # (5)
+            # (6)
             at = next(place for place, (_, each) in enumerate(self.places) if each == name)
             end = next((start for start, _ in self.places[at + 1 :] if start > self.places[at][0]), None)
             if end is None:
@@ -276,15 +290,8 @@ class _Rewriting:
     def _site(self, line: str) -> int:
         return new_site(f"'{self.name}': {line.strip()[:160]}")
 
-    def _ends(self, pointer: str) -> Bounds | None:
-        """The bounds of a pointer, which are there when an access is checked."""
-        if pointer in self.constants and pointer not in self.bounds:
-            self.bounds[pointer] = _names(f"%{pointer[1:]}")
-        known = self.bounds.get(pointer)
-        return None if pointer.startswith("@") else known
-
     def _check(self, pointer: str, bytes: int | str, line: str) -> None:
-        bounds = self._ends(pointer)
+        bounds = self.bounds.get(pointer)
         if bounds is not None:
             at = self._new(f"ptrtoint ptr {pointer} to i64")
             values = f"i64 {bounds[0]}, i64 {bounds[1]}, i64 {at}, i64 {bytes}, i64 {self._site(line)}"
@@ -314,7 +321,7 @@ class _Rewriting:
         assert vector is not None, "masked accesses are of vectors"
         lanes, bytes = int(vector[1]), _bytes_of(vector[2])
         pointer = address.rsplit(" ", 1)[1]
-        bounds = self._ends(pointer)
+        bounds = self.bounds.get(pointer)
         if bounds is None:
             return
         bits = self._new(f"bitcast {mask} to i{lanes}")

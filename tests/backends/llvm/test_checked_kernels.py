@@ -39,7 +39,8 @@ def checks(text: str) -> tuple[int, int]:
     access = re.compile(
         r"^  (?:%[\w.]+ = )?(?:load (?!ptr)|store |call .*@llvm\.masked\.|call .*@llvm\.mem(?:set|cpy))"
     )
-    accesses = [place for place, line in enumerate(lines) if access.match(line)]
+    # Nobody but the check itself fills a workspace with ones.
+    accesses = [place for place, line in enumerate(lines) if access.match(line) and "i8 -1" not in line]
     found = sum("@fuse." in lines[place - 1] for place in accesses)
     return len(accesses), found
 

@@ -64,7 +64,8 @@ COLUMNS = """func.func @main(%x: tensor<6x16xf32>) -> (tensor<6x16xf32>, tensor<
 }"""
 PADDED = """func.func @main(%x: tensor<6x16xf32>) -> (tensor<6x16xf32>, tensor<6x16xf32>) {
   %m = fuse.max %x, axes = [1], keepdims = true : (tensor<6x16xf32>) -> tensor<6x1xf32>
-  %p = fuse.pad %m, low = [0, 3], high = [0, 12] : (tensor<6x1xf32>) -> tensor<6x16xf32>
+  %z = arith.constant dense<0.5> : tensor<f32>
+  %p = fuse.pad %m, %z, low = [0, 3], high = [0, 12] : (tensor<6x1xf32>, tensor<f32>) -> tensor<6x16xf32>
   %a = fuse.add %x, %p : tensor<6x16xf32>
   %b = fuse.subtract %x, %m : (tensor<6x16xf32>, tensor<6x1xf32>)
   return %a, %b : tensor<6x16xf32>, tensor<6x16xf32>

@@ -134,8 +134,8 @@ def _axes_of(stage: Stage, inner: Instruction, code: NestCode) -> set[int]:
     """The axes that an instruction itself depends on."""
     match inner:
         case Read():
-            # The one value of a row stands in a register since an earlier nest.
-            if inner.buffer in code.row.values:
+            # The one value of a row stands in a register since an earlier nest; where a guard chooses, it is read.
+            if inner.buffer in code.row.values and not inner.guards:
                 return set()
             axes = set(guard_axes(inner.guards))
             for index in inner.indices:

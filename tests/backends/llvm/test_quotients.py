@@ -49,6 +49,18 @@ def test_a_row_by_its_maximum_has_the_bits_of_numpy() -> None:
         assert actual.tobytes() == fd.run(module, x)[0].tobytes()
 
 
+def test_fast_math_lets_quotients_be_rough() -> None:
+    module = fd.parse("""func.func @main(%x: tensor<9x300xf32>, %s: tensor<9x1xf32>) -> tensor<9x300xf32> {
+      %y = fuse.divide %x, %s : (tensor<9x300xf32>, tensor<9x1xf32>) -> tensor<9x300xf32>
+      return %y : tensor<9x300xf32>
+    }""")
+    random = np.random.default_rng(0)
+    x, s = (random.uniform(1, 2, shape).astype(np.float32) for shape in ((9, 300), (9, 1)))
+    exact, (fast,) = fd.run(module, x, s)[0], fd.compile(module, fast_math=True, cache=False)(x, s)
+    off = np.abs(fast.astype(np.float64) - exact) / np.spacing(exact)
+    assert 0 < off.max() <= 2
+
+
 @pytest.mark.parametrize("cpu", [None, "haswell", "x86-64-v2"])
 def test_numbers_halfway_are_quantized_as_numpy_does(cpu: str | None) -> None:
     """Scales of 1/8: every other number lies halfway between two integers, up to the last bit of the quotient."""

@@ -332,6 +332,7 @@ def compile(
     max_value_bytes: int = MOST_VALUE_BYTES,
     sizes: Mapping[str, int] | None = None,
     target_cpu: str | None = None,
+    fast_math: bool = False,
     progress: "Progress | None" = None,
     **options: Unpack[FuseOptions],
 ) -> "Program":
@@ -354,6 +355,8 @@ def compile(
             has machine code for more ops. Names are those in the model, or of `fuse.sizes`.
         target_cpu: A processor as LLVM names it, `haswell`: nothing that it lacks is used, nor what this one lacks. By
             default what the environment variable `FUSE_TARGET_CPU` names, or this one.
+        fast_math: Let kernels multiply rows by reciprocals where the program divides, and take nan and infinities for
+            what does not happen. Without it quotients have the bits of NumPy's.
         progress: Is called with `(done, total, name)` when each kernel is begun, and with `(total, total, "")` when all
             are done.
         options: See `FuseOptions`.
@@ -380,7 +383,17 @@ def compile(
 
     usable = usable_threads(threads, warn_of_threads)
     made = _Compiling(
-        backend, usable, entry, cache, max_ops, max_value_bytes, dict(sizes or {}), target_cpu, progress, options
+        backend,
+        usable,
+        entry,
+        cache,
+        max_ops,
+        max_value_bytes,
+        dict(sizes or {}),
+        target_cpu,
+        fast_math,
+        progress,
+        options,
     )
     with collector_paused():
         if isinstance(source, str | PathLike):
@@ -400,6 +413,7 @@ class _Compiling:
     max_value_bytes: int
     sizes: Mapping[str, int]
     target_cpu: str | None
+    fast_math: bool
     progress: "Progress | None"
     options: FuseOptions
 
@@ -459,6 +473,7 @@ class _Compiling:
                 sizes=self.sizes,
                 fuse=_fuse_ops_pass(self.options),
                 target_cpu=self.target_cpu,
+                fast_math=self.fast_math,
                 progress=self.progress,
             )
 
@@ -470,7 +485,7 @@ class _Compiling:
             return None
         from fuse_dialect.backends.stored.store import open_store
 
-        names = ("threads", "entry", "max_ops", "max_value_bytes", "sizes", "target_cpu", "options")
+        names = ("threads", "entry", "max_ops", "max_value_bytes", "sizes", "target_cpu", "fast_math", "options")
         return open_store(path, weights, {name: getattr(self, name) for name in names})
 
 

@@ -45,6 +45,7 @@ def compile_program(
     sizes: Mapping[str, int] | None = None,
     fuse: FuseOpsPass | None = None,
     target_cpu: str | None = None,
+    fast_math: bool = False,
     specialize: bool = True,
     progress: Progress | None = None,
     **fuse_options: Any,
@@ -65,6 +66,7 @@ def compile_program(
         fuse: The pass that groups operators, where options cannot say it: rules or a strategy of your own.
         target_cpu: Name of the processor whose instructions may be used; by default what `FUSE_TARGET_CPU` says, or all
             that this one has.
+        fast_math: Let quotients be off in their last place, and nan and infinities be lost.
         specialize: Compile again for sizes of arguments that are open here and come back in calls.
         progress: Is told when each kernel is begun.
         **fuse_options: Options of `fuse-ops`: `opt_level`, `max_depth`, `max_function_args`, `link_params`, `dedup`.
@@ -75,7 +77,7 @@ def compile_program(
         InterpretationError: The entry is missing, or an op has no meaning; then the error knows the op.
     """
     usable = usable_threads(threads, warn_of_threads)
-    settings = BackendSettings(cache, target_cpu)
+    settings = BackendSettings(cache, target_cpu, fast_math)
     engine = find_backend(backend, settings) if isinstance(backend, str) else backend
     source = module if in_place else module.clone()
     grouping = fuse or _fuse_ops_pass(fuse_options)

@@ -35,6 +35,8 @@ class BackendSettings:
     """Keep machine code on disk, and use what is there."""
     target_cpu: str | None = None
     """Name of the processor whose instructions may be used; by default the environment's, or the one at hand."""
+    fast_math: bool = False
+    """Whether quotients may be off in their last place, and nan and infinities need not survive."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ def cost(body: Body) -> int:
     for instruction in body:
         match instruction:
             case Apply():
-                name = instruction.function
+                name = instruction.function.partition(" ")[0]
                 total += _COSTS.get(name, 10 if name.startswith("math.") else 1)
             case Read():
                 total += len(instruction.guards) + sum(isinstance(index, Value) for index in instruction.indices)

@@ -78,6 +78,11 @@ def add_backend_arguments(parser: argparse.ArgumentParser, natural: Callable[[st
         help="compile for what this processor can do too, as LLVM names it: haswell, x86-64-v2 "
         "(default: $FUSE_TARGET_CPU, or the one at hand)",
     )
+    group.add_argument(
+        "--fast-math",
+        action="store_true",
+        help="let kernels multiply rows by reciprocals where the program divides, and lose nan and infinities",
+    )
     group.add_argument("--no-cache", action="store_true", help="neither read nor write machine code on disk")
 
 
@@ -143,6 +148,7 @@ def compile_file(file: "ModuleFile", backend: str, options: argparse.Namespace) 
             limits=limits_of(options),
             fuse=fuse_ops_of(options),
             target_cpu=options.target_cpu,
+            fast_math=options.fast_math,
             progress=progress,
         )
 

@@ -66,7 +66,7 @@ def bisect(file: ModuleFile, inputs: Sequence[Array], options: argparse.Namespac
             usable_threads(options.threads, warn),
             options.entry,
             fuse,
-            BackendSettings(not options.no_cache, options.target_cpu),
+            BackendSettings(not options.no_cache, options.target_cpu, options.fast_math),
             limits_of(options),
             Tolerance(options.rtol, options.atol),
         )
@@ -119,6 +119,7 @@ def _command(finding: Finding, options: argparse.Namespace) -> str:
     for name, default in (("threads", 1), ("atol", None), ("rtol", 1e-4), ("target_cpu", None)):
         if (value := getattr(options, name)) != default:
             words += [f"--{name.replace('_', '-')}", f"{value:g}" if isinstance(value, float) else str(value)]
+    words += ["--fast-math"] if options.fast_math else []
     if finding.entry != "main":
         words += ["--entry", finding.entry]
     stem = options.bisect.rpartition("/")[2].removesuffix(_EXTENSION)

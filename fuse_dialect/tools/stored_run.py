@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _OF_THE_MODULE = ("compare_with", "bisect", "json", "trace", "roofline", "benchmark", "dynamic_dim")
 """Options that ask for more than the outputs, or for sizes by name."""
-_OF_THE_PROGRAM = ("entry", "frontend", "allow_unregistered_dialect", "fuse_ops", "target_cpu")
+_OF_THE_PROGRAM = ("entry", "frontend", "allow_unregistered_dialect", "fuse_ops", "target_cpu", "fast_math")
 """Options on which the program depends besides numbers."""
 
 

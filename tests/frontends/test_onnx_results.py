@@ -226,3 +226,28 @@ def test_nan_is_quantized_to_the_least_integer_everywhere(zero: np.generic) -> N
     assert (got[0], got[1], got[2], got[4]) == (limits.min, limits.max, limits.min, limits.min)
     pytest.importorskip("llvmlite")
     np.testing.assert_array_equal(fd.compile(import_model(model), cache=False)(x)[0], got)
+
+
+@pytest.mark.parametrize("auto", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize(
+    ("kernel", "strides"), [((2, 1), (3, 3)), ((1, 1), (2, 2)), ((2, 2), (5, 4)), ((4, 5), (3, 3))]
+)
+def test_same_padding_makes_as_many_pixels_as_strides_say(
+    auto: str, kernel: tuple[int, ...], strides: tuple[int, ...]
+) -> None:
+    """As onnxruntime gives them where `output_shape` asks for that many; for `auto_pad` alone it stops earlier."""
+    weight = {"w": np.arange(1, 1 + kernel[0] * kernel[1], dtype=np.float32).reshape(1, 1, *kernel)}
+    x = np.arange(28, dtype=np.float32).reshape(1, 1, 4, 7)
+    shape = [4 * strides[0], 7 * strides[1]]
+    model, asked = (
+        one_node("ConvTranspose", [1, 1, 4, 7], weight, opset=22, auto_pad=auto, strides=strides, **more)
+        for more in ({}, {"output_shape": shape})
+    )
+    (got,) = fd.run(import_model(model), x)
+    assert got.shape == (1, 1, *shape)
+    np.testing.assert_array_equal(got, fd.run(import_model(asked), x)[0])
+    if kernel[0] <= strides[0] and kernel[1] <= strides[1]:
+        # No two kernels overlap: each pixel makes a kernel of its own, and zeros between and behind.
+        blocks = np.zeros((4, strides[0], 7, strides[1]), np.float32)
+        blocks[:, : kernel[0], :, : kernel[1]] = np.einsum("yx,ij->yixj", x[0, 0], weight["w"][0, 0])
+        np.testing.assert_array_equal(got[0, 0], blocks.reshape(shape))

@@ -137,6 +137,7 @@ def test_a_run_without_inputs_says_what_is_missing(path: Path, runs: Runs) -> No
         ["--max-bytes", "4096"],
         ["--fuse-ops", "opt-level=0"],
         ["--target-cpu", "x86-64"],
+        ["--fast-math"],
         ["--threads", "2"],
         ["--allow-unregistered-dialect"],
     ],

@@ -24,6 +24,7 @@ from fuse_dialect.kernels.elements import element_bytes
 from fuse_dialect.kernels.machine import Unit
 from fuse_dialect.kernels.packing import Packing as Panels
 from fuse_dialect.kernels.program import LoopProgram, Refusal
+from fuse_dialect.kernels.quotients import with_rough_quotients
 from fuse_dialect.kernels.softmaxes import with_falling_exponents
 from fuse_dialect.kernels.words import rounds_to_bytes
 
@@ -110,7 +111,7 @@ class LLVMBackend:
         """A backend.
 
         Args:
-            fast_math: Whether kernels may ignore nan and infinities.
+            fast_math: Whether kernels may ignore nan and infinities, and multiply by reciprocals where they divide.
             target: The processor; by default the one that the environment names, else that of this process.
             families: Names of the families that may write kernels; by default all.
         """
@@ -138,6 +139,8 @@ class LLVMBackend:
         lifts = Unit.SCALING not in self.target.machine.units
         program = with_rounding(with_tables(request.program), self.target.machine)
         program = with_falling_exponents(program, lifts=lifts)
+        if self.fast_math or not rounds_to_bytes(request.program):
+            program = with_rough_quotients(program, all=self.fast_math)
         for name in self.families:
             target = self.module() if module is None else module
             before = target.mark()

@@ -10,6 +10,6 @@ from fuse_dialect.backends.table import BackendSettings
 
 def make(settings: BackendSettings) -> Backend:
     """Machine code for a processor, from the cache where there is one that can be trusted."""
-    compiler = LLVMBackend(target=target_of(settings.target_cpu))
+    compiler = LLVMBackend(fast_math=settings.fast_math, target=target_of(settings.target_cpu))
     objects = open_cache() if settings.cache else ""
     return compiler if isinstance(objects, str) else CachedLLVMBackend(compiler, objects)

@@ -18,6 +18,7 @@ from fuse_dialect.kernels.elements import element_bytes
 from fuse_dialect.kernels.machine import Unit
 from fuse_dialect.kernels.places import place_of
 from fuse_dialect.kernels.program import Apply, Buffer, Literal
+from fuse_dialect.kernels.quotients import ROUGH
 from fuse_dialect.kernels.scheduling import halves, has_rest
 
 STREAMED = 32
@@ -144,14 +145,14 @@ def _is_large(buffer: Buffer, bytes: int) -> bool:
 
 
 def _divisors(code: NestCode, depth: int) -> dict[Cell, Cell]:
-    """Quotients of vectors by what is the same in the whole vector loop, with the cells of the divisors."""
+    """Rough quotients of vectors by what is the same in the whole vector loop, with the cells of the divisors."""
     size = code.nest.loops[depth].size.number
     if size is not None and size < LONG:
         return {}
     found: dict[Cell, Cell] = {}
     for number, stage in enumerate(code.nest.stages):
         for place, inner in enumerate(stage.body):
-            if isinstance(inner, Apply) and inner.function == "arith.divf" and inner.element in ("f32", "f64"):
+            if isinstance(inner, Apply) and inner.function == ROUGH and inner.element in ("f32", "f64"):
                 divisor = (number, inner.operands[1])
                 is_known = code.depths[divisor] <= depth and divisor not in code.vectors
                 if is_known and (number, place) in code.vectors and not isinstance(stage.body[divisor[1]], Literal):

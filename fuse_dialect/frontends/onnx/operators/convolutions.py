@@ -151,7 +151,11 @@ def _transposed_padding(
 ) -> list[int]:
     """Paddings; `output_shape` and `auto_pad` ask for those that give a certain result shape.
 
-    Source: ONNX ConvTranspose, "total_padding[i] = ...".
+    A kernel that is shorter than its stride does not reach as far as `input size * stride`, which `auto_pad` promises.
+    Padding is never negative, so zeros follow, as in onnxruntime where `output_shape` asks for that size. Where
+    `auto_pad` alone does, onnxruntime and the shape inference of onnx give the shorter result, against the text.
+
+    Source: ONNX ConvTranspose, "total_padding[i] = ...", and of `auto_pad` "output_shape[i] = input_shape[i] * ...".
     """
     spatial = len(kernel)
     auto = node.string("auto_pad", "NOTSET")

@@ -3,7 +3,8 @@
 1. What does not depend on the state is computed for the whole sequence at once: the product of all inputs with W.
 2. The body of the loop holds the product of the state with R, and the gates; it fuses there as any block does.
 3. A backward direction runs on the reversed sequence. Sequences of different lengths are reversed by their lengths, and
-   a state stays as it is beyond the end of its sequence.
+   a state stays as it is beyond the end of its sequence. So the last state of a sequence without elements is the
+   initial one: ONNX says nothing of it, its reference evaluator ignores lengths; onnxruntime gives 0.
 
 Source: ONNX LSTM, GRU and RNN (opset 22), "Equations".
 """

@@ -281,7 +281,8 @@ def run(
             the model that the module comes from, or in the IR. Each has exactly the element type and a shape of its
             argument.
         entry: Name of the function.
-        max_ops: Most ops that loops and calls run, over and above one run of everything.
+        max_ops: Most ops that loops and calls run, over and above one run of everything: each iteration of a loop but
+            the first counts the ops in its body.
         max_value_bytes: Most bytes of a value that the run makes.
 
     Returns:
@@ -349,7 +350,7 @@ def compile(
         entry: Name of the function.
         cache: Keep machine code on disk, and use what is there.
         weights: A safetensors file that belongs to a path, see `read`.
-        max_ops: Most ops that a loop runs in one call, over and above one run of its body.
+        max_ops: Most ops that loops run in one call, over and above one run of everything, as `run` counts.
         max_value_bytes: Most bytes of a value that a call makes.
         sizes: Numbers for open sizes of arguments by name, `{"batch": 4}`: the program is for these sizes alone, and
             has machine code for more ops. Names are those in the model, or of `fuse.sizes`.
@@ -382,23 +383,40 @@ def compile(
     from fuse_dialect.backends.threads import usable_threads, warn_of_threads
 
     usable = usable_threads(threads, warn_of_threads)
-    made = _Compiling(
-        backend,
-        usable,
-        entry,
-        cache,
-        max_ops,
-        max_value_bytes,
-        dict(sizes or {}),
-        target_cpu,
-        fast_math,
-        progress,
-        options,
-    )
-    with collector_paused():
-        if isinstance(source, str | PathLike):
-            return made.of_file(fspath(source), None if weights is None else fspath(weights))
-        return made.of_module(source)
+    # A large model is not read before it turns out that an option is wrong.
+    limits = Limits(ops=max_ops, value_bytes=max_value_bytes)
+    _check_options(options)
+    watch = None if progress is None else _passed_through(progress)
+    made = _Compiling(backend, usable, entry, cache, limits, dict(sizes or {}), target_cpu, fast_math, watch, options)
+    try:
+        with collector_paused():
+            if isinstance(source, str | PathLike):
+                return made.of_file(fspath(source), None if weights is None else fspath(weights))
+            return made.of_module(source)
+    except _CallersError as raised:
+        error = raised.error
+    # Outside of the handler: it is the caller's own error, and says nothing of ours.
+    raise error
+
+
+class _CallersError(BaseException):
+    """An error of a function that the caller has given; what handles errors of ours lets it pass."""
+
+    def __init__(self, error: Exception):
+        super().__init__()
+        self.error = error
+
+
+def _passed_through(progress: "Progress") -> "Progress":
+    """The function, whose errors reach who has given it."""
+
+    def watch(done: int, total: int, name: str) -> object:
+        try:
+            return progress(done, total, name)
+        except Exception as error:
+            raise _CallersError(error) from None
+
+    return watch
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,8 +427,7 @@ class _Compiling:
     threads: int
     entry: str
     cache: bool
-    max_ops: int
-    max_value_bytes: int
+    limits: Limits
     sizes: Mapping[str, int]
     target_cpu: str | None
     fast_math: bool
@@ -469,7 +486,7 @@ class _Compiling:
                 self.entry,
                 cache=self.cache,
                 in_place=is_ours,
-                limits=Limits(ops=self.max_ops, value_bytes=self.max_value_bytes),
+                limits=self.limits,
                 sizes=self.sizes,
                 fuse=_fuse_ops_pass(self.options),
                 target_cpu=self.target_cpu,
@@ -485,8 +502,9 @@ class _Compiling:
             return None
         from fuse_dialect.backends.stored.store import open_store
 
-        names = ("threads", "entry", "max_ops", "max_value_bytes", "sizes", "target_cpu", "fast_math", "options")
-        return open_store(path, weights, {name: getattr(self, name) for name in names})
+        names = ("threads", "entry", "sizes", "target_cpu", "fast_math", "options")
+        limits = [self.limits.ops, self.limits.value_bytes]
+        return open_store(path, weights, {"limits": limits, **{name: getattr(self, name) for name in names}})
 
 
 def _fuse_ops_pass(options: FuseOptions) -> "FuseOpsPass":
@@ -507,10 +525,11 @@ def _check_options(options: FuseOptions) -> None:
         FuseError: An option is unknown, or its value has the wrong type.
     """
     from fuse_dialect.fusion.rules import RuleTable
-    from fuse_dialect.loading.pipeline import closest
 
     for name, value in options.items():
         if name not in FuseOptions.__annotations__:
+            from fuse_dialect.loading.pipeline import closest
+
             known = list(FuseOptions.__annotations__)
             raise FuseError(
                 f"there is no option '{name}'", hint=closest(name, known) or f"there are {', '.join(known)}"

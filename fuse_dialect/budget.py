@@ -6,6 +6,7 @@ result on every machine; time is in proportion to them.
 """
 
 from dataclasses import dataclass
+from numbers import Integral
 
 from fuse_dialect.diagnostics import FuseError
 
@@ -40,11 +41,19 @@ class Limits:
     """How much a run may take; command lines set them by `--max-ops` and `--max-bytes`."""
 
     ops: int = MOST_OPS
-    """Ops that inlining may make, or that loops and calls may run."""
+    """Ops that inlining may make, or that loops and calls may run over and above one run of everything."""
     bytes: int = MOST_EXPANDED_BYTES
     """Bytes of constants that may be computed or written out, over and above those in proportion to the input."""
     value_bytes: int = MOST_VALUE_BYTES
     """Bytes of one value whose size is known only when the program runs; `--max-value-bytes` sets it."""
+
+    def __post_init__(self) -> None:
+        for name in ("ops", "bytes", "value_bytes"):
+            value: object = getattr(self, name)
+            # What counts native loops is a number of 64 bits.
+            number = -1 if isinstance(value, bool) or not isinstance(value, Integral) else int(value)
+            if not 0 <= number <= LARGEST_SIZE:
+                raise FuseError(f"option 'max_{name}' expects an integer from 0 to {LARGEST_SIZE}, got {value!r}")
 
     def budget(self, input_bytes: int = 0) -> "Budget":
         """A full budget for an input of that size."""

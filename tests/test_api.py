@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -345,3 +346,34 @@ def test_reading_a_model_takes_limits() -> None:
     pytest.importorskip("onnx")
     path = EXAMPLES / "tiny_cnn.onnx"
     assert str(fd.read(path)) == str(fd.read(path, max_ops=1 << 20, max_bytes=1 << 20))
+
+
+class _MineError(ValueError):
+    """An error that the package knows nothing of."""
+
+
+@pytest.mark.parametrize("error", [_MineError("mine"), fd.FuseError("mine"), KeyboardInterrupt(), MemoryError("mine")])
+@pytest.mark.parametrize("backend", ["llvm", "numpy"])
+def test_an_error_of_the_progress_function_is_the_callers(
+    error: BaseException, backend: Literal["llvm", "numpy"]
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    module = fd.parse("""
+    func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+      %y = fuse.exp %x : tensor<3xf32>
+      return %y : tensor<3xf32>
+    }""")
+    with pytest.raises(type(error)) as caught:
+        fd.compile(module, backend, cache=False, progress=fail)
+    assert caught.value is error
+    assert caught.value.__cause__ is None
+    assert fd.compile(module, backend, cache=False)(np.zeros(3, np.float32))[0].tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("options", [{"nonsense": True}, {"allow_unsupported_onnx": True}, {"opt_level": "high"}])
+def test_wrong_options_are_refused_before_the_model_is_read(options: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(fd.FuseError, match=f"option '{next(iter(options))}'") as caught:
+        fd.compile(tmp_path / "there is none.onnx", **options)
+    assert "allow_unsupported_onnx" not in (caught.value.hint or "")

@@ -69,6 +69,7 @@ TESTS: Mapping[str, Sequence[str]] = {
         "tests/kernels/test_ops_as_loops.py",
         "tests/backends/conformance/test_own_results.py",
         "tests/backends/conformance/test_limits.py",
+        "tests/backends/test_loop_limits.py",
         "tests/tools/test_fuse_run.py",
     ),
     "backends/runtime": (

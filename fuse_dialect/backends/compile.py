@@ -21,11 +21,13 @@ from fuse_dialect.budget import Limits
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.size_names import SIZES_ATTRIBUTE, size_names
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor
-from fuse_dialect.interpreters.entry import function_named
+from fuse_dialect.interpreters.entry import function_named, functions_of
+from fuse_dialect.interpreters.loop_costs import mark_iterations
 from fuse_dialect.kernels.program import LoopProgram, Refusal
 from fuse_dialect.kernels.simplify import simplify
 from fuse_dialect.transforms.compile_pipeline import prepare
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.transforms.runnable import has_stablehlo, make_runnable
 
 _MUCH = 64 << 20
 """Bytes of constants of which no second copy may stay until the collector of cycles comes by itself."""
@@ -86,6 +88,10 @@ def compile_program(
     if specialize and engine.name != "numpy" and has_open_sizes(source, entry):
         options: dict[str, Any] = {"layout": layout, "limits": limits, "fuse": grouping}
         again = _maker(source, engine, usable, entry, sizes or {}, options)
+    if has_stablehlo(source):
+        make_runnable(source)
+    # As the source says it, or `fuse` ops that say the same: passes change what bodies hold.
+    mark_iterations(source, functions_of(source))
     prepare(source, grouping, layout or layout_of(engine), numbers)
     graph = read_entry(source, entry)
     # The graph has the elements, and lets go of them one by one; functions that run need those in their bodies.

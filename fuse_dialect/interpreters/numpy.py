@@ -6,7 +6,7 @@
 3. `numpy_functions` is the same meaning for xDSL's own `Interpreter`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -26,7 +26,8 @@ from fuse_dialect.dialect.ops.regions import IfOp, LoopOp, YieldOp
 from fuse_dialect.dialect.shape_assertion import is_shape_assertion, violation
 from fuse_dialect.dialect.types import element_dtype, is_tensor
 from fuse_dialect.interpreters.entry import bind_inputs, check_has_body, function_named, functions_of
-from fuse_dialect.interpreters.regions import Yielded, is_true, run_loop, yielded
+from fuse_dialect.interpreters.loop_costs import LoopCosts
+from fuse_dialect.interpreters.regions import Yielded, is_first, is_true, run_loop, yielded
 from fuse_dialect.interpreters.sizes import TooLargeError, check_value, evaluate_within
 from fuse_dialect.interpreters.values import EvaluationError, Value, flatten, mismatch, separate
 
@@ -161,33 +162,52 @@ class _Frame:
 
     values: dict[SSAValue, Value]
     depth: int
-    budget: Budget
+    calls: Budget
+    """What calls may still run."""
+    loops: Budget
+    """What loops may still run."""
+    is_counted: bool = False
+    """Whether an iteration that is counted runs: what it calls is among its ops."""
 
 
 class Runner:
     """The functions of a module, planned when first called; several threads may call them."""
 
-    def __init__(self, module: ModuleOp | Mapping[str, func.FuncOp], limits: Limits = _LIMITS):
+    def __init__(
+        self,
+        module: ModuleOp | Mapping[str, func.FuncOp],
+        limits: Limits = _LIMITS,
+        iteration_ops: Callable[[LoopOp], int] | None = None,
+    ):
+        """Take over functions.
+
+        Args:
+            module: A verified module, or functions by name.
+            limits: See `run_module`.
+            iteration_ops: What an iteration of a loop counts; by default its ops as they are.
+        """
         self._functions = functions_of(module) if isinstance(module, ModuleOp) else module
         self._limits = limits
+        self._iteration_ops = LoopCosts(self._functions).iteration if iteration_ops is None else iteration_ops
         self._plans: dict[Block, list[_Step]] = {}
 
     def call(self, function: func.FuncOp, arguments: Sequence[Value]) -> tuple[Value, ...]:
         """Run a function; Python's stack grows with the depth of calls, never with the number of ops."""
-        # One run of everything is in proportion to the module.
-        return self._run(function, arguments, 0, Budget(self._limits.ops + self._op_count, 0))
+        # One run of everything is in proportion to the module; for loops see `loop_costs`.
+        calls, loops = Budget(self._limits.ops + self._op_count, 0), Budget(self._limits.ops, 0)
+        return self._run(function, arguments, _Frame({}, 0, calls, loops))
 
     @cached_property
     def _op_count(self) -> int:
         return sum(1 for function in self._functions.values() for _ in ops_inside(function))
 
-    def _run(self, function: func.FuncOp, arguments: Sequence[Value], depth: int, budget: Budget) -> tuple[Value, ...]:
+    def _run(self, function: func.FuncOp, arguments: Sequence[Value], frame: _Frame) -> tuple[Value, ...]:
         check_has_body(function)
         name = function.sym_name.data
-        if depth and not budget.take(ops=len(self._plan(function.body.block))):
+        if frame.depth and not frame.is_counted and not frame.calls.take(ops=len(self._plan(function.body.block))):
             hint = "max_ops= raises the limit; functions that call functions twice may double at every level"
             raise EvaluationError(function, f"'@{name}' is called too often: no more ops may be run", hint)
-        end, results = self._run_block(function.body.block, arguments, _Frame({}, depth, budget))
+        end, results = self._run_block(function.body.block, arguments, frame)
         if not isinstance(end, func.ReturnOp):
             raise EvaluationError(function, f"'@{name}' ends without 'func.return'")
         return tuple(results)
@@ -225,9 +245,9 @@ class Runner:
             case arith.ConstantOp():
                 return (evaluate_constant(op),)
             case func.CallOp():
-                return self._call(op, operands, frame.depth + 1, frame.budget)
+                return self._call(op, operands, replace(frame, values={}, depth=frame.depth + 1))
             case LoopOp():
-                run_body = partial(self._region, op, op.body, frame=frame)
+                run_body = partial(self._iteration, op, frame=frame)
                 return run_loop(op, operands, run_body, self._limits.value_bytes)
             case IfOp():
                 branch = op.then if is_true(op, operands[0]) else op.otherwise
@@ -239,22 +259,27 @@ class Runner:
             case _:
                 raise EvaluationError(op, "has no meaning in the NumPy interpreter")
 
+    def _iteration(self, op: LoopOp, arguments: Sequence[Value], frame: _Frame) -> Yielded:
+        """What the body of a loop yields."""
+        if is_first(arguments):
+            return self._region(op, op.body, arguments, frame)
+        if not frame.loops.take(ops=self._iteration_ops(op)):
+            raise EvaluationError(op, TOO_LONG, TOO_LONG_HINT)
+        return self._region(op, op.body, arguments, replace(frame, is_counted=True))
+
     def _region(self, op: Operation, region: Region, arguments: Sequence[Value], frame: _Frame) -> Yielded:
         """What a region of an op yields; Python's stack grows with the depth of regions."""
         if frame.depth > MAX_CALL_DEPTH:
             raise EvaluationError(op, f"exceeds {MAX_CALL_DEPTH} calls and regions within each other")
-        # One op at least, so that a body of its own end alone does not run without end.
-        if not frame.budget.take(ops=max(1, len(self._plan(region.block)))):
-            raise EvaluationError(op, TOO_LONG, TOO_LONG_HINT)
         end, values = self._run_block(region.block, arguments, replace(frame, depth=frame.depth + 1))
         if not isinstance(end, YieldOp):
             raise EvaluationError(op, "has a region that ends without 'fuse.yield'")
         return yielded(end, values)
 
-    def _call(self, op: func.CallOp, operands: list[Value], depth: int, budget: Budget) -> tuple[Value, ...]:
-        if depth > MAX_CALL_DEPTH:
+    def _call(self, op: func.CallOp, operands: list[Value], frame: _Frame) -> tuple[Value, ...]:
+        if frame.depth > MAX_CALL_DEPTH:
             raise EvaluationError(op, f"exceeds {MAX_CALL_DEPTH} calls within calls")
         callee = self._functions.get(op.callee.string_value())
         if callee is None:
             raise EvaluationError(op, f"calls '@{op.callee.string_value()}', which is not in the module")
-        return self._run(callee, operands, depth, budget)
+        return self._run(callee, operands, frame)

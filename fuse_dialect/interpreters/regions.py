@@ -22,6 +22,11 @@ def yielded(op: YieldOp, operands: Sequence[Value]) -> Yielded:
     return (None, operands) if op.condition is None else (operands[0], operands[1:])
 
 
+def is_first(arguments: Sequence[Value]) -> bool:
+    """Whether arguments of a loop's body are those of its first iteration."""
+    return not np.any(np.asarray(arguments[0]))
+
+
 def is_true(op: IfOp | LoopOp, value: Value) -> bool:
     """Whether a condition holds.
 

@@ -293,9 +293,12 @@ def _pieces_inlined(reader: Stage, producers: list[Stage]) -> list[Stage]:
         for axis, index in enumerate(read.indices):
             match index:
                 case Index(((Loop(own), 1),), 0) if not reader.axes[own].is_reduced and _is_cut(producers, axis):
+                    size = reader.axes[own].size
+                    if not isinstance(size, int):
+                        return []
                     pieces = [
-                        _inlined(cleaned(_piece(reader, own, start, size)), producers)
-                        for start, size in _parts(reader.axes[own].size, producers, axis)
+                        _inlined(cleaned(_piece(reader, own, start, count)), producers)
+                        for start, count in _parts(size, producers, axis)
                     ]
                     return [piece for piece in pieces if piece is not None] if None not in pieces else []
                 case _:
@@ -303,15 +306,20 @@ def _pieces_inlined(reader: Stage, producers: list[Stage]) -> list[Stage]:
     return []
 
 
-def _parts(size: Size, producers: list[Stage], axis: int) -> list[tuple[int, int]]:
-    """Start and size of the parts of an axis that lie in the producers' pieces; it may end before they do."""
+def _parts(size: int, producers: list[Stage], axis: int) -> list[tuple[int, int]]:
+    """Start and size of the parts of an axis that lie in the producers' pieces, and of what lies behind them.
+
+    A reader may end before the pieces do, or read behind them under guards, which hold there at no point.
+    """
     parts: list[tuple[int, int]] = []
+    behind = 0
     for producer in producers:
         start, own = producer.store[axis].constant, producer.axes[axis].size
         assert isinstance(own, int), "the pieces have been looked at"
-        end = min(size, start + own) if isinstance(size, int) else start + own
-        parts += [(start, end - start)] if end > start else []
-    return parts
+        behind = start + own
+        parts.append((start, min(size, behind) - start))
+    parts.append((behind, size - behind))
+    return [(start, count) for start, count in parts if count > 0]
 
 
 def _is_cut(producers: list[Stage], axis: int) -> bool:

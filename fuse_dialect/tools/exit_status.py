@@ -10,7 +10,7 @@ from fuse_dialect import checked
 from fuse_dialect.diagnostics import FuseError, internal_error
 from fuse_dialect.loading.streams import tell
 
-_ARGUMENT = re.compile(r"\b(max_ops|max_bytes|max_value_bytes|allow_unsupported_onnx)=(True)?")
+_ARGUMENT = re.compile(r"\b(max_ops|max_bytes|max_value_bytes)=")
 """Arguments of functions that are flags of the same name."""
 OK = 0
 DIAGNOSED = 1

@@ -93,6 +93,7 @@ def _with_results(op: LoopOp, trial: LoopOp) -> LoopOp:
         new = LoopOp(body, limit=op.limit, condition=op.condition, states=op.states, rows=op.rows)
     except VerifyException as error:
         raise OpError(op, f"'{op.name}' op {error}", "sizes that are known now contradict each other") from error
+    new.attributes.update(op.attributes)
     return new
 
 

@@ -18,7 +18,8 @@ from fuse_dialect.dialect.ops.opaque import SortOp
 from fuse_dialect.dialect.types import is_tensor
 from fuse_dialect.interpreters.loops import run_loops
 from fuse_dialect.interpreters.numpy import run_module
-from fuse_dialect.kernels.program import Refusal
+from fuse_dialect.kernels.indices import Index, Loop, loop
+from fuse_dialect.kernels.program import LoopProgram, Refusal, Role
 from fuse_dialect.kernels.simplify import simplify
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 
@@ -50,8 +51,36 @@ def check(module: ModuleOp, function: func.FuncOp) -> None:
     assert len(simple.stages) <= 2 * len(program.stages)  # pieces of a concatenation may cut others
     assert simplify(program) == simple
     for form in (program, simple):
+        check_all_is_written(form)
         for one, other in zip(run_loops(form, inputs), expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5 * _greatest(other))
+
+
+def check_all_is_written(program: LoopProgram) -> None:
+    """Every element of what a program gives, or keeps for itself, is stored by a stage: from the stages alone."""
+    for buffer in program.buffers:
+        if buffer.role is Role.ARGUMENT:
+            continue
+        shape = [size for size in buffer.shape if isinstance(size, int)]
+        assert len(shape) == len(buffer.shape), "the programs here have static sizes"
+        written = np.zeros(shape, np.bool_)
+        for stage in program.stages:
+            if stage.buffer == buffer.name and stage.scatter is None:
+                # A scan stores along what it reduces, too.
+                axes = [axis.size for axis in stage.axes if stage.is_scan or not axis.is_reduced]
+                grid = np.indices([size for size in axes if isinstance(size, int)])
+                indices = stage.store or [loop(axis) for axis in range(len(axes))]
+                written[tuple(_values(index, grid) for index in indices)] = True
+        assert written.all(), f"nobody writes all of {buffer.name}"
+
+
+def _values(index: Index, grid: Array) -> Array:
+    """An index at all points; stores are sums of loops."""
+    total = np.full(grid.shape[1:], index.constant)
+    for atom, factor in index.terms:
+        assert isinstance(atom, Loop)
+        total = total + factor * grid[atom.axis]
+    return total
 
 
 def _greatest(array: Array) -> float:

@@ -197,6 +197,18 @@ def test_concatenation_of_two_maps_is_two_maps() -> None:
     assert [stage.store[1].constant if stage.store else 0 for stage in program.stages] == [0, 6]
 
 
+@pytest.mark.parametrize(("high", "starts"), [(-7, [0]), (-1, [0, 6]), (0, [0, 6]), (2, [0, 6, 8])])
+def test_what_reads_beside_pieces_has_a_piece_of_its_own(high: int, starts: list[int]) -> None:
+    program = simplified(
+        f"""(%x: tensor<6xf32>, %y: tensor<2xf32>, %z: tensor<f32>) -> tensor<{8 + high}xf32> {{
+          %joined = fuse.concatenate %x, %y, axis = 0 : (tensor<6xf32>, tensor<2xf32>) -> tensor<8xf32>
+          %p = fuse.pad %joined, %z, low = [0], high = [{high}] : (tensor<8xf32>, tensor<f32>)
+          return %p : tensor<{8 + high}xf32>
+        }}"""
+    )
+    assert [stage.store[0].constant if stage.store else 0 for stage in program.stages] == starts
+
+
 def test_expensive_value_that_a_product_reads_often_is_stored() -> None:
     program = simplified(
         """(%x: tensor<4x8xf32>, %w: tensor<6x8xf32>) -> tensor<4x6xf32> {

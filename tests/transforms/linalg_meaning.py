@@ -2,6 +2,9 @@
 
 A structured op is read as MLIR defines it: for every point of its loops, the body on the elements that the indexing
 maps give. Only what the conversion writes has a meaning here; reductions combine by one op.
+
+A tensor that is empty knows of each element whether somebody has written it since. Nobody may read one that nobody has
+written, nor return it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,6 +46,35 @@ COMBINED: Mapping[str, np.ufunc] = {
 Values = dict[SSAValue, Array]
 
 
+class Parts(np.ndarray):
+    """An array of which some elements may not be written yet; what is computed of it is an array like others."""
+
+    written: Array | None = None
+    """Whether each element is written; `None` for all."""
+
+    @staticmethod
+    def of(array: Array, written: Array) -> Array:
+        """An array with what is written of it."""
+        if written.all():
+            return np.asarray(array)
+        parts = np.array(array).view(Parts)
+        parts.written = written
+        return parts
+
+
+def written_of(array: Array) -> Array:
+    """Whether each element of an array is written."""
+    written = array.written if isinstance(array, Parts) else None
+    return np.ones(np.shape(array), np.bool_) if written is None else written
+
+
+def check_written(array: Array, op: Operation, places: tuple[Array, ...] | None = None) -> None:
+    """See that what an op reads is written."""
+    written = written_of(array)
+    read = written if places is None else written[places]
+    assert read.all(), f"nobody has written what is read: {op}"
+
+
 def run_linalg(module: ModuleOp, arguments: Sequence[Array], entry: str = "main") -> list[Array]:
     """The results of a function; unsigned integers are given and come back as signed ones."""
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, func.FuncOp)}
@@ -55,7 +87,11 @@ def _run(module: ModuleOp, block: Block, values: Values) -> list[Array]:
     for op in block.ops:
         operands = [values[operand] for operand in op.operands]
         match op:
-            case func.ReturnOp() | scf.YieldOp() | scf.ConditionOp():
+            case func.ReturnOp():
+                for operand in operands:
+                    check_written(operand, op)
+                return operands
+            case scf.YieldOp() | scf.ConditionOp():
                 return operands
             case func.CallOp():
                 results = run_linalg(module, operands, op.callee.root_reference.data)
@@ -109,7 +145,8 @@ def _result(op: Operation, operands: Sequence[Array], values: Values) -> Array:
             sizes = iter(operands)
             type = tensor_type(op.tensor)
             shape = [int(next(sizes)) if size == DYNAMIC else size for size in type.get_shape()]
-            return np.full(shape, 77).astype(element_dtype(type.element_type))  # nobody may rely on it
+            elements = np.full(shape, 77).astype(element_dtype(type.element_type))  # nobody may rely on it
+            return Parts.of(elements, np.zeros(shape, np.bool_))
         case tensor.DimOp() | tensor.ExtractOp():
             return _scalar(op, operands, [])
         case tensor.FromElementsOp():
@@ -118,35 +155,39 @@ def _result(op: Operation, operands: Sequence[Array], values: Values) -> Array:
         case tensor.CastOp():
             return operands[0]
         case tensor.CollapseShapeOp() | tensor.ExpandShapeOp():
-            return operands[0].reshape(tensor_type(op.result).get_shape())
+            shape = tensor_type(op.result).get_shape()
+            return Parts.of(operands[0].reshape(shape), written_of(operands[0]).reshape(shape))
         case tensor.PadOp():
-            return _padded(op, operands[0])
+            return Parts.of(_padded(op, operands[0]), _padded(op, written_of(operands[0]), fill=True))
         case tensor.ExtractSliceOp():
-            taken = operands[0][_slices(op, [int(number) for number in operands[1:]])]
-            return taken.reshape(taken.shape[taken.ndim - tensor_type(op.result).get_num_dims() :])
+            place, rank = _slices(op, [int(number) for number in operands[1:]]), tensor_type(op.result).get_num_dims()
+            taken, written = (array[place] for array in (operands[0], written_of(operands[0])))
+            shape = taken.shape[taken.ndim - rank :]
+            return Parts.of(taken.reshape(shape), written.reshape(shape))
         case tensor.InsertSliceOp():
-            whole = operands[1].copy()
+            whole, written = np.array(operands[1]), written_of(operands[1]).copy()
             place = _slices(op, [int(number) for number in operands[2:]])
             whole[place] = operands[0].reshape(whole[place].shape)
-            return whole
+            written[place] = written_of(operands[0]).reshape(whole[place].shape)
+            return Parts.of(whole, written)
         case GenericOp():
-            return _structured(op.body.block, [map.data for map in op.indexing_maps], operands, values)
+            return _structured(op, op.body.block, [map.data for map in op.indexing_maps], operands, values)
         case _ if op.name == "linalg.fill":
             return np.full(operands[1].shape, operands[0])
         case _ if (name := op.name.removeprefix("linalg.")) in FORMS:
             region = NAMED_OPS[name].hidden_region(op.operands[:-1], op.operands[-1:])
-            return _structured(region.block, _maps(op, FORMS[name]), operands, values)
+            return _structured(op, region.block, _maps(op, FORMS[name]), operands, values)
         case _ if op.name.startswith(("arith.", "math.")):
             return _scalar(op, operands, [])
         case _:
             raise AssertionError(f"no meaning for {op.name}")
 
 
-def _padded(op: tensor.PadOp, array: Array) -> Array:
+def _padded(op: tensor.PadOp, array: Array, fill: bool | None = None) -> Array:
     constant = op.region.block.first_op
     assert isinstance(constant, arith.ConstantOp)
     widths = list(zip(op.static_low.get_values(), op.static_high.get_values(), strict=True))
-    return np.pad(array, widths, constant_values=constant_array(constant.value).item())
+    return np.pad(array, widths, constant_values=constant_array(constant.value).item() if fill is None else fill)
 
 
 def _slices(op: tensor.ExtractSliceOp | tensor.InsertSliceOp, dynamic: Sequence[int]) -> tuple[slice, ...]:
@@ -204,14 +245,18 @@ def _extents(maps: Sequence[AffineMap], operands: Sequence[Array]) -> list[int]:
     return [extents[axis] for axis in range(maps[0].num_dims)]
 
 
-def _structured(block: Block, maps: Sequence[AffineMap], operands: Sequence[Array], outer: Values) -> Array:
+def _structured(
+    op: Operation, block: Block, maps: Sequence[AffineMap], operands: Sequence[Array], outer: Values
+) -> Array:
     extents = _extents(maps, operands)
     loops = [own.astype(np.int64) for own in np.ogrid[tuple(slice(size) for size in extents)]] if extents else []
     values: Values = dict(outer)
     for argument, map, operand in zip(block.args, maps, operands, strict=True):
         places = tuple(_index(expression, loops) for expression in map.results)
         if prod(extents):
-            values[argument] = operand[places] if places else operand
+            if argument.uses:
+                check_written(operand, op, places or None)
+            values[argument] = np.asarray(operand[places] if places else operand)
         else:
             values[argument] = np.zeros(extents, operand.dtype)
     rank = len(maps[-1].results)
@@ -219,8 +264,8 @@ def _structured(block: Block, maps: Sequence[AffineMap], operands: Sequence[Arra
     assert isinstance(end, YieldOp)
     last = end.operands[0].owner
     is_reduced = len(extents) > rank
-    for op in ops if not is_reduced else [op for op in ops if op is not last]:
-        values[op.results[0]] = _scalar(op, [values[operand] for operand in op.operands], loops)
+    for inner in ops if not is_reduced else [inner for inner in ops if inner is not last]:
+        values[inner.results[0]] = _scalar(inner, [values[operand] for operand in inner.operands], loops)
     if not is_reduced:
         result = np.broadcast_to(values[end.operands[0]], extents)
         return result.astype(operands[-1].dtype, copy=False)
@@ -262,7 +307,13 @@ def _scalar(op: Operation, operands: Sequence[Array], loops: Sequence[Array]) ->
                 not place.size or (place.min() >= 0 and place.max() < size)
                 for place, size in zip(places, table.shape, strict=True)
             ), "an element is read outside its tensor"
-            return table[tuple(places)] if table.size else np.zeros(np.broadcast_shapes(*map(np.shape, places)))
+            if table.size:
+                check_written(table, op, tuple(np.asarray(place) for place in places))
+            return (
+                np.asarray(table)[tuple(places)]
+                if table.size
+                else np.zeros(np.broadcast_shapes(*map(np.shape, places)))
+            )
         case tensor.DimOp():
             return np.array(operands[0].shape[int(operands[1])])
         case _ if isinstance(op.results[0].type, IndexType):

@@ -133,3 +133,29 @@ def test_random_programs_keep_their_meaning_in_linalg(program: ModuleOp, fused: 
 @given(program=random_moves(), fused=st.booleans())
 def test_random_moves_keep_their_meaning_in_linalg(program: ModuleOp, fused: bool) -> None:
     check_program(program, fused=fused)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 2), (2, 0), (1, 3), (0, -1), (-1, 2), (0, -4)])
+@pytest.mark.parametrize("fused", [False, True])
+def test_the_padding_of_pieces_is_written(low: int, high: int, fused: bool) -> None:
+    """What pads is written beside the pieces of a concatenation, or they are read where they were put together."""
+    program = parse_mlir(f"""
+func.func @main(%x: tensor<3x4xf32>, %y: tensor<2x4xf32>, %z: tensor<f32>) -> tensor<{5 + low + high}x4xf32> {{
+  %p = fuse.concatenate %x, %y, axis = 0 : (tensor<3x4xf32>, tensor<2x4xf32>) -> tensor<5x4xf32>
+  %q = fuse.pad %p, %z, low = [{low}, 0], high = [{high}, 0] : (tensor<5x4xf32>, tensor<f32>) -> tensor<{5 + low + high}x4xf32>
+  return %q : tensor<{5 + low + high}x4xf32>
+}}
+""")  # noqa: E501
+    check_program(program, fused=fused)
+
+
+def test_a_piece_that_nobody_writes_is_noticed() -> None:
+    module = parse_mlir("""
+func.func @main(%x: tensor<3xf32>) -> tensor<5xf32> {
+  %e = tensor.empty() : tensor<5xf32>
+  %r = tensor.insert_slice %x into %e[0] [3] [1] : tensor<3xf32> into tensor<5xf32>
+  return %r : tensor<5xf32>
+}
+""")
+    with pytest.raises(AssertionError, match="nobody has written"):
+        run_linalg(module, [np.zeros(3, np.float32)])

@@ -144,6 +144,16 @@ def _parts_of_a_concatenation(w: StructureWriter) -> None:
     w.give(padded, w.reduced("max", part, 1), w.reduced("sum", wide, 1))
 
 
+def _padded_reduction(w: StructureWriter) -> None:
+    """One number of each row, read with padding around it and without."""
+    x = w.pick()
+    most = w.reduced("max", x, 1, keepdims=True)
+    low = w.random.randrange(w.columns)
+    more = f"low = [0, {low}], high = [0, {w.columns - 1 - low}]"
+    padded = w.op("pad", most, w.constant(0.5), shape=w.image, more=more)
+    w.give(w.keep(w.op("add", x, padded)), w.op("subtract", x, most))
+
+
 def _rounds_of_halves(w: StructureWriter) -> None:
     """Halves that are mixed with each other and joined, twice: as random numbers are made, and used in between."""
     half = (Rows(), w.columns)
@@ -202,6 +212,7 @@ KERNEL_EDGES: Mapping[str, Edge] = {
     "escapes-and-is-read": _value_that_escapes_and_is_read,
     "diamond-over-a-barrier": _diamond_over_a_barrier,
     "parts-of-a-concatenation": _parts_of_a_concatenation,
+    "padded-reduction": _padded_reduction,
     "rounds-of-halves": _rounds_of_halves,
     "products-of-one-value": _products_of_one_value,
     "reductions-of-different-lengths": _reductions_of_different_lengths,

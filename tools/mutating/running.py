@@ -39,13 +39,9 @@ RUNTIME_MUTANTS: tuple[Mutant, ...] = (
         "                    pass\n",
     ),
     Mutant("deep-regions", "interpreters/numpy.py", "replace(frame, depth=frame.depth + 1)", "frame"),
-    Mutant(
-        "empty-bodies",
-        "interpreters/numpy.py",
-        "ops=max(1, len(self._plan(region.block)))",
-        "ops=len(self._plan(region.block))",
-        same_because="the verifier asks every region for an end, which counts",
-    ),
+    Mutant("first-iteration-counts", "interpreters/numpy.py", "if is_first(arguments):", "if False:"),
+    Mutant("bodies-as-they-are", "interpreters/loop_costs.py", "isinstance(noted, IntegerAttr)", "False"),
+    Mutant("calls-cost-nothing", "interpreters/loop_costs.py", "len(inside) + called", "len(inside)"),
     Mutant("shared-results", "interpreters/values.py", "for other in (*inputs, *own)", "for other in inputs"),
     Mutant(
         "read-only-results",

@@ -55,7 +55,6 @@ STORED_MUTANTS: tuple[Mutant, ...] = (
         f"{_STORED}/store.py",
         "if changed is None:\n            with noting_files",
         "if True:\n            with noting_files",
-        "saves compiling: what was read is compared afterwards",
     ),
     Mutant(
         "stored-made-whole-after",

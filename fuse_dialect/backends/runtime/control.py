@@ -230,11 +230,9 @@ set:
   %begins = call i1 @holds(ptr %d, i64 $begins)
   %some = icmp sgt i64 %count, 0
   %enters = and i1 %begins, %some
-  br i1 %enters, label %pay, label %skip
-pay:
-  %there = call i1 @charge(ptr %d)
-  %next = select i1 %there, i64 1, i64 $stop
-  ret i64 %next
+  br i1 %enters, label %enter, label %skip
+enter:
+  ret i64 1
 skip:
   %rows = call i64 @word(ptr %d, i64 $rows)
   %behind = add i64 %rows, 2

@@ -90,7 +90,7 @@ class Loop:
     stacked: tuple[int, ...]
     """In the body: what is stacked; the results of the call are the last states, then the stacks."""
     ops: int
-    """Ops of one iteration, as the limit of a run counts them; loops inside count for themselves."""
+    """Ops of one iteration, as the limit of a run counts them: `loop_costs`."""
 
 
 @dataclass(frozen=True, slots=True)

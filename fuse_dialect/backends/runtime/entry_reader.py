@@ -37,6 +37,7 @@ from fuse_dialect.interpreters.entry import (
     model_names,
     result_names,
 )
+from fuse_dialect.interpreters.loop_costs import marked_iteration
 from fuse_dialect.interpreters.numpy import MAX_CALL_DEPTH
 from fuse_dialect.interpreters.values import EvaluationError
 from fuse_dialect.kinds.reshapes import RESHAPE_ONLY_ATTRIBUTE, only_reshapes
@@ -84,8 +85,6 @@ class _Reader:
     """Functions that were made of loops and branches."""
     depth: int = 0
     """How many regions the ops that are read stand in."""
-    ops: int = 0
-    """Ops of the region that is read, those of functions that it calls included."""
 
     def read(self, function: func.FuncOp) -> EntryGraph:
         arguments = [self._new(type, function) for type in function.function_type.inputs]
@@ -133,7 +132,6 @@ class _Reader:
                 stack[-1].values.update(zip(top.call.results, operands, strict=True))
                 continue
             callee = self._callee(op)
-            self.ops += 0 if callee is None else len(callee.body.block.ops)
             if callee is None or PRIMITIVE_ATTRIBUTE in callee.attributes:
                 top.values.update(zip(op.results, self._results(op, callee, operands, top.values), strict=True))
                 continue
@@ -187,7 +185,7 @@ class _Reader:
         if self.depth == MAX_REGION_DEPTH:
             return None
         known = len(self.tensors), len(self.primitives), len(self.constants)
-        calls, ops = self.calls, self.ops
+        calls = self.calls
         self.depth += 1
         try:
             given = _Given(_flat(operands[: len(op.operands)]))
@@ -197,7 +195,7 @@ class _Reader:
             return None
         finally:
             self.depth -= 1
-            self.calls, self.ops = calls, ops
+            self.calls = calls
 
     def _loop(self, op: LoopOp, given: "_Given", values: dict[SSAValue, _Value]) -> Loop:
         block = op.body.block
@@ -221,7 +219,7 @@ class _Reader:
             goes_on=goes_on,
             following=yielded[:split],
             stacked=yielded[split:],
-            ops=max(1, self.ops),
+            ops=marked_iteration(op),
         )
 
     def _branch(self, op: IfOp, given: "_Given", values: dict[SSAValue, _Value]) -> Branch:
@@ -237,8 +235,8 @@ class _Reader:
     def _region(
         self, op: Operation, block: Block, values: dict[SSAValue, _Value]
     ) -> tuple[int | None, tuple[int, ...]]:
-        """Read a region into `calls` and `ops`; the condition that it yields, and its values."""
-        self.calls, self.ops = [], len(block.ops)
+        """Read a region into `calls`; the condition that it yields, and its values."""
+        self.calls = []
         end, operands = self._walk(op, _Activation(iter(list(block.ops)), values))
         numbers = _flat(operands)
         assert isinstance(end, YieldOp), "a region that has been verified ends with a yield"

@@ -82,10 +82,6 @@ class Executable(Walk):
 
     def _table(self) -> Table:
         plan, slots = self.plan, self._slots
-        # Ops that loops of a run may run: as the interpreter counts, one run of everything is in proportion to it.
-        most_ops = sum(loop.loop.ops for loop in plan.flow.loops)
-        if self.primitives:
-            most_ops += self.primitives[0].limits.ops
         return Table(
             words=slots.words,
             in_arena=slots.in_arena,
@@ -102,7 +98,7 @@ class Executable(Walk):
             memory_bytes=rounded_up(plan.arena_bytes) + self.workspace_bytes * self.threads,
             threads=self.threads,
             left=None if self._control is None else self._control.left,
-            most_ops=most_ops,
+            most_ops=self.primitives[0].limits.ops if self.primitives else 0,
         )
 
     def _native(self) -> list[Any]:

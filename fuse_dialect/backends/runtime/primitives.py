@@ -19,6 +19,7 @@ from fuse_dialect.counts import Size
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.types import element_dtype, is_tensor, shape_text
+from fuse_dialect.interpreters.loop_costs import marked_iteration
 from fuse_dialect.interpreters.numpy import TOO_LONG, TOO_LONG_HINT, Runner
 from fuse_dialect.interpreters.values import EvaluationError, Value, flatten
 from fuse_dialect.kernels.program import LoopProgram, Role
@@ -47,7 +48,7 @@ class Compiled:
 
     def __post_init__(self) -> None:
         self._is_view = self.primitive.is_view
-        self._runner = Runner(self.primitive.callees, self.limits)
+        self._runner = Runner(self.primitive.callees, self.limits, marked_iteration)
 
     @property
     def name(self) -> str:

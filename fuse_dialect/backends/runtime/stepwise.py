@@ -25,7 +25,7 @@ from fuse_dialect.checked import checks_accesses
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.ops.regions import IfOp, LoopOp
 from fuse_dialect.interpreters.numpy import TOO_LONG, TOO_LONG_HINT
-from fuse_dialect.interpreters.regions import Yielded, is_true, run_loop
+from fuse_dialect.interpreters.regions import Yielded, is_first, is_true, run_loop
 from fuse_dialect.interpreters.values import EvaluationError, Value, flatten
 
 
@@ -110,9 +110,7 @@ class _Steps:
         times: StepTimes | None = None,
     ):
         self.graph, self.primitives, self.constants, self.times = graph, primitives, constants, times
-        loops = [call.control.ops for call in graph.all_calls if isinstance(call.control, Loop)]
-        # As native loops count (`Executable`): one run of everything comes on top of the limit.
-        self.budget = Budget((primitives[0].limits.ops if primitives else 0) + sum(loops), 0)
+        self.budget = Budget(primitives[0].limits.ops if primitives else 0, 0)
         self.inside = 0.0
         """Seconds of calls inside the one that runs."""
 
@@ -178,7 +176,7 @@ class _Steps:
         arguments = (loop.counter, *loop.states, *loop.elements)
 
         def run_body(block_arguments: Sequence[Value]) -> Yielded:
-            if not self.budget.take(ops=loop.ops):
+            if not is_first(block_arguments) and not self.budget.take(ops=loop.ops):
                 raise EvaluationError(op, TOO_LONG, TOO_LONG_HINT)
             # Each turn has values of its own: what a body computes is not seen by the next one.
             inner = {**outer, **dict(zip(arguments, flatten(block_arguments), strict=True))}

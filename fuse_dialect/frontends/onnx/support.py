@@ -79,7 +79,9 @@ def check_support(model: ir.Model, *, allow_unsupported: bool) -> None:
     raise FuseError(
         f"the model uses operators that are not supported: {names}",
         notes=tuple(notes),
-        hint="allow_unsupported_onnx=True imports them as opaque operations",
+        # Where it is said that they are to be kept: none of the ways to run a model has that option.
+        hint="fuse_dialect.read and fuse-opt keep them as opaque operations if they are told to: "
+        "allow_unsupported_onnx=True, --allow-unsupported-onnx",
     )
 
 

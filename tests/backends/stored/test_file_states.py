@@ -57,11 +57,11 @@ def _data(version: int) -> bytes:
     return _filled(OF_SECOND + version)
 
 
-def _model(version: int) -> bytes:
-    """An ONNX model, `x * w + version`, with `w` in another file."""
+def _model(version: int, count: int = COUNT) -> bytes:
+    """An ONNX model, `x * w + version`, with `w` in another file; with few elements it is read as a whole."""
     from onnx import TensorProto, helper
 
-    kept = helper.make_tensor("b", TensorProto.FLOAT, [COUNT], _filled(version), raw=True)
+    kept = helper.make_tensor("b", TensorProto.FLOAT, [count], _filled(version)[: 4 * count], raw=True)
     outside = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[COUNT], data_location=TensorProto.EXTERNAL)
     outside.external_data.add(key="location", value="w.bin")
     nodes = [helper.make_node("Mul", ["x", "w"], ["p"]), helper.make_node("Add", ["p", "b"], ["y"])]
@@ -99,14 +99,19 @@ def _weights(version: int, *, is_first: bool) -> bytes:
 WEIGHTS = "w.safetensors"
 CONTENTS: Mapping[str, Callable[[int], bytes]] = {
     "m.onnx": _model,
+    "s.onnx": partial(_model, count=1),
     "w.bin": _data,
     "t.mlir": _text,
     "w.safetensors": partial(_weights, is_first=True),
     "w.safetensors, w last": partial(_weights, is_first=False),
 }
-PROGRAMS: Mapping[str, tuple[str, str]] = {"onnx": ("m.onnx", "w.bin"), "text": ("t.mlir", "w.safetensors")}
-EACH = [(program, name) for program, names in PROGRAMS.items() for name in names]
-NAMES = tuple(name for names in PROGRAMS.values() for name in names)
+PROGRAMS: Mapping[str, tuple[str, str]] = {
+    "onnx": ("m.onnx", "w.bin"),
+    "small": ("s.onnx", "w.bin"),
+    "text": ("t.mlir", "w.safetensors"),
+}
+EACH = [("onnx", "m.onnx"), ("onnx", "w.bin"), ("small", "s.onnx"), ("text", "t.mlir"), ("text", WEIGHTS)]
+NAMES = tuple(name for _, name in EACH)
 
 
 def _results(first: set[int], second: set[int]) -> set[int]:
@@ -277,7 +282,7 @@ class Trial:
         expected = _results(first, second)
         assert set(np.unique(result).tolist()) <= expected, f"{np.unique(result)} is not of {first} and {second}"
 
-    def look(self, made: StoredProgram, changes: Changes) -> None:
+    def look(self, made: StoredProgram, changes: Changes) -> int:
         """What is compiled once more for its IR computes what came from the cache, or there is none."""
         (before,) = made(np.ones(COUNT, np.float32) * 1000)
         held = {"first": {before[0] % 1000}, "second": {before[0] // 1000 - OF_SECOND}}
@@ -290,16 +295,17 @@ class Trial:
                 if how.startswith("in place"):
                     held["first" if name in (first for first, _ in PROGRAMS.values()) else "second"].add(version)
 
-        with moments(self.files.path, act):
+        with moments(self.files.path, act) as heard:
             try:
                 whole = made.whole
             except fd.FuseError:
                 self.met["changed since"] += 1
-                return
+                return heard.count
         self.met["looked"] += 1
         (after,) = whole(np.ones(COUNT, np.float32) * 1000)
         expected = _results(held["first"], held["second"])
         assert set(np.unique(after).tolist()) <= expected, f"{np.unique(before)} has the IR of {np.unique(after)}"
+        return heard.count
 
 
 _version = st.sampled_from(VERSIONS)
@@ -400,6 +406,21 @@ def test_a_change_at_any_moment_is_noticed(
         trial.close()
     assert moment > 5
     assert trial.met["hit"] > moment / 2
+
+
+@pytest.mark.parametrize(("program", "name"), EACH)
+def test_a_change_while_a_program_is_made_whole_is_noticed(program: str, name: str) -> None:
+    trial = Trial()
+    try:
+        for moment in itertools.count():
+            trial.compile(program)
+            made, _ = trial.compile(program)
+            assert isinstance(made, StoredProgram)
+            if moment >= trial.look(made, {moment: (name, "replaced", moment + 2)}):
+                break
+    finally:
+        trial.close()
+    assert trial.met["changed since"] > 2
 
 
 @pytest.mark.parametrize(("program", "name"), EACH)

@@ -41,6 +41,8 @@ MOST_SHRUNK = 2
 MOST_MISMATCHES = 30
 """The same for findings of which nothing but the way is known."""
 SHRINK_SECONDS = 40.0
+ENOUGH_PROGRAMS = 10_000
+"""Programs after which each op must have been met with each structural edge that it can have."""
 ENOUGH_STRUCTURES = 2000
 """Programs of structural edges after which each edge and each choice of options must have been met."""
 
@@ -106,6 +108,7 @@ def _run(options: argparse.Namespace) -> int:
     structural = _structural(run.coverage)
     if not options.no_table:
         print(run.coverage.table())
+        print(run.coverage.edges_of_ops())
         print(run.coverage.structural())
     for signature, count in findings.most_common():
         print(f"{count:>6}  {signature}")
@@ -120,7 +123,8 @@ def _run(options: argparse.Namespace) -> int:
 def _structural(coverage: Coverage) -> list[str]:
     """Rows of structures that a run should have met and has not; a short run need not meet all."""
     programs = sum(count for (kind, _), count in coverage.structures.items() if kind == "options")
-    return coverage.never() if programs >= ENOUGH_STRUCTURES else []
+    missing = coverage.never() if programs >= ENOUGH_STRUCTURES else []
+    return [*missing, *(coverage.edges_never() if coverage.programs >= ENOUGH_PROGRAMS else [])]
 
 
 def shrink_one(place: str, folder: Path) -> int:

@@ -19,6 +19,7 @@ from fuzzing.controlled import add_control_flow
 from fuzzing.coverage import Coverage
 from fuzzing.generator import make_program
 from fuzzing.onnx_way import disagreeing
+from fuzzing.op_edges import edges_met, possible
 from fuzzing.program import RandomProgram, Source, Step
 from fuzzing.reporting import write_finding
 from fuzzing.shrinking import in_fork, shrink
@@ -27,6 +28,7 @@ from xdsl.dialects.builtin import DenseArrayBase, f32, i1, i32, i64
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.activation import ReluOp
+from fuse_dialect.dialect.ops.broadcast import MaximumOp
 from fuse_dialect.dialect.ops.conversion import BitcastOp, CastOp
 from fuse_dialect.dialect.ops.elementwise import ExpOp, NegativeOp
 from fuse_dialect.dialect.ops.opaque import ArgsortOp
@@ -93,6 +95,33 @@ def test_an_op_is_met_in_every_size_class(coverage: Coverage, op_class: type[Fus
     expected = set(SIZE_CLASSES) - ({"scalar"} if not takes_scalars else set())
     missing = expected - IMPOSSIBLE.get(op_class.name, set()) - coverage.sizes_of(op_class.name)
     assert not missing, f"never met by seeds 0 to {SEEDS - 1}: {sorted(missing)}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("op_class", ALL_OPS, ids=lambda op: op.name)
+def test_an_op_is_met_with_every_structural_edge(coverage: Coverage, op_class: type[FuseOp]) -> None:
+    missing = {edge for edge in possible(op_class) if not coverage.edges[op_class.name, edge]}
+    assert not missing, f"never met by seeds 0 to {SEEDS - 1}: {sorted(missing)}"
+
+
+def test_edges_are_found_in_programs() -> None:
+    def edges(program: RandomProgram) -> set[tuple[str, str]]:
+        return set(edges_met(program))
+
+    program = chain(NegativeOp, ExpOp)
+    assert edges(program) == set()
+    assert edges(replace(program, outputs=(2, 2))) == {("fuse.exp", "returned-twice")}
+    assert edges(replace(program, outputs=(2, 1))) == {("fuse.negative", "read-and-returned")}
+    assert edges(replace(program, outputs=(2, 0))) == {("fuse.negative", "source-returned")}
+    again = replace(program.steps[0], results=(3,))
+    assert edges(replace(program, steps=(*program.steps, again), outputs=(2, 3))) == {
+        ("fuse.negative", "same-op-again")
+    }
+    other = replace(program.steps[1], op_class=ReluOp, results=(3,))
+    assert edges(replace(program, steps=(*program.steps, other), outputs=(2, 3))) == {("fuse.negative", "read-by-two")}
+    type = program.sources[0].type
+    doubled = replace(program, steps=(Step(MaximumOp, (0, 0), (1,), (type,)),), outputs=(1,))
+    assert edges(doubled) == {("fuse.maximum", "one-operand-twice")}
 
 
 @pytest.mark.slow
@@ -334,7 +363,7 @@ for seed in range(first, end, step):
         os.kill(os.getpid(), signal.SIGSEGV)
     if seed == 4:
         time.sleep(60)
-empty = {"programs": 0, "met": [], "pairs": [], "neighbours": [], "structures": []}
+empty = {"programs": 0, "met": [], "pairs": [], "neighbours": [], "edges": [], "structures": []}
 print(json.dumps({"coverage": empty, "done": True}), flush=True)
 """
 

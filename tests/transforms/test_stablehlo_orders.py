@@ -138,3 +138,80 @@ def test_an_update_without_elements_changes_nothing(sizes: tuple[int, int]) -> N
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     for (found,) in both(text, x, np.zeros(sizes, np.float32), np.int32(1)):
         np.testing.assert_array_equal(found, x)
+
+
+JAX_KEYS = """    %z = stablehlo.constant dense<0.0> : tensor<f32>
+    %n = stablehlo.constant dense<0x7FC00000> : tensor<f32>
+    %0 = stablehlo.compare EQ, %a, %z, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %1 = stablehlo.select %0, %z, %a : tensor<i1>, tensor<f32>
+    %2 = stablehlo.compare NE, %a, %a, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %ka = stablehlo.select %2, %n, %1 : tensor<i1>, tensor<f32>
+    %3 = stablehlo.compare EQ, %b, %z, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %4 = stablehlo.select %3, %z, %b : tensor<i1>, tensor<f32>
+    %5 = stablehlo.compare NE, %b, %b, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %kb = stablehlo.select %5, %n, %4 : tensor<i1>, tensor<f32>
+    %6 = stablehlo.compare LT, %ka, %kb, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>"""
+LAST_IS_FLOAT = """    %7 = stablehlo.compare LT, %c, %d, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %8 = stablehlo.compare EQ, %c, %d, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %9 = stablehlo.and %8, %6 : tensor<i1>
+    %10 = stablehlo.or %7, %9 : tensor<i1>"""
+FIRST_IS_FLOAT = """    %7 = stablehlo.compare GT, %c, %d, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %8 = stablehlo.compare EQ, %ka, %kb, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %9 = stablehlo.and %8, %7 : tensor<i1>
+    %10 = stablehlo.or %6, %9 : tensor<i1>"""
+
+
+def sort_by_two(tail: str) -> str:
+    types = "tensor<60xf32>, tensor<60xi32>, tensor<60xi32>"
+    return f"""func.func @main(%x: tensor<60xf32>, %k: tensor<60xi32>, %i: tensor<60xi32>) -> ({types}) {{
+  %y:3 = "stablehlo.sort"(%x, %k, %i) <{{dimension = 0 : i64, is_stable = true}}> ({{
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<i32>, %d: tensor<i32>, %e: tensor<i32>, %f: tensor<i32>):
+{JAX_KEYS}
+{tail}
+    stablehlo.return %10 : tensor<i1>
+  }}) : ({types}) -> ({types})
+  return %y#0, %y#1, %y#2 : {types}
+}}"""
+
+
+def mixed_keys() -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
+    random = np.random.default_rng(3)
+    x = random.choice(np.array([0.0, -0.0, 1.5, -2, np.inf, np.nan], np.float32), 60)
+    return x, random.integers(-2, 3, 60).astype(np.int32), np.arange(60, dtype=np.int32)
+
+
+@pytest.mark.parametrize("tail", [LAST_IS_FLOAT, FIRST_IS_FLOAT], ids=["last", "first"])
+def test_a_sort_by_two_keys(tail: str) -> None:
+    x, keys, places = mixed_keys()
+    # What is last in `lexsort` counts first; it is stable, its nan is last, and its zeros are equal.
+    wanted = np.lexsort((x, keys)) if tail is LAST_IS_FLOAT else np.lexsort((-keys, x))
+    for found in both(sort_by_two(tail), x, keys, places):
+        np.testing.assert_array_equal(found[2], wanted)
+        assert_same_bits(found[0], x[wanted])
+        np.testing.assert_array_equal(found[1], keys[wanted])
+
+
+def test_an_order_in_which_nan_equals_nothing_is_refused() -> None:
+    module = fd.parse(sort_by_two(FIRST_IS_FLOAT.replace("EQ, %ka, %kb, TOTALORDER", "EQ, %ka, %kb, FLOAT")))
+    with pytest.raises(fd.FuseError, match=r"'stablehlo.sort' op has no meaning"):
+        fd.run(module, *mixed_keys())
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("EQ, %c, %d", "EQ, %d, %c"),  # of other operands than those that are compared
+        ("stablehlo.and %8, %6", "stablehlo.or %8, %6"),
+        ("LT, %c, %d", "LE, %c, %d"),
+        ("LT, %c, %d", "LT, %d, %c"),
+        ("LT, %c, %d", "LT, %c, %e"),
+        ("select %5, %n, %4", "select %5, %z, %4"),
+        ("EQ, %b, %z", "EQ, %a, %z"),
+    ],
+)
+def test_an_order_of_its_own_is_refused(old: str, new: str) -> None:
+    text = sort_by_two(LAST_IS_FLOAT)
+    assert old in text
+    module = fd.parse(text.replace(old, new))
+    with pytest.raises(fd.FuseError, match=r"'stablehlo.sort' op has no meaning"):
+        fd.run(module, *mixed_keys())

@@ -11,6 +11,7 @@ from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor
 from fuzzing.arrays import ELEMENTS, SIZE_CLASSES, name_of, size_class
 from fuzzing.generator import kind_of
+from fuzzing.op_edges import OP_EDGES, edges_met, possible
 from fuzzing.program import RandomProgram
 from fuzzing.structures import expected, met
 
@@ -25,6 +26,8 @@ class Coverage:
     """By kind of the op that makes a value, and kind of the op that reads it."""
     neighbours: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     """By op that makes a value, and op that reads it."""
+    edges: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    """By op and structural edge of an op, how many programs."""
     structures: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     """By kind and name of a row of structures: an edge, or options together."""
     programs: int = 0
@@ -34,6 +37,7 @@ class Coverage:
         self.programs += 1
         types: dict[int, Attribute] = {number: source.type for number, source in program.sources.items()}
         shapes = {number: source.array.shape for number, source in program.sources.items()}
+        self.edges.update(dict.fromkeys(edges_met(program), 1))
         makers: dict[int, str] = {}
         for step in program.steps:
             types.update(zip(step.results, step.result_types, strict=True))
@@ -61,6 +65,7 @@ class Coverage:
         self.met.update(other.met)
         self.pairs.update(other.pairs)
         self.neighbours.update(other.neighbours)
+        self.edges.update(other.edges)
         self.structures.update(other.structures)
         self.programs += other.programs
 
@@ -75,6 +80,25 @@ class Coverage:
     def never(self) -> list[str]:
         """Rows of structures that were never met."""
         return [name for kind, name in expected() if not self.structures[kind, name]]
+
+    def edges_never(self) -> list[str]:
+        """Edges that an op can have and has never had."""
+        return [
+            f"{op_class.name}: {edge}"
+            for op_class in ALL_OPS
+            for edge in OP_EDGES
+            if edge in possible(op_class) and not self.edges[op_class.name, edge]
+        ]
+
+    def edges_of_ops(self) -> str:
+        """How often each op was met with each edge of an op; a dash where it cannot have it."""
+        lines = [f"{'':<22}" + "".join(f"{edge:>19}" for edge in OP_EDGES)]
+        for op_class in ALL_OPS:
+            can = possible(op_class)
+            counts = [self.edges[op_class.name, edge] if edge in can else "-" for edge in OP_EDGES]
+            name = op_class.name.removeprefix("fuse.")
+            lines.append(f"{name:<22}" + "".join(f"{count:>19}" for count in counts))
+        return "\n".join(lines)
 
     def structural(self) -> str:
         """How often each structural edge was met, and each choice of options."""

@@ -95,6 +95,8 @@ class Draft:
     values: list[Known] = field(default_factory=list[Known])
     refused: bool = False
     """Whether the last op rejects its operands."""
+    returned: list[int] = field(default_factory=list[int])
+    """Values that are returned besides those that nobody reads."""
 
     def chance(self, probability: float) -> bool:
         """True that often."""
@@ -265,6 +267,7 @@ class Draft:
         outputs = [number for number in made if number not in read or self.chance(0.15)]
         if self.chance(0.05):
             outputs.append(self.random.choice(outputs or list(self.sources)))
+        outputs += self.returned
         if not outputs:
             outputs = list(self.sources)[:1]
         return RandomProgram(seed, self.sources, tuple(self.steps), tuple(outputs)).pruned()

@@ -20,6 +20,7 @@ from fuse_dialect.pattern_kind import PatternKind
 from fuzzing import generic, numeric_rows, shape_rows
 from fuzzing.arrays import ELEMENTS, SIZES, STYLES, WEIGHTS
 from fuzzing.draft import Draft, Known, Proposal
+from fuzzing.op_edges import add_edge
 from fuzzing.program import RandomProgram
 from fuzzing.table import Row
 
@@ -80,6 +81,8 @@ def draft_of(seed: int) -> Draft:
     add_op(draft, focus)
     for _ in range(random.randint(0, MOST_STEPS - 1 - before)):
         add_op(draft, _some_op(random))
+    # Element types of an op take turns by rounds of all ops, so that each op meets each edge.
+    add_edge(draft, focus, seed * _STRIDE // len(ALL_OPS))
     return draft
 
 

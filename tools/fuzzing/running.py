@@ -81,7 +81,7 @@ def findings_of(seed: int, names: Sequence[str], say: Callable[..., None], cover
 
 def _packed(coverage: Coverage) -> dict[str, Any]:
     tables = {"met": coverage.met, "pairs": coverage.pairs, "neighbours": coverage.neighbours}
-    tables["structures"] = coverage.structures
+    tables |= {"edges": coverage.edges, "structures": coverage.structures}
     return {
         "programs": coverage.programs,
         **{name: [[*key, count] for key, count in table.items()] for name, table in tables.items()},
@@ -92,7 +92,14 @@ def _unpacked(data: dict[str, Any]) -> Coverage:
     def counter(name: str) -> Counter[Any]:
         return Counter({tuple(row[:-1]): row[-1] for row in data[name]})
 
-    return Coverage(counter("met"), counter("pairs"), counter("neighbours"), counter("structures"), data["programs"])
+    return Coverage(
+        counter("met"),
+        counter("pairs"),
+        counter("neighbours"),
+        counter("edges"),
+        counter("structures"),
+        data["programs"],
+    )
 
 
 @dataclass(eq=False, slots=True)

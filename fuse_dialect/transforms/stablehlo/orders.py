@@ -6,6 +6,7 @@ Source: totalOrder of IEEE 754-2019, section 5.10; `TOTALORDER` of `compare` in 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerType, Signedness, TensorType, i1
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -55,43 +56,101 @@ def _turned(bits: SSAValue) -> SSAValue:
     return result(c.BitwiseXorOp(bits, below))
 
 
-_SORTED_FLOATS = "compare EQ a{0} =0.0;select {n0} =0.0 a{0};compare NE a{0} a{0};select {n2} =nan {n1}"
-"""JAX's keys: the zeros are one number, and nan is one, behind all others."""
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """What a comparator orders by."""
+
+    operand: int
+    """The number of the operand that is sorted by."""
+    ascends: bool
+    """Whether the smallest element comes first."""
+    is_total: bool
+    """Whether floats are in the total order; else in that of `fuse.sort`."""
 
 
-def _comparison(op: Operation) -> tuple[int, bool, bool] | None:
-    """The operand that the comparator orders by, whether upwards, and by the total order; `None` if it is another.
+def _keys(op: Operation) -> list[_Key] | None:
+    """What the comparator orders by, and where elements are equal, by what next; `None` if it does anything else.
 
-    Upwards means that the smallest element comes first. That of JAX's keys is the order of `fuse.sort`.
+    `a < b` is one key; JAX writes several as `a0 < b0 or (a0 == b0 and ...)`.
     """
-    found = fingerprint(op.regions[0].blocks[0]).split(";")
-    keys = [_SORTED_FLOATS.format(side, **{f"n{i}": 4 * side + i for i in range(4)}) for side in (0, 1)]
-    canonical = [*keys[0].split(";"), *keys[1].split(";")]
-    for direction, ascends in (("LT", True), ("GT", False)):
-        for kind in ("", " TOTALORDER"):
-            for place in range(len(op.operands)):
-                if found == [f"compare {direction}{kind} a{2 * place} a{2 * place + 1}", "return 0"]:
-                    return place, ascends, bool(kind)
-            if found == [*canonical, f"compare {direction}{kind} 3 7", "return 8"]:
-                return 0, ascends, False
-    return None
+    lines = [line.split() for line in fingerprint(op.regions[0].blocks[0]).split(";")]
+    steps = {str(number): line for number, line in enumerate(lines[:-1])}
+    keys: list[_Key] = []
+    at = lines[-1][1]
+    while True:
+        match steps.get(at):
+            case ["compare", *_]:
+                first, following = at, ""
+            case ["or", first, both] if steps.get(both, [""])[0] == "and":
+                equal, following = steps[both][1:]
+                # By the same kind of order: to `FLOAT` nan equals nothing, and the zeros are equal.
+                if steps.get(equal) != ["compare", "EQ", *steps.get(first, [])[2:]]:
+                    return None
+            case _:
+                return None
+        key = _key(steps, steps.get(first, []))
+        if key is None:
+            return None
+        keys.append(key)
+        if not following:
+            return keys
+        at = following
+
+
+def _key(steps: Mapping[str, Sequence[str]], line: Sequence[str]) -> _Key | None:
+    """The key of one comparison: of arguments as they are, or of JAX's keys of floats."""
+    match line:
+        case ["compare", "LT" | "GT" as direction, *kind, left, right] if kind in ([], ["TOTALORDER"]):
+            sources = [_source(steps, each) for each in (left, right)]
+        case _:
+            return None
+    operand = int(sources[0].removeprefix("a")) // 2 if sources[0] else 0
+    if sources != [f"a{2 * operand}", f"a{2 * operand + 1}"]:
+        return None
+    # JAX's keys have one zero and one nan, behind all others: that is the order of `fuse.sort`.
+    return _Key(operand, direction == "LT", is_total=bool(kind) and left == sources[0])
+
+
+def _source(steps: Mapping[str, Sequence[str]], name: str) -> str:
+    """The argument that a value is, or whose key it is: one zero for both, and one nan for all; empty if neither."""
+    if name not in steps:
+        return name if name.startswith("a") else ""
+    match steps[name]:
+        case ["select", is_nan, "=nan", other]:
+            zero = steps.get(other, [])
+            x = zero[-1] if zero else ""
+        case _:
+            return ""
+    is_key = (
+        steps.get(is_nan) == ["compare", "NE", x, x]
+        and zero[0] == "select"
+        and steps.get(zero[1]) == ["compare", "EQ", x, "=0.0"]
+        and zero[2:] == ["=0.0", x]
+    )
+    return x if is_key and x.startswith("a") else ""
 
 
 def _sort(op: Operation) -> Sequence[SSAValue]:
-    order = _comparison(op)
-    if order is None:
+    keys = _keys(op)
+    if keys is None:
         raise NoFuseFormError("an order of its own")
-    place, ascends, is_total = order
-    first = op.operands[place]
-    axis = number(op, "dimension", -1) % max(len(shape(first)), 1)
-    key = order_key(first) if is_total or not is_float(first) else first
-    if len(op.operands) > 1:
-        places = result(ArgsortOp(key, axis=axis, is_ascend=ascends))
-        return [result(GatherOp(each, places, axis=axis)) for each in op.operands]
-    values = result(SortOp(key, axis=axis, is_ascend=ascends))
-    return [
-        _of_key(values, first) if key is not first and is_float(first) else cast_to(values, tensor(first).element_type)
-    ]
+    axis = number(op, "dimension", -1) % max(len(shape(op.operands[0])), 1)
+    values = [_sorted_by(op.operands[key.operand], key) for key in keys]
+    if len(op.operands) == len(keys) == 1:
+        (x,), (key,) = op.operands, keys
+        ordered = result(SortOp(values[0], axis=axis, is_ascend=key.ascends))
+        return [_of_key(ordered, x) if key.is_total else cast_to(ordered, tensor(x).element_type)]
+    # The last key first: a stable sort by one before it keeps the order of what is equal there.
+    places = result(ArgsortOp(values[-1], axis=axis, is_ascend=keys[-1].ascends))
+    for value, key in zip(values[-2::-1], keys[-2::-1], strict=True):
+        moved = result(GatherOp(value, places, axis=axis))
+        places = result(GatherOp(places, result(ArgsortOp(moved, axis=axis, is_ascend=key.ascends)), axis=axis))
+    return [result(GatherOp(each, places, axis=axis)) for each in op.operands]
+
+
+def _sorted_by(x: SSAValue, key: _Key) -> SSAValue:
+    """What is sorted in place of an operand."""
+    return order_key(x) if key.is_total or not is_float(x) else x
 
 
 def top_k(x: SSAValue, k: int, indices: Attribute) -> Sequence[SSAValue]:

@@ -18,6 +18,24 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from fuse_dialect.backends.backend import symbols_of
+from fuse_dialect.backends.checking.kernel_lines import (
+    ADDRESS,
+    ALLOCA,
+    CALL,
+    CHECKS,
+    DECLARATIONS,
+    DEFINE,
+    GLOBAL,
+    LOAD,
+    PHI,
+    PHI_SOURCE,
+    SELECT,
+    VALUE,
+    VECTOR,
+    bytes_of,
+    listed,
+    type_of,
+)
 from fuse_dialect.backends.checking.violations import new_site, report_address
 from fuse_dialect.counts import Count, product
 from fuse_dialect.kernels.elements import element_bytes
@@ -26,72 +44,7 @@ from fuse_dialect.kernels.program import LoopProgram, Role
 Bounds: TypeAlias = tuple[str, str]
 """Names of the values that say where an array starts, and where it ends."""
 
-_BITS = {"i1": 8, "half": 16, "bfloat": 16, "float": 32, "double": 64, "ptr": 64}
-_DEFINE = re.compile(r"define (internal )?(.+?) @([\w.$]+)\((.*)\)(.*)\{$")
-_GLOBAL = re.compile(r"(@[\w.$]+) = private unnamed_addr constant \[(\d+) x ([\w ]+)\]")
-_VALUE = re.compile(r"  (%[\w.]+) = (.*)$")
-_LOAD = re.compile(r"load (?:volatile )?(<\d+ x \w+>|\w+), ptr (%[\w.]+|@[\w.]+)")
-_ADDRESS = re.compile(r"getelementptr (?:inbounds )?(<\d+ x \w+>|\w+), (?:ptr|<\d+ x ptr>) (%[\w.]+|@[\w.]+), (.*)$")
-_PHI = re.compile(r"phi ptr (.*)$")
-_PHI_SOURCE = re.compile(r"\[ (%[\w.]+), (%[\w.]+) \]")
-_SELECT = re.compile(r"select (.+?), ptr (%[\w.]+), ptr (%[\w.]+)$")
-_ALLOCA = re.compile(r"alloca (\w+), i64 (\d+)")
-_CALL = re.compile(r"call (?:\w+ )*?(<\d+ x \w+>|\w+) @([\w.$]+)\((.*)\)")
-_VECTOR = re.compile(r"<(\d+) x (\w+)>")
 _SLOTS = "%slots"
-
-_DECLARATIONS = (
-    "declare i64 @llvm.cttz.i64(i64, i1)",
-    "declare i64 @llvm.ctlz.i64(i64, i1)",
-    "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
-)
-_CHECK = """\
-define internal void @fuse.check(i64 %low, i64 %high, i64 %at, i64 %bytes, i64 %site) noinline nounwind {
-  %some = icmp ne i64 %bytes, 0
-  %end = add i64 %at, %bytes
-  %before = icmp ult i64 %at, %low
-  %behind = icmp ugt i64 %end, %high
-  %outside = or i1 %before, %behind
-  %bad = and i1 %some, %outside
-  br i1 %bad, label %report, label %done
-report:
-  %words = inttoptr i64 {report} to ptr
-  %count = atomicrmw add ptr %words, i64 1 monotonic
-  %first = icmp eq i64 %count, 0
-  br i1 %first, label %note, label %done
-note:
-  %w1 = getelementptr i64, ptr %words, i64 1
-  %w2 = getelementptr i64, ptr %words, i64 2
-  %w3 = getelementptr i64, ptr %words, i64 3
-  %w4 = getelementptr i64, ptr %words, i64 4
-  %start = sub i64 %at, %low
-  %room = sub i64 %high, %low
-  store i64 %site, ptr %w1
-  store i64 %start, ptr %w2
-  store i64 %bytes, ptr %w3
-  store i64 %room, ptr %w4
-  br label %done
-done:
-  ret void
-}
-
-define internal void @fuse.lanes(i64 %low, i64 %high, i64 %at, i64 %bytes, i64 %mask, i64 %site) noinline nounwind {
-  %none = icmp eq i64 %mask, 0
-  br i1 %none, label %done, label %some
-some:
-  %first = call i64 @llvm.cttz.i64(i64 %mask, i1 true)
-  %above = call i64 @llvm.ctlz.i64(i64 %mask, i1 true)
-  %behind = sub i64 64, %above
-  %skipped = mul i64 %first, %bytes
-  %begin = add i64 %at, %skipped
-  %count = sub i64 %behind, %first
-  %size = mul i64 %count, %bytes
-  call void @fuse.check(i64 %low, i64 %high, i64 %begin, i64 %size, i64 %site)
-  br label %done
-done:
-  ret void
-}
-"""
 
 
 def with_access_checks(text: str, program: LoopProgram, packed: Mapping[int, int], workspace_bytes: int) -> str:
@@ -109,7 +62,7 @@ def with_access_checks(text: str, program: LoopProgram, packed: Mapping[int, int
         for place, buffer in enumerate(buffers)
     ]
     symbols = {symbol: len(buffers) + 1 + place for place, symbol in enumerate(symbols_of(program))}
-    constants = {name: int(count) * _bytes_of(type) for name, count, type in _GLOBAL.findall(text)}
+    constants = {name: int(count) * bytes_of(type) for name, count, type in GLOBAL.findall(text)}
     slots = _Slots([*sizes, Count.of(workspace_bytes)], symbols)
     lines: list[str] = []
     rest = iter(text.splitlines())
@@ -124,8 +77,8 @@ def with_access_checks(text: str, program: LoopProgram, packed: Mapping[int, int
             body.append(inner)
         lines += _Rewriting(line, body, slots, constants).lines()
     declared = {line for line in lines if line.startswith("declare ")}
-    needed = [line for line in _DECLARATIONS if line not in declared]
-    return "\n".join([*lines, *needed, _CHECK.replace("{report}", str(report_address()))])
+    needed = [line for line in DECLARATIONS if line not in declared]
+    return "\n".join([*lines, *needed, CHECKS.replace("{report}", str(report_address()))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,13 +108,16 @@ class _Rewriting:
     workspace: str = ""
     """The pointer to the workspace, if it is read."""
     count: int = 0
+    name: str = ""
+    places: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    """Constant distances from the start of the workspace, with the pointers there (6)."""
 
     def lines(self) -> list[str]:
         """The function with its checks."""
-        found = _DEFINE.match(self.head)
+        found = DEFINE.match(self.head)
         assert found is not None, f"a function begins otherwise than expected: {self.head}"
         internal, result, self.name, parameters, attributes = found.groups()
-        given = _split(parameters)
+        given = listed(parameters)
         pointers = [each.rsplit(" ", 1)[1] for each in given if each.startswith("ptr ")]
         if internal:
             for pointer in pointers:
@@ -190,45 +146,44 @@ class _Rewriting:
             self.bounds[name] = f"ptrtoint (ptr {name} to i64)", f"ptrtoint (ptr {end} to i64)"
         if _SLOTS in self.head:
             self.words[_SLOTS] = 0
-        places: list[tuple[int, str]] = []
         for line in self.body:
-            found = _VALUE.match(line)
+            found = VALUE.match(line)
             if found is None:
                 continue
             name, instruction = found.groups()
-            if address := _ADDRESS.match(instruction):
+            if address := ADDRESS.match(instruction):
                 element, base, index = address.groups()
                 if base in self.words and element == "i64" and index.startswith("i64 ") and index[4:].isdigit():
                     self.words[name] = self.words[base] + int(index[4:])
                 elif base == self.workspace and element == "i8" and index[4:].isdigit():
-                    places.append((int(index[4:]), name))
+                    self.places.append((int(index[4:]), name))
                 elif base in self.bounds:
                     self.bounds[name] = self.bounds[base]
-            elif (load := _LOAD.match(instruction)) and load[1] == "ptr" and load[2] in self.words:
+            elif (load := LOAD.match(instruction)) and load[1] == "ptr" and load[2] in self.words:
                 if self.words[load[2]] < len(self.slots.sizes):
                     self.bounds[name] = _names(name)
                     if self.words[load[2]] == len(self.slots.sizes) - 1:
                         self.workspace = name
-            elif _PHI.match(instruction) or _ALLOCA.match(instruction) or _SELECT.match(instruction):
+            elif PHI.match(instruction) or ALLOCA.match(instruction) or SELECT.match(instruction):
                 self.bounds[name] = _names(name)
         # (6)
-        self.places = sorted(places)
+        self.places.sort()
         for _, name in self.places:
             self.bounds[name] = _names(name)
 
     def _rewrite(self, line: str) -> None:
-        found = _VALUE.match(line)
+        found = VALUE.match(line)
         name, instruction = found.groups() if found else ("", line.strip())
-        call = _CALL.search(instruction) if " call " in f" {instruction}" else None
+        call = CALL.search(instruction) if " call " in f" {instruction}" else None
         if call is not None:
             self._rewrite_call(line, call)
             return
-        if load := _LOAD.match(instruction):
+        if load := LOAD.match(instruction):
             if load[2] not in self.words and load[1] != "ptr":
-                self._check(load[2], _bytes_of(load[1]), line)
+                self._check(load[2], bytes_of(load[1]), line)
         elif instruction.startswith("store "):
-            value, pointer = _split(instruction.removeprefix("store "))[:2]
-            self._check(pointer.removeprefix("ptr "), _bytes_of(_type_of(value)), line)
+            value, pointer = listed(instruction.removeprefix("store "))[:2]
+            self._check(pointer.removeprefix("ptr "), bytes_of(type_of(value)), line)
         self.out.append(line)
         if name in self.bounds and self.bounds[name] == _names(name):
             self._define_bounds(name, instruction)
@@ -236,19 +191,19 @@ class _Rewriting:
     def _define_bounds(self, name: str, instruction: str) -> None:
         """(1) for a pointer that is no step from another one."""
         low, high = _names(name)
-        if phi := _PHI.match(instruction):
-            sources = _PHI_SOURCE.findall(phi[1])
+        if phi := PHI.match(instruction):
+            sources = PHI_SOURCE.findall(phi[1])
             for place, bound in enumerate((low, high)):
                 parts = ", ".join(f"[ {self._known(source)[place]}, {block} ]" for source, block in sources)
                 self.out.append(f"  {bound} = phi i64 {parts}")
-        elif select := _SELECT.match(instruction):
+        elif select := SELECT.match(instruction):
             condition, yes, no = select.groups()
             for place, bound in enumerate((low, high)):
                 first, second = self._known(yes)[place], self._known(no)[place]
                 self.out.append(f"  {bound} = select {condition}, i64 {first}, i64 {second}")
-        elif alloca := _ALLOCA.match(instruction):
-            self._define(name, str(_bytes_of(alloca[1]) * int(alloca[2])))
-        elif load := _LOAD.match(instruction):
+        elif alloca := ALLOCA.match(instruction):
+            self._define(name, str(bytes_of(alloca[1]) * int(alloca[2])))
+        elif load := LOAD.match(instruction):
             self._define(name, self._size(self.slots.sizes[self.words[load[2]]]))
         else:
             # (6)
@@ -298,7 +253,7 @@ class _Rewriting:
             self.out.append(f"  call void @fuse.check({values})")
 
     def _rewrite_call(self, line: str, call: re.Match[str]) -> None:
-        function, arguments = call[2], _split(call[3])
+        function, arguments = call[2], listed(call[3])
         if function.startswith("llvm.masked."):
             self._check_masked(function, arguments, line)
         elif function.startswith(("llvm.memset.", "llvm.memcpy.", "llvm.memmove.")):
@@ -317,9 +272,9 @@ class _Rewriting:
     def _check_masked(self, function: str, arguments: Sequence[str], line: str) -> None:
         is_store = ".store." in function or ".scatter." in function
         address, mask = arguments[1:3] if is_store else arguments[:2]
-        vector = _VECTOR.match(arguments[0] if is_store else line.partition("call ")[2])
+        vector = VECTOR.match(arguments[0] if is_store else line.partition("call ")[2])
         assert vector is not None, "masked accesses are of vectors"
-        lanes, bytes = int(vector[1]), _bytes_of(vector[2])
+        lanes, bytes = int(vector[1]), bytes_of(vector[2])
         pointer = address.rsplit(" ", 1)[1]
         bounds = self.bounds.get(pointer)
         if bounds is None:
@@ -341,32 +296,3 @@ class _Rewriting:
 
 def _names(pointer: str) -> Bounds:
     return f"%low.{pointer[1:]}", f"%high.{pointer[1:]}"
-
-
-def _bytes_of(type: str) -> int:
-    """Bytes of a type in memory."""
-    if vector := _VECTOR.match(type):
-        return int(vector[1]) * _bytes_of(vector[2])
-    return (_BITS[type] if type in _BITS else int(type[1:])) // 8
-
-
-def _type_of(value: str) -> str:
-    """The type in front of a value."""
-    vector = _VECTOR.match(value)
-    return vector[0] if vector else value.partition(" ")[0]
-
-
-def _split(text: str) -> list[str]:
-    """What stands between the commas of a list, those in brackets left out."""
-    parts: list[str] = []
-    depth = start = 0
-    for place, letter in enumerate(text):
-        if letter in "(<[{":
-            depth += 1
-        elif letter in ")>]}":
-            depth -= 1
-        elif letter == "," and not depth:
-            parts.append(text[start:place].strip())
-            start = place + 1
-    rest = text[start:].strip()
-    return [*parts, rest] if rest else parts

@@ -68,12 +68,15 @@ def steps(jobs: int) -> tuple[Step, ...]:
     tests = ("pytest", "-q", "-rs", "-n", str(jobs))
     older = Step(OLDER, (*tests, *NOT_SLOW, "tests/backends"), {VARIABLE: OLDER})
     elsewhere = (older, *sum_steps(tests)) if platform.machine() in X86 else ()
+    # Every op natively, where kernels compare each access with the bounds of its array.
+    checked = Step("checked", (*tests, *NOT_SLOW, "tests/backends/conformance"), {"FUSE_CHECKED": "1"})
     return (
         Step("lint", ("ruff", "check", ".")),
         Step("format", ("ruff", "format", "--check", ".")),
         Step("imports", ("lint-imports",)),
         Step("types", ("basedpyright", "--pythonpath", sys.executable)),
         Step("pytest", tests),
+        checked,
         *elsewhere,
         *((Step("docs", SITE),) if find_spec("sphinx") is not None else ()),
         Step("filecheck", ("lit", "-sv", "-j", str(jobs), "tests/filecheck")),

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OLDER = ["haswell"] if platform.machine() in ("x86_64", "AMD64") else []
 OTHERS = [f"sums-{other.name}" for other in machine.other_processors()] if OLDER else []
 SITE = ["docs"] if find_spec("sphinx") is not None else []
-EVERYTHING = ["lint", "format", "imports", "types", "pytest", *OLDER, *OTHERS, *SITE, "filecheck"]
+EVERYTHING = ["lint", "format", "imports", "types", "pytest", "checked", *OLDER, *OTHERS, *SITE, "filecheck"]
 
 
 @pytest.fixture(scope="module")

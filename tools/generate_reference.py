@@ -30,6 +30,7 @@ from fuse_dialect.dialect import fields
 from fuse_dialect.dialect.fuse import ALL_OPS, FAMILIES, ops_of
 from fuse_dialect.dialect.op import FuseOp, MapOp
 from fuse_dialect.dialect.ops import regions
+from fuse_dialect.dialect.special_functions import UNITS
 from fuse_dialect.frontends.mlir.reader import parse_mlir
 from fuse_dialect.frontends.onnx.control_flow import CONTROL_FLOW
 from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
@@ -75,6 +76,7 @@ def pages() -> dict[str, str]:
         "cli.md": _page("Command line", _cli()),
         "onnx.md": _page("ONNX operators", _onnx()),
         "linalg.md": _page("Operators in linalg", _linalg()),
+        "accuracy.md": _page("Accuracy of functions", _accuracy()),
     }
 
 
@@ -144,6 +146,23 @@ def _linalg() -> Lines:
     yield from ("", "## Without a form, of operators that have one", "", "| operator | what |", "|---|---|")
     for name, what in PARTLY.items():
         yield f"| {name} | {what} |"
+
+
+def _accuracy() -> Lines:
+    """The bounds of functions."""
+    yield from (
+        "How far functions of real numbers are from the exact value at most, in units in the last place of f32:",
+        "natively on every processor, and where NumPy runs a program. Tests hold it on numbers of every magnitude, in",
+        "f16 and bf16 on all. Half a unit is what rounding alone costs. What is computed by a formula, such as `gelu`,",
+        "is off by what its steps are.",
+        "",
+        "| function | f32 |",
+        "|---|---|",
+        *(f"| `math.{name}` | {bound:g} |" for name, bound in UNITS.items()),
+        "",
+        "f16 and bf16 are computed in f32 and rounded: they are within 0.51 units. f64 is computed by the C library,",
+        "natively but for `math.exp` and `math.log`, which are within 1.1 units. Roots and divisions are exact.",
+    )
 
 
 def _word(op: type[FuseOp]) -> str:

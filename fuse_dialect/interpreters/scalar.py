@@ -6,6 +6,7 @@
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -24,6 +25,7 @@ from fuse_dialect.dialect.special_functions import (
     integer_power,
     maximum,
     minimum,
+    of_reals,
     power,
     truncated_quotient,
 )
@@ -105,32 +107,32 @@ _FLOAT_FUNCTIONS: dict[type[Operation], Function] = {
     arith.ExtFOp: np.positive,
     arith.TruncFOp: np.positive,
     math.AbsFOp: np.abs,
-    math.AcosOp: np.arccos,
-    math.AcoshOp: np.arccosh,
-    math.AsinOp: np.arcsin,
-    math.AsinhOp: np.arcsinh,
-    math.AtanOp: np.arctan,
-    math.AtanhOp: np.arctanh,
+    math.AcosOp: partial(of_reals, np.arccos),
+    math.AcoshOp: partial(of_reals, np.arccosh),
+    math.AsinOp: partial(of_reals, np.arcsin),
+    math.AsinhOp: partial(of_reals, np.arcsinh),
+    math.AtanOp: partial(of_reals, np.arctan),
+    math.AtanhOp: partial(of_reals, np.arctanh),
     math.CeilOp: np.ceil,
     math.CopySignOp: np.copysign,
-    math.CosOp: np.cos,
-    math.CoshOp: np.cosh,
+    math.CosOp: partial(of_reals, np.cos),
+    math.CoshOp: partial(of_reals, np.cosh),
     math.ErfOp: erf,
-    math.ExpM1Op: np.expm1,
-    math.ExpOp: np.exp,
+    math.ExpM1Op: partial(of_reals, np.expm1),
+    math.ExpOp: partial(of_reals, np.exp),
     math.FloorOp: np.floor,
     math.FmaOp: _fused_multiply_add,
-    math.Log1pOp: np.log1p,
-    math.Log2Op: np.log2,
-    math.LogOp: np.log,
+    math.Log1pOp: partial(of_reals, np.log1p),
+    math.Log2Op: partial(of_reals, np.log2),
+    math.LogOp: partial(of_reals, np.log),
     math.PowFOp: power,
     math.RoundEvenOp: np.rint,
     math.RsqrtOp: _reciprocal_root,
-    math.SinOp: np.sin,
-    math.SinhOp: np.sinh,
+    math.SinOp: partial(of_reals, np.sin),
+    math.SinhOp: partial(of_reals, np.sinh),
     math.SqrtOp: np.sqrt,
-    math.TanOp: np.tan,
-    math.TanhOp: np.tanh,
+    math.TanOp: partial(of_reals, np.tan),
+    math.TanhOp: partial(of_reals, np.tanh),
     math.TruncOp: np.trunc,
 }
 

@@ -1,4 +1,7 @@
-"""Which tests compare sums with those of NumPy: those that get their bounds from `checking.rounding` or the fuzzers."""
+"""Which tests compare sums with those of NumPy: those that get their bounds from `checking.rounding` or the fuzzers.
+
+Tests that depend on NumPy's vector code otherwise carry the marker `sums` in their files.
+"""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,8 +13,9 @@ ASSERTIONS = ("assert_agrees", "assert_near", "assert_product", "assert_sums", "
 
 
 def files_with_sums(tests: Path) -> list[Path]:
-    """The files of tests that name one of the assertions."""
-    return [path for path in sorted(tests.rglob("test_*.py")) if any(name in path.read_text() for name in ASSERTIONS)]
+    """The files of tests that name one of the assertions, or mark tests themselves."""
+    names = (*ASSERTIONS, "pytest.mark.sums")
+    return [path for path in sorted(tests.rglob("test_*.py")) if any(name in path.read_text() for name in names)]
 
 
 def compares_sums(test: Callable[..., Any], module: ModuleType) -> bool:

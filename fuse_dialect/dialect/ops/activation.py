@@ -17,7 +17,7 @@ from fuse_dialect.dialect.fields import Real, optional_real, real, string
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.ops.elementwise import FloatUnaryOp, UnaryOp
 from fuse_dialect.dialect.shape_rules import one_of
-from fuse_dialect.dialect.special_functions import erf, maximum, minimum
+from fuse_dialect.dialect.special_functions import erf, maximum, minimum, of_reals
 from fuse_dialect.dialect.types import element_dtype, is_float, is_unsigned
 from fuse_dialect.pattern_kind import PatternKind
 
@@ -37,7 +37,7 @@ class FormulaOp(FloatUnaryOp, ABC):
 
 def _sigmoid(x: Array) -> Array:
     """The logistic function; a large negative `x` overflows to inf on the way to the right result, 0."""
-    return 1 / (1 + np.exp(-x))
+    return 1 / (1 + of_reals(np.exp, -x))
 
 
 @irdl_op_definition
@@ -161,7 +161,7 @@ class SoftplusOp(FormulaOp):
 
     def compute(self, x: Array) -> Array:
         """The form that does not overflow."""
-        return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+        return np.maximum(x, 0) + of_reals(np.log1p, of_reals(np.exp, -np.abs(x)))
 
     def formula(self, x: SSAValue) -> SSAValue:
         """The form that does not overflow."""
@@ -224,7 +224,7 @@ class GeluOp(FormulaOp):
     def compute(self, x: Array) -> Array:
         """The form that `approximate` chooses."""
         if self.approximate.data == "tanh":
-            return 0.5 * x * (1 + np.tanh(numbers.sqrt(2 / numbers.pi) * (x + 0.044715 * x * x * x)))
+            return 0.5 * x * (1 + of_reals(np.tanh, numbers.sqrt(2 / numbers.pi) * (x + 0.044715 * x * x * x)))
         return 0.5 * x * (1 + erf(x * numbers.sqrt(0.5)))
 
     def formula(self, x: SSAValue) -> SSAValue:
@@ -308,7 +308,7 @@ class EluOp(NegativeSlopeOp):
 
     def below_zero(self, x: Array) -> Array:
         """`alpha * expm1(x)`."""
-        return self.alpha.value.data * np.expm1(x)
+        return self.alpha.value.data * of_reals(np.expm1, x)
 
     def scalar_below_zero(self, x: SSAValue) -> SSAValue:
         """`alpha * expm1(x)`."""

@@ -21,7 +21,7 @@ from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import flag, tensor_operand, tensor_result
 from fuse_dialect.dialect.op import Array, MapOp
 from fuse_dialect.dialect.shape_rules import require_booleans, require_float, require_numbers
-from fuse_dialect.dialect.special_functions import erf, sign
+from fuse_dialect.dialect.special_functions import erf, of_reals, sign
 from fuse_dialect.dialect.types import is_float, is_unsigned, with_element
 from fuse_dialect.pattern_kind import PatternKind
 
@@ -52,6 +52,10 @@ class UnaryOp(MapOp, ABC):
             return (np.asarray(self.compute(widened(x))).astype(x.dtype, copy=False),)
 
 
+_EXACT = (np.ceil, np.floor, np.rint, np.sqrt)
+"""Functions that every processor computes to the last bit."""
+
+
 class FloatUnaryOp(UnaryOp, ABC):
     """A function of real numbers: f16, bf16, f32 or f64."""
 
@@ -61,7 +65,7 @@ class FloatUnaryOp(UnaryOp, ABC):
 
 
 class FunctionOp(FloatUnaryOp, ABC):
-    """A function that NumPy and the `math` dialect both have."""
+    """A function that NumPy and the `math` dialect both have: within `special_functions.UNITS` of the exact one."""
 
     FUNCTION: ClassVar[np.ufunc]
     """The meaning."""
@@ -70,7 +74,7 @@ class FunctionOp(FloatUnaryOp, ABC):
 
     def compute(self, x: Array) -> Array:
         """Apply `FUNCTION`."""
-        return self.FUNCTION(x)
+        return self.FUNCTION(x) if self.FUNCTION in _EXACT else of_reals(self.FUNCTION, x)
 
     def scalar_body(self, *elements: SSAValue) -> SSAValue:
         """Apply `MATH`."""

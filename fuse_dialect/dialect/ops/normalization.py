@@ -32,6 +32,7 @@ from fuse_dialect.dialect.shape_rules import (
     require_positive,
     require_vector,
 )
+from fuse_dialect.dialect.special_functions import of_reals
 from fuse_dialect.dialect.types import (
     Tensor,
     is_unsigned,
@@ -87,7 +88,7 @@ class SoftmaxOp(AxisOp):
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """Exponentials of the shifted elements, normalized."""
-        e = np.exp(self.shifted(operands[0]))
+        e = of_reals(np.exp, self.shifted(operands[0]))
         return ((e / e.sum(axis=self.axis.value.data, keepdims=True)).astype(operands[0].dtype, copy=False),)
 
     def decompose(self, *operands: SSAValue) -> SSAValue:
@@ -113,7 +114,7 @@ class LogSoftmaxOp(AxisOp):
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """The shifted elements less the logarithm of the sum of their exponentials."""
         x = self.shifted(operands[0])
-        y = x - np.log(np.exp(x).sum(axis=self.axis.value.data, keepdims=True))
+        y = x - of_reals(np.log, of_reals(np.exp, x).sum(axis=self.axis.value.data, keepdims=True))
         return (y.astype(operands[0].dtype, copy=False),)
 
     def decompose(self, *operands: SSAValue) -> SSAValue:

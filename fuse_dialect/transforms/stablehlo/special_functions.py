@@ -54,7 +54,12 @@ def _exponential_minus_one(x: SSAValue) -> SSAValue:
 
 
 def _cbrt(x: SSAValue) -> SSAValue:
-    root = result(b.PowerOp(result(e.AbsOp(x)), scalar(x, 1 / 3)))
+    size = result(e.AbsOp(x))
+    rough = result(b.PowerOp(size, scalar(x, 1 / 3)))
+    # A third is no number of the type, which is many units of large ones. One step of Newton's, where there is a root.
+    excess = result(b.SubtractOp(rough, result(b.DivideOp(size, result(b.MultiplyOp(rough, rough))))))
+    closer = result(b.SubtractOp(rough, result(b.MultiplyOp(excess, scalar(x, 1 / 3)))))
+    root = result(b.WhereOp(result(c.EqualOp(excess, excess)), closer, rough))
     return result(b.WhereOp(result(c.LessOp(x, scalar(x, 0))), result(e.NegativeOp(root)), root))
 
 

@@ -50,7 +50,7 @@ _REDUCTIONS: Mapping[str, tuple[type[FuseOp], type[FuseOp]]] = {
 _BITWISE: Mapping[str, type[FuseOp]] = {"and": c.BitwiseAndOp, "or": c.BitwiseOrOp, "xor": c.BitwiseXorOp}
 
 
-def _neutral(name: str, kind: "np.dtype[np.generic]") -> float:
+def neutral(name: str, kind: "np.dtype[np.generic]") -> float:
     """What changes nothing."""
     match name:
         case "add" | "or":
@@ -96,7 +96,7 @@ def _combine_bits(x: SSAValue, init: SSAValue, combine: type[FuseOp], axes: Sequ
 
 def _starts_neutral(init: SSAValue, name: str) -> bool:
     known = known_number(init)
-    return known is not None and bool(known == np.array(_neutral(name, dtype(init))).astype(dtype(init)))
+    return known is not None and bool(known == np.array(neutral(name, dtype(init))).astype(dtype(init)))
 
 
 def _reduce(op: Operation) -> Sequence[SSAValue]:

@@ -83,7 +83,7 @@ def test_inputs_are_found_by_name_or_position(folder: Folder, module: str, names
     assert folder.run(module, "--inputs", inputs, "--outputs", str(folder.path / "out.npz")).code == 0
     with np.load(folder.path / "out.npz", allow_pickle=False) as outputs:
         assert outputs.files == ["result0", "result1"]
-        np.testing.assert_array_equal(outputs["result0"], np.exp(X))
+        np.testing.assert_array_equal(outputs["result0"], np.exp(X.astype(np.float64)).astype(np.float32))
 
 
 def test_outputs_leave_stdout_empty(folder: Folder, module: str) -> None:

@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import TensorType, TupleType, UnregisteredOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator
 
-from fuse_dialect.analysis.constants import is_constant, is_scalar_constant
+from fuse_dialect.analysis.constants import cannot_be_passed, is_constant, is_scalar_constant
 from fuse_dialect.analysis.edges import argument_weight, edge_kind
 from fuse_dialect.analysis.op_signatures import OpSignatures
 from fuse_dialect.analysis.ssa import CapturedValues, check_ssa_order, read_values, seen_by_other_blocks
@@ -406,7 +406,11 @@ def _values(
     def number_of(value: SSAValue) -> int:
         if value not in number:
             number[value] = len(weights)
-            is_embedded = embeds_constants and isinstance(value.owner, Operation) and is_constant(value.owner)
+            is_embedded = (
+                isinstance(value.owner, Operation)
+                and is_constant(value.owner)
+                and (embeds_constants or cannot_be_passed(value.owner))
+            )
             weights.append(0 if is_embedded else argument_weight(value.type))
         return number[value]
 

@@ -6,13 +6,18 @@ from xdsl.dialects.builtin import f32, f64, i1, i32, i64
 from xdsl.ir import Attribute, Operation
 
 from fuse_dialect.dialect.types import is_tensor
-from fuse_dialect.kinds.foreign import CONSTANT_OPS
+from fuse_dialect.kinds.foreign import CONSTANT_OPS, SHAPE_TYPE
 from fuse_dialect.kinds.kind_of import op_name
 
 
 def is_constant(op: Operation) -> bool:
     """Whether the op is a constant: `arith.constant`, or what stands for it in another dialect, of one result."""
     return op_name(op) in CONSTANT_OPS and not op.operands and len(op.results) == 1
+
+
+def cannot_be_passed(constant: Operation) -> bool:
+    """Whether a constant has a type of which no argument is allowed, so that it goes wherever it is read."""
+    return constant.results[0].type.name == SHAPE_TYPE
 
 
 _SCALAR_TYPES: Collection[Attribute] = (i1, i32, i64, f32, f64)

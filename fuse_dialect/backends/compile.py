@@ -183,7 +183,7 @@ def compile_primitives(
     compiled: list[Compiled] = []
     for primitive, program in zip(graph.primitives, loops, strict=True):
         if isinstance(program, Refusal):
-            compiled.append(Compiled(primitive, None, None, program.reason, limits))
+            compiled.append(Compiled(primitive, None, None, primitive.unread or program.reason, limits))
             continue
         kernel = next(kernels)
         if isinstance(kernel, Refusal):
@@ -196,8 +196,8 @@ def compile_primitives(
 
 def _settle_control(graph: EntryGraph, compiled: Sequence[Compiled]) -> None:
     """Decide of each loop and branch who runs it: native code throughout, Python around kernels, or NumPy."""
-    if not any(each.how is How.NATIVE for each in compiled):
-        return  # the backend has no native code, or needs none
+    # Without, the backend has no native code, or needs none.
+    has_native = any(each.how is How.NATIVE for each in compiled)
     for call in graph.all_calls[::-1]:  # what is inside comes first
         if call.control is None:
             continue
@@ -205,9 +205,10 @@ def _settle_control(graph: EntryGraph, compiled: Sequence[Compiled]) -> None:
         slow = next((each for each in inside if each.how in (How.NUMPY, How.MIXED)), None)
         loop = compiled[call.kernel]
         if slow is None:
-            loop.control = How.CONTROL
+            loop.control = How.CONTROL if has_native else None
         elif any(each.how in (How.NATIVE, How.CONTROL, How.MIXED) for each in inside):
             loop.control = How.MIXED
+        if slow is not None:
             loop.reason = f"'@{slow.name}' inside has no native code: {slow.reason}"
 
 

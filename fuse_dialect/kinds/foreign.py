@@ -186,9 +186,14 @@ FOREIGN_OPS: Mapping[str, ForeignOp] = {
     **_rows(
         "tosa",
         ForeignOp(PatternKind.OPAQUE),
-        "add_shape cast_from_block_scaled cast_to_block_scaled concat_shape dim div_ceil_shape div_floor_shape "
-        "exp2_shape fft2d log2_ceil_shape log2_floor_shape max_shape min_shape mod_shape mul_shape "
-        "reshape_block_scaled rfft2d row_gather_block_scaled scatter slice_shape sub_shape",
+        "cast_from_block_scaled cast_to_block_scaled fft2d reshape_block_scaled rfft2d row_gather_block_scaled scatter",
+    ),
+    # What computes with lists of sizes stays outside: `kind_of`.
+    **_rows(
+        "tosa",
+        ForeignOp(has_no_effects=True),
+        "add_shape concat_shape dim div_ceil_shape div_floor_shape exp2_shape log2_ceil_shape log2_floor_shape "
+        "max_shape min_shape mod_shape mul_shape slice_shape sub_shape",
     ),
     **_rows(
         "tosa",
@@ -261,6 +266,8 @@ FOREIGN_DIALECTS: Mapping[str, ForeignOp] = {
 }
 """All ops of a dialect that have no row of their own."""
 
+SHAPE_TYPE = "tosa.shape"
+"""Name of the type of a list of sizes. MLIR wants to find the constant behind each value of it in the same function."""
 CONSTANT_OPS = frozenset(name for name, row in FOREIGN_OPS.items() if row.is_constant)
 """Names of the constants, which are asked for often."""
 

@@ -16,14 +16,14 @@ from functools import cache
 from typing import cast
 
 from xdsl.dialects.builtin import MemRefType, UnrankedMemRefType, UnregisteredOp
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, OpResult
 from xdsl.traits import IsTerminator, MemoryEffect, NoMemoryEffect, RecursiveMemoryEffect, is_side_effect_free
 
 from fuse_dialect.dialect.attributes import PATTERN_KIND_ATTRIBUTE, OpPatternKind, PatternKindAttr
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor
-from fuse_dialect.kinds.foreign import foreign_op
+from fuse_dialect.kinds.foreign import SHAPE_TYPE, foreign_op
 from fuse_dialect.kinds.region_effects import RegionEffects
 from fuse_dialect.pattern_kind import PatternKind
 
@@ -82,9 +82,18 @@ def kind_of(op: Operation, effects: RegionEffects | None = None) -> PatternKind 
     if kind is not None:
         return PatternKind.OPAQUE if cls in _sized_by_elements and _has_open_size(op) else kind
     rule = foreign_op(op_name(op)).kind
-    if rule is None or _may_have_effects(op, effects):
+    if rule is None or _may_have_effects(op, effects) or _computes_with_shapes(op):
         return None
     return rule if isinstance(rule, PatternKind) else rule(op)
+
+
+def _computes_with_shapes(op: Operation) -> bool:
+    """Whether an op reads a list of sizes that is no constant: it stays where the list is computed."""
+    return any(
+        value.type.name == SHAPE_TYPE
+        and not (isinstance(value, OpResult) and foreign_op(op_name(value.op)).is_constant)
+        for value in op.operands
+    )
 
 
 def _may_have_effects(op: Operation, effects: RegionEffects | None) -> bool:

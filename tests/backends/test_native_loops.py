@@ -3,7 +3,9 @@
 
 import signal
 import threading
+from pathlib import Path
 from random import Random
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from fuse_dialect.backends.runtime import executable
 from fuse_dialect.backends.runtime.entry_graph import How
 from fuse_dialect.dialect.constants import constant
 from fuse_dialect.kernels.program import LoopProgram
+from fuse_dialect.tools import fuse_run
 
 TENSOR = "tensor<3x4xf32>"
 
@@ -489,3 +492,71 @@ def test_the_first_of_one_element_that_is_known_is_that_element() -> None:
     (primitive,) = [op for op in module.ops if "primitive" in op.attributes]
     assert isinstance(primitive, func.FuncOp)
     assert isinstance(lower(primitive), LoopProgram)
+
+
+UNKNOWN = '%t = "my.op"(%s) : (tensor<4xf32>) -> tensor<4xf32>'
+IN_A_LOOP = main(
+    "%n: tensor<i64>, %b: tensor<i1>, %x: tensor<4xf32>",
+    "tensor<4xf32>",
+    """
+  %r = fuse.loop limit(%n : tensor<i64>) states(%x : tensor<4xf32>) -> (tensor<4xf32>) {
+  ^bb0(%i: tensor<i64>, %s: tensor<4xf32>):
+    BODY
+    fuse.yield %t : tensor<4xf32>
+  }
+  return %r : tensor<4xf32>""",
+)
+IN_A_BRANCH = main(
+    "%n: tensor<i64>, %b: tensor<i1>, %s: tensor<4xf32>",
+    "tensor<4xf32>",
+    """
+  %r = fuse.if (%b : tensor<i1>) -> (tensor<4xf32>) {
+    BODY
+    fuse.yield %t : tensor<4xf32>
+  } else {
+    fuse.yield %s : tensor<4xf32>
+  }
+  return %r : tensor<4xf32>""",
+)
+BRANCH_INSIDE = """%t = fuse.if (%b : tensor<i1>) -> (tensor<4xf32>) {
+      %u = "my.op"(%s) : (tensor<4xf32>) -> tensor<4xf32>
+      fuse.yield %u : tensor<4xf32>
+    } else {
+      fuse.yield %s : tensor<4xf32>
+    }"""
+
+
+@pytest.mark.parametrize("backend", ["llvm", "numpy"])
+@pytest.mark.parametrize("body", [UNKNOWN, BRANCH_INSIDE], ids=["in the body", "in a branch of it"])
+def test_an_op_without_meaning_in_a_loop_is_found_when_it_is_compiled(
+    body: str, backend: Literal["llvm", "numpy"], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = IN_A_LOOP.replace("BODY", body)
+    with pytest.raises(fd.FuseError, match=r"'my\.op' op has no meaning that a backend could run"):
+        fd.compile(fd.parse(text, allow_unregistered=True), backend, cache=False)
+    path = tmp_path / "loop.mlir"
+    path.write_text(text)
+    line = next(number for number, each in enumerate(text.splitlines(), 1) if "my.op" in each)
+    arguments = ["--allow-unregistered-dialect", "--backend", "llvm", "--random-inputs", "0", "--no-cache"]
+    assert fuse_run.main([str(path), *arguments]) == 1
+    assert f"loop.mlir:{line}:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("body", [UNKNOWN, BRANCH_INSIDE], ids=["in a branch", "further in"])
+def test_an_op_without_meaning_in_a_branch_may_never_be_reached(body: str) -> None:
+    module = fd.parse(IN_A_BRANCH.replace("BODY", body), allow_unregistered=True)
+    program = fd.compile(module, cache=False)
+    reasons = [kernel.reason for kernel in program.kernels if "if" in kernel.ops]
+    assert any("'my.op' op has no meaning that a backend could run" in reason for reason in reasons)
+    x = np.arange(4, dtype=np.float32)
+    assert (program(np.array(1), np.array(False), x)[0] == x).all()
+    with pytest.raises(fd.FuseError, match=r"'my\.op' op has no meaning"):
+        program(np.array(1), np.array(True), x)
+
+
+def test_the_reason_of_a_loop_names_the_op_that_numpy_runs() -> None:
+    body = """%m = fuse.reshape %s : (tensor<4xf32>) -> tensor<4x1x1xf32>
+    %t = fuse.det %m : (tensor<4x1x1xf32>)"""
+    program = fd.compile(fd.parse(IN_A_LOOP.replace("BODY", body)), cache=False)
+    (loop,) = [kernel for kernel in program.kernels if "loop" in kernel.ops]
+    assert "'fuse.det' op" in loop.reason

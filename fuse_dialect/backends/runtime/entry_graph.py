@@ -39,6 +39,8 @@ class Primitive:
     """Positions of arguments that are constants in every call."""
     callees: Mapping[str, func.FuncOp] = field(default_factory=dict[str, func.FuncOp], compare=False)
     """Functions that are called in it, by name: what a loop or a branch runs."""
+    unread: str = field(default="", compare=False)
+    """Why no kernels can run what is inside a loop or a branch; empty if they may."""
 
     @property
     def is_view(self) -> bool:

@@ -63,6 +63,13 @@ def read_entry(module: ModuleOp, entry: str = "main") -> EntryGraph:
     return _Reader(functions_of(module)).read(function)
 
 
+class NoMeaningError(EvaluationError):
+    """An op that neither kernels nor NumPy can run."""
+
+    def __init__(self, op: Operation):
+        super().__init__(op, "has no meaning that a backend could run")
+
+
 @dataclass(slots=True)
 class _Activation:
     """A function that is being expanded."""
@@ -85,6 +92,12 @@ class _Reader:
     """Functions that were made of loops and branches."""
     depth: int = 0
     """How many regions the ops that are read stand in."""
+    loops: int = 0
+    """How many of these are bodies of loops."""
+    reason: str = ""
+    """Why the last loop or branch that could not be read was not."""
+    unread: dict[func.FuncOp, str] = field(default_factory=dict[func.FuncOp, str])
+    """Why what is in loops and branches was not read, by the functions that were made of them."""
 
     def read(self, function: func.FuncOp) -> EntryGraph:
         arguments = [self._new(type, function) for type in function.function_type.inputs]
@@ -102,7 +115,12 @@ class _Reader:
             size_names=size_names(function),
             constants=self.constants,
             primitives=[
-                Primitive(function, constants, _callees(function, self.functions) if function in self.regions else {})
+                Primitive(
+                    function,
+                    constants,
+                    _callees(function, self.functions) if function in self.regions else {},
+                    self.unread.get(function, ""),
+                )
                 for function, constants in self.primitives
             ],
             calls=self.calls,
@@ -172,29 +190,42 @@ class _Reader:
             case LoopOp() | IfOp():
                 function = _function_of(op)
                 self.regions.add(function)
-                return self._call(op, function, operands, self._control(op, operands, values))
+                control = self._control(op, operands, values)
+                if control is None:
+                    self.unread[function] = self.reason
+                return self._call(op, function, operands, control)
             case _ if is_shape_assertion(op):
                 return self._call(op, _function_of(op), operands)
             case _:
-                raise EvaluationError(op, "has no meaning that a backend could run")
+                raise NoMeaningError(op)
 
     def _control(
         self, op: LoopOp | IfOp, operands: Sequence[_Value], values: dict[SSAValue, _Value]
     ) -> Loop | Branch | None:
-        """What the op does inside; `None` if a region holds what no kernel can be, which may never be reached."""
+        """What the op does inside; `None` if a region holds what no kernel can be.
+
+        Raises:
+            NoMeaningError: A loop holds an op that nobody can run. A branch may, for it may never be reached.
+        """
         if self.depth == MAX_REGION_DEPTH:
+            self.reason = f"'{op.name}' op stands in more than {MAX_REGION_DEPTH} regions within each other"
             return None
         known = len(self.tensors), len(self.primitives), len(self.constants)
         calls = self.calls
         self.depth += 1
+        self.loops += isinstance(op, LoopOp)
         try:
             given = _Given(_flat(operands[: len(op.operands)]))
             return self._loop(op, given, values) if isinstance(op, LoopOp) else self._branch(op, given, values)
-        except EvaluationError:
+        except EvaluationError as error:
+            if isinstance(error, NoMeaningError) and self.loops:
+                raise
             self._forget(*known)
+            self.reason = str(error)
             return None
         finally:
             self.depth -= 1
+            self.loops -= isinstance(op, LoopOp)
             self.calls = calls
 
     def _loop(self, op: LoopOp, given: "_Given", values: dict[SSAValue, _Value]) -> Loop:
@@ -310,11 +341,11 @@ def _check_meanings(function: func.FuncOp) -> None:
     """Check that an op of the source that has no equal here is not left for the first call.
 
     Raises:
-        EvaluationError: A primitive holds one.
+        NoMeaningError: A primitive holds one.
     """
     for op in function.body.block.ops:
         if op.name.startswith(("stablehlo.", "chlo.")) and not is_shape_assertion(op):
-            raise EvaluationError(op, "has no meaning that a backend could run")
+            raise NoMeaningError(op)
 
 
 def _flat(values: Sequence[_Value]) -> tuple[int, ...]:

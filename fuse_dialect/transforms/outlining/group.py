@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from fuse_dialect.analysis.block_graph import BlockGraph
-from fuse_dialect.analysis.constants import is_constant
+from fuse_dialect.analysis.constants import cannot_be_passed, is_constant
 from fuse_dialect.analysis.ssa import CapturedValues, read_values
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.fusion.plan import FusionKernel
@@ -58,7 +58,8 @@ def groups_of(
     Args:
         block_graph: What the nodes are.
         kernels: Those of a plan, see `check_plan`.
-        embeds_constants: Whether constants from outside are copied, and so are no arguments.
+        embeds_constants: Whether all constants from outside are copied, and so are no arguments; those that cannot be
+            arguments are in any case.
         has_copies: Whether a node may be in several kernels, or be a constant that is read elsewhere, too.
         captured: What regions read, for a caller that knows it.
 
@@ -85,7 +86,7 @@ def groups_of(
                     reads[read] = None
         moved.sort()
         own = [ops[place] for place in moved]
-        embedded = _constants(reads) if embeds_constants else []
+        embedded = [each for each in _constants(reads) if embeds_constants or cannot_be_passed(each)]
         inside = {constant.results[0] for constant in embedded}
         group = Group(
             own,

@@ -17,7 +17,8 @@ import numpy as np
 
 from fuse_dialect.backends.runtime.arena import ALIGNMENT
 from fuse_dialect.backends.runtime.arrays import address_of, aligned_bytes
-from fuse_dialect.backends.runtime.driver import ROW, native_driver
+from fuse_dialect.backends.runtime.driver import CONTROL, ROW, native_driver
+from fuse_dialect.backends.runtime.interrupts import can_be_interrupted, run_interruptibly
 from fuse_dialect.backends.runtime.team import team
 from fuse_dialect.budget import spelled
 from fuse_dialect.diagnostics import FuseError
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from fuse_dialect.dialect.op import Array
 
 WORD = sizeof(c_int64)
+LONG_WORK = 1 << 29
+"""Bytes and operations from which a run is made in a thread of its own: some milliseconds on a fast machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,8 @@ class Frame:
     """Address of the table."""
     views: "dict[int, Array]" = field(default_factory=dict[int, "Array"])
     """Arrays on the arena, for steps that NumPy runs, by tensor."""
+    is_abandoned: bool = False
+    """Whether a thread that nobody waits for may still use it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,8 @@ class Table:
     """The word with the ops that loops may still run, if there are loops."""
     most_ops: int
     """Ops that loops of a run may run."""
+    work: int = 0
+    """A rough measure of the time of a run: bytes that are moved, and arithmetic operations."""
 
 
 class Walk:
@@ -109,6 +116,8 @@ class Walk:
         """Whether kernels write every output."""
         self.spare: list[Frame] = []
         """Frames that nobody uses."""
+        # What Python runs in between sees signals as it is.
+        self._is_long = table.work >= LONG_WORK and self.is_native
 
     @property
     def is_native(self) -> bool:
@@ -160,6 +169,12 @@ class Walk:
             The held tensors that are outputs.
         """
         self.bind(frame, inputs, outputs)
+        if self._is_long and can_be_interrupted():
+            # The function keeps all arrays, should it run on after a signal.
+            return run_interruptibly(lambda: self._run(frame, inputs, outputs), lambda: self._stop(frame))
+        return self._run(frame, inputs, outputs)
+
+    def _run(self, frame: Frame, inputs: "Sequence[Array]", outputs: "Sequence[Array]") -> "dict[int, Array]":
         if self._driver is not None:
             # The driver comes back early only where a loop ran long, so that Python sees signals; the team goes on.
             reached = self._driver.drive(frame.rows, 0, self._only_rows)
@@ -174,6 +189,14 @@ class Walk:
             else:
                 self.run_numpy(frame, segment.first, inputs, outputs, held)
         return held
+
+    def _stop(self, frame: Frame) -> None:
+        """End a run in another thread after the row that it runs; nobody uses the frame again."""
+        frame.is_abandoned = True
+        rows = len(frame.table) // self.threads
+        # The function first: as a kernel, while its row still says so, it does nothing.
+        frame.table[:rows, 0] = native_driver().stop
+        frame.table[:rows, 2] = CONTROL
 
     def bind(self, frame: Frame, inputs: "Sequence[Array]", outputs: "Sequence[Array]") -> None:
         """Fill in the addresses of inputs and outputs, and what loops may run."""
@@ -193,7 +216,7 @@ class Walk:
     def run_rows(self, frame: Frame, row: int, rows: int, threads: int, first: int = 0) -> None:
         """Run native steps that follow each other, from the one with number `first` on."""
         reached = team().run(frame.rows + row * ROW * WORD, self.stride, rows, threads, first)
-        if reached < 0:
+        if reached < 0 and not frame.is_abandoned:
             # The driver says -1 - row, which no number of a row is.
             self.end_run(frame, row, -1 - reached)
 

@@ -524,8 +524,6 @@ def _check_options(options: FuseOptions) -> None:
     Raises:
         FuseError: An option is unknown, or its value has the wrong type.
     """
-    from fuse_dialect.fusion.rules import RuleTable
-
     for name, value in options.items():
         if name not in FuseOptions.__annotations__:
             from fuse_dialect.loading.pipeline import closest
@@ -536,6 +534,8 @@ def _check_options(options: FuseOptions) -> None:
             )
         match name:
             case "rules":
+                from fuse_dialect.fusion.rules import RuleTable
+
                 words, is_right = "a RuleTable", value is None or isinstance(value, RuleTable)
             case "strategy":
                 words, is_right = "a name or a function", value is None or isinstance(value, str) or callable(value)

@@ -83,6 +83,7 @@ TESTS: Mapping[str, Sequence[str]] = {
         "tests/backends/conformance/test_limits.py",
         "tests/backends/test_entry_graph.py",
         "tests/backends/conformance/test_arguments.py",
+        "tests/backends/test_interrupts.py",
     ),
     "backends/stored": ("tests/backends/stored", "tests/backends/test_cache.py"),
     "frontends/mlir": ("tests/backends/stored/test_file_states.py", "tests/tools/test_weights.py"),

@@ -39,6 +39,12 @@ RUNTIME_MUTANTS: tuple[Mutant, ...] = (
         "                    pass\n",
     ),
     Mutant("deep-regions", "interpreters/numpy.py", "replace(frame, depth=frame.depth + 1)", "frame"),
+    Mutant(
+        "abandoned-frames",
+        "backends/runtime/program.py",
+        " and not frame.is_abandoned:",
+        ":",
+    ),
     Mutant("first-iteration-counts", "interpreters/numpy.py", "if is_first(arguments):", "if False:"),
     Mutant("bodies-as-they-are", "interpreters/loop_costs.py", "isinstance(noted, IntegerAttr)", "False"),
     Mutant("calls-cost-nothing", "interpreters/loop_costs.py", "len(inside) + called", "len(inside)"),

@@ -285,6 +285,11 @@ leave:
   ret i64 %end
 }
 
+; In the place of any row: ends the run as a control row, and does nothing as a kernel.
+define i64 @fuse_stop(ptr %slots) {
+  ret i64 $stop
+}
+
 define void @fuse_worker_loop(ptr %team, i64 %worker, i64 %patience) {
 entry:
   %number_at = getelementptr i8, ptr %team, i64 $row_at
@@ -376,6 +381,8 @@ class Driver:
     """
     worker_loop: Callable[[int, int, int], None]
     """`(team, worker, patience)`: do what comes, until nothing has come for a while."""
+    stop: int
+    """Address of the function of a row that ends a run; it may be called as a kernel, too."""
     _code: Any
     """Keeps the machine code."""
 
@@ -405,7 +412,8 @@ def driver_text(machine: str) -> str:
     )
 
 
-DRIVER_FUNCTIONS = ("fuse_drive", "fuse_run", "fuse_worker_loop")
+_STOP_FUNCTION = "fuse_stop"
+DRIVER_FUNCTIONS = ("fuse_drive", "fuse_run", "fuse_worker_loop", _STOP_FUNCTION)
 
 
 @Once
@@ -439,5 +447,5 @@ def driver_at(addresses: Mapping[str, int], owner: Any) -> Driver:
     drive = CFUNCTYPE(number, pointer, number, number)
     run = CFUNCTYPE(number, pointer, number, pointer, number, number, number, pointer)
     loop = CFUNCTYPE(None, pointer, number, number)
-    functions = [form(addresses[name]) for form, name in zip((drive, run, loop), DRIVER_FUNCTIONS, strict=True)]
-    return Driver(*cast("tuple[Any, Any, Any]", tuple(functions)), owner)
+    functions = [form(addresses[name]) for form, name in zip((drive, run, loop), DRIVER_FUNCTIONS, strict=False)]
+    return Driver(*cast("tuple[Any, Any, Any]", tuple(functions)), addresses[_STOP_FUNCTION], owner)

@@ -25,6 +25,7 @@ from fuse_dialect.backends.runtime.stepwise import run_control
 from fuse_dialect.backends.runtime.team import team
 from fuse_dialect.backends.runtime.types import Shape
 from fuse_dialect.backends.runtime.walk import WORD, Frame, Segment, Table, Walk
+from fuse_dialect.budget import LARGEST_SIZE
 from fuse_dialect.checked import checks_plans
 from fuse_dialect.dialect.op import Array
 
@@ -82,6 +83,7 @@ class Executable(Walk):
 
     def _table(self) -> Table:
         plan, slots = self.plan, self._slots
+        steps = enumerate(plan.flow.steps)
         return Table(
             words=slots.words,
             in_arena=slots.in_arena,
@@ -99,6 +101,7 @@ class Executable(Walk):
             threads=self.threads,
             left=None if self._control is None else self._control.left,
             most_ops=self.primitives[0].limits.ops if self.primitives else 0,
+            work=min(sum(self._work(index) for index, step in steps if isinstance(step, Call)), LARGEST_SIZE),
         )
 
     def _native(self) -> list[Any]:

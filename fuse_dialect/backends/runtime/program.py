@@ -443,7 +443,7 @@ class Program:
                 return targets
             return executable.delivered(frame, arrays, targets, held)
         finally:
-            if len(executable.spare) < MAX_SPARE_FRAMES:
+            if len(executable.spare) < MAX_SPARE_FRAMES and not frame.is_abandoned:
                 executable.spare.append(frame)
 
     def _check_outputs(self, outputs: "Sequence[Array]", shapes: Sequence[Shape]) -> None:

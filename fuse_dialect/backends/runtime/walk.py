@@ -18,7 +18,8 @@ import numpy as np
 from fuse_dialect.backends.checking.violations import raise_violations
 from fuse_dialect.backends.runtime.arena import ALIGNMENT
 from fuse_dialect.backends.runtime.arrays import address_of, aligned_bytes
-from fuse_dialect.backends.runtime.driver import ROW, native_driver
+from fuse_dialect.backends.runtime.driver import CONTROL, ROW, native_driver
+from fuse_dialect.backends.runtime.interrupts import can_be_interrupted, run_interruptibly
 from fuse_dialect.backends.runtime.team import team
 from fuse_dialect.budget import spelled
 from fuse_dialect.checked import checks_accesses
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from fuse_dialect.dialect.op import Array
 
 WORD = sizeof(c_int64)
+LONG_WORK = 1 << 29
+"""Bytes and operations from which a run is made in a thread of its own: some milliseconds on a fast machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,8 @@ class Frame:
     """Address of the table."""
     views: "dict[int, Array]" = field(default_factory=dict[int, "Array"])
     """Arrays on the arena, for steps that NumPy runs, by tensor."""
+    is_abandoned: bool = False
+    """Whether a thread that nobody waits for may still use it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +95,8 @@ class Table:
     """The word with the ops that loops may still run, if there are loops."""
     most_ops: int
     """Ops that loops of a run may run."""
+    work: int = 0
+    """A rough measure of the time of a run: bytes that are moved, and arithmetic operations."""
 
 
 class Walk:
@@ -113,6 +120,8 @@ class Walk:
         """Frames that nobody uses."""
         self._reports = checks_accesses()
         """Whether kernels report accesses outside of arrays."""
+        # What Python runs in between sees signals as it is.
+        self._is_long = table.work >= LONG_WORK and self.is_native
 
     @property
     def is_native(self) -> bool:
@@ -164,7 +173,11 @@ class Walk:
             The held tensors that are outputs.
         """
         self.bind(frame, inputs, outputs)
-        held = self._run(frame, inputs, outputs)
+        if self._is_long and can_be_interrupted():
+            # The function keeps all arrays, should it run on after a signal.
+            held = run_interruptibly(lambda: self._run(frame, inputs, outputs), lambda: self._stop(frame))
+        else:
+            held = self._run(frame, inputs, outputs)
         if self._reports:
             raise_violations()
         return held
@@ -185,6 +198,14 @@ class Walk:
                 self.run_numpy(frame, segment.first, inputs, outputs, held)
         return held
 
+    def _stop(self, frame: Frame) -> None:
+        """End a run in another thread after the row that it runs; nobody uses the frame again."""
+        frame.is_abandoned = True
+        rows = len(frame.table) // self.threads
+        # The function first: as a kernel, while its row still says so, it does nothing.
+        frame.table[:rows, 0] = native_driver().stop
+        frame.table[:rows, 2] = CONTROL
+
     def bind(self, frame: Frame, inputs: "Sequence[Array]", outputs: "Sequence[Array]") -> None:
         """Fill in the addresses of inputs and outputs, and what loops may run."""
         slots, table = frame.slots, self.table
@@ -203,7 +224,7 @@ class Walk:
     def run_rows(self, frame: Frame, row: int, rows: int, threads: int, first: int = 0) -> None:
         """Run native steps that follow each other, from the one with number `first` on."""
         reached = team().run(frame.rows + row * ROW * WORD, self.stride, rows, threads, first)
-        if reached < 0:
+        if reached < 0 and not frame.is_abandoned:
             # The driver says -1 - row, which no number of a row is.
             self.end_run(frame, row, -1 - reached)
 

@@ -88,6 +88,7 @@ def encoded(image: Image) -> "tuple[dict[str, Any], list[bytes | memoryview]]":
         "threads": table.threads,
         "left": table.left,
         "most_ops": table.most_ops,
+        "work": table.work,
         "parts": places,
     }
     return header, payload
@@ -124,6 +125,7 @@ def _image(header: Mapping[str, Any], payload: memoryview) -> Image:
         threads=threads,
         left=None if left is None else _below(left, len(words)),
         most_ops=_natural(header["most_ops"]),
+        work=_natural(header["work"]),
     )
     places = [np.asarray(table.in_arena), np.asarray(table.in_slots), in_constants[:, 0]]
     _check_inside(np.concatenate(places), len(words))

@@ -131,7 +131,6 @@ FIRST: Mapping[str, str] = {
     "fusion/value_graph.py": _PLAN,
     "analysis/graph_facts.py": _OUTLINING,
     "transforms/outlining": _OUTLINING,
-    "fusion/step_order.py": "tests/fusion/test_step_order.py",
     "fusion/cost_search.py": _BY_COST,
     "kernels/local_places.py": "tests/backends/test_kernel_memory.py",
     "backends/runtime/flow.py": "tests/backends/test_native_loops.py",

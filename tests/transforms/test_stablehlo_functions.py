@@ -136,3 +136,14 @@ def test_erf_inv_at_its_ends(element: str) -> None:
     x = np.array([1, -1, 0, 2, np.nan], DTYPES[element])
     for found in results("chlo.erf_inv", element, x):
         np.testing.assert_array_equal(found.astype(np.float32), [np.inf, -np.inf, 0, np.nan, np.nan])
+
+
+def test_the_cube_root_of_a_zero_has_its_sign() -> None:
+    module = fd.parse("""func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = "stablehlo.cbrt"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}""")
+    x = np.array([-0.0, 0.0, -8.0, np.inf], np.float32)
+    for (found,) in (fd.run(module, x), fd.compile(module, cache=False)(x)):
+        np.testing.assert_allclose(found, [0, 0, -2, np.inf], rtol=1e-6)
+        np.testing.assert_array_equal(np.signbit(found), [True, False, True, False])

@@ -272,7 +272,9 @@ KERNEL_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant("signed-guards", f"{_LLVM}/addresses.py", 'f.compare("ult", value', 'f.compare("slt", value'),
     Mutant("rounded-quotients", f"{_LLVM}/addresses.py", "1 - atom.by)), value)", "0)), value)"),
-    Mutant("pieces-in-registers", f"{_LLVM}/phases.py", "return is_whole(stage, buffer.shape) and not", "return not"),
+    Mutant(
+        "pieces-in-registers", "kernels/local_places.py", "return is_whole(stage, buffer.shape) and not", "return not"
+    ),
     Mutant("blocks-of-rows", f"{_LLVM}/phases.py", "f.multiply(value, f.i64(loop.block or 1))", "value"),
     Mutant(
         "neutral-of-products",

@@ -60,7 +60,8 @@ def _cbrt(x: SSAValue) -> SSAValue:
     excess = result(b.SubtractOp(rough, result(b.DivideOp(size, result(b.MultiplyOp(rough, rough))))))
     closer = result(b.SubtractOp(rough, result(b.MultiplyOp(excess, scalar(x, 1 / 3)))))
     root = result(b.WhereOp(result(c.EqualOp(excess, excess)), closer, rough))
-    return result(b.WhereOp(result(c.LessOp(x, scalar(x, 0))), result(e.NegativeOp(root)), root))
+    signed = result(b.WhereOp(result(c.LessOp(x, scalar(x, 0))), result(e.NegativeOp(root)), root))
+    return result(b.WhereOp(result(c.EqualOp(x, scalar(x, 0))), x, signed))  # zeros keep their sign
 
 
 def _atan2(y: SSAValue, x: SSAValue) -> SSAValue:

@@ -241,5 +241,8 @@ def offsets_of(
     places: npt.NDArray[np.float64], size: int, method: str, alpha: float, *, exclude_outside: bool
 ) -> list[int]:
     """Which pixels count for any of the places, as distances from the one before the place."""
-    _, shares = _shares_of(places, size, method, alpha, 1.0, exclude_outside=exclude_outside)
-    return [int(tap) - KERNELS[method][0] for tap in np.flatnonzero(shares.any(axis=0))]
+    with np.errstate(invalid="ignore"):
+        _, shares = _shares_of(places, size, method, alpha, 1.0, exclude_outside=exclude_outside)
+    # A place without a pixel inside has no shares at all, nan for each: those of the other places give nan there, too.
+    found = [int(tap) - KERNELS[method][0] for tap in np.flatnonzero(np.nan_to_num(shares).any(axis=0))]
+    return found or [0]

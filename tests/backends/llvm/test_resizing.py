@@ -47,3 +47,18 @@ def test_a_resize_gives_its_meaning(seed: int) -> None:
     assert {kernel.family for kernel in program.kernels} <= {"map", "rows", "view"}
     tolerance = {"f32": 2e-5, "f64": 1e-12, "f16": 4e-3}[element]
     np.testing.assert_allclose(program(x)[0], fd.run(module, x)[0], tolerance, tolerance, err_msg=text)
+
+
+@pytest.mark.parametrize("method", ["linear", "cubic"])
+@pytest.mark.parametrize("mode", ["half_pixel", "asymmetric", "align_corners"])
+@pytest.mark.parametrize("size", [(9, 5), (1, 1), (3, 4)])
+def test_places_without_a_pixel_inside_are_nan(method: str, mode: str, size: tuple[int, int]) -> None:
+    """Scales of their own put places behind the operand, where no pixel has a share."""
+    result = f"tensor<1x1x{size[0]}x{size[1]}xf32>"
+    module = fd.parse(f"""func.func @main(%x: tensor<1x1x1x2xf32>) -> {result} {{
+  %y = fuse.resize2d %x, size = {list(size)}, method = "{method}", scales = [2.0, 1.0],
+      coordinate_transformation_mode = "{mode}", exclude_outside = true : (tensor<1x1x1x2xf32>) -> {result}
+  return %y : {result}
+}}""")
+    x = np.array([[[[1.5, -2]]]], np.float32)
+    np.testing.assert_allclose(fd.compile(module, cache=False)(x)[0], fd.run(module, x)[0], rtol=1e-6)

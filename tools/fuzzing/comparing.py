@@ -217,6 +217,17 @@ def _shifted(random: np.random.Generator, result: Array, operand: Array) -> Arra
         return np.where(np.isfinite(wide) & np.isfinite(size) & (wide != 0), wide + shift, wide).astype(result.dtype)
 
 
+def _displaced(random: np.random.Generator, offsets: Value, shape: Sequence[int], units: float) -> Value:
+    """Offsets of places in an image, moved by some units of its greatest size.
+
+    Offsets of 0 move as well: passes compute with places between -1 and 1, so that those at borders are off by a unit.
+    """
+    if not isinstance(offsets, np.ndarray) or (unit := UNITS.get(offsets.dtype.name)) is None:
+        return offsets
+    shift = random.uniform(-units, units, offsets.shape) * unit * max(shape)
+    return np.asarray(offsets.astype(np.float64) + shift).astype(offsets.dtype)
+
+
 def _perhaps_zero(random: np.random.Generator, result: Value, exact: Value) -> Value:
     """The moved result, half of the time 0 where it has moved by as much as it is: no random move meets 0 itself."""
     if not isinstance(result, np.ndarray) or not isinstance(exact, np.ndarray) or result.dtype.name not in UNITS:
@@ -306,6 +317,8 @@ class Reference:
         # Where a formula meets a bound, half a unit need not reach beyond it.
         units = (2.0 if type(op) in ops_of(activation) else 0.5 + summed(op, operands) / 4) * self._scale
         given = [moved(random, x, units) if isinstance(x, np.ndarray) else x for x in operands]
+        if isinstance(op, sampling.DeformableConv2dOp):
+            given[1] = _displaced(random, given[1], np.shape(given[0]), self._scale)
         results = [moved(random, x, 2.0 * self._scale) if isinstance(x, np.ndarray) else x for x in evaluate(op, given)]
         results = [_perhaps_zero(random, x, y) for x, y in zip(results, evaluate(op, operands), strict=True)]
         if type(op) in FORMULAS and isinstance(operands[0], np.ndarray) and isinstance(results[0], np.ndarray):

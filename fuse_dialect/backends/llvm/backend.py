@@ -21,6 +21,7 @@ from fuse_dialect.backends.runtime.driver import driver_object
 from fuse_dialect.backends.table import Layout
 from fuse_dialect.checked import checks_accesses
 from fuse_dialect.kernels.elements import element_bytes
+from fuse_dialect.kernels.empty_spaces import without_empty_reads
 from fuse_dialect.kernels.machine import Unit
 from fuse_dialect.kernels.packing import Packing as Panels
 from fuse_dialect.kernels.program import LoopProgram, Refusal
@@ -137,7 +138,8 @@ class LLVMBackend:
             return Refusal(missing)
         symbol = re.sub(r"\W", "_", request.program.name, flags=re.ASCII)
         lifts = Unit.SCALING not in self.target.machine.units
-        program = with_rounding(with_tables(request.program), self.target.machine)
+        program = with_tables(without_empty_reads(request.program))
+        program = with_rounding(program, self.target.machine)
         program = with_falling_exponents(program, lifts=lifts)
         if self.fast_math or not rounds_to_bytes(request.program):
             program = with_rough_quotients(program, all=self.fast_math)

@@ -146,3 +146,25 @@ func.func @main(%x: tensor<1x5x9x11xf32>, %w: tensor<7x5x3x3xf32>, %m: tensor<33
         program = fd.compile(module, target_cpu=target, threads=threads)
         for one, other in zip(fd.run(module, *inputs), program(*inputs), strict=True):
             np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("operand", "moved", "result", "op"),
+    [
+        ("1x1x1x1x0xf32", "1x1x0x1xf32", "1x1x0x1xf32", "abs %r"),
+        ("1x0xf32", "0x1xf32", "1xf32", "sum %r, axes = [0]"),
+        ("1x0xf32", "0xf32", "f32", "prod %r, axes = [0]"),
+    ],
+)
+@pytest.mark.parametrize("strategy", ["tvm", "cost"])
+def test_nothing_is_read_where_there_is_nothing(operand: str, moved: str, result: str, op: str, strategy: str) -> None:
+    """An index along an axis without points is simplified to a constant, so its read is written before the loops."""
+    module = fd.parse(f"""func.func @main(%x: tensor<{operand}>) -> tensor<{result}> {{
+  %a = fuse.negative %x : tensor<{operand}>
+  %r = fuse.reshape %a : (tensor<{operand}>) -> tensor<{moved}>
+  %y = fuse.{op} : (tensor<{moved}>) -> tensor<{result}>
+  return %y : tensor<{result}>
+}}""")
+    x = np.zeros([int(size) for size in operand.split("x")[:-1]], np.float32)
+    (got,) = fd.compile(module, strategy=strategy)(x)
+    np.testing.assert_array_equal(got, fd.run(module, x)[0])

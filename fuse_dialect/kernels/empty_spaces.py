@@ -6,15 +6,24 @@ written before the loops, where it would be one of an array that may have no ele
 
 from dataclasses import replace
 
-from fuse_dialect.kernels.program import Body, Literal, LoopProgram, Read, Stage
+from fuse_dialect.kernels.grouping import reads_of
+from fuse_dialect.kernels.program import Body, Literal, LoopProgram, Read, Role, Stage
 
 
 def without_empty_reads(program: LoopProgram) -> LoopProgram:
-    """The program whose stages read nothing in loops that have no iteration.
+    """The program whose stages read nothing in loops that have no iteration, without those that nobody needs then.
 
     Complexity: linear in the number of instructions.
     """
-    return replace(program, stages=tuple(map(_without_empty_reads, program.stages)))
+    if all(axis.size != 0 for stage in program.stages for axis in stage.axes):
+        return program
+    needed = {buffer.name for buffer in program.buffers if buffer.role is not Role.LOCAL}
+    stages: list[Stage] = []
+    for stage in reversed([_without_empty_reads(stage) for stage in program.stages]):
+        if stage.buffer in needed:
+            stages.append(stage)
+            needed.update(read.buffer for read in reads_of(stage))
+    return replace(program, stages=tuple(reversed(stages)))
 
 
 def _without_empty_reads(stage: Stage) -> Stage:

@@ -154,6 +154,7 @@ func.func @main(%x: tensor<1x5x9x11xf32>, %w: tensor<7x5x3x3xf32>, %m: tensor<33
         ("1x1x1x1x0xf32", "1x1x0x1xf32", "1x1x0x1xf32", "abs %r"),
         ("1x0xf32", "0x1xf32", "1xf32", "sum %r, axes = [0]"),
         ("1x0xf32", "0xf32", "f32", "prod %r, axes = [0]"),
+        ("1x0xf32", "1x0x1xf32", "300x0x1xf32", "tile %r, reps = [300, 1, 1]"),
     ],
 )
 @pytest.mark.parametrize("strategy", ["tvm", "cost"])

@@ -200,6 +200,14 @@ def _any_zeros(random: np.random.Generator, array: Array) -> Array:
     return np.where(array == 0, np.copysign(array, signs), array)
 
 
+def _beyond_all(result: Value, greatest: Value) -> Value:
+    """The greatest sums, and infinity where the result is no finite number."""
+    if not isinstance(result, np.ndarray) or not isinstance(greatest, np.ndarray) or result.dtype.name not in UNITS:
+        return greatest
+    is_finite = np.isfinite(result.astype(np.float64))
+    return np.where(is_finite, greatest, np.asarray(np.inf).astype(greatest.dtype))
+
+
 def _has_infinity(result: Value) -> bool:
     if not isinstance(result, np.ndarray) or result.dtype.name not in UNITS:
         return False
@@ -323,9 +331,15 @@ class Reference:
         results = [_perhaps_zero(random, x, y) for x, y in zip(results, evaluate(op, operands), strict=True)]
         if type(op) in FORMULAS and isinstance(operands[0], np.ndarray) and isinstance(results[0], np.ndarray):
             results[0] = _shifted(random, results[0], operands[0])
+        if isinstance(op, normalization.LogSoftmaxOp) and isinstance(results[0], np.ndarray):
+            # The logarithm of a sum next to 1 is off by what rounding that sum to its type is.
+            results[0] = _shifted(random, results[0], np.ones_like(results[0]))
         if type(op) not in SUMS and not isinstance(op, normalization.BatchNormOp):
             return results
         greatest = _greatest_sums(op, operands)
+        if isinstance(op, linear_algebra.EinsumOp) and len(operands) > 2:
+            # Three factors in another order: 0 meets an infinity, or has been summed before.
+            greatest = [_beyond_all(x, y) for x, y in zip(evaluate(op, operands), greatest, strict=True)]
         self._overflows |= any(_has_infinity(x) for x in greatest)
         return [*map(partial(_overflown, random), results, greatest)]
 

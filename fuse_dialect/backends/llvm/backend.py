@@ -7,7 +7,6 @@ from functools import cache
 from importlib import import_module
 
 from fuse_dialect.backends.backend import KernelRequest, Packing
-from fuse_dialect.backends.checking.checked_text import with_access_checks
 from fuse_dialect.backends.llvm.builder import CONTRACT, Module
 from fuse_dialect.backends.llvm.byte_rounding import with_rounding
 from fuse_dialect.backends.llvm.byte_tables import with_tables
@@ -196,6 +195,8 @@ class LLVMBackend:
 
 def _checked(text: str, program: LoopProgram, written: Written) -> str:
     """The text of a kernel that checks its accesses."""
+    from fuse_dialect.backends.checking.checked_text import with_access_checks  # whose patterns no other run needs
+
     packed: dict[int, int] = {}
     for place, packing in written.packings.items():
         assert isinstance(packing, Panels), "the kernels of this backend have one form of packing"

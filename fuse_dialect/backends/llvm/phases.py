@@ -6,7 +6,6 @@ results runs in part 0.
 
 from collections.abc import Sequence
 
-from fuse_dialect.backends.checking.kernel_memory import check_kernel_memory
 from fuse_dialect.backends.llvm.builder import Function
 from fuse_dialect.backends.llvm.family import NoNativeFormError, Request, Written
 from fuse_dialect.backends.llvm.kernel import Frame, write_kernel
@@ -31,6 +30,8 @@ def write_schedule(request: Request, plan: Schedule) -> Written:
     if isinstance(places, Refusal):
         raise NoNativeFormError(places.reason)
     if checks_plans():
+        from fuse_dialect.backends.checking.kernel_memory import check_kernel_memory
+
         check_kernel_memory(plan, places)
 
     def write(frame: Frame) -> bool:

@@ -105,13 +105,6 @@ MEMORY_MUTANTS: tuple[Mutant, ...] = (
     Mutant("loop-turns", _CONTROL, "back:\n  call void @turn(ptr %d)\n", "back:\n"),
     Mutant("loop-moves", _CONTROL, "  call void @move(ptr %d, i64 %iteration)\n", ""),
     Mutant("loop-first-states", _CONTROL, "call void @follow(ptr %d, i64 0)", "call void @follow(ptr %d, i64 1)"),
-    Mutant(
-        "loop-states-together",
-        _CONTROL,
-        "  %value = call i64 @word(ptr %found, i64 4)\n",
-        "  %value = call i64 @word(ptr %found, i64 %which)\n",
-        same_because="a state that becomes another one is a copy, so no record is written that another one reads",
-    ),
     Mutant("loop-enters", _CONTROL, "%enters = and i1 %begins, %some", "%enters = or i1 %begins, %some"),
     Mutant("loop-skips", _CONTROL, "%behind = add i64 %rows, 2", "%behind = add i64 %rows, 1"),
     # local buffers of kernels

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fuse_dialect.backends.checking.contents import content_of
 from fuse_dialect.backends.checking.program_meaning import MOST_TRIPS, Meaning
 from fuse_dialect.backends.checking.symbolic_memory import SymbolicMemory
-from fuse_dialect.backends.runtime.control import MOVE_WORDS, STATE_WORDS, TURN_WORDS, WORD, LoopWord
+from fuse_dialect.backends.runtime.control import RECORD_WORDS, WORD, LoopWord
 from fuse_dialect.checked import CheckError
 
 _COUNTER = "the counter of a loop"
@@ -64,11 +64,11 @@ class ControlSteps:
         content = content_of(self.meaning.iteration(trip), WORD)
         self.memory.write(self.memory.words[descriptor + LoopWord.COUNTER], content, WORD, _COUNTER)
 
-    def _records(self, descriptor: int, count: LoopWord, size: int) -> list[int]:
+    def _records(self, descriptor: int, count: LoopWord) -> list[int]:
         words = self.memory.words
         number = words[descriptor + count]
         first = self.memory.word_at(words[descriptor + count + 1]) if number else 0
-        return [first + place * size for place in range(number)]
+        return [first + place * RECORD_WORDS for place in range(number)]
 
     def _spread(self, record: int, address: int) -> None:
         words = self.memory.words
@@ -79,17 +79,16 @@ class ControlSteps:
 
     def _move(self, descriptor: int, trip: int) -> None:
         words = self.memory.words
-        for record in self._records(descriptor, LoopWord.MOVES, MOVE_WORDS):
+        for record in self._records(descriptor, LoopWord.MOVES):
             self._spread(record, words[record] + words[record + 1] * trip)
 
     def _turn(self, descriptor: int) -> None:
         words = self.memory.words
-        for record in self._records(descriptor, LoopWord.TURNS, TURN_WORDS):
+        for record in self._records(descriptor, LoopWord.TURNS):
             words[record], words[record + 1] = words[record + 1], words[record]
             self._spread(record, words[record])
 
     def _follow(self, descriptor: int, which: int) -> None:
-        records = self._records(descriptor, LoopWord.STATES, STATE_WORDS)
-        found = [self.memory.words[record + which] for record in records]
-        for record, address in zip(records, found, strict=True):
-            self._spread(record, address)
+        # One after the other, as the functions do: that no state becomes another one is theirs to rely on.
+        for record in self._records(descriptor, LoopWord.STATES):
+            self._spread(record, self.memory.words[record + which])

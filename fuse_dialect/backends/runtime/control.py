@@ -12,8 +12,8 @@ descriptor lists these slots, and the functions write them:
 1. An element or a row of a stack is at its base plus the iteration times a stride.
 2. A value that becomes a state is written to one of two places in turn, because the kernels of the next iteration read
    the old one while they write the new one.
-3. A state is where the first iteration finds it, and then where the value is that became it. All states are looked up
-   before the first slot is written, as one may become the other.
+3. A state is where the first iteration finds it, and then where the value is that became it. That is never another
+   state of the loop: such a value is a copy (condition 5 of `flow`). So no record holds an address that another moves.
 """
 
 from ctypes import c_int64, sizeof
@@ -65,13 +65,13 @@ class LoopWord(IntEnum):
     STATES = auto()
     """How many states there are."""
     STATE_LIST = auto()
-    """Address of their records: first place, place of the value that becomes it, number of slots, address of the list,
-    and a word for the functions."""
+    """Address of their records: first place, place of the value that becomes it, number of slots, address of the
+    list."""
 
 
 LOOP_WORDS = len(LoopWord)
-MOVE_WORDS = TURN_WORDS = 4
-STATE_WORDS = 5
+RECORD_WORDS = 4
+"""Of every record: two that tell its kind, then the number of slots, and the address of the list of their addresses."""
 
 _TEXT = Template("""\
 define internal i64 @word(ptr %d, i64 %index) alwaysinline {
@@ -165,33 +165,22 @@ done:
   ret void
 }
 
-; Looks up the places of all states, in word `which` of their records; then writes them.
+; Puts each state to the place in word `which` of its record (condition 3).
 define internal void @follow(ptr %d, i64 %which) {
 entry:
   %n = call i64 @word(ptr %d, i64 $states)
   %list = call ptr @address(ptr %d, i64 $state_list)
   br label %next
 next:
-  %i = phi i64 [ 0, %entry ], [ %i1, %look ]
+  %i = phi i64 [ 0, %entry ], [ %i1, %one ]
   %more = icmp slt i64 %i, %n
-  br i1 %more, label %look, label %write
-look:
-  %record = getelementptr [5 x i64], ptr %list, i64 %i
-  %place = call i64 @word(ptr %record, i64 %which)
-  %kept = getelementptr i64, ptr %record, i64 4
-  store i64 %place, ptr %kept
+  br i1 %more, label %one, label %done
+one:
+  %record = getelementptr [4 x i64], ptr %list, i64 %i
+  %value = call i64 @word(ptr %record, i64 %which)
+  call void @spread(ptr %record, i64 %value)
   %i1 = add i64 %i, 1
   br label %next
-write:
-  %k = phi i64 [ 0, %next ], [ %k1, %one ]
-  %left = icmp slt i64 %k, %n
-  br i1 %left, label %one, label %done
-one:
-  %found = getelementptr [5 x i64], ptr %list, i64 %k
-  %value = call i64 @word(ptr %found, i64 4)
-  call void @spread(ptr %found, i64 %value)
-  %k1 = add i64 %k, 1
-  br label %write
 done:
   ret void
 }

@@ -99,8 +99,6 @@ class ControlLayout:
             slots.add_address(following)
             slots.add(0)
             found.append((tensor, slots.add(0)))
-            # The last word is for a state's next place, until all of them are looked up (condition 3 of `control`).
-            slots.add(0)
         return found
 
     def _set_list(self, word: int, count: int) -> None:

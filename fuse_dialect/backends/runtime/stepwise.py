@@ -12,7 +12,6 @@ import numpy as np
 from xdsl.utils.exceptions import InterpretationError
 
 from fuse_dialect.backends.backend import symbols_of
-from fuse_dialect.backends.checking.violations import raise_violations
 from fuse_dialect.backends.runtime.arrays import address_of, aligned_bytes, own_arrays
 from fuse_dialect.backends.runtime.constants import Constants
 from fuse_dialect.backends.runtime.driver import CONTROL, ROW, native_driver
@@ -220,6 +219,8 @@ class _Steps:
         row = (c_int64 * ROW)(kernel.checked or kernel.address, addressof(slots), CONTROL if kernel.checked else 0)
         reached = native_driver().drive(addressof(row), 0, 1)
         if checks_accesses():
+            from fuse_dialect.backends.checking.violations import raise_violations
+
             raise_violations()
         # A fault is what the meaning of the ops has words for.
         return results if reached == 1 else None

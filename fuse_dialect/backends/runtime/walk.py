@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fuse_dialect.backends.checking.violations import raise_violations
 from fuse_dialect.backends.runtime.arena import ALIGNMENT
 from fuse_dialect.backends.runtime.arrays import address_of, aligned_bytes
 from fuse_dialect.backends.runtime.driver import CONTROL, ROW, native_driver
@@ -179,6 +178,8 @@ class Walk:
         else:
             held = self._run(frame, inputs, outputs)
         if self._reports:
+            from fuse_dialect.backends.checking.violations import raise_violations
+
             raise_violations()
         return held
 

@@ -455,9 +455,11 @@ def reshaped(nest: Nest, operand: int = 0) -> tuple[Index, ...]:
     Equal sizes at the beginning and at the end of both shapes are taken over, which lets them be dynamic.
 
     Raises:
-        LoopFormError: The sizes between these are not static.
+        LoopFormError: The sizes between these are not static, or say nothing of an open one: there is a 0.
     """
     target, source = list(nest.extents), list(nest.shape(operand))
+    if 0 in target and any(isinstance(size, str) and size.startswith("?") for size in target):
+        raise LoopFormError("has an open size and no elements")
     at = list(nest.at)
     front: list[Index] = []
     while target and source and _same(nest, target[0], source[0]):

@@ -33,6 +33,9 @@ def counted(*shape):
         ((2, 3, 8), "?x?x2x4xi64", (2, 3, 2, 4)),
         ((2, 0), "?x2xi64", (0, 2)),
         ((0, 3), "3x?xi64", (3, 0)),
+        ((4, 6, 0), "?x0xi64", (4, 0)),
+        ((4, 0, 6), "4x?x0xi64", (4, 0, 0)),
+        ((0, 4), "?x3x0xi64", (0, 3, 0)),
     ],
 )
 def test_reshape_keeps_the_order_of_elements(build, shape, result, expected):

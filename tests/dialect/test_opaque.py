@@ -85,6 +85,14 @@ def test_lrn_is_its_definition(apply, random, size, axis):
     np.testing.assert_allclose(np.moveaxis(got, axis, -1), expected)
 
 
+def test_lrn_of_a_sum_that_is_minus_infinity_is_its_power(apply):
+    x = np.array([[0.5, np.inf, 0.5]], np.float32)
+    # -inf to the power of 1/2 is inf, as `pow` of C has it, and no root.
+    with np.errstate(invalid="ignore"):
+        got = apply(LrnOp, x, size=3, alpha=-1.0, beta=0.5)
+    np.testing.assert_array_equal(got, np.array([[0, np.nan, 0]], np.float32))
+
+
 def test_lrn_of_short_floats_is_computed_in_f32(apply):
     x = np.full((1, 3), 200, ml_dtypes.bfloat16)
     expected = apply(LrnOp, x.astype(np.float32), size=3).astype(ml_dtypes.bfloat16)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from fuzzing import comparing, running, ways
 from fuzzing.arrays import ELEMENTS, FLOATS, INTEGERS, SIZE_CLASSES, name_of
-from fuzzing.comparing import Reference
+from fuzzing.comparing import Given, Reference
 from fuzzing.controlled import add_control_flow
 from fuzzing.coverage import Coverage
 from fuzzing.generator import make_program
@@ -30,7 +30,7 @@ from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.activation import ReluOp
 from fuse_dialect.dialect.ops.broadcast import MaximumOp
 from fuse_dialect.dialect.ops.conversion import BitcastOp, CastOp
-from fuse_dialect.dialect.ops.elementwise import ExpOp, NegativeOp
+from fuse_dialect.dialect.ops.elementwise import ExpOp, NegativeOp, ReciprocalOp
 from fuse_dialect.dialect.ops.opaque import ArgsortOp
 from fuse_dialect.dialect.ops.reduction import ProdOp, SumOp
 from fuse_dialect.dialect.types import Tensor, element_type_of, tensor
@@ -224,6 +224,53 @@ def test_signs_of_zeros_that_an_op_leaves_open_say_nothing_as_bits() -> None:
             output = reference.outputs[0].copy()
             output[place] ^= np.int32(-(2**31))
             assert (reference.mismatch([output]) is None) == says_nothing
+
+
+def test_signs_of_zeros_that_a_sum_leaves_open_say_nothing_in_a_quotient() -> None:
+    for op_class, is_open in ((ReluOp, True), (NegativeOp, False)):
+        program = one_op(op_class, np.array([0, 2], np.float32), tensor([2], f32))
+        steps = (*program.steps, Step(ReciprocalOp, (1,), (2,), (tensor([2], f32),)))
+        reference = Reference(replace(program, steps=steps, outputs=(2,)))
+        assert (reference.mismatch([reference.outputs[0] * np.array([-1, 1], np.float32)]) is None) == is_open
+        assert reference.mismatch([reference.outputs[0] * np.array([1, -1], np.float32)]) is not None
+
+
+SAMPLED = """func.func @main(%x: tensor<1x{0}x1x4xf32>, %offset: tensor<1x2x1x4xf32>) -> tensor<1x1x1x4xf32> {{
+  %mask = arith.constant dense<1.0> : tensor<1x1x1x4xf32>
+  %weight = arith.constant dense<1.0> : tensor<1x{0}x1x1xf32>
+  %y = fuse.deformable_conv2d %x, %offset, %mask, %weight : (tensor<1x{0}x1x4xf32>, tensor<1x2x1x4xf32>,
+    tensor<1x1x1x4xf32>, tensor<1x{0}x1x1xf32>) -> tensor<1x1x1x4xf32>
+  return %y : tensor<1x1x1x4xf32>
+}}"""
+
+
+def sampled(rows: Sequence[Sequence[float]], along: Sequence[float]) -> Reference:
+    """Images of one line each, read at places moved along it, and summed."""
+    offset = np.zeros((1, 2, 1, 4), np.float32)
+    offset[0, 1, 0] = along
+    image = np.array(rows, np.float32).reshape(1, -1, 1, 4)
+    return Reference(Given(parse_mlir(SAMPLED.format(len(rows))), [image, offset]))
+
+
+def test_a_place_beside_a_pixel_may_be_that_of_the_pixel() -> None:
+    row = [1, 2, np.inf, 3]
+    for offset, depends in ((1 + 2**-22, True), (1.5, False)):
+        reference = sampled([row], [offset, 0, 1, 0])
+        assert reference.outputs[0][0, 0, 0, 0] == np.inf
+        for other in (2, np.nan):  # before the pixel, and at it: infinity counts 0 times
+            output = reference.outputs[0].copy()
+            output[0, 0, 0, 0] = other
+            assert (reference.mismatch([output]) is None) == depends
+
+
+def test_what_is_sampled_may_overflow_where_it_is_read() -> None:
+    greatest = float(np.finfo(np.float32).max)
+    for size, depends in ((greatest, True), (1, False)):
+        # Read at the first pixel; places without signs would lie behind the last one.
+        reference = sampled([[size, 0, 0, 0], [size, 0, 0, 0], [-size, 0, 0, 0]], [0, 0, 0, -3])
+        output = reference.outputs[0].copy()
+        output[0, 0, 0, 3] = np.nan
+        assert (reference.mismatch([output]) is None) == depends
 
 
 def test_a_sum_that_cancels_may_be_zero() -> None:

@@ -1,6 +1,6 @@
 """Whether two runs of a program agree, as far as rounding allows.
 
-1. Equal bits agree, any two nans do, and so do two zeros of either sign where `_has_free_zeros` says why.
+1. Equal bits agree, any two nans do, and so do two zeros of either sign where `_free_zeros` says why.
 2. Else the program is run again several times on the reference with every float that an inexact op reads or gives
    moved by a few units in the last place, those that are summed by more. What an element does then says how much of a
    difference is rounding: a sum that cancels moves much, a copy not at all.
@@ -8,13 +8,14 @@
    on rounding, and says nothing. Programs of exact ops have no such element. Where the absolute values of what is
    summed overflow, a sum in another order may be anything: such elements are made to jump, and are so again before an
    op that orders them, lest all be nans there. The bits of a nan that an op made are
-   anything, too, and so is the sign of a zero that `_has_free_zeros` speaks of, where a bitcast shows it.
+   anything, too, and so is the sign of a zero that `_free_zeros` speaks of, where an op shows it: a bitcast, a
+   quotient.
 4. A shape that depends on elements (`unique`) and differs between these runs says nothing either.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
@@ -74,6 +75,8 @@ EXACT: frozenset[type[FuseOp]] = frozenset(
     [op for family in _EXACT_FAMILIES for op in ops_of(family)] + list(_EXACT_OPS)
 ) - {dynamic.DynResize2dOp}
 """Ops that round nothing, or always in the same way."""
+_SAMPLING = (sampling.DeformableConv2dOp, sampling.GridSampleOp, sampling.RoiAlignOp)
+"""Ops whose second operand says where the first is read."""
 SUMS: frozenset[type[FuseOp]] = frozenset(
     [
         *ops_of(matmul),
@@ -83,7 +86,7 @@ SUMS: frozenset[type[FuseOp]] = frozenset(
         *(op for op in ops_of(reduction) if op not in _EXACT_OPS),
         *(op for op in ops_of(pooling) if op not in _EXACT_OPS),
         *(sequences.CumsumOp, sequences.CumprodOp, sequences.DftOp),
-        *(sampling.DeformableConv2dOp, sampling.GridSampleOp, sampling.RoiAlignOp, opaque.LrnOp),
+        *(*_SAMPLING, opaque.LrnOp),
     ]
 ) - {normalization.OneHotOp, normalization.BatchNormOp}
 """Ops that sum or multiply many elements, in an order that is their own."""
@@ -119,7 +122,16 @@ def moved(random: np.random.Generator, array: Array, units: float) -> Array:
         shift = random.uniform(-units, units, array.shape) * unit
         # A denormal moves by as much as the least normal number: its last place is that far up.
         size = np.where(wide == 0, 0.0, np.maximum(np.abs(wide), LEAST[array.dtype.name] / unit))
-        return np.asarray(wide + np.where(np.isfinite(wide), size * shift, 0.0)).astype(array.dtype)
+        return np.where(np.isfinite(wide) & (wide != 0), wide + size * shift, wide).astype(array.dtype)
+
+
+def _moved_within(random: np.random.Generator, array: Array, units: float) -> Array:
+    """The same, but what is finite stays so: an infinity would meet zeros, and hide what else may come out."""
+    result = moved(random, array, units)
+    if array.dtype.name not in UNITS:
+        return result
+    has_left = np.isfinite(array.astype(np.float64)) & ~np.isfinite(result.astype(np.float64))
+    return np.where(has_left, array, result)
 
 
 def summed(op: FuseOp, operands: Sequence[Value]) -> float:
@@ -138,6 +150,9 @@ def _greatest_sums(op: FuseOp, operands: Sequence[Value]) -> Sequence[Value]:
     """
     if isinstance(op, normalization.BatchNormOp):
         return (_greatest_norm(op, operands),)
+    if isinstance(op, _SAMPLING):
+        # Where an image is read stays: other places would have other elements.
+        return evaluate(op, [x if place == 1 else _sizes(x, 0.0) for place, x in enumerate(operands)])
     if not isinstance(op, reduction.ProdOp | sequences.CumprodOp):
         return evaluate(op, [_sizes(x, 0.0) for x in operands])
     sizes = [_sizes(x, 1.0) for x in operands]
@@ -229,11 +244,16 @@ def _displaced(random: np.random.Generator, offsets: Value, shape: Sequence[int]
     """Offsets of places in an image, moved by some units of its greatest size.
 
     Offsets of 0 move as well: passes compute with places between -1 and 1, so that those at borders are off by a unit.
+    Those beside a whole number move to it at times, where the pixels around a place are others.
     """
     if not isinstance(offsets, np.ndarray) or (unit := UNITS.get(offsets.dtype.name)) is None:
         return offsets
-    shift = random.uniform(-units, units, offsets.shape) * unit * max(shape)
-    return np.asarray(offsets.astype(np.float64) + shift).astype(offsets.dtype)
+    most = units * unit * max(shape)
+    wide = offsets.astype(np.float64)
+    whole = np.rint(wide)
+    is_at_pixel = (np.abs(wide - whole) <= most) & (random.random(offsets.shape) < 0.3)
+    shifted = wide + random.uniform(-most, most, offsets.shape)
+    return np.asarray(np.where(is_at_pixel, whole, shifted)).astype(offsets.dtype)
 
 
 def _perhaps_zero(random: np.random.Generator, result: Value, exact: Value) -> Value:
@@ -311,10 +331,13 @@ class Reference:
             return (elements,)
         assert isinstance(op, FuseOp), "programs hold nothing else"
         operands = [values[operand] for operand in op.operands]
+        if random is not None:
+            operands = [
+                _any_zeros(random, x) if isinstance(x, np.ndarray) and operand in self._free_zeros else x
+                for x, operand in zip(operands, op.operands, strict=True)
+            ]
         if random is not None and isinstance(op, conversion.BitcastOp) and isinstance(op.input.owner, FuseOp):
             operands = [_any_nans(random, x) if isinstance(x, np.ndarray) else x for x in operands]
-            if self._has_free_zeros:
-                operands = [_any_zeros(random, x) if isinstance(x, np.ndarray) else x for x in operands]
         if random is not None and self._overflows and type(op) in ORDERING:
             operands = [_overflown(random, x, x) for x in operands]
         if random is None or type(op) in EXACT:
@@ -324,7 +347,7 @@ class Reference:
             return results
         # Where a formula meets a bound, half a unit need not reach beyond it.
         units = (2.0 if type(op) in ops_of(activation) else 0.5 + summed(op, operands) / 4) * self._scale
-        given = [moved(random, x, units) if isinstance(x, np.ndarray) else x for x in operands]
+        given = [_moved_within(random, x, units) if isinstance(x, np.ndarray) else x for x in operands]
         if isinstance(op, sampling.DeformableConv2dOp):
             given[1] = _displaced(random, given[1], np.shape(given[0]), self._scale)
         results = [moved(random, x, 2.0 * self._scale) if isinstance(x, np.ndarray) else x for x in evaluate(op, given)]
@@ -417,17 +440,21 @@ class Reference:
             # The last bits of a denormal: a relative move says nothing about them.
             allowed = allowed + 4 * LEAST[want.dtype.name]
         wrong = ~jumps & (jump | (distance > allowed))
-        if self._has_free_zeros:
+        if self._free_zeros:
             wrong &= ~((got == 0) & (want == 0))
         if not wrong.any():
             return None
         at = tuple(int(index) for index in np.argwhere(wrong)[0])
         return f"{int(wrong.sum())} of {want.size} elements, first at {list(at)}: {got[at]!r} instead of {want[at]!r}"
 
-    @property
-    def _has_free_zeros(self) -> bool:
-        """Whether the sign of a zero is left open: a maximum of zeros of both signs, and sums in another order."""
-        return any(type(op) not in _SIGNED_ZEROS for op in self._function.body.block.ops if isinstance(op, FuseOp))
+    @cached_property
+    def _free_zeros(self) -> set[SSAValue]:
+        """Values whose zeros may have any sign: a maximum of zeros of both signs, and sums in another order."""
+        found: set[SSAValue] = set()
+        for op in self._function.body.block.ops:
+            if isinstance(op, FuseOp) and (type(op) not in _SIGNED_ZEROS or not found.isdisjoint(op.operands)):
+                found.update(op.results)
+        return found
 
 
 _SIGNED_ZEROS = EXACT - {

@@ -115,25 +115,28 @@ class ReshapeOp(MoveOp):
     def refine_types(self) -> Sequence[Attribute]:
         """`?` before the last keep the operand's sizes; the last is what remains, where all sizes are known."""
         shape = list(self.result.type.get_shape())
+        if DYNAMIC not in self.shape:
+            filled = self._filled(self.shape)
+            return (with_shape(self.result.type, filled if product(filled) == product(self.shape) else shape),)
         unknown = [axis for axis, dim in enumerate(shape) if dim == DYNAMIC]
         for axis in unknown[:-1]:
             shape[axis] = self.shape[axis]
-        count, known = product(self.shape), product(dim for axis, dim in enumerate(shape) if axis not in unknown[-1:])
-        if unknown and DYNAMIC not in (count, known) and known and not count % known:
-            shape[unknown[-1]] = count // known
         return (with_shape(self.result.type, shape),)
 
-    def _keeps(self, axis: int) -> bool:
-        """Whether dimensions before an axis are those of the operand, and those behind it have as many elements."""
-        before, after = self.shape, self.result.type.get_shape()
-        rests = [before[axis + 1 :], after[axis + 1 :]]
-        is_known = all(DYNAMIC not in rest for rest in rests)
-        return (
-            before[:axis] == tuple(after[:axis])
-            and len(before) > axis
-            and is_known
-            and product(rests[0]) == product(rests[1])
-        )
+    def _filled(self, source: Sequence[int]) -> list[int]:
+        """The sizes of the result for those of the operand, whether it has as many elements or not."""
+        shape = list(self.result.type.get_shape())
+        unknown = [axis for axis, dim in enumerate(shape) if dim == DYNAMIC]
+        for axis in unknown[:-1]:
+            shape[axis] = source[axis]
+        for last in unknown[-1:]:
+            before, after = shape[:last], shape[last + 1 :]
+            known = product(before) * product(after)
+            # Nothing can be computed from no elements: the size stays that of the operand, if the others allow it.
+            keeps = list(source[:last]) == before and len(source) > last
+            keeps = keeps and product(source[last + 1 :]) == product(after)
+            shape[last] = product(source) // known if known else source[last] if keeps else 0
+        return shape
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """`numpy.reshape`; the last `?` of the result type is computed, one before it keeps the operand's size.
@@ -141,14 +144,7 @@ class ReshapeOp(MoveOp):
         The last one keeps it too where another size is 0, so that nothing can be computed, if the dimensions allow it.
         """
         (x,) = operands
-        shape = list(self.result.type.get_shape())
-        unknown = [axis for axis, dim in enumerate(shape) if dim == DYNAMIC]
-        for axis in unknown[:-1]:
-            shape[axis] = x.shape[axis]
-        if unknown:
-            known = product(dim for dim in shape if dim != DYNAMIC)
-            last = unknown[-1]
-            shape[last] = x.size // known if known else x.shape[last] if self._keeps(last) else 0
+        shape = self._filled(x.shape)
         if product(shape) != x.size:
             declared = shape_text(self.result.type.get_shape())
             raise VerifyException(f"expects a result of {x.size} elements as in {shape_text(x.shape)}, got {declared}")

@@ -28,7 +28,7 @@ from fuse_dialect.dialect.shape_rules import (
     require_rank_at_least,
     unify_shapes,
 )
-from fuse_dialect.dialect.special_functions import as_integers
+from fuse_dialect.dialect.special_functions import as_integers, power
 from fuse_dialect.dialect.types import (
     DYNAMIC,
     element_count,
@@ -288,7 +288,7 @@ class LrnOp(LineOp):
         squares = np.pad(np.square(x), [(0, 0)] * (x.ndim - 1) + [(before, after)])
         sums = sliding_window_view(squares, before + 1 + after, axis=-1).sum(axis=-1, dtype=x.dtype)
         bias, alpha, beta = (x.dtype.type(p.value.data) for p in (self.bias, self.alpha, self.beta))
-        y = x / (bias + alpha / x.dtype.type(size) * sums) ** beta
+        y = x / power(bias + alpha / x.dtype.type(size) * sums, np.asarray(beta))
         return (np.moveaxis(y, -1, self.axis.value.data).astype(operands[0].dtype, copy=False),)
 
     def _around(self, length: int) -> tuple[int, int]:

@@ -151,6 +151,19 @@ def test_sizes_that_are_known_when_called(backend: Backend, threads: int) -> Non
         assert_agrees(module, inputs, program(*inputs))
 
 
+def test_an_open_size_beside_a_size_of_zero(backend: Backend) -> None:
+    module = parse_mlir("""func.func @main(%x: tensor<4x3x4xf32>) -> tensor<?x0xf32> {
+      %reps = arith.constant dense<[2, 0]> : tensor<2xi64>
+      %y = fuse.dyn_tile %x, %reps : (tensor<4x3x4xf32>, tensor<2xi64>) -> tensor<4x?x?xf32>
+      %z = fuse.reshape %y : (tensor<4x?x?xf32>) -> tensor<?x0xf32>
+      return %z : tensor<?x0xf32>
+    }""")
+    (result,) = compile_program(module, backend)(np.zeros((4, 3, 4), np.float32))
+    # 4x6x0: nothing says how many rows of nothing there are, so that they are those of the operand.
+    assert result.shape == (4, 0)
+    np.testing.assert_array_equal(result, run_module(module, [np.zeros((4, 3, 4), np.float32)])[0])
+
+
 @pytest.mark.parametrize("rank", range(6))
 def test_ranks(backend: Backend, rank: int) -> None:
     shape = (2, 3, 1, 4, 2)[:rank]

@@ -127,6 +127,12 @@ def test_global_pooling_keeps_axes_of_size_one(apply, random, layout, axes):
     np.testing.assert_allclose(apply(GlobalAvgPool2dOp, x, layout=layout), x.mean(axis=axes, keepdims=True))
 
 
+def test_adaptive_avg_pool2d_sums_a_window_before_it_divides(apply):
+    x = np.array([[0, 0], [1, 1]], np.float32)[None, None] * np.finfo(np.float32).max
+    with np.errstate(over="ignore"):
+        assert apply(AdaptiveAvgPool2dOp, x, output_size=[1, 1]).item() == np.inf
+
+
 @pytest.mark.parametrize("output_size", [[1, 1], [2, 3], [3, 4], [5, 7]])
 def test_adaptive_avg_pool2d_is_its_definition(apply, random, output_size):
     x = random.standard_normal((2, 3, 5, 7))

@@ -415,13 +415,14 @@ class AdaptiveAvgPool2dOp(SpatialOp):
 
     def pool(self, x: Array) -> Array:
         """Sums along one axis after the other, divided by the sizes of the windows."""
-        y = widened(x)
-        for axis in (0, 1):
-            places = [slice(first, end) for first, end in self._bounds(x.shape[2 + axis], axis)]
-            y = np.stack(
-                [mean(y[(slice(None),) * (2 + axis) + (place,)], (2 + axis,)) for place in places], axis=2 + axis
-            )
-        return y
+        y, counts = widened(x), np.ones((), np.int64)
+        for axis in (2, 3):
+            bounds = self._bounds(x.shape[axis], axis - 2)
+            lines = np.moveaxis(y, axis, 0)
+            y = np.stack([lines[first:end].sum(axis=0) for first, end in bounds], axis=axis)
+            counts = np.multiply.outer(counts, [end - first for first, end in bounds])
+        with np.errstate(all="ignore"):
+            return np.asarray(y / counts.astype(y.dtype))
 
     def loops(self, nest: Nest) -> SSAValue:
         """The sum over a window as long as the longest, divided by the number of elements of this one."""

@@ -118,6 +118,7 @@ _FLOAT_FUNCTIONS: dict[type[Operation], Function] = {
     math.CosOp: partial(of_reals, np.cos),
     math.CoshOp: partial(of_reals, np.cosh),
     math.ErfOp: erf,
+    math.Exp2Op: partial(of_reals, np.exp2),
     math.ExpM1Op: partial(of_reals, np.expm1),
     math.ExpOp: partial(of_reals, np.exp),
     math.FloorOp: np.floor,

@@ -217,7 +217,17 @@ _BY_NAME: dict[str, Function] = {
         for predicate, function in zip(arith.CMPF_COMPARISON_OPERATIONS, _FLOAT_PREDICATES, strict=True)
     },
 }
-"""Meaning of every scalar function, comparisons by op and predicate."""
+"""Meaning of the scalar functions that need not know the result's type, comparisons by op and predicate."""
+
+FUNCTIONS = frozenset(
+    {
+        *(name.partition(" ")[0] for name in _BY_NAME),
+        arith.FPToSIOp.name,
+        arith.FPToUIOp.name,
+        arith.BitcastOp.name,
+    }
+)
+"""Every function that has a meaning."""
 
 
 def evaluate_scalar(op: Operation, operands: Sequence[Array]) -> Array:

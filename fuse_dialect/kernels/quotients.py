@@ -8,16 +8,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from fuse_dialect.kernels.functions import scalar_function
 from fuse_dialect.kernels.program import Apply, Body, LoopProgram, Read
 
 ROUGH = "arith.divf rough"
 """A quotient that may be off by two units in the last place."""
 FLOATS = ("f64", "f32", "f16", "bf16")
-EXACT = frozenset(
-    f"math.{name}"
-    for name in ("absf", "ceil", "floor", "trunc", "roundeven", "copysign", "fma", "sqrt", "absi", "ipowi")
-)
-"""Functions of `math` that no machine approximates."""
 
 
 def with_rough_quotients(program: LoopProgram, *, all: bool) -> LoopProgram:
@@ -58,7 +54,7 @@ def _marked(body: Body, approximated: set[str], before: Sequence[bool], *, all: 
                 is_approximated = any(known[place] for place in operands)
                 if function == "arith.divf" and (is_approximated or all):
                     changed[number] = replace(each, function=ROUGH)
-                known.append(is_approximated or (function.startswith("math.") and function not in EXACT))
+                known.append(is_approximated or scalar_function(function).units is not None)
             case _:
                 known.append(False)
     return tuple(changed), known

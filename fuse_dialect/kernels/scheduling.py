@@ -6,6 +6,7 @@ from math import prod
 
 from fuse_dialect.counts import Count
 from fuse_dialect.kernels.elements import register_bytes
+from fuse_dialect.kernels.functions import scalar_function
 from fuse_dialect.kernels.grouping import cut_in_nests, cut_in_phases, is_order, parallel_sizes, reads_of
 from fuse_dialect.kernels.machine import Machine
 from fuse_dialect.kernels.places import Place, guard_axes, index_place, place_of
@@ -25,8 +26,6 @@ CHAINS = 4
 """Vectors of a long body side by side: a processor sees two or three such bodies ahead, too few to keep it busy."""
 _FEW_REGISTERS = 16
 """With so many, long bodies that are stored and combined leave none for constants, which are read again and again."""
-_HEAVY = frozenset({"math.exp", "math.tanh", "math.erf", "math.log", "math.sin", "math.cos", "math.powf"})
-"""Functions with many instructions, each of which waits for the one before."""
 
 
 def schedule(program: LoopProgram, machine: Machine) -> Schedule:
@@ -344,7 +343,7 @@ def _together(stages: Sequence[Stage], loop: LoopAxis, lanes: int) -> int:
 def is_heavy(stages: Sequence[Stage]) -> bool:
     """Whether a body computes a function of some twenty instructions."""
     body = [inner for stage in stages for inner in stage.body if isinstance(inner, Apply)]
-    return any(inner.function.partition(" ")[0] in _HEAVY for inner in body)
+    return any(scalar_function(inner.function).is_heavy for inner in body)
 
 
 def _lanes(stages: Sequence[Stage], machine: Machine) -> int:

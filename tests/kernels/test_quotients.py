@@ -6,7 +6,7 @@ from xdsl.dialects import func
 import fuse_dialect as fd
 from fuse_dialect.analysis.loop_program import lower
 from fuse_dialect.kernels.program import Apply, LoopProgram
-from fuse_dialect.kernels.quotients import EXACT, ROUGH, with_rough_quotients
+from fuse_dialect.kernels.quotients import ROUGH, with_rough_quotients
 from fuse_dialect.kernels.simplify import simplify
 
 
@@ -52,10 +52,3 @@ def test_what_is_divided_as_it_is_comes_out_exact(body: str) -> None:
 @pytest.mark.parametrize("body", ROUGHLY.values(), ids=ROUGHLY)
 def test_what_is_approximated_anyhow_may_be_rough(body: str) -> None:
     assert quotients(body) == [True]
-
-
-def test_exact_functions_are_functions_of_the_backend() -> None:
-    pytest.importorskip("llvmlite")
-    from fuse_dialect.backends.llvm.scalars import FUNCTIONS
-
-    assert EXACT <= FUNCTIONS

@@ -12,8 +12,9 @@ from fuse_dialect.backends.llvm.scalars import FUNCTIONS
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.ops.elementwise import FunctionOp
-from fuse_dialect.dialect.special_functions import UNITS, erf
+from fuse_dialect.dialect.special_functions import erf
 from fuse_dialect.interpreters.loops import dtype_named
+from fuse_dialect.kernels.functions import SCALAR_FUNCTIONS
 from fuse_dialect.kernels.indices import loop
 from fuse_dialect.kernels.program import Apply, Axis, Buffer, LoopProgram, Read, Role, Stage
 
@@ -40,6 +41,7 @@ MEANINGS = {
     "atan": np.arctan,
     "rsqrt": lambda x: 1 / np.sqrt(x),
 }
+UNITS = {name.removeprefix("math."): row.units for name, row in SCALAR_FUNCTIONS.items() if row.units is not None}
 EDGES = [0.0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 1e-45, -1e-45, 1e-38, 88.72, 88.73, -87.34, -103.9, -104.1, 89.41]
 EDGES += [3.4e38, -3.4e38, 0.5, 2, 9e4, 1.1e5, 1e10, 1 - 2**-24, 1 + 2**-23, math.sqrt(0.5), 7.9, 9, -150, 128, -126]
 

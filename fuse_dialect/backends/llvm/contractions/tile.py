@@ -25,6 +25,7 @@ from fuse_dialect.backends.llvm.kernel import Point, frame_of, inner_function
 from fuse_dialect.backends.llvm.memory import reader_at
 from fuse_dialect.backends.llvm.values import VOID, Type, Value, constant
 from fuse_dialect.kernels.contraction import Contraction, store_place
+from fuse_dialect.kernels.functions import scalar_function
 from fuse_dialect.kernels.machine import Unit
 from fuse_dialect.kernels.places import Place, flat_place
 from fuse_dialect.kernels.program import Apply, Read
@@ -36,8 +37,6 @@ _PRODUCTS = 28
 """Products of vectors in the innermost loop, at least about so many: enough to hide the loop's own instructions."""
 _LONG = 240
 """Instructions from which on `finish` is not repeated for every vector of the tile."""
-_SHORT = frozenset({"math.absf", "math.fma", "math.roundeven"})
-"""Functions of `math` that are one instruction."""
 _AHEAD = 4096
 """How many bytes of a panel are on their way: as many as memory delivers while one line comes."""
 
@@ -147,11 +146,7 @@ class _Tile:
 
     def _is_long(self) -> bool:
         finish = self.tiles.contraction.stage.finish
-        # A function of `math` is about a dozen instructions, but for a few; another one about one (4).
-        cost = sum(
-            12 if isinstance(each, Apply) and each.function.startswith("math.") and each.function not in _SHORT else 1
-            for each in finish
-        )
+        cost = sum(scalar_function(each.function).instructions if isinstance(each, Apply) else 1 for each in finish)
         return self.shape.some_rows or cost * self.shape.rows * self.shape.vectors > _LONG
 
     def write(self) -> None:

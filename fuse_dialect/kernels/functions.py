@@ -1,0 +1,91 @@
+"""Scalar functions: what is known of each, whoever asks. Pure data, one row for each function.
+
+1. A function is an op of `arith` or `math`, or one that a backend makes of several: a product of words, a table.
+2. `cost` weighs work: what is computed again, what a fused kernel saves. All functions of real numbers cost the same:
+   the reads and calls that it is weighed against differ by more.
+3. `units` holds wherever a program runs, natively or by NumPy; it is what `docs/reference/accuracy.md` promises.
+
+`interpreters/scalar.py` says what every function means, `backends/llvm/scalars.py` how it is written.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarFunction:
+    """What is known of a function."""
+
+    name: str
+    """That of the op: `arith.addf`, `math.exp`."""
+    cost: int = 1
+    """How long it takes, about, in additions (2)."""
+    instructions: int = 1
+    """How many it is written in, about."""
+    is_heavy: bool = False
+    """Whether it is many instructions, each of which waits for the one before."""
+    units: float | None = None
+    """Greatest error of f32, in units in the last place of the exact value; `None` if it is rounded once at most (3).
+
+    Denormal results have the unit of the least normal number. f16 and bf16 are computed in f32 and rounded. f64 is
+    computed by the C library, natively but for exp and log, which are within 1.1 units.
+    """
+
+
+def _plain(names: str, *, cost: int = 1, instructions: int = 1) -> Iterable[ScalarFunction]:
+    """Exact functions that processors compute themselves."""
+    return (ScalarFunction(name, cost, instructions) for name in names.split())
+
+
+def _real(name: str, units: float, *, is_heavy: bool = False) -> ScalarFunction:
+    """A function of real numbers that is written out, as a series or a quotient of series."""
+    return ScalarFunction(f"math.{name}", 10, 12, is_heavy, units)
+
+
+_ROWS = (
+    *_plain("arith.addi arith.subi arith.muli arith.andi arith.ori arith.xori arith.shli arith.shrsi arith.shrui"),
+    *_plain("arith.maxsi arith.maxui arith.minsi arith.minui arith.cmpi arith.cmpf arith.select"),
+    *_plain("arith.addf arith.subf arith.mulf arith.negf arith.maximumf arith.minimumf arith.remf"),
+    *_plain("arith.fptosi arith.fptoui arith.sitofp arith.uitofp"),
+    *_plain("arith.bitcast arith.extf arith.truncf arith.extsi arith.extui arith.trunci", cost=0),
+    *_plain("arith.divf arith.divsi arith.divui arith.floordivsi arith.remsi arith.remui", cost=8),
+    *_plain("math.absf math.fma math.roundeven"),
+    *_plain("math.absi math.ceil math.copysign math.floor math.trunc", instructions=12),
+    *_plain("math.sqrt", cost=8, instructions=12),
+    *_plain("math.ipowi", cost=10, instructions=12),
+    _real("exp", 1.5, is_heavy=True),
+    _real("exp2", 1.5),
+    _real("expm1", 2),
+    _real("log", 1, is_heavy=True),
+    _real("log2", 1.5),
+    _real("log1p", 2),
+    _real("tanh", 3, is_heavy=True),
+    _real("erf", 2, is_heavy=True),
+    _real("sinh", 2),
+    _real("cosh", 2),
+    _real("asinh", 2),
+    _real("acosh", 2.5),
+    _real("atanh", 2.5),
+    _real("sin", 2, is_heavy=True),
+    _real("cos", 2, is_heavy=True),
+    _real("tan", 3),
+    _real("asin", 2.5),
+    _real("acos", 1.5),
+    _real("atan", 3),
+    _real("rsqrt", 1.5),
+    _real("powf", 1, is_heavy=True),
+    *_plain("dot4.us dot4.su dot2.ss table byte index"),
+)
+SCALAR_FUNCTIONS: Mapping[str, ScalarFunction] = {row.name: row for row in _ROWS}
+"""Every function that some backend can write."""
+
+_OTHER = ScalarFunction("", cost=10, instructions=12, units=float("inf"))
+"""A function without a row: nobody can write it, so it is as dear, and as inexact, as any."""
+
+FOREIGN_COST = 4
+"""What an op of another dialect costs for each element, of whose function nothing is known."""
+
+
+def scalar_function(name: str) -> ScalarFunction:
+    """What is known of the function of an instruction, whatever predicate or parameter follows its name."""
+    return SCALAR_FUNCTIONS.get(name.partition(" ")[0], _OTHER)

@@ -10,6 +10,35 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+DOT = "dot4"
+"""The product of two words of four bytes, added up; the bytes of the first have no sign, those of the second have."""
+PAIR_DOT = "dot2"
+"""The same of two words of two numbers of 16 bits, which have signs."""
+TABLE = "table"
+"""One of 256 bytes, by the number that a byte is without a sign; its parameter is these bytes."""
+BYTE = "byte"
+"""A float rounded, moved by an integer, and bounded as a byte without a sign; its parameter is the integer."""
+INDEX = "index"
+"""The same where a table is looked up with the byte."""
+
+
+class Variant(Enum):
+    """A form of a function that owes less than the function, because of what is known of its operands or its users."""
+
+    ROUGH = "rough"
+    """Of `arith.divf`: the quotient may be off by two units in the last place."""
+    FALLING = "falling"
+    """Of `math.exp`: the operand is 0 or less, or nan."""
+    LIFTED = "lifted"
+    """The same, times a power of two that the backend chooses; anything for nan."""
+
+
+Parameter: TypeAlias = str | int | bytes | Variant
+"""What a function needs to know besides its operands: the predicate of a comparison as MLIR writes it (`olt`), the
+integer of `BYTE` and `INDEX`, the bytes of `TABLE`, or which variant it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +103,7 @@ _ROWS = (
     _real("atan", 3),
     _real("rsqrt", 1.5),
     _real("powf", 1, is_heavy=True),
-    *_plain("dot4.us dot4.su dot2.ss table byte index"),
+    *_plain(" ".join((DOT, PAIR_DOT, TABLE, BYTE, INDEX))),
 )
 SCALAR_FUNCTIONS: Mapping[str, ScalarFunction] = {row.name: row for row in _ROWS}
 """Every function that some backend can write."""
@@ -87,5 +116,5 @@ FOREIGN_COST = 4
 
 
 def scalar_function(name: str) -> ScalarFunction:
-    """What is known of the function of an instruction, whatever predicate or parameter follows its name."""
-    return SCALAR_FUNCTIONS.get(name.partition(" ")[0], _OTHER)
+    """What is known of a function by its name, whatever its parameter is."""
+    return SCALAR_FUNCTIONS.get(name, _OTHER)

@@ -10,8 +10,8 @@
 from dataclasses import dataclass
 from math import gcd
 
+from fuse_dialect.kernels.functions import DOT
 from fuse_dialect.kernels.machine import Machine, Unit
-from fuse_dialect.kernels.words import DOTS
 
 _MOST_ROWS = 14
 """Rows of a tile that hide how long a product takes; more would make tiles that fit few matrices."""
@@ -70,7 +70,7 @@ def temporaries(machine: Machine, product: str, vectors: int) -> int:
 
     Where bytes are multiplied as numbers of 16 bits, both factors are there twice, with even and with odd bytes.
     """
-    return vectors + 2 if product in DOTS and Unit.BYTE_DOTS not in machine.units else 0
+    return vectors + 2 if product == DOT and Unit.BYTE_DOTS not in machine.units else 0
 
 
 def tile_size(

@@ -3,11 +3,11 @@
 import pytest
 
 from fuse_dialect.interpreters.scalar import FUNCTIONS as INTERPRETED
-from fuse_dialect.kernels.functions import SCALAR_FUNCTIONS
+from fuse_dialect.kernels.functions import BYTE, DOT, INDEX, PAIR_DOT, SCALAR_FUNCTIONS, TABLE
 
-OF_WORDS = {"dot4.us", "dot4.su", "dot2.ss"}
+OF_WORDS = {DOT, PAIR_DOT}
 """Products that only contractions have."""
-OF_BYTES = {"table", "byte", "index"}
+OF_BYTES = {TABLE, BYTE, INDEX}
 """Functions that the native backend makes of several."""
 
 

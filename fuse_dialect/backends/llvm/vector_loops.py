@@ -15,10 +15,10 @@ from fuse_dialect.backends.llvm.nest_code import Cell, NestCode, Segment, around
 from fuse_dialect.backends.llvm.values import I64, Type, Value, constant
 from fuse_dialect.counts import product
 from fuse_dialect.kernels.elements import element_bytes
+from fuse_dialect.kernels.functions import Variant
 from fuse_dialect.kernels.machine import Unit
 from fuse_dialect.kernels.places import place_of
 from fuse_dialect.kernels.program import Apply, Buffer, Literal
-from fuse_dialect.kernels.quotients import ROUGH
 from fuse_dialect.kernels.scheduling import halves, has_rest
 
 STREAMED = 32
@@ -152,7 +152,7 @@ def _divisors(code: NestCode, depth: int) -> dict[Cell, Cell]:
     found: dict[Cell, Cell] = {}
     for number, stage in enumerate(code.nest.stages):
         for place, inner in enumerate(stage.body):
-            if isinstance(inner, Apply) and inner.function == ROUGH and inner.element in ("f32", "f64"):
+            if isinstance(inner, Apply) and inner.parameter is Variant.ROUGH and inner.element in ("f32", "f64"):
                 divisor = (number, inner.operands[1])
                 is_known = code.depths[divisor] <= depth and divisor not in code.vectors
                 if is_known and (number, place) in code.vectors and not isinstance(stage.body[divisor[1]], Literal):

@@ -18,7 +18,6 @@ from fuse_dialect.backends.llvm.builder import Function
 from fuse_dialect.backends.llvm.byte_rounding import rounded_byte
 from fuse_dialect.backends.llvm.byte_tables import look_up
 from fuse_dialect.backends.llvm.elements import narrowed, register_type, widened
-from fuse_dialect.backends.llvm.family import NoNativeFormError
 from fuse_dialect.backends.llvm.floats import Floats
 from fuse_dialect.backends.llvm.values import Type, Value, constant
 from fuse_dialect.kernels import functions
@@ -77,9 +76,6 @@ def emit_body(scalars: Scalars, around: Surroundings, body: Body, first: Sequenc
 
     Returns:
         A value for each place; the last one counts.
-
-    Raises:
-        NoNativeFormError: There is no native code for a function or an element type.
     """
     values = dict(enumerate(first))
     items: list[Instruction | None] = [None] * len(values)
@@ -138,12 +134,9 @@ def apply(
         instruction: The function, its parameter, and the element type of the result.
         operands: Its operands, all of as many lanes.
         literals: Which operands are constants.
-
-    Raises:
-        NoNativeFormError: The function is not known.
     """
     name, f = instruction.function, scalars.f
-    result = _type(instruction.element, scalars.lanes)
+    result = register_type(instruction.element, scalars.lanes)
     match name, instruction.parameter:
         case functions.TABLE, bytes() as table:
             return look_up(f, scalars.machine, table, operands[0])
@@ -176,8 +169,6 @@ def _plain_function(
     variant = _VARIANTS.get((name, instruction.parameter))
     if variant is not None:
         return variant(Floats(f, wide[0].type, scalars.machine), wide[0])
-    if name not in _FLOAT_FUNCTIONS:
-        raise NoNativeFormError(f"'{name}' has no native code")
     # Powers by small constants are what models have most; a product is closer than a logarithm.
     if name == "math.powf" and len(literals) == 2 and literals[1] is not None:
         simple = _SIMPLE_POWERS.get(float(literals[1].value))
@@ -223,18 +214,11 @@ def _extremum(scalars: Scalars, greater: bool, lhs: Value, rhs: Value, literals:
 
 
 def _literal(scalars: Scalars, literal: Literal) -> Value:
-    return constant(_type(literal.element, scalars.lanes), literal.value)
-
-
-def _type(element: str, lanes: int) -> Type:
-    try:
-        return register_type(element, lanes)
-    except KeyError:
-        raise NoNativeFormError(f"no native code for elements of type {element}") from None
+    return constant(register_type(literal.element, scalars.lanes), literal.value)
 
 
 def _resized(f: Function, value: Value, element: str) -> Value:
-    type = _type(element, value.type.lanes)
+    type = register_type(element, value.type.lanes)
     if type.is_float:
         return narrowed(f, f.cast("sitofp", value, type.of("double")), type)
     if type.bits == 1:

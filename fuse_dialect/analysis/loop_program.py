@@ -161,7 +161,7 @@ class _Lowering:
         """Add the stage that says whether the op rejects its operands."""
         operands = self._operands(op)
         nest = Nest(_known(operands), (), self.sizes, origin=f"{origin}_fault")
-        with building(nest.block):
+        with nest.code.recording():
             found = op.fault(nest)
         if found is None:
             return
@@ -182,7 +182,7 @@ class _Lowering:
                 stages += self._updates(op, part, known, len(shape), origin)
                 continue
             nest = Nest(known, _cut(shape, part), self.sizes, result=number, piece=piece, origin=origin)
-            with building(nest.block):
+            with nest.code.recording():
                 element = op.loops(nest)
             stages += self._with_intermediates(nest, nest.stage(element, _store(len(shape), part)))
         if not all(self.sizes.is_known(size) for size in shape):
@@ -206,13 +206,13 @@ class _Lowering:
         shape, result = known[part.operand].shape, op.results[0].type
         assert is_tensor(result), "ops on tuples are not operators"
         finder = Nest(known, shape[: part.rank], self.sizes, origin=f"{origin}_places")
-        with building(finder.block):
+        with finder.code.recording():
             place = op.place_of_update(finder)
         name = f"places{len(self.buffers)}"
         self.buffers[name] = Buffer(name, "i64", shape[: part.rank], Role.LOCAL)
         yield replace(finder.stage(place), buffer=name)
         nest = Nest(known, shape, self.sizes, piece=1, origin=origin)
-        with building(nest.block):
+        with nest.code.recording():
             element = nest.read(part.operand, nest.at)
         scatter = Scatter(name, nest.at[: part.rank], part.depth, combination_of(part, result))
         stage = nest.stage(element, (*[Index()] * part.depth, *nest.at[part.rank :]))
@@ -238,7 +238,7 @@ class _Lowering:
     def _copied(self, array: _Array) -> _Array:
         operand = LoopOperand(array.type, array.shape, array.constant)
         nest = Nest([operand], array.shape, self.sizes, origin="copy")
-        with building(nest.block):
+        with nest.code.recording():
             element = nest.read(0, nest.at)
         copy = self._array(array.type, array.shape, "result", Role.LOCAL)
         self.stages.append(renamed(nest.stage(element), {RESULT: copy.buffer, "0": array.buffer}))

@@ -7,6 +7,7 @@ from typing import Any
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 
 from fuse_dialect.analysis.loop_program import lower
+from fuse_dialect.analysis.op_loops import keeping_loops
 from fuse_dialect.backends.backend import Backend, KernelRequest
 from fuse_dialect.backends.progress import Progress, WatchedRequests
 from fuse_dialect.backends.runtime.compilation import Compilation, RanPlan, elide_constants
@@ -34,6 +35,7 @@ _MUCH = 64 << 20
 _LIMITS = Limits()
 
 
+@keeping_loops()
 def compile_program(
     module: ModuleOp,
     backend: str | Backend = "llvm",

@@ -190,7 +190,8 @@ class Nest:
         """An element of an operand, or `otherwise` where a guard fails."""
         source = self._operands[operand]
         element = scalars.signless(source.type.element_type)
-        guards = [guard for guard in self._simplified(guards) if not holds(guard, self.extents)]
+        if guards:
+            guards = [guard for guard in self._simplified(guards) if not holds(guard, self.extents)]
         if source.constant is not None and not guards:
             return scalars.constant(source.constant, element)
         if source.constant is not None:
@@ -198,8 +199,10 @@ class Nest:
             fill = scalars.constant(otherwise, element)
             return scalars.select(inside, scalars.constant(source.constant, element), fill)
         assert len(indices) == len(source.shape), "one index for each axis"
-        for index, size in zip(indices, source.shape, strict=True):
-            self._match(index, size)
+        extents = self.extents
+        if any(isinstance(size, str) for size in (*extents, *source.shape)):
+            for index, size in zip(indices, source.shape, strict=True):
+                self._match(index, size)
         fill = literal(otherwise, element) if guards else None
         return self._read_of(str(operand), element, indices, guards, fill)
 
@@ -209,10 +212,9 @@ class Nest:
         computed = [index for index in indices if isinstance(index, SSAValue)]
 
         def read(places: Sequence[int]) -> Read:
-            values = iter(places)
+            values, extents = iter(places), self.extents
             taken = tuple(
-                Value(next(values)) if isinstance(index, SSAValue) else simplified(index, self.extents)
-                for index in indices
+                Value(next(values)) if isinstance(index, SSAValue) else simplified(index, extents) for index in indices
             )
             return Read(buffer, taken, element_name(element), tuple(guards), fill, self._origin)
 

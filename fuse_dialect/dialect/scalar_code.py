@@ -114,7 +114,8 @@ def recorder() -> ScalarCode | None:
 def _recorded(value: SSAValue) -> ScalarValue:
     if isinstance(value, ScalarValue):
         return value
-    raise TypeError(f"scalar code is written with the functions of 'scalars', got a value of {value.owner}")
+    owner = f"'{value.owner.name}' op" if isinstance(value.owner, Operation) else "block"
+    raise TypeError(f"scalar code is written with the functions of 'scalars', got a value of a {owner}")
 
 
 @lru_cache(256)

@@ -1,5 +1,6 @@
 """The loops of an op are the same whether they are found anew or kept, and kept ones are found once."""
 
+from functools import cache
 from typing import ClassVar
 
 import pytest
@@ -26,10 +27,12 @@ def text(program: LoopProgram | Refusal) -> str:
     return program.reason if isinstance(program, Refusal) else program_text(program)
 
 
+@cache
 def all_functions() -> list[func.FuncOp]:
     return [function for op in ALL_OPS for example in examples()[op.name] for function in functions(example)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [3, op_loops._MOST_KEPT])
 def test_kept_loops_of_all_ops_are_those_that_are_found_anew(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(op_loops, "_MOST_KEPT", most)
@@ -41,6 +44,7 @@ def test_kept_loops_of_all_ops_are_those_that_are_found_anew(most: int, monkeypa
             assert [text(lower(function)) for function in every] == anew
 
 
+@pytest.mark.slow
 def test_loops_of_an_op_alone_are_those_of_a_function_that_holds_it() -> None:
     for function in all_functions():
         alone, held = lower_op(operator(function)), lower(function)

@@ -128,7 +128,7 @@ class Nest:
         self.piece = piece
         """Number of the piece that is computed."""
         self.code = ScalarCode(origin)
-        """The scalar code, recorded within `code.recording()`."""
+        """The scalar code, which is recorded within `ScalarCode.recording`."""
         self.intermediates: list[tuple[Buffer, Stage]] = []
         """What `kept` has made: buffers, and the stages that write them."""
         self._operands = operands

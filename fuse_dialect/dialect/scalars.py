@@ -165,7 +165,7 @@ def apply(function: Function, *operands: SSAValue) -> SSAValue:
 
 
 def cast(function: Function, x: SSAValue, target: Attribute) -> SSAValue:
-    """A function that gives a number in another type, or its bits: `arith.ExtFOp`, `arith.BitcastOp`."""
+    """A function that gives a number in another type, or its bits as one."""
     code = recorder()
     if code is not None:
         return code.apply(function.name, (x,), target)

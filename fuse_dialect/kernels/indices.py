@@ -214,7 +214,8 @@ def substituted(index: Index, values: Sequence[Index], sizes: Sequence[Size]) ->
     if not terms:
         return index
     if len(terms) == 1 and type(terms[0][0]) is Loop and terms[0][1] == 1:
-        return values[terms[0][0].axis] + index.constant
+        value = values[terms[0][0].axis]
+        return value + index.constant if index.constant else value
     result = number(index.constant)
     for atom, factor in terms:
         match atom:

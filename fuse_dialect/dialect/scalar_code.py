@@ -71,7 +71,7 @@ class ScalarCode:
     def apply(self, function: str, operands: Sequence[SSAValue], type: Attribute) -> ScalarValue:
         """What a function gives; see `kernels.program.Apply`."""
         element, origin = element_name(type), self.origin
-        return self.add(type, operands, lambda places: Apply(function, tuple(places), element, origin))
+        return self.add(type, operands, lambda places: Apply(function, tuple(places), element, origin=origin))
 
     def constant(self, value: float, type: Attribute) -> ScalarValue:
         """A number, rounded to the type."""

@@ -265,7 +265,8 @@ class Program:
     def plan(self) -> "ModulePlan":
         """The plan that ran, as `fuse_dialect.plan_fusion` gives one: groups, decisions, a summary.
 
-        Its ops are those before fusion. Pictures and stories of it tell what the strategy tries on these, and ask it again.
+        Its ops are those before fusion. Pictures and stories of it tell what the strategy tries on these, and ask it
+        again.
 
         Raises:
             FuseError: As for `module`.

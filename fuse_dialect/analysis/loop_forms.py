@@ -1,6 +1,6 @@
 """The loop form of each operator of a block, found from the loops that it has by itself.
 
-1. An op of the dialect is lowered as a function of its own. Ops that are equal but for their place share one form.
+1. An op of the dialect is lowered by itself. Ops that are equal but for their place share one form.
 2. What has no loops of its own, an op of another dialect, has the form that its kind allows, where its shapes say it:
    elementwise ops of one shape are maps, what multiplies and adds up is a product in windows.
 """
@@ -8,11 +8,9 @@
 from collections.abc import Collection, Sequence
 from math import prod
 
-from xdsl.dialects import func
-from xdsl.dialects.builtin import FunctionType
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Operation, SSAValue
 
-from fuse_dialect.analysis.loop_program import lower
+from fuse_dialect.analysis.loop_program import lower_op
 from fuse_dialect.analysis.op_signatures import OpSignatures
 from fuse_dialect.analysis.ssa import CapturedValues, read_values
 from fuse_dialect.counts import Count, Size, product
@@ -21,7 +19,7 @@ from fuse_dialect.dialect.types import DYNAMIC, is_tensor
 from fuse_dialect.fusion.loop_form import UNKNOWN_ACCESS, UNKNOWN_FORM, Access, LoopForm, Loops, Order
 from fuse_dialect.fusion.value_graph import NodeRole
 from fuse_dialect.kernels.bodies import cost
-from fuse_dialect.kernels.contraction import contraction_of
+from fuse_dialect.kernels.contraction import Contraction, contraction_of
 from fuse_dialect.kernels.elements import element_bytes
 from fuse_dialect.kernels.functions import FOREIGN_COST
 from fuse_dialect.kernels.grouping import cut_in_phases, reads_of
@@ -56,21 +54,17 @@ def loop_forms(
         number = signatures.number(op)
         form = known.get(number)
         if form is None:
-            form = known[number] = _form_of_loops(op, op.operands)
+            form = known[number] = _form_of_loops(op)
         forms.append(form)
     return forms
 
 
-def _form_of_loops(op: FuseOp, reads: Sequence[SSAValue]) -> LoopForm:
+def _form_of_loops(op: FuseOp) -> LoopForm:
     """The form of (1)."""
-    block = Block(arg_types=[value.type for value in reads])
-    copy = op.clone(dict(zip(reads, block.args, strict=True)))
-    block.add_ops([copy, func.ReturnOp(*copy.results)])
-    types = FunctionType.from_lists([value.type for value in reads], [value.type for value in op.results])
-    program = lower(func.FuncOp("op", types, Region(block)))
+    program = lower_op(op)
     if not isinstance(program, LoopProgram):
         return UNKNOWN_FORM
-    return form_of_program(simplify(program), len(reads), only_reshapes(op))
+    return form_of_program(simplify(program), len(op.operands), only_reshapes(op))
 
 
 def form_of_program(program: LoopProgram, arguments: int, is_view: bool = False) -> LoopForm:
@@ -90,7 +84,7 @@ def form_of_program(program: LoopProgram, arguments: int, is_view: bool = False)
     if not stages or any(stage.is_ordered for stage in stages):
         return UNKNOWN_FORM
     last = cut_in_phases(stages)[-1]
-    loops, rows = _loops(program, results, last[1])
+    loops, rows, contraction = _loops(program, results, stages, last[1])
     space = _sizes(max(stages, key=_points))
     is_cut = loops is Loops.MAP and any(stage.store != _plain_store(stage) for stage in stages)
     if is_cut:
@@ -117,29 +111,38 @@ def form_of_program(program: LoopProgram, arguments: int, is_view: bool = False)
         max(cost(stage.body) + cost(stage.finish) for stage in stages),
         is_view,
         len(stages) if is_cut else 1,
-        _columns(program, results[0], names) if loops is Loops.PRODUCT else frozenset(),
-        loops is Loops.PRODUCT and any(element_bytes(buffers[name].element) == 1 for name in names),
+        frozenset() if contraction is None else _columns(contraction, names),
+        contraction is not None and any(element_bytes(buffers[name].element) == 1 for name in names),
     )
 
 
-def _loops(program: LoopProgram, stages: Sequence[Stage], rows: int) -> tuple[Loops, int]:
-    """What the loops are, and how many leading axes are rows; `rows` are those of the last phase."""
+def _loops(
+    program: LoopProgram, results: Sequence[Stage], stages: Sequence[Stage], rows: int
+) -> tuple[Loops, int, Contraction | None]:
+    """What the loops are, how many leading axes are rows, and a product's operands.
+
+    Args:
+        program: The loops.
+        results: Their stages.
+        stages: The same without axes of one element.
+        rows: How many leading axes are rows in the last phase.
+    """
     if all(stage.reduction is None for stage in stages):
-        results = {stage.buffer for stage in stages}
-        if not any(buffer.role is Role.LOCAL and buffer.name in results for buffer in program.buffers):
-            return Loops.MAP, min(len(without_single_points(stage).axes) for stage in stages)
+        written = {stage.buffer for stage in stages}
+        if not any(buffer.role is Role.LOCAL and buffer.name in written for buffer in program.buffers):
+            return Loops.MAP, min(len(stage.axes) for stage in stages), None
     elif len(stages) == 1:
-        has_windows = any(_is_window(read) for read in reads_of(without_single_points(stages[0])))
-        if has_windows or contraction_of(program, stages[0]) is not None:
-            return Loops.WINDOWS if has_windows else Loops.PRODUCT, 0
+        if any(_is_window(read) for read in reads_of(stages[0])):
+            return Loops.WINDOWS, 0, None
+        contraction = contraction_of(program, results[0])
+        if contraction is not None:
+            return Loops.PRODUCT, 0, contraction
     # The op alone may take several phases, as a batch norm does. What reads it joins the last one.
-    return Loops.ROWS, rows
+    return Loops.ROWS, rows, None
 
 
-def _columns(program: LoopProgram, stage: Stage, names: Sequence[str]) -> frozenset[int]:
+def _columns(contraction: Contraction, names: Sequence[str]) -> frozenset[int]:
     """The arguments that a product reads as columns."""
-    contraction = contraction_of(program, stage)
-    assert contraction is not None, "a product is a contraction"
     read = {each.buffer for each in contraction.columns.body if isinstance(each, Read)}
     return frozenset(place for place, name in enumerate(names) if name in read)
 

@@ -10,7 +10,7 @@ What has no loop form is refused with the reason. The function is not changed.
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -18,16 +18,16 @@ from xdsl.dialects import arith, func
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.analysis.op_loops import PLACES, Made, fault_loops, result_loops
 from fuse_dialect.counts import Size
 from fuse_dialect.dialect.building import building
 from fuse_dialect.dialect.constants import constant_array, without_repeats
-from fuse_dialect.dialect.loops import RESULT, LoopFormError, LoopOperand, Nest, Piece, Updates, combination_of
+from fuse_dialect.dialect.loops import RESULT, LoopFormError, LoopOperand, Nest
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.regions import IfOp, LoopOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, is_narrow, is_tensor
-from fuse_dialect.kernels.indices import Index, loop
-from fuse_dialect.kernels.program import Buffer, LoopProgram, Refusal, Role, Scatter, Stage
+from fuse_dialect.kernels.program import Buffer, LoopProgram, Refusal, Role, Stage
 from fuse_dialect.kernels.rewriting import renamed, with_sizes
 from fuse_dialect.kernels.sizes import Sizes
 from fuse_dialect.kinds.kind_of import op_name
@@ -54,6 +54,20 @@ def lower(function: func.FuncOp) -> LoopProgram | Refusal:
     """
     try:
         return _Lowering().program(function)
+    except LoopFormError as refusal:
+        return Refusal(str(refusal))
+
+
+def lower_op(op: FuseOp) -> LoopProgram | Refusal:
+    """The loops of an op as `lower` gives them for a function that holds the op alone: an argument for each operand.
+
+    Of operands that are one value, the last argument stands for all.
+    """
+    lowering = _Lowering()
+    try:
+        for number, operand in enumerate(op.operands):
+            lowering.argument(operand, f"arg{number}")
+        return lowering.finished("op", [op], op.results)
     except LoopFormError as refusal:
         return Refusal(str(refusal))
 
@@ -85,26 +99,37 @@ class _Lowering:
         """
         if not function.body.blocks or len(function.body.blocks) > 1:
             raise LoopFormError(f"'@{function.sym_name.data}' is not one block of ops")
-        for number, argument in enumerate(function.body.block.args):
-            self._argument(argument, argument.name_hint or f"arg{number}")
-        returned: list[_Array] = []
-        pending: deque[tuple[Operation | _Named, str]] = deque((op, "") for op in function.body.block.ops)
+        block = function.body.block
+        for number, argument in enumerate(block.args):
+            self.argument(argument, argument.name_hint or f"arg{number}")
+        *ops, last = block.ops
+        assert isinstance(last, func.ReturnOp), "the verifier has checked how a function ends"
+        return self.finished(function.sym_name.data, ops, last.operands)
+
+    def argument(self, argument: SSAValue, name: str) -> None:
+        """Note what a value is that the ops read."""
+        if not is_tensor(argument.type):
+            raise LoopFormError(f"argument '{name}' is of type {argument.type}")
+        shape = tuple(self.sizes.given() if dim == DYNAMIC else dim for dim in argument.type.get_shape())
+        self.values[argument] = self._array(argument.type, shape, name, Role.ARGUMENT)
+
+    def finished(self, name: str, ops: Iterable[Operation], returned: Iterable[SSAValue]) -> LoopProgram:
+        """The program of ops whose arguments are known.
+
+        Args:
+            name: Of the program.
+            ops: The ops, in order.
+            returned: The values that they are for.
+        """
+        pending: deque[tuple[Operation | _Named, str]] = deque((op, "") for op in ops)
         while pending:
             item, origin = pending.popleft()
             match item:
                 case _Named(old, new):
                     self.values[old] = self.values[new]
-                case func.ReturnOp():
-                    returned = _flat([self.values[operand] for operand in item.operands])
                 case _:
                     pending.extendleft(reversed(self._lower(item, origin)))
-        return self._finished(function.sym_name.data, returned)
-
-    def _argument(self, argument: SSAValue, name: str) -> None:
-        if not is_tensor(argument.type):
-            raise LoopFormError(f"argument '{name}' is of type {argument.type}")
-        shape = tuple(self.sizes.given() if dim == DYNAMIC else dim for dim in argument.type.get_shape())
-        self.values[argument] = self._array(argument.type, shape, name, Role.ARGUMENT)
+        return self._finished(name, _flat([self.values[value] for value in returned]))
 
     def _array(self, type: Tensor, shape: tuple[Size, ...], name: str, role: Role) -> _Array:
         """A new buffer."""
@@ -141,14 +166,15 @@ class _Lowering:
     def _operator(self, op: FuseOp, origin: str) -> list[tuple[Operation | _Named, str]]:
         name = op.name.removeprefix("fuse.")
         origin = f"{origin}_{name}" if origin else name
-        block = Block(arg_types=list(op.operand_types))
-        with building(block):
-            value = op.decompose(*block.args)
-        if value is not None:
-            value.name_hint = op.results[0].name_hint
-            self.parts.append(block)
-            self.values.update((arg, self.values[own]) for arg, own in zip(block.args, op.operands, strict=True))
-            return [*((part, origin) for part in block.ops), (_Named(op.results[0], value), "")]
+        if type(op).decompose is not FuseOp.decompose:
+            block = Block(arg_types=list(op.operand_types))
+            with building(block):
+                value = op.decompose(*block.args)
+            if value is not None:
+                value.name_hint = op.results[0].name_hint
+                self.parts.append(block)
+                self.values.update((arg, self.values[own]) for arg, own in zip(block.args, op.operands, strict=True))
+                return [*((part, origin) for part in block.ops), (_Named(op.results[0], value), "")]
         for number in range(len(op.results)):
             self._result(op, number, origin)
         self._fault(op, origin)
@@ -160,64 +186,37 @@ class _Lowering:
     def _fault(self, op: FuseOp, origin: str) -> None:
         """Add the stage that says whether the op rejects its operands."""
         operands = self._operands(op)
-        nest = Nest(_known(operands), (), self.sizes, origin=f"{origin}_fault")
-        with building(nest.block):
-            found = op.fault(nest)
-        if found is None:
+        stage = fault_loops(op, _known(operands), self.sizes, origin)
+        if stage is None:
             return
         name = f"fault{len(self.buffers)}"
         self.buffers[name] = Buffer(name, "i1", (), Role.FAULT)
-        self.stages.append(renamed(nest.stage(found), _names(name, operands)))
+        self.stages.append(renamed(stage, _names(name, operands)))
 
     def _result(self, op: FuseOp, number: int, origin: str) -> None:
         """Add the stages of one result."""
         result = op.results[number]
         operands = self._operands(op)
-        known = _known(operands)
         assert is_tensor(result.type), "ops on tuples are not operators"
         shape = tuple(self.sizes.fresh() if dim == DYNAMIC else dim for dim in result.type.get_shape())
-        stages: list[Stage] = []
-        for piece, part in enumerate(op.result_pieces() or [None]):
-            if isinstance(part, Updates):
-                stages += self._updates(op, part, known, len(shape), origin)
-                continue
-            nest = Nest(known, _cut(shape, part), self.sizes, result=number, piece=piece, origin=origin)
-            with building(nest.block):
-                element = op.loops(nest)
-            stages += self._with_intermediates(nest, nest.stage(element, _store(len(shape), part)))
+        made = result_loops(op, number, _known(operands), shape, self.sizes, origin)
+        stages = [stage for each in made for stage in self._named(each)]
         if not all(self.sizes.is_known(size) for size in shape):
             raise LoopFormError("has a result whose size does not follow from one size of an argument")
         array = self._array(result.type, shape, result.name_hint or f"{origin}{len(self.buffers)}", Role.LOCAL)
         self.values[result] = array
-        self.stages += [renamed(stage, _names(array.buffer, operands)) for stage in stages]
+        names = _names(array.buffer, operands)
+        self.stages += [renamed(stage, {**names, **own}) for stage, own in stages]
 
-    def _with_intermediates(self, nest: Nest, stage: Stage) -> list[Stage]:
-        """The stages of what a nest keeps, then the one that reads it."""
+    def _named(self, made: Made) -> Iterator[tuple[Stage, dict[str, str]]]:
+        """The stages of what an op keeps, then the one that reads it, and the names of the buffers between them."""
         names: dict[str, str] = {}
-        for buffer, _ in nest.intermediates:
-            names[buffer.name] = f"{buffer.name}_{len(self.buffers)}"
-            self.buffers[names[buffer.name]] = replace(buffer, name=names[buffer.name])
-        return [renamed(each, names) for each in (*(made for _, made in nest.intermediates), stage)]
-
-    def _updates(
-        self, op: FuseOp, part: Updates, known: Sequence[LoopOperand], rank: int, origin: str
-    ) -> Iterator[Stage]:
-        """The stages that find places, and write to them."""
-        shape, result = known[part.operand].shape, op.results[0].type
-        assert is_tensor(result), "ops on tuples are not operators"
-        finder = Nest(known, shape[: part.rank], self.sizes, origin=f"{origin}_places")
-        with building(finder.block):
-            place = op.place_of_update(finder)
-        name = f"places{len(self.buffers)}"
-        self.buffers[name] = Buffer(name, "i64", shape[: part.rank], Role.LOCAL)
-        yield replace(finder.stage(place), buffer=name)
-        nest = Nest(known, shape, self.sizes, piece=1, origin=origin)
-        with building(nest.block):
-            element = nest.read(part.operand, nest.at)
-        scatter = Scatter(name, nest.at[: part.rank], part.depth, combination_of(part, result))
-        stage = nest.stage(element, (*[Index()] * part.depth, *nest.at[part.rank :]))
-        assert len(stage.store) == rank, "a place and a slice make an element"
-        yield replace(stage, scatter=scatter)
+        for buffer, _ in made.before:
+            mark = "" if buffer.name == PLACES else "_"
+            names[buffer.name] = unique = f"{buffer.name}{mark}{len(self.buffers)}"
+            self.buffers[unique] = replace(buffer, name=unique)
+        for stage in (*(each for _, each in made.before), made.stage):
+            yield stage, names
 
     def _finished(self, name: str, returned: Sequence[_Array]) -> LoopProgram:
         """The program; what is returned twice, or is an argument or a constant, is copied."""
@@ -230,7 +229,8 @@ class _Lowering:
         buffers += [replace(self.buffers[result], role=Role.RESULT) for result in results]
         taken = {buffer.name for buffer in buffers}
         buffers += [buffer for buffer in self.buffers.values() if buffer.name not in taken]
-        return with_sizes(LoopProgram(name, tuple(buffers), tuple(self.stages)), self.sizes)
+        program = LoopProgram(name, tuple(buffers), tuple(self.stages))
+        return with_sizes(program, self.sizes) if self.sizes.has_names else program
 
     def _role(self, array: _Array) -> Role:
         return self.buffers[array.buffer].role
@@ -238,7 +238,7 @@ class _Lowering:
     def _copied(self, array: _Array) -> _Array:
         operand = LoopOperand(array.type, array.shape, array.constant)
         nest = Nest([operand], array.shape, self.sizes, origin="copy")
-        with building(nest.block):
+        with nest.code.recording():
             element = nest.read(0, nest.at)
         copy = self._array(array.type, array.shape, "result", Role.LOCAL)
         self.stages.append(renamed(nest.stage(element), {RESULT: copy.buffer, "0": array.buffer}))
@@ -252,18 +252,6 @@ def _known(operands: Sequence[_Array]) -> list[LoopOperand]:
 def _names(result: str, operands: Sequence[_Array]) -> dict[str, str]:
     """Buffers by the names that a nest has for them."""
     return {RESULT: result, **{str(index): operand.buffer for index, operand in enumerate(operands)}}
-
-
-def _cut(shape: tuple[Size, ...], piece: Piece | None) -> tuple[Size, ...]:
-    """The shape of a piece."""
-    return shape if piece is None else (*shape[: piece.axis], piece.size, *shape[piece.axis + 1 :])
-
-
-def _store(rank: int, piece: Piece | None) -> tuple[Index, ...]:
-    """Where the elements of a piece stand in the whole."""
-    if piece is None:
-        return ()
-    return tuple(loop(axis) + (piece.start if axis == piece.axis else 0) for axis in range(rank))
 
 
 def _flat(values: Sequence[_Lowered]) -> list[_Array]:

@@ -7,9 +7,10 @@ from typing import Any
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 
 from fuse_dialect.analysis.loop_program import lower
+from fuse_dialect.analysis.op_loops import keeping_loops
 from fuse_dialect.backends.backend import Backend, KernelRequest
 from fuse_dialect.backends.progress import Progress, WatchedRequests
-from fuse_dialect.backends.runtime.compilation import Compilation, elide_constants
+from fuse_dialect.backends.runtime.compilation import Compilation, RanPlan, elide_constants
 from fuse_dialect.backends.runtime.entry_graph import EntryGraph, How, Primitive
 from fuse_dialect.backends.runtime.entry_reader import read_entry
 from fuse_dialect.backends.runtime.primitives import Compiled
@@ -25,7 +26,7 @@ from fuse_dialect.interpreters.entry import function_named, functions_of
 from fuse_dialect.interpreters.loop_costs import mark_iterations
 from fuse_dialect.kernels.program import LoopProgram, Refusal
 from fuse_dialect.kernels.simplify import simplify
-from fuse_dialect.transforms.compile_pipeline import prepare
+from fuse_dialect.transforms.compile_pipeline import prepare_to_fuse
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 from fuse_dialect.transforms.runnable import has_stablehlo, make_runnable
 
@@ -34,6 +35,7 @@ _MUCH = 64 << 20
 _LIMITS = Limits()
 
 
+@keeping_loops()
 def compile_program(
     module: ModuleOp,
     backend: str | Backend = "llvm",
@@ -92,14 +94,18 @@ def compile_program(
         make_runnable(source)
     # As the source says it, or `fuse` ops that say the same: passes change what bodies hold.
     mark_iterations(source, functions_of(source))
-    prepare(source, grouping, layout or layout_of(engine), numbers)
+    prepare_to_fuse(source, layout or layout_of(engine), numbers)
+    plans = grouping.plan_functions(source)
+    ran = RanPlan.of(source, plans)
+    grouping.outline(source, plans)
+    del plans  # it knows ops and their constants
     graph = read_entry(source, entry)
     # The graph has the elements, and lets go of them one by one; functions that run need those in their bodies.
     run = {each for primitive in graph.primitives for each in (primitive.function, *primitive.callees.values())}
     elide_constants(source, run)
     if sum(array.nbytes for array in graph.constants.values()) >= _MUCH:
         gc.collect()  # what passes replaced refers to itself, and to other forms of the same constants
-    shown = Compilation(source, grouping)
+    shown = Compilation(source, grouping, ran)
     kernels = compile_primitives(graph, engine, limits, progress)
     return Program(
         graph, kernels, engine.name, usable, most_bytes=limits.value_bytes, compilation=shown, specialize=again

@@ -23,33 +23,21 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import (
-    AnyFloat,
-    FloatAttr,
-    IntegerAttr,
-    IntegerType,
-    UnrealizedConversionCastOp,
-    i1,
-    i64,
-)
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.dialects.builtin import AnyFloat, i1, i64
+from xdsl.ir import Attribute, SSAValue
 
 from fuse_dialect.counts import Size
 from fuse_dialect.dialect import scalars
-from fuse_dialect.dialect.building import building
+from fuse_dialect.dialect.scalar_code import ScalarCode, ScalarValue, element_name, literal
 from fuse_dialect.dialect.shape_rules import product
 from fuse_dialect.dialect.types import Tensor, element_dtype, is_unsigned
 from fuse_dialect.kernels.indices import Guard, Index, Loop, holds, loop, number, simplified, substituted
 from fuse_dialect.kernels.program import (
-    Apply,
     Axis,
-    Body,
     Buffer,
     Combiner,
     Extent,
     Inside,
-    Instruction,
     Keep,
     Literal,
     Position,
@@ -139,8 +127,8 @@ class Nest:
         """Number of the result that is computed."""
         self.piece = piece
         """Number of the piece that is computed."""
-        self.block = Block()
-        """Where the scalar code goes: `building` it must be open."""
+        self.code = ScalarCode(origin)
+        """The scalar code, which is recorded within `ScalarCode.recording`."""
         self.intermediates: list[tuple[Buffer, Stage]] = []
         """What `kept` has made: buffers, and the stages that write them."""
         self._operands = operands
@@ -148,8 +136,7 @@ class Nest:
         self._reduced: list[Size] = []
         self._sizes = sizes
         self._origin = origin
-        self._special: dict[Operation, Callable[[Sequence[int]], Instruction]] = {}
-        self._total: UnrealizedConversionCastOp | None = None
+        self._total: ScalarValue | None = None
         self._reduction: Reduction | None = None
         self._line: tuple[int, Index] | None = None
         """The axis of the result along which a scan runs, and where on it a point stores."""
@@ -203,7 +190,8 @@ class Nest:
         """An element of an operand, or `otherwise` where a guard fails."""
         source = self._operands[operand]
         element = scalars.signless(source.type.element_type)
-        guards = [guard for guard in self._simplified(guards) if not holds(guard, self.extents)]
+        if guards:
+            guards = [guard for guard in self._simplified(guards) if not holds(guard, self.extents)]
         if source.constant is not None and not guards:
             return scalars.constant(source.constant, element)
         if source.constant is not None:
@@ -211,8 +199,10 @@ class Nest:
             fill = scalars.constant(otherwise, element)
             return scalars.select(inside, scalars.constant(source.constant, element), fill)
         assert len(indices) == len(source.shape), "one index for each axis"
-        for index, size in zip(indices, source.shape, strict=True):
-            self._match(index, size)
+        extents = self.extents
+        if any(isinstance(size, str) for size in (*extents, *source.shape)):
+            for index, size in zip(indices, source.shape, strict=True):
+                self._match(index, size)
         fill = literal(otherwise, element) if guards else None
         return self._read_of(str(operand), element, indices, guards, fill)
 
@@ -221,15 +211,14 @@ class Nest:
     ) -> SSAValue:
         computed = [index for index in indices if isinstance(index, SSAValue)]
 
-        def instruction(places: Sequence[int]) -> Read:
-            values = iter(places)
+        def read(places: Sequence[int]) -> Read:
+            values, extents = iter(places), self.extents
             taken = tuple(
-                Value(next(values)) if isinstance(index, SSAValue) else simplified(index, self.extents)
-                for index in indices
+                Value(next(values)) if isinstance(index, SSAValue) else simplified(index, extents) for index in indices
             )
-            return Read(buffer, taken, str(element), tuple(guards), fill, self._origin)
+            return Read(buffer, taken, element_name(element), tuple(guards), fill, self._origin)
 
-        return self._instruction(computed, element, instruction)
+        return self.code.add(element, computed, read)
 
     def _match(self, index: Place, size: Size) -> None:
         """An axis that an operand is read along has the operand's size, as far as one of the two is not known."""
@@ -246,19 +235,19 @@ class Nest:
 
     def position(self, index: Index, type: Attribute = i64) -> SSAValue:
         """The value of an index."""
-        return self._instruction([], type, lambda _: Position(simplified(index, self.extents), str(type)))
+        return self.code.add(type, (), lambda _: Position(simplified(index, self.extents), element_name(type)))
 
     def extent(self, size: Size, type: Attribute = i64) -> SSAValue:
         """A size as a number."""
         size = self._sizes.resolve(size)
         if isinstance(size, int):
             return scalars.constant(size, type)
-        return self._instruction([], type, lambda _: Extent(size, str(type)))
+        return self.code.add(type, (), lambda _: Extent(size, element_name(type)))
 
     def inside(self, guards: Sequence[Guard]) -> SSAValue:
         """Whether all guards hold."""
         left = tuple(guard for guard in self._simplified(guards) if not holds(guard, self.extents))
-        return self._instruction([], i1, lambda _: Inside(left)) if left else scalars.constant(1, i1)
+        return self.code.add(i1, (), lambda _: Inside(left)) if left else scalars.constant(1, i1)
 
     def total(self, combiner: Combiner, value: SSAValue, *, unsigned: bool = False) -> SSAValue:
         """The values at all points of the reduced axes, combined; of no values what changes nothing."""
@@ -266,8 +255,8 @@ class Nest:
         if value.type == i1:
             combiner = {Combiner.MAXIMUM: Combiner.OR, Combiner.MINIMUM: Combiner.AND}.get(combiner, combiner)
         self._reduction = Reduction(combiner, _neutral(combiner, value.type, unsigned=unsigned))
-        self._total = UnrealizedConversionCastOp.create(operands=[value], result_types=[value.type])
-        return self._total.results[0]
+        self._total = self.code.add(value.type, (value,), None)
+        return self._total
 
     def kept(self, shape: Sequence[Size], compute: Callable[["Nest"], SSAValue]) -> "Kept":
         """Values that are computed once for each point of a shape: what is dear and needed by many elements.
@@ -277,7 +266,7 @@ class Nest:
             compute: Gives the value at the point `at` of a nest over the shape, which reads the same operands.
         """
         inner = Nest(self._operands, shape, self._sizes, origin=self._origin)
-        with building(inner.block):
+        with inner.code.recording():
             element = compute(inner)
         name = f"kept{len(self.intermediates)}"
         buffer = Buffer(name, str(element.type), tuple(shape), Role.LOCAL)
@@ -312,16 +301,9 @@ class Nest:
         assert self._total is None, "one total an op"
         count = self.static(self._parallel[axis])[0]
         self._reduction = Reduction(Combiner.ORDER, Literal(0, "i64"), Keep.THROUGH, count)
-        self._total = UnrealizedConversionCastOp.create(operands=[key], result_types=[i64])
+        self._total = self.code.add(i64, (key,), None)
         self._line = (axis, loop(len(self._parallel)))
-        return self._total.results[0]
-
-    def _instruction(
-        self, operands: Sequence[SSAValue], type: Attribute, build: Callable[[Sequence[int]], Instruction]
-    ) -> SSAValue:
-        op = UnrealizedConversionCastOp.create(operands=operands, result_types=[type])
-        self._special[op] = build
-        return op.results[0]
+        return self._total
 
     def stage(self, element: SSAValue, store: tuple[Index, ...] = ()) -> Stage:
         """The loops that compute `element`, the value that the op's `loops` has returned."""
@@ -329,49 +311,12 @@ class Nest:
         reduced = [Axis(size, is_reduced=True) for size in self._reduced]
         name = self._origin
         # The first element in order of one is that element: nothing is left to reduce.
-        if self._total is None or self._total.results[0] not in self._needed(element):
-            return Stage(name, RESULT, tuple(parallel), self._body(element), store=store)
-        finish = () if element == self._total.results[0] else self._body(element)
-        body = self._body(self._total.inputs[0])
+        if self._total is None or self._total not in self.code.needed(element, self._total):
+            return Stage(name, RESULT, tuple(parallel), self.code.body(element, self._total), store=store)
+        finish = () if element is self._total else self.code.body(element, self._total)
+        body = self.code.body(self._total.operands[0], self._total)
         stage = Stage(name, RESULT, (*parallel, *reduced), body, self._reduction, finish, store)
         return stage if self._line is None else _along(stage, *self._line)
-
-    def _needed(self, result: SSAValue) -> set[SSAValue]:
-        """A value and what it is computed from, as far as the total."""
-        needed: set[SSAValue] = {result}
-        for op in reversed(list(self.block.ops)):
-            if op is not self._total and not needed.isdisjoint(op.results):
-                needed.update(op.operands)
-        return needed
-
-    def _body(self, result: SSAValue) -> Body:
-        """The instructions that a value needs; the total stands at place 0 if it is one of them."""
-        needed = self._needed(result)
-        body: list[Instruction] = []
-        places: dict[SSAValue, int] = {}
-        if self._total is not None and self._total.results[0] in needed:
-            places[self._total.results[0]] = 0
-        first = len(places)
-        for op in self.block.ops:
-            if op is self._total or needed.isdisjoint(op.results):
-                continue
-            places[op.results[0]] = first + len(body)
-            operands = [places[operand] for operand in op.operands]
-            special = self._special.get(op)
-            body.append(self._applied(op, operands) if special is None else special(operands))
-        return tuple(body)
-
-    def _applied(self, op: Operation, operands: Sequence[int]) -> Instruction:
-        element = op.results[0].type
-        match op:
-            case arith.ConstantOp():
-                match op.value:
-                    case IntegerAttr() | FloatAttr():
-                        return literal(op.value.value.data, element)
-                    case _:
-                        raise LoopFormError("has a constant in its scalar code that is no number")
-            case _:
-                return Apply(op.name, tuple(operands), str(element), scalars.predicate_of(op), self._origin)
 
 
 def combination_of(updates: Updates, type: Tensor) -> Reduction | None:
@@ -390,21 +335,6 @@ def _along(stage: Stage, axis: int, place: Index) -> Stage:
     values = [loop(old - (old > axis)) for old in range(len(stage.axes))]
     values[axis] = substituted(place, values, [each.size for each in axes])
     return with_axes(stage, axes, values)
-
-
-def literal(value: float, element: Attribute) -> Literal:
-    """A number of a (float or signless integer) type; integers that do not fit wrap around."""
-    if isinstance(element, AnyFloat):
-        return Literal(float(value), str(element))
-    match element:
-        case IntegerType() if element.width.data == 1:
-            return Literal(bool(value), "i1")
-        case IntegerType():
-            width = element.width.data
-            wrapped = int(value) & (1 << width) - 1
-            return Literal(wrapped - (1 << width) if wrapped >> width - 1 else wrapped, str(element))
-        case _:
-            raise LoopFormError(f"has scalar code on elements of type {element}")
 
 
 def _neutral(combiner: Combiner, element: Attribute, *, unsigned: bool) -> Literal:

@@ -213,7 +213,8 @@ class FuseOp(IRDLOperation, ABC):
     def loops(self, nest: Nest) -> SSAValue:
         """One element of the result, or of result `nest.result`, as code inside loops.
 
-        Called inside a `building`, as `MapOp.scalar_body`.
+        Its code is written with the functions of `scalars`, which record it meanwhile. It follows from the op's types
+        and properties, and from what the nest says: ops that are equal in these may be asked once for all.
 
         Raises:
             LoopFormError: There is no such code, for this op or for its properties, element types or sizes.
@@ -223,7 +224,7 @@ class FuseOp(IRDLOperation, ABC):
     def fault(self, nest: Nest) -> SSAValue | None:
         """Whether the op rejects the values of its operands, as an i1; `None` if it rejects none, or has no loops.
 
-        Called inside a `building`, with a nest that has no axes of its own. Where it comes out true, what the op's
+        Written as `loops`, with a nest that has no axes of its own. Where it comes out true, what the op's
         other loops give means nothing, but they still read and write nothing outside of their buffers.
         """
         return None
@@ -238,7 +239,7 @@ class FuseOp(IRDLOperation, ABC):
     def place_of_update(self, nest: Nest) -> SSAValue:
         """Where the element of the updates at `nest.at` goes, as i64: in range whatever operands hold.
 
-        Called inside a `building` for each part that is `Updates`, with a nest over the axes that choose a place.
+        Written as `loops`, for each part that is `Updates`, with a nest over the axes that choose a place.
         """
         raise LoopFormError("has no places of updates")
 
@@ -278,7 +279,8 @@ class MapOp(FuseOp):
     def scalar_body(self, *elements: SSAValue) -> SSAValue:
         """One result element from one element of each operand.
 
-        Called inside a `building`: the `arith` and `math` ops it creates insert themselves. Unsigned
+        Written with the functions of `scalars`, which record instructions of a loop program, or create ops of `arith`
+        and `math` where code of the IR is wanted. Unsigned
         integers arrive signless, as `arith` wants them; the op knows from its own operand types.
         """
 

@@ -31,7 +31,7 @@ def in_range(wanted: SSAValue, size: int, *, wraps: bool = False) -> SSAValue:
     zero, count = scalars.constant(0, i64), scalars.constant(size, i64)
     place = scalars.select(scalars.is_negative(wanted), scalars.add(wanted, count), wanted)
     if wraps:
-        rest = arith.RemSIOp(place, count).result
+        rest = scalars.apply(arith.RemSIOp, place, count)
         return scalars.select(scalars.is_negative(rest), scalars.add(rest, count), rest)
     return scalars.minimum(scalars.maximum(place, zero), scalars.constant(size - 1, i64))
 
@@ -49,7 +49,7 @@ def is_outside(wanted: SSAValue, size: int) -> SSAValue:
     """Whether an index names no element, counted from either end."""
     is_below = scalars.compare("less", wanted, scalars.constant(-size, i64))
     is_above = scalars.compare("greater_equal", wanted, scalars.constant(size, i64))
-    return arith.OrIOp(is_below, is_above).result
+    return scalars.apply(arith.OrIOp, is_below, is_above)
 
 
 def any_outside(nest: Nest, at: Sequence[Index], sizes: Sequence[Size], depth: Size) -> SSAValue:
@@ -69,4 +69,4 @@ def any_outside(nest: Nest, at: Sequence[Index], sizes: Sequence[Size], depth: S
 
 
 def _either(one: SSAValue, other: SSAValue) -> SSAValue:
-    return arith.OrIOp(one, other).result
+    return scalars.apply(arith.OrIOp, one, other)

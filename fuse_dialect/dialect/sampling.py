@@ -124,14 +124,14 @@ def inside_code(place: SSAValue, size: int, padding: str, *, align_corners: bool
     if padding == "zeros":
         return place
     is_below = scalars.compare("less", place, _number(low, place))
-    beyond = arith.OrIOp(is_below, scalars.compare("greater", place, _number(high, place))).result
+    beyond = scalars.apply(arith.OrIOp, is_below, scalars.compare("greater", place, _number(high, place)))
     if padding == "border":
         return scalars.select(beyond, _clipped(place, size), place)
     span = high - low
     if not span:
         return _number(low, place)
     around = scalars.apply(math_dialect.AbsFOp, scalars.subtract(place, _number(low, place)))
-    way = scalars.RemFOp(around, _number(2 * span, place)).results[0]
+    way = scalars.apply(scalars.RemFOp, around, _number(2 * span, place))
     is_back = scalars.compare("greater", way, _number(span, place))
     back = scalars.select(is_back, scalars.subtract(_number(2 * span, place), way), way)
     return scalars.select(beyond, scalars.add(_number(low, place), back), place)
@@ -147,7 +147,7 @@ def tap_code(place: SSAValue, offset: int, size: int, padding: str, *, align_cor
     at = scalars.add(first, _number(offset, place)) if offset else first
     if padding == "zeros":
         is_low = scalars.compare("greater_equal", at, _number(0, at))
-        known = arith.AndIOp(is_low, scalars.compare("less", at, _number(size, at))).result
+        known = scalars.apply(arith.AndIOp, is_low, scalars.compare("less", at, _number(size, at)))
     else:
         # What is subtracted from itself is 0, and nan where it is infinite or nan.
         known = scalars.compare("equal", scalars.subtract(at, at), _number(0, at))

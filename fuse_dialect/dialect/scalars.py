@@ -1,17 +1,21 @@
-"""Scalar code: the `arith` and `math` ops that scalar bodies are built from.
+"""Scalar code: the functions of `arith` and `math` that scalar bodies are built from.
 
-Every function creates its ops in the block of the current `building`. `add`, `multiply` and their like take floats and
-integers alike; where the sign of integers matters, `unsigned` tells, because `arith` integers are signless.
+While a `ScalarCode` records, every function records instructions of a loop program there; otherwise it creates ops, in
+the block of the current `building`. `add`, `multiply` and their like take floats and integers alike; where the sign of
+integers matters, `unsigned` tells, because `arith` integers are signless. What has no function of its own is said with
+`apply` or `cast` and the class of an op.
 """
 
 from collections.abc import Callable
 from typing import TypeAlias
+from typing import cast as as_type
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType, f32, i1
-from xdsl.dialects.math import FloatingPointLikeUnaryMathOperation
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition
+
+from fuse_dialect.dialect.scalar_code import recorder, rounded_to
 
 
 @irdl_op_definition
@@ -21,7 +25,8 @@ class RemFOp(arith.FloatingPointLikeBinaryOperation):
     name = "arith.remf"
 
 
-_BinaryOp: TypeAlias = Callable[[SSAValue, SSAValue], Operation]
+Function: TypeAlias = type[Operation]
+"""An op of `arith` or `math` with one result, whose operands are all that it needs to be told."""
 
 _PREDICATES: dict[str, tuple[str, str, str]] = {
     "equal": ("oeq", "eq", "eq"),
@@ -60,11 +65,11 @@ def _integer(element_type: Attribute) -> IntegerType:
 
 def constant(value: float, like: Attribute) -> SSAValue:
     """A number of the (float or signless integer) type `like`; what the type cannot hold becomes infinite."""
+    code = recorder()
+    if code is not None:
+        return code.constant(value, like)
     if isinstance(like, AnyFloat):
-        try:
-            return arith.ConstantOp(FloatAttr(value, like)).result
-        except OverflowError:
-            return arith.ConstantOp(FloatAttr(float("inf") if value > 0 else float("-inf"), like)).result
+        return arith.ConstantOp(FloatAttr(rounded_to(value, like), like)).result
     return arith.ConstantOp(IntegerAttr(int(value), _integer(like))).result
 
 
@@ -111,7 +116,7 @@ def integer_power(base: SSAValue, exponent: SSAValue, *, unsigned_base: bool, un
     if unsigned_exponent and width == common.width.data:
         # `math.ipowi` takes the exponent for signed: half of it fits, as an exponent of the square.
         odd = select(is_odd(exponent), base, constant(1, common))
-        half = arith.ShRUIOp(exponent, constant(1, common)).result
+        half = apply(arith.ShRUIOp, exponent, constant(1, common))
         result = multiply(power(multiply(base, base), half), odd)
     else:
         wide = convert(exponent, common, unsigned_source=unsigned_exponent, unsigned_target=False)
@@ -127,20 +132,26 @@ def integer_power(base: SSAValue, exponent: SSAValue, *, unsigned_base: bool, un
 def is_odd(x: SSAValue) -> SSAValue:
     """Whether an integer is odd, as i1."""
     one = constant(1, x.type)
-    return compare("equal", arith.AndIOp(x, one).result, one)
+    return compare("equal", apply(arith.AndIOp, x, one), one)
 
 
-def _binary(floating: _BinaryOp, integer: _BinaryOp, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-    build = floating if isinstance(lhs.type, AnyFloat) else integer
-    return build(lhs, rhs).results[0]
+def _binary(floating: Function, integer: Function, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+    return apply(floating if isinstance(lhs.type, AnyFloat) else integer, lhs, rhs)
 
 
 def compare(predicate: str, lhs: SSAValue, rhs: SSAValue, *, unsigned: bool = False) -> SSAValue:
     """The i1 `lhs predicate rhs`; `predicate` is `equal`, `not_equal`, `less`, `less_equal`, `greater` or ..."""
     floating, signed, without_sign = _PREDICATES[predicate]
     if isinstance(lhs.type, AnyFloat):
-        return arith.CmpfOp(lhs, rhs, floating).result
-    return arith.CmpiOp(lhs, rhs, without_sign if unsigned else signed).result
+        return _compared(arith.CmpfOp, lhs, rhs, floating)
+    return _compared(arith.CmpiOp, lhs, rhs, without_sign if unsigned else signed)
+
+
+def _compared(function: type[arith.CmpfOp] | type[arith.CmpiOp], lhs: SSAValue, rhs: SSAValue, name: str) -> SSAValue:
+    code = recorder()
+    if code is not None:
+        return code.apply(function.name, (lhs, rhs), i1, name)
+    return function(lhs, rhs, name).result
 
 
 def is_negative(x: SSAValue) -> SSAValue:
@@ -150,29 +161,43 @@ def is_negative(x: SSAValue) -> SSAValue:
 
 def select(condition: SSAValue, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
     """`lhs` where the condition holds, else `rhs`."""
+    code = recorder()
+    if code is not None:
+        return code.apply(arith.SelectOp.name, (condition, lhs, rhs), lhs.type)
     return arith.SelectOp(condition, lhs, rhs).result
 
 
-def apply(function: type[FloatingPointLikeUnaryMathOperation], x: SSAValue) -> SSAValue:
-    """A function of the `math` dialect."""
-    return function(x).result
+def apply(function: Function, *operands: SSAValue) -> SSAValue:
+    """A function whose value has the type of its first operand."""
+    code = recorder()
+    if code is not None:
+        return code.apply(function.name, operands, operands[0].type)
+    return as_type(Callable[..., Operation], function)(*operands).results[0]
+
+
+def cast(function: Function, x: SSAValue, target: Attribute) -> SSAValue:
+    """A function that gives a number in another type, or its bits as one."""
+    code = recorder()
+    if code is not None:
+        return code.apply(function.name, (x,), target)
+    return as_type(Callable[..., Operation], function)(x, target).results[0]
 
 
 def sigmoid(x: SSAValue) -> SSAValue:
     """`1 / (1 + exp(-x))`."""
     one = constant(1, x.type)
-    return divide(one, add(one, apply(math.ExpOp, arith.NegfOp(x).result)))
+    return divide(one, add(one, apply(math.ExpOp, apply(arith.NegfOp, x))))
 
 
 def widened(x: SSAValue) -> SSAValue:
     """The number in the type in which formulas are computed: f16 and bf16 become f32, all others stay."""
     is_half = isinstance(x.type, AnyFloat) and x.type.bitwidth == 16
-    return arith.ExtFOp(x, f32).result if is_half else x
+    return cast(arith.ExtFOp, x, f32) if is_half else x
 
 
 def rounded(x: SSAValue, like: SSAValue) -> SSAValue:
     """The float in the type of `like`, which is not wider."""
-    return x if x.type == like.type else arith.TruncFOp(x, like.type).result
+    return x if x.type == like.type else cast(arith.TruncFOp, x, like.type)
 
 
 def order_key(x: SSAValue, *, unsigned: bool, is_ascend: bool) -> SSAValue:
@@ -185,18 +210,18 @@ def order_key(x: SSAValue, *, unsigned: bool, is_ascend: bool) -> SSAValue:
         key = _float_key(x, x.type)
     else:
         width = _integer(x.type).width.data
-        key = arith.XOrIOp(x, constant(-1 << width - 1, x.type)).result if unsigned else x
-    return key if is_ascend else arith.XOrIOp(key, constant(-1, key.type)).result
+        key = apply(arith.XOrIOp, x, constant(-1 << width - 1, x.type)) if unsigned else x
+    return key if is_ascend else apply(arith.XOrIOp, key, constant(-1, key.type))
 
 
 def _float_key(x: SSAValue, type: AnyFloat) -> SSAValue:
     zero, bits = constant(0, type), IntegerType(type.bitwidth)
-    number = arith.BitcastOp(select(compare("equal", x, zero), zero, x), bits).result
+    number = cast(arith.BitcastOp, select(compare("equal", x, zero), zero, x), bits)
     greatest = constant((1 << type.bitwidth - 1) - 1, bits)
     # Of negative numbers the bits below the sign grow with the distance from zero: they are turned round.
-    below = arith.XOrIOp(number, greatest).result
+    below = apply(arith.XOrIOp, number, greatest)
     key = select(is_negative(number), below, number)
-    return select(arith.CmpfOp(x, x, "uno").result, greatest, key)
+    return select(_compared(arith.CmpfOp, x, x, "uno"), greatest, key)
 
 
 def convert(x: SSAValue, target: Attribute, *, unsigned_source: bool, unsigned_target: bool) -> SSAValue:
@@ -213,18 +238,18 @@ def convert(x: SSAValue, target: Attribute, *, unsigned_source: bool, unsigned_t
     if isinstance(source, AnyFloat):
         if isinstance(target, AnyFloat):
             return _reformatted(x, source, target)
-        return (arith.FPToUIOp if unsigned_target else arith.FPToSIOp)(x, _integer(target)).result
+        return cast(arith.FPToUIOp if unsigned_target else arith.FPToSIOp, x, _integer(target))
     without_sign = unsigned_source or source == i1
     if isinstance(target, AnyFloat):
-        return (arith.UIToFPOp if without_sign else arith.SIToFPOp)(x, target).result
+        return cast(arith.UIToFPOp if without_sign else arith.SIToFPOp, x, target)
     if _integer(source).width.data > _integer(target).width.data:
-        return arith.TruncIOp(x, _integer(target)).result
-    return (arith.ExtUIOp if without_sign else arith.ExtSIOp)(x, _integer(target)).result
+        return cast(arith.TruncIOp, x, _integer(target))
+    return cast(arith.ExtUIOp if without_sign else arith.ExtSIOp, x, _integer(target))
 
 
 def _reformatted(x: SSAValue, source: AnyFloat, target: AnyFloat) -> SSAValue:
     if source.bitwidth < target.bitwidth:
-        return arith.ExtFOp(x, target).result
+        return cast(arith.ExtFOp, x, target)
     if source.bitwidth > target.bitwidth:
-        return arith.TruncFOp(x, target).result
-    return arith.TruncFOp(arith.ExtFOp(x, f32).result, target).result  # f16 and bf16: neither holds the other
+        return cast(arith.TruncFOp, x, target)
+    return cast(arith.TruncFOp, cast(arith.ExtFOp, x, f32), target)  # f16 and bf16: neither holds the other

@@ -3,6 +3,7 @@
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import is_
 
 from fuse_dialect.counts import Size
 from fuse_dialect.kernels.functions import scalar_function
@@ -123,6 +124,8 @@ class BodyBuilder:
         indices = tuple(
             index if isinstance(index, Value) else simplified(index, self.extents) for index in read.indices
         )
+        if not read.guards and all(map(is_, indices, read.indices)):
+            return read  # as most are: a copy takes long
         return replace(read, indices=indices, guards=guards, otherwise=read.otherwise if guards else None)
 
     def _guards(self, guards: Iterable[Guard]) -> tuple[tuple[Guard, ...], bool | None]:
@@ -219,7 +222,8 @@ def moved(instruction: Instruction, places: Sequence[int] | Mapping[int, int]) -
     """The instruction with operands at other places."""
     match instruction:
         case Apply():
-            return replace(instruction, operands=tuple(places[place] for place in instruction.operands))
+            operands = tuple([places[place] for place in instruction.operands])
+            return instruction if operands == instruction.operands else replace(instruction, operands=operands)
         case Read() if any(isinstance(index, Value) for index in instruction.indices):
             indices = tuple(
                 Value(places[index.place]) if isinstance(index, Value) else index for index in instruction.indices
@@ -238,6 +242,8 @@ def with_indices(instruction: Instruction, changed: Callable[[Index], Index]) ->
     match instruction:
         case Read():
             indices = tuple(index if isinstance(index, Value) else changed(index) for index in instruction.indices)
+            if not instruction.guards and all(map(is_, indices, instruction.indices)):
+                return instruction
             return replace(instruction, indices=indices, guards=guards(instruction.guards))
         case Position():
             return replace(instruction, index=changed(instruction.index))

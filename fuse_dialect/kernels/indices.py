@@ -196,6 +196,9 @@ def _atom_range(atom: Atom, sizes: Sequence[Size]) -> tuple[int | None, int | No
 
 def simplified(index: Index, sizes: Sequence[Size]) -> Index:
     """The index with the same value at every point of axes of these sizes, with fewer quotients and remainders."""
+    # Most indices are sums of loop variables, and have been written in order when they were made.
+    if all(type(atom) is Loop and sizes[atom.axis] != 1 for atom, _ in index.terms):
+        return index
     return substituted(index, [number(0) if size == 1 else loop(axis) for axis, size in enumerate(sizes)], sizes)
 
 
@@ -207,8 +210,14 @@ def substituted(index: Index, values: Sequence[Index], sizes: Sequence[Size]) ->
         values: What stands for each axis; an index over other axes.
         sizes: Sizes of these other axes.
     """
+    terms = index.terms
+    if not terms:
+        return index
+    if len(terms) == 1 and type(terms[0][0]) is Loop and terms[0][1] == 1:
+        value = values[terms[0][0].axis]
+        return value + index.constant if index.constant else value
     result = number(index.constant)
-    for atom, factor in index.terms:
+    for atom, factor in terms:
         match atom:
             case Loop(axis):
                 part = values[axis]

@@ -17,6 +17,11 @@ class Sizes:
     _given: int = 0
     _fresh: int = 0
 
+    @property
+    def has_names(self) -> bool:
+        """Whether any size is not a number from the beginning."""
+        return bool(self._given or self._fresh)
+
     def given(self) -> str:
         """A new name of a size that the caller knows."""
         self._given += 1

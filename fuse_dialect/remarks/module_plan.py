@@ -1,6 +1,6 @@
 """What fusion would do to a module, as objects that name ops: for Python code, notebooks and the prompt."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Literal, TypeAlias
@@ -182,16 +182,35 @@ def plan_module(module: ModuleOp, fuse_ops: FuseOpsPass, draw: Draw | None = Non
         OpError: A block is not in SSA order, or an attribute of fusion is wrong on an op.
         PassFailedException: An option has no meaning.
     """
+    plans = {
+        function: fuse_ops.plan_function(function, merges)
+        for function, merges in fuse_ops.merges_before(module).items()
+    }
+    return module_plan(module, fuse_ops, plans, draw)
+
+
+def module_plan(
+    module: ModuleOp,
+    fuse_ops: FuseOpsPass,
+    plans: Mapping[func.FuncOp, Sequence[BlockFusion]],
+    draw: Draw | None = None,
+) -> ModulePlan:
+    """What a pass has decided about a module, as objects that name its ops.
+
+    Args:
+        module: The module, as it was planned.
+        fuse_ops: The pass.
+        plans: For each function that fuses the plans of its blocks.
+        draw: Makes pictures of the plan when somebody wants to look at it.
+    """
     groups: list[PlannedGroup] = []
     decisions: list[Decision] = []
-    fusions: list[tuple[func.FuncOp, BlockFusion]] = []
-    for function, merges in fuse_ops.merges_before(module).items():
-        for fusion in fuse_ops.plan_function(function, merges):
-            fusions.append((function, fusion))
-            for group in fuse_ops.planned_groups(fusion):
-                groups.append(PlannedGroup(function, tuple(group.ops), group.root, tuple(group.results)))
-            decisions.extend(_decisions(fusion))
-    return ModulePlan(module, fuse_ops, tuple(groups), tuple(decisions), tuple(fusions), draw)
+    fusions = tuple((function, fusion) for function, own in plans.items() for fusion in own)
+    for function, fusion in fusions:
+        for group in fuse_ops.planned_groups(fusion):
+            groups.append(PlannedGroup(function, tuple(group.ops), group.root, tuple(group.results)))
+        decisions.extend(_decisions(fusion))
+    return ModulePlan(module, fuse_ops, tuple(groups), tuple(decisions), fusions, draw)
 
 
 def _decisions(fusion: BlockFusion) -> Iterator[Decision]:

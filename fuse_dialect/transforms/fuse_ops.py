@@ -10,7 +10,7 @@ For every function that is not primitive itself, and for every block in it, also
 Source: TVM `FuseOps`, src/relay/transforms/fuse_ops.cc (v0.18).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import count
@@ -119,22 +119,58 @@ class FuseOpsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Fuse the operators of all functions of the module."""
-        # Before any function changes, because they count each other's merges.
-        made = {} if self.fusion_limit is None else self.merges_before(op)
+        self.outline(op, self.plan_functions(op))
 
-        outline_functions(op, lambda function: self.groups_in(function, made.get(function, 0)), dedup=self.dedup)
+    def plan_functions(self, module: ModuleOp) -> dict[func.FuncOp, list[BlockFusion]]:
+        """Decide how the ops of all functions are grouped, and erase those that are dead; nothing else changes.
 
-    def groups_in(self, function: func.FuncOp, merges: int = 0) -> list[Group]:
-        """The groups of one function, whose dead ops are erased.
+        Returns:
+            For each function that fuses the plans of its blocks, as `outline` takes them.
+
+        Raises:
+            PassFailedException: See `plan_block`.
+            FuseError: See `plan_block`.
+        """
+        plans: dict[func.FuncOp, list[BlockFusion]] = {}
+        merges = 0
+        for function in functions_to_fuse(module):
+            fusions = self.plan_function(function, merges)
+            if erase_dead_chains([dead for fusion in fusions for dead in fusion.block_graph.dead]):
+                # What an op of another block alone has read is dead with that one, and stood in a plan.
+                fusions = self.plan_function(function, merges)
+            merges += sum(fusion.merges for fusion in fusions)
+            plans[function] = fusions
+        return plans
+
+    def replanned(
+        self, module: ModuleOp, plans: Iterable[Sequence[tuple[FusionPlan, int]]]
+    ) -> dict[func.FuncOp, list[BlockFusion]]:
+        """Plans of a module as those of an equal one; the strategy is not asked.
 
         Args:
-            function: The function.
-            merges: How many merges `fusion-limit` has counted before it.
+            module: A copy of a module as `plan_functions` has left it.
+            plans: What that has said: for each function the plan of each block, and its merges.
         """
-        fusions = self.plan_function(function, merges)
-        if erase_dead_chains([dead for fusion in fusions for dead in fusion.block_graph.dead]):
-            # What an op of another block alone has read is dead with that one, and stood in a plan.
-            fusions = self.plan_function(function, merges)
+        fusions: dict[func.FuncOp, list[BlockFusion]] = {}
+        for function, own in zip(functions_to_fuse(module), plans, strict=True):
+            facts = RegionFacts()
+            blocks = fusible_blocks(function, facts.effects)
+            fusions[function] = [
+                BlockFusion(self._graph(block, facts), *made) for block, made in zip(blocks, own, strict=True)
+            ]
+        return fusions
+
+    def outline(self, module: ModuleOp, plans: Mapping[func.FuncOp, Sequence[BlockFusion]]) -> None:
+        """Make the kernels of plans primitive functions.
+
+        Args:
+            module: The module; it changes.
+            plans: What `plan_functions` has said of it as it is.
+        """
+        outline_functions(module, lambda function: self._groups(plans[function]), dedup=self.dedup)
+
+    def _groups(self, fusions: Sequence[BlockFusion]) -> list[Group]:
+        """The groups of one function, whose ops are brought into an order in which calls can take their places."""
         numbers = count()
         groups: list[Group] = []
         for fusion in fusions:
@@ -209,9 +245,7 @@ class FuseOpsPass(ModulePass):
         ):
             if value is not None and value < least:
                 raise PassFailedException(f"option '{name}' expects {least} or more, got {value}")
-        block_graph = build_graph(
-            block, with_values=self.max_function_args > 0, embeds_constants=self.link_params, facts=facts
-        )
+        block_graph = self._graph(block, facts)
         max_depth = self.max_depth if self.max_depth > 0 else None
         made: list[Merge] = []
         most = None if self.fusion_limit is None else max(0, self.fusion_limit - merges)
@@ -232,6 +266,12 @@ class FuseOpsPass(ModulePass):
         if most is None:
             return BlockFusion(block_graph, plan)
         return self._limited(block_graph, plan, made, most)
+
+    def _graph(self, block: Block, facts: RegionFacts | None) -> BlockGraph:
+        """The graph of a block with what the options need."""
+        return build_graph(
+            block, with_values=self.max_function_args > 0, embeds_constants=self.link_params, facts=facts
+        )
 
     def _limited(self, block_graph: BlockGraph, plan: FusionPlan, made: Sequence[Merge], most: int) -> BlockFusion:
         """A plan with its first merges, whether the strategy makes merges or not."""

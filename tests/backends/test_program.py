@@ -10,12 +10,17 @@ from fuzzing.comparing import assert_agrees
 from hypothesis import given, settings
 from random_programs import random_programs
 from xdsl.context import Context
+from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
 import fuse_dialect as fd
 from fuse_dialect.backends.runtime.program import Program
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.mlir.reader import parse_mlir
+from fuse_dialect.fusion.plan import FusionPlan
+from fuse_dialect.fusion.strategy import FusionOptions, find_strategy
+from fuse_dialect.fusion.value_graph import ValueGraph
+from fuse_dialect.interpreters.entry import function_named
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.transforms.compile_pipeline import CompilePipelinePass
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
@@ -271,6 +276,54 @@ def test_a_program_shows_what_it_was_made_of() -> None:
     module = fd.parse(STABLEHLO)
     CompilePipelinePass("keep").apply(Context(), module)
     assert str(module) == text
+
+
+def test_the_plan_of_a_program_is_the_one_that_ran_and_no_strategy_is_asked_again() -> None:
+    graphs: list[ValueGraph] = []
+
+    def fuses_once(graph: ValueGraph, options: FusionOptions) -> FusionPlan:
+        """All in one kernel when it is asked first, then every operator by itself."""
+        graphs.append(graph)
+        return find_strategy("tvm" if len(graphs) == 1 else "separate")(graph, options)
+
+    program = fd.compile(fd.parse(CHAIN), backend="numpy", strategy=fuses_once)
+    assert len(graphs) == 1
+    plan = program.plan
+    kernels = sum(kernel.calls for kernel in program.kernels)
+    assert len(plan.groups) == kernels
+    assert plan.summary().groups == kernels
+    assert str(program.plan) == str(fd.plan_fusion(fd.parse(CHAIN)))
+    assert len(graphs) == 1
+
+
+def test_the_plan_of_a_program_knows_the_barriers_that_fusion_has_removed() -> None:
+    barrier = """
+    func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+      %a = fuse.exp %x : tensor<8xf32>
+      %b = fuse.stop_fusion %a : tensor<8xf32>
+      %c = fuse.tanh %b : tensor<8xf32>
+      return %c : tensor<8xf32>
+    }"""
+    program = fd.compile(fd.parse(barrier), backend="numpy")
+    assert len(program.kernels) == 2
+    assert [group.root.name for group in program.plan.groups] == ["fuse.exp", "fuse.tanh"]
+
+
+def test_the_plan_of_a_program_leaves_primitives_of_the_source_alone() -> None:
+    program = fd.compile(fused(CHAIN), backend="numpy")
+    assert program.kernels
+    assert not program.plan.groups
+
+
+@pytest.mark.parametrize("strategy", ["tvm", "cost"])
+@settings(max_examples=20)
+@given(module=random_programs())
+def test_plans_of_programs_have_a_group_for_each_kernel_that_is_called(strategy: str, module: ModuleOp) -> None:
+    program = fd.compile(module, backend="numpy", strategy=strategy)
+    main = function_named(program.module, "main")
+    called = [[str(value.type) for value in op.results] for op in main.walk() if isinstance(op, func.CallOp)]
+    planned = [[str(value.type) for value in group.results] for group in program.plan.groups]
+    assert sorted(planned) == sorted(called)
 
 
 def test_large_constants_of_a_program_are_elided() -> None:

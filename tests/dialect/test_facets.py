@@ -9,19 +9,23 @@ import numpy as np
 import pytest
 from checking.rounding import ROUNDOFF
 from xdsl.builder import ImplicitBuilder
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import BFloat16Type, i1
 from xdsl.ir import Block
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.test_value import create_ssa_value
 
+from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.op import MapOp
 from fuse_dialect.dialect.ops.broadcast import PowerOp
 from fuse_dialect.dialect.ops.conversion import CastOp
+from fuse_dialect.dialect.scalar_code import ScalarCode, literal
 from fuse_dialect.dialect.scalars import signless
 from fuse_dialect.dialect.types import element_dtype, element_type_of, is_float, is_unsigned, tensor
 from fuse_dialect.interpreters.scalar import run_scalar_body
+from fuse_dialect.kernels.program import Literal
 from fuse_dialect.pattern_kind import PatternKind
 
 TESTS = Path(__file__).parents[1]
@@ -243,3 +247,55 @@ def test_map_op_runs_every_axis_of_an_operand_along_one_of_the_result(op_class):
         assert list(axes) == sorted(set(axes))
         for axis, size in zip(axes, type.get_shape(), strict=True):
             assert size in (1, op.result.type.get_shape()[axis])
+
+
+def said_by_ops(block):
+    """Name, operands by number, type and value of each op; arguments come first."""
+    numbers = {value: number for number, value in enumerate(block.args)}
+    for op in block.ops:
+        numbers[op.results[0]] = len(numbers)
+        name, value = op.name, None
+        if isinstance(op, arith.CmpfOp):
+            name = f"{name} {arith.CMPF_COMPARISON_OPERATIONS[op.predicate.value.data]}"
+        elif isinstance(op, arith.CmpiOp):
+            name = f"{name} {arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]}"
+        elif isinstance(op, arith.ConstantOp):
+            value = repr(literal(op.value.value.data, op.results[0].type).value)
+        yield name, tuple(numbers[operand] for operand in op.operands), str(op.results[0].type), value
+
+
+def said_by_instructions(code, arguments):
+    """The same of recorded code."""
+    numbers = {value: number for number, value in enumerate(code.values)}
+    for value in code.values[arguments:]:
+        places = tuple(numbers[operand] for operand in value.operands)
+        made = value.make(places)
+        if isinstance(made, Literal):
+            yield "arith.constant", places, made.element, repr(made.value)
+        else:
+            assert made.operands == places
+            yield made.function, places, made.element, None
+
+
+@pytest.mark.parametrize(("op_class", "properties"), BODIES, ids=lambda value: getattr(value, "name", None))
+def test_recorded_scalar_code_says_what_the_ops_say(op_class, properties):
+    for element in ELEMENT_TYPES:
+        op = build_map_op(op_class, element, properties)
+        if op is None:
+            continue
+        block = Block(arg_types=[signless(type.element_type) for type in op.operand_types])
+        with ImplicitBuilder(block):
+            op.scalar_body(*block.args)
+        code = ScalarCode()
+        elements = [code.add(argument.type, (), None) for argument in block.args]
+        with code.recording():
+            result = op.scalar_body(*elements)
+        assert result.type == signless(op.result.type.element_type)
+        assert list(said_by_instructions(code, len(elements))) == list(said_by_ops(block))
+
+
+def test_ops_that_are_built_by_hand_are_no_scalar_code():
+    code = ScalarCode()
+    x = code.add(i1, (), None)
+    with code.recording(), pytest.raises(TypeError, match="functions of 'scalars'"):
+        scalars.select(arith.XOrIOp(x, x).result, x, x)

@@ -1,10 +1,15 @@
-"""What a program was made of, for people: the IR that runs, and the plan of its kernels."""
+"""What a program was made of, for people: the IR that runs, and the plan of its kernels.
 
-from collections.abc import Collection
+The plan that ran is kept, and not made again: a strategy from outside may say something else when it is asked twice,
+and what is put back together from primitives is not what was planned (`fuse.stop_fusion` is gone, for one). A plan
+numbers the nodes of its block, so the ops as they were before fusion are kept with it: about 1 KB an op, without large
+constants.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr, ModuleOp
@@ -13,13 +18,36 @@ from xdsl.ir import Attribute
 from fuse_dialect.dialect.elision import ELIDED_RESOURCE
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.types import is_tensor
-from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.plan import FusionPlan
+from fuse_dialect.transforms.fuse_ops import BlockFusion, FuseOpsPass
 
 if TYPE_CHECKING:
     from fuse_dialect.remarks.module_plan import ModulePlan
 
 MOST_SHOWN_BYTES = 64
 """Bytes of elements up to which a constant keeps them; one that repeats counts once."""
+
+
+@dataclass(frozen=True, slots=True)
+class RanPlan:
+    """What fusion has decided, and about which ops."""
+
+    unfused: ModuleOp
+    """The module right before its ops were moved; nobody changes it."""
+    plans: Sequence[Sequence[tuple[FusionPlan, int]]]
+    """For each function that fuses, in order, the plan of each block, and how many merges it counts."""
+
+    @classmethod
+    def of(cls, module: ModuleOp, plans: Mapping[func.FuncOp, Sequence[BlockFusion]]) -> Self:
+        """What is about to be outlined.
+
+        Args:
+            module: The module as it was planned.
+            plans: What `FuseOpsPass.plan_functions` has said.
+        """
+        unfused = module.clone()  # attributes are shared
+        elide_constants(unfused, ())
+        return cls(unfused, [[(fusion.plan, fusion.merges) for fusion in fusions] for fusions in plans.values()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +58,17 @@ class Compilation:
     """What runs; constants of more than `MOST_SHOWN_BYTES` are elided."""
     fuse_ops: FuseOpsPass
     """The pass that grouped its operators."""
+    ran: RanPlan
+    """How it did."""
 
     def plan(self) -> "ModulePlan":
-        """The plan of the kernels: what the pass decides about the same operators once more."""
+        """The plan of the kernels, on a copy of the ops as they were before fusion."""
         # Whoever only runs a program needs neither.
         from fuse_dialect.pictures.drawing import picture_of_plan
-        from fuse_dialect.remarks.module_plan import plan_module
-        from fuse_dialect.transforms.defuse_ops import DefuseOpsPass
+        from fuse_dialect.remarks.module_plan import module_plan
 
-        copy = self.module.clone()
-        DefuseOpsPass().apply(Context(), copy)
-        return plan_module(copy, self.fuse_ops, picture_of_plan)
+        copy = self.ran.unfused.clone()
+        return module_plan(copy, self.fuse_ops, self.fuse_ops.replanned(copy, self.ran.plans), picture_of_plan)
 
 
 def elide_constants(module: ModuleOp, kept: Collection[func.FuncOp]) -> None:

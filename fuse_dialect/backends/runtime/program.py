@@ -263,7 +263,10 @@ class Program:
 
     @property
     def plan(self) -> "ModulePlan":
-        """The plan of the kernels, as `fuse_dialect.plan_fusion` gives it: groups, decisions, a summary.
+        """The plan that ran, as `fuse_dialect.plan_fusion` gives one: groups, decisions, a summary.
+
+        Its ops are those before fusion. Pictures and stories of it tell what the strategy tries on these, and ask it
+        again.
 
         Raises:
             FuseError: As for `module`.

@@ -180,7 +180,7 @@ class FloorDivideOp(BinaryOp):
             return scalars.apply(math.FloorOp, scalars.divide(lhs, rhs))
         if is_unsigned(self.lhs.type):
             return scalars.divide(lhs, rhs, unsigned=True)
-        return arith.FloorDivSIOp(lhs, rhs).result
+        return scalars.apply(arith.FloorDivSIOp, lhs, rhs)
 
 
 @irdl_op_definition
@@ -212,10 +212,12 @@ class ModOp(BinaryOp):
         """A remainder with the sign of the dividend, moved by one divisor where the signs differ."""
         lhs, rhs = elements
         if is_unsigned(self.lhs.type):
-            return arith.RemUIOp(lhs, rhs).result
+            return scalars.apply(arith.RemUIOp, lhs, rhs)
         wide_lhs, wide_rhs = scalars.widened(lhs), scalars.widened(rhs)
         is_real = is_float(self.lhs.type)
-        remainder = (scalars.RemFOp(wide_lhs, wide_rhs) if is_real else arith.RemSIOp(lhs, rhs)).result
+        remainder = (
+            scalars.apply(scalars.RemFOp, wide_lhs, wide_rhs) if is_real else scalars.apply(arith.RemSIOp, lhs, rhs)
+        )
         if not self.fmod.value.data:
             remainder = _moved_to_sign(remainder, wide_rhs)
         return scalars.rounded(remainder, lhs)
@@ -223,11 +225,11 @@ class ModOp(BinaryOp):
 
 def _moved_to_sign(remainder: SSAValue, divisor: SSAValue) -> SSAValue:
     """`remainder`, plus the divisor where it is not zero and of the other sign; a zero takes the divisor's sign."""
-    differs = arith.XOrIOp(scalars.is_negative(remainder), scalars.is_negative(divisor)).result
+    differs = scalars.apply(arith.XOrIOp, scalars.is_negative(remainder), scalars.is_negative(divisor))
     moved = scalars.select(differs, scalars.add(remainder, divisor), remainder)
     zero = scalars.constant(0, remainder.type)
     is_nonzero = scalars.compare("not_equal", remainder, zero)
-    nothing = math.CopySignOp(zero, divisor).result if isinstance(divisor.type, AnyFloat) else zero
+    nothing = scalars.apply(math.CopySignOp, zero, divisor) if isinstance(divisor.type, AnyFloat) else zero
     return scalars.select(is_nonzero, moved, nothing)
 
 
@@ -284,7 +286,7 @@ class PowerOp(BinaryOp):
         wide = scalars.convert(exponent, common, unsigned_source=unsigned_exponent, unsigned_target=False)
         power = scalars.power(base, wide)
         if not is_float(self.rhs.type):
-            power = scalars.select(scalars.is_odd(exponent), math.CopySignOp(power, base).result, power)
+            power = scalars.select(scalars.is_odd(exponent), scalars.apply(math.CopySignOp, power, base), power)
         return scalars.convert(power, own, unsigned_source=False, unsigned_target=unsigned_base)
 
 

@@ -53,7 +53,7 @@ class LogicalOp(BinaryOp, ABC):
     def scalar_body(self, *elements: SSAValue) -> SSAValue:
         """Apply `BITS`."""
         lhs, rhs = elements
-        return self.BITS(lhs, rhs).result
+        return scalars.apply(self.BITS, lhs, rhs)
 
 
 class BitwiseOp(BinaryOp, ABC):
@@ -69,7 +69,7 @@ class BitwiseOp(BinaryOp, ABC):
     def scalar_body(self, *elements: SSAValue) -> SSAValue:
         """Apply `BITS`."""
         lhs, rhs = elements
-        return self.BITS(lhs, rhs).result
+        return scalars.apply(self.BITS, lhs, rhs)
 
 
 @irdl_op_definition
@@ -313,4 +313,4 @@ class RightShiftOp(BitwiseOp):
     def scalar_body(self, *elements: SSAValue) -> SSAValue:
         """`arith.shrsi` or `arith.shrui`."""
         lhs, rhs = elements
-        return (arith.ShRUIOp if is_unsigned(self.lhs.type) else arith.ShRSIOp)(lhs, rhs).result
+        return scalars.apply(arith.ShRUIOp if is_unsigned(self.lhs.type) else arith.ShRSIOp, lhs, rhs)

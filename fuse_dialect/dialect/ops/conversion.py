@@ -133,7 +133,7 @@ class BitcastOp(MapOp):
             return elements[0]
         if i1 in (source, target):
             return scalars.convert(elements[0], target, unsigned_source=True, unsigned_target=True)
-        return arith.BitcastOp(elements[0], target).result
+        return scalars.cast(arith.BitcastOp, elements[0], target)
 
 
 @irdl_op_definition

@@ -117,7 +117,7 @@ class AbsOp(UnaryOp):
         (x,) = elements
         if is_float(self.input.type):
             return scalars.apply(math.AbsFOp, x)
-        return x if is_unsigned(self.input.type) else math.AbsIOp(x).result
+        return x if is_unsigned(self.input.type) else scalars.apply(math.AbsIOp, x)
 
 
 @irdl_op_definition
@@ -142,7 +142,7 @@ class NegativeOp(UnaryOp):
         """`arith.negf`, or zero minus the integer."""
         (x,) = elements
         if is_float(self.input.type):
-            return arith.NegfOp(x).result
+            return scalars.apply(arith.NegfOp, x)
         return scalars.subtract(scalars.constant(0, x.type), x)
 
 
@@ -390,7 +390,7 @@ class LogicalNotOp(UnaryOp):
 
     def scalar_body(self, *elements: SSAValue) -> SSAValue:
         """Exclusive or with true."""
-        return arith.XOrIOp(elements[0], scalars.constant(1, i1)).result
+        return scalars.apply(arith.XOrIOp, elements[0], scalars.constant(1, i1))
 
 
 @irdl_op_definition
@@ -448,5 +448,7 @@ class IsinfOp(PredicateOp):
         found = scalars.constant(0, i1)
         for asked, infinity in ((self.detect_negative, -np.inf), (self.detect_positive, np.inf)):
             if asked.value.data:
-                found = arith.OrIOp(found, scalars.compare("equal", x, scalars.constant(infinity, x.type))).result
+                found = scalars.apply(
+                    arith.OrIOp, found, scalars.compare("equal", x, scalars.constant(infinity, x.type))
+                )
         return found

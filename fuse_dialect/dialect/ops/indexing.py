@@ -195,8 +195,8 @@ class TakeOp(PickOp):
         places: list[SSAValue] = []
         place = in_range(wanted, product(nest.static(*sizes)), wraps=self.mode.data == "wrap")
         for size in nest.static(*reversed(sizes)):
-            places.insert(0, arith.RemSIOp(place, scalars.constant(size, i64)).result)
-            place = arith.DivSIOp(place, scalars.constant(size, i64)).result
+            places.insert(0, scalars.apply(arith.RemSIOp, place, scalars.constant(size, i64)))
+            place = scalars.apply(arith.DivSIOp, place, scalars.constant(size, i64))
         return nest.read(0, places)
 
 

@@ -234,10 +234,11 @@ class Resize2dOp(FuseOp):
             distance = scalars.apply(math_dialect.AbsFOp, scalars.subtract(pixel, place))
             share = resampling.share_code(distance, self.method.data, self.cubic_alpha.value.data)
             if self.exclude_outside.value.data:
-                is_inside = arith.AndIOp(
+                is_inside = scalars.apply(
+                    arith.AndIOp,
                     scalars.compare("greater_equal", pixel, zero),
                     scalars.compare("less", pixel, scalars.constant(size, f64)),
-                ).result
+                )
                 share = scalars.select(is_inside, share, zero)
             shares[offset] = share
         return shares

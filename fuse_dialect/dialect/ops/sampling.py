@@ -135,7 +135,7 @@ class GridSampleOp(FuseOp):
                 place, own = nest.read_kept(index, at), nest.read_kept(share, at)
                 zero = scalars.constant(0, i32)
                 counts = scalars.compare("greater_equal", place, zero)
-                known = counts if known is None else arith.AndIOp(known, counts).result
+                known = counts if known is None else scalars.apply(arith.AndIOp, known, counts)
                 weight = own if weight is None else scalars.multiply(weight, own)
                 places.append(scalars.maximum(place, zero))
             assert weight is not None, "an image has a spatial axis"
@@ -306,10 +306,11 @@ class RoiAlignOp(FuseOp):
             share = scalars.add(_as_f64(nest.position(nest.at[1])), step)
             place = scalars.add(_as_f64(start), scalars.multiply(share, bin))
             last = scalars.constant(size - 1, f64)
-            known = arith.AndIOp(
+            known = scalars.apply(
+                arith.AndIOp,
                 scalars.compare("greater_equal", place, scalars.constant(-1, f64)),
                 scalars.compare("less_equal", place, scalars.constant(size, f64)),
-            ).result
+            )
             at = scalars.minimum(scalars.maximum(scalars.select(known, place, zero), zero), last)
             low = scalars.apply(math.FloorOp, at)
             if is_share:

@@ -53,7 +53,8 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path
 
 
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"PYTHONPATH": str(folder)}
+    paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     script, *rest = command
     return subprocess.run([str(SCRIPTS / script), *rest], env=environment, capture_output=True, text=True, check=False)
 
@@ -134,7 +135,7 @@ def test_fuse_run_takes_the_machine(installed: Path) -> None:
 @native
 def test_a_machine_without_a_processor_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "odd_machines.py").write_text(
-        "from fuse_dialect.kernels.machine import Machine\n"
+        "from fuse_dialect.machines.machine import Machine\n"
         "LOST = Machine('lost', 16, 16, processor='z80')\n"
         "def __getattr__(name):\n"
         "    return Machine(name, 24, 16)\n"

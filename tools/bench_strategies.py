@@ -32,9 +32,9 @@ import fuse_dialect as fd
 from fuse_dialect.analysis.block_graph import build_graph
 from fuse_dialect.dialect.types import DYNAMIC, element_bytes, element_dtype, is_tensor
 from fuse_dialect.fusion.by_cost import predicted_seconds
-from fuse_dialect.fusion.rates import DEFAULT
 from fuse_dialect.fusion.strategy import FusionOptions
 from fuse_dialect.kinds.reshapes import RESHAPE_ONLY_ATTRIBUTE
+from fuse_dialect.machines.rates import DEFAULT
 
 OPEN_SIZE = 7
 LEAST = 1e-6

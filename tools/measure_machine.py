@@ -23,7 +23,7 @@ import numpy as np
 
 import fuse_dialect as fd
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.fusion.rates import find_rates
+from fuse_dialect.machines.rates import find_rates
 
 CALLS = 32
 _MUCH = 8 << 20

@@ -19,11 +19,11 @@ from fuse_dialect.fusion.decision import FusionDecision, Merge
 from fuse_dialect.fusion.draft import ANCHORS, Costs, Draft, Join
 from fuse_dialect.fusion.loop_form import UNKNOWN_FORM, Loops, Order
 from fuse_dialect.fusion.plan import FusionPlan, plan_of_nodes
-from fuse_dialect.fusion.rates import find_rates
 from fuse_dialect.fusion.search_check import OUTSIDE, check_search
 from fuse_dialect.fusion.step_order import NoWays, StepOrder
 from fuse_dialect.fusion.strategy import FusionOptions
 from fuse_dialect.fusion.value_graph import NodeRole, ValueGraph
+from fuse_dialect.machines.rates import find_rates
 from fuse_dialect.pattern_kind import PatternKind
 
 NOTHING = 1e-12

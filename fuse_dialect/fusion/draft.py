@@ -28,8 +28,8 @@ from typing import NamedTuple
 from fuse_dialect.counts import Count, Size, product
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.fusion.loop_form import UNKNOWN_ACCESS, Access, LoopForm, Loops, Order
-from fuse_dialect.fusion.rates import Rates
 from fuse_dialect.fusion.value_graph import NodeRole, ValueGraph
+from fuse_dialect.machines.rates import Rates
 
 CHEAP = 4
 """Additions an element: what costs no more may be computed again where it is read; as `kernels.simplify` has it."""

@@ -19,10 +19,10 @@ from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.extensions import added, loaded
 from fuse_dialect.fusion.decision import FusionDecision, Merge
 from fuse_dialect.fusion.plan import FusionPlan
-from fuse_dialect.fusion.rates import DEFAULT as DEFAULT_MACHINE
 from fuse_dialect.fusion.rules import RuleTable
 from fuse_dialect.fusion.tvm_rules import TVM_RULES
 from fuse_dialect.fusion.value_graph import ValueGraph
+from fuse_dialect.machines.rates import DEFAULT as DEFAULT_MACHINE
 
 
 @dataclass(frozen=True, slots=True)

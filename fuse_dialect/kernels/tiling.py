@@ -10,8 +10,8 @@
 from dataclasses import dataclass
 from math import gcd
 
-from fuse_dialect.kernels.machine import Machine, Unit
 from fuse_dialect.kernels.words import DOTS
+from fuse_dialect.machines.machine import Machine, Unit
 
 _MOST_ROWS = 14
 """Rows of a tile that hide how long a product takes; more would make tiles that fit few matrices."""

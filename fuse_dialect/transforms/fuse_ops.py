@@ -28,11 +28,11 @@ from fuse_dialect.analysis.fusible_blocks import functions_to_fuse, fusible_bloc
 from fuse_dialect.fusion.decision import FusionDecision, Merge
 from fuse_dialect.fusion.first_kernels import first_kernels, fused_kernels
 from fuse_dialect.fusion.plan import FusionPlan, check_plan
-from fuse_dialect.fusion.rates import DEFAULT as DEFAULT_MACHINE
 from fuse_dialect.fusion.rules import RuleTable
 from fuse_dialect.fusion.strategy import STRATEGIES, FusionOptions, Strategy, find_strategy
 from fuse_dialect.fusion.tvm_rules import TVM_RULES
 from fuse_dialect.fusion.value_graph import ValueGraph
+from fuse_dialect.machines.rates import DEFAULT as DEFAULT_MACHINE
 from fuse_dialect.transforms.outlining.arrange import arranged
 from fuse_dialect.transforms.outlining.group import Group, groups_of
 from fuse_dialect.transforms.outlining.outline_functions import erase_dead_chains, outline_functions

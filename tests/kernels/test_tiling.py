@@ -3,7 +3,6 @@
 import pytest
 
 from fuse_dialect.kernels.convolution_schedule import Grid, grid_of
-from fuse_dialect.kernels.machine import Cache, Machine, Unit
 from fuse_dialect.kernels.tiling import (
     block_bytes,
     collides,
@@ -15,6 +14,7 @@ from fuse_dialect.kernels.tiling import (
     pitch,
     tile_size,
 )
+from fuse_dialect.machines.machine import Cache, Machine, Unit
 
 AVX2 = Machine("avx2", 32, 16, Unit.FMA)
 AVX512 = Machine("avx512", 64, 32, Unit.FMA | Unit.MASKS)

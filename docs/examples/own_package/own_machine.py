@@ -1,6 +1,6 @@
 """A machine from outside: short vectors, few registers and small caches, as an old or small processor has them."""
 
-from fuse_dialect.kernels.machine import Cache, Machine, Unit
+from fuse_dialect.machines.machine import Cache, Machine, Unit
 
 TOY = Machine(
     "toy",

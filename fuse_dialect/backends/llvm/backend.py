@@ -21,12 +21,12 @@ from fuse_dialect.backends.table import Layout
 from fuse_dialect.checked import checks_accesses
 from fuse_dialect.kernels.elements import element_bytes
 from fuse_dialect.kernels.empty_spaces import without_empty_reads
-from fuse_dialect.kernels.machine import Unit
 from fuse_dialect.kernels.packing import Packing as Panels
 from fuse_dialect.kernels.program import LoopProgram, Refusal
 from fuse_dialect.kernels.quotients import with_rough_quotients
 from fuse_dialect.kernels.softmaxes import with_falling_exponents
 from fuse_dialect.kernels.words import rounds_to_bytes
+from fuse_dialect.machines.machine import Unit
 
 FAMILIES: Mapping[str, str] = {
     "contraction": "contractions.dispatch:write_contraction",

@@ -22,8 +22,8 @@ from fuse_dialect.dialect.op import Array
 from fuse_dialect.interpreters.loops import dtype_named
 from fuse_dialect.interpreters.scalar import evaluate_function
 from fuse_dialect.kernels.bodies import cost, needed_of, operands
-from fuse_dialect.kernels.machine import Machine, Unit
 from fuse_dialect.kernels.program import Apply, Body, Instruction, Literal, LoopProgram, Read
+from fuse_dialect.machines.machine import Machine, Unit
 
 TABLE = "table"
 """The function of an integer of 8 bits; its 256 values follow as hexadecimal digits."""

@@ -21,9 +21,9 @@ from fuse_dialect.backends.llvm.elements import narrowed, register_type, widened
 from fuse_dialect.backends.llvm.family import NoNativeFormError
 from fuse_dialect.backends.llvm.floats import Floats
 from fuse_dialect.backends.llvm.values import Type, Value, constant
-from fuse_dialect.kernels.machine import Machine, Unit
 from fuse_dialect.kernels.program import Apply, Body, Extent, Guard, Index, Inside, Instruction, Literal, Position, Read
 from fuse_dialect.kernels.softmaxes import FALLING, LIFTED
+from fuse_dialect.machines.machine import Machine, Unit
 
 Values: TypeAlias = Mapping[int, Value]
 """Values of a body's instructions, by place."""

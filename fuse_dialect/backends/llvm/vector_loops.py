@@ -15,11 +15,11 @@ from fuse_dialect.backends.llvm.nest_code import Cell, NestCode, Segment, around
 from fuse_dialect.backends.llvm.values import I64, Type, Value, constant
 from fuse_dialect.counts import product
 from fuse_dialect.kernels.elements import element_bytes
-from fuse_dialect.kernels.machine import Unit
 from fuse_dialect.kernels.places import place_of
 from fuse_dialect.kernels.program import Apply, Buffer, Literal
 from fuse_dialect.kernels.quotients import ROUGH
 from fuse_dialect.kernels.scheduling import halves, has_rest
+from fuse_dialect.machines.machine import Unit
 
 STREAMED = 32
 """Results of so many second-level caches are written past them: nothing would be left there for who reads them."""

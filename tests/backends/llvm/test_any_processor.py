@@ -16,12 +16,13 @@ from fuse_dialect.backends.llvm import LLVMBackend
 from fuse_dialect.backends.llvm.elf import undefined_symbols
 from fuse_dialect.backends.llvm.engine import assembly, compile_object, host, object_for
 from fuse_dialect.backends.llvm.host import Host
-from fuse_dialect.backends.llvm.processors import PROCESSORS, VARIABLE, named, target_of
+from fuse_dialect.backends.llvm.processors import VARIABLE, named, target_of
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.types import is_tensor
 from fuse_dialect.kernels.program import LoopProgram, Refusal
 from fuse_dialect.kernels.simplify import simplify
+from fuse_dialect.machines.processors import PROCESSORS
 
 X86, ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
 TARGETS = {

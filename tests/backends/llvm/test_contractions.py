@@ -22,9 +22,9 @@ from fuse_dialect.backends.llvm.backend import EmittedKernel, LLVMBackend
 from fuse_dialect.backends.llvm.engine import callable_of, host
 from fuse_dialect.backends.llvm.host import AVX2, SSE2, Host
 from fuse_dialect.dialect.op import Array
-from fuse_dialect.kernels.machine import Cache, Machine, Unit
 from fuse_dialect.kernels.program import LoopProgram, Refusal
 from fuse_dialect.kernels.simplify import simplify
+from fuse_dialect.machines.machine import Cache, Machine, Unit
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="guard pages are made with mprotect")
 

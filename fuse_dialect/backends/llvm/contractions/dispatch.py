@@ -17,7 +17,6 @@ from fuse_dialect.kernels.contraction_schedule import contraction_schedule, is_s
 from fuse_dialect.kernels.convolution_schedule import ConvolutionPlan
 from fuse_dialect.kernels.elements import element_bytes
 from fuse_dialect.kernels.grouping import reads_of
-from fuse_dialect.kernels.machine import Unit
 from fuse_dialect.kernels.matrix_schedule import Matrices
 from fuse_dialect.kernels.packing import Packing
 from fuse_dialect.kernels.program import LoopProgram, Role
@@ -25,6 +24,7 @@ from fuse_dialect.kernels.window_schedule import window_plan
 from fuse_dialect.kernels.windowing import windowing_of, with_packed_constants
 from fuse_dialect.kernels.winograd_schedule import WinogradPlan
 from fuse_dialect.kernels.words import PAIR_DOT, in_pairs, in_words
+from fuse_dialect.machines.machine import Unit
 
 
 def write_contraction(request: Request) -> Written | None:

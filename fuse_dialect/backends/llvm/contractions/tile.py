@@ -25,12 +25,12 @@ from fuse_dialect.backends.llvm.kernel import Point, frame_of, inner_function
 from fuse_dialect.backends.llvm.memory import reader_at
 from fuse_dialect.backends.llvm.values import VOID, Type, Value, constant
 from fuse_dialect.kernels.contraction import Contraction, store_place
-from fuse_dialect.kernels.machine import Unit
 from fuse_dialect.kernels.places import Place, flat_place
 from fuse_dialect.kernels.program import Apply, Read
 from fuse_dialect.kernels.scheduling import CHAINS
 from fuse_dialect.kernels.tiling import Walk
 from fuse_dialect.kernels.words import DOTS, PAIR_DOT
+from fuse_dialect.machines.machine import Unit
 
 _PRODUCTS = 28
 """Products of vectors in the innermost loop, at least about so many: enough to hide the loop's own instructions."""

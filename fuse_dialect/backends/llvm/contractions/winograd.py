@@ -20,9 +20,9 @@ from fuse_dialect.backends.llvm.kernel import frame_of, inner_function
 from fuse_dialect.backends.llvm.memory import reader_at
 from fuse_dialect.backends.llvm.values import I1, VOID, Value, constant
 from fuse_dialect.kernels.contraction import store_place
-from fuse_dialect.kernels.machine import Unit
 from fuse_dialect.kernels.packing import POINTS
 from fuse_dialect.kernels.winograd_schedule import RESULTS, WinogradPlan
+from fuse_dialect.machines.machine import Unit
 
 F32 = register_type("f32")
 _AHEAD = 4096

@@ -31,7 +31,7 @@ from typing import TypeGuard
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation
 
-SHIPPED = Path(__file__).parent / "machines"
+SHIPPED = Path(__file__).parent / "shipped"
 """Folder of the machines that come with the package."""
 DEFAULT = "cpu-avx512"
 _MOST_BYTES = 1 << 20

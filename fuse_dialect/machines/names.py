@@ -9,7 +9,7 @@ The entry point names a `Machine`, which is data: nothing is called.
 """
 
 from fuse_dialect.extensions import added, loaded
-from fuse_dialect.kernels.machine import Machine
+from fuse_dialect.machines.machine import Machine
 
 ENTRY_POINTS = "fuse_dialect.machines"
 """Group of the entry points by which other packages add machines."""

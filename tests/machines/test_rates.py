@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.fusion.rates import DEFAULT, Rates, find_rates, shipped
+from fuse_dialect.machines.rates import DEFAULT, Rates, find_rates, shipped
 
 GOOD = """name = "toy"
 call_us = 1

@@ -54,7 +54,12 @@ _UNITS: dict[Unit, tuple[frozenset[str], ...]] = {
 
 @cache
 def machine_of(cpu: str, features: str) -> Machine:
-    """The machine that a processor with some features is. Caches are those that schedules take for granted."""
+    """The machine that a processor with some features is. Caches are those that schedules take for granted.
+
+    Args:
+        cpu: Name of the processor.
+        features: `+avx2,-avx512f`, as LLVM takes them.
+    """
     on = frozenset(features.split(","))
     # What a processor lacks need not be spelled out.
     on |= {f"-{name}" for name in ("avx", "avx512f") if f"+{name}" not in on}
@@ -65,3 +70,18 @@ def machine_of(cpu: str, features: str) -> Machine:
     # AVX brings floats of 32 bytes; integers of that width come with AVX2, and LLVM halves them before.
     vector_bytes = 64 if "+avx512f" in on else 32 if "+avx" in on else 16
     return Machine(cpu, vector_bytes, 32 if on & {"+avx512f", "+neon"} else 16, units, processor=cpu)
+
+
+def features_of(processor: str) -> str:
+    """The features of a processor of the table, as LLVM takes them."""
+    return ",".join(f"+{feature}" for feature in sorted(PROCESSORS[processor]))
+
+
+def class_of(machine: Machine) -> str:
+    """Name of the machine of the package whose rates stand for those of a machine that has none of its own.
+
+    It has vectors of the same width. Of 16 bytes there are two: 32 registers of that width are those of AArch64.
+    """
+    if machine.vector_bytes >= 32:
+        return "cpu-avx512" if machine.vector_bytes >= 64 else "cpu-avx2"
+    return "cpu-neon" if machine.registers >= 32 else "cpu-sse2"

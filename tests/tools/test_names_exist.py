@@ -24,7 +24,7 @@ import pytest
 import fuse_dialect
 from fuse_dialect.dialect.fuse import Fuse
 from fuse_dialect.loading.pipeline import option_fields
-from fuse_dialect.machines.rates import shipped
+from fuse_dialect.machines.names import shipped
 from fuse_dialect.tools import fuse_opt, fuse_run
 from fuse_dialect.tools.opt_help import OWN_TARGETS
 from fuse_dialect.universe import FUSE_UNIVERSE

@@ -68,7 +68,7 @@ STORED_MUTANTS: tuple[Mutant, ...] = (
         "None if _has_additions() else image_of(program)",
         "image_of(program)",
     ),
-    Mutant("stored-target", f"{_STORED}/store.py", "os.environ.get(TARGET_VARIABLE)]", "None]"),
+    Mutant("stored-target", f"{_STORED}/store.py", "machines_in(machines)]", "None]"),
     Mutant(
         "stored-environment",
         f"{_STORED}/store.py",

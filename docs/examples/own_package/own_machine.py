@@ -7,8 +7,7 @@ TOY = Machine(
     vector_bytes=16,
     registers=8,
     units=Unit.ROUNDING,
-    first_cache=Cache(4 << 10, ways=2),
-    second_cache=Cache(64 << 10, ways=4),
+    caches=(Cache(4 << 10, ways=2), Cache(64 << 10, ways=4)),
     cores=1,
     processor="native",
 )

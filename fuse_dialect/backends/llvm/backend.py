@@ -26,7 +26,7 @@ from fuse_dialect.kernels.program import LoopProgram, Refusal
 from fuse_dialect.kernels.quotients import with_rough_quotients
 from fuse_dialect.kernels.softmaxes import with_falling_exponents
 from fuse_dialect.kernels.words import rounds_to_bytes
-from fuse_dialect.machines.machine import Unit
+from fuse_dialect.machines.machine import Machine, Unit
 
 FAMILIES: Mapping[str, str] = {
     "contraction": "contractions.dispatch:write_contraction",
@@ -118,6 +118,11 @@ class LLVMBackend:
         self.fast_math = fast_math
         self.target = target or target_of()
         self.families = tuple(families) or tuple(FAMILIES)
+
+    @property
+    def machine(self) -> Machine:
+        """What kernels are made for."""
+        return self.target.machine
 
     def module(self) -> Module:
         """An empty module for kernels of this backend."""

@@ -1,37 +1,30 @@
-"""Processors and machines by name: what code may be compiled for, never more than the processor at hand can do."""
+"""Machines by name as processors that LLVM knows: what code may be compiled for, never more than is at hand."""
 
 import os
 from dataclasses import replace
-from difflib import get_close_matches
 
 from fuse_dialect.backends.llvm.engine import host
 from fuse_dialect.backends.llvm.host import Host
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.machines.names import find_machine, machine_names
-from fuse_dialect.machines.processors import PROCESSORS
-
-VARIABLE = "FUSE_TARGET_CPU"
-"""Names the processor where nobody else does."""
-NATIVE = "native"
-"""The name of the processor at hand."""
+from fuse_dialect.machines.environment import VARIABLE
+from fuse_dialect.machines.names import NATIVE, find_machine
+from fuse_dialect.machines.processors import PROCESSORS, features_of
 
 
 def named(name: str) -> Host:
-    """A processor, or a machine of another package, whether or not its code runs here.
+    """The processor of a machine, whether or not its code runs here.
+
+    Args:
+        name: As `find_machine` takes it.
 
     Raises:
-        FuseError: There is no such name, or the machine is of a processor that is not known.
+        FuseError: There is no such machine, or it is of a processor that is not known.
     """
     if name == NATIVE:
         return host()
     if name in PROCESSORS:
-        return Host(name, ",".join(f"+{feature}" for feature in sorted(PROCESSORS[name])))
+        return Host(name, features_of(name))
     machine = find_machine(name)
-    if machine is None:
-        known = (NATIVE, *sorted(PROCESSORS), *machine_names())
-        close = get_close_matches(name, known[1:], n=1)
-        hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}"
-        raise FuseError(f"unknown processor '{name}'", hint=hint)
     processor = machine.processor or machine.name
     if processor != NATIVE and processor not in PROCESSORS:
         hint = f"there are {NATIVE}, {', '.join(sorted(PROCESSORS))}"

@@ -50,10 +50,10 @@ _WAYS = 8
 _MICRO, _GIGA, _KIB = Decimal("1e-6"), Decimal(10**9), Decimal(1024)
 """Units of numbers in files. What is read is multiplied exactly, so that any number can be written."""
 _SIZES = ("vector_bytes", "registers", "line_bytes", "cores")
-_KEYS = ("name", "about", "processor", "units", *_SIZES)
-_RATES = ("call_us", "product_gflops", "vector_gops", "streams")
-_LEVEL_KEYS = ("name", "kib", "ways", "gbytes_per_s")
-_UNITS = {str(unit.name).lower().replace("_", "-"): unit for unit in Unit}
+KEYS = ("name", "about", "processor", "units", *_SIZES)
+RATE_KEYS = ("call_us", "product_gflops", "vector_gops", "streams")
+LEVEL_KEYS = ("name", "kib", "ways", "gbytes_per_s")
+UNITS = {str(unit.name).lower().replace("_", "-"): unit for unit in Unit}
 
 
 @cache
@@ -113,7 +113,7 @@ def _lines(machine: Machine, about: str) -> Iterator[str]:
     if machine.processor:
         yield f"processor = {_quoted(machine.processor)}"
     yield from (f"{size} = {getattr(machine, size)}" for size in _SIZES)
-    yield f"units = [{', '.join(_quoted(name) for name, unit in _UNITS.items() if unit in machine.units)}]"
+    yield f"units = [{', '.join(_quoted(name) for name, unit in UNITS.items() if unit in machine.units)}]"
     rates = machine.rates
     if rates is not None:
         yield f"call_us = {_number(rates.call, _MICRO)}"
@@ -151,13 +151,13 @@ class _Reader:
         self.lines = text.splitlines()
 
     def machine(self, table: Mapping[str, object]) -> Machine:
-        self._check_keys(table, (*_KEYS, *_RATES, "memory"), "a machine")
+        self._check_keys(table, (*KEYS, *RATE_KEYS, "memory"), "a machine")
         name, processor = self._text(table, "name"), self._text(table, "processor", "")
         base = self._processor(processor) if processor else Machine(name)
         sizes = {size: self._whole(table, size, getattr(base, size)) for size in _SIZES}
         units = self._units(table["units"]) if "units" in table else base.units
         levels = self._levels(table)
-        is_timed = not processor or any(key in table for key in _RATES) or any("gbytes_per_s" in at for at in levels)
+        is_timed = not processor or any(key in table for key in RATE_KEYS) or any("gbytes_per_s" in at for at in levels)
         rates = self._rates(table, levels) if is_timed else None
         caches = self._caches(levels) if levels else base.caches
         try:
@@ -180,11 +180,11 @@ class _Reader:
         if not _is_list(names):
             raise self._error("units", f"expected 'units' to be a list of names, got {names!r}")
         for name in names:
-            if not isinstance(name, str) or name not in _UNITS:
-                close = get_close_matches(str(name), _UNITS, n=1)
-                hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(_UNITS)}"
+            if not isinstance(name, str) or name not in UNITS:
+                close = get_close_matches(str(name), UNITS, n=1)
+                hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(UNITS)}"
                 raise self._error("units", f"unknown unit {name!r}", hint)
-            units |= _UNITS[name]
+            units |= UNITS[name]
         return units
 
     def _levels(self, table: Mapping[str, object]) -> list[Mapping[str, object]]:
@@ -195,7 +195,7 @@ class _Reader:
         for place, level in enumerate(tables):
             if not _is_table(level):
                 raise self._error("memory", "expected [[memory]] to be a table")
-            self._check_keys(level, _LEVEL_KEYS, "a memory level")
+            self._check_keys(level, LEVEL_KEYS, "a memory level")
             name = level.get("name")
             if not isinstance(name, str) or not name:
                 raise self._error("memory", "expected 'name' of a memory level to be a text")
@@ -248,7 +248,7 @@ class _Reader:
     def _number(self, table: Mapping[str, object], key: str, unit: Decimal) -> float:
         value = table.get(key)
         if value is None:
-            of = f" of memory level '{table['name']}'" if key in _LEVEL_KEYS else ""
+            of = f" of memory level '{table['name']}'" if key in LEVEL_KEYS else ""
             raise self._error("", f"expected '{key}'{of}", "a machine without this number cannot be compared")
         if isinstance(value, bool) or not isinstance(value, int | Decimal) or not 0 < value < Decimal("inf"):
             raise self._error(key, f"expected '{key}' to be a number above 0, got {_shown(value)}")

@@ -1,12 +1,21 @@
 """Machines in files: those that come with the package, those that are written, and wrong ones."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.machines.description import description_of, read_machine, with_rates
+from fuse_dialect.machines.description import (
+    KEYS,
+    LEVEL_KEYS,
+    RATE_KEYS,
+    UNITS,
+    description_of,
+    read_machine,
+    with_rates,
+)
 from fuse_dialect.machines.machine import Cache, Machine, Rates, Unit
 from fuse_dialect.machines.names import find_machine, machine_names, shipped
 
@@ -59,6 +68,14 @@ def test_what_a_file_leaves_out_is_as_its_processor_has_it(tmp_path: Path) -> No
     caches = '[[memory]]\nname = "L1"\nkib = 4\nways = 2\n[[memory]]\nname = "memory"\n'
     near = read(tmp_path, f'name = "near"\nprocessor = "haswell"\n{caches}')
     assert near == replace(haswell, name="near", caches=(Cache(4096, 2),))
+
+
+def test_the_reference_has_every_key_every_unit_and_every_machine() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "machines.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \|", page[page.index("| key |") :], re.MULTILINE)
+    assert rows == [*KEYS, *RATE_KEYS, "memory"]
+    for name in (*LEVEL_KEYS, *UNITS, *shipped()):
+        assert f"`{name}`" in page, name
 
 
 @pytest.mark.parametrize("name", [name for name in machine_names() if name != "gpu-h100"])

@@ -175,7 +175,7 @@ def _transposed_phase(
     stages: list[Stage], order: Sequence[int], across: int, buffers: dict[str, Buffer], machine: Machine
 ) -> Phase:
     """Blocks are the rows, tiles the inside of their two loops."""
-    lanes = min(_lanes(stages, machine), TILE)
+    lanes = min(_lanes(stages, machine), TILE, 1 << machine.registers.bit_length() - 1)
     last = order[-1]
     strip = _strip(stages, last, across, buffers)
     if strip == last:  # the results are the strip: vectors run along what is read

@@ -56,8 +56,8 @@ def panel_bytes(machine: Machine) -> int:
 
 
 def packed_bytes(machine: Machine) -> int:
-    """Room for the columns factor if it is packed at each call: what a last-level cache has, for it is read soon."""
-    return machine.second_cache.bytes * 8
+    """Room for the columns factor if it is packed at each call: a part of the last cache, for it is read soon."""
+    return machine.last_cache.bytes // 4
 
 
 def many_tasks(machine: Machine) -> int:

@@ -7,6 +7,7 @@
     registers = 16
     units = ["fma", "halves"]
     line_bytes = 64
+    ahead_bytes = 4096     # on their way from memory at once
     cores = 2              # that schedules leave work for
     call_us = 0.5          # microseconds that a kernel costs besides its loops
     product_gflops = 110   # 10^9 operations a second in matrix products and convolutions; a multiply-add is two
@@ -49,7 +50,7 @@ _MOST_BYTES = 1 << 20
 _WAYS = 8
 _MICRO, _GIGA, _KIB = Decimal("1e-6"), Decimal(10**9), Decimal(1024)
 """Units of numbers in files. What is read is multiplied exactly, so that any number can be written."""
-_SIZES = ("vector_bytes", "registers", "line_bytes", "cores")
+_SIZES = ("vector_bytes", "registers", "line_bytes", "ahead_bytes", "cores")
 KEYS = ("name", "about", "processor", "units", *_SIZES)
 RATE_KEYS = ("call_us", "product_gflops", "vector_gops", "streams")
 LEVEL_KEYS = ("name", "kib", "ways", "gbytes_per_s")

@@ -109,6 +109,8 @@ class Machine:
     """One or more, nearest first."""
     line_bytes: int = 64
     """Bytes that memory and caches move at once; a power of two."""
+    ahead_bytes: int = 4096
+    """Bytes that are on their way from memory to a core at once, so that none of them is waited for."""
     cores: int = 2
     """Cores that schedules leave work for; kernels run on any number."""
     processor: str = ""
@@ -122,7 +124,11 @@ class Machine:
                 raise ValueError(
                     f"machine '{self.name}': expected {what} to be a power of two from {least}, got {number}"
                 )
-        for what, number, least in (("registers", self.registers, 8), ("cores", self.cores, 1)):
+        for what, number, least in (
+            ("registers", self.registers, 8),
+            ("ahead_bytes", self.ahead_bytes, 1),
+            ("cores", self.cores, 1),
+        ):
             if number < least:
                 raise ValueError(f"machine '{self.name}': expected {what} to be {least} or more, got {number}")
         if not self.caches:
@@ -140,6 +146,11 @@ class Machine:
     def second_cache(self) -> Cache:
         """What a core has to itself besides; the first where there is no other."""
         return self.caches[min(1, len(self.caches) - 1)]
+
+    @property
+    def last_cache(self) -> Cache:
+        """What all cores share, where they do."""
+        return self.caches[-1]
 
     def lanes(self, element_bytes: int) -> int:
         """Elements of a vector (1)."""

@@ -88,7 +88,7 @@ def test_what_is_written_reads_as_the_same(name: str, tmp_path: Path) -> None:
 
 def test_numbers_are_written_so_that_nothing_is_lost(tmp_path: Path) -> None:
     rates = Rates(1.2345678901234e-8, 1e11 / 3, 123456789.125, (1e11 / 7, 2e10 / 3), 77)
-    machine = Machine('a "b" \\', 64, 32, Unit.FMA | Unit.BYTE_DOTS, (Cache(1000, 10),), 128, 3, "haswell", rates)
+    machine = Machine('a "b" \\', 64, 32, Unit.FMA | Unit.BYTE_DOTS, (Cache(1000, 10),), 128, 999, 3, "haswell", rates)
     (tmp_path / "x.toml").write_text(description_of(machine))
     assert read_machine(tmp_path / "x.toml") == machine
 

@@ -21,10 +21,9 @@ from fuse_dialect.kernels.quotients import ROUGH
 from fuse_dialect.kernels.scheduling import halves, has_rest
 from fuse_dialect.machines.machine import Unit
 
-STREAMED = 32
-"""Results of so many second-level caches are written past them: nothing would be left there for who reads them."""
-STREAMED_TILES = 8
-"""The same of a transpose: its lines are far apart; to fetch them before they are written takes most of the time."""
+_TILES_SHARE = 4
+"""Results as large as the last cache are written past it: nothing would be left there for who reads them. Those of a
+transpose are from this part of it on: their lines are far apart, and to fetch them first takes most of the time."""
 LONG = 64
 """Fewer elements are not worth a second form of their loop."""
 Inside: TypeAlias = Callable[[NestCode, int, tuple[Value, ...]], tuple[Value, ...]]
@@ -131,7 +130,7 @@ def _may_stream_tiles(code: NestCode, depth: int) -> bool:
         bytes = element_bytes(buffer.element)
         # Whatever the other axes are, each vector begins a line if all steps are whole lines.
         steps = [store.constant, *(stride for number, stride in enumerate(store.strides) if number != axis)]
-        is_large = _is_large(buffer, STREAMED_TILES * frame.machine.second_cache.bytes)
+        is_large = _is_large(buffer, frame.machine.last_cache.bytes // _TILES_SHARE)
         if lanes * bytes != frame.machine.line_bytes or store.stride(axis) != 1 or store.odd or not is_large:
             return False
         if any(step.number is None or step.number % lanes for step in steps):
@@ -185,9 +184,7 @@ def _may_stream(code: NestCode, depth: int) -> bool:
         buffer = frame.buffers[stage.buffer]
         # Narrow results of wide computations are stored in halves of vectors, which are not streamed.
         whole = nest.lanes * element_bytes(buffer.element) == frame.machine.vector_bytes
-        if stage.buffer in frame.pointers and not (
-            _is_large(buffer, STREAMED * frame.machine.second_cache.bytes) and whole
-        ):
+        if stage.buffer in frame.pointers and not (_is_large(buffer, frame.machine.last_cache.bytes) and whole):
             return False
     return True
 

@@ -124,8 +124,10 @@ def test_random_programs_with_short_vectors(kind: str, seed: int, target: Host) 
     check(MAKERS[kind](np.random.default_rng(200 + seed), "f32"), seed, target)
 
 
-TOY = Machine("toy", 16, 8, Unit.NONE, (Cache(1 << 10, 2), Cache(4 << 10, 4)), line_bytes=32, cores=1)
-TINY = Machine("tiny", 64, 32, Unit.FMA | Unit.MASKS, (Cache(512, 1), Cache(2 << 10, 1)), cores=64)
+TOY = Machine(
+    "toy", 16, 8, Unit.NONE, (Cache(1 << 10, 2), Cache(4 << 10, 4), Cache(128 << 10, 4)), line_bytes=32, cores=1
+)
+TINY = Machine("tiny", 64, 32, Unit.FMA | Unit.MASKS, (Cache(512, 1), Cache(2 << 10, 1), Cache(64 << 10, 1)), cores=64)
 
 
 @pytest.mark.parametrize("machine", [TOY, TINY], ids=["toy", "tiny"])

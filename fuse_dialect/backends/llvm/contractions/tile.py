@@ -38,8 +38,6 @@ _LONG = 240
 """Instructions from which on `finish` is not repeated for every vector of the tile."""
 _SHORT = frozenset({"math.absf", "math.fma", "math.roundeven"})
 """Functions of `math` that are one instruction."""
-_AHEAD = 4096
-"""How many bytes of a panel are on their way: as many as memory delivers while one line comes."""
 
 _Write: TypeAlias = Callable[[], None]
 _Store: TypeAlias = Callable[[Value, Value, Sequence[Value]], list[_Write]]
@@ -265,7 +263,7 @@ class _Tile:
         step = (shape.width if walk.panel_step is None else walk.panel_step) * bytes
         if step:  # else all products are with the same columns, which are here already
             for line in range(0, shape.vectors * shape.lanes * bytes, self.machine.line_bytes):
-                f.prefetch(panel, f.i64(max(_AHEAD // step, 1) * step + line))
+                f.prefetch(panel, f.i64(max(self.machine.ahead_bytes // step, 1) * step + line))
         reach = shape.rows * walk.rows[1] * bytes
         if walk.depth and _follow_each_other(walk, shape, 2 * self.machine.line_bytes):
             piece = f.multiply(k, f.i64(-(-reach // walk.depth)))

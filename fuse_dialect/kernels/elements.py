@@ -4,6 +4,11 @@ _OF_BYTES = {8: "f64 i64 ui64 index", 4: "f32 i32 ui32", 2: "f16 bf16 i16 ui16",
 _BYTES = {name: size for size, names in _OF_BYTES.items() for name in names.split()}
 
 
+def is_known(element: str) -> bool:
+    """Whether there are kernels for elements of a type."""
+    return element in _BYTES
+
+
 def element_bytes(element: str) -> int:
     """Bytes of an element in memory.
 

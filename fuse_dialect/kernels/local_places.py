@@ -4,15 +4,20 @@
 2. A buffer lies in the memory of a result that a later map of the phase writes where it reads the buffer, when nobody
    reads it after: the result is there anyhow. Both last until that map, so a result has room for one buffer.
 3. Of a buffer that is written and read within each row of one phase, the workspace has one row.
+4. Buffers in the workspace begin with lines of their own, in the order of the program; a fault is one element.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from fuse_dialect.counts import product
+from fuse_dialect.kernels.elements import element_bytes
 from fuse_dialect.kernels.grouping import is_whole, parallel_sizes, reads_of
-from fuse_dialect.kernels.program import Buffer, Read, Refusal, Role, Stage
+from fuse_dialect.kernels.program import Buffer, LoopProgram, Read, Refusal, Role, Stage
 from fuse_dialect.kernels.schedule import Nest, Phase, Schedule
+
+ALIGNMENT = 64
+"""Of the workspace, and of every buffer in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +30,10 @@ class LocalPlaces:
     """Buffers of which only one row is in memory."""
     shared: dict[str, str]
     """Buffers that lie in the memory of a result, which is written when they are read for the last time."""
+    offsets: dict[str, int]
+    """Where buffers with memory of their own lie in the workspace, in bytes; each begins with a line."""
+    bytes: int
+    """Of all of them."""
 
 
 def place_locals(plan: Schedule) -> LocalPlaces | Refusal:
@@ -53,7 +62,20 @@ def place_locals(plan: Schedule) -> LocalPlaces | Refusal:
                 if elements is None:
                     return Refusal(f"the size of an array between the loops of '{plan.program.name}' is not known")
                 sizes[stage.buffer] = elements
-    return LocalPlaces(sizes, frozenset(of_a_row), shared)
+    return LocalPlaces(sizes, frozenset(of_a_row), shared, *_in_workspace(plan.program, sizes))
+
+
+def _in_workspace(program: LoopProgram, sizes: Mapping[str, int]) -> tuple[dict[str, int], int]:
+    """Offset of each local buffer, and the bytes of all of them."""
+    offsets: dict[str, int] = {}
+    end = 0
+    for buffer in program.buffers:
+        elements = 1 if buffer.role is Role.FAULT else sizes.get(buffer.name)
+        if elements is not None:
+            offsets[buffer.name] = end
+            # (4) Whole lines, so that buffers of one part share none.
+            end += -(-elements * element_bytes(buffer.element) // ALIGNMENT) * ALIGNMENT
+    return offsets, end
 
 
 def _result_in_its_place(plan: Schedule, phase: Phase, stage: Stage, taken: Collection[str]) -> str | None:

@@ -62,6 +62,11 @@ class Nest:
     tiles: tuple[int, ...] = ()
     """Heights of the tiles of a transpose: vectors of neighbours along the loop inside the vector loop."""
 
+    @property
+    def vector_axis(self) -> int | None:
+        """The axis along which lanes are neighbours; `None` if the nest runs on scalars."""
+        return None if self.vector is None else self.loops[self.vector].axes[-1]
+
 
 @dataclass(frozen=True, slots=True)
 class Phase:
@@ -74,6 +79,20 @@ class Phase:
     """Whether threads share the rows; else they share the vector loop of the one nest, or one does all."""
     is_everyones: bool = False
     """Whether each thread runs all of it, and keeps to itself what comes out: tables that other phases read."""
+
+    @property
+    def vector_split(self) -> Nest | None:
+        """The nest whose vector loop threads share; `None` if there is none."""
+        # Nests of one row need each other's elements, and threads do not wait for each other in a row.
+        if self.splits_rows or len(self.nests) != 1:
+            return None
+        nest = self.nests[0]
+        return nest if nest.vector == 0 and nest.reduced >= 1 else None
+
+    @property
+    def can_split(self) -> bool:
+        """Whether threads may share the work."""
+        return self.splits_rows or self.vector_split is not None
 
     @property
     def row_axes(self) -> frozenset[int]:

@@ -8,10 +8,12 @@ import pytest
 import fuse_dialect as fd
 from fuse_dialect.analysis.loop_program import lower
 from fuse_dialect.backends.checking.kernel_memory import check_kernel_memory
+from fuse_dialect.backends.checking.points import UnknownPointError, storing_point
 from fuse_dialect.backends.llvm.processors import target_of
 from fuse_dialect.checked import CheckError
+from fuse_dialect.kernels.indices import loop
 from fuse_dialect.kernels.local_places import LocalPlaces, place_locals
-from fuse_dialect.kernels.program import LoopProgram, Role
+from fuse_dialect.kernels.program import Axis, LoopProgram, Role, Stage
 from fuse_dialect.kernels.schedule import Schedule
 from fuse_dialect.kernels.scheduling import schedule
 from fuse_dialect.machines.machine import Machine
@@ -140,3 +142,15 @@ def test_a_workspace_without_room_is_found() -> None:
     small = {name: size - 1 for name, size in places.sizes.items()}
     with pytest.raises(CheckError, match="'e' needs room for 96 elements, and has 95"):
         check_kernel_memory(plan, replace(places, sizes=small))
+
+
+def test_who_stores_where_axes_are_divided_is_found_by_trying() -> None:
+    position = loop(0) * 3 + loop(1)
+    stage = Stage("cut", "y", (Axis(2), Axis(3), Axis(5)), (), store=(position // 2, position % 2, loop(2)))
+    for number in range(6):
+        point = storing_point(stage, (number // 2, number % 2, 4), (2, 3, 5), {})
+        assert point == (number // 3, number % 3, 4)
+    assert storing_point(stage, (3, 0, 4), (2, 3, 5), {}) is None
+    assert storing_point(stage, (2, 1, 4), (2, 3, 5), {0: 0}) is None
+    with pytest.raises(UnknownPointError):
+        storing_point(stage, (0, 0, 4), (2, 3000, 5), {})

@@ -248,7 +248,7 @@ KERNEL_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "rest-of-loops",
         f"{_LLVM}/vector_loops.py",
-        "last = stop if is_masked or step == 1 else",
+        "last = stop if segment.is_masked or step == 1 else",
         "last = stop if True else",
     ),
     Mutant("tiny-divisors", f"{_LLVM}/vector_loops.py", "2.0**-100", "2.0**-149"),
@@ -295,7 +295,7 @@ KERNEL_MUTANTS: tuple[Mutant, ...] = (
         "return own",
     ),
     Mutant(
-        "masked-sums", f"{_LLVM}/accumulators.py", "if segment.mask is not None and code.nest", "if False and code.nest"
+        "masked-sums", f"{_LLVM}/accumulators.py", "if at_once.mask is not None and code.nest", "if False and code.nest"
     ),
     # tiles
     Mutant(
@@ -327,12 +327,8 @@ KERNEL_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant("decided-guards", "kernels/windowing.py", "return 0 <= value < guard.size", "return 0 <= value"),
     Mutant("whole-windows", "kernels/window_schedule.py", "first = min(max(interval.first, 0), size)", "first = 0"),
-    Mutant(
-        "declined-text",
-        f"{_LLVM}/backend.py",
-        '            target.forget(before)\n        return Refusal("no',
-        '        return Refusal("no',
-    ),
+    Mutant("gates-cut-otherwise", "kernels/choosing.py", "return all(cut == cuts[0] for cut in cuts)", "return True"),
+    Mutant("packed-for-several", "kernels/choosing.py", " if arguments[place] not in others)", ")"),
     Mutant("missing-features", f"{_LLVM}/processors.py", "if feature in mine), *missing", "if feature in mine)"),
     Mutant("other-machines", f"{_LLVM}/processors.py", 'if ("+neon" in wanted) != ("+neon" in mine):', "if False:"),
     Mutant("symbol-of-nothing", f"{_LLVM}/elf.py", "range(start + _SYMBOL_BYTES,", "range(start,"),

@@ -2,13 +2,20 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
+from math import prod
 
 from fuse_dialect.counts import Size
-from fuse_dialect.kernels.indices import Guard, Index, Loop, Quotient
+from fuse_dialect.kernels.indices import Guard, Index, Loop, Quotient, axes_of
 from fuse_dialect.kernels.program import Stage
 
 MOST_POINTS = 24
 """Points of a stage that are looked at: corners, and some between."""
+_MOST_TRIED = 4096
+"""Points that are tried one by one, for who stores an element."""
+
+
+class UnknownPointError(Exception):
+    """Who stores an element cannot be said at little cost."""
 
 
 def number_of(index: Index, point: Sequence[int]) -> int:
@@ -55,9 +62,13 @@ def storing_point(
     """The point of a stage that stores an element of its buffer; axes that the store lacks are 0, or as `fixed` says.
 
     Returns:
-        `None` if no point does, or if an index of the store is no axis with a factor and a constant.
+        `None` if no point does.
+
+    Raises:
+        UnknownPointError: Axes are divided in the store, and have too many points to try them all.
     """
     found = dict(fixed)
+    divided: list[tuple[Index, int]] = []
     for index, place in zip(stage.store, element, strict=True):
         match index.terms:
             case ():
@@ -69,5 +80,20 @@ def storing_point(
                     return None
                 found[axis] = value
             case _:
-                return None
-    return tuple(found.get(axis, 0) for axis in range(len(extents)))
+                divided.append((index, place))
+    for values in _values(divided, extents, found):
+        point = tuple({**found, **values}.get(axis, 0) for axis in range(len(extents)))
+        if all(number_of(index, point) == place for index, place in divided):
+            return point
+    return None
+
+
+def _values(
+    divided: Sequence[tuple[Index, int]], extents: Sequence[int], found: Mapping[int, int]
+) -> Iterator[dict[int, int]]:
+    """All values of the axes that some indices have and that are not found; one without any if there are none."""
+    axes = sorted(frozenset[int]().union(*(axes_of(index) for index, _ in divided)) - found.keys())
+    if prod(extents[axis] for axis in axes) > _MOST_TRIED:
+        raise UnknownPointError
+    for values in product(*(range(extents[axis]) for axis in axes)):
+        yield dict(zip(axes, values, strict=True))

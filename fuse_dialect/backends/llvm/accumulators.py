@@ -20,7 +20,7 @@ def accumulators(code: NestCode) -> int:
         return 1
     # Along, each lane is a result, so the rest of the loop has accumulators of its own: it is another segment.
     if nest.direction is Direction.ALONG:
-        return code.segment.unroll
+        return code.at_once.unroll
     return nest.unroll + (Unit.MASKS not in code.row.frame.machine.units)
 
 
@@ -33,7 +33,7 @@ def neutral_accumulators(code: NestCode) -> tuple[Value, ...]:
         if nest.vector is None:
             values.append(neutral(stage.reduction, 0))
         elif nest.direction is Direction.ALONG:
-            values += [neutral(stage.reduction, code.segment.lanes)] * code.segment.unroll
+            values += [neutral(stage.reduction, code.at_once.lanes)] * code.at_once.unroll
         else:
             values += [neutral(stage.reduction, nest.lanes)] * nest.unroll
             if Unit.MASKS not in code.row.frame.machine.units:
@@ -43,18 +43,18 @@ def neutral_accumulators(code: NestCode) -> tuple[Value, ...]:
 
 def accumulate(code: NestCode, number: int, stage: Stage, own: list[Value]) -> list[Value]:
     assert stage.reduction is not None
-    frame, segment = code.row.frame, code.segment
-    scalars = Scalars(frame.f, frame.machine, segment.lanes, frame.fast_math)
+    frame, at_once = code.row.frame, code.at_once
+    scalars = Scalars(frame.f, frame.machine, at_once.lanes, frame.fast_math)
     # Without masks the rest goes element by element, into the scalar behind the vectors.
-    is_rest = code.nest.direction is Direction.ACROSS and code.nest.vector is not None and not segment.lanes
-    places = [len(own) - 1] if is_rest else list(range(segment.unroll))
+    is_rest = code.nest.direction is Direction.ACROSS and code.nest.vector is not None and not at_once.lanes
+    places = [len(own) - 1] if is_rest else list(range(at_once.unroll))
     following = list(own)
     for copy, place in enumerate(places):
         value = scalars.wide(result_of(code, number, copy))
         combined = combine(scalars, stage.reduction, own[place], value)
         # Lanes that the mask leaves out hold anything; they must not reach the sum.
-        if segment.mask is not None and code.nest.direction is Direction.ACROSS:
-            combined = frame.f.select(segment.mask, combined, own[place])
+        if at_once.mask is not None and code.nest.direction is Direction.ACROSS:
+            combined = frame.f.select(at_once.mask, combined, own[place])
         following[place] = combined
     return following
 
@@ -111,7 +111,6 @@ def _started(code: NestCode, stage: Stage, value: Value) -> Value:
 def _store_total(code: NestCode, stage: Stage, copy: int, value: Value) -> None:
     near = around(code, stage, copy, value.type.lanes)
     result = emit_body(near.scalars, near, stage.finish, [value])[-1]
-    if not value.type.lanes and not code.nest.loops[: code.nest.reduced] and not stage.is_scan:
-        keep_value(code, stage, result)
+    keep_value(code, stage, result)
     if stage.buffer in code.row.frame.pointers:
         near.store(result, stage.buffer, near.place(stage.buffer, stage.store))

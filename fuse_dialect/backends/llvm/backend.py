@@ -1,19 +1,16 @@
-"""The backend: families of kernels in a table, text of LLVM IR from the first that accepts, machine code from that."""
+"""The backend: a kernel is chosen, written as LLVM IR, and compiled to machine code."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import import_module
 
 from fuse_dialect.backends.backend import KernelRequest, Packing
 from fuse_dialect.backends.llvm.builder import CONTRACT, Module
 from fuse_dialect.backends.llvm.byte_rounding import with_rounding
 from fuse_dialect.backends.llvm.byte_tables import with_tables
-from fuse_dialect.backends.llvm.elements import without_native_form
 from fuse_dialect.backends.llvm.engine import Code, MissingFunctionError, compile_object, load
-from fuse_dialect.backends.llvm.family import KERNEL_PARAMETERS, Family, NoNativeFormError, Request, Written
 from fuse_dialect.backends.llvm.host import Host
+from fuse_dialect.backends.llvm.kernel import checked_name
 from fuse_dialect.backends.llvm.processors import target_of
 from fuse_dialect.backends.llvm.workshop import Workshop
 from fuse_dialect.backends.runtime.driver import driver_object
@@ -21,23 +18,13 @@ from fuse_dialect.backends.table import Layout
 from fuse_dialect.checked import checks_accesses
 from fuse_dialect.kernels.elements import element_bytes
 from fuse_dialect.kernels.empty_spaces import without_empty_reads
-from fuse_dialect.kernels.packing import Packing as Panels
-from fuse_dialect.kernels.program import LoopProgram, Refusal
+from fuse_dialect.kernels.kernel_schedule import KernelSchedule
+from fuse_dialect.kernels.program import Refusal
 from fuse_dialect.kernels.quotients import with_rough_quotients
 from fuse_dialect.kernels.softmaxes import with_falling_exponents
 from fuse_dialect.kernels.words import rounds_to_bytes
 from fuse_dialect.machines.machine import Machine, Unit
 
-FAMILIES: Mapping[str, str] = {
-    "contraction": "contractions.dispatch:write_contraction",
-    "map": "maps:write_map",
-    "rows": "rows:write_rows",
-    "generic": "generic:write_generic",
-}
-"""Families by the names that reports use, with their functions; the first that accepts a program writes its kernel.
-
-Their modules are imported when one must write: a program whose kernels all come from a cache starts without them.
-"""
 _THOROUGH = frozenset({"contraction"})
 """Families whose kernels gain from LLVM's own passes; a convolution runs 1.5 times as fast."""
 
@@ -113,11 +100,11 @@ class LLVMBackend:
         Args:
             fast_math: Whether kernels may ignore nan and infinities, and multiply by reciprocals where they divide.
             target: The processor; by default the one that the environment names, else that of this process.
-            families: Names of the families that may write kernels; by default all.
+            families: Names of the families of kernels that may be chosen, of `choosing.FAMILIES`; by default all.
         """
         self.fast_math = fast_math
         self.target = target or target_of()
-        self.families = tuple(families) or tuple(FAMILIES)
+        self.families = tuple(families)
 
     @property
     def machine(self) -> Machine:
@@ -136,10 +123,9 @@ class LLVMBackend:
             request: The primitive.
             module: Where the kernel is written, for a text of several; by default a new one.
         """
-        # One check before all families, so that none has to know what no processor runs.
-        missing = without_native_form(request.program)
-        if missing is not None:
-            return Refusal(missing)
+        from fuse_dialect.backends.llvm.writing import write  # a program whose kernels are all kept writes none
+        from fuse_dialect.kernels.choosing import FAMILIES, choose
+
         symbol = re.sub(r"\W", "_", request.program.name, flags=re.ASCII)
         lifts = Unit.SCALING not in self.target.machine.units
         program = with_tables(without_empty_reads(request.program))
@@ -147,31 +133,23 @@ class LLVMBackend:
         program = with_falling_exponents(program, lifts=lifts)
         if self.fast_math or not rounds_to_bytes(request.program):
             program = with_rough_quotients(program, all=self.fast_math)
-        for name in self.families:
-            target = self.module() if module is None else module
-            before = target.mark()
-            # Numbers that are rounded to few bits are computed as NumPy does it: no product joins a sum.
-            target.flags = "" if rounds_to_bytes(request.program) else CONTRACT
-            entry = target.function(symbol, KERNEL_PARAMETERS)
-            wanted = Request(program, self.target.machine, target, entry, request.constants, self.fast_math)
-            try:
-                written = _family(name)(wanted)
-            except NoNativeFormError as error:
-                target.forget(before)
-                return Refusal(str(error))
-            if written is not None:
-                return EmittedKernel(
-                    _checked(target.text(), program, written) if checks_accesses() else target.text(),
-                    symbol,
-                    name,
-                    written.workspace_bytes,
-                    written.parallel,
-                    written.packings,
-                    written.checked,
-                )
-            # A family that declines may have made functions: they go, so that the next one starts clean.
-            target.forget(before)
-        return Refusal("no family of kernels accepts it")
+        schedule = choose(program, self.target.machine, request.constants, self.families or FAMILIES)
+        if isinstance(schedule, Refusal):
+            return schedule
+        target = self.module() if module is None else module
+        # Numbers that are rounded to few bits are computed as NumPy does it: no product joins a sum.
+        target.flags = "" if rounds_to_bytes(request.program) else CONTRACT
+        write(schedule, self.target.machine, target, symbol, fast_math=self.fast_math)
+        text = target.text()
+        return EmittedKernel(
+            _checked(text, schedule) if checks_accesses() else text,
+            symbol,
+            schedule.family,
+            schedule.workspace_bytes,
+            schedule.is_parallel,
+            schedule.packings,
+            checked_name(symbol) if schedule.finds_faults else "",
+        )
 
     def compile(self, requests: Sequence[KernelRequest]) -> list[NativeKernel | Refusal]:
         """A kernel for each request, or why there is none."""
@@ -198,18 +176,9 @@ class LLVMBackend:
         return finish
 
 
-def _checked(text: str, program: LoopProgram, written: Written) -> str:
+def _checked(text: str, schedule: KernelSchedule) -> str:
     """The text of a kernel that checks its accesses."""
     from fuse_dialect.backends.checking.checked_text import with_access_checks  # whose patterns no other run needs
 
-    packed: dict[int, int] = {}
-    for place, packing in written.packings.items():
-        assert isinstance(packing, Panels), "the kernels of this backend have one form of packing"
-        packed[place] = packing.size * element_bytes(packing.element)
-    return with_access_checks(text, program, packed, written.workspace_bytes)
-
-
-@cache
-def _family(name: str) -> Family:
-    module, _, function = FAMILIES[name].partition(":")
-    return getattr(import_module(f"{__package__}.{module}"), function)
+    packed = {place: each.size * element_bytes(each.element) for place, each in schedule.packings.items()}
+    return with_access_checks(text, schedule.program, packed, schedule.workspace_bytes)

@@ -100,14 +100,6 @@ class Module:
         """Whether a function of this name is written, or being written."""
         return any(function.name == name for function in self._functions)
 
-    def mark(self) -> int:
-        """How many functions there are; for `forget`."""
-        return len(self._functions)
-
-    def forget(self, mark: int) -> None:
-        """Drop the functions that were made since; what they declared does no harm."""
-        del self._functions[mark:]
-
     def declare(self, symbol: str, result: Type, operands: Sequence[Type]) -> None:
         """Make a function that is defined elsewhere known."""
         # (5) Declaring what the module defines would be an error; a kernel may call what another one in it defines.

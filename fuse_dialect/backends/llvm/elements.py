@@ -8,7 +8,6 @@
 from fuse_dialect.backends.llvm import halves
 from fuse_dialect.backends.llvm.builder import Function
 from fuse_dialect.backends.llvm.values import BF16, F16, F32, F64, I1, I8, I16, I32, I64, Type, Value, constant
-from fuse_dialect.kernels.program import LoopProgram
 
 _REGISTERS = {
     "f16": F16,
@@ -26,23 +25,13 @@ _REGISTERS = {
     "ui64": I64,
     "index": I64,
 }
-ELEMENTS = frozenset(_REGISTERS)
-"""Every element type that has native code."""
-
-
-def without_native_form(program: LoopProgram) -> str | None:
-    """Why no processor runs a program, whatever kernel it gets; `None` if one may."""
-    for buffer in program.buffers:
-        if buffer.element not in ELEMENTS:
-            return f"no native code for elements of type {buffer.element}"
-    return None
 
 
 def register_type(element: str, lanes: int = 0) -> Type:
     """What a register holds for elements of a type.
 
     Raises:
-        KeyError: There is no native code for the type, see `ELEMENTS`.
+        KeyError: There are no kernels for the type, see `kernels.elements.is_known`.
     """
     return _REGISTERS[element].wide(lanes)
 

@@ -14,20 +14,19 @@ from typing import TypeAlias
 from fuse_dialect.backends.backend import STOP, symbols_of
 from fuse_dialect.backends.llvm.builder import FAST, Function, Parameter
 from fuse_dialect.backends.llvm.elements import memory_type
-from fuse_dialect.backends.llvm.family import Request, Written
+from fuse_dialect.backends.llvm.request import Request
 from fuse_dialect.backends.llvm.values import I1, I8, I64, PTR, VOID, Type, Value, constant
 from fuse_dialect.counts import Count, Size
 from fuse_dialect.kernels.elements import element_bytes
+from fuse_dialect.kernels.local_places import ALIGNMENT, LocalPlaces
 from fuse_dialect.kernels.places import Place
-from fuse_dialect.kernels.program import Buffer, LoopProgram, Role
+from fuse_dialect.kernels.program import Buffer, Role
 from fuse_dialect.machines.machine import Machine
 
 Point: TypeAlias = Mapping[int, Value]
 """The value of each axis of a stage, as i64; of a vector axis that of the first lane."""
 PASSED = frozenset({Role.ARGUMENT, Role.RESULT})
 """Whose buffers have addresses among the slots."""
-ALIGNMENT = 64
-"""Of the workspace, and of every buffer in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +102,8 @@ class Frame:
         return self.f.compare("eq", self.part, self.f.i64(0))
 
 
-Write: TypeAlias = Callable[[Frame], bool]
-"""Writes the body of a kernel; gives whether parts may share its work."""
+Write: TypeAlias = Callable[[Frame], None]
+"""Writes the body of a kernel."""
 
 
 def frame_of(request: Request, f: Function) -> Frame:
@@ -150,33 +149,21 @@ def inner_function(
     return f
 
 
-def write_kernel(
-    request: Request,
-    local_sizes: Mapping[str, int],
-    write: Write,
-    shared: Mapping[str, str] | None = None,
-    scratch_bytes: int = 0,
-) -> Written:
+def write_kernel(request: Request, places: LocalPlaces, scratch_bytes: int, write: Write) -> None:
     """Fill in the function of a kernel whose buffers must not overlap as far as LLVM knows.
 
     Args:
         request: What is wanted; its function is written.
-        local_sizes: Number of elements in memory of each local buffer that needs memory.
-        write: Writes the body.
-        shared: Local buffers that lie in the memory of a result.
+        places: Where local buffers live.
         scratch_bytes: Memory beside the buffers, behind them in the workspace.
-
-    Raises:
-        NoNativeFormError: Something in the program has no native code.
+        write: Writes the body.
     """
     program, entry = request.program, request.entry
-    faults = {buffer.name: 1 for buffer in program.buffers if buffer.role is Role.FAULT}
-    offsets, workspace = _workspace(program, {**local_sizes, **faults})
     outside = [buffer for buffer in program.buffers if buffer.role in PASSED]
     entry.heading(f"{program.name}({', '.join(f'{b.name}: {_shaped(b)}' for b in outside)})")
     outer = frame_of(request, entry)
     addresses = dict(outer.pointers)
-    addresses |= {name: entry.offset(outer.workspace, entry.i64(offset), I8) for name, offset in offsets.items()}
+    addresses |= {name: entry.offset(outer.workspace, entry.i64(offset), I8) for name, offset in places.offsets.items()}
     body = request.module.function(
         f"{entry.name}.body",
         [
@@ -189,26 +176,31 @@ def write_kernel(
     )
     if request.fast_math:
         body.flags = FAST
-    scratch = [entry.offset(outer.workspace, entry.i64(workspace), I8)] if scratch_bytes else []
+    scratch = [entry.offset(outer.workspace, entry.i64(places.bytes), I8)] if scratch_bytes else []
     entry.call(body.name, VOID, [*addresses.values(), *outer.sizes.values(), outer.part, outer.parts, *scratch])
     entry.ret()
     values = iter(body.parameters)
     pointers = {name: next(values) for name in addresses}
-    pointers |= {local: pointers[result] for local, result in (shared or {}).items()}
+    pointers |= {local: pointers[result] for local, result in places.shared.items()}
     sizes = {name: next(values) for name in outer.sizes}
     part, parts, room = next(values), next(values), next(values, None)
-    parallel = write(replace(outer, f=body, pointers=pointers, sizes=sizes, part=part, parts=parts, scratch=room))
+    write(replace(outer, f=body, pointers=pointers, sizes=sizes, part=part, parts=parts, scratch=room))
     if body.streams:
         body.call("llvm.x86.sse.sfence", VOID, [])  # else another thread might not see what this one has written
     body.ret()
-    checked = _write_checked(request, len(outside), [offsets[name] for name in faults]) if faults else ""
-    return Written(workspace + scratch_bytes, parallel and not faults, checked=checked)
+    faults = [places.offsets[buffer.name] for buffer in program.buffers if buffer.role is Role.FAULT]
+    if faults:
+        _write_checked(request, len(outside), faults)
 
 
-def _write_checked(request: Request, slot: int, offsets: Sequence[int]) -> str:
-    """Write the function that runs a kernel as a row of the driver that may end the run (4); gives its name."""
-    name = f"{request.entry.name}.checked"
-    f = request.module.function(name, [Parameter("slots", PTR)], result=I64)
+def checked_name(kernel: str) -> str:
+    """Name of the function that runs a kernel and says whether there was a fault."""
+    return f"{kernel}.checked"
+
+
+def _write_checked(request: Request, slot: int, offsets: Sequence[int]) -> None:
+    """Write the function that runs a kernel as a row of the driver that may end the run (4)."""
+    f = request.module.function(checked_name(request.entry.name), [Parameter("slots", PTR)], result=I64)
     (slots,) = f.parameters
     f.call(request.entry.name, VOID, [slots, f.i64(0), f.i64(1)])
     workspace = f.emit(PTR, f"load ptr, {f.offset(slots, f.i64(slot), I64)}, align 8", "workspace")
@@ -216,7 +208,6 @@ def _write_checked(request: Request, slot: int, offsets: Sequence[int]) -> str:
     for offset in offsets:
         found = f.binary("or", found, f.load(I8, f.offset(workspace, f.i64(offset), I8)))
     f.ret(f.select(f.compare("ne", found, constant(I8, 0)), f.i64(STOP), f.i64(1)))
-    return name
 
 
 _PARTS = (Parameter("part", I64), Parameter("parts", I64))
@@ -231,15 +222,3 @@ def _parameter(number: int, buffer: Buffer) -> Parameter:
     align = ALIGNMENT if buffer.role is Role.LOCAL else element_bytes(buffer.element)
     access = " readonly" if buffer.role is Role.ARGUMENT else ""
     return Parameter(f"b{number}", PTR, f"noalias{access} align {align}")
-
-
-def _workspace(program: LoopProgram, local_sizes: Mapping[str, int]) -> tuple[dict[str, int], int]:
-    """Offset of each local buffer, and the bytes of all of them."""
-    offsets: dict[str, int] = {}
-    end = 0
-    for buffer in program.buffers:
-        if buffer.name in local_sizes:
-            offsets[buffer.name] = end
-            # (3) Whole lines, so that buffers of one part share none.
-            end += -(-local_sizes[buffer.name] * element_bytes(buffer.element) // ALIGNMENT) * ALIGNMENT
-    return offsets, end

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from fuse_dialect.backends.llvm.addresses import Addresses
 from fuse_dialect.backends.llvm.combining import combine
 from fuse_dialect.backends.llvm.elements import from_memory, memory_type, register_type, to_memory
-from fuse_dialect.backends.llvm.family import NoNativeFormError
 from fuse_dialect.backends.llvm.kernel import Frame, Point
 from fuse_dialect.backends.llvm.scalars import Scalars, Values, emit_body
 from fuse_dialect.backends.llvm.values import I64, Type, Value, constant
@@ -116,8 +115,9 @@ class Reader:
         stored = to_memory(f, value)
         element = at.frame.buffers[buffer].element
         # A body's type and its buffer's differ only by a mistake above; LLVM would write over the neighbours.
-        if stored.type.scalar != memory_type(element):
-            raise NoNativeFormError(f"elements of type {value.type.element} do not go into an array of {element}")
+        assert stored.type.scalar == memory_type(element), (
+            f"{value.type.element} does not go into an array of {element}"
+        )
         base, offsets = at.position(place, _nothing_computed)
         pointer = f.offset(at.frame.pointers[buffer], base, stored.type.scalar)
         if not at.lanes:

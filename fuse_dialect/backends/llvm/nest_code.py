@@ -1,13 +1,8 @@
-"""The body of a nest as code: which instruction is written in which loop, for how many elements.
-
-Every instruction is written in the outermost loop in which its operands are known. What does not change along the
-vector axis is computed once, as a scalar, and spread over the lanes where it is needed.
-"""
+"""The body of a nest as code: each instruction in the loop, and for the elements, that `kernels/nest_forms.py` says."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeAlias
 
 from fuse_dialect.backends.llvm.addresses import Addresses
 from fuse_dialect.backends.llvm.elements import from_memory, memory_type
@@ -18,18 +13,16 @@ from fuse_dialect.backends.llvm.turning import turn
 from fuse_dialect.backends.llvm.values import Value
 from fuse_dialect.counts import Count
 from fuse_dialect.kernels.elements import element_bytes
-from fuse_dialect.kernels.grouping import is_whole
-from fuse_dialect.kernels.indices import Index, axes_of
-from fuse_dialect.kernels.places import Place, guard_axes
-from fuse_dialect.kernels.program import Apply, Inside, Instruction, Position, Read, Stage
+from fuse_dialect.kernels.indices import Index
+from fuse_dialect.kernels.nest_forms import Cell, NestForm, sources, writer_in_nest
+from fuse_dialect.kernels.places import Place
+from fuse_dialect.kernels.program import Apply, Instruction, Read, Stage
 from fuse_dialect.kernels.program import Value as Computed
 from fuse_dialect.kernels.schedule import LoopAxis, Nest
 from fuse_dialect.kernels.scheduling import is_heavy
 
 _AHEAD = 8
 """Cache lines between what a long body computes and what it asks for."""
-Cell: TypeAlias = tuple[int, int]
-"""A stage of the nest, and a place in its body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +43,8 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
-    """A part of the vector loop."""
+class Vectors:
+    """The vectors that are computed at once."""
 
     lanes: int
     unroll: int
@@ -62,27 +55,27 @@ class Segment:
     """Whether the tile has all of that axis."""
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(frozen=True, slots=True)
 class NestCode:
+    """Where code of a nest goes: in which of its loops, and in which form."""
+
     nest: Nest
+    form: NestForm
     row: Row
-    depths: dict[Cell, int] = field(default_factory=dict[Cell, int])
-    """In how many loops an instruction is written."""
-    vectors: set[Cell] = field(default_factory=set[Cell])
-    """Instructions whose values differ from lane to lane."""
+    env: Mapping[int, Value]
+    """Values of the axes of the loops around."""
     cells: dict[Cell, list[Value]] = field(default_factory=dict[Cell, list[Value]])
     """Values: one for each vector of the group, or one for all."""
-    env: dict[int, Value] = field(default_factory=dict[int, Value])
-    segment: Segment = Segment(0, 1)
-    reciprocals: dict[Cell, Value] = field(default_factory=dict[Cell, Value])
+    at_once: Vectors = Vectors(0, 1)
+    reciprocals: Mapping[Cell, Value] = field(default_factory=dict[Cell, Value])
     """Quotients that are products with these."""
     streams: bool = False
     """Whether results go past the caches."""
 
-    @property
-    def vector_axis(self) -> int | None:
-        position = self.nest.vector
-        return None if position is None else self.nest.loops[position].axes[-1]
+    def inside(self, loop: LoopAxis, index: Value) -> "NestCode":
+        """The code inside of a loop; of merged axes the last one runs over all elements, the others stand still."""
+        zero = self.row.frame.f.i64(0)
+        return replace(self, env={**self.env, **dict.fromkeys(loop.axes[:-1], zero), loop.axes[-1]: index})
 
 
 def caption(stage: Stage) -> str:
@@ -92,83 +85,25 @@ def caption(stage: Stage) -> str:
     return f"{stage.name}: {', '.join(ops)}" if ops else stage.name
 
 
-def analyse(code: NestCode) -> None:
-    """Find out where each instruction is written, and what differs from lane to lane."""
-    position_of = {axis: number + 1 for number, loop in enumerate(code.nest.loops) for axis in loop.axes}
-    for number, stage in enumerate(code.nest.stages):
-        for place, inner in enumerate(stage.body):
-            axes = _axes_of(stage, inner, code)
-            # An instruction runs as far outside as its axes allow: once a row, if nothing in it moves along the row.
-            depth = max((position_of.get(axis, 0) for axis in axes), default=0)
-            is_vector = code.vector_axis in axes
-            # Operands come first in SSA order, so their depths are known, and no instruction runs before them.
-            for cell in _sources(code, number, inner):
-                depth = max(depth, code.depths[cell])
-                is_vector = is_vector or cell in code.vectors
-            code.depths[number, place] = depth
-            if is_vector:
-                code.vectors.add((number, place))
-
-
-def _sources(code: NestCode, number: int, inner: Instruction) -> list[Cell]:
-    """The cells whose values an instruction needs."""
-    match inner:
-        case Apply():
-            return [(number, place) for place in inner.operands]
-        case Read():
-            writer_number = _writer_in_nest(code, number, inner)
-            if writer_number is not None:
-                return [(writer_number, len(code.nest.stages[writer_number].body) - 1)]
-            return [(number, index.place) for index in inner.indices if not isinstance(index, Index)]
-        case _:
-            return []
-
-
-def _writer_in_nest(code: NestCode, number: int, read: Read) -> int | None:
-    """The earlier stage of the nest that has the element in a register."""
-    names = [stage.buffer for stage in code.nest.stages[:number]]
-    return names.index(read.buffer) if read.buffer in names else None
-
-
-def _axes_of(stage: Stage, inner: Instruction, code: NestCode) -> set[int]:
-    """The axes that an instruction itself depends on."""
-    match inner:
-        case Read():
-            # The one value of a row stands in a register since an earlier nest; where a guard chooses, it is read.
-            if inner.buffer in code.row.values and not inner.guards:
-                return set()
-            axes = set(guard_axes(inner.guards))
-            for index in inner.indices:
-                if isinstance(index, Index):
-                    axes |= axes_of(index)
-            return axes
-        case Position():
-            return axes_of(inner.index)
-        case Inside():
-            return set(guard_axes(inner.guards))
-        case _:
-            return set()
-
-
 def write_cells(code: NestCode, depth: int) -> None:
     for number, stage in enumerate(code.nest.stages):
         for place, inner in enumerate(stage.body):
-            if code.depths[number, place] == depth:
+            if code.form.depths[number, place] == depth:
                 code.cells[number, place] = _cell(code, number, place, inner)
 
 
 def _cell(code: NestCode, number: int, place: int, inner: Instruction) -> list[Value]:
     if isinstance(inner, Read):
-        source = _writer_in_nest(code, number, inner)
+        source = writer_in_nest(code.nest.stages, number, inner)
         # The writer has run at this very point (rule 2 of `schedule`), so the value needs no memory.
         if source is not None:
             return code.cells[source, len(code.nest.stages[source].body) - 1]
     if (number, place) in code.reciprocals:
-        return [_product(code, number, place, inner, copy) for copy in range(code.segment.unroll)]
-    is_vector = (number, place) in code.vectors
+        return [_product(code, number, place, inner, copy) for copy in range(code.at_once.unroll)]
+    is_vector = (number, place) in code.form.vectors
     # In a tile copies differ along the other axis, so also what is a scalar in each may differ.
-    copies = code.segment.unroll if is_vector or code.segment.across is not None else 1
-    lanes = code.segment.lanes if is_vector else 0
+    copies = code.at_once.unroll if is_vector or code.at_once.across is not None else 1
+    lanes = code.at_once.lanes if is_vector else 0
     if isinstance(inner, Read) and is_vector and (turned := turned_read(code, code.nest.stages[number], inner)):
         return turned
     writers = [partial(_instruction, code, number, inner, copy, lanes) for copy in range(copies)]
@@ -192,7 +127,7 @@ def _instruction(code: NestCode, number: int, inner: Instruction, copy: int, lan
         begun = copy * lanes * element_bytes(inner.element)
         if begun % frame.machine.line_bytes == 0:
             near.prefetch(inner, _AHEAD * frame.machine.line_bytes)
-    values = {cell[1]: copy_of(code, cell, copy) for cell in _sources(code, number, inner)}
+    values = {cell[1]: copy_of(code, cell, copy) for cell in sources(code.nest.stages, number, inner)}
     return emit_instruction(near.scalars, near, inner, values, stage.body)
 
 
@@ -220,7 +155,7 @@ class RowReader(Reader):
 def around(code: NestCode, stage: Stage, copy: int, lanes: int) -> RowReader:
     frame = code.row.frame
     env = code.env
-    axis, across = code.vector_axis, code.segment.across
+    axis, across = code.nest.vector_axis, code.at_once.across
     # Copies are neighbours along the axis across in a tile, else along the vector axis.
     if copy and across is not None:
         env = {**env, across: frame.f.add(env[across], frame.f.i64(copy))}
@@ -228,12 +163,12 @@ def around(code: NestCode, stage: Stage, copy: int, lanes: int) -> RowReader:
         env = {**env, axis: frame.f.add(env[axis], frame.f.i64(copy * lanes))}
     sizes = [item.size for item in stage.axes]
     addresses = Addresses(frame, sizes, env, axis, lanes)
-    return RowReader(addresses, code.segment.mask if lanes else None, row=code.row)
+    return RowReader(addresses, code.at_once.mask if lanes else None, row=code.row)
 
 
 def turned_read(code: NestCode, stage: Stage, read: Read) -> list[Value]:
     """The vectors of a tile, if the read runs across them: rows are read and turned; none if it does not."""
-    axis, segment = code.vector_axis, code.segment
+    axis, segment = code.nest.vector_axis, code.at_once
     place = around(code, stage, 0, 0).place(read.buffer, read.indices)
     if axis is None or segment.across is None or place.stride(segment.across) != 1 or place.computed or read.guards:
         return []
@@ -241,7 +176,7 @@ def turned_read(code: NestCode, stage: Stage, read: Read) -> list[Value]:
     if axis in place.odd_axes or place.stride(axis) in (0, 1):
         return []
     f, element = code.row.frame.f, code.row.frame.buffers[read.buffer].element
-    lanes, height, saved = segment.lanes, segment.unroll, code.env
+    lanes, height = segment.lanes, segment.unroll
     if place.stride(axis) == height and segment.is_strip:
         start = around(code, stage, 0, 0).address(read.buffer, place)
         strip = f.load(memory_type(element, lanes * height), start)
@@ -250,18 +185,16 @@ def turned_read(code: NestCode, stage: Stage, read: Read) -> list[Value]:
         rows: list[Value] = []
         # Each row is read where its lane is: along the other axis, where elements lie side by side.
         for lane in range(lanes):
-            code.env = {**saved, axis: f.add(saved[axis], f.i64(lane))}
-            start = around(code, stage, 0, 0).address(read.buffer, place)
+            beside = replace(code, env={**code.env, axis: f.add(code.env[axis], f.i64(lane))})
+            start = around(beside, stage, 0, 0).address(read.buffer, place)
             rows.append(f.load(memory_type(element, height), start))
-        code.env = saved
         turned = turn(f, rows)
     return [from_memory(f, value, element) for value in turned]
 
 
 def keep_value(code: NestCode, stage: Stage, value: Value) -> None:
-    """Let later nests of the row have the one value of a buffer, unless it is one of several pieces."""
-    # A piece of a concatenation is not the value of the row.
-    if is_whole(stage, code.row.frame.buffers[stage.buffer].shape):
+    """Let later nests of the row have the value of a buffer, if it is the one that the row has."""
+    if stage.buffer in code.form.keeps:
         code.row.values[stage.buffer] = value
 
 
@@ -284,8 +217,3 @@ def bounds_of(code: NestCode, depth: int) -> tuple[Value, Value]:
     if depth == code.nest.vector and code.row.bounds is not None:
         return code.row.bounds
     return f.i64(0), size
-
-
-def with_axes(env: Mapping[int, Value], loop: LoopAxis, index: Value, zero: Value) -> dict[int, Value]:
-    """Merged axes: the last one runs over all elements, the others stand still."""
-    return {**env, **dict.fromkeys(loop.axes[:-1], zero), loop.axes[-1]: index}

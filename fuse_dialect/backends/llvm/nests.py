@@ -7,30 +7,27 @@ from fuse_dialect.backends.llvm.elements import to_memory
 from fuse_dialect.backends.llvm.nest_code import (
     NestCode,
     Row,
-    analyse,
     around,
     bounds_of,
     caption,
     keep_value,
     result_of,
-    with_axes,
     write_cells,
 )
 from fuse_dialect.backends.llvm.turning import strip_of
 from fuse_dialect.backends.llvm.values import Value
 from fuse_dialect.backends.llvm.vector_loops import vector_loop
+from fuse_dialect.kernels.nest_forms import NestForm
 from fuse_dialect.kernels.program import Stage
 from fuse_dialect.kernels.schedule import Nest
 from fuse_dialect.kernels.scheduling import STRIP, has_rest
 
 
-def write_nest(nest: Nest, row: Row) -> None:
+def write_nest(nest: Nest, form: NestForm, row: Row) -> None:
     """Write the code of a nest."""
-    code = NestCode(nest, row, env=dict(row.env))
     for stage in nest.stages:
         row.frame.f.comment(caption(stage))
-    analyse(code)
-    _descend(code, 0, ())
+    _descend(NestCode(nest, form, row, row.env), 0, ())
 
 
 def _descend(code: NestCode, depth: int, carried: tuple[Value, ...]) -> tuple[Value, ...]:
@@ -57,10 +54,9 @@ def _descend(code: NestCode, depth: int, carried: tuple[Value, ...]) -> tuple[Va
 
 def _tile_loops(code: NestCode, depth: int) -> None:
     """The loop inside the vector loop of a transpose: tiles of each height, and the rest one by one."""
-    f, loop, lanes = code.row.frame.f, code.nest.loops[depth], code.segment.lanes
-    is_whole = lanes > 0 and code.segment.mask is None
+    f, loop, at_once = code.row.frame.f, code.nest.loops[depth], code.at_once
+    is_whole = at_once.lanes > 0 and at_once.mask is None
     start, stop = bounds_of(code, depth)
-    saved, segment = code.env, code.segment
     # Tiles are turned in registers and need all lanes; a masked rest goes vector by vector.
     tiles = code.nest.tiles if is_whole else ()
     for height in (*tiles, 1) if has_rest(tiles, loop.size.number) else tiles:
@@ -68,11 +64,8 @@ def _tile_loops(code: NestCode, depth: int) -> None:
         is_strip = height == loop.size.number and height < STRIP
         last = f.subtract(stop, f.remainder(f.subtract(stop, start), height))
         with f.loop(start, last, height, hints=["unroll.disable"]) as loop_code:
-            code.env = with_axes(saved, loop, loop_code.index, f.i64(0))
-            if height > 1:
-                code.segment = replace(segment, unroll=height, across=loop.axes[-1], is_strip=is_strip)
-            _descend(code, depth + 1, ())
-        code.env, code.segment = saved, segment
+            tile = replace(at_once, unroll=height, across=loop.axes[-1], is_strip=is_strip) if height > 1 else at_once
+            _descend(replace(code.inside(loop, loop_code.index), at_once=tile), depth + 1, ())
         start = last
 
 
@@ -80,10 +73,7 @@ def _plain_loop(code: NestCode, depth: int, carried: tuple[Value, ...]) -> tuple
     f, loop = code.row.frame.f, code.nest.loops[depth]
     start, stop = bounds_of(code, depth)
     with f.loop(start, stop, carried=carried) as loop_code:
-        saved = code.env
-        code.env = with_axes(saved, loop, loop_code.index, f.i64(0))
-        loop_code.following = _descend(code, depth + 1, loop_code.carried)
-        code.env = saved
+        loop_code.following = _descend(code.inside(loop, loop_code.index), depth + 1, loop_code.carried)
     return loop_code.carried
 
 
@@ -108,10 +98,10 @@ def _store_map(code: NestCode, number: int, stage: Stage) -> None:
         keep_value(code, stage, result_of(code, number, 0))
     if stage.buffer not in code.row.frame.pointers:
         return
-    if code.segment.is_strip and _store_strip(code, number, stage):
+    if code.at_once.is_strip and _store_strip(code, number, stage):
         return
-    for copy in range(code.segment.unroll):
-        near = around(code, stage, copy, code.segment.lanes)
+    for copy in range(code.at_once.unroll):
+        near = around(code, stage, copy, code.at_once.lanes)
         value = near.scalars.wide(result_of(code, number, copy))
         if stage.scatter is not None:
             near.scatter(value, stage.buffer, near.place(stage.buffer, stage.store), stage.scatter)
@@ -121,7 +111,7 @@ def _store_map(code: NestCode, number: int, stage: Stage) -> None:
 
 def _store_strip(code: NestCode, number: int, stage: Stage) -> bool:
     """Store the vectors of a tile element by element side by side, if that is where they belong."""
-    axis, segment = code.vector_axis, code.segment
+    axis, segment = code.nest.vector_axis, code.at_once
     near = around(code, stage, 0, segment.lanes)
     place = near.place(stage.buffer, stage.store)
     if axis is None or segment.across is None or place.stride(segment.across) != 1:

@@ -18,7 +18,6 @@ from fuse_dialect.backends.llvm.builder import Function
 from fuse_dialect.backends.llvm.byte_rounding import ROUNDED, rounded_byte
 from fuse_dialect.backends.llvm.byte_tables import TABLE, look_up
 from fuse_dialect.backends.llvm.elements import narrowed, register_type, widened
-from fuse_dialect.backends.llvm.family import NoNativeFormError
 from fuse_dialect.backends.llvm.floats import Floats
 from fuse_dialect.backends.llvm.values import Type, Value, constant
 from fuse_dialect.kernels.program import Apply, Body, Extent, Guard, Index, Inside, Instruction, Literal, Position, Read
@@ -76,9 +75,6 @@ def emit_body(scalars: Scalars, around: Surroundings, body: Body, first: Sequenc
 
     Returns:
         A value for each place; the last one counts.
-
-    Raises:
-        NoNativeFormError: There is no native code for a function or an element type.
     """
     values = dict(enumerate(first))
     items: list[Instruction | None] = [None] * len(values)
@@ -138,13 +134,10 @@ def apply(
         operands: Its operands, all of as many lanes.
         element: Element type of the result.
         literals: Which operands are constants.
-
-    Raises:
-        NoNativeFormError: The function is not known.
     """
     name, _, predicate = function.partition(" ")
     f = scalars.f
-    result = _type(element, scalars.lanes)
+    result = register_type(element, scalars.lanes)
     if name == TABLE:
         return look_up(f, scalars.machine, predicate, operands[0])
     if name in ROUNDED:
@@ -163,8 +156,6 @@ def apply(
     if function in (FALLING, LIFTED):
         write = vector_math.lifted_exp if function == LIFTED else vector_math.falling_exp
         return write(Floats(f, wide[0].type, scalars.machine), wide[0])
-    if name not in _FLOAT_FUNCTIONS:
-        raise NoNativeFormError(f"'{function}' has no native code")
     # Powers by small constants are what models have most; a product is closer than a logarithm.
     if name == "math.powf" and len(literals) == 2 and literals[1] is not None:
         simple = _SIMPLE_POWERS.get(float(literals[1].value))
@@ -210,18 +201,11 @@ def _extremum(scalars: Scalars, greater: bool, lhs: Value, rhs: Value, literals:
 
 
 def _literal(scalars: Scalars, literal: Literal) -> Value:
-    return constant(_type(literal.element, scalars.lanes), literal.value)
-
-
-def _type(element: str, lanes: int) -> Type:
-    try:
-        return register_type(element, lanes)
-    except KeyError:
-        raise NoNativeFormError(f"no native code for elements of type {element}") from None
+    return constant(register_type(literal.element, scalars.lanes), literal.value)
 
 
 def _resized(f: Function, value: Value, element: str) -> Value:
-    type = _type(element, value.type.lanes)
+    type = register_type(element, value.type.lanes)
     if type.is_float:
         return narrowed(f, f.cast("sitofp", value, type.of("double")), type)
     if type.bits == 1:

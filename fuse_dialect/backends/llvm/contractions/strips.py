@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from fuse_dialect.backends.llvm.builder import Function
 from fuse_dialect.backends.llvm.elements import register_type
-from fuse_dialect.backends.llvm.family import Request
 from fuse_dialect.backends.llvm.kernel import Point, frame_of, inner_function
 from fuse_dialect.backends.llvm.memory import reader_at
+from fuse_dialect.backends.llvm.request import Request
 from fuse_dialect.backends.llvm.values import I1, I8, I64, PTR, VOID, Value, constant
 from fuse_dialect.kernels.contraction import shapes_of
 from fuse_dialect.kernels.convolution import Convolution

@@ -20,9 +20,9 @@ from typing import TypeAlias
 from fuse_dialect.backends.llvm.builder import Function
 from fuse_dialect.backends.llvm.contractions.dots import dot, pair_dot
 from fuse_dialect.backends.llvm.elements import register_type, to_memory
-from fuse_dialect.backends.llvm.family import Request
 from fuse_dialect.backends.llvm.kernel import Point, frame_of, inner_function
 from fuse_dialect.backends.llvm.memory import reader_at
+from fuse_dialect.backends.llvm.request import Request
 from fuse_dialect.backends.llvm.values import VOID, Type, Value, constant
 from fuse_dialect.kernels.contraction import Contraction, store_place
 from fuse_dialect.kernels.places import Place, flat_place

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from fuse_dialect.backends.llvm.builder import Function
 from fuse_dialect.backends.llvm.combining import accumulator_type, combine, neutral
 from fuse_dialect.backends.llvm.elements import to_memory
-from fuse_dialect.backends.llvm.family import Request
 from fuse_dialect.backends.llvm.kernel import frame_of, inner_function
 from fuse_dialect.backends.llvm.memory import Reader, reader_at
+from fuse_dialect.backends.llvm.request import Request
 from fuse_dialect.backends.llvm.scalars import Scalars
 from fuse_dialect.backends.llvm.values import I1, VOID, Value, constant
 from fuse_dialect.kernels.bodies import indices_of

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from fuse_dialect.backends.llvm.builder import Function
 from fuse_dialect.backends.llvm.contractions.convolution import Convolve
 from fuse_dialect.backends.llvm.elements import register_type, to_memory
-from fuse_dialect.backends.llvm.family import Request
 from fuse_dialect.backends.llvm.kernel import frame_of, inner_function
 from fuse_dialect.backends.llvm.memory import reader_at
+from fuse_dialect.backends.llvm.request import Request
 from fuse_dialect.backends.llvm.values import I1, VOID, Value, constant
 from fuse_dialect.kernels.contraction import store_place
 from fuse_dialect.kernels.packing import POINTS

@@ -13,6 +13,7 @@ class ReadOnly:
 
     def __init__(self, is_supported: bool):
         self.maxIndividualTestTimeIsSupported = (is_supported, "")
+        self.noExecute = True
 
     @property
     def maxIndividualTestTime(self) -> int:  # noqa: N802
@@ -37,6 +38,8 @@ def test_limit_of_a_test_in_new_releases(has_psutil: bool):
 
 @pytest.mark.parametrize(("has_psutil", "given", "limit"), [(False, 0, 0), (True, 0, 120), (True, 7, 7)])
 def test_limit_of_a_test_in_old_releases(has_psutil: bool, given: int, limit: int):
-    lit_config = SimpleNamespace(maxIndividualTestTimeIsSupported=(has_psutil, ""), maxIndividualTestTime=given)
+    lit_config = SimpleNamespace(
+        maxIndividualTestTimeIsSupported=(has_psutil, ""), maxIndividualTestTime=given, noExecute=True
+    )
     read(suite(), lit_config)
     assert lit_config.maxIndividualTestTime == limit

@@ -52,6 +52,10 @@ class ProgramStore:
     key: str
     paths: tuple[str, ...]
     """The files that the key was made of, the model first; the entry has their digests by place."""
+    machines: tuple[str, ...] = ()
+    """Names of the machines that the key was made of."""
+    described: tuple[str, ...] = ()
+    """What they were."""
 
     def load(self, backend: str, make_whole: "Callable[[], Program]") -> "StoredProgram | None":
         """The program, if it is there and can be trusted.
@@ -145,8 +149,10 @@ class ProgramStore:
         """Compile a program once more.
 
         Raises:
-            FuseError: One of its files has changed.
+            FuseError: One of its files has changed, or the machine.
         """
+        if tuple(machines_in(self.machines)) != self.described:
+            raise FuseError("the machine has changed since the program was compiled for it: compile it again")
         changed, read = self._changed(digests), FilesRead()
         if changed is None:
             with noting_files(read.note):
@@ -181,12 +187,13 @@ def open_store(
     if not all(map(os.path.isfile, paths)):
         return None
     try:
-        asked = json.dumps([options, path.rpartition(".")[2].lower(), machines_in(machines)], sort_keys=True)
+        described = tuple(machines_in(machines))
+        asked = json.dumps([options, path.rpartition(".")[2].lower(), described], sort_keys=True)
         samples = [digest_of_samples(each).hex() for each in paths]
         key = key_of("program", _FORMAT, environment(), asked, *samples)
     except (OSError, TypeError, ValueError):
         return None
-    return ProgramStore(cache, key, paths)
+    return ProgramStore(cache, key, paths, tuple(machines), described)
 
 
 def wait_for_writers() -> None:

@@ -212,6 +212,18 @@ def test_another_machine_under_the_same_name_is_another_program(
         assert is_hit(path, **options)
 
 
+def test_a_program_is_not_shown_as_one_for_a_machine_that_has_changed(path: Path, folder: Path) -> None:
+    machine = folder / "mine.toml"
+    machine.write_text('name = "mine"\nprocessor = "native"\nregisters = 8\n')
+    compiled(path, machine=str(machine), strategy="cost")
+    program = compiled(path, machine=str(machine), strategy="cost")
+    assert isinstance(program, StoredProgram)
+    machine.write_text(machine.read_text().replace("8", "16"))
+    with pytest.raises(fd.FuseError, match="the machine has changed since the program was compiled for it"):
+        _ = program.plan
+    assert len(program(*arrays())) == 2
+
+
 def test_another_model_processor_or_version_is_another_program(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled(path)
     copy = path.with_name("copy.mlir")

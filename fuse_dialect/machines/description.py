@@ -28,6 +28,7 @@ Rates are given all together, those of `[[memory]]` too, or not at all: then the
 Without a processor a file must give them: such a machine is planned for, and no code is written.
 """
 
+import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -251,9 +252,13 @@ class _Reader:
         if value is None:
             of = f" of memory level '{table['name']}'" if key in LEVEL_KEYS else ""
             raise self._error("", f"expected '{key}'{of}", "a machine without this number cannot be compared")
-        if isinstance(value, bool) or not isinstance(value, int | Decimal) or not 0 < value < Decimal("inf"):
+        found = 0.0
+        # Through floats, because a Decimal may be nan or beyond all bounds, and says so by errors of its own.
+        if isinstance(value, int | Decimal) and not isinstance(value, bool) and 0 < _as_float(value) < math.inf:
+            found = float(value * unit)
+        if not 0 < found < math.inf:
             raise self._error(key, f"expected '{key}' to be a number above 0, got {_shown(value)}")
-        return float(value * unit)
+        return found
 
     def _whole(self, table: Mapping[str, object], key: str, default: int) -> int:
         value = table.get(key, default)
@@ -266,8 +271,12 @@ class _Reader:
         return FuseError(message, SourceLocation(self.file, line), hint=hint)
 
 
+def _as_float(value: int | Decimal) -> float:
+    return math.inf if isinstance(value, int) and abs(value) >= 1 << 1000 else float(value)
+
+
 def _is_whole(value: int | Decimal) -> bool:
-    return 1 <= value < 1 << 62 and value == int(value)
+    return 1 <= _as_float(value) < 1 << 62 and value == int(value)
 
 
 def _shown(value: object) -> str:

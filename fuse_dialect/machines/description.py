@@ -217,7 +217,8 @@ class _Reader:
             try:
                 caches.append(Cache(size, self._whole(level, "ways", _WAYS)))
             except ValueError as error:
-                raise self._error("ways" if "ways" in level else "kib", str(error)) from error
+                key = "ways" if "ways" in level and "ways" in str(error) else "kib"
+                raise self._error(key, str(error)) from error
         return tuple(caches)
 
     def _rates(self, table: Mapping[str, object], levels: list[Mapping[str, object]]) -> Rates:

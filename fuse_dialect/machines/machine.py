@@ -44,12 +44,16 @@ class Unit(Flag):
     """Numbers of 32 bits from computed places, eight at a time."""
 
 
+MOST_CACHED = 1 << 36
+"""Bytes of the largest cache that is believed: kernels ask for memory that fills a part of one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cache:
     """A cache, as one core uses it.
 
     Raises:
-        ValueError: It is not made of whole ways.
+        ValueError: It is not made of whole ways, or holds more than `MOST_CACHED`.
     """
 
     bytes: int
@@ -59,6 +63,8 @@ class Cache:
     def __post_init__(self) -> None:
         if not 0 < self.ways <= self.bytes or self.bytes % self.ways:
             raise ValueError(f"expected a cache of whole ways, got {self.bytes} bytes in {self.ways} ways")
+        if self.bytes > MOST_CACHED:
+            raise ValueError(f"expected a cache of at most {MOST_CACHED} bytes, got {self.bytes}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,6 +125,7 @@ def test_rates_are_those_of_the_class_cache_by_cache() -> None:
         ("kib = 32", "mib = 32", 8, "unknown key 'mib' of a memory level"),
         ("kib = 32\n", "", 0, "expected 'kib'"),
         ("kib = 32", "kib = 0", 8, "expected 'kib' to be a number above 0, got 0"),
+        ("kib = 32", "kib = 1e12\nways = 1", 8, "expected a cache of at most 68719476736 bytes, got 1024000000000000"),
         ("kib = 32", "kib = 32\nways = 7", 9, "expected a cache of whole ways, got 32768 bytes in 7 ways"),
         ("kib = 32", "kib = 32\nways = 1.5", 9, "expected 'ways' to be a whole number above 0, got 1.5"),
         ("gbytes_per_s = 100\n", "", 0, "expected 'gbytes_per_s' of memory level 'near'"),

@@ -53,7 +53,8 @@ class FuseOptions(TypedDict, total=False):
     strategy: "str | Strategy"
     """How groups are found: a name from `fuse_dialect.fusion.strategy`, or a function of your own. Default "tvm"."""
     machine: str
-    """What the strategy "cost" counts for: a name, or the path of a file that ends in `.toml`. Default "cpu-avx512"."""
+    """What the strategy "cost" counts for: a name as `target_cpu` takes it, or the path of a file that ends in `.toml`.
+    By default what `compile` makes code for, else what `FUSE_TARGET_CPU` names, else the processor at hand."""
     recompute: bool
     """Let the strategy "cost" compute an operator in several kernels. Default true."""
     horizontal: bool
@@ -354,8 +355,10 @@ def compile(
         max_value_bytes: Most bytes of a value that a call makes.
         sizes: Numbers for open sizes of arguments by name, `{"batch": 4}`: the program is for these sizes alone, and
             has machine code for more ops. Names are those in the model, or of `fuse.sizes`.
-        target_cpu: A processor as LLVM names it, `haswell`: nothing that it lacks is used, nor what this one lacks. By
-            default what the environment variable `FUSE_TARGET_CPU` names, or this one.
+        target_cpu: A machine: a processor as LLVM names it, `haswell`, one that comes with this package or that another
+            adds, or the path of a file that ends in `.toml`. Nothing that it lacks is used, nor what the processor at
+            hand lacks, and the strategy "cost" plans for it, unless the option `machine` names another. By default
+            what the environment variable `FUSE_TARGET_CPU` names, or the processor at hand.
         fast_math: Let kernels multiply rows by reciprocals where the program divides, and take nan and infinities for
             what does not happen. Without it quotients have the bits of NumPy's.
         progress: Is called with `(done, total, name)` when each kernel is begun, and with `(total, total, "")` when all
@@ -498,13 +501,12 @@ class _Compiling:
         """Where the program of a file is kept, if it is one that is: see `backends.stored`."""
         if self.backend != "llvm" or not self.cache or path == "-":
             return None
-        if str(self.options.get("machine", "")).endswith(".toml"):  # what stands there may change
-            return None
         from fuse_dialect.backends.stored.store import open_store
 
         names = ("threads", "entry", "sizes", "target_cpu", "fast_math", "options")
         limits = [self.limits.ops, self.limits.value_bytes]
-        return open_store(path, weights, {"limits": limits, **{name: getattr(self, name) for name in names}})
+        asked = {"limits": limits, **{name: getattr(self, name) for name in names}}
+        return open_store(path, weights, asked, (self.target_cpu or "", self.options.get("machine", "")))
 
 
 def _fuse_ops_pass(options: FuseOptions) -> "FuseOpsPass":

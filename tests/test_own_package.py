@@ -1,5 +1,6 @@
 """The package of the documentation that extends this one from outside, installed as far as Python sees it."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -53,7 +54,8 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path
 
 
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"PYTHONPATH": str(folder)}
+    paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     script, *rest = command
     return subprocess.run([str(SCRIPTS / script), *rest], env=environment, capture_output=True, text=True, check=False)
 
@@ -131,10 +133,62 @@ def test_fuse_run_takes_the_machine(installed: Path) -> None:
     assert "99x40xf32" in done.stdout
 
 
+SLOW = """
+from dataclasses import replace
+
+from fuse_dialect.machines.description import with_rates
+from fuse_dialect.machines.names import find_machine
+
+BASE = with_rates(find_machine("cpu-avx512"))
+SLOW = replace(BASE, name="slow", processor="native", rates=replace(BASE.rates, vectors=1e9))
+"""
+TWO_READERS = """
+func.func @main(%x: tensor<64x64xf32>) -> (tensor<64x64xf32>, tensor<64x64xf32>) {
+  %h = fuse.exp %x : tensor<64x64xf32>
+  %t = fuse.transpose %h, permutation = [1, 0] : tensor<64x64xf32>
+  %a = fuse.abs %t : tensor<64x64xf32>
+  %b = fuse.negative %h : tensor<64x64xf32>
+  return %a, %b : tensor<64x64xf32>, tensor<64x64xf32>
+}
+"""
+
+
+@native
+def test_plans_code_and_profiles_are_for_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "slow_machine.py").write_text(SLOW)
+    write_metadata(tmp_path, {"fuse_dialect.machines": {"slow": "slow_machine:SLOW"}})
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module = fd.parse(TWO_READERS)
+    fast = fd.plan_fusion(module, strategy="cost", machine="cpu-avx512").groups
+    slow = fd.plan_fusion(module, strategy="cost", machine="slow").groups
+    assert (len(fast), len(slow)) == (1, 2)
+    program = fd.compile(module, strategy="cost", target_cpu="slow")
+    assert [str(group) for group in program.plan.groups] == [str(group) for group in slow]
+    assert [kernel.ops for kernel in program.kernels] == [("exp",), ("transpose", "abs", "negative")]
+    x = np.random.default_rng(0).standard_normal((64, 64), np.float32)
+    for got, want in zip(program(x), fd.run(module, x), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+    assert program.profile(x, repeat=1).machine == "slow"
+    source = tmp_path / "x.mlir"
+    source.write_text(TWO_READERS)
+    for arguments in (["--fuse-ops=strategy=cost machine=slow"], ["--fuse-ops=strategy=cost", "--target-cpu", "slow"]):
+        done = run(tmp_path, "fuse-opt", *arguments, str(source))
+        assert done.returncode == 0, done.stderr
+        assert "@fused_transpose_abs_negative(" in done.stdout
+    report = tmp_path / "report.json"
+    command = [str(source), "--backend", "llvm", "--target-cpu", "slow", "--fuse-ops", "strategy=cost"]
+    done = run(tmp_path, "fuse-run", *command, "--random-inputs", "0", "--benchmark", "1", "--json", str(report))
+    assert done.returncode == 0, done.stderr
+    found = json.loads(report.read_text())
+    assert found["machine"] == "slow"
+    assert len(found["kernels"]) == 2
+    sys.modules.pop("slow_machine", None)
+
+
 @native
 def test_a_machine_without_a_processor_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "odd_machines.py").write_text(
-        "from fuse_dialect.kernels.machine import Machine\n"
+        "from fuse_dialect.machines.machine import Machine\n"
         "LOST = Machine('lost', 16, 16, processor='z80')\n"
         "def __getattr__(name):\n"
         "    return Machine(name, 24, 16)\n"
@@ -145,7 +199,7 @@ def test_a_machine_without_a_processor_is_an_error(tmp_path: Path, monkeypatch: 
         fd.compile(fd.parse(TEXT), target_cpu="lost")
     with pytest.raises(FuseError, match=r"'odd_machines:odd' cannot be imported: .* a power of two from 16, got 24"):
         fd.compile(fd.parse(TEXT), target_cpu="odd")
-    with pytest.raises(FuseError, match="unknown processor 'los'") as caught:
+    with pytest.raises(FuseError, match="unknown machine 'los'") as caught:
         fd.compile(fd.parse(TEXT), target_cpu="los")
     assert caught.value.hint == "did you mean 'lost'?"
     sys.modules.pop("odd_machines", None)

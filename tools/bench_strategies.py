@@ -32,7 +32,6 @@ import fuse_dialect as fd
 from fuse_dialect.analysis.block_graph import build_graph
 from fuse_dialect.dialect.types import DYNAMIC, element_bytes, element_dtype, is_tensor
 from fuse_dialect.fusion.by_cost import predicted_seconds
-from fuse_dialect.fusion.rates import DEFAULT
 from fuse_dialect.fusion.strategy import FusionOptions
 from fuse_dialect.kinds.reshapes import RESHAPE_ONLY_ATTRIBUTE
 
@@ -77,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--threads", type=int, default=1, help="of a call (default: 1)")
     parser.add_argument("--rounds", type=int, default=30, help="timed calls of each, in turns (default: 30)")
     parser.add_argument("--seconds", type=float, default=10.0, help="most time of the rounds of a model (default: 10)")
-    parser.add_argument("--machine", default=DEFAULT, help=f"what the model predicts for (default: {DEFAULT})")
+    parser.add_argument("--machine", default="", help="what the model predicts for (default: the processor at hand)")
     parser.add_argument("--json", type=Path, help="file for all figures; models that are in it are not measured again")
     parser.add_argument("--counts", type=Path, help="file of `count_inductor_kernels.py`, for a column")
     parser.add_argument("--markdown", type=Path, help="file for the table; by default standard output")

@@ -2,20 +2,16 @@
 
     python tools/measure_machine.py --name my-cpu -o my-cpu.toml       # under two minutes, with nothing else running
     fuse-opt --fuse-ops="strategy=cost machine=my-cpu.toml" model.onnx
+    fuse-run model.onnx --backend llvm --target-cpu my-cpu.toml --fuse-ops="strategy=cost" --random-inputs 0
 
-Each number is the best of several runs of small programs that this package compiles, on one thread:
-
-- `call_us`: what each of 32 kernels of four elements adds to a program;
-- `product_gflops`: a matrix product that fits into the second cache;
-- `vector_gops`: additions, exponentials and hyperbolic tangents of values in the first cache, weighed as the cost model
-  weighs them;
-- `gbytes_per_s` of each level: a copy of half its size, reading and writing.
+Each number is the best of several runs of small programs that this package compiles, on one thread; which they are says
+`fuse_dialect/machines/measuring.py`. `--target-cpu haswell` measures by the instructions of that processor.
 """
 
 import argparse
-import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
@@ -23,14 +19,17 @@ import numpy as np
 
 import fuse_dialect as fd
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.fusion.rates import find_rates
 from fuse_dialect.kernels.functions import scalar_function
+from fuse_dialect.machines.description import description_of
+from fuse_dialect.machines.host import host_caches
+from fuse_dialect.machines.machine import Cache, Machine
+from fuse_dialect.machines.measuring import best_of, measured
+from fuse_dialect.machines.names import find_machine
 
-CALLS = 32
-_MUCH = 8 << 20
-"""Bytes of a copy that takes much longer than the call of a program."""
 _MEASURED = {"add": "arith.addf", "exp": "math.exp", "tanh": "math.tanh"}
 """Ops, each a map of one function; their weights are what the cost model takes these for."""
+_LEAST_RUNS = 3
+"""The first one waits for memory that no program has used."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,128 +40,46 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("-o", "--output", type=Path, help="file to write; by default standard output")
     parser.add_argument("--seconds", type=float, default=2.0, help="for each number (default: 2)")
     parser.add_argument("--caches", default="", help="sizes in KiB, nearest first (default: what the system says)")
+    parser.add_argument("--target-cpu", default="", help="measure by the instructions of this machine")
     options = parser.parse_args(arguments)
-    sizes = [int(size) for size in options.caches.split(",") if size] or list(cache_sizes())
-    text = "\n".join(_description(options.name, options.about, sizes, options.seconds)) + "\n"
-    if options.output is None:
-        print(text, end="")
-        return 0
     try:
-        options.output.write_text(text)
-        find_rates(str(options.output))
-    except (OSError, FuseError) as error:
+        base = find_machine(options.target_cpu)
+        caches = tuple(Cache(int(kib) << 10) for kib in options.caches.split(",") if kib) or host_caches()
+        described = replace(base, name=options.name, caches=caches, processor=base.processor or base.name, rates=None)
+        found = _measured(described, options.target_cpu or None, options.seconds)
+        text = description_of(found, options.about)
+        if options.output is None:
+            print(text, end="")
+        else:
+            options.output.write_text(text)
+    except FuseError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-def cache_sizes() -> Iterator[int]:
-    """KiB of the caches for data of the first processor, nearest first."""
-    found: dict[int, int] = {}
-    for place in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
-        if (place / "type").read_text().strip() != "Instruction":
-            size = (place / "size").read_text().strip()
-            number = int(size.rstrip("KM")) * (1024 if size.endswith("M") else 1)
-            found[int((place / "level").read_text())] = number
-    yield from (found[level] for level in sorted(found)) if found else (32, 1024, 32768)
+def _measured(machine: Machine, target: str | None, seconds: float) -> Machine:
+    def seconds_of(text: str, shapes: Sequence[tuple[int, ...]], *, is_fused: bool = True) -> float:
+        program = fd.compile(fd.parse(text), target_cpu=target, strategy="tvm" if is_fused else "separate")
+        arrays = [np.full(shape, 0.1, np.float32) for shape in shapes]
 
+        def run() -> float:
+            start = perf_counter()
+            program(*arrays)
+            return perf_counter() - start
 
-def _description(name: str, about: str, sizes: Sequence[int], seconds: float) -> Iterator[str]:
-    quoted = about.replace("\\", "").replace('"', "'")
-    yield f'name = "{name}"'
-    yield f'about = "{quoted}"'
-    _progress("call")
-    yield f"call_us = {_call(seconds) * 1e6:.3g}"
-    _progress("products")
-    yield f"product_gflops = {_products(seconds) / 1e9:.3g}"
-    _progress("vectors")
-    yield f"vector_gops = {_vectors(seconds) / 1e9:.3g}"
-    yield "streams = 32"
-    for level, kib in enumerate([*sizes, 0], 1):
-        bytes = kib * 512 if kib else 4 * max(sizes, default=0) * 1024 or 256 << 20
-        label = f"L{level}" if kib else "memory"
-        _progress(label)
-        yield ""
-        yield "[[memory]]"
-        yield f'name = "{label}"'
-        if kib:
-            yield f"kib = {kib}"
-        yield f"gbytes_per_s = {_copy(bytes, seconds) / 1e9:.3g}"
+        return best_of(run, lambda runs, total: runs >= _LEAST_RUNS and total >= seconds)
+
+    weights = {name: scalar_function(function).cost for name, function in _MEASURED.items()}
+    return measured(machine, seconds_of, weights, _progress)
 
 
 def _progress(what: str) -> None:
     if sys.stderr.isatty():
         print(f"measuring {what} ...", file=sys.stderr)
-
-
-def _call(seconds: float) -> float:
-    """Seconds that a kernel adds."""
-    return max(_each(4, seconds), 1e-9)
-
-
-def _each(elements: int, seconds: float) -> float:
-    """Seconds of one of many kernels that negate an array, call and all."""
-    type = f"tensor<{elements}xf32>"
-
-    def chain(count: int) -> str:
-        lines = [f"  %v{n + 1} = fuse.negative %v{n} : {type}" for n in range(count)]
-        return _function(f"%v0: {type}", type, lines, f"%v{count}")
-
-    argument = np.ones(elements, np.float32)
-    many, one = (_best(chain(count), [argument], seconds / 2, strategy="separate") for count in (CALLS + 1, 1))
-    return (many - one) / CALLS
-
-
-def _products(seconds: float) -> float:
-    """Operations a second."""
-    size = 512
-    type = f"tensor<{size}x{size}xf32>"
-    text = _function(f"%a: {type}, %b: {type}", type, [f"  %y = fuse.matmul %a, %b : ({type}, {type}) -> {type}"], "%y")
-    argument = np.ones((size, size), np.float32)
-    return 2 * size**3 / _best(text, [argument, argument], seconds)
-
-
-def _vectors(seconds: float) -> float:
-    """Additions a second: the geometric mean over operations."""
-    elements, logs = 4096, list[float]()
-    type = f"tensor<{elements}xf32>"
-    argument = np.full(elements, 0.1, np.float32)
-    for name, function in _MEASURED.items():
-        weight = scalar_function(function).cost
-        times: list[float] = []
-        for count in (1, 1 + 32 // weight):
-            other = ", %x" if name == "add" else ""
-            lines = [f"  %v{n + 1} = fuse.{name} %v{n}{other} : {type}" for n in range(count)]
-            text = _function(f"%x: {type}", type, [f"  %v0 = fuse.negative %x : {type}", *lines], f"%v{count}")
-            times.append(_best(text, [argument], seconds / 2))
-        logs.append(math.log(elements * (32 // weight) * weight / max(times[1] - times[0], 1e-9)))
-    return math.exp(sum(logs) / len(logs))
-
-
-def _copy(bytes: int, seconds: float) -> float:
-    """Bytes a second, those read and those written; both arrays have as many together."""
-    elements = max(bytes // 8, 64)
-    if bytes > _MUCH:
-        type = f"tensor<{elements}xf32>"
-        text = _function(f"%x: {type}", type, [f"  %y = fuse.negative %x : {type}"], "%y")
-        return 8 * elements / _best(text, [np.ones(elements, np.float32)], seconds)
-    return 8 * elements / max(_each(elements, seconds) - _call(seconds), 1e-9)
-
-
-def _function(arguments: str, result: str, lines: Sequence[str], value: str) -> str:
-    body = "\n".join(lines)
-    return f"func.func @main({arguments}) -> {result} {{\n{body}\n  return {value} : {result}\n}}\n"
-
-
-def _best(text: str, arguments: list[np.ndarray], seconds: float, strategy: str = "tvm") -> float:
-    """Seconds of the fastest run."""
-    program = fd.compile(fd.parse(text), strategy=strategy)
-    best, end = math.inf, perf_counter() + seconds
-    while perf_counter() < end:
-        start = perf_counter()
-        program(*arguments)
-        best = min(best, perf_counter() - start)
-    return best
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from fuse_dialect.backends.runtime.entry_reader import read_entry
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.program import Program
 from fuse_dialect.backends.runtime.specializing import Sizes
-from fuse_dialect.backends.table import BackendSettings, Layout, find_backend, layout_of
+from fuse_dialect.backends.table import BackendSettings, Layout, find_backend, layout_of, machine_of
 from fuse_dialect.backends.threads import usable_threads, warn_of_threads
 from fuse_dialect.budget import Limits
 from fuse_dialect.diagnostics import FuseError
@@ -68,8 +68,8 @@ def compile_program(
         limits: How large a value may be whose size is known only when the program runs, and how many ops loops may run.
         sizes: Numbers for open sizes of arguments, by the names that they have.
         fuse: The pass that groups operators, where options cannot say it: rules or a strategy of your own.
-        target_cpu: Name of the processor whose instructions may be used; by default what `FUSE_TARGET_CPU` says, or all
-            that this one has.
+        target_cpu: Name of the machine whose instructions may be used, and for which `cost` plans unless its option
+            `machine` names another; by default what `FUSE_TARGET_CPU` says, or the one at hand.
         fast_math: Let quotients be off in their last place, and nan and infinities be lost.
         specialize: Compile again for sizes of arguments that are open here and come back in calls.
         progress: Is told when each kernel is begun.
@@ -84,7 +84,7 @@ def compile_program(
     settings = BackendSettings(cache, target_cpu, fast_math)
     engine = find_backend(backend, settings) if isinstance(backend, str) else backend
     source = module if in_place else module.clone()
-    grouping = fuse or _fuse_ops_pass(fuse_options)
+    grouping = (fuse or _fuse_ops_pass(fuse_options)).using(target=machine_of(engine, settings))
     numbers = [f"{name}={size}" for name, size in (sizes or {}).items()]
     again: Callable[[Sizes], Program] | None = None
     if specialize and engine.name != "numpy" and has_open_sizes(source, entry):

@@ -6,7 +6,7 @@ A package of your own adds a backend by an entry point, and installing it is all
     mine = "my_package.backend:make"
 
 `make` takes `BackendSettings` and gives a `Backend`. If the backend has an attribute `layout`, images are brought into
-that layout before fusion.
+that layout before fusion. If it has an attribute `machine`, plans by cost are made for that machine.
 """
 
 from collections.abc import Mapping
@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from fuse_dialect.backends.backend import Backend
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.extensions import added, loaded
+from fuse_dialect.machines.machine import Machine
+from fuse_dialect.machines.names import find_machine
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -34,7 +36,7 @@ class BackendSettings:
     cache: bool = True
     """Keep machine code on disk, and use what is there."""
     target_cpu: str | None = None
-    """Name of the processor whose instructions may be used; by default the environment's, or the one at hand."""
+    """Name of the machine whose instructions may be used; by default the environment's, or the one at hand."""
     fast_math: bool = False
     """Whether quotients may be off in their last place, and nan and infinities need not survive."""
 
@@ -96,6 +98,18 @@ def layout_of(backend: Backend) -> Layout:
     if layout not in ("NHWC", "NCHW", "keep"):
         raise FuseError(f"backend '{backend.name}' asks for layout {layout!r}, expected NHWC, NCHW or keep")
     return layout
+
+
+def machine_of(backend: Backend, settings: BackendSettings) -> Machine | None:
+    """What plans are made for: the machine that the backend makes code for, else that of the settings, if it is named.
+
+    Raises:
+        FuseError: There is no such machine.
+    """
+    machine = getattr(backend, "machine", None)
+    if isinstance(machine, Machine):
+        return machine
+    return find_machine(settings.target_cpu) if settings.target_cpu else None
 
 
 def _point(name: str) -> "EntryPoint":

@@ -21,7 +21,7 @@ https://doi.org/10.1145/3503222.3507723, for kernels of several results.
 
 from dataclasses import replace
 
-from fuse_dialect.fusion.cost_search import NOTHING, CostSearch, Judged
+from fuse_dialect.fusion.cost_search import NOTHING, CostSearch, Judged, machine_of
 from fuse_dialect.fusion.partition import tvm
 from fuse_dialect.fusion.plan import FusionPlan
 from fuse_dialect.fusion.strategy import FusionOptions
@@ -54,6 +54,7 @@ def seconds_of(graph: ValueGraph, options: FusionOptions, plan: FusionPlan) -> f
 
 def _searched(graph: ValueGraph, options: FusionOptions) -> CostSearch:
     """The search at its end, from the better start (4)."""
+    options = replace(options, machine=machine_of(options))  # a name is looked up once
     start, joins_maps = None, True
     if sum(role is NodeRole.OPERATOR for role in graph.roles) <= FEW_OPERATORS:
         # Which start is better does not depend on a limit of merges: each limit gives a part of the same changes.

@@ -19,11 +19,13 @@ from fuse_dialect.fusion.decision import FusionDecision, Merge
 from fuse_dialect.fusion.draft import ANCHORS, Costs, Draft, Join
 from fuse_dialect.fusion.loop_form import UNKNOWN_FORM, Loops, Order
 from fuse_dialect.fusion.plan import FusionPlan, plan_of_nodes
-from fuse_dialect.fusion.rates import find_rates
 from fuse_dialect.fusion.search_check import OUTSIDE, check_search
 from fuse_dialect.fusion.step_order import NoWays, StepOrder
 from fuse_dialect.fusion.strategy import FusionOptions
 from fuse_dialect.fusion.value_graph import NodeRole, ValueGraph
+from fuse_dialect.machines.description import with_rates
+from fuse_dialect.machines.machine import Machine
+from fuse_dialect.machines.names import find_machine
 from fuse_dialect.pattern_kind import PatternKind
 
 NOTHING = 1e-12
@@ -66,6 +68,16 @@ class Judged(NamedTuple):
         return self.apart - self.together
 
 
+def machine_of(options: FusionOptions) -> Machine:
+    """What is counted for, with rates.
+
+    Raises:
+        FuseError: There is no such machine.
+    """
+    machine = options.machine
+    return with_rates(find_machine(machine) if isinstance(machine, str) else machine)
+
+
 class CostSearch:
     """The plan in the making.
 
@@ -74,9 +86,9 @@ class CostSearch:
 
     def __init__(self, graph: ValueGraph, options: FusionOptions):
         self.graph, self.options = graph, options
-        self.rates = find_rates(options.machine)
         self.max_depth = float("inf") if options.max_depth is None else options.max_depth
-        self.costs = Costs(graph, self.rates, options.open_size)
+        self.costs = Costs(graph, machine_of(options), options.open_size)
+        self.rates = self.costs.rates
         facts, forms, operator = graph.facts, graph.forms, NodeRole.OPERATOR
         self.drafts: dict[int, Draft] = {}
         """For each step that is a kernel its draft."""

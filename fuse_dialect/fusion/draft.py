@@ -28,8 +28,8 @@ from typing import NamedTuple
 from fuse_dialect.counts import Count, Size, product
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.fusion.loop_form import UNKNOWN_ACCESS, Access, LoopForm, Loops, Order
-from fuse_dialect.fusion.rates import Rates
 from fuse_dialect.fusion.value_graph import NodeRole, ValueGraph
+from fuse_dialect.machines.machine import Machine
 
 CHEAP = 4
 """Additions an element: what costs no more may be computed again where it is read; as `kernels.simplify` has it."""
@@ -136,15 +136,16 @@ _OWN = Access(Order.SAME, 1 << 30, 1.0)
 class Costs:
     """Drafts of kernels of a graph on a machine."""
 
-    def __init__(self, graph: ValueGraph, rates: Rates, open_size: int = 64):
+    def __init__(self, graph: ValueGraph, machine: Machine, open_size: int = 64):
         """Costs of kernels of a graph.
 
         Args:
             graph: The graph.
-            rates: The machine.
+            machine: What they run on, with rates.
             open_size: What a size that is not known is taken for.
         """
-        self.graph, self.rates, self.open_size = graph, rates, open_size
+        assert machine.rates is not None, "machines.description.with_rates gives a machine its rates"
+        self.graph, self.machine, self.rates, self.open_size = graph, machine, machine.rates, open_size
         self._numbers: dict[int, tuple[Count, float]] = {}
         self._moving: dict[tuple[float, float], float] = {}
         self._bytes = [self.number(value.bytes) for value in graph.facts.values]
@@ -167,10 +168,10 @@ class Costs:
         return float(count.at(dict.fromkeys(symbols, self.open_size)) or 0)
 
     def moving(self, bytes: float, resident: float) -> float:
-        """See `Rates.moving`; a program has few sizes."""
+        """See `Machine.moving`; a program has few sizes."""
         known = self._moving.get((bytes, resident))
         if known is None:
-            known = self._moving[bytes, resident] = self.rates.moving(bytes, resident)
+            known = self._moving[bytes, resident] = self.machine.moving(bytes, resident)
         return known
 
     def bytes_of(self, value: int) -> float:
@@ -367,7 +368,7 @@ class Costs:
     def _between(self, values: Iterable[int], join: Join) -> float:
         """Seconds of storing values row by row and reading them again."""
         rows = max(1.0, self.number(product(join.space[: join.rows])))
-        return sum(2 * self.rates.moving(self._bytes[value], self._bytes[value] / rows) for value in values)
+        return sum(2 * self.machine.moving(self._bytes[value], self._bytes[value] / rows) for value in values)
 
     def _with_epilogue(self, producer: Draft, consumer: Draft, kept: frozenset[int], access: Access) -> Join | Reason:
         """The join of (3)."""

@@ -13,16 +13,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
-from typing import TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.extensions import added, loaded
 from fuse_dialect.fusion.decision import FusionDecision, Merge
 from fuse_dialect.fusion.plan import FusionPlan
-from fuse_dialect.fusion.rates import DEFAULT as DEFAULT_MACHINE
 from fuse_dialect.fusion.rules import RuleTable
 from fuse_dialect.fusion.tvm_rules import TVM_RULES
 from fuse_dialect.fusion.value_graph import ValueGraph
+
+if TYPE_CHECKING:
+    from fuse_dialect.machines.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +43,8 @@ class FusionOptions:
     """How many merges are made; those after them are refused. `None` is no limit; for strategies that merge."""
     attempts: Callable[[FusionDecision], object] | None = None
     """Is told each verdict of a rule that is tried on a node, in order, by strategies that have rules."""
-    machine: str = DEFAULT_MACHINE
-    """What strategies by cost count for: a name or a file, see `rates.find_rates`."""
+    machine: "str | Machine" = ""
+    """What strategies by cost count for, or its name or file, see `machines.names.find_machine`."""
     recompute: bool = True
     """Whether a node may be computed in several kernels, by strategies that can."""
     horizontal: bool = True

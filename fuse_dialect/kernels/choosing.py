@@ -19,7 +19,6 @@ from fuse_dialect.kernels.functions import PAIR_DOT, SCALAR_FUNCTIONS
 from fuse_dialect.kernels.grouping import reads_of
 from fuse_dialect.kernels.kernel_schedule import Gate, KernelSchedule, Loops, StageKernel, StagePlan, Sums
 from fuse_dialect.kernels.local_places import ALIGNMENT, place_locals
-from fuse_dialect.kernels.machine import Machine, Unit
 from fuse_dialect.kernels.matrix_schedule import Matrices
 from fuse_dialect.kernels.nest_forms import nest_forms
 from fuse_dialect.kernels.orders import unsorted
@@ -31,6 +30,7 @@ from fuse_dialect.kernels.window_schedule import WindowPlan, window_plan
 from fuse_dialect.kernels.windowing import windowing_of, with_packed_constants
 from fuse_dialect.kernels.winograd_schedule import WinogradPlan
 from fuse_dialect.kernels.words import in_pairs, in_words
+from fuse_dialect.machines.machine import Machine, Unit
 
 FAMILIES = ("contraction", "map", "rows", "generic")
 """Families of kernels by the names that reports use, in the order in which they are tried (2):

@@ -8,10 +8,10 @@
 from fuse_dialect.kernels.contraction import Contraction, as_matrices, unit_axis
 from fuse_dialect.kernels.convolution import Convolution, convolution_of
 from fuse_dialect.kernels.convolution_schedule import ConvolutionPlan, convolution_plan
-from fuse_dialect.kernels.machine import Machine
 from fuse_dialect.kernels.matrix_schedule import Matrices, matrices_of
 from fuse_dialect.kernels.program import LoopProgram, Read, Stage, Value
 from fuse_dialect.kernels.winograd_schedule import WinogradPlan, winograd_plan
+from fuse_dialect.machines.machine import Machine
 
 _WORTH_PACKING = 4
 """Rows for which columns are packed rather than left to the family that sums rows."""

@@ -13,11 +13,11 @@ from fuse_dialect.kernels import tiling
 from fuse_dialect.kernels.contraction import Contraction, lying_place
 from fuse_dialect.kernels.convolution import Convolution
 from fuse_dialect.kernels.elements import element_bytes
-from fuse_dialect.kernels.machine import Machine
 from fuse_dialect.kernels.packing import Packing, packing_of
 from fuse_dialect.kernels.places import Place
 from fuse_dialect.kernels.program import LoopProgram
 from fuse_dialect.kernels.tiling import Walk, walk_of
+from fuse_dialect.machines.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)

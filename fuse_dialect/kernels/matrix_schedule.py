@@ -12,11 +12,11 @@ from math import prod
 from fuse_dialect.kernels import tiling
 from fuse_dialect.kernels.contraction import Contraction, lying_place, shapes_of
 from fuse_dialect.kernels.elements import element_bytes
-from fuse_dialect.kernels.machine import Machine
 from fuse_dialect.kernels.packing import Packing, packing_of
 from fuse_dialect.kernels.places import Place, flat_place
 from fuse_dialect.kernels.program import LoopProgram, Read
 from fuse_dialect.kernels.tiling import Walk
+from fuse_dialect.machines.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)

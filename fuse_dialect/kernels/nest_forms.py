@@ -22,16 +22,15 @@ from fuse_dialect.kernels.functions import Variant
 from fuse_dialect.kernels.grouping import is_whole
 from fuse_dialect.kernels.indices import Index, axes_of
 from fuse_dialect.kernels.local_places import LocalPlaces
-from fuse_dialect.kernels.machine import Machine, Unit
 from fuse_dialect.kernels.places import guard_axes, place_of
 from fuse_dialect.kernels.program import Apply, Buffer, Inside, Instruction, Literal, Position, Read, Role, Stage
 from fuse_dialect.kernels.schedule import Nest, Schedule
 from fuse_dialect.kernels.scheduling import halves, has_rest
+from fuse_dialect.machines.machine import Machine, Unit
 
-STREAMED = 32
-"""Results of so many second-level caches are written past them: nothing would be left there for who reads them."""
-STREAMED_TILES = 8
-"""The same of a transpose: its lines are far apart; to fetch them before they are written takes most of the time."""
+_TILES_SHARE = 4
+"""Results as large as the last cache are written past it: nothing would be left there for who reads them. Those of a
+transpose are from this part of it on: their lines are far apart, and to fetch them first takes most of the time."""
 LONG = 64
 """Fewer elements are not worth a second form of their loop (3)."""
 Cell: TypeAlias = tuple[int, int]
@@ -214,7 +213,7 @@ class _Analysis:
             store = place_of(stage.store, buffer.shape, len(stage.axes))
             # Whatever the other axes are, each vector begins a line if all steps are whole lines.
             steps = [store.constant, *(stride for number, stride in enumerate(store.strides) if number != axis)]
-            is_large = _is_large(buffer, STREAMED_TILES * machine.second_cache.bytes)
+            is_large = _is_large(buffer, machine.last_cache.bytes // _TILES_SHARE)
             is_line = lanes * element_bytes(buffer.element) == machine.line_bytes
             if not is_line or store.stride(axis) != 1 or store.odd or not is_large:
                 return False
@@ -233,7 +232,7 @@ class _Analysis:
                 continue
             # Narrow results of wide computations are stored in halves of vectors, which are not streamed.
             is_whole_vector = nest.lanes * element_bytes(buffer.element) == machine.vector_bytes
-            if not is_whole_vector or not _is_large(buffer, STREAMED * machine.second_cache.bytes):
+            if not is_whole_vector or not _is_large(buffer, machine.last_cache.bytes):
                 return False
         return True
 

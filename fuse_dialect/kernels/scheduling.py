@@ -8,11 +8,11 @@ from fuse_dialect.counts import Count
 from fuse_dialect.kernels.elements import register_bytes
 from fuse_dialect.kernels.functions import ScalarFunction, scalar_function
 from fuse_dialect.kernels.grouping import cut_in_nests, cut_in_phases, is_order, parallel_sizes, reads_of
-from fuse_dialect.kernels.machine import Machine
 from fuse_dialect.kernels.places import Place, guard_axes, index_place, place_of
 from fuse_dialect.kernels.program import Apply, Buffer, Inside, LoopProgram, Position, Role, Stage
 from fuse_dialect.kernels.reaxing import without_single_points
 from fuse_dialect.kernels.schedule import Direction, LoopAxis, Nest, Phase, Schedule
+from fuse_dialect.machines.machine import Machine
 
 TILE = 16
 """Most lanes of a tile of a transpose: as many vectors are in registers at once."""
@@ -174,7 +174,7 @@ def _transposed_phase(
     stages: list[Stage], order: Sequence[int], across: int, buffers: dict[str, Buffer], machine: Machine
 ) -> Phase:
     """Blocks are the rows, tiles the inside of their two loops."""
-    lanes = min(_lanes(stages, machine), TILE)
+    lanes = min(_lanes(stages, machine), TILE, 1 << machine.registers.bit_length() - 1)
     last = order[-1]
     strip = _strip(stages, last, across, buffers)
     if strip == last:  # the results are the strip: vectors run along what is read

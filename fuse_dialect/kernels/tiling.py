@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import gcd
 
 from fuse_dialect.kernels.functions import DOT
-from fuse_dialect.kernels.machine import Machine, Unit
+from fuse_dialect.machines.machine import Machine, Unit
 
 _MOST_ROWS = 14
 """Rows of a tile that hide how long a product takes; more would make tiles that fit few matrices."""
@@ -56,8 +56,8 @@ def panel_bytes(machine: Machine) -> int:
 
 
 def packed_bytes(machine: Machine) -> int:
-    """Room for the columns factor if it is packed at each call: what a last-level cache has, for it is read soon."""
-    return machine.second_cache.bytes * 8
+    """Room for the columns factor if it is packed at each call: a part of the last cache, for it is read soon."""
+    return machine.last_cache.bytes // 4
 
 
 def many_tasks(machine: Machine) -> int:

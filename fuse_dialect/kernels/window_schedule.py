@@ -15,9 +15,9 @@ from math import prod
 
 from fuse_dialect.kernels import tiling
 from fuse_dialect.kernels.elements import element_bytes
-from fuse_dialect.kernels.machine import Machine
 from fuse_dialect.kernels.program import LoopProgram, Reduction
 from fuse_dialect.kernels.windowing import Windowing
+from fuse_dialect.machines.machine import Machine
 
 _UNROLLED_TAPS = 12
 """Most taps that are written out."""

@@ -32,7 +32,7 @@ class KernelTarget(Target):
     fast_math: bool = False
     """Whether kernels may ignore nan and infinities."""
     target_cpu: str = ""
-    """Name of the processor; empty for that of `FUSE_TARGET_CPU`, or else the one at hand."""
+    """Name of the machine; empty for that of `FUSE_TARGET_CPU`, or else the one at hand."""
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         """Write the kernels.

@@ -138,8 +138,8 @@ def _add_output(parser: argparse.ArgumentParser, targets: Iterable[str], foreign
     group.add_argument(
         "--target-cpu",
         metavar="NAME",
-        help="processor that -t llvm writes for, as LLVM names it, or a machine that another package adds "
-        "(default: $FUSE_TARGET_CPU, or the one at hand)",
+        help="machine that -t llvm writes for, and strategy=cost plans for: a processor as LLVM names it, a machine of "
+        "this package or of another, or a .toml file (default: $FUSE_TARGET_CPU, or the one at hand)",
     )
     _flag(
         group,

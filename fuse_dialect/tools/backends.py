@@ -75,7 +75,8 @@ def add_backend_arguments(parser: argparse.ArgumentParser, natural: Callable[[st
     group.add_argument(
         "--target-cpu",
         metavar="NAME",
-        help="compile for what this processor can do too, as LLVM names it: haswell, x86-64-v2 "
+        help="compile for what this machine can do too: a processor as LLVM names it, haswell, a machine of this "
+        "package or of another, or a .toml file; strategy=cost plans for it "
         "(default: $FUSE_TARGET_CPU, or the one at hand)",
     )
     group.add_argument(

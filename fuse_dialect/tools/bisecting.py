@@ -3,6 +3,7 @@
 import argparse
 import shlex
 from collections.abc import Sequence
+from dataclasses import fields
 from io import StringIO
 from typing import Any, cast
 
@@ -131,8 +132,8 @@ def _spelled(fuse: FuseOpsPass) -> str:
     """The options of the pass that are not its defaults."""
     default = FuseOpsPass()
     given = [
-        f"{name.replace('_', '-')}={str(getattr(fuse, name)).lower()}"
-        for name in ("opt_level", "max_depth", "max_function_args", "link_params", "dedup", "strategy", "fusion_limit")
-        if getattr(fuse, name) != getattr(default, name)
+        f"{each.name.replace('_', '-')}={str(value).lower() if isinstance(value, bool) else value}"
+        for each in fields(fuse)
+        if each.init and (value := getattr(fuse, each.name)) != getattr(default, each.name)
     ]
     return " ".join(given) or "strategy=tvm"

@@ -52,6 +52,10 @@ if TYPE_CHECKING:
     from fuse_dialect.tools.picture import PictureTaker
 
 
+_FOR_ANY_MACHINE = ("tvm", "separate")
+"""Strategies that ask for no machine."""
+
+
 def _kernel_target() -> type[Target]:
     from fuse_dialect.targets.llvm import KernelTarget
 
@@ -107,6 +111,8 @@ class FuseOptMain(xDSLOptMain):
         self.target_spec = self._target_spec(parser)
         self.ctx.allow_unregistered = self.args.allow_unregistered_dialect
         self.passes = build_passes(split.passes, self.available_passes)
+        if self.args.target_cpu is not None:
+            self.passes = self._planned(parser, self.passes, self.args.target_cpu)
         if self.args.fusion_limit is not None:
             self.passes = self._limited(parser, self.passes)
         self._check_dumps(parser)
@@ -127,8 +133,6 @@ class FuseOptMain(xDSLOptMain):
                 "--profile": self.args.profile,
             },
         )
-        if self.args.target_cpu is not None and self.target_spec.name != "llvm":
-            parser.error(f"argument --target-cpu: target '{self.target_spec.name}' is for no processor")
         self._dumps = IRDumps(self.args, self._text_of)
         self.setup_pipeline()
 
@@ -188,6 +192,19 @@ class FuseOptMain(xDSLOptMain):
             parser.error("argument --fusion-limit: no fuse-ops on the command line makes merges")
         limit = self.args.fusion_limit
         return [cast(Any, each).using(fusion_limit=limit) if each.name == "fuse-ops" else each for each in passes]
+
+    def _planned(self, parser: UsageParser, passes: Sequence[ModulePass], machine: str) -> list[ModulePass]:
+        """The passes, those that plan for a machine with that of the command line where they name none."""
+
+        def has_open_machine(each: ModulePass) -> bool:
+            return getattr(each, "machine", None) == "" and getattr(each, "strategy", "tvm") not in _FOR_ANY_MACHINE
+
+        found = [replace(cast(Any, each), machine=machine) if has_open_machine(each) else each for each in passes]
+        if found == list(passes) and self.target_spec.name != "llvm":
+            parser.error(
+                f"argument --target-cpu: target '{self.target_spec.name}' is for no machine, and no pass plans for one"
+            )
+        return found
 
     def _check_dumps(self, parser: UsageParser) -> None:
         """Refuse names of passes that do not exist."""

@@ -41,11 +41,11 @@ def store_of(options: argparse.Namespace) -> "ProgramStore | None":
     except FuseError:
         return None
     numbers = [threads, limits.ops, limits.bytes, limits.value_bytes]
-    return open_store(
-        options.module,
-        options.weights,
-        {"fuse-run": numbers, **{name: getattr(options, name) for name in _OF_THE_PROGRAM}},
-    )
+    asked = {"fuse-run": numbers, **{name: getattr(options, name) for name in _OF_THE_PROGRAM}}
+    try:
+        return open_store(options.module, options.weights, asked, [options.target_cpu or ""])
+    except FuseError:
+        return None
 
 
 def stored_outputs(store: "ProgramStore", options: argparse.Namespace) -> "dict[str, Array] | None":

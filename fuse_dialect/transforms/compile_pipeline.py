@@ -76,7 +76,9 @@ class CompilePipelinePass(ModulePass):
     """Numbers for named sizes of arguments: `sizes="batch=4","seq=128"`."""
     strategy: str = "tvm"
     """How groups are found, as in `fuse-ops`."""
+    machine: str = ""
+    """What `cost` counts for, as for `fuse-ops`."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run everything."""
-        prepare(op, FuseOpsPass(strategy=self.strategy), self.layout, self.sizes)
+        prepare(op, FuseOpsPass(strategy=self.strategy, machine=self.machine), self.layout, self.sizes)

@@ -28,11 +28,11 @@ from fuse_dialect.analysis.fusible_blocks import functions_to_fuse, fusible_bloc
 from fuse_dialect.fusion.decision import FusionDecision, Merge
 from fuse_dialect.fusion.first_kernels import first_kernels, fused_kernels
 from fuse_dialect.fusion.plan import FusionPlan, check_plan
-from fuse_dialect.fusion.rates import DEFAULT as DEFAULT_MACHINE
 from fuse_dialect.fusion.rules import RuleTable
 from fuse_dialect.fusion.strategy import STRATEGIES, FusionOptions, Strategy, find_strategy
 from fuse_dialect.fusion.tvm_rules import TVM_RULES
 from fuse_dialect.fusion.value_graph import ValueGraph
+from fuse_dialect.machines.machine import Machine
 from fuse_dialect.transforms.outlining.arrange import arranged
 from fuse_dialect.transforms.outlining.group import Group, groups_of
 from fuse_dialect.transforms.outlining.outline_functions import erase_dead_chains, outline_functions
@@ -67,8 +67,10 @@ class FuseOpsPass(ModulePass):
     strategy: str = "tvm"
     """How groups are found: `tvm`, `cost`, which fuses where that saves time, `separate`, which leaves every operator
     alone, or one that another package adds."""
-    machine: str = DEFAULT_MACHINE
-    """What `cost` counts for: the name of a machine, or the path of a file that ends in `.toml`."""
+    machine: str = ""
+    """What `cost` counts for: the name of a machine or processor, as `--target-cpu` takes it, or the path of a file
+    that ends in `.toml`; by default what code is made for, else what `FUSE_TARGET_CPU` names, else the processor at
+    hand."""
     recompute: bool = True
     """Let `cost` compute an operator in several primitives."""
     horizontal: bool = True
@@ -85,6 +87,8 @@ class FuseOpsPass(ModulePass):
     """What may fuse into what; Python code alone can set it, with `using` or in a subclass."""
     own_strategy: Strategy | None = field(default=None, init=False)
     """A strategy from outside the package, in place of the one that is named; see `rules`."""
+    target: Machine | None = field(default=None, init=False)
+    """What code is made for, where `machine` names nothing; see `rules`."""
     log: Callable[[Merge], object] | None = field(default=None, init=False)
     """Is told each merge in order, by strategies that merge; see `rules`."""
     attempts: Callable[[FusionDecision], object] | None = field(default=None, init=False)
@@ -95,11 +99,12 @@ class FuseOpsPass(ModulePass):
         *,
         rules: RuleTable | None = None,
         strategy: Strategy | None = None,
+        target: Machine | None = None,
         log: Callable[[Merge], object] | None = None,
         attempts: Callable[[FusionDecision], object] | None = None,
         fusion_limit: int | None = None,
     ) -> Self:
-        """The same pass with other rules, a strategy from outside the package, or somebody who is told what happens.
+        """The same pass with other rules, a strategy or a machine from outside, or somebody who is told what happens.
 
         It keeps all that is not given; `replace` of dataclasses would not.
         """
@@ -109,6 +114,8 @@ class FuseOpsPass(ModulePass):
             object.__setattr__(other, "rules", rules)
         if strategy is not None:
             object.__setattr__(other, "own_strategy", strategy)
+        if target is not None:
+            object.__setattr__(other, "target", target)
         if log is not None:
             object.__setattr__(other, "log", log)
         if attempts is not None:
@@ -256,7 +263,7 @@ class FuseOpsPass(ModulePass):
             self.log if most is None else made.append,
             most,
             self.attempts,
-            self.machine,
+            self.machine or self.target or "",
             self.recompute,
             self.horizontal,
             self.multi_output,

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from fuse_dialect.backends.runtime.program import Program
 from fuse_dialect.frontends.mlir.reader import parse_mlir
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.kernels.program import Refusal
+from fuse_dialect.machines.machine import Cache, Machine
 
 pytest.importorskip("llvmlite")
 
@@ -189,6 +191,26 @@ def test_a_module_from_which_code_comes_is_part_of_the_key(package: Path, module
     path.write_text(path.read_text() + "\n")
     generator_digest.cache_clear()
     assert generator_digest() != before
+
+
+def test_the_data_of_the_package_is_part_of_the_key(package: Path) -> None:
+    before = generator_digest()
+    path = package / "machines" / "shipped" / "cpu-avx2.toml"
+    path.write_text(path.read_text().replace("kib = 1024", "kib = 512"))
+    generator_digest.cache_clear()
+    assert generator_digest() != before
+
+
+def test_another_machine_of_the_same_name_has_another_key(cache: ObjectCache, tmp_path: Path) -> None:
+    module, own = parse_mlir(TEXT), target_of()
+    seen: set[str] = set()
+    for registers, kib in ((8, 32), (16, 32), (16, 64)):
+        machine = Machine("mine", own.machine.vector_bytes, registers, caches=(Cache(kib << 10), Cache(1 << 20)))
+        backend = CachedLLVMBackend(LLVMBackend(target=replace(own, described=machine)), cache)
+        check(compile_program(module, backend), module)
+        kept = {path.name for path in tmp_path.iterdir()}
+        assert kept > seen
+        seen = kept
 
 
 def test_a_package_without_source_has_no_key(package: Path) -> None:

@@ -13,10 +13,10 @@ from fuse_dialect.backends.llvm.processors import target_of
 from fuse_dialect.checked import CheckError
 from fuse_dialect.kernels.indices import loop
 from fuse_dialect.kernels.local_places import LocalPlaces, place_locals
-from fuse_dialect.kernels.machine import Machine
 from fuse_dialect.kernels.program import Axis, LoopProgram, Role, Stage
 from fuse_dialect.kernels.schedule import Schedule
 from fuse_dialect.kernels.scheduling import schedule
+from fuse_dialect.machines.machine import Machine
 
 EXTREMES = """func.func @main(%x: tensor<6x16xf32>) -> (tensor<16xf32>, tensor<16xf32>) {
   %a = fuse.max %x, axes = [0] : (tensor<6x16xf32>) -> tensor<16xf32>

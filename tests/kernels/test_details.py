@@ -9,13 +9,13 @@ from fuse_dialect.kernels.bodies import BodyBuilder
 from fuse_dialect.kernels.contraction import as_matrices, contraction_of
 from fuse_dialect.kernels.grouping import cut_in_nests, shared_rows
 from fuse_dialect.kernels.indices import Guard, Index, holds, loop, number, remainder, simplified
-from fuse_dialect.kernels.machine import Machine
 from fuse_dialect.kernels.packing import Packing, Strided, packing_of
 from fuse_dialect.kernels.places import flat_place, place_of
 from fuse_dialect.kernels.program import Apply, Axis, Buffer, Inside, Literal, LoopProgram, Read, Role, Stage
 from fuse_dialect.kernels.reaxing import split_axes, without_single_points
 from fuse_dialect.kernels.scheduling import halves, has_rest, schedule
 from fuse_dialect.kernels.windowing import Interval, windowing_of, with_packed_constants
+from fuse_dialect.machines.machine import Machine
 
 
 def _read(buffer: str, *indices: Index, guards: tuple[Guard, ...] = ()) -> Read:

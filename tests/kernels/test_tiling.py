@@ -1,9 +1,10 @@
 """How contractions are cut up for a machine."""
 
+from typing import Any
+
 import pytest
 
 from fuse_dialect.kernels.convolution_schedule import Grid, grid_of
-from fuse_dialect.kernels.machine import Cache, Machine, Unit
 from fuse_dialect.kernels.tiling import (
     block_bytes,
     collides,
@@ -15,10 +16,11 @@ from fuse_dialect.kernels.tiling import (
     pitch,
     tile_size,
 )
+from fuse_dialect.machines.machine import Cache, Machine, Rates, Unit
 
 AVX2 = Machine("avx2", 32, 16, Unit.FMA)
 AVX512 = Machine("avx512", 64, 32, Unit.FMA | Unit.MASKS)
-TOY = Machine("toy", 16, 8, first_cache=Cache(4096, 2), second_cache=Cache(16384, 4), line_bytes=32, cores=1)
+TOY = Machine("toy", 16, 8, caches=(Cache(4096, 2), Cache(16384, 4)), line_bytes=32, cores=1)
 machines = pytest.mark.parametrize("machine", [AVX2, AVX512, TOY], ids=lambda machine: machine.name)
 
 
@@ -87,10 +89,16 @@ def test_one_core_needs_fewer_tasks() -> None:
         ({"registers": 4}, "registers to be 8 or more, got 4"),
         ({"line_bytes": 0}, "line_bytes to be a power of two"),
         ({"cores": 0}, "cores to be 1 or more"),
+        ({"caches": ()}, "expected one cache or more"),
+        ({"rates": Rates(1, 1, 1, speeds=(1, 1))}, "expected a speed for each cache and for memory, got 2"),
     ],
 )
-def test_what_no_machine_has_is_an_error(fields: dict[str, int], message: str) -> None:
+def test_what_no_machine_has_is_an_error(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Machine("mine", **{"vector_bytes": 16, "registers": 16, **fields})  # pyright: ignore[reportArgumentType]
+        Machine("mine", **{"vector_bytes": 16, "registers": 16, **fields})
     with pytest.raises(ValueError, match="whole ways"):
         Cache(100, 3)
+    with pytest.raises(ValueError, match="call to be a number above 0, got 0"):
+        Rates(0, 1, 1, speeds=(1,))
+    with pytest.raises(ValueError, match="speeds above 0"):
+        Rates(1, 1, 1, speeds=(1, 0))

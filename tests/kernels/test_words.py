@@ -7,11 +7,11 @@ import fuse_dialect as fd
 from fuse_dialect.analysis.loop_program import lower
 from fuse_dialect.kernels.functions import DOT, PAIR_DOT
 from fuse_dialect.kernels.indices import loop
-from fuse_dialect.kernels.machine import Machine, Unit
 from fuse_dialect.kernels.program import Apply, Literal, LoopProgram, Read
 from fuse_dialect.kernels.simplify import simplify
 from fuse_dialect.kernels.tiling import tile_size
 from fuse_dialect.kernels.words import in_pairs, in_words, rounds_to_bytes
+from fuse_dialect.machines.machine import Machine, Unit
 
 
 def program_of(text: str) -> LoopProgram:

@@ -58,7 +58,7 @@ def test_code_for_another_processor(module: str, capsys: pytest.CaptureFixture[s
     capsys.readouterr()
     assert main([*command, "x86-65"]) == 1
     error, hint = capsys.readouterr().err.splitlines()
-    assert error.endswith("error: unknown processor 'x86-65'")
+    assert error.endswith("error: unknown machine 'x86-65'")
     assert hint == "hint: did you mean 'x86-64'?"
 
 

@@ -23,8 +23,9 @@ import pytest
 
 import fuse_dialect
 from fuse_dialect.dialect.fuse import Fuse
-from fuse_dialect.fusion.rates import shipped
 from fuse_dialect.loading.pipeline import option_fields
+from fuse_dialect.machines.description import UNITS
+from fuse_dialect.machines.names import machine_names
 from fuse_dialect.tools import fuse_opt, fuse_run
 from fuse_dialect.tools.opt_help import OWN_TARGETS
 from fuse_dialect.universe import FUSE_UNIVERSE
@@ -42,7 +43,6 @@ _OPTION = re.compile(r"(?:^|[ {])[\"']?([a-z][\w-]*)=")
 
 FOREIGN = {
     "C": "posix_memalign",
-    "CPU": "x86-64-v4",
     "Gemmini": "tiled_conv_auto tiled_conv_dw_auto tiled_matmul_auto tiled_resadd_auto tiled_global_average_auto "
     "tiled_norm_auto",
     "IREE": "iree-compile util --iree-input-demote-f64-to-f32",
@@ -263,9 +263,10 @@ def has_options(name: str) -> bool:
 
 
 def is_said_in_code(name: str) -> bool:
-    """Whether a name with dashes is a pass, one of their options, a machine, or a text that the code has."""
+    """Whether a name with dashes is a pass, one of their options, a machine, its unit, or a text that the code has."""
     passes = FUSE_UNIVERSE.all_passes
-    if name in passes or name in PROGRAMS or name in shipped() or any(name in options_of(each) for each in passes):
+    known = (*passes, *PROGRAMS, *machine_names(), *UNITS)
+    if name in known or any(name in options_of(each) for each in passes):
         return True
     return any(name in source.literals for source in sources().values())
 

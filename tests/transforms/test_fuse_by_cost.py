@@ -238,7 +238,7 @@ def test_a_view_joins_what_windows_cannot_move() -> None:
     ("options", "message"),
     [
         ({"open_size": 0}, "option 'open-size' expects 1 or more, got 0"),
-        ({"machine": "none"}, "no machine 'none'"),
+        ({"machine": "none"}, "unknown machine 'none'"),
         ({"machine": "none.toml"}, "cannot read machine 'none.toml'"),
     ],
 )

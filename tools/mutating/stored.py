@@ -68,7 +68,7 @@ STORED_MUTANTS: tuple[Mutant, ...] = (
         "None if _has_additions() else image_of(program)",
         "image_of(program)",
     ),
-    Mutant("stored-target", f"{_STORED}/store.py", "os.environ.get(TARGET_VARIABLE)]", "None]"),
+    Mutant("stored-target", f"{_STORED}/store.py", "lower(), described]", "lower()]"),
     Mutant(
         "stored-environment",
         f"{_STORED}/store.py",

@@ -1,14 +1,13 @@
 """A machine from outside: short vectors, few registers and small caches, as an old or small processor has them."""
 
-from fuse_dialect.kernels.machine import Cache, Machine, Unit
+from fuse_dialect.machines.machine import Cache, Machine, Unit
 
 TOY = Machine(
     "toy",
     vector_bytes=16,
     registers=8,
     units=Unit.ROUNDING,
-    first_cache=Cache(4 << 10, ways=2),
-    second_cache=Cache(64 << 10, ways=4),
+    caches=(Cache(4 << 10, ways=2), Cache(64 << 10, ways=4)),
     cores=1,
     processor="native",
 )

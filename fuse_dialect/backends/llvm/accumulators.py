@@ -8,9 +8,9 @@ from fuse_dialect.backends.llvm.combining import accumulator_type, across, combi
 from fuse_dialect.backends.llvm.nest_code import NestCode, around, keep_value, result_of
 from fuse_dialect.backends.llvm.scalars import Scalars, emit_body
 from fuse_dialect.backends.llvm.values import Value, constant
-from fuse_dialect.kernels.machine import Unit
 from fuse_dialect.kernels.program import Keep, Stage
 from fuse_dialect.kernels.schedule import Direction
+from fuse_dialect.machines.machine import Unit
 
 
 def accumulators(code: NestCode) -> int:

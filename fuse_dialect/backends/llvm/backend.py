@@ -19,11 +19,11 @@ from fuse_dialect.checked import checks_accesses
 from fuse_dialect.kernels.elements import element_bytes
 from fuse_dialect.kernels.empty_spaces import without_empty_reads
 from fuse_dialect.kernels.kernel_schedule import KernelSchedule
-from fuse_dialect.kernels.machine import Unit
 from fuse_dialect.kernels.program import Refusal
 from fuse_dialect.kernels.quotients import with_rough_quotients
 from fuse_dialect.kernels.softmaxes import with_falling_exponents
 from fuse_dialect.kernels.words import rounds_to_bytes
+from fuse_dialect.machines.machine import Machine, Unit
 
 _THOROUGH = frozenset({"contraction"})
 """Families whose kernels gain from LLVM's own passes; a convolution runs 1.5 times as fast."""
@@ -105,6 +105,11 @@ class LLVMBackend:
         self.fast_math = fast_math
         self.target = target or target_of()
         self.families = tuple(families)
+
+    @property
+    def machine(self) -> Machine:
+        """What kernels are made for."""
+        return self.target.machine
 
     def module(self) -> Module:
         """An empty module for kernels of this backend."""

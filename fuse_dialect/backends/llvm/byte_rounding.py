@@ -14,8 +14,8 @@ from fuse_dialect.backends.llvm.builder import Function
 from fuse_dialect.backends.llvm.values import I8, I16, Value, constant
 from fuse_dialect.kernels.bodies import needed_of
 from fuse_dialect.kernels.functions import BYTE, INDEX, TABLE
-from fuse_dialect.kernels.machine import Machine, Unit
 from fuse_dialect.kernels.program import Apply, Body, Instruction, Literal, LoopProgram
+from fuse_dialect.machines.machine import Machine, Unit
 
 _GREATEST = 255
 

@@ -23,8 +23,8 @@ from fuse_dialect.interpreters.loops import dtype_named
 from fuse_dialect.interpreters.scalar import evaluate_function
 from fuse_dialect.kernels.bodies import cost, needed_of, operands
 from fuse_dialect.kernels.functions import TABLE
-from fuse_dialect.kernels.machine import Machine, Unit
 from fuse_dialect.kernels.program import Apply, Body, Instruction, Literal, LoopProgram, Read
+from fuse_dialect.machines.machine import Machine, Unit
 
 _WORTH = 12
 """What a chain costs at least that is looked up, in additions."""

@@ -1,8 +1,9 @@
 """Kernels from the cache on disk: what was compiled once is neither written as text nor compiled again.
 
-The key names the loop program, what is known of its arguments, the processor, options, the versions of LLVM and of
-NumPy, which computes tables and folded numbers, and the source of the whole package: code comes from much of it, byte
-tables from the meanings of ops for one, and a changed package never meets the code of an older one.
+The key names the loop program, what is known of its arguments, the processor and all numbers of the machine, options,
+the versions of LLVM and of NumPy, which computes tables and folded numbers, and the source of the whole package: code
+comes from much of it, byte tables from the meanings of ops for one, and a changed package never meets the code of an
+older one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +25,7 @@ from fuse_dialect.backends.runtime.own_files import PACKAGE, own_files
 from fuse_dialect.backends.table import Layout
 from fuse_dialect.kernels.packing import Packing, Strided
 from fuse_dialect.kernels.program import Refusal
+from fuse_dialect.machines.machine import Machine
 
 T = TypeVar("T")
 
@@ -63,6 +65,11 @@ class CachedLLVMBackend:
         """As without a cache."""
         return self.backend.layout
 
+    @property
+    def machine(self) -> Machine:
+        """As without a cache."""
+        return self.backend.machine
+
     def compile(self, requests: Sequence[KernelRequest]) -> list[NativeKernel | Refusal]:
         """A kernel for each request, or why there is none."""
         keys = [self._key(request) for request in requests]
@@ -80,7 +87,7 @@ class CachedLLVMBackend:
     def _key(self, request: KernelRequest) -> str:
         target, backend = self.backend.target, self.backend
         options = f"{backend.fast_math} {sorted(backend.families)} {sorted(request.constants)}"
-        return key_of(generator_digest(), VERSION, repr(target), options, repr(request.program))
+        return key_of(generator_digest(), VERSION, repr(target), repr(target.machine), options, repr(request.program))
 
     def _from_cache(self, key: str) -> NativeKernel | Refusal | None:
         entry = self.cache.load(key)

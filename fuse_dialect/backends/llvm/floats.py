@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from fuse_dialect.backends.llvm.builder import Function
 from fuse_dialect.backends.llvm.values import F64, I32, Type, Value, constant
-from fuse_dialect.kernels.machine import Machine, Unit
+from fuse_dialect.machines.machine import Machine, Unit
 
 Number: TypeAlias = Value | float
 """A value of the formula's type, or a constant."""

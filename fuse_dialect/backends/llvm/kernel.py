@@ -19,9 +19,9 @@ from fuse_dialect.backends.llvm.values import I1, I8, I64, PTR, VOID, Type, Valu
 from fuse_dialect.counts import Count, Size
 from fuse_dialect.kernels.elements import element_bytes
 from fuse_dialect.kernels.local_places import ALIGNMENT, LocalPlaces
-from fuse_dialect.kernels.machine import Machine
 from fuse_dialect.kernels.places import Place
 from fuse_dialect.kernels.program import Buffer, Role
+from fuse_dialect.machines.machine import Machine
 
 Point: TypeAlias = Mapping[int, Value]
 """The value of each axis of a stage, as i64; of a vector axis that of the first lane."""

@@ -21,8 +21,8 @@ from fuse_dialect.kernels.program import Value as Computed
 from fuse_dialect.kernels.schedule import LoopAxis, Nest
 from fuse_dialect.kernels.scheduling import is_heavy
 
-_AHEAD = 512
-"""Bytes between what a long body computes and what it asks for."""
+_AHEAD = 8
+"""Cache lines between what a long body computes and what it asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def _instruction(code: NestCode, number: int, inner: Instruction, copy: int, lan
         # Neighbours share a line, which is asked for once.
         begun = copy * lanes * element_bytes(inner.element)
         if begun % frame.machine.line_bytes == 0:
-            near.prefetch(inner, _AHEAD)
+            near.prefetch(inner, _AHEAD * frame.machine.line_bytes)
     values = {cell[1]: copy_of(code, cell, copy) for cell in sources(code.nest.stages, number, inner)}
     return emit_instruction(near.scalars, near, inner, values, stage.body)
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from fuse_dialect.backends.llvm.builder import Function, Module, Parameter
 from fuse_dialect.backends.llvm.values import I64, PTR
-from fuse_dialect.kernels.machine import Machine
 from fuse_dialect.kernels.program import LoopProgram
+from fuse_dialect.machines.machine import Machine
 
 KERNEL_PARAMETERS = (Parameter("slots", PTR, "noalias readonly"), Parameter("part", I64), Parameter("parts", I64))
 """Those of the function of a kernel: addresses and sizes, which part of the work, of how many."""

@@ -22,8 +22,8 @@ from fuse_dialect.backends.llvm.floats import Floats
 from fuse_dialect.backends.llvm.values import Type, Value, constant
 from fuse_dialect.kernels import functions
 from fuse_dialect.kernels.functions import Parameter, Variant
-from fuse_dialect.kernels.machine import Machine, Unit
 from fuse_dialect.kernels.program import Apply, Body, Extent, Guard, Index, Inside, Instruction, Literal, Position, Read
+from fuse_dialect.machines.machine import Machine, Unit
 
 Values: TypeAlias = Mapping[int, Value]
 """Values of a body's instructions, by place."""

@@ -6,8 +6,8 @@ from typing import TypeAlias
 
 from fuse_dialect.backends.llvm.nest_code import NestCode, Vectors, around, bounds_of
 from fuse_dialect.backends.llvm.values import I64, Type, Value, constant
-from fuse_dialect.kernels.machine import Unit
 from fuse_dialect.kernels.nest_forms import Cell, Segment, Streams
+from fuse_dialect.machines.machine import Unit
 
 Inside: TypeAlias = Callable[[NestCode, int, tuple[Value, ...]], tuple[Value, ...]]
 """Writes what is in a loop: the nest, the depth, and what is carried into it; gives what comes out."""

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from fuse_dialect.backends.llvm.floats import Floats
 from fuse_dialect.backends.llvm.values import Value
-from fuse_dialect.kernels.machine import Unit
+from fuse_dialect.machines.machine import Unit
 
 Function: TypeAlias = Callable[[Floats, Value], Value]
 

@@ -6,7 +6,7 @@ from fuse_dialect.backends.llvm.phases import write_loops
 from fuse_dialect.backends.llvm.request import KERNEL_PARAMETERS, Request
 from fuse_dialect.checked import checks_plans
 from fuse_dialect.kernels.kernel_schedule import KernelSchedule, Loops
-from fuse_dialect.kernels.machine import Machine
+from fuse_dialect.machines.machine import Machine
 
 
 def write(schedule: KernelSchedule, machine: Machine, module: Module, symbol: str, *, fast_math: bool = False) -> None:

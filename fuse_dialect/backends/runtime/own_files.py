@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).resolve().parents[2]
 
 
 def own_files(package: Path = PACKAGE) -> "Iterator[os.DirEntry[str]]":
-    """The modules of a package and what is written in LLVM IR, in an order that depends on their names alone.
+    """The modules of a package, its LLVM IR and its machines, in an order that depends on their names alone.
 
     Raises:
         FuseError: There are none: without their source a changed package would meet what another one has kept.
@@ -26,7 +26,7 @@ def own_files(package: Path = PACKAGE) -> "Iterator[os.DirEntry[str]]":
         for item in items:
             if item.is_dir():
                 pending.append(item.path)
-            elif item.name.endswith((".py", ".ll")):
+            elif item.name.endswith((".py", ".ll", ".toml")):
                 is_empty = False
                 yield item
     if is_empty:

@@ -15,6 +15,7 @@ from fuse_dialect.backends.runtime.stepwise import StepTimes
 from fuse_dialect.backends.runtime.types import Shape
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.types import DYNAMIC
+from fuse_dialect.machines.machine import Machine
 
 
 def kernel_reports(
@@ -78,7 +79,12 @@ def _report(compiled: Compiled, calls: int, bytes: int | None, flops: int | None
 
 
 def profile_of(
-    executable: Executable, frame: Frame, inputs: Sequence[Array], outputs: Sequence[Any], repeat: int
+    executable: Executable,
+    frame: Frame,
+    inputs: Sequence[Array],
+    outputs: Sequence[Any],
+    repeat: int,
+    machine: Machine | None = None,
 ) -> Profile:
     """Times of whole runs, and of every kernel in as many other runs; the first of each is left out.
 
@@ -88,6 +94,7 @@ def profile_of(
         inputs: Dense arrays.
         outputs: Dense arrays for what kernels write, `None` for other outputs.
         repeat: How many runs are measured.
+        machine: What the code is made for, if that is known.
     """
     whole: list[float] = []
     times: dict[int, list[float]] = {}
@@ -97,18 +104,22 @@ def profile_of(
         whole.append(perf_counter() - start)
         for kernel, seconds in _run_timed(executable, frame, inputs, outputs).items():
             times.setdefault(kernel, []).append(seconds)
-    limits = machine_limits(executable.threads)
+    limits = machine_limits(executable.threads, machine)
     reports = kernel_reports(executable.graph, executable.primitives, executable.plan.shapes)
     timings = [
         KernelTiming(report, tuple(times[kernel][1:]), _roofline(report, limits))
         for kernel, report in reports.items()
         if kernel in times
     ]
-    return Profile(tuple(timings), tuple(whole[1:]), executable.threads, limits)
+    return Profile(tuple(timings), tuple(whole[1:]), executable.threads, limits, _name(machine))
 
 
 def profile_stepwise(
-    graph: EntryGraph, primitives: Sequence[Compiled], run: Callable[[StepTimes], object], repeat: int
+    graph: EntryGraph,
+    primitives: Sequence[Compiled],
+    run: Callable[[StepTimes], object],
+    repeat: int,
+    machine: Machine | None = None,
 ) -> Profile:
     """Times of a program that runs step by step, because sizes are known only while it runs.
 
@@ -117,6 +128,7 @@ def profile_stepwise(
         primitives: What runs its primitives.
         run: Runs the program once, and notes the seconds of its calls and the sizes of its tensors.
         repeat: How many runs are measured.
+        machine: What the code is made for, if that is known.
     """
     whole: list[float] = []
     times: dict[int, list[float]] = {}
@@ -128,7 +140,7 @@ def profile_stepwise(
         whole.append(perf_counter() - start)
         for kernel, seconds in steps.seconds.items():
             times.setdefault(kernel, []).append(seconds)
-    limits = machine_limits(1)
+    limits = machine_limits(1, machine)
     shapes = [steps.shapes.get(number, type.shape) for number, type in enumerate(graph.tensors)]
     reports = kernel_reports(graph, primitives, shapes)
     # What a run has counted is truer than what is known before: of a branch that it never took there is nothing to say.
@@ -140,7 +152,7 @@ def profile_stepwise(
         for kernel, report in counted.items()
         if len(times.get(kernel, ())) > 1
     ]
-    return Profile(tuple(timings), tuple(whole[1:]), 1, limits)
+    return Profile(tuple(timings), tuple(whole[1:]), 1, limits, _name(machine))
 
 
 def _run_timed(
@@ -162,6 +174,10 @@ def _run_timed(
             if isinstance(step, Call):
                 seconds[step.kernel] = seconds.get(step.kernel, 0.0) + each
     return seconds
+
+
+def _name(machine: Machine | None) -> str:
+    return "" if machine is None else machine.name
 
 
 def _roofline(report: KernelReport, limits: Limits) -> float | None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fuse_dialect.backends.runtime.trace import Trace
     from fuse_dialect.backends.runtime.walk import Frame, Walk
     from fuse_dialect.dialect.op import Array
+    from fuse_dialect.machines.machine import Machine
     from fuse_dialect.remarks.module_plan import ModulePlan
 
 MAX_PLANS = 32
@@ -322,6 +323,11 @@ class Program:
         """Bytes of the constants that the program keeps."""
         return self._constants.bytes
 
+    @property
+    def machine(self) -> "Machine | None":
+        """What its code is made for; `None` if its backend makes none, or does not say."""
+        return None if self._compilation is None else self._compilation.fuse_ops.target
+
     def profile(self, *inputs: Any, repeat: int = 20) -> "Profile":
         """Run the function several times, and measure every kernel.
 
@@ -344,9 +350,9 @@ class Program:
             def run(times: "StepTimes") -> object:
                 return self._stepwise(arrays, times)
 
-            return profile_stepwise(self._graph, self._primitives, run, int(repeat))
+            return profile_stepwise(self._graph, self._primitives, run, int(repeat), self.machine)
         frame = _taken(executable)
-        return profile_of(executable, frame, arrays, self._fresh(executable), int(repeat))
+        return profile_of(executable, frame, arrays, self._fresh(executable), int(repeat), self.machine)
 
     def trace(self, *inputs: Any, repeat: int = 3) -> "Trace":
         """Run the function a few times, and note when each kernel ran, and on which thread.

@@ -73,7 +73,9 @@ class Profile:
     """Of whole runs without any measuring inside."""
     threads: int
     limits: Limits | None = None
-    """Rates that the machine reaches at best, if they were measured too."""
+    """Rates that the processor reaches at best by the machine's instructions, if they were measured too."""
+    machine: str = ""
+    """Name of the machine that the code is made for, if that is known."""
 
     @property
     def median(self) -> float:
@@ -89,6 +91,7 @@ class Profile:
         """Numbers for a file."""
         return {
             "threads": self.threads,
+            **({"machine": self.machine} if self.machine else {}),
             "median_seconds": self.median,
             "minimum_seconds": self.minimum,
             **({} if self.limits is None else {"limits": asdict(self.limits)}),

@@ -1,7 +1,8 @@
-"""What the machine can do at best: bytes from memory and multiply-adds in registers, measured once per process.
+"""What the processor can do at best by a machine's instructions: bytes from memory and multiply-adds in registers.
 
-A kernel's *roofline* is the time that its bytes or its arithmetic take at these rates, whichever is longer. Data that
-stays in a cache moves faster than memory allows, so that a share of more than 100 % is no mistake.
+It is measured, once per process and machine; a share of what a description promises would be no fact. A kernel's
+*roofline* is the time that its bytes or its arithmetic take at these rates, whichever is longer. Data that stays in a
+cache moves faster than memory allows, so that a share of more than 100 % is no mistake.
 
 Source: McCalpin, STREAM (the scale kernel); Williams, Waterman and Patterson, Roofline (doi:10.1145/1498765.1498785).
 """
@@ -18,12 +19,16 @@ import numpy as np
 from fuse_dialect.backends.runtime.arrays import address_of, aligned_bytes
 from fuse_dialect.backends.runtime.driver import PARALLEL
 from fuse_dialect.backends.runtime.team import team
+from fuse_dialect.machines.machine import Machine, Unit
+from fuse_dialect.machines.measuring import best_of
+from fuse_dialect.machines.names import NATIVE, find_machine
 
 STREAM_BYTES = 1 << 26
 """Bytes of each of the two arrays: more than the caches hold."""
-LANES = 16
-CHAINS = 12
-"""Independent sums, enough to hide the latency of a multiply-add; each is a vector of `LANES` f32."""
+MOST_CHAINS = 12
+"""Independent sums, enough to hide the latency of a multiply-add; each is a vector."""
+_USED = 4
+"""Vector registers that hold something else than sums."""
 ROUNDS = 1 << 18
 REPEATS = 7
 
@@ -37,22 +42,43 @@ class Limits:
     """For f32, a multiply-add being two."""
 
 
-@cache
-def machine_limits(threads: int = 1) -> Limits:
+@dataclass(frozen=True, slots=True)
+class _Instructions:
+    """What the two kernels use of a machine."""
+
+    lanes: int
+    """Of f32."""
+    chains: int
+    fuses: bool
+    """Whether a multiply-add is one instruction."""
+
+
+def machine_limits(threads: int = 1, machine: Machine | None = None) -> Limits:
     """The limits of so many processors; a fraction of a second when first asked for.
 
     Without llvmlite NumPy measures, on one thread.
+
+    Args:
+        threads: How many run side by side.
+        machine: Whose vectors and instructions are used, which the processor at hand has; by default that one's own.
     """
     if find_spec("llvmlite") is None:
         return _measured_by_numpy()
+    machine = machine or find_machine(NATIVE)
+    chains = min(MOST_CHAINS, machine.registers - _USED)
+    return _measured(threads, _Instructions(machine.lanes(4), chains, Unit.FMA in machine.units))
+
+
+@cache
+def _measured(threads: int, use: _Instructions) -> Limits:
     from fuse_dialect.backends.llvm.engine import compile_object, load
 
-    code = load(compile_object(_text()), ("fuse_stream", "fuse_multiply_add"))
+    code = load(compile_object(_text(use)), ("fuse_stream", "fuse_multiply_add"))
     memory = aligned_bytes(2 * STREAM_BYTES)
     memory[:] = 0
     stream = _best(lambda: _run(code.addresses["fuse_stream"], memory, threads))
     arithmetic = _best(lambda: _run(code.addresses["fuse_multiply_add"], memory, threads))
-    flops = 2 * LANES * CHAINS * ROUNDS * threads
+    flops = 2 * use.lanes * use.chains * ROUNDS * threads
     return Limits(2 * STREAM_BYTES / stream, flops / arithmetic)
 
 
@@ -64,12 +90,12 @@ def _run(kernel: int, memory: Any, threads: int) -> None:
 
 
 def _best(run: Callable[[], object]) -> float:
-    seconds: list[float] = []
-    for _ in range(REPEATS):
+    def seconds() -> float:
         start = perf_counter()
         run()
-        seconds.append(perf_counter() - start)
-    return min(seconds)
+        return perf_counter() - start
+
+    return best_of(seconds, lambda runs, _: runs >= REPEATS)
 
 
 def _measured_by_numpy() -> Limits:
@@ -80,18 +106,22 @@ def _measured_by_numpy() -> Limits:
     return Limits(2 * STREAM_BYTES / stream, 2 * 1024**3 / product)
 
 
-def _text() -> str:
+def _text(use: _Instructions) -> str:
     """Two kernels: scale an array, and multiply-adds on registers alone. Every part does the same arithmetic."""
-    vector = f"<{LANES} x float>"
-    sums = range(CHAINS)
+    lanes, last = use.lanes, use.chains - 1
+    vector = f"<{lanes} x float>"
+    sums = range(use.chains)
     phis = "\n".join(f"  %s{i} = phi {vector} [ %x, %entry ], [ %t{i}, %again ]" for i in sums)
-    steps = "\n".join(
-        f"  %t{i} = call {vector} @llvm.fma.v{LANES}f32({vector} %s{i}, {vector} %x, {vector} %x)" for i in sums
-    )
-    adds = "\n".join(f"  %a{i} = fadd {vector} %{'t0' if i == 1 else f'a{i - 1}'}, %t{i}" for i in range(1, CHAINS))
-    count = STREAM_BYTES // (4 * LANES)
+    if use.fuses:
+        fused = f"call {vector} @llvm.fma.v{lanes}f32"
+        steps = "\n".join(f"  %t{i} = {fused}({vector} %s{i}, {vector} %x, {vector} %x)" for i in sums)
+    else:
+        pairs = (f"  %p{i} = fmul {vector} %s{i}, %x\n  %t{i} = fadd {vector} %p{i}, %x" for i in sums)
+        steps = "\n".join(pairs)
+    adds = "\n".join(f"  %a{i} = fadd {vector} %{'t0' if i == 1 else f'a{i - 1}'}, %t{i}" for i in sums[1:])
+    count = STREAM_BYTES // (4 * lanes)
     return f"""
-declare {vector} @llvm.fma.v{LANES}f32({vector}, {vector}, {vector})
+declare {vector} @llvm.fma.v{lanes}f32({vector}, {vector}, {vector})
 
 define void @fuse_stream(ptr %slots, i64 %part, i64 %parts) {{
 entry:
@@ -123,7 +153,7 @@ entry:
   %source = load ptr, ptr %slots
   %target_at = getelementptr i64, ptr %slots, i64 1
   %target = load ptr, ptr %target_at
-  %place = getelementptr [{LANES} x float], ptr %target, i64 %part
+  %place = getelementptr [{lanes} x float], ptr %target, i64 %part
   %x = load {vector}, ptr %source, align 64
   br label %again
 again:
@@ -135,7 +165,7 @@ again:
   br i1 %more, label %again, label %done
 done:
 {adds}
-  store {vector} %a{CHAINS - 1}, ptr %place, align 64
+  store {vector} %a{last}, ptr %place, align 64
   ret void
 }}
 """

@@ -1,6 +1,7 @@
 """What a compiled program depends on besides its model and its options, as one text.
 
-1. *The processor*, with what the system lets programs use of it, and what the user has named in its place.
+1. *The processor*, with what the system lets programs use of it, and all numbers of the machine that the user has named
+   in its place.
 2. *This package*, by size and time of each of its files, as Python decides whether a module is to be compiled again.
 3. *Other packages*, by the names under which they are installed, which have their versions; and the interpreter.
 
@@ -10,16 +11,15 @@ To read all that takes some milliseconds, and imports none of it.
 import os
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from hashlib import sha256
 
 from fuse_dialect.backends.runtime.own_files import own_files
+from fuse_dialect.machines.environment import PROCESSOR_FILE, VARIABLE
 
-_PROCESSOR = "/proc/cpuinfo"
 _OF_PROCESSOR = ("vendor_id", "cpu family", "model", "stepping", "flags")
 _OF_PACKAGES = (".dist-info", ".egg-info", ".egg-link", ".pth")
-TARGET_VARIABLE = "FUSE_TARGET_CPU"
 
 
 @cache
@@ -31,9 +31,25 @@ def environment() -> str:
     return digest.hexdigest()
 
 
+def machines_in(names: Iterable[str]) -> list[str]:
+    """What the machines of some names are, and that which the environment names: a name may be of another one tomorrow.
+
+    Raises:
+        FuseError: There is no such machine.
+    """
+    # The processor at hand is a part of `environment`.
+    named = [name for name in (*names, os.environ.get(VARIABLE, "")) if name and name != "native"]
+    if not named:
+        return []
+    from fuse_dialect.machines.description import with_rates
+    from fuse_dialect.machines.names import find_machine
+
+    return [repr(with_rates(find_machine(name))) for name in named]
+
+
 def _processor() -> Iterator[str]:
     """The lines that describe the first processor; all of a machine can do the same."""
-    with open(_PROCESSOR, encoding="utf-8") as stream:
+    with open(PROCESSOR_FILE, encoding="utf-8") as stream:
         for line in stream:
             if not line.strip():
                 return

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fuse_dialect.backends.runtime.report import KernelReport, Profile
     from fuse_dialect.backends.runtime.trace import Trace
     from fuse_dialect.dialect.op import Array
+    from fuse_dialect.machines.machine import Machine
 
 
 class _EndedError(Exception):
@@ -94,6 +95,11 @@ class StoredProgram(Program):
     def constant_bytes(self) -> int:
         """See `Program.constant_bytes`."""
         return self._image.constant_bytes
+
+    @property
+    def machine(self) -> "Machine | None":
+        """See `Program.machine`."""
+        return self.whole.machine
 
     def profile(self, *inputs: Any, repeat: int = 20) -> "Profile":
         """See `Program.profile`; the program that is measured has the same kernels."""

@@ -13,7 +13,7 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock, Thread
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from fuse_dialect.backends.runtime.cache import ObjectCache, key_of, open_cache
 from fuse_dialect.backends.runtime.hashing import digest_of_file, digest_of_samples
 from fuse_dialect.backends.stored.files import FilesRead, absolute
-from fuse_dialect.backends.stored.key import TARGET_VARIABLE, environment
+from fuse_dialect.backends.stored.key import environment, machines_in
 from fuse_dialect.backends.stored.machine_code import CannotRunError, is_supported
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.read_files import noting_files
@@ -52,6 +52,10 @@ class ProgramStore:
     key: str
     paths: tuple[str, ...]
     """The files that the key was made of, the model first; the entry has their digests by place."""
+    machines: tuple[str, ...] = ()
+    """Names of the machines that the key was made of."""
+    described: tuple[str, ...] = ()
+    """What they were."""
 
     def load(self, backend: str, make_whole: "Callable[[], Program]") -> "StoredProgram | None":
         """The program, if it is there and can be trusted.
@@ -145,8 +149,10 @@ class ProgramStore:
         """Compile a program once more.
 
         Raises:
-            FuseError: One of its files has changed.
+            FuseError: One of its files has changed, or the machine.
         """
+        if tuple(machines_in(self.machines)) != self.described:
+            raise FuseError("the machine has changed since the program was compiled for it: compile it again")
         changed, read = self._changed(digests), FilesRead()
         if changed is None:
             with noting_files(read.note):
@@ -158,13 +164,19 @@ class ProgramStore:
         raise FuseError(f"'{changed}' has changed since it was compiled: compile it again")
 
 
-def open_store(path: str, weights: str | None, options: Mapping[str, Any]) -> ProgramStore | None:
+def open_store(
+    path: str, weights: str | None, options: Mapping[str, Any], machines: Sequence[str] = ()
+) -> ProgramStore | None:
     """The place of a program in the cache; `None` where programs are not stored, or this one cannot be.
 
     Args:
         path: Of the model.
         weights: Of a file with its weights.
         options: All that the program depends on besides, as JSON can say it.
+        machines: Names of machines in the options; what they are may change.
+
+    Raises:
+        FuseError: There is no such machine.
     """
     if not is_supported():
         return None
@@ -175,12 +187,13 @@ def open_store(path: str, weights: str | None, options: Mapping[str, Any]) -> Pr
     if not all(map(os.path.isfile, paths)):
         return None
     try:
-        asked = json.dumps([options, path.rpartition(".")[2].lower(), os.environ.get(TARGET_VARIABLE)], sort_keys=True)
+        described = tuple(machines_in(machines))
+        asked = json.dumps([options, path.rpartition(".")[2].lower(), described], sort_keys=True)
         samples = [digest_of_samples(each).hex() for each in paths]
         key = key_of("program", _FORMAT, environment(), asked, *samples)
     except (OSError, TypeError, ValueError):
         return None
-    return ProgramStore(cache, key, paths)
+    return ProgramStore(cache, key, paths, tuple(machines), described)
 
 
 def wait_for_writers() -> None:

@@ -16,12 +16,14 @@ from fuse_dialect.backends.llvm import LLVMBackend
 from fuse_dialect.backends.llvm.elf import undefined_symbols
 from fuse_dialect.backends.llvm.engine import assembly, compile_object, host, object_for
 from fuse_dialect.backends.llvm.host import Host
-from fuse_dialect.backends.llvm.processors import PROCESSORS, VARIABLE, named, target_of
+from fuse_dialect.backends.llvm.processors import named, target_of
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.types import is_tensor
 from fuse_dialect.kernels.program import LoopProgram, Refusal
 from fuse_dialect.kernels.simplify import simplify
+from fuse_dialect.machines.environment import VARIABLE
+from fuse_dialect.machines.processors import PROCESSORS
 
 X86, ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
 TARGETS = {
@@ -203,14 +205,14 @@ def test_a_feature_that_is_missing_is_not_used() -> None:
 
 
 def test_unknown_processors_are_named_with_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(FuseError, match="unknown processor 'haswel'") as caught:
+    with pytest.raises(FuseError, match="unknown machine 'haswel'") as caught:
         target_of("haswel")
     assert caught.value.diagnostic.hint == "did you mean 'haswell'?"
     foreign = "neoverse-n1" if "+sse2" in host().features else "haswell"
     with pytest.raises(FuseError, match="does not run on this one"):
         target_of(foreign)
     monkeypatch.setenv(VARIABLE, "haswel")
-    with pytest.raises(FuseError, match="unknown processor"):
+    with pytest.raises(FuseError, match="unknown machine"):
         LLVMBackend()
 
 

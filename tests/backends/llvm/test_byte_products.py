@@ -18,7 +18,7 @@ from fuse_dialect.backends.llvm.engine import host
 from fuse_dialect.backends.llvm.host import AVX2, Host
 from fuse_dialect.backends.llvm.processors import named
 from fuse_dialect.dialect.op import Array
-from fuse_dialect.kernels.machine import Unit
+from fuse_dialect.machines.machine import Unit
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="guard pages are made with mprotect")
 

@@ -22,9 +22,9 @@ from fuse_dialect.backends.llvm.backend import EmittedKernel, LLVMBackend
 from fuse_dialect.backends.llvm.engine import callable_of, host
 from fuse_dialect.backends.llvm.host import AVX2, SSE2, Host
 from fuse_dialect.dialect.op import Array
-from fuse_dialect.kernels.machine import Cache, Machine, Unit
 from fuse_dialect.kernels.program import LoopProgram, Refusal
 from fuse_dialect.kernels.simplify import simplify
+from fuse_dialect.machines.machine import Cache, Machine, Unit
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="guard pages are made with mprotect")
 
@@ -124,8 +124,10 @@ def test_random_programs_with_short_vectors(kind: str, seed: int, target: Host) 
     check(MAKERS[kind](np.random.default_rng(200 + seed), "f32"), seed, target)
 
 
-TOY = Machine("toy", 16, 8, Unit.NONE, Cache(1 << 10, 2), Cache(4 << 10, 4), line_bytes=32, cores=1)
-TINY = Machine("tiny", 64, 32, Unit.FMA | Unit.MASKS, Cache(512, 1), Cache(2 << 10, 1), cores=64)
+TOY = Machine(
+    "toy", 16, 8, Unit.NONE, (Cache(1 << 10, 2), Cache(4 << 10, 4), Cache(128 << 10, 4)), line_bytes=32, cores=1
+)
+TINY = Machine("tiny", 64, 32, Unit.FMA | Unit.MASKS, (Cache(512, 1), Cache(2 << 10, 1), Cache(64 << 10, 1)), cores=64)
 
 
 @pytest.mark.parametrize("machine", [TOY, TINY], ids=["toy", "tiny"])

@@ -11,8 +11,8 @@ from fuse_dialect.backends.llvm import LLVMBackend
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.interpreters.loops import dtype_named
 from fuse_dialect.kernels.indices import Index, loop
-from fuse_dialect.kernels.machine import Cache, Unit
 from fuse_dialect.kernels.program import Apply, Axis, Buffer, LoopProgram, Read, Refusal, Role, Stage
+from fuse_dialect.machines.machine import Cache, Unit
 
 NHWC, NCHW, PLAIN = (0, 2, 3, 1), (0, 3, 1, 2), (1, 0)
 CASES = [
@@ -115,7 +115,7 @@ def test_long_functions_of_what_is_transposed_are_computed_in_lower_tiles(target
 @pytest.mark.parametrize("shape", [(48, 80), (35, 64), (64, 35)], ids=str)
 def test_large_results_pass_the_caches(target: str, shape: tuple[int, int]) -> None:
     host = HOSTS[target]
-    small = replace(host, described=replace(host.machine, second_cache=Cache(64, 1)))
+    small = replace(host, described=replace(host.machine, caches=(*host.machine.caches[:2], Cache(2048, 1))))
     x = numbers(shape)
     native = Native(transpose(shape, PLAIN), small)
     if shape == (48, 80) and Unit.STREAMS in host.machine.units and host.machine.vector_bytes == 64:

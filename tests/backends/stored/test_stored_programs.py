@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -195,6 +196,34 @@ def test_another_option_is_another_program(path: Path, options: dict) -> None:
         assert is_hit(path, **options)
 
 
+@pytest.mark.parametrize("option", ["target_cpu", "machine", "FUSE_TARGET_CPU"])
+def test_another_machine_under_the_same_name_is_another_program(
+    path: Path, folder: Path, option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = folder / "mine.toml"
+    options: dict[str, Any] = {"strategy": "cost"}
+    if option == "FUSE_TARGET_CPU":
+        monkeypatch.setenv(option, str(machine))
+    else:
+        options[option] = str(machine)
+    for registers in (8, 16):
+        machine.write_text(f'name = "mine"\nprocessor = "native"\nregisters = {registers}\n')
+        assert not is_hit(path, **options)
+        assert is_hit(path, **options)
+
+
+def test_a_program_is_not_shown_as_one_for_a_machine_that_has_changed(path: Path, folder: Path) -> None:
+    machine = folder / "mine.toml"
+    machine.write_text('name = "mine"\nprocessor = "native"\nregisters = 8\n')
+    compiled(path, machine=str(machine), strategy="cost")
+    program = compiled(path, machine=str(machine), strategy="cost")
+    assert isinstance(program, StoredProgram)
+    machine.write_text(machine.read_text().replace("8", "16"))
+    with pytest.raises(fd.FuseError, match="the machine has changed since the program was compiled for it"):
+        _ = program.plan
+    assert len(program(*arrays())) == 2
+
+
 def test_another_model_processor_or_version_is_another_program(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled(path)
     copy = path.with_name("copy.mlir")
@@ -254,7 +283,7 @@ def test_the_environment_names_processor_sources_and_packages(monkeypatch: pytes
     known = digest()
     described = folder / "cpuinfo"
     described.write_text("processor\t: 0\nmodel\t\t: 1\nflags\t\t: avx2\n\nprocessor\t: 1\n")
-    monkeypatch.setattr(key, "_PROCESSOR", str(described))
+    monkeypatch.setattr(key, "PROCESSOR_FILE", str(described))
     weaker = digest()
     described.write_text("processor\t: 0\nmodel\t\t: 1\nflags\t\t: avx2 avx512f\n\nprocessor\t: 1\n")
     assert len({known, weaker, digest()}) == 3

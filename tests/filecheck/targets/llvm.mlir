@@ -9,9 +9,9 @@
 // WIDE: "prefer-vector-width"="512"
 // NARROW: load <4 x float>
 // NARROW: "prefer-vector-width"="128"
-// UNKNOWN: error: unknown processor 'skylak'
+// UNKNOWN: error: unknown machine 'skylak'
 // UNKNOWN-NEXT: hint: did you mean 'skylake'?
-// USAGE: error: argument --target-cpu: target 'mlir' is for no processor
+// USAGE: error: argument --target-cpu: target 'mlir' is for no machine, and no pass plans for one
 
 // The nest of the kernel names the ops it comes from, and the function has the form that the runtime calls.
 // CHECK:       ; fused_sigmoid_multiply(x: 4x100xf32, {{.*}}: 4x100xf32)

@@ -8,8 +8,8 @@
 
 from fuse_dialect.backends.llvm.builder import Function
 from fuse_dialect.backends.llvm.values import I8, I16, I32, Value, constant
-from fuse_dialect.kernels.machine import Machine, Unit
 from fuse_dialect.kernels.words import WORD
+from fuse_dialect.machines.machine import Machine, Unit
 
 _PAIRS = {16: "sse2.pmadd.wd", 32: "avx2.pmadd.wd", 64: "avx512.pmaddw.d.512"}
 """The intrinsic of `pmaddwd` by the bytes of a vector."""

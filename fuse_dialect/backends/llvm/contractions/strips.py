@@ -15,9 +15,9 @@ from fuse_dialect.kernels.contraction import shapes_of
 from fuse_dialect.kernels.convolution import Convolution
 from fuse_dialect.kernels.convolution_schedule import Strip
 from fuse_dialect.kernels.indices import Guard, Index, Loop, axes_of
-from fuse_dialect.kernels.machine import Unit
 from fuse_dialect.kernels.places import Place, flat_place
 from fuse_dialect.kernels.program import Axis, Read
+from fuse_dialect.machines.machine import Unit
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,18 +26,16 @@ from fuse_dialect.backends.llvm.request import Request
 from fuse_dialect.backends.llvm.values import VOID, Type, Value, constant
 from fuse_dialect.kernels.contraction import Contraction, store_place
 from fuse_dialect.kernels.functions import DOT, PAIR_DOT, scalar_function
-from fuse_dialect.kernels.machine import Unit
 from fuse_dialect.kernels.places import Place, flat_place
 from fuse_dialect.kernels.program import Apply, Read
 from fuse_dialect.kernels.scheduling import CHAINS
 from fuse_dialect.kernels.tiling import Walk
+from fuse_dialect.machines.machine import Unit
 
 _PRODUCTS = 28
 """Products of vectors in the innermost loop, at least about so many: enough to hide the loop's own instructions."""
 _LONG = 240
 """Instructions from which on `finish` is not repeated for every vector of the tile."""
-_AHEAD = 4096
-"""How many bytes of a panel are on their way: as many as memory delivers while one line comes."""
 
 _Write: TypeAlias = Callable[[], None]
 _Store: TypeAlias = Callable[[Value, Value, Sequence[Value]], list[_Write]]
@@ -258,7 +256,7 @@ class _Tile:
         step = (shape.width if walk.panel_step is None else walk.panel_step) * bytes
         if step:  # else all products are with the same columns, which are here already
             for line in range(0, shape.vectors * shape.lanes * bytes, self.machine.line_bytes):
-                f.prefetch(panel, f.i64(max(_AHEAD // step, 1) * step + line))
+                f.prefetch(panel, f.i64(max(self.machine.ahead_bytes // step, 1) * step + line))
         reach = shape.rows * walk.rows[1] * bytes
         if walk.depth and _follow_each_other(walk, shape, 2 * self.machine.line_bytes):
             piece = f.multiply(k, f.i64(-(-reach // walk.depth)))

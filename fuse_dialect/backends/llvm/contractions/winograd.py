@@ -20,13 +20,11 @@ from fuse_dialect.backends.llvm.memory import reader_at
 from fuse_dialect.backends.llvm.request import Request
 from fuse_dialect.backends.llvm.values import I1, VOID, Value, constant
 from fuse_dialect.kernels.contraction import store_place
-from fuse_dialect.kernels.machine import Unit
 from fuse_dialect.kernels.packing import POINTS
 from fuse_dialect.kernels.winograd_schedule import RESULTS, WinogradPlan
+from fuse_dialect.machines.machine import Unit
 
 F32 = register_type("f32")
-_AHEAD = 4096
-"""How many bytes of a panel are on their way."""
 
 
 class _Winograd(Convolve):
@@ -143,8 +141,9 @@ def _write_product(f: Function, plan: WinogradPlan) -> None:
         panel = f.offset(b, f.multiply(loop.index, f.i64(width)), F32)
         loaded = [f.load(type, f.offset(panel, f.i64(v * lanes), F32)) for v in range(vectors)]
         # Weights are read once for all tiles and come from memory: they are asked for some lines ahead.
-        for line in range(0, width * 4, plan.plain.machine.line_bytes):
-            f.prefetch(panel, f.i64(_AHEAD + line))
+        machine = plan.plain.machine
+        for line in range(0, width * 4, machine.line_bytes):
+            f.prefetch(panel, f.i64(machine.ahead_bytes + line))
         start, sums = f.offset(a, loop.index, F32), list[Value]()
         for tile in range(plan.block):
             element = f.splat(f.load(F32, f.offset(start, f.i64(tile * plan.pitch), F32)), lanes)

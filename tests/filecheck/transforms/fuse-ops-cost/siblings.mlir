@@ -1,7 +1,7 @@
-// RUN: fuse-opt --fuse-ops="strategy=cost" %s | filecheck %s
-// RUN: fuse-opt --fuse-ops="strategy=cost horizontal=false" %s | filecheck %s --check-prefix=APART
-// RUN: fuse-opt --fuse-ops="strategy=cost horizontal=false recompute=false" %s | filecheck %s --check-prefix=ONCE
-// RUN: fuse-opt --fuse-ops="strategy=cost max-depth=1" %s | filecheck %s --check-prefix=ALONE
+// RUN: fuse-opt --fuse-ops="strategy=cost machine=cpu-avx512" %s | filecheck %s
+// RUN: fuse-opt --fuse-ops="strategy=cost machine=cpu-avx512 horizontal=false" %s | filecheck %s --check-prefix=APART
+// RUN: fuse-opt --fuse-ops="strategy=cost machine=cpu-avx512 horizontal=false recompute=false" %s | filecheck %s --check-prefix=ONCE
+// RUN: fuse-opt --fuse-ops="strategy=cost machine=cpu-avx512 max-depth=1" %s | filecheck %s --check-prefix=ALONE
 
 // Products of one input stand side by side, each with its epilogue.
 // CHECK-LABEL: func.func @products

@@ -1,6 +1,6 @@
-// RUN: fuse-opt --fuse-ops="strategy=cost" %s | filecheck %s
-// RUN: fuse-opt --fuse-ops="strategy=cost multi-output=false" %s | filecheck %s --check-prefix=SINGLE
-// RUN: fuse-opt --fuse-ops="strategy=cost" --defuse-ops %s | filecheck %s --check-prefix=BACK
+// RUN: fuse-opt --fuse-ops="strategy=cost machine=cpu-avx512" %s | filecheck %s
+// RUN: fuse-opt --fuse-ops="strategy=cost machine=cpu-avx512 multi-output=false" %s | filecheck %s --check-prefix=SINGLE
+// RUN: fuse-opt --fuse-ops="strategy=cost machine=cpu-avx512" --defuse-ops %s | filecheck %s --check-prefix=BACK
 
 // A softmax that is written out is one kernel: its stages share rows.
 // CHECK-LABEL: func.func @softmax

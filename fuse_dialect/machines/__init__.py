@@ -1,0 +1,1 @@
+"""Machines as data: instructions, registers, caches and rates; their names, and files that describe them."""

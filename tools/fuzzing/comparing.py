@@ -240,20 +240,20 @@ def _shifted(random: np.random.Generator, result: Array, operand: Array) -> Arra
         return np.where(np.isfinite(wide) & np.isfinite(size) & (wide != 0), wide + shift, wide).astype(result.dtype)
 
 
-def _displaced(random: np.random.Generator, offsets: Value, shape: Sequence[int], units: float) -> Value:
-    """Offsets of places in an image, moved by some units of its greatest size.
+def _displaced(random: np.random.Generator, places: Value, extent: int) -> Value:
+    """Places in an image, moved by some units of the greatest that there is.
 
-    Offsets of 0 move as well: passes compute with places between -1 and 1, so that those at borders are off by a unit.
+    Those at 0 move as well: passes compute with places between -1 and 1, so that those at borders are off by a unit.
     Those beside a whole number move to it at times, where the pixels around a place are others.
     """
-    if not isinstance(offsets, np.ndarray) or (unit := UNITS.get(offsets.dtype.name)) is None:
-        return offsets
-    most = units * unit * max(shape)
-    wide = offsets.astype(np.float64)
+    if not isinstance(places, np.ndarray) or (unit := UNITS.get(places.dtype.name)) is None:
+        return places
+    most = 2 * unit * extent
+    wide = places.astype(np.float64)
     whole = np.rint(wide)
-    is_at_pixel = (np.abs(wide - whole) <= most) & (random.random(offsets.shape) < 0.3)
-    shifted = wide + random.uniform(-most, most, offsets.shape)
-    return np.asarray(np.where(is_at_pixel, whole, shifted)).astype(offsets.dtype)
+    is_at_pixel = (np.abs(wide - whole) <= most) & (random.random(places.shape) < 0.3)
+    shifted = wide + random.uniform(-most, most, places.shape)
+    return np.asarray(np.where(is_at_pixel, whole, shifted)).astype(places.dtype)
 
 
 def _perhaps_zero(random: np.random.Generator, result: Value, exact: Value) -> Value:
@@ -348,8 +348,10 @@ class Reference:
         # Where a formula meets a bound, half a unit need not reach beyond it.
         units = (2.0 if type(op) in ops_of(activation) else 0.5 + summed(op, operands) / 4) * self._scale
         given = [_moved_within(random, x, units) if isinstance(x, np.ndarray) else x for x in operands]
-        if isinstance(op, sampling.DeformableConv2dOp):
-            given[1] = _displaced(random, given[1], np.shape(given[0]), self._scale)
+        if isinstance(op, _SAMPLING):
+            # Moved by as much as sums are, places would all lie outside.
+            extent = 1 if isinstance(op, sampling.GridSampleOp) else max(np.shape(operands[0]))
+            given[1] = _displaced(random, operands[1], extent)
         results = [moved(random, x, 2.0 * self._scale) if isinstance(x, np.ndarray) else x for x in evaluate(op, given)]
         results = [_perhaps_zero(random, x, y) for x, y in zip(results, evaluate(op, operands), strict=True)]
         if type(op) in FORMULAS and isinstance(operands[0], np.ndarray) and isinstance(results[0], np.ndarray):

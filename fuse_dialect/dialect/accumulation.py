@@ -12,13 +12,6 @@ from fuse_dialect.dialect.shape_rules import one_of, require_numbers
 from fuse_dialect.dialect.types import Tensor, require_same_element
 
 
-def widened(x: Array) -> Array:
-    """`x` in the type in which sums of its elements are formed: f32 for f16 and bf16, else its own."""
-    if x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
-        return x.astype(np.float32)
-    return x
-
-
 def sum_element(lhs: Tensor, rhs: Tensor, out_dtype: StringAttr) -> Attribute:
     """The element type of sums of products of two tensors.
 

@@ -17,9 +17,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import ClassVar, Self
 
-import numpy.typing as npt
 from xdsl.ir import Attribute, ErasedSSAValue, Operation, OpResult, SSAValue
 from xdsl.ir.core import SSAValues
 from xdsl.irdl import IRDLOperation, OptionalDef, VariadicDef, traits_def
@@ -34,11 +33,8 @@ from fuse_dialect.dialect.fields import PropertyValue, property_attribute, prope
 from fuse_dialect.dialect.loops import LoopFormError, Nest, Piece, Updates
 from fuse_dialect.dialect.types import are_compatible, check_tensors, element_count, is_tensor
 from fuse_dialect.kernels.indices import number
+from fuse_dialect.kernels.special_functions import Array as Array
 from fuse_dialect.pattern_kind import PatternKind
-
-Array: TypeAlias = npt.NDArray[Any]
-"""A NumPy array of any element type."""
-
 
 _MOST_SIGNATURES = 4096
 """Signatures that one run remembers. Programs have fewer; the bound keeps properties whose hashes collide harmless."""

@@ -9,16 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import BFloat16Type, Builtin
-from xdsl.parser import Parser
 from xdsl.utils.exceptions import InterpretationError
 
 from fuse_dialect.counts import Size
 from fuse_dialect.dialect.op import Array
-from fuse_dialect.dialect.types import element_dtype
-from fuse_dialect.interpreters.scalar import evaluate_function
 from fuse_dialect.kernels.indices import Guard, Index, Loop, Quotient
+from fuse_dialect.kernels.meanings import dtype_named, evaluate_function
 from fuse_dialect.kernels.program import (
     Apply,
     Body,
@@ -94,21 +90,6 @@ def bind_sizes(program: LoopProgram, arguments: Sequence[Array]) -> dict[str, in
             if (sizes.setdefault(size, actual) if isinstance(size, str) else size) != actual:
                 raise InterpretationError(f"'{buffer.name}' has another shape than {array.shape}")
     return sizes
-
-
-def dtype_named(element: str) -> "np.dtype[np.generic]":
-    """NumPy dtype of an element type as MLIR writes it."""
-    return element_dtype(BFloat16Type()) if element == "bf16" else _DTYPES[element]
-
-
-def _dtypes() -> dict[str, "np.dtype[np.generic]"]:
-    context = Context()
-    context.load_dialect(Builtin)
-    names = ["f32", "f64", "f16", "i1", *(f"{sign}i{width}" for sign in ("", "u") for width in (8, 16, 32, 64))]
-    return {name: element_dtype(Parser(context, name).parse_type()) for name in names}
-
-
-_DTYPES = _dtypes()
 
 
 def _size(size: Size, sizes: Mapping[str, int]) -> int:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from fuse_dialect.interpreters.scalar import FUNCTIONS as INTERPRETED
 from fuse_dialect.kernels.functions import BYTE, DOT, INDEX, PAIR_DOT, SCALAR_FUNCTIONS, TABLE
+from fuse_dialect.kernels.meanings import FUNCTIONS as INTERPRETED
 
 OF_WORDS = {DOT, PAIR_DOT}
 """Products that only contractions have."""

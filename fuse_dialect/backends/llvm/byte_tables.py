@@ -19,10 +19,9 @@ import numpy as np
 from fuse_dialect.backends.llvm.builder import Function
 from fuse_dialect.backends.llvm.values import I8, I32, Type, Value, constant, lanes, poison
 from fuse_dialect.dialect.op import Array
-from fuse_dialect.interpreters.loops import dtype_named
-from fuse_dialect.interpreters.scalar import evaluate_function
 from fuse_dialect.kernels.bodies import cost, needed_of, operands
 from fuse_dialect.kernels.functions import TABLE
+from fuse_dialect.kernels.meanings import dtype_named, evaluate_function
 from fuse_dialect.kernels.program import Apply, Body, Instruction, Literal, LoopProgram, Read
 from fuse_dialect.machines.machine import Machine, Unit
 

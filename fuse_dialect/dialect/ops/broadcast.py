@@ -14,19 +14,10 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 
 from fuse_dialect.dialect import scalars
-from fuse_dialect.dialect.accumulation import widened
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import flag, integer, tensor_operand, tensor_result
 from fuse_dialect.dialect.op import Array, MapOp
 from fuse_dialect.dialect.shape_rules import require_booleans, require_numbers, unify
-from fuse_dialect.dialect.special_functions import (
-    as_integers,
-    integer_power,
-    maximum,
-    minimum,
-    power,
-    truncated_quotient,
-)
 from fuse_dialect.dialect.types import (
     Tensor,
     broadcast_shapes,
@@ -36,6 +27,15 @@ from fuse_dialect.dialect.types import (
     require_rank,
     require_same_element,
     with_shape,
+)
+from fuse_dialect.kernels.special_functions import (
+    as_integers,
+    integer_power,
+    maximum,
+    minimum,
+    power,
+    truncated_quotient,
+    widened,
 )
 from fuse_dialect.pattern_kind import PatternKind
 

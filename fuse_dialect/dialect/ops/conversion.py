@@ -16,7 +16,6 @@ from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.constants import constant
 from fuse_dialect.dialect.fields import tensor_operand, tensor_result
 from fuse_dialect.dialect.op import Array, MapOp
-from fuse_dialect.dialect.special_functions import as_integers
 from fuse_dialect.dialect.types import (
     DYNAMIC,
     Tensor,
@@ -32,6 +31,7 @@ from fuse_dialect.dialect.types import (
     with_element,
     with_shape,
 )
+from fuse_dialect.kernels.special_functions import as_integers
 from fuse_dialect.pattern_kind import PatternKind
 
 

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.utils.exceptions import VerifyException
 
-from fuse_dialect.dialect.accumulation import exact_product, sum_element, widened
+from fuse_dialect.dialect.accumulation import exact_product, sum_element
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.axis_layout import permutation
 from fuse_dialect.dialect.fields import Integer, Integers, integer, integers, string, tensor_operand, tensor_result
@@ -36,6 +36,7 @@ from fuse_dialect.dialect.types import (
 )
 from fuse_dialect.dialect.windows import Windows
 from fuse_dialect.kernels.indices import Guard, Index
+from fuse_dialect.kernels.special_functions import widened
 from fuse_dialect.pattern_kind import PatternKind
 
 _Each = TypeVar("_Each")

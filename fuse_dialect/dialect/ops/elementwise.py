@@ -16,13 +16,12 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 
 from fuse_dialect.dialect import scalars
-from fuse_dialect.dialect.accumulation import widened
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import flag, tensor_operand, tensor_result
 from fuse_dialect.dialect.op import Array, MapOp
 from fuse_dialect.dialect.shape_rules import require_booleans, require_float, require_numbers
-from fuse_dialect.dialect.special_functions import erf, of_reals, sign
 from fuse_dialect.dialect.types import is_float, is_unsigned, with_element
+from fuse_dialect.kernels.special_functions import erf, of_reals, sign, widened
 from fuse_dialect.pattern_kind import PatternKind
 
 

@@ -9,7 +9,6 @@ from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect import scalars
-from fuse_dialect.dialect.accumulation import widened
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.einsum import Equation, Label
 from fuse_dialect.dialect.fields import integers, string, tensor_operand, tensor_operands, tensor_result
@@ -28,6 +27,7 @@ from fuse_dialect.dialect.types import DYNAMIC, element_count, require_rank, req
 from fuse_dialect.dialect.windows import Windows
 from fuse_dialect.kernels.indices import Guard, Index, number
 from fuse_dialect.kernels.program import Combiner
+from fuse_dialect.kernels.special_functions import widened
 from fuse_dialect.pattern_kind import PatternKind
 
 

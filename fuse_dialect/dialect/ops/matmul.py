@@ -10,7 +10,7 @@ from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.counts import Size
-from fuse_dialect.dialect.accumulation import exact_product, sum_element, widened
+from fuse_dialect.dialect.accumulation import exact_product, sum_element
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import Integer, flag, string, tensor_operand, tensor_result
 from fuse_dialect.dialect.loops import Nest, sum_of_products
@@ -27,6 +27,7 @@ from fuse_dialect.dialect.types import (
     with_shape,
 )
 from fuse_dialect.kernels.indices import Index, number
+from fuse_dialect.kernels.special_functions import widened
 from fuse_dialect.pattern_kind import PatternKind
 
 

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 
 from fuse_dialect.dialect import scalars
-from fuse_dialect.dialect.accumulation import mean, widened
+from fuse_dialect.dialect.accumulation import mean
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import Integer, Real, integer, real, tensor_operand, tensor_result
 from fuse_dialect.dialect.loops import Nest
@@ -32,7 +32,6 @@ from fuse_dialect.dialect.shape_rules import (
     require_positive,
     require_vector,
 )
-from fuse_dialect.dialect.special_functions import of_reals
 from fuse_dialect.dialect.types import (
     Tensor,
     is_unsigned,
@@ -42,6 +41,7 @@ from fuse_dialect.dialect.types import (
     tensor_type,
     with_shape,
 )
+from fuse_dialect.kernels.special_functions import of_reals, widened
 from fuse_dialect.pattern_kind import PatternKind
 
 

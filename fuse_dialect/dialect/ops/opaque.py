@@ -13,7 +13,6 @@ from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect import scalars
-from fuse_dialect.dialect.accumulation import widened
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import flag, integer, real, string, tensor_operand, tensor_result
 from fuse_dialect.dialect.loops import Nest, Piece, Updates
@@ -28,7 +27,6 @@ from fuse_dialect.dialect.shape_rules import (
     require_rank_at_least,
     unify_shapes,
 )
-from fuse_dialect.dialect.special_functions import as_integers, power
 from fuse_dialect.dialect.types import (
     DYNAMIC,
     element_count,
@@ -45,6 +43,7 @@ from fuse_dialect.dialect.types import (
 )
 from fuse_dialect.kernels.indices import Guard
 from fuse_dialect.kernels.program import Combiner
+from fuse_dialect.kernels.special_functions import as_integers, power, widened
 from fuse_dialect.pattern_kind import PatternKind
 
 _COMBINERS = {"add": Combiner.ADD, "mul": Combiner.MULTIPLY, "min": Combiner.MINIMUM, "max": Combiner.MAXIMUM}

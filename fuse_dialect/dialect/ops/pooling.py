@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 
 from fuse_dialect.dialect import scalars
-from fuse_dialect.dialect.accumulation import mean, widened
+from fuse_dialect.dialect.accumulation import mean
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.axis_layout import permutation
 from fuse_dialect.dialect.fields import Integer, Integers, flag, integers, string, tensor_operand, tensor_result
@@ -30,6 +30,7 @@ from fuse_dialect.dialect.types import (
 from fuse_dialect.dialect.windows import Windows
 from fuse_dialect.kernels.indices import Guard, Index, range_of
 from fuse_dialect.kernels.program import Combiner
+from fuse_dialect.kernels.special_functions import widened
 from fuse_dialect.pattern_kind import PatternKind
 
 _NCHW = "NCHW"

@@ -14,7 +14,6 @@ from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect import scalars
-from fuse_dialect.dialect.accumulation import widened
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import flag, optional_integers, tensor_operand, tensor_result
 from fuse_dialect.dialect.loops import LoopFormError, Nest
@@ -26,7 +25,6 @@ from fuse_dialect.dialect.ops.elementwise import IsnanOp
 from fuse_dialect.dialect.ops.layout import ReshapeOp
 from fuse_dialect.dialect.ops.opaque import ArangeOp
 from fuse_dialect.dialect.shape_rules import product, require_booleans, require_float, require_numbers
-from fuse_dialect.dialect.special_functions import truncated_quotient
 from fuse_dialect.dialect.types import (
     DYNAMIC,
     Shape,
@@ -43,6 +41,7 @@ from fuse_dialect.dialect.types import (
 )
 from fuse_dialect.kernels.indices import Index
 from fuse_dialect.kernels.program import Combiner
+from fuse_dialect.kernels.special_functions import truncated_quotient, widened
 from fuse_dialect.pattern_kind import PatternKind
 
 

@@ -14,7 +14,6 @@ from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.budget import MOST_PLACES
 from fuse_dialect.dialect import resampling, scalars
-from fuse_dialect.dialect.accumulation import widened
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.axis_layout import permutation
 from fuse_dialect.dialect.fields import (
@@ -41,6 +40,7 @@ from fuse_dialect.dialect.types import (
     with_shape,
 )
 from fuse_dialect.kernels.indices import Index
+from fuse_dialect.kernels.special_functions import widened
 from fuse_dialect.pattern_kind import PatternKind
 
 

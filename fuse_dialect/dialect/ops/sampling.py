@@ -13,7 +13,7 @@ from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect import scalars
-from fuse_dialect.dialect.accumulation import mean, widened
+from fuse_dialect.dialect.accumulation import mean
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import flag, integer, integers, real, string, tensor_operand, tensor_result
 from fuse_dialect.dialect.loops import LoopFormError, Nest, Place
@@ -53,6 +53,7 @@ from fuse_dialect.dialect.types import (
 from fuse_dialect.dialect.windows import Windows
 from fuse_dialect.kernels.indices import number
 from fuse_dialect.kernels.program import Combiner
+from fuse_dialect.kernels.special_functions import widened
 from fuse_dialect.pattern_kind import PatternKind
 
 

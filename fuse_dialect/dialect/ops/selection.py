@@ -8,7 +8,6 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, traits_def
 
-from fuse_dialect.dialect.accumulation import widened
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import flag, optional_integer, tensor_operand, tensor_result
 from fuse_dialect.dialect.op import Array, FuseOp
@@ -22,6 +21,7 @@ from fuse_dialect.dialect.types import (
     tensor,
     with_shape,
 )
+from fuse_dialect.kernels.special_functions import widened
 from fuse_dialect.pattern_kind import PatternKind
 
 

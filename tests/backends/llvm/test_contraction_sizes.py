@@ -19,8 +19,8 @@ from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.llvm.backend import LLVMBackend
 from fuse_dialect.backends.llvm.engine import callable_of
 from fuse_dialect.dialect.op import Array
-from fuse_dialect.dialect.special_functions import erf
 from fuse_dialect.kernels.program import Apply, LoopProgram, Refusal
+from fuse_dialect.kernels.special_functions import erf
 
 
 def run_with_size(program: LoopProgram, arrays: list[Array], shape: tuple[int, ...], size: int, parts: int) -> Array:

@@ -1,8 +1,12 @@
 """Mathematical functions that NumPy lacks, defines otherwise than the dialect, or computes as the processor has it."""
 
-import numpy as np
+from typing import Any, TypeAlias
 
-from fuse_dialect.dialect.op import Array
+import numpy as np
+import numpy.typing as npt
+
+Array: TypeAlias = npt.NDArray[Any]
+"""A NumPy array of any element type."""
 
 _NEAR = 0.46875
 """Below this magnitude Cody approximates erf itself, above it erfc."""
@@ -42,6 +46,13 @@ _MIDDLE_DENOMINATOR = (
     3.43936767414372164e03,
     1.23033935480374942e03,
 )
+
+
+def widened(x: Array) -> Array:
+    """`x` in the type in which sums of its elements are formed: f32 for f16 and bf16, else its own."""
+    if x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
+        return x.astype(np.float32)
+    return x
 
 
 def of_reals(function: np.ufunc, x: Array) -> Array:

@@ -9,10 +9,10 @@ from fuse_dialect.remarks.module_plan import ModulePlan
 
 
 def picture_of_plan(plan: ModulePlan, form: Literal["html", "svg"], title: str = "module") -> str:
-    """A page, or one picture, that shows what the pass of a plan does to its module as it is now.
+    """A page, or one picture, that shows a plan, and what the strategy tries on its module.
 
     Raises:
         OpError: The module has changed, and a block cannot be grouped.
     """
-    scene = scene_of(plan.module, plan.fuse_ops, SceneOptions(title))
+    scene = scene_of(plan.module, plan.fuse_ops, SceneOptions(title), plan.made)
     return page_of(scene) if form == "html" else svg_of(scene)

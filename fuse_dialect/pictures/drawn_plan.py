@@ -20,7 +20,7 @@ from fuse_dialect.kinds.kind_of import op_name
 from fuse_dialect.remarks.fusion import is_operator
 from fuse_dialect.remarks.hardware import block_remarks
 from fuse_dialect.remarks.printed_ir import PrintedIR
-from fuse_dialect.remarks.recorded_fusion import RecordedFusion, record_fusion
+from fuse_dialect.remarks.recorded_fusion import MadePlans, RecordedFusion, record_fusion
 from fuse_dialect.remarks.story import StoryTeller
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 from fuse_dialect.transforms.fuse_ops_hw import BlockHardwareFusion, FuseOpsHwPass
@@ -65,7 +65,9 @@ class DrawnPlan:
         return self.plan.decisions[node] if self.plan.decisions else None
 
 
-def drawn_plans(module: ModuleOp, module_pass: ModulePass, printed: PrintedIR, ctx: Context) -> list[DrawnPlan]:
+def drawn_plans(
+    module: ModuleOp, module_pass: ModulePass, printed: PrintedIR, ctx: Context, made: MadePlans | None = None
+) -> list[DrawnPlan]:
     """The plans of all blocks that a pass would fuse; nothing is changed.
 
     Args:
@@ -73,6 +75,7 @@ def drawn_plans(module: ModuleOp, module_pass: ModulePass, printed: PrintedIR, c
         module_pass: `fuse-ops` or `fuse-ops-hw`.
         printed: The module as text.
         ctx: To read a template from a file.
+        made: Plans of `fuse-ops` to draw; by default those that the pass makes.
 
     Raises:
         FuseError: The pass has no such strategy or template.
@@ -83,7 +86,7 @@ def drawn_plans(module: ModuleOp, module_pass: ModulePass, printed: PrintedIR, c
         return [
             _by_rules(recorded, printed)
             for function, merges in module_pass.merges_before(module).items()
-            for recorded in record_fusion(function, module_pass, merges)
+            for recorded in record_fusion(function, module_pass, merges, made)
         ]
     assert isinstance(module_pass, FuseOpsHwPass), "no other pass fuses"
     template = find_template(module_pass.template, module, ctx)

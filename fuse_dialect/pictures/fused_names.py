@@ -13,7 +13,9 @@ from xdsl.passes import ModulePass
 from fuse_dialect.analysis.block_graph import RegionFacts
 from fuse_dialect.analysis.fusible_blocks import functions_to_fuse, fusible_blocks
 from fuse_dialect.remarks.printed_ir import printed_ir
+from fuse_dialect.remarks.recorded_fusion import MadePlans
 from fuse_dialect.remarks.statistics import primitives_of
+from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,11 @@ class FusedModule:
 
 
 def fused_module(
-    module: ModuleOp, module_pass: ModulePass, ctx: Context, expected: Sequence[tuple[func.FuncOp, int]]
+    module: ModuleOp,
+    module_pass: ModulePass,
+    ctx: Context,
+    expected: Sequence[tuple[func.FuncOp, int]],
+    made: MadePlans | None = None,
 ) -> FusedModule:
     """Run a pass on a copy of a module.
 
@@ -38,6 +44,7 @@ def fused_module(
         module_pass: A pass that fuses.
         ctx: To read a template from a file.
         expected: For each block that fuses its function, and how many kernels its plan has.
+        made: Plans of `fuse-ops` to apply; by default the pass makes them.
 
     Returns:
         The fused module. A block with another number of calls than its plan has kernels gives no names.
@@ -45,7 +52,11 @@ def fused_module(
     copy = module.clone()
     blocks = list(_blocks(copy))
     known = primitives_of(copy).keys()
-    module_pass.apply(ctx, copy)
+    if made is not None and isinstance(module_pass, FuseOpsPass):
+        plans = [[(fusion.plan, fusion.merges) for fusion in fusions] for fusions in made.values()]
+        module_pass.outline(copy, module_pass.replanned(copy, plans))
+    else:
+        module_pass.apply(ctx, copy)
     new = primitives_of(copy).keys() - known
     calls = [
         [

@@ -29,6 +29,7 @@ from fuse_dialect.pictures.drawn_plan import DrawnPlan, drawn_plans
 from fuse_dialect.pictures.fused_names import FusedModule, fused_module
 from fuse_dialect.pictures.sections import Box, Section, sections
 from fuse_dialect.remarks.printed_ir import PrintedIR, printed_ir
+from fuse_dialect.remarks.recorded_fusion import MadePlans
 
 _KINDS = list(PatternKind)
 _ROLES = list(NodeRole)
@@ -50,13 +51,16 @@ class SceneOptions:
     """Bytes and arithmetic operations per second that the machine of the profile reaches at best."""
 
 
-def scene_of(module: ModuleOp, module_pass: ModulePass, options: SceneOptions | None = None) -> dict[str, Any]:
+def scene_of(
+    module: ModuleOp, module_pass: ModulePass, options: SceneOptions | None = None, made: MadePlans | None = None
+) -> dict[str, Any]:
     """What there is to see of a plan.
 
     Args:
         module: A valid module; it is not changed.
         module_pass: `fuse-ops` or `fuse-ops-hw`.
         options: See `SceneOptions`.
+        made: Plans of `fuse-ops` to show; by default those that the pass makes.
 
     Returns:
         `title`, `pass`, `kinds`, `roles`, `rules`, `reasons` (how often each code comes), `before` and `after` (IR as
@@ -74,8 +78,8 @@ def scene_of(module: ModuleOp, module_pass: ModulePass, options: SceneOptions | 
     options = options or SceneOptions()
     printed = printed_ir(module)
     ctx = Context()
-    plans = drawn_plans(module, module_pass, printed, ctx)
-    fused = fused_module(module, module_pass, ctx, [(plan.function, len(plan.calls)) for plan in plans])
+    plans = drawn_plans(module, module_pass, printed, ctx, made)
+    fused = fused_module(module, module_pass, ctx, [(plan.function, len(plan.calls)) for plan in plans], made)
     rules: dict[str, int] = {}
     blocks = [
         _block(plan, printed, options, fused, names, rules) for plan, names in zip(plans, fused.calls, strict=True)

@@ -13,7 +13,7 @@ from fuse_dialect.analysis.graph_facts import source_of
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.kinds.kind_of import op_name
 from fuse_dialect.remarks.printed_ir import PrintedIR, printed_ir
-from fuse_dialect.remarks.recorded_fusion import RecordedFusion, record_fusion
+from fuse_dialect.remarks.recorded_fusion import MadePlans, RecordedFusion, record_fusion
 from fuse_dialect.remarks.story import StoryTeller
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 
@@ -21,7 +21,9 @@ MOST_STORIES = 20
 """Stories of one question: a name of a model may stand for several ops."""
 
 
-def explain(module: ModuleOp, fuse_ops: FuseOpsPass, question: Operation | SSAValue | str) -> str:
+def explain(
+    module: ModuleOp, fuse_ops: FuseOpsPass, question: Operation | SSAValue | str, made: MadePlans | None = None
+) -> str:
     """The stories of the ops that a question is about, with an empty line between two.
 
     Args:
@@ -29,6 +31,7 @@ def explain(module: ModuleOp, fuse_ops: FuseOpsPass, question: Operation | SSAVa
         fuse_ops: The pass.
         question: The op, its value, or a name: `%value` as the module is printed or as it was read,
             `@function:%value`, the name of an ONNX node or value, or where an op comes from.
+        made: Plans to tell of; by default those that the pass makes.
 
     Raises:
         FuseError: There is no such op, or fusion does not look at it.
@@ -37,7 +40,7 @@ def explain(module: ModuleOp, fuse_ops: FuseOpsPass, question: Operation | SSAVa
     printed = printed_ir(module)
     functions = functions_to_fuse(module)
     wanted = _named(question, functions, printed) if isinstance(question, str) else [_op_of(question)]
-    stories = list(_stories(wanted, fuse_ops.merges_before(module), fuse_ops, printed))
+    stories = list(_stories(wanted, fuse_ops.merges_before(module), fuse_ops, printed, made))
     if not stories:
         text = f"'{op_name(wanted[0])}' op takes no part in fusion"
         raise FuseError(text, hint="it is dead, or stands in a function that fusion leaves alone")
@@ -107,7 +110,11 @@ def _ops(functions: Sequence[func.FuncOp]) -> Iterator[Operation]:
 
 
 def _stories(
-    wanted: Sequence[Operation], merges: Mapping[func.FuncOp, int], fuse_ops: FuseOpsPass, printed: PrintedIR
+    wanted: Sequence[Operation],
+    merges: Mapping[func.FuncOp, int],
+    fuse_ops: FuseOpsPass,
+    printed: PrintedIR,
+    made: MadePlans | None,
 ) -> Iterator[str]:
     """The stories of ops; `merges` are those before each function that fuses."""
     blocks: dict[int, tuple[RecordedFusion, dict[int, int]]] = {}
@@ -118,7 +125,7 @@ def _stories(
             continue
         if id(function) not in recorded_functions:
             recorded_functions.add(id(function))
-            for recorded in record_fusion(function, fuse_ops, merges[function]):
+            for recorded in record_fusion(function, fuse_ops, merges[function], made):
                 nodes = recorded.fusion.block_graph.nodes
                 numbers = {
                     id(node.op): number

@@ -1,6 +1,6 @@
 """What fusion would do to a module, as objects that name ops: for Python code, notebooks and the prompt."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Literal, TypeAlias
@@ -14,6 +14,7 @@ from fuse_dialect.diagnostics import FuseError, Reason
 from fuse_dialect.kinds.kind_of import op_name
 from fuse_dialect.remarks.fusion import is_operator, remark_on
 from fuse_dialect.remarks.plan_statistics import statistics_of_plan
+from fuse_dialect.remarks.recorded_fusion import MadePlans
 from fuse_dialect.remarks.statistics import FusionStatistics
 from fuse_dialect.transforms.fuse_ops import BlockFusion, FuseOpsPass
 
@@ -77,6 +78,8 @@ class ModulePlan:
     """The plan of each block, with its function."""
     _draw: "Draw | None" = field(default=None, repr=False)
     """Makes pictures of it; they stand above remarks, and are handed in."""
+    made: MadePlans | None = field(default=None, repr=False)
+    """The plans, where they have run: then pictures and stories tell of them, and not of what the pass would do now."""
 
     def summary(self) -> FusionStatistics:
         """The plan in numbers, as `fuse-opt --mlir-pass-statistics` prints them.
@@ -96,7 +99,7 @@ class ModulePlan:
         """
         from fuse_dialect.remarks.explaining import explain
 
-        return explain(self.module, self.fuse_ops, op)
+        return explain(self.module, self.fuse_ops, op, self.made)
 
     def to_html(self) -> str:
         """A page that shows the plan, in one file that needs no network.
@@ -186,23 +189,24 @@ def plan_module(module: ModuleOp, fuse_ops: FuseOpsPass, draw: Draw | None = Non
         function: fuse_ops.plan_function(function, merges)
         for function, merges in fuse_ops.merges_before(module).items()
     }
-    return module_plan(module, fuse_ops, plans, draw)
+    return _plan_of(module, fuse_ops, plans, draw, None)
 
 
-def module_plan(
-    module: ModuleOp,
-    fuse_ops: FuseOpsPass,
-    plans: Mapping[func.FuncOp, Sequence[BlockFusion]],
-    draw: Draw | None = None,
-) -> ModulePlan:
+def ran_plan(module: ModuleOp, fuse_ops: FuseOpsPass, made: MadePlans, draw: Draw | None = None) -> ModulePlan:
     """What a pass has decided about a module, as objects that name its ops.
 
     Args:
         module: The module, as it was planned.
         fuse_ops: The pass.
-        plans: For each function that fuses the plans of its blocks.
+        made: What it has decided.
         draw: Makes pictures of the plan when somebody wants to look at it.
     """
+    return _plan_of(module, fuse_ops, made, draw, made)
+
+
+def _plan_of(
+    module: ModuleOp, fuse_ops: FuseOpsPass, plans: MadePlans, draw: Draw | None, made: MadePlans | None
+) -> ModulePlan:
     groups: list[PlannedGroup] = []
     decisions: list[Decision] = []
     fusions = tuple((function, fusion) for function, own in plans.items() for fusion in own)
@@ -210,7 +214,7 @@ def module_plan(
         for group in fuse_ops.planned_groups(fusion):
             groups.append(PlannedGroup(function, tuple(group.ops), group.root, tuple(group.results)))
         decisions.extend(_decisions(fusion))
-    return ModulePlan(module, fuse_ops, tuple(groups), tuple(decisions), fusions, draw)
+    return ModulePlan(module, fuse_ops, tuple(groups), tuple(decisions), fusions, draw, made)
 
 
 def _decisions(fusion: BlockFusion) -> Iterator[Decision]:

@@ -1,7 +1,8 @@
 """A plan with all that led to it: each rule that was tried, and each merge, in order."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from xdsl.dialects import func
 
@@ -9,6 +10,9 @@ from fuse_dialect.analysis.block_graph import RegionFacts
 from fuse_dialect.analysis.fusible_blocks import fusible_blocks
 from fuse_dialect.fusion.decision import FusionDecision, Merge
 from fuse_dialect.transforms.fuse_ops import BlockFusion, FuseOpsPass
+
+MadePlans: TypeAlias = Mapping[func.FuncOp, Sequence[BlockFusion]]
+"""Plans that have been made already: for each function that fuses those of its blocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +37,16 @@ class RecordedFusion:
     """For each node the numbers of the kernels that hold it."""
 
 
-def record_fusion(function: func.FuncOp, fuse_ops: FuseOpsPass, merges_before: int = 0) -> list[RecordedFusion]:
+def record_fusion(
+    function: func.FuncOp, fuse_ops: FuseOpsPass, merges_before: int = 0, made: MadePlans | None = None
+) -> list[RecordedFusion]:
     """Plan all blocks of a function, and keep what the strategy says meanwhile; nothing is changed.
 
     Args:
         function: The function.
         fuse_ops: The pass.
         merges_before: How many merges `fusion-limit` has counted before the function; see `FuseOpsPass.merges_before`.
+        made: Plans to tell of instead of those that the strategy makes now, which only says what it tries.
 
     Raises:
         PassFailedException: See `FuseOpsPass.plan_block`.
@@ -53,6 +60,8 @@ def record_fusion(function: func.FuncOp, fuse_ops: FuseOpsPass, merges_before: i
         told: Callable[[Merge], object] = merges.append
         fusion = fuse_ops.using(log=told, attempts=attempts.append).plan_block(block, facts, merges_before)
         merges_before += fusion.merges
+        if made is not None:
+            fusion = made[function][number]
         recorded.append(_recorded(function, number, fusion, fuse_ops, attempts, merges))
     return recorded
 

@@ -65,10 +65,10 @@ class Compilation:
         """The plan of the kernels, on a copy of the ops as they were before fusion."""
         # Whoever only runs a program needs neither.
         from fuse_dialect.pictures.drawing import picture_of_plan
-        from fuse_dialect.remarks.module_plan import module_plan
+        from fuse_dialect.remarks.module_plan import ran_plan
 
         copy = self.ran.unfused.clone()
-        return module_plan(copy, self.fuse_ops, self.fuse_ops.replanned(copy, self.ran.plans), picture_of_plan)
+        return ran_plan(copy, self.fuse_ops, self.fuse_ops.replanned(copy, self.ran.plans), picture_of_plan)
 
 
 def elide_constants(module: ModuleOp, kept: Collection[func.FuncOp]) -> None:

@@ -267,7 +267,7 @@ class Program:
         """The plan that ran, as `fuse_dialect.plan_fusion` gives one: groups, decisions, a summary.
 
         Its ops are those before fusion. Pictures and stories of it tell what the strategy tries on these, and ask it
-        again.
+        for that again.
 
         Raises:
             FuseError: As for `module`.

@@ -30,13 +30,13 @@ from fuse_dialect.dialect import fields
 from fuse_dialect.dialect.fuse import ALL_OPS, FAMILIES, ops_of
 from fuse_dialect.dialect.op import FuseOp, MapOp
 from fuse_dialect.dialect.ops import regions
-from fuse_dialect.dialect.special_functions import UNITS
 from fuse_dialect.frontends.mlir.reader import parse_mlir
 from fuse_dialect.frontends.onnx.control_flow import CONTROL_FLOW
 from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
 from fuse_dialect.frontends.onnx.refusals import EXPANDED_INTO_REFUSED, REFUSED_FORMS, REFUSED_OPERATORS
 from fuse_dialect.fusion.rules import FusionRule
 from fuse_dialect.fusion.tvm_rules import TVM_RULES
+from fuse_dialect.kernels.functions import SCALAR_FUNCTIONS
 from fuse_dialect.kinds.foreign import FOREIGN_DIALECTS, FOREIGN_OPS, ForeignOp, KindRule
 from fuse_dialect.loading.pipeline import option_fields, option_name, type_words
 from fuse_dialect.pattern_kind import PatternKind
@@ -150,6 +150,8 @@ def _linalg() -> Lines:
 
 def _accuracy() -> Lines:
     """The bounds of functions."""
+    approximated = [row for row in SCALAR_FUNCTIONS.values() if row.units is not None]
+    direct = [f"`{row.name}`" for row in approximated if row.in_f64 and row.is_long]
     yield from (
         "How far functions of real numbers are from the exact value at most, in units in the last place of f32:",
         "natively on every processor, and where NumPy runs a program. Tests hold it on numbers of every magnitude, in",
@@ -158,10 +160,10 @@ def _accuracy() -> Lines:
         "",
         "| function | f32 |",
         "|---|---|",
-        *(f"| `math.{name}` | {bound:g} |" for name, bound in UNITS.items()),
+        *(f"| `{row.name}` | {row.units:g} |" for row in approximated),
         "",
         "f16 and bf16 are computed in f32 and rounded: they are within 0.51 units. f64 is computed by the C library,",
-        "natively but for `math.exp` and `math.log`, which are within 1.1 units. Roots and divisions are exact.",
+        f"natively but for {' and '.join(direct)}, which are within 1.1 units. Roots and divisions are exact.",
     )
 
 

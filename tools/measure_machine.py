@@ -19,6 +19,7 @@ import numpy as np
 
 import fuse_dialect as fd
 from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.kernels.functions import scalar_function
 from fuse_dialect.machines.description import description_of
 from fuse_dialect.machines.host import host_caches
 from fuse_dialect.machines.machine import Cache, Machine
@@ -27,8 +28,8 @@ from fuse_dialect.machines.names import find_machine
 
 _LEAST_RUNS = 3
 """The first one waits for memory that no program has used."""
-_WEIGHTS = {"add": 1, "exp": 10, "tanh": 10}
-"""Additions that an operation counts for; see `kernels.bodies.cost`."""
+_MEASURED = {"add": "arith.addf", "exp": "math.exp", "tanh": "math.tanh"}
+"""Ops, each a map of one function; their weights are what the cost model takes these for."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -72,7 +73,8 @@ def _measured(machine: Machine, target: str | None, seconds: float) -> Machine:
 
         return best_of(run, lambda runs, total: runs >= _LEAST_RUNS and total >= seconds)
 
-    return measured(machine, seconds_of, _WEIGHTS, _progress)
+    weights = {name: scalar_function(function).cost for name, function in _MEASURED.items()}
+    return measured(machine, seconds_of, weights, _progress)
 
 
 def _progress(what: str) -> None:

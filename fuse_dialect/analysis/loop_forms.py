@@ -23,6 +23,7 @@ from fuse_dialect.fusion.value_graph import NodeRole
 from fuse_dialect.kernels.bodies import cost
 from fuse_dialect.kernels.contraction import contraction_of
 from fuse_dialect.kernels.elements import element_bytes
+from fuse_dialect.kernels.functions import FOREIGN_COST
 from fuse_dialect.kernels.grouping import cut_in_phases, reads_of
 from fuse_dialect.kernels.indices import Index, Loop, axes_of, linear, loop, simplified
 from fuse_dialect.kernels.program import Buffer, LoopProgram, Read, Role, Stage, Value
@@ -281,7 +282,7 @@ def _form_of_kind(op: Operation, reads: Sequence[SSAValue]) -> LoopForm:
                 for type in {id(type): type for type in types}.values()
             }
             accesses = tuple([access_of[id(type)] for type in types])
-            return LoopForm(Loops.MAP, space, len(space), accesses, product(space).times(4), 4)
+            return LoopForm(Loops.MAP, space, len(space), accesses, product(space).times(FOREIGN_COST), FOREIGN_COST)
         case PatternKind.INJECTIVE:
             is_view = only_reshapes(op)
             order = Order.SAME if is_view else Order.ANYHOW

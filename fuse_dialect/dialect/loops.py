@@ -370,13 +370,8 @@ class Nest:
                         return literal(op.value.value.data, element)
                     case _:
                         raise LoopFormError("has a constant in its scalar code that is no number")
-            case arith.CmpfOp():
-                name = f"{op.name} {arith.CMPF_COMPARISON_OPERATIONS[op.predicate.value.data]}"
-            case arith.CmpiOp():
-                name = f"{op.name} {arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]}"
             case _:
-                name = op.name
-        return Apply(name, tuple(operands), str(element), self._origin)
+                return Apply(op.name, tuple(operands), str(element), scalars.predicate_of(op), self._origin)
 
 
 def combination_of(updates: Updates, type: Tensor) -> Reduction | None:

@@ -34,6 +34,17 @@ _PREDICATES: dict[str, tuple[str, str, str]] = {
 """Predicates of `arith.cmpf`, and of `arith.cmpi` for signed and unsigned integers; nan only differs from all."""
 
 
+def predicate_of(op: Operation) -> str | None:
+    """The predicate of a comparison as MLIR writes it, `olt`; `None` for other ops."""
+    match op:
+        case arith.CmpfOp():
+            return arith.CMPF_COMPARISON_OPERATIONS[op.predicate.value.data]
+        case arith.CmpiOp():
+            return arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]
+        case _:
+            return None
+
+
 def signless(element_type: Attribute) -> Attribute:
     """The element type as `arith` wants it: `ui8` becomes `i8`."""
     return element_type if isinstance(element_type, AnyFloat) else IntegerType(_integer(element_type).width.data)

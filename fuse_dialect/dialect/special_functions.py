@@ -1,7 +1,5 @@
 """Mathematical functions that NumPy lacks, defines otherwise than the dialect, or computes as the processor has it."""
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from fuse_dialect.dialect.op import Array
@@ -44,36 +42,6 @@ _MIDDLE_DENOMINATOR = (
     3.43936767414372164e03,
     1.23033935480374942e03,
 )
-
-
-UNITS: Mapping[str, float] = {
-    "exp": 1.5,
-    "exp2": 1.5,
-    "expm1": 2,
-    "log": 1,
-    "log2": 1.5,
-    "log1p": 2,
-    "tanh": 3,
-    "erf": 2,
-    "sinh": 2,
-    "cosh": 2,
-    "asinh": 2,
-    "acosh": 2.5,
-    "atanh": 2.5,
-    "sin": 2,
-    "cos": 2,
-    "tan": 3,
-    "asin": 2.5,
-    "acos": 1.5,
-    "atan": 3,
-    "rsqrt": 1.5,
-    "powf": 1,
-}
-"""Greatest errors of functions of `math` in f32, in units in the last place of the exact value, however a program runs.
-
-Denormal results have the unit of the least normal number. f16 and bf16 are computed in f32 and rounded. f64 is computed
-by the C library, natively but for exp and log, which are within 1.1 units.
-"""
 
 
 def of_reals(function: np.ufunc, x: Array) -> Array:

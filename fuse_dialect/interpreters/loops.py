@@ -170,7 +170,8 @@ class _Points:
                 return self.holds(instruction.guards)
             case Apply():
                 operands = [values[place] for place in instruction.operands]
-                return evaluate_function(instruction.function, operands, dtype_named(instruction.element))
+                dtype = dtype_named(instruction.element)
+                return evaluate_function(instruction.function, operands, dtype, instruction.parameter)
 
     def _read(self, read: Read, values: Sequence[Array]) -> Array:
         array = self.arrays[read.buffer]

@@ -18,7 +18,7 @@ from fuse_dialect.dialect.accumulation import widened
 from fuse_dialect.dialect.building import building
 from fuse_dialect.dialect.constants import constant_array
 from fuse_dialect.dialect.op import Array, MapOp
-from fuse_dialect.dialect.scalars import RemFOp, signless
+from fuse_dialect.dialect.scalars import RemFOp, predicate_of, signless
 from fuse_dialect.dialect.special_functions import (
     as_integers,
     erf,
@@ -30,6 +30,7 @@ from fuse_dialect.dialect.special_functions import (
     truncated_quotient,
 )
 from fuse_dialect.dialect.types import element_dtype, is_tensor
+from fuse_dialect.kernels.functions import Parameter
 
 Function: TypeAlias = Callable[..., Array]
 """Arrays of operands to the array of results; casting to the result's element type comes after."""
@@ -118,6 +119,7 @@ _FLOAT_FUNCTIONS: dict[type[Operation], Function] = {
     math.CosOp: partial(of_reals, np.cos),
     math.CoshOp: partial(of_reals, np.cosh),
     math.ErfOp: erf,
+    math.Exp2Op: partial(of_reals, np.exp2),
     math.ExpM1Op: partial(of_reals, np.expm1),
     math.ExpOp: partial(of_reals, np.exp),
     math.FloorOp: np.floor,
@@ -205,18 +207,27 @@ _FLOAT_PREDICATES: tuple[Function, ...] = (
 uno true. A comparison of NumPy is ordered, so an unordered one is the negation of its opposite."""
 
 
-_BY_NAME: dict[str, Function] = {
-    **{op.name: function for op, function in _FUNCTIONS.items()},
-    **{
-        f"arith.cmpi {predicate}": function
-        for predicate, function in zip(arith.CMPI_COMPARISON_OPERATIONS, _INTEGER_PREDICATES, strict=True)
-    },
-    **{
-        f"arith.cmpf {predicate}": _on_floats(function)
+_BY_NAME: dict[str, Function] = {op.name: function for op, function in _FUNCTIONS.items()}
+"""Meaning of the scalar functions that need no more than their operands."""
+_COMPARISONS: dict[str, dict[str, Function]] = {
+    arith.CmpiOp.name: dict(zip(arith.CMPI_COMPARISON_OPERATIONS, _INTEGER_PREDICATES, strict=True)),
+    arith.CmpfOp.name: {
+        predicate: _on_floats(function)
         for predicate, function in zip(arith.CMPF_COMPARISON_OPERATIONS, _FLOAT_PREDICATES, strict=True)
     },
 }
-"""Meaning of every scalar function, comparisons by op and predicate."""
+"""Meaning of the comparisons, by predicate."""
+
+FUNCTIONS = frozenset(
+    {
+        *_BY_NAME,
+        *_COMPARISONS,
+        arith.FPToSIOp.name,
+        arith.FPToUIOp.name,
+        arith.BitcastOp.name,
+    }
+)
+"""Every function that has a meaning."""
 
 
 def evaluate_scalar(op: Operation, operands: Sequence[Array]) -> Array:
@@ -228,22 +239,20 @@ def evaluate_scalar(op: Operation, operands: Sequence[Array]) -> Array:
     match op:
         case arith.ConstantOp():
             return np.asarray(constant_array(op.value)).astype(element_dtype(op.result.type), copy=False)
-        case arith.CmpiOp():
-            name = f"{op.name} {arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]}"
-        case arith.CmpfOp():
-            name = f"{op.name} {arith.CMPF_COMPARISON_OPERATIONS[op.predicate.value.data]}"
         case _:
-            name = op.name
-    return evaluate_function(name, operands, element_dtype(op.results[0].type))
+            return evaluate_function(op.name, operands, element_dtype(op.results[0].type), predicate_of(op))
 
 
-def evaluate_function(name: str, operands: Sequence[Array], dtype: "np.dtype[np.generic]") -> Array:
+def evaluate_function(
+    name: str, operands: Sequence[Array], dtype: "np.dtype[np.generic]", parameter: Parameter | None = None
+) -> Array:
     """The values of a scalar function, rounded to `dtype`.
 
     Args:
-        name: An op of `arith` or `math`; comparisons with their predicate: `arith.cmpf olt`.
+        name: An op of `arith` or `math`.
         operands: Arrays that broadcast; integers are signed, as signless ones are read.
         dtype: Of the result.
+        parameter: The predicate of a comparison. A variant of a function is the function itself.
 
     Raises:
         InterpretationError: The function has no meaning here.
@@ -254,7 +263,7 @@ def evaluate_function(name: str, operands: Sequence[Array], dtype: "np.dtype[np.
         return as_integers(operands[0], np.dtype(f"u{dtype.itemsize}")).astype(dtype, copy=False)
     if name == arith.BitcastOp.name:
         return np.ascontiguousarray(operands[0]).reshape(operands[0].shape).view(dtype)
-    function = _BY_NAME.get(name)
+    function = _COMPARISONS[name].get(str(parameter)) if name in _COMPARISONS else _BY_NAME.get(name)
     if function is None:
         raise InterpretationError(f"'{name}' op has no meaning in a scalar body")
     return np.asarray(function(*operands)).astype(dtype, copy=False)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fuse_dialect.counts import Size
+from fuse_dialect.kernels.functions import scalar_function
 from fuse_dialect.kernels.indices import Guard, Index, holds, simplified, substituted
 from fuse_dialect.kernels.program import (
     Apply,
@@ -18,32 +19,6 @@ from fuse_dialect.kernels.program import (
     Value,
 )
 
-_COSTS: Mapping[str, int] = {
-    "arith.select": 1,
-    "arith.divf": 8,
-    "arith.divsi": 8,
-    "arith.divui": 8,
-    "arith.floordivsi": 8,
-    "arith.remsi": 8,
-    "arith.remui": 8,
-    "arith.bitcast": 0,
-    "arith.extf": 0,
-    "arith.truncf": 0,
-    "arith.extsi": 0,
-    "arith.extui": 0,
-    "arith.trunci": 0,
-    "math.absf": 1,
-    "math.absi": 1,
-    "math.ceil": 1,
-    "math.copysign": 1,
-    "math.floor": 1,
-    "math.fma": 1,
-    "math.roundeven": 1,
-    "math.sqrt": 8,
-    "math.trunc": 1,
-}
-"""What a scalar function costs, about, in additions; other functions of `arith` cost 1, of `math` 10."""
-
 
 def cost(body: Body) -> int:
     """What a body costs, about, in additions; reads at known places cost nothing."""
@@ -51,8 +26,7 @@ def cost(body: Body) -> int:
     for instruction in body:
         match instruction:
             case Apply():
-                name = instruction.function.partition(" ")[0]
-                total += _COSTS.get(name, 10 if name.startswith("math.") else 1)
+                total += scalar_function(instruction.function).cost
             case Read():
                 total += len(instruction.guards) + sum(isinstance(index, Value) for index in instruction.indices)
             case Inside():

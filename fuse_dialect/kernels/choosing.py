@@ -15,6 +15,7 @@ from fuse_dialect.kernels.contraction import contraction_of, is_gate
 from fuse_dialect.kernels.contraction_schedule import contraction_schedule, is_served
 from fuse_dialect.kernels.convolution_schedule import ConvolutionPlan
 from fuse_dialect.kernels.elements import element_bytes, is_known
+from fuse_dialect.kernels.functions import PAIR_DOT, SCALAR_FUNCTIONS
 from fuse_dialect.kernels.grouping import reads_of
 from fuse_dialect.kernels.kernel_schedule import Gate, KernelSchedule, Loops, StageKernel, StagePlan, Sums
 from fuse_dialect.kernels.local_places import ALIGNMENT, place_locals
@@ -22,13 +23,13 @@ from fuse_dialect.kernels.matrix_schedule import Matrices
 from fuse_dialect.kernels.nest_forms import nest_forms
 from fuse_dialect.kernels.orders import unsorted
 from fuse_dialect.kernels.packing import Packing
-from fuse_dialect.kernels.program import LoopProgram, Refusal, Role, Stage
+from fuse_dialect.kernels.program import Apply, LoopProgram, Refusal, Role, Stage
 from fuse_dialect.kernels.schedule import Schedule
 from fuse_dialect.kernels.scheduling import plain_schedule, schedule
 from fuse_dialect.kernels.window_schedule import WindowPlan, window_plan
 from fuse_dialect.kernels.windowing import windowing_of, with_packed_constants
 from fuse_dialect.kernels.winograd_schedule import WinogradPlan
-from fuse_dialect.kernels.words import PAIR_DOT, in_pairs, in_words
+from fuse_dialect.kernels.words import in_pairs, in_words
 from fuse_dialect.machines.machine import Machine, Unit
 
 FAMILIES = ("contraction", "map", "rows", "generic")
@@ -61,6 +62,9 @@ def choose(
     for buffer in program.buffers:
         if not is_known(buffer.element):
             return Refusal(f"no native code for elements of type {buffer.element}")
+    unknown = _unknown_functions(program)
+    if unknown:
+        return Refusal(f"'{unknown[0]}' has no native code")
     for name in FAMILIES:
         if name not in families:
             continue
@@ -70,6 +74,16 @@ def choose(
         if form is not None:
             return KernelSchedule(program, name, form, constants)
     return Refusal("no family of kernels accepts it")
+
+
+def _unknown_functions(program: LoopProgram) -> list[str]:
+    """The functions of a program that have no row: an op of another package may compute any of `math`."""
+    return [
+        inner.function
+        for stage in program.stages
+        for inner in (*stage.body, *stage.finish)
+        if isinstance(inner, Apply) and inner.function not in SCALAR_FUNCTIONS
+    ]
 
 
 def _map(program: LoopProgram, machine: Machine, constants: _Constants) -> Loops | Refusal | None:

@@ -16,13 +16,13 @@ from itertools import pairwise
 
 from fuse_dialect.counts import Count, Size
 from fuse_dialect.kernels.bodies import indices_of, moved, operands
+from fuse_dialect.kernels.functions import DOT, PAIR_DOT
 from fuse_dialect.kernels.indices import axes_of, loop
 from fuse_dialect.kernels.places import Place, flat_place, index_place
 from fuse_dialect.kernels.program import Apply, Body, Combiner, LoopProgram, Read, Role, Stage
 from fuse_dialect.kernels.reaxing import merged_axes, split_axes, without_single_points
-from fuse_dialect.kernels.words import DOTS, PAIR_DOT
 
-PRODUCTS = ("arith.mulf", "arith.muli", *DOTS, PAIR_DOT)
+PRODUCTS = ("arith.mulf", "arith.muli", DOT, PAIR_DOT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,13 @@ class Contraction:
         last = self.stage.body[-1]
         assert isinstance(last, Apply)
         return last.function
+
+    @property
+    def has_rows_first(self) -> bool:
+        """Whether the rows are the first operand of the product: of `DOT` the factor without signs."""
+        last = self.stage.body[-1]
+        assert isinstance(last, Apply)
+        return self.rows.body == (self.stage.body[last.operands[0]],)
 
     @property
     def element(self) -> str:

@@ -18,12 +18,12 @@ from typing import TypeAlias
 
 from fuse_dialect.counts import product
 from fuse_dialect.kernels.elements import element_bytes
+from fuse_dialect.kernels.functions import Variant
 from fuse_dialect.kernels.grouping import is_whole
 from fuse_dialect.kernels.indices import Index, axes_of
 from fuse_dialect.kernels.local_places import LocalPlaces
 from fuse_dialect.kernels.places import guard_axes, place_of
 from fuse_dialect.kernels.program import Apply, Buffer, Inside, Instruction, Literal, Position, Read, Role, Stage
-from fuse_dialect.kernels.quotients import ROUGH
 from fuse_dialect.kernels.schedule import Nest, Schedule
 from fuse_dialect.kernels.scheduling import halves, has_rest
 from fuse_dialect.machines.machine import Machine, Unit
@@ -187,7 +187,7 @@ class _Analysis:
         found: dict[Cell, Cell] = {}
         for number, stage in enumerate(self.nest.stages):
             for place, inner in enumerate(stage.body):
-                if isinstance(inner, Apply) and inner.function == ROUGH and inner.element in ("f32", "f64"):
+                if isinstance(inner, Apply) and inner.parameter is Variant.ROUGH and inner.element in ("f32", "f64"):
                     divisor = (number, inner.operands[1])
                     is_known = self.depths[divisor] <= depth and divisor not in self.vectors
                     if is_known and (number, place) in self.vectors and not isinstance(stage.body[divisor[1]], Literal):

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fuse_dialect.kernels.contraction import Contraction, shapes_of
+from fuse_dialect.kernels.functions import PAIR_DOT
 from fuse_dialect.kernels.places import flat_place
 from fuse_dialect.kernels.program import LoopProgram, Read
-from fuse_dialect.kernels.words import PAIR_DOT
 
 _ALIGNMENT = 64
 _READ_BYTES = 1 << 25

@@ -16,6 +16,7 @@ Axes are `i` where they are parallel and `r` where they are reduced, with their 
 
 from collections.abc import Iterator, Sequence
 
+from fuse_dialect.kernels.functions import Parameter, Variant
 from fuse_dialect.kernels.indices import Guard, Index, Loop, Quotient, loop
 from fuse_dialect.kernels.program import (
     Apply,
@@ -110,10 +111,21 @@ def instruction_text(instruction: Instruction, names: Sequence[str]) -> str:
             return f"extent {size} : {element}"
         case Inside(guards):
             return f"inside {_guards(guards, names)} : i1"
-        case Apply(function, operands, element):
-            name, _, predicate = function.partition(" ")
-            arguments = [*([predicate] if predicate else []), *(f"%{place}" for place in operands)]
-            return f"{name} {', '.join(arguments)} : {element}"
+        case Apply(function, operands, element, parameter):
+            arguments = [*_parameter(parameter), *(f"%{place}" for place in operands)]
+            return f"{function} {', '.join(arguments)} : {element}"
+
+
+def _parameter(parameter: Parameter | None) -> list[str]:
+    match parameter:
+        case None:
+            return []
+        case Variant():
+            return [parameter.value]
+        case bytes():
+            return [parameter.hex()]
+        case _:
+            return [str(parameter)]
 
 
 def literal_text(literal: Literal) -> str:

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
+from fuse_dialect.kernels.functions import Parameter
 from fuse_dialect.kernels.indices import Atom as Atom
 from fuse_dialect.kernels.indices import Guard as Guard
 from fuse_dialect.kernels.indices import Index as Index
@@ -124,17 +125,19 @@ class Inside:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """A scalar function: an op of `arith` or `math` by name.
+    """A scalar function of `kernels.functions`: an op of `arith` or `math`, or one that a backend makes of several.
 
     On f16 and bf16 it is computed in f32 and rounded once; a true i1 is -1 where it is read as signed, as in `arith`.
     """
 
     function: str
-    """`arith.addf`, `math.exp`, `arith.select`; comparisons with their predicate: `arith.cmpf olt`."""
+    """Its name: `arith.addf`, `math.exp`, `arith.cmpf`."""
     operands: tuple[int, ...]
     """Places in the body."""
     element: str
     """Type of the value, integers without a sign."""
+    parameter: Parameter | None = None
+    """What else it depends on: `olt` for a comparison. Most functions have none."""
     origin: str = field(default="", compare=False, repr=False)
     """The op that it comes from."""
 

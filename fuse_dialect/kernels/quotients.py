@@ -8,20 +8,14 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from fuse_dialect.kernels.functions import Variant, scalar_function
 from fuse_dialect.kernels.program import Apply, Body, LoopProgram, Read
 
-ROUGH = "arith.divf rough"
-"""A quotient that may be off by two units in the last place."""
 FLOATS = ("f64", "f32", "f16", "bf16")
-EXACT = frozenset(
-    f"math.{name}"
-    for name in ("absf", "ceil", "floor", "trunc", "roundeven", "copysign", "fma", "sqrt", "absi", "ipowi")
-)
-"""Functions of `math` that no machine approximates."""
 
 
 def with_rough_quotients(program: LoopProgram, *, all: bool) -> LoopProgram:
-    """The program with its quotients marked that may be rough.
+    """The program with its quotients marked that may be `Variant.ROUGH`.
 
     Args:
         program: The program.
@@ -57,8 +51,8 @@ def _marked(body: Body, approximated: set[str], before: Sequence[bool], *, all: 
             case Apply(function, operands, element) if element in FLOATS:
                 is_approximated = any(known[place] for place in operands)
                 if function == "arith.divf" and (is_approximated or all):
-                    changed[number] = replace(each, function=ROUGH)
-                known.append(is_approximated or (function.startswith("math.") and function not in EXACT))
+                    changed[number] = replace(each, parameter=Variant.ROUGH)
+                known.append(is_approximated or scalar_function(function).units is not None)
             case _:
                 known.append(False)
     return tuple(changed), known

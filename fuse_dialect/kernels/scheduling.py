@@ -6,6 +6,7 @@ from math import prod
 
 from fuse_dialect.counts import Count
 from fuse_dialect.kernels.elements import register_bytes
+from fuse_dialect.kernels.functions import ScalarFunction, scalar_function
 from fuse_dialect.kernels.grouping import cut_in_nests, cut_in_phases, is_order, parallel_sizes, reads_of
 from fuse_dialect.kernels.places import Place, guard_axes, index_place, place_of
 from fuse_dialect.kernels.program import Apply, Buffer, Inside, LoopProgram, Position, Role, Stage
@@ -25,8 +26,6 @@ CHAINS = 4
 """Vectors of a long body side by side: a processor sees two or three such bodies ahead, too few to keep it busy."""
 _FEW_REGISTERS = 16
 """With so many, long bodies that are stored and combined leave none for constants, which are read again and again."""
-_HEAVY = frozenset({"math.exp", "math.tanh", "math.erf", "math.log", "math.sin", "math.cos", "math.powf"})
-"""Functions with many instructions, each of which waits for the one before."""
 
 
 def schedule(program: LoopProgram, machine: Machine) -> Schedule:
@@ -335,16 +334,22 @@ def _unroll(stages: Sequence[Stage], loop: LoopAxis, machine: Machine, direction
 
 def _together(stages: Sequence[Stage], loop: LoopAxis, lanes: int) -> int:
     """Vectors of a map at once: several where the body is a long chain of instructions, each waiting for the last."""
-    if not is_heavy(stages):
+    # A branch, or a call, ends what may run side by side: copies would only be more code.
+    if not any(row.is_long and row.is_straight(element) for row, element in _functions(stages)):
         return 1
     size = loop.size.number
     return CHAINS if size is None else max(1, min(CHAINS, size // lanes))
 
 
 def is_heavy(stages: Sequence[Stage]) -> bool:
-    """Whether a body computes a function of some twenty instructions."""
+    """Whether a body computes a function that is a long chain of instructions."""
+    return any(row.is_long for row, _ in _functions(stages))
+
+
+def _functions(stages: Sequence[Stage]) -> list[tuple[ScalarFunction, str]]:
+    """The functions of the bodies, with their element types."""
     body = [inner for stage in stages for inner in stage.body if isinstance(inner, Apply)]
-    return any(inner.function.partition(" ")[0] in _HEAVY for inner in body)
+    return [(scalar_function(inner.function), inner.element) for inner in body]
 
 
 def _lanes(stages: Sequence[Stage], machine: Machine) -> int:

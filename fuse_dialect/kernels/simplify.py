@@ -378,7 +378,7 @@ def _computed(read: Read, builder: BodyBuilder, producers: list[Stage]) -> int |
     # The producer computes, whether or not its reads are allowed, so the guards decide on the value instead.
     inside = builder.add(Inside(read.guards))
     fill = builder.add(read.otherwise)
-    return builder.add(Apply("arith.select", (inside, places[-1], fill), read.element, read.origin))
+    return builder.add(Apply("arith.select", (inside, places[-1], fill), read.element, origin=read.origin))
 
 
 def moved_computed(copy: Instruction, places: list[int], original: Instruction) -> Instruction:

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from fuse_dialect.counts import Size
 from fuse_dialect.kernels.bodies import operands, reads
+from fuse_dialect.kernels.functions import Variant
 from fuse_dialect.kernels.indices import Index, Loop, axes_of, loop, substituted
 from fuse_dialect.kernels.program import (
     Apply,
@@ -25,11 +26,6 @@ from fuse_dialect.kernels.program import (
     Role,
     Stage,
 )
-
-FALLING = "math.exp falling"
-"""The function of a difference that falls."""
-LIFTED = "math.exp lifted"
-"""The same, times a power of two that the backend chooses; anything for nan."""
 
 
 def with_falling_exponents(program: LoopProgram, *, lifts: bool) -> LoopProgram:
@@ -51,7 +47,7 @@ def with_falling_exponents(program: LoopProgram, *, lifts: bool) -> LoopProgram:
         sums.update(found)
         body = list(stage.body)
         for place in falling:
-            body[place] = replace(body[place], function=LIFTED if found else FALLING)
+            body[place] = replace(body[place], parameter=Variant.LIFTED if found else Variant.FALLING)
         stages.append(replace(stage, body=tuple(body), finish=sums.get(stage.buffer, stage.finish)))
     return replace(program, stages=tuple(stages))
 
@@ -120,10 +116,12 @@ class _Covered:
                 continue
             seen.add(pair)
             match self.writer.body[pair[0]], self.stage.body[pair[1]]:
-                case Apply(function, used, element), Apply(other_function, others, other_element):
-                    if (function, element, len(used)) != (other_function, other_element, len(others)):
+                case Apply() as own, Apply() as other_own:
+                    if replace(own, operands=()) != replace(other_own, operands=()):
                         return False
-                    left += zip(used, others, strict=True)
+                    if len(own.operands) != len(other_own.operands):
+                        return False
+                    left += zip(own.operands, other_own.operands, strict=True)
                 case Read() as read, Read() as other_read:
                     if not self._is_same_element(read, other_read):
                         return False

@@ -10,7 +10,7 @@
 from dataclasses import dataclass
 from math import gcd
 
-from fuse_dialect.kernels.words import DOTS
+from fuse_dialect.kernels.functions import DOT
 from fuse_dialect.machines.machine import Machine, Unit
 
 _MOST_ROWS = 14
@@ -70,7 +70,7 @@ def temporaries(machine: Machine, product: str, vectors: int) -> int:
 
     Where bytes are multiplied as numbers of 16 bits, both factors are there twice, with even and with odd bytes.
     """
-    return vectors + 2 if product in DOTS and Unit.BYTE_DOTS not in machine.units else 0
+    return vectors + 2 if product == DOT and Unit.BYTE_DOTS not in machine.units else 0
 
 
 def tile_size(

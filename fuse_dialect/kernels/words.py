@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fuse_dialect.kernels.bodies import indices_of
+from fuse_dialect.kernels.functions import DOT, PAIR_DOT
 from fuse_dialect.kernels.indices import Index, Loop, axes_of
 from fuse_dialect.kernels.program import Apply, Axis, Body, Literal, LoopProgram, Read, Stage
 
@@ -24,10 +25,6 @@ WORD = 4
 """Bytes of a word."""
 PAIR = 2
 """Bytes that become a word of two numbers of 16 bits."""
-DOTS = ("dot4.us", "dot4.su")
-"""Functions of two words, of one of which the bytes have no sign: the first, the second."""
-PAIR_DOT = "dot2.ss"
-"""The function of two words of two numbers of 16 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +41,8 @@ def in_words(program: LoopProgram) -> LoopProgram | None:
     if taken is None:
         return None
     product, axis, reads = taken
-    function = DOTS[0] if product.is_unsigned[0] else DOTS[1]
-    body: Body = (*(_of_words(read) for read in reads), Apply(function, (0, 1), "i32"))
+    factors = (0, 1) if product.is_unsigned[0] else (1, 0)
+    body: Body = (*(_of_words(read) for read in reads), Apply(DOT, factors, "i32"))
     return _rewritten(program, axis, body, dict.fromkeys((read.buffer for read in reads), "i32"), WORD)
 
 

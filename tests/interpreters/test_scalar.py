@@ -109,6 +109,12 @@ def test_multiply_add_rounds_once(type):
     assert result.tolist() == [float(np.finfo(dtype).eps) ** 2]
 
 
+def test_powers_of_two_are_rounded_once():
+    x = np.array([-3.5, 0.0, 0.3, 12.0], np.float32)
+    expected = np.exp2(x.astype(np.float64)).astype(np.float32)
+    np.testing.assert_array_equal(evaluate_scalar(math.Exp2Op(value(f32)), [x]), expected)
+
+
 def test_an_op_without_meaning_is_named():
     with pytest.raises(InterpretationError, match=r"'math.cbrt' op has no meaning in a scalar body"):
         evaluate_scalar(math.CbrtOp(value(f32)), [np.ones(1, np.float32)])

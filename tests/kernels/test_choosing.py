@@ -14,7 +14,7 @@ from fuse_dialect.backends.llvm.backend import EmittedKernel, LLVMBackend
 from fuse_dialect.backends.llvm.processors import named
 from fuse_dialect.kernels.choosing import FAMILIES, choose
 from fuse_dialect.kernels.kernel_schedule import KernelSchedule, Sums
-from fuse_dialect.kernels.program import LoopProgram, Refusal
+from fuse_dialect.kernels.program import Apply, LoopProgram, Refusal
 from fuse_dialect.kernels.simplify import simplify
 
 MAP = """func.func @main(%x: tensor<6x16xf32>) -> tensor<6x16xf32> {
@@ -105,3 +105,11 @@ def test_choosing_needs_no_code_generator() -> None:
     code = "import sys, fuse_dialect.kernels.choosing; print({'llvmlite', 'xdsl'} & set(sys.modules))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == "set()\n"
+
+
+def test_a_function_without_native_code_is_named() -> None:
+    program = program_of(MAP)
+    (stage,) = program.stages
+    body = tuple(replace(each, function="math.cbrt") if isinstance(each, Apply) else each for each in stage.body)
+    refusal = choose(replace(program, stages=(replace(stage, body=body),)), named("haswell").machine)
+    assert refusal == Refusal("'math.cbrt' has no native code")

@@ -5,8 +5,9 @@ from xdsl.dialects import func
 
 import fuse_dialect as fd
 from fuse_dialect.analysis.loop_program import lower
+from fuse_dialect.kernels.functions import Variant
 from fuse_dialect.kernels.program import Apply, LoopProgram
-from fuse_dialect.kernels.quotients import EXACT, ROUGH, with_rough_quotients
+from fuse_dialect.kernels.quotients import with_rough_quotients
 from fuse_dialect.kernels.simplify import simplify
 
 
@@ -20,7 +21,7 @@ def quotients(body: str, *, all: bool = False) -> list[bool]:
     assert isinstance(program, LoopProgram)
     program = with_rough_quotients(simplify(program), all=all)
     applied = [each for stage in program.stages for each in (*stage.body, *stage.finish) if isinstance(each, Apply)]
-    return [each.function == ROUGH for each in applied if each.function.startswith("arith.divf")]
+    return [each.parameter is Variant.ROUGH for each in applied if each.function == "arith.divf"]
 
 
 COLUMN = "(tensor<5x37xf32>, tensor<5x1xf32>) -> tensor<5x37xf32>"
@@ -52,10 +53,3 @@ def test_what_is_divided_as_it_is_comes_out_exact(body: str) -> None:
 @pytest.mark.parametrize("body", ROUGHLY.values(), ids=ROUGHLY)
 def test_what_is_approximated_anyhow_may_be_rough(body: str) -> None:
     assert quotients(body) == [True]
-
-
-def test_exact_functions_are_functions_of_the_backend() -> None:
-    pytest.importorskip("llvmlite")
-    from fuse_dialect.backends.llvm.scalars import FUNCTIONS
-
-    assert EXACT <= FUNCTIONS

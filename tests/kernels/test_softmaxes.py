@@ -3,14 +3,15 @@
 import pytest
 from test_words import program_of
 
+from fuse_dialect.kernels.functions import Parameter, Variant
 from fuse_dialect.kernels.program import Apply
-from fuse_dialect.kernels.softmaxes import FALLING, LIFTED, with_falling_exponents
+from fuse_dialect.kernels.softmaxes import with_falling_exponents
 
-PLAIN = "math.exp"
+PLAIN, FALLING, LIFTED = None, Variant.FALLING, Variant.LIFTED
 
 
-def exponentials(result: str, *lines: str, shape: str = "8x24xf32", lifts: bool = True) -> list[str]:
-    """The functions of the exponentials of a program of `%x` and `%m` that is one kernel."""
+def exponentials(result: str, *lines: str, shape: str = "8x24xf32", lifts: bool = True) -> list[Parameter | None]:
+    """Which variants the exponentials are of a program of `%x` and `%m` that is one kernel."""
     body = "\n  ".join(lines)
     heading = f"func.func private @f(%x: tensor<{shape}>, %m: tensor<8x1xf32>) -> tensor<{result}>"
     text = f"""{heading} attributes {{primitive}} {{
@@ -19,7 +20,7 @@ def exponentials(result: str, *lines: str, shape: str = "8x24xf32", lifts: bool 
 }}"""
     program = with_falling_exponents(program_of(text), lifts=lifts)
     bodies = [each for stage in program.stages for each in (*stage.body, *stage.finish)]
-    return [each.function for each in bodies if isinstance(each, Apply) and each.function.startswith(PLAIN)]
+    return [each.parameter for each in bodies if isinstance(each, Apply) and each.function == "math.exp"]
 
 
 def wide(line: str) -> str:

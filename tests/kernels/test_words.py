@@ -5,6 +5,7 @@ from xdsl.dialects import func
 
 import fuse_dialect as fd
 from fuse_dialect.analysis.loop_program import lower
+from fuse_dialect.kernels.functions import DOT, PAIR_DOT
 from fuse_dialect.kernels.indices import loop
 from fuse_dialect.kernels.program import Apply, Literal, LoopProgram, Read
 from fuse_dialect.kernels.simplify import simplify
@@ -42,13 +43,13 @@ def test_a_matrix_product_has_a_quarter_of_the_points() -> None:
     assert [(buffer.shape, buffer.element) for buffer in words.buffers[:2]] == [((3, 4), "i32"), ((5, 4), "i32")]
     (stage,) = words.stages
     assert [axis.size for axis in stage.axes] == [3, 5, 4]
-    assert stage.body[-1] == Apply("dot4.us", (0, 1), "i32")
+    assert stage.body[-1] == Apply(DOT, (0, 1), "i32")
 
 
-def test_the_sign_of_the_first_factor_is_in_the_name() -> None:
+def test_the_factor_without_signs_is_the_first_operand() -> None:
     words = in_words(dense("3x16xi8", "5x16xui8"))
     assert words is not None
-    assert words.stages[0].body[-1] == Apply("dot4.su", (0, 1), "i32")
+    assert words.stages[0].body[-1] == Apply(DOT, (1, 0), "i32")
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,7 @@ def test_a_constant_factor_is_pairs_of_16_bits() -> None:
     assert [(buffer.shape, buffer.element) for buffer in pairs.buffers[:2]] == [((3, 3), "i16"), ((5, 3), "i32")]
     product = pairs.stages[0].body[-1]
     assert isinstance(product, Apply)
-    assert product.function == "dot2.ss"
+    assert product.function == PAIR_DOT
 
 
 def test_pairs_of_an_odd_depth_are_left_alone() -> None:
@@ -125,6 +126,6 @@ def test_pairs_of_an_odd_depth_are_left_alone() -> None:
 def test_tiles_leave_registers_for_even_and_odd_bytes() -> None:
     machine = Machine("small", 32, 16, Unit.FMA | Unit.PAIR_DOTS)
     assert tile_size(machine, 8, 100, 64).rows == 6
-    assert tile_size(machine, 8, 100, 64, "dot4.us").rows == 4
-    assert tile_size(Machine("large", 32, 16, Unit.BYTE_DOTS), 8, 100, 64, "dot4.us").rows == 6
-    assert tile_size(Machine("least", 16, 8), 4, 100, 64, "dot4.us").rows == 1
+    assert tile_size(machine, 8, 100, 64, DOT).rows == 4
+    assert tile_size(Machine("large", 32, 16, Unit.BYTE_DOTS), 8, 100, 64, DOT).rows == 6
+    assert tile_size(Machine("least", 16, 8), 4, 100, 64, DOT).rows == 1

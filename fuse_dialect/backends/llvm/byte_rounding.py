@@ -1,24 +1,22 @@
 """Real numbers that become bytes: rounded, moved by the zero point, bounded. Every result in 8 bits ends so.
 
-1. `roundeven`, an addition and a conversion that bounds are one function, `byte` or `index`, with the zero point. It
+1. `roundeven`, an addition and a conversion that bounds are one function, `BYTE` or `INDEX`, with the zero point. It
    gives the same for every number, nan too: numbers so large that an addition would round are bounded anyhow.
 2. x86 converts with rounding, and its instructions for narrow integers bound: what is too small or nan becomes the
    least integer, so only the upper bound needs an instruction of its own.
-3. What is looked up afterwards (`index`) stays as wide as it is.
+3. What is looked up afterwards (`INDEX`) stays as wide as it is.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 from fuse_dialect.backends.llvm.builder import Function
-from fuse_dialect.backends.llvm.byte_tables import TABLE
 from fuse_dialect.backends.llvm.values import I8, I16, Value, constant
 from fuse_dialect.kernels.bodies import needed_of
+from fuse_dialect.kernels.functions import BYTE, INDEX, TABLE
 from fuse_dialect.kernels.program import Apply, Body, Instruction, Literal, LoopProgram
 from fuse_dialect.machines.machine import Machine, Unit
 
-ROUNDED = ("byte", "index")
-"""The functions; the zero point follows as a decimal number."""
 _GREATEST = 255
 
 
@@ -36,9 +34,7 @@ def with_rounding(program: LoopProgram, machine: Machine) -> LoopProgram:
 def _with_rounding(body: Body, first: int) -> Body:
     """The body with these functions."""
     changed = list(body)
-    looked_up = {
-        each.operands[0] for each in body if isinstance(each, Apply) and each.function.partition(" ")[0] == TABLE
-    }
+    looked_up = {each.operands[0] for each in body if isinstance(each, Apply) and each.function == TABLE}
     for number, each in enumerate(body):
         match each:
             case Apply("arith.fptoui", (place,), "i8"):
@@ -46,8 +42,9 @@ def _with_rounding(body: Body, first: int) -> Body:
             case _:
                 continue
         if found is not None:
-            name = ROUNDED[first + number in looked_up]
-            changed[number] = replace(each, function=f"{name} {found[1]}", operands=(found[0],))
+            place, zero = found
+            name = INDEX if first + number in looked_up else BYTE
+            changed[number] = replace(each, function=name, operands=(place,), parameter=zero)
     return needed_of(changed, first) if changed != list(body) else body
 
 

@@ -22,11 +22,10 @@ from fuse_dialect.dialect.op import Array
 from fuse_dialect.interpreters.loops import dtype_named
 from fuse_dialect.interpreters.scalar import evaluate_function
 from fuse_dialect.kernels.bodies import cost, needed_of, operands
+from fuse_dialect.kernels.functions import TABLE
 from fuse_dialect.kernels.program import Apply, Body, Instruction, Literal, LoopProgram, Read
 from fuse_dialect.machines.machine import Machine, Unit
 
-TABLE = "table"
-"""The function of an integer of 8 bits; its 256 values follow as hexadecimal digits."""
 _WORTH = 12
 """What a chain costs at least that is looked up, in additions."""
 _COUNT = 256
@@ -93,7 +92,7 @@ def _looked_up(body: Body, first: int, place: int, source: int | None) -> Apply 
     with np.errstate(all="ignore"):
         for number in sorted(chain):
             values[number] = _evaluated(body[number - first], values)
-    return Apply(f"{TABLE} {np.broadcast_to(values[place], _COUNT).tobytes().hex()}", (source,), "i8", end.origin)
+    return Apply(TABLE, (source,), "i8", np.broadcast_to(values[place], _COUNT).tobytes(), end.origin)
 
 
 def _evaluated(instruction: Instruction, values: Mapping[int, Array]) -> Array:
@@ -101,32 +100,32 @@ def _evaluated(instruction: Instruction, values: Mapping[int, Array]) -> Array:
     match instruction:
         case Literal(value, element):
             return np.full((1,), value, dtype_named(element))
-        case Apply(function, used, element):
-            return evaluate_function(function, [values[each] for each in used], dtype_named(element))
+        case Apply(function, used, element, parameter):
+            return evaluate_function(function, [values[each] for each in used], dtype_named(element), parameter)
         case _:
             raise AssertionError("a chain has functions and constants alone")
 
 
-def look_up(f: Function, machine: Machine, digits: str, index: Value) -> Value:
+def look_up(f: Function, machine: Machine, table: bytes, index: Value) -> Value:
     """The elements of a table at the numbers that bytes are without a sign.
 
     Args:
         f: Where it is written.
         machine: What has the instructions.
-        digits: The table in hexadecimal digits.
+        table: 256 bytes.
         index: An i8, or a vector of these.
     """
     count = index.type.lanes
     if Unit.BYTE_TABLES in machine.units and count:
-        return _in_four_registers(f, digits, index)
+        return _in_four_registers(f, table, index)
     if Unit.BYTE_SHUFFLES in machine.units and count in (_REGISTER, 2 * _REGISTER):
-        return _in_sixteen(f, digits, index)
-    return _from_memory(f, machine, digits, index)
+        return _in_sixteen(f, table, index)
+    return _from_memory(f, machine, table, index)
 
 
-def _in_four_registers(f: Function, digits: str, index: Value) -> Value:
+def _in_four_registers(f: Function, table: bytes, index: Value) -> Value:
     """With AVX-512 VBMI: an instruction for each half of the table, and the first bit chooses."""
-    wide, table = I8.wide(64), bytes.fromhex(digits)
+    wide = I8.wide(64)
     place = index if index.type == wide else _resized(f, "insert", index, wide)
     rows = [lanes(wide, list(table[start : start + 64])) for start in range(0, _COUNT, 64)]
     halves = [f.call("llvm.x86.avx512.vpermi2var.qi.512", wide, [rows[half], place, rows[half + 1]]) for half in (0, 2)]
@@ -140,9 +139,9 @@ def _resized(f: Function, what: str, value: Value, type: Type) -> Value:
     return f.intrinsic(f"vector.{what}", type, operands, over=[type, value.type])
 
 
-def _in_sixteen(f: Function, digits: str, index: Value) -> Value:
+def _in_sixteen(f: Function, table: bytes, index: Value) -> Value:
     """With SSSE3: a row of 16 at a time; a number that is too small for a row has its first bit set, and gives 0."""
-    table, type = bytes.fromhex(digits), index.type
+    type = index.type
     found: Value | None = None
     # Signed numbers stay below 0 when something is subtracted, so each half of the table has numbers of its own.
     for half, place in ((0, index), (128, f.binary("xor", index, constant(type, -128)))):
@@ -161,19 +160,19 @@ def _in_sixteen(f: Function, digits: str, index: Value) -> Value:
     return found
 
 
-def _from_memory(f: Function, machine: Machine, digits: str, index: Value) -> Value:
+def _from_memory(f: Function, machine: Machine, table: bytes, index: Value) -> Value:
     """Element by element, or as the gather of AVX2 reads 32 bits: the byte is the lowest of them."""
     # What is read beyond the last byte is there, and cut off.
-    name = f"table.{sha256(digits.encode()).hexdigest()[:16]}"
-    table = f.module.table(name, I8, [*bytes.fromhex(digits), 0, 0, 0])
+    name = f"table.{sha256(table.hex().encode()).hexdigest()[:16]}"
+    start = f.module.table(name, I8, [*table, 0, 0, 0])
     if index.type.lanes == 8 and Unit.GATHERS in machine.units:
         wide = I32.wide(8)
-        operands = [constant(wide, 0), table, f.cast("zext", index, wide), constant(wide, -1), constant(I8, 1)]
+        operands = [constant(wide, 0), start, f.cast("zext", index, wide), constant(wide, -1), constant(I8, 1)]
         return f.cast("trunc", f.call("llvm.x86.avx2.gather.d.d.256", wide, operands), index.type)
     places = f.cast("zext", index, index.type.of("i64"))
     if not index.type.lanes:
-        return f.load(I8, f.offset(table, places, I8))
+        return f.load(I8, f.offset(start, places, I8))
     found = poison(index.type)
     for lane in range(index.type.lanes):
-        found = f.insert(found, f.load(I8, f.offset(table, f.element(places, lane), I8)), lane)
+        found = f.insert(found, f.load(I8, f.offset(start, f.element(places, lane), I8)), lane)
     return found

@@ -15,13 +15,14 @@ from typing import Protocol, TypeAlias
 
 from fuse_dialect.backends.llvm import integers, trigonometry, vector_math
 from fuse_dialect.backends.llvm.builder import Function
-from fuse_dialect.backends.llvm.byte_rounding import ROUNDED, rounded_byte
-from fuse_dialect.backends.llvm.byte_tables import TABLE, look_up
+from fuse_dialect.backends.llvm.byte_rounding import rounded_byte
+from fuse_dialect.backends.llvm.byte_tables import look_up
 from fuse_dialect.backends.llvm.elements import narrowed, register_type, widened
 from fuse_dialect.backends.llvm.floats import Floats
 from fuse_dialect.backends.llvm.values import Type, Value, constant
+from fuse_dialect.kernels import functions
+from fuse_dialect.kernels.functions import Parameter, Variant
 from fuse_dialect.kernels.program import Apply, Body, Extent, Guard, Index, Inside, Instruction, Literal, Position, Read
-from fuse_dialect.kernels.softmaxes import FALLING, LIFTED
 from fuse_dialect.machines.machine import Machine, Unit
 
 Values: TypeAlias = Mapping[int, Value]
@@ -120,32 +121,44 @@ def emit_instruction(
                 scalars.wide(values[place]) if literal is None else _literal(scalars, literal)
                 for place, literal in zip(instruction.operands, literals, strict=True)
             ]
-            return apply(scalars, instruction.function, operands, instruction.element, literals)
+            return apply(scalars, instruction, operands, literals)
 
 
 def apply(
-    scalars: Scalars, function: str, operands: Sequence[Value], element: str, literals: Sequence[Literal | None] = ()
+    scalars: Scalars, instruction: Apply, operands: Sequence[Value], literals: Sequence[Literal | None] = ()
 ) -> Value:
-    """The value of a function of `arith` or `math`.
+    """The value of a function.
 
     Args:
         scalars: Where it is written.
-        function: `arith.addf`, `arith.cmpf olt`, `math.exp`.
+        instruction: The function, its parameter, and the element type of the result.
         operands: Its operands, all of as many lanes.
-        element: Element type of the result.
         literals: Which operands are constants.
     """
-    name, _, predicate = function.partition(" ")
-    f = scalars.f
-    result = register_type(element, scalars.lanes)
-    if name == TABLE:
-        return look_up(f, scalars.machine, predicate, operands[0])
-    if name in ROUNDED:
-        return rounded_byte(f, operands[0], int(predicate), is_index=name == ROUNDED[1])
-    if name == "arith.cmpi":
-        return f.compare(predicate, *operands)
-    if name == "arith.cmpf":
-        return f.compare(predicate, *(widened(f, operand) for operand in operands))
+    name, f = instruction.function, scalars.f
+    result = register_type(instruction.element, scalars.lanes)
+    match name, instruction.parameter:
+        case functions.TABLE, bytes() as table:
+            return look_up(f, scalars.machine, table, operands[0])
+        case functions.BYTE | functions.INDEX, int() as zero:
+            return rounded_byte(f, operands[0], zero, is_index=name == functions.INDEX)
+        case "arith.cmpi", str() as predicate:
+            return f.compare(predicate, *operands)
+        case "arith.cmpf", str() as predicate:
+            return f.compare(predicate, *(widened(f, operand) for operand in operands))
+        case _:
+            return _plain_function(scalars, instruction, operands, literals, result)
+
+
+def _plain_function(
+    scalars: Scalars,
+    instruction: Apply,
+    operands: Sequence[Value],
+    literals: Sequence[Literal | None],
+    result: Type,
+) -> Value:
+    """The value of a function of operands alone, in the form that a variant of it has."""
+    name, f = instruction.function, scalars.f
     if name in _INTEGER_FUNCTIONS:
         return _INTEGER_FUNCTIONS[name](f, operands, result)
     if name in _CONVERSIONS:
@@ -153,9 +166,9 @@ def apply(
     if name in ("arith.maximumf", "arith.minimumf"):
         return _extremum(scalars, name == "arith.maximumf", operands[0], operands[1], literals)
     wide = [widened(f, operand) for operand in operands]
-    if function in (FALLING, LIFTED):
-        write = vector_math.lifted_exp if function == LIFTED else vector_math.falling_exp
-        return write(Floats(f, wide[0].type, scalars.machine), wide[0])
+    variant = _VARIANTS.get((name, instruction.parameter))
+    if variant is not None:
+        return variant(Floats(f, wide[0].type, scalars.machine), wide[0])
     # Powers by small constants are what models have most; a product is closer than a logarithm.
     if name == "math.powf" and len(literals) == 2 and literals[1] is not None:
         simple = _SIMPLE_POWERS.get(float(literals[1].value))
@@ -382,6 +395,11 @@ _FLOAT_FUNCTIONS: dict[str, Callable[..., Value]] = {
     "math.acos": trigonometry.acos,
     "math.atan": trigonometry.atan,
 }
+_VARIANTS: dict[tuple[str, Parameter | None], vector_math.Function] = {
+    ("math.exp", Variant.FALLING): vector_math.falling_exp,
+    ("math.exp", Variant.LIFTED): vector_math.lifted_exp,
+}
+"""Variants of f32 with code of their own; others are written as the function itself."""
 FUNCTIONS = frozenset(
     {
         *_INTEGER_FUNCTIONS,

@@ -1,6 +1,6 @@
 """Sine, cosine, tangent and their inverses, as code on vectors.
 
-f32 only; f64 calls the C library lane by lane. Greatest errors are in `dialect.special_functions.UNITS`. Arguments
+f32 only; f64 calls the C library lane by lane. Greatest errors are in `kernels.functions`. Arguments
 beyond 1e5 take a slow path through the C library, for the vectors that hold one.
 
 Source: S. L. Moshier, Cephes (sinf, tanf, asinf, atanf); the reduction by three parts of pi/2: W. J. Cody and W. Waite,

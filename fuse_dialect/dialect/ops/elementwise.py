@@ -65,7 +65,7 @@ class FloatUnaryOp(UnaryOp, ABC):
 
 
 class FunctionOp(FloatUnaryOp, ABC):
-    """A function that NumPy and the `math` dialect both have: within `special_functions.UNITS` of the exact one."""
+    """A function that NumPy and the `math` dialect both have: within `kernels.functions` of the exact one."""
 
     FUNCTION: ClassVar[np.ufunc]
     """The meaning."""

@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 from fuse_dialect.dialect.loops import LoopFormError
 from fuse_dialect.dialect.scalars import RemFOp, constant
 from fuse_dialect.frontends.mlir.named_linalg import SCALAR_OPS
+from fuse_dialect.kernels.functions import Parameter
 from fuse_dialect.kernels.indices import Guard, Index, Loop, Quotient
 from fuse_dialect.kernels.program import (
     Apply,
@@ -59,23 +60,22 @@ def _wrapped(value: int, width: int) -> int:
     return value - (1 << width) if width > 1 and value >> (width - 1) else value
 
 
-def apply(name: str, operands: Sequence[SSAValue], type: Attribute) -> SSAValue:
-    """The value of a scalar function by its name, with a predicate if it compares.
+def apply(name: str, operands: Sequence[SSAValue], type: Attribute, parameter: Parameter | None = None) -> SSAValue:
+    """The value of a scalar function by its name; the parameter of one that compares is its predicate.
 
     Functions of `math` on f16 and bf16 are computed in f32, as the loop program says.
     """
-    op_name, _, predicate = name.partition(" ")
-    if op_name.startswith("math.") and isinstance(type, AnyFloat) and type.bitwidth == 16:
+    if name.startswith("math.") and isinstance(type, AnyFloat) and type.bitwidth == 16:
         wide = [arith.ExtFOp(operand, f32).result for operand in operands]
         return arith.TruncFOp(apply(name, wide, f32), type).result
-    if op_name == RemFOp.name:
+    if name == RemFOp.name:
         return _remainder(operands[0], operands[1], constant(0, type))
-    if is_power(op_name, operands):
+    if is_power(name, operands):
         return power(*operands)
     properties: dict[str, Attribute] = {}
-    if predicate:
-        properties["predicate"] = IntegerAttr(_PREDICATES[op_name].index(predicate), i64)
-    op_class = SCALAR_OPS.get(op_name)
+    if isinstance(parameter, str):
+        properties["predicate"] = IntegerAttr(_PREDICATES[name].index(parameter), i64)
+    op_class = SCALAR_OPS.get(name)
     if op_class is None:
         raise LoopFormError(f"computes '{name}', which is no op of arith or math")
     return op_class.create(operands=operands, result_types=[type], properties=properties).results[0]
@@ -137,8 +137,8 @@ class BodyWriter:
                 return _integer(self.arrays.size(size), element_type(element))
             case Inside(guards):
                 return self._inside(guards)
-            case Apply(function, operands, element):
-                return apply(function, [values[place] for place in operands], element_type(element))
+            case Apply(function, operands, element, parameter):
+                return apply(function, [values[place] for place in operands], element_type(element), parameter)
 
     def _read(self, read: Read, values: Sequence[SSAValue]) -> SSAValue:
         if read in self.inputs:

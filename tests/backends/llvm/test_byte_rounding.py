@@ -8,9 +8,10 @@ pytest.importorskip("llvmlite")
 from native_run import Native
 from test_byte_products import TARGETS
 
-from fuse_dialect.backends.llvm.byte_rounding import ROUNDED, with_rounding
+from fuse_dialect.backends.llvm.byte_rounding import with_rounding
 from fuse_dialect.backends.llvm.host import AVX2, SSE2
 from fuse_dialect.interpreters.loops import run_loops
+from fuse_dialect.kernels.functions import BYTE, INDEX, TABLE, Parameter
 from fuse_dialect.kernels.indices import loop
 from fuse_dialect.kernels.program import Apply, Axis, Body, Buffer, Instruction, Literal, LoopProgram, Read, Role, Stage
 
@@ -28,8 +29,8 @@ def program(size: int, zero: float | None, *more: Instruction) -> LoopProgram:
     return LoopProgram("f", buffers, (Stage("f", "y", (Axis(size),), body),))
 
 
-def functions(program: LoopProgram) -> list[str]:
-    return [each.function for each in program.stages[0].body if isinstance(each, Apply)]
+def functions(program: LoopProgram) -> list[tuple[str, Parameter | None]]:
+    return [(each.function, each.parameter) for each in program.stages[0].body if isinstance(each, Apply)]
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -51,17 +52,17 @@ def test_what_is_looked_up_is_rounded_as_well(target: str) -> None:
     x = np.array([*EDGES, *np.linspace(-10, 300, 500)], np.float32)
     table = bytes(range(255, -1, -1))
     plain = program(len(x), 100.0)
-    looked_up = program(len(x), 100.0, Apply(f"table {table.hex()}", (4,), "i8"))
+    looked_up = program(len(x), 100.0, Apply(TABLE, (4,), "i8", table))
     expected = 255 - run_loops(plain, [x])[0]
     np.testing.assert_array_equal(Native(looked_up, TARGETS[target])(x)[0], expected)
 
 
 def test_three_instructions_are_one() -> None:
     machine = AVX2.machine
-    assert functions(with_rounding(program(8, 100.0), machine)) == [f"{ROUNDED[0]} 100"]
-    assert functions(with_rounding(program(8, None), machine)) == [f"{ROUNDED[0]} 0"]
-    table = Apply("table " + "00" * 256, (4,), "i8")
-    assert functions(with_rounding(program(8, 100.0, table), machine))[0] == f"{ROUNDED[1]} 100"
+    assert functions(with_rounding(program(8, 100.0), machine)) == [(BYTE, 100)]
+    assert functions(with_rounding(program(8, None), machine)) == [(BYTE, 0)]
+    table = Apply(TABLE, (4,), "i8", bytes(256))
+    assert functions(with_rounding(program(8, 100.0, table), machine))[0] == (INDEX, 100)
 
 
 @pytest.mark.parametrize("zero", [0.5, -1.0, 256.0, float("nan")])

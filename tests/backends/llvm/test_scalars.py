@@ -25,10 +25,10 @@ PREDICATES = ["eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"
 ORDERED = ["oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno"]
 
 
-def run(function: str, result: str, target: str, *operands: Array, element: str) -> Array:
+def run(function: str, result: str, target: str, *operands: Array, element: str, predicate: str | None = None) -> Array:
     size = operands[0].size
     reads = tuple(Read(f"x{number}", (loop(0),), element) for number, _ in enumerate(operands))
-    body = (*reads, Apply(function, tuple(range(len(operands))), result))
+    body = (*reads, Apply(function, tuple(range(len(operands))), result, predicate))
     buffers = [Buffer(f"x{number}", element, (size,), Role.ARGUMENT) for number, _ in enumerate(operands)]
     stage = Stage("f", "y", (Axis(size),), body)
     program = LoopProgram("f", (*buffers, Buffer("y", result, (size,), Role.RESULT)), (stage,))
@@ -77,14 +77,16 @@ def test_integer_powers_wrap_around(target: str, element: str) -> None:
 def test_comparisons_are_those_of_numpy(target: str) -> None:
     lhs, rhs = pairs("i16")
     for predicate in PREDICATES:
-        expected = evaluate_function(f"arith.cmpi {predicate}", [lhs, rhs], np.dtype(bool))
-        np.testing.assert_array_equal(run(f"arith.cmpi {predicate}", "i1", target, lhs, rhs, element="i16"), expected)
+        expected = evaluate_function("arith.cmpi", [lhs, rhs], np.dtype(bool), predicate)
+        np.testing.assert_array_equal(
+            run("arith.cmpi", "i1", target, lhs, rhs, element="i16", predicate=predicate), expected
+        )
     edges = np.array([0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan], np.float32)
     left, right = np.repeat(edges, edges.size), np.tile(edges, edges.size)
     for predicate in ORDERED:
-        expected = evaluate_function(f"arith.cmpf {predicate}", [left, right], np.dtype(bool))
+        expected = evaluate_function("arith.cmpf", [left, right], np.dtype(bool), predicate)
         np.testing.assert_array_equal(
-            run(f"arith.cmpf {predicate}", "i1", target, left, right, element="f32"), expected
+            run("arith.cmpf", "i1", target, left, right, element="f32", predicate=predicate), expected
         )
 
 

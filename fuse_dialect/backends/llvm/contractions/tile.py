@@ -25,19 +25,17 @@ from fuse_dialect.backends.llvm.memory import reader_at
 from fuse_dialect.backends.llvm.request import Request
 from fuse_dialect.backends.llvm.values import VOID, Type, Value, constant
 from fuse_dialect.kernels.contraction import Contraction, store_place
+from fuse_dialect.kernels.functions import DOT, PAIR_DOT, scalar_function
 from fuse_dialect.kernels.places import Place, flat_place
 from fuse_dialect.kernels.program import Apply, Read
 from fuse_dialect.kernels.scheduling import CHAINS
 from fuse_dialect.kernels.tiling import Walk
-from fuse_dialect.kernels.words import DOTS, PAIR_DOT
 from fuse_dialect.machines.machine import Unit
 
 _PRODUCTS = 28
 """Products of vectors in the innermost loop, at least about so many: enough to hide the loop's own instructions."""
 _LONG = 240
 """Instructions from which on `finish` is not repeated for every vector of the tile."""
-_SHORT = frozenset({"math.absf", "math.fma", "math.roundeven"})
-"""Functions of `math` that are one instruction."""
 
 _Write: TypeAlias = Callable[[], None]
 _Store: TypeAlias = Callable[[Value, Value, Sequence[Value]], list[_Write]]
@@ -138,18 +136,13 @@ class _Tile:
         self.point = dict(zip(tiles.parallel, rest, strict=False))
         self.depth, self.row_count, self.column_count, self.first, self.last = rest[len(tiles.parallel) :]
         self.type = tiles.sum_type.wide(shape.lanes)
-        self.first_factor = tiles.contraction.stage.body[:1]
         self.is_long = self._is_long()
         if self.is_long:
             self.stack = f.scratch(tiles.sum_type, shape.rows * shape.vectors * shape.lanes)
 
     def _is_long(self) -> bool:
         finish = self.tiles.contraction.stage.finish
-        # A function of `math` is about a dozen instructions, but for a few; another one about one (4).
-        cost = sum(
-            12 if isinstance(each, Apply) and each.function.startswith("math.") and each.function not in _SHORT else 1
-            for each in finish
-        )
+        cost = sum(scalar_function(each.function).instructions if isinstance(each, Apply) else 1 for each in finish)
         return self.shape.some_rows or cost * self.shape.rows * self.shape.vectors > _LONG
 
     def write(self) -> None:
@@ -279,13 +272,12 @@ class _Tile:
         return f.masked_load(self.type, address, mask, constant(self.type, 0))
 
     def _product(self, lhs: Value, rhs: Value, total: Value) -> Value:
-        f, function = self.f, self.tiles.contraction.product
-        if function == PAIR_DOT:
+        f, contraction = self.f, self.tiles.contraction
+        if contraction.product == PAIR_DOT:
             return pair_dot(f, self.machine, (lhs, rhs), total)
-        if function in DOTS:
-            # The reads of a body stand in the order of the function's operands; the rows factor may be either.
-            is_unsigned = (function == DOTS[0]) == (self.tiles.contraction.rows.body == self.first_factor)
-            return dot(f, self.machine, (lhs, rhs) if is_unsigned else (rhs, lhs), total)
+        if contraction.product == DOT:
+            # Rows and columns are told apart by where results lie, so either may be the factor without signs.
+            return dot(f, self.machine, (lhs, rhs) if contraction.has_rows_first else (rhs, lhs), total)
         if not lhs.type.is_float:
             return f.binary("add", f.binary("mul", lhs, rhs), total)
         if Unit.FMA in self.machine.units:

@@ -234,7 +234,7 @@ def _is_along(index: Index, axis: int, sizes: Sequence[Size]) -> bool:
     if terms.pop(Loop(axis), 0) != 1:
         return False
     size = sizes[axis]
-    return isinstance(size, int) and all(factor % size == 0 for factor in terms.values())
+    return isinstance(size, int) and all(size and factor % size == 0 for factor in terms.values())
 
 
 def _alone(index: Index) -> int | None:

@@ -322,3 +322,12 @@ def test_ops_that_keep_their_order_keep_kernels_apart() -> None:
     fd.fuse_ops(module, strategy="cost")
     module.verify()
     assert [op.sym_name.data for op in module.body.block.ops] == ["main", "fused_exp", "fused_add"]
+
+
+def test_lines_of_no_elements_are_planned():
+    module = fd.parse("""func.func @main(%x: tensor<1x4x1x0xi64>) -> tensor<1x1x2x0xi64> {
+      %y = fuse.depth_to_space %x, block_size = 2 : (tensor<1x4x1x0xi64>) -> tensor<1x1x2x0xi64>
+      return %y : tensor<1x1x2x0xi64>
+    }""")
+    plan = fd.plan_fusion(module, strategy="cost")
+    assert len(plan.groups) == 1

@@ -71,7 +71,8 @@ class ReshapeOp(MoveOp):
     """The elements in the same order under another shape, which the result type gives.
 
     Shapes: any; the same number of elements. The last `?` of the result is computed; one before it keeps the size that
-        the operand has there, and needs equal dimensions up to it. So does the last where there are no elements.
+        the operand has there, and needs equal dimensions up to it. The last is 0 beside a 0 of the result; where a 0 is
+        known at run time alone it keeps its size, too.
     Types: any.
     Kind: injective.
     Cost: no arithmetic.
@@ -120,7 +121,8 @@ class ReshapeOp(MoveOp):
             return (with_shape(self.result.type, filled if product(filled) == product(self.shape) else shape),)
         unknown = [axis for axis, dim in enumerate(shape) if dim == DYNAMIC]
         for axis in unknown[:-1]:
-            shape[axis] = self.shape[axis]
+            # A 0 would say something of the last `?`, which it does not where it comes at run time.
+            shape[axis] = self.shape[axis] or DYNAMIC
         return (with_shape(self.result.type, shape),)
 
     def _filled(self, source: Sequence[int]) -> list[int]:
@@ -133,7 +135,7 @@ class ReshapeOp(MoveOp):
             before, after = shape[:last], shape[last + 1 :]
             known = product(before) * product(after)
             # Nothing can be computed from no elements: the size stays that of the operand, if the others allow it.
-            keeps = list(source[:last]) == before and len(source) > last
+            keeps = 0 not in self.result.type.get_shape() and list(source[:last]) == before and len(source) > last
             keeps = keeps and product(source[last + 1 :]) == product(after)
             shape[last] = product(source) // known if known else source[last] if keeps else 0
         return shape
@@ -141,7 +143,7 @@ class ReshapeOp(MoveOp):
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """`numpy.reshape`; the last `?` of the result type is computed, one before it keeps the operand's size.
 
-        The last one keeps it too where another size is 0, so that nothing can be computed, if the dimensions allow it.
+        The last one keeps it too where another size is 0 that the type does not say, if the dimensions allow it.
         """
         (x,) = operands
         shape = self._filled(x.shape)

@@ -88,7 +88,9 @@ TESTS: Mapping[str, Sequence[str]] = {
     "backends/stored": ("tests/backends/stored", "tests/backends/test_cache.py"),
     "frontends/mlir": ("tests/backends/stored/test_file_states.py", "tests/tools/test_weights.py"),
     "frontends/onnx/tensors.py": ("tests/backends/stored/test_file_states.py", "tests/frontends/test_onnx_import.py"),
+    "kernels/meanings.py": ("tests/interpreters/test_scalar.py", "tests/interpreters", "tests/dialect/test_facets.py"),
     "kernels": (
+        "tests/kernels/test_choosing.py",
         "tests/backends/test_kernel_memory.py",
         "tests/kernels/test_details.py",
         "tests/kernels/test_simplify.py",
@@ -133,6 +135,7 @@ FIRST: Mapping[str, str] = {
     "transforms/outlining": _OUTLINING,
     "fusion/cost_search.py": _BY_COST,
     "kernels/local_places.py": "tests/backends/test_kernel_memory.py",
+    "kernels/choosing.py": "tests/kernels/test_choosing.py",
     "backends/runtime/flow.py": "tests/backends/test_native_loops.py",
     "backends/runtime/control.py": "tests/backends/test_native_loops.py",
     "backends/runtime/control_layout.py": "tests/backends/test_native_loops.py",

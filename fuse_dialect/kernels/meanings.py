@@ -200,8 +200,10 @@ _FLOAT_PREDICATES: tuple[Function, ...] = (
     _is_unordered,
     _not(_never),
 )
-"""Meaning of `arith.cmpf` by its predicate. A comparison of NumPy is ordered, so an unordered one is the negation of its
-opposite."""
+"""Meaning of `arith.cmpf` by its predicate.
+
+A comparison of NumPy is ordered, so an unordered one is the negation of its opposite.
+"""
 
 
 _COMPARISONS: dict[str, dict[str, Function]] = {

@@ -254,12 +254,8 @@ def said_by_ops(block):
     numbers = {value: number for number, value in enumerate(block.args)}
     for op in block.ops:
         numbers[op.results[0]] = len(numbers)
-        name, value = op.name, None
-        if isinstance(op, arith.CmpfOp):
-            name = f"{name} {arith.CMPF_COMPARISON_OPERATIONS[op.predicate.value.data]}"
-        elif isinstance(op, arith.CmpiOp):
-            name = f"{name} {arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]}"
-        elif isinstance(op, arith.ConstantOp):
+        name, value = op.name, scalars.predicate_of(op)
+        if isinstance(op, arith.ConstantOp):
             value = repr(literal(op.value.value.data, op.results[0].type).value)
         yield name, tuple(numbers[operand] for operand in op.operands), str(op.results[0].type), value
 
@@ -274,7 +270,7 @@ def said_by_instructions(code, arguments):
             yield "arith.constant", places, made.element, repr(made.value)
         else:
             assert made.operands == places
-            yield made.function, places, made.element, None
+            yield made.function, places, made.element, made.parameter
 
 
 @pytest.mark.parametrize(("op_class", "properties"), BODIES, ids=lambda value: getattr(value, "name", None))

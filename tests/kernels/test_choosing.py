@@ -39,6 +39,14 @@ GATE = """func.func @main(%x: tensor<64x32xf32>, %w: tensor<32x48xf32>, %v: tens
   %y = fuse.multiply %a, %b : tensor<64x48xf32>
   return %y : tensor<64x48xf32>
 }"""
+SIBLINGS = """func.func @main(
+    %x: tensor<64x32xf32>, %w: tensor<32x48xf32>, %v: tensor<32x48xf32>, %z: tensor<64x32xf32>)
+    -> (tensor<64x48xf32>, tensor<64x48xf32>, tensor<64x48xf32>) {
+  %a = fuse.matmul %x, %w : (tensor<64x32xf32>, tensor<32x48xf32>) -> tensor<64x48xf32>
+  %b = fuse.matmul %x, %v : (tensor<64x32xf32>, tensor<32x48xf32>) -> tensor<64x48xf32>
+  %c = fuse.matmul %z, %w : (tensor<64x32xf32>, tensor<32x48xf32>) -> tensor<64x48xf32>
+  return %a, %b, %c : tensor<64x48xf32>, tensor<64x48xf32>, tensor<64x48xf32>
+}"""
 POOL = """func.func @main(%x: tensor<1x8x8x16xf32>) -> tensor<1x7x7x16xf32> {
   %y = fuse.max_pool2d %x, pool_size = [2, 2], layout = "NHWC" : (tensor<1x8x8x16xf32>) -> tensor<1x7x7x16xf32>
   return %y : tensor<1x7x7x16xf32>
@@ -82,6 +90,27 @@ def test_a_gate_is_passed_on_in_the_workspace() -> None:
     assert chosen.form.gate.bytes == 64 * 48 * 4
     assert chosen.form.gate.is_shared
     assert chosen.workspace_bytes >= chosen.form.gate.bytes
+
+
+def test_parts_share_a_gate_only_where_both_products_are_cut_alike() -> None:
+    machine = named("haswell").machine
+    for constants, is_shared in (((), True), ((1, 2), True), ((1,), False)):
+        chosen = choose(program_of(GATE), machine, frozenset(constants))
+        assert isinstance(chosen, KernelSchedule)
+        assert isinstance(chosen.form, Sums)
+        assert chosen.form.gate is not None
+        # Packed columns are cut otherwise than those that a part packs.
+        assert chosen.form.gate.is_shared == chosen.is_parallel == is_shared
+        assert set(chosen.packings) == set(constants)
+
+
+def test_a_constant_that_several_stages_read_is_not_packed() -> None:
+    chosen = choose(program_of(SIBLINGS), named("haswell").machine, frozenset({1, 2}))
+    assert isinstance(chosen, KernelSchedule)
+    assert isinstance(chosen.form, Sums)
+    assert len(chosen.form.stages) == 3
+    # Each reader of `%w` would want an order of its own; `%v` has one.
+    assert set(chosen.packings) == {2}
 
 
 def test_families_may_be_left_out() -> None:

@@ -90,6 +90,8 @@ SUMS: frozenset[type[FuseOp]] = frozenset(
     ]
 ) - {normalization.OneHotOp, normalization.BatchNormOp}
 """Ops that sum or multiply many elements, in an order that is their own."""
+_SCALED = (normalization.LayerNormOp, normalization.InstanceNormOp, normalization.GroupNormOp)
+"""Ops that multiply what they have standardized by their second operand, and add their third."""
 ORDERING: frozenset[type[FuseOp]] = frozenset(
     [
         *(opaque.SortOp, opaque.ArgsortOp, opaque.TopkOp, dynamic.DynTopkOp, selection.UniqueOp),
@@ -150,6 +152,11 @@ def _greatest_sums(op: FuseOp, operands: Sequence[Value]) -> Sequence[Value]:
     """
     if isinstance(op, normalization.BatchNormOp):
         return (_greatest_norm(op, operands),)
+    if isinstance(op, _SCALED):
+        # A product that overflows is one number with a sum that an infinity is added in.
+        (greatest,) = evaluate(op, [_sizes(x, 0.0) for x in operands])
+        (scaled,) = evaluate(op, [x if place < 2 else _nothing(x) for place, x in enumerate(operands)])
+        return (_beyond_all(scaled, greatest),)
     if isinstance(op, _SAMPLING):
         # Where an image is read stays: other places would have other elements.
         return evaluate(op, [x if place == 1 else _sizes(x, 0.0) for place, x in enumerate(operands)])
@@ -180,6 +187,10 @@ def _sizes(operand: Value, neutral: float) -> Value:
         return operand
     wide = np.abs(operand.astype(np.float64))
     return np.where(np.isfinite(wide) & (wide != 0), wide, neutral).astype(operand.dtype)
+
+
+def _nothing(operand: Value) -> Value:
+    return np.zeros_like(operand) if isinstance(operand, np.ndarray) else operand
 
 
 def _overflown(random: np.random.Generator, result: Value, greatest: Value) -> Value:

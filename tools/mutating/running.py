@@ -109,17 +109,20 @@ RUNTIME_MUTANTS: tuple[Mutant, ...] = (
         "total = part",
     ),
     Mutant(
-        "unsigned-remainder", "interpreters/scalar.py", "arith.RemUIOp: _on_unsigned(np.fmod)", "arith.RemUIOp: np.fmod"
+        "unsigned-remainder",
+        "kernels/meanings.py",
+        '"arith.remui": _on_unsigned(np.fmod)',
+        '"arith.remui": np.fmod',
     ),
     Mutant(
         "true-is-minus-one",
-        "interpreters/scalar.py",
+        "kernels/meanings.py",
         "return -array.astype(np.int8) if array.dtype",
         "return array.astype(np.int8) if array.dtype",
     ),
     Mutant(
         "unordered-comparison",
-        "interpreters/scalar.py",
+        "kernels/meanings.py",
         "    _not(np.less_equal),\n    _not(np.less),\n",
         "    np.greater,\n    _not(np.less),\n",
     ),

@@ -1,6 +1,6 @@
 """The native driver: a loop over a table of kernels, and what threads need to share its parallel rows.
 
-Its text is `driver.ll`, which cites these conditions.
+Its text is the file of LLVM IR of the same name, which cites these conditions.
 
 1. A *row* of the table is three i64: address of the kernel, address of its slots, flags.
 2. The caller runs all rows in order. A kernel that is not `PARALLEL` it runs alone, as part 0 of 1.

@@ -44,6 +44,7 @@ from fuse_dialect.dialect.ops import (
     pooling,
     reduction,
     replication,
+    resizing,
     sampling,
     selection,
     sequences,
@@ -90,6 +91,8 @@ SUMS: frozenset[type[FuseOp]] = frozenset(
     ]
 ) - {normalization.OneHotOp, normalization.BatchNormOp}
 """Ops that sum or multiply many elements, in an order that is their own."""
+_RESIZES = (resizing.Resize2dOp, dynamic.DynResize2dOp)
+"""Ops that weigh pixels by how far they are from a place."""
 _SCALED = (normalization.LayerNormOp, normalization.InstanceNormOp, normalization.GroupNormOp)
 """Ops that multiply what they have standardized by their second operand, and add their third."""
 ORDERING: frozenset[type[FuseOp]] = frozenset(
@@ -138,7 +141,8 @@ def _moved_within(random: np.random.Generator, array: Array, units: float) -> Ar
 
 def summed(op: FuseOp, operands: Sequence[Value]) -> float:
     """How many numbers are summed for one element of the result: so many roundings can add up."""
-    if type(op) not in SUMS:
+    # Places between pixels are off by a unit of the size, and weights by as much.
+    if type(op) not in SUMS and not (isinstance(op, _RESIZES) and op.method.data != "nearest"):
         return 0.0
     arrays = [x for x in operands if isinstance(x, np.ndarray)]
     most = float(max(x.size for x in arrays))

@@ -15,6 +15,7 @@ from fuse_dialect.kernels.contraction import contraction_of, is_gate
 from fuse_dialect.kernels.contraction_schedule import contraction_schedule, is_served
 from fuse_dialect.kernels.convolution_schedule import ConvolutionPlan
 from fuse_dialect.kernels.elements import element_bytes, is_known
+from fuse_dialect.kernels.for_machine import for_machine
 from fuse_dialect.kernels.functions import PAIR_DOT, SCALAR_FUNCTIONS
 from fuse_dialect.kernels.grouping import reads_of
 from fuse_dialect.kernels.kernel_schedule import Gate, KernelSchedule, Loops, StageKernel, StagePlan, Sums
@@ -29,7 +30,7 @@ from fuse_dialect.kernels.scheduling import plain_schedule, schedule
 from fuse_dialect.kernels.window_schedule import WindowPlan, window_plan
 from fuse_dialect.kernels.windowing import windowing_of, with_packed_constants
 from fuse_dialect.kernels.winograd_schedule import WinogradPlan
-from fuse_dialect.kernels.words import in_pairs, in_words
+from fuse_dialect.kernels.words import in_pairs, in_words, rounds_to_bytes
 from fuse_dialect.machines.machine import Machine, Unit
 
 FAMILIES = ("contraction", "map", "rows", "generic")
@@ -48,14 +49,17 @@ def choose(
     machine: Machine,
     constants: frozenset[int] = frozenset(),
     families: Sequence[str] = FAMILIES,
+    *,
+    fast_math: bool = False,
 ) -> KernelSchedule | Refusal:
     """The kernel of a program, or why there is none: then its NumPy meaning is run.
 
     Args:
-        program: What is computed.
+        program: What is computed, simplified.
         machine: Where.
         constants: Positions of arguments whose values are known before the first call, so that they may be packed.
         families: Names of the families that may be chosen.
+        fast_math: Whether quotients may be products with reciprocals; see `for_machine`.
 
     Complexity: linear in the size of the program, for each family.
     """
@@ -65,14 +69,16 @@ def choose(
     unknown = _unknown_functions(program)
     if unknown:
         return Refusal(f"'{unknown[0]}' has no native code")
+    changed = for_machine(program, machine, fast_math=fast_math)
     for name in FAMILIES:
         if name not in families:
             continue
-        form = _FORMS[name](program, machine, constants)
+        form = _FORMS[name](changed, machine, constants)
         if isinstance(form, Refusal):
             return form
         if form is not None:
-            return KernelSchedule(program, name, form, constants)
+            # Numbers that are rounded to few bits are computed as NumPy does it: no product joins a sum.
+            return KernelSchedule(changed, name, form, contracts=not rounds_to_bytes(program))
     return Refusal("no family of kernels accepts it")
 
 

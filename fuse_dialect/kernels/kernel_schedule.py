@@ -4,7 +4,7 @@ A writer of code, an explanation and a cost model read the same schedule. Nothin
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from fuse_dialect.kernels.convolution_schedule import ConvolutionPlan
@@ -105,11 +105,12 @@ class KernelSchedule:
     """The kernel of a program."""
 
     program: LoopProgram
+    """In the form for the machine, see `for_machine`."""
     family: str
     """How reports call this kind of kernel; one of `choosing.FAMILIES`."""
     form: Loops | Sums
-    constants: frozenset[int] = field(default=frozenset())
-    """Positions of arguments that were known to be constant."""
+    contracts: bool
+    """Whether a product and a sum may be one instruction, which rounds once."""
 
     @property
     def workspace_bytes(self) -> int:

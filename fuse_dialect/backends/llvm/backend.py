@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 
 from fuse_dialect.backends.backend import KernelRequest, Packing
 from fuse_dialect.backends.llvm.builder import CONTRACT, Module
-from fuse_dialect.backends.llvm.byte_rounding import with_rounding
-from fuse_dialect.backends.llvm.byte_tables import with_tables
 from fuse_dialect.backends.llvm.engine import Code, MissingFunctionError, compile_object, load
 from fuse_dialect.backends.llvm.host import Host
 from fuse_dialect.backends.llvm.kernel import checked_name
@@ -17,12 +15,8 @@ from fuse_dialect.backends.runtime.driver import driver_object
 from fuse_dialect.backends.table import Layout
 from fuse_dialect.checked import checks_accesses
 from fuse_dialect.kernels.elements import element_bytes
-from fuse_dialect.kernels.empty_spaces import without_empty_reads
 from fuse_dialect.kernels.kernel_schedule import KernelSchedule
 from fuse_dialect.kernels.program import Refusal
-from fuse_dialect.kernels.quotients import with_rough_quotients
-from fuse_dialect.kernels.softmaxes import with_falling_exponents
-from fuse_dialect.kernels.words import rounds_to_bytes
 from fuse_dialect.machines.machine import Machine, Unit
 
 _THOROUGH = frozenset({"contraction"})
@@ -127,19 +121,13 @@ class LLVMBackend:
         from fuse_dialect.kernels.choosing import FAMILIES, choose
 
         symbol = re.sub(r"\W", "_", request.program.name, flags=re.ASCII)
-        lifts = Unit.SCALING not in self.target.machine.units
-        program = with_tables(without_empty_reads(request.program))
-        program = with_rounding(program, self.target.machine)
-        program = with_falling_exponents(program, lifts=lifts)
-        if self.fast_math or not rounds_to_bytes(request.program):
-            program = with_rough_quotients(program, all=self.fast_math)
-        schedule = choose(program, self.target.machine, request.constants, self.families or FAMILIES)
+        families = self.families or FAMILIES
+        schedule = choose(request.program, self.machine, request.constants, families, fast_math=self.fast_math)
         if isinstance(schedule, Refusal):
             return schedule
         target = self.module() if module is None else module
-        # Numbers that are rounded to few bits are computed as NumPy does it: no product joins a sum.
-        target.flags = "" if rounds_to_bytes(request.program) else CONTRACT
-        write(schedule, self.target.machine, target, symbol, fast_math=self.fast_math)
+        target.flags = CONTRACT if schedule.contracts else ""
+        write(schedule, self.machine, target, symbol, fast_math=self.fast_math)
         text = target.text()
         return EmittedKernel(
             _checked(text, schedule) if checks_accesses() else text,

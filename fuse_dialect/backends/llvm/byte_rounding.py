@@ -1,69 +1,12 @@
-"""Real numbers that become bytes: rounded, moved by the zero point, bounded. Every result in 8 bits ends so.
+"""Real numbers that become bytes, as code; `kernels/byte_rounding.py` says which.
 
-1. `roundeven`, an addition and a conversion that bounds are one function, `BYTE` or `INDEX`, with the zero point. It
-   gives the same for every number, nan too: numbers so large that an addition would round are bounded anyhow.
-2. x86 converts with rounding, and its instructions for narrow integers bound: what is too small or nan becomes the
-   least integer, so only the upper bound needs an instruction of its own.
-3. What is looked up afterwards (`INDEX`) stays as wide as it is.
+x86 converts with rounding, and its instructions for narrow integers bound: what is too small or nan becomes the least
+integer, so only the upper bound needs an instruction of its own.
 """
-
-from collections.abc import Sequence
-from dataclasses import replace
 
 from fuse_dialect.backends.llvm.builder import Function
 from fuse_dialect.backends.llvm.values import I8, I16, Value, constant
-from fuse_dialect.kernels.bodies import needed_of
-from fuse_dialect.kernels.functions import BYTE, INDEX, TABLE
-from fuse_dialect.kernels.program import Apply, Body, Instruction, Literal, LoopProgram
-from fuse_dialect.machines.machine import Machine, Unit
-
-_GREATEST = 255
-
-
-def with_rounding(program: LoopProgram, machine: Machine) -> LoopProgram:
-    """The program with these functions, on machines that have the instructions (2)."""
-    if Unit.BYTE_SHUFFLES not in machine.units:
-        return program
-    stages = [
-        replace(stage, body=_with_rounding(stage.body, 0), finish=_with_rounding(stage.finish, 1))
-        for stage in program.stages
-    ]
-    return replace(program, stages=tuple(stages))
-
-
-def _with_rounding(body: Body, first: int) -> Body:
-    """The body with these functions."""
-    changed = list(body)
-    looked_up = {each.operands[0] for each in body if isinstance(each, Apply) and each.function == TABLE}
-    for number, each in enumerate(body):
-        match each:
-            case Apply("arith.fptoui", (place,), "i8"):
-                found = _rounded(body, first, place)
-            case _:
-                continue
-        if found is not None:
-            place, zero = found
-            name = INDEX if first + number in looked_up else BYTE
-            changed[number] = replace(each, function=name, operands=(place,), parameter=zero)
-    return needed_of(changed, first) if changed != list(body) else body
-
-
-def _rounded(body: Sequence[Instruction], first: int, place: int) -> tuple[int, int] | None:
-    """The place of a number that is rounded, and the zero point that is added; `None` if it is not so."""
-    zero = 0.0
-    match body[place - first] if place >= first else None:
-        case Apply("arith.addf", (rounded, other), "f32") if other >= first and rounded >= first:
-            literal = body[other - first]
-            if not isinstance(literal, Literal):
-                return None
-            place, zero = rounded, float(literal.value)
-        case _:
-            pass
-    match body[place - first] if place >= first else None:
-        case Apply("math.roundeven", (value,), "f32") if zero in range(_GREATEST + 1):
-            return value, int(zero)
-        case _:
-            return None
+from fuse_dialect.kernels.byte_rounding import GREATEST
 
 
 def rounded_byte(f: Function, x: Value, zero: int, *, is_index: bool) -> Value:
@@ -76,7 +19,7 @@ def rounded_byte(f: Function, x: Value, zero: int, *, is_index: bool) -> Value:
         is_index: Whether a table is looked up with them.
     """
     count, wide = x.type.lanes, x.type.of("i32")
-    high = constant(x.type, _GREATEST - zero)
+    high = constant(x.type, GREATEST - zero)
     x = f.select(f.compare("ogt", x, high), high, x)  # nan stays
     packs = count == 8 and not is_index
     if not packs:
@@ -89,7 +32,7 @@ def rounded_byte(f: Function, x: Value, zero: int, *, is_index: bool) -> Value:
 
 
 def _packed(f: Function, number: Value) -> Value:
-    """Eight integers of 32 bits as bytes, bounded (2)."""
+    """Eight integers of 32 bits as bytes, bounded."""
     low, high = (f.shuffle(number, number, list(range(start, start + 4))) for start in (0, 4))
     words = f.call("llvm.x86.sse2.packssdw.128", I16.wide(8), [low, high])
     bytes = f.call("llvm.x86.sse2.packuswb.128", I8.wide(16), [words, words])

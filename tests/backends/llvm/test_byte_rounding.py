@@ -8,9 +8,9 @@ pytest.importorskip("llvmlite")
 from native_run import Native
 from test_byte_products import TARGETS
 
-from fuse_dialect.backends.llvm.byte_rounding import with_rounding
 from fuse_dialect.backends.llvm.host import AVX2, SSE2
 from fuse_dialect.interpreters.loops import run_loops
+from fuse_dialect.kernels.byte_rounding import with_rounding
 from fuse_dialect.kernels.functions import BYTE, INDEX, TABLE, Parameter
 from fuse_dialect.kernels.indices import loop
 from fuse_dialect.kernels.program import Apply, Axis, Body, Buffer, Instruction, Literal, LoopProgram, Read, Role, Stage

@@ -87,7 +87,7 @@ class Sums:
     def workspace_bytes(self) -> int:
         """Of each part."""
         passed = 0 if self.gate is None else self.gate.bytes
-        return passed + max(stage.workspace_bytes for stage in self.stages)
+        return passed + max((stage.workspace_bytes for stage in self.stages), default=0)
 
     @property
     def is_parallel(self) -> bool:

@@ -17,8 +17,9 @@ from fuse_dialect.analysis.loop_program import lower
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.ops.opaque import SortOp
 from fuse_dialect.dialect.types import is_tensor
+from fuse_dialect.frontends.mlir.reader import parse_mlir
 from fuse_dialect.interpreters.loops import run_loops
-from fuse_dialect.kernels.indices import Index, Loop, loop
+from fuse_dialect.kernels.indices import Index, Loop, Quotient, Remainder, loop
 from fuse_dialect.kernels.program import LoopProgram, Refusal, Role
 from fuse_dialect.kernels.simplify import simplify
 from fuse_dialect.transforms.fuse_ops import FuseOpsPass
@@ -74,11 +75,17 @@ def check_all_is_written(program: LoopProgram) -> None:
 
 
 def _values(index: Index, grid: Array) -> Array:
-    """An index at all points; stores are sums of loops."""
+    """An index at all points; a reduction that is reshaped stores through quotients."""
     total = np.full(grid.shape[1:], index.constant)
     for atom, factor in index.terms:
-        assert isinstance(atom, Loop)
-        total = total + factor * grid[atom.axis]
+        match atom:
+            case Loop(axis):
+                value = grid[axis]
+            case Quotient(of, by):
+                value = _values(of, grid) // by
+            case Remainder(of, by):
+                value = _values(of, grid) % by
+        total = total + value * factor
     return total
 
 
@@ -100,6 +107,17 @@ def test_random_programs_as_a_whole_keep_their_meaning_as_loops(program: ModuleO
     (main,) = program.ops
     assert isinstance(main, func.FuncOp)
     check(program, main)
+
+
+def test_a_reduction_that_is_reshaped_stores_through_quotients() -> None:
+    module = parse_mlir("""func.func @main(%x: tensor<2x3x2xf32>) -> tensor<2x3x1xf32> {
+      %y = fuse.sum %x, axes = [0], keepdims = true : (tensor<2x3x2xf32>) -> tensor<1x3x2xf32>
+      %z = fuse.reshape %y : (tensor<1x3x2xf32>) -> tensor<2x3x1xf32>
+      return %z : tensor<2x3x1xf32>
+    }""")
+    (main,) = module.ops
+    assert isinstance(main, func.FuncOp)
+    check(module, main)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))

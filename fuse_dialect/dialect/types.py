@@ -38,6 +38,7 @@ from xdsl.irdl import AttrConstraint, BaseAttr
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.budget import LARGEST_SIZE, spelled
+from fuse_dialect.kernels.elements import dtype_named, is_known
 
 DYNAMIC = DYNAMIC_INDEX
 """The dimension that the IR prints as `?`."""
@@ -45,19 +46,6 @@ DYNAMIC = DYNAMIC_INDEX
 Shape: TypeAlias = tuple[int, ...]
 Tensor: TypeAlias = TensorType[Attribute]
 ElementType: TypeAlias = AnyFloat | IntegerType
-
-_INTEGER_DTYPES: dict[tuple[int, bool], type[np.generic]] = {
-    (1, False): np.bool_,
-    (8, False): np.int8,
-    (16, False): np.int16,
-    (32, False): np.int32,
-    (64, False): np.int64,
-    (8, True): np.uint8,
-    (16, True): np.uint16,
-    (32, True): np.uint32,
-    (64, True): np.uint64,
-}
-"""NumPy type by (width in bits, unsigned)."""
 
 _NARROW_DTYPES: dict[Attribute, str] = {
     Float8E4M3FNType(): "float8_e4m3fn",
@@ -97,21 +85,16 @@ def element_dtype(element_type: Attribute) -> np.dtype[np.generic]:
         VerifyException: The dialect has no such element type.
     """
     match element_type:
-        case Float64Type():
-            return np.dtype(np.float64)
-        case Float32Type():
-            return np.dtype(np.float32)
-        case Float16Type():
-            return np.dtype(np.float16)
+        case Float16Type() | Float32Type() | Float64Type():
+            return dtype_named(f"f{element_type.bitwidth}")
         case BFloat16Type():
             return _ml_dtype("bfloat16", element_type)
         case _ if element_type in _NARROW_DTYPES:
             return _ml_dtype(_NARROW_DTYPES[element_type], element_type)
-        case IntegerType():
-            unsigned = element_type.signedness.data is Signedness.UNSIGNED
-            dtype = _INTEGER_DTYPES.get((element_type.width.data, unsigned))
-            if dtype is not None and element_type.signedness.data is not Signedness.SIGNED:
-                return np.dtype(dtype)
+        case IntegerType() if element_type.signedness.data is not Signedness.SIGNED:
+            sign = "u" if element_type.signedness.data is Signedness.UNSIGNED else ""
+            if is_known(name := f"{sign}i{element_type.width.data}"):
+                return dtype_named(name)
         case _:
             pass
     raise VerifyException(f"unsupported element type {element_type}")

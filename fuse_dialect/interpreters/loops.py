@@ -13,8 +13,9 @@ from xdsl.utils.exceptions import InterpretationError
 
 from fuse_dialect.counts import Size
 from fuse_dialect.dialect.op import Array
+from fuse_dialect.kernels.elements import dtype_named
 from fuse_dialect.kernels.indices import Guard, Index, Loop, Quotient
-from fuse_dialect.kernels.meanings import dtype_named, evaluate_function
+from fuse_dialect.kernels.meanings import evaluate_function
 from fuse_dialect.kernels.program import (
     Apply,
     Body,

@@ -13,8 +13,9 @@ from dataclasses import replace
 import numpy as np
 
 from fuse_dialect.kernels.bodies import cost, needed_of, operands
+from fuse_dialect.kernels.elements import dtype_named
 from fuse_dialect.kernels.functions import TABLE
-from fuse_dialect.kernels.meanings import dtype_named, evaluate_function
+from fuse_dialect.kernels.meanings import evaluate_function
 from fuse_dialect.kernels.program import Apply, Body, Instruction, Literal, LoopProgram, Read
 from fuse_dialect.kernels.special_functions import Array
 

@@ -18,7 +18,7 @@ from fuse_dialect.kernels.elements import element_bytes, is_known
 from fuse_dialect.kernels.for_machine import for_machine
 from fuse_dialect.kernels.functions import PAIR_DOT, SCALAR_FUNCTIONS
 from fuse_dialect.kernels.grouping import reads_of
-from fuse_dialect.kernels.kernel_schedule import Gate, KernelSchedule, Loops, StageKernel, StagePlan, Sums
+from fuse_dialect.kernels.kernel_schedule import Gate, KernelSchedule, LoopNests, StageKernel, StagePlan, Sums
 from fuse_dialect.kernels.local_places import ALIGNMENT, place_locals
 from fuse_dialect.kernels.matrix_schedule import Matrices
 from fuse_dialect.kernels.nest_forms import nest_forms
@@ -92,29 +92,29 @@ def _unknown_functions(program: LoopProgram) -> list[str]:
     ]
 
 
-def _map(program: LoopProgram, machine: Machine, constants: _Constants) -> Loops | Refusal | None:
+def _map(program: LoopProgram, machine: Machine, constants: _Constants) -> LoopNests | Refusal | None:
     """One nest for stages over the same space: intermediate values stay in registers."""
     if any(stage.reduction is not None for stage in program.stages):
         return None
     return _loops(schedule(program, machine), machine)
 
 
-def _rows(program: LoopProgram, machine: Machine, constants: _Constants) -> Loops | Refusal | None:
+def _rows(program: LoopProgram, machine: Machine, constants: _Constants) -> LoopNests | Refusal | None:
     """A row stays in the first cache while all stages run over it."""
     if all(stage.reduction is None for stage in program.stages):
         return None
     return _loops(schedule(program, machine), machine)
 
 
-def _generic(program: LoopProgram, machine: Machine, constants: _Constants) -> Loops | Refusal:
+def _generic(program: LoopProgram, machine: Machine, constants: _Constants) -> LoopNests | Refusal:
     return _loops(plain_schedule(program), machine)
 
 
-def _loops(plan: Schedule, machine: Machine) -> Loops | Refusal:
+def _loops(plan: Schedule, machine: Machine) -> LoopNests | Refusal:
     places = place_locals(plan)
     if isinstance(places, Refusal):
         return places
-    return unsorted(plan) or Loops(plan, places, nest_forms(plan, places, machine))
+    return unsorted(plan) or LoopNests(plan, places, nest_forms(plan, places, machine))
 
 
 def _sums(program: LoopProgram, machine: Machine, constants: _Constants) -> Sums | None:
@@ -231,5 +231,5 @@ def _arguments(program: LoopProgram) -> list[str]:
     return [buffer.name for buffer in program.buffers if buffer.role is Role.ARGUMENT]
 
 
-_Form: TypeAlias = Callable[[LoopProgram, Machine, _Constants], Loops | Sums | Refusal | None]
+_Form: TypeAlias = Callable[[LoopProgram, Machine, _Constants], LoopNests | Sums | Refusal | None]
 _FORMS: Mapping[str, _Form] = {"contraction": _sums, "map": _map, "rows": _rows, "generic": _generic}

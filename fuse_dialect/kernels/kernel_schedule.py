@@ -11,9 +11,9 @@ from fuse_dialect.kernels.convolution_schedule import ConvolutionPlan
 from fuse_dialect.kernels.local_places import LocalPlaces
 from fuse_dialect.kernels.matrix_schedule import Matrices
 from fuse_dialect.kernels.nest_forms import NestForm
-from fuse_dialect.kernels.orders import order_of
+from fuse_dialect.kernels.orders import sorted_line_of
 from fuse_dialect.kernels.packing import Packing
-from fuse_dialect.kernels.program import LoopProgram, Role
+from fuse_dialect.kernels.program import LoopProgram
 from fuse_dialect.kernels.schedule import Schedule
 from fuse_dialect.kernels.window_schedule import WindowPlan
 from fuse_dialect.kernels.winograd_schedule import WinogradPlan
@@ -23,7 +23,7 @@ StagePlan: TypeAlias = Matrices | ConvolutionPlan | WinogradPlan | WindowPlan
 
 
 @dataclass(frozen=True, slots=True)
-class Loops:
+class LoopNests:
     """A kernel of loops: phases, one after the other, each row by row."""
 
     schedule: Schedule
@@ -35,7 +35,7 @@ class Loops:
     def scratch_bytes(self) -> int:
         """Memory beside the buffers, behind them in the workspace: that of the largest line that is sorted."""
         nests = [nest for phase in self.schedule.phases for nest in phase.nests]
-        return max((order.bytes for nest in nests if (order := order_of(nest)) is not None), default=0)
+        return max((order.bytes for nest in nests if (order := sorted_line_of(nest)) is not None), default=0)
 
     @property
     def workspace_bytes(self) -> int:
@@ -46,7 +46,7 @@ class Loops:
     def is_parallel(self) -> bool:
         """Whether parts share the work."""
         # Who finds a fault says so once, for all of it.
-        if not self.schedule.is_parallel or any(b.role is Role.FAULT for b in self.schedule.program.buffers):
+        if not self.schedule.is_parallel or self.schedule.program.finds_faults:
             return False
         return any(phase.can_split for phase in self.schedule.phases if not phase.is_everyones)
 
@@ -108,7 +108,7 @@ class KernelSchedule:
     """In the form for the machine, see `for_machine`."""
     family: str
     """How reports call this kind of kernel; one of `choosing.FAMILIES`."""
-    form: Loops | Sums
+    form: LoopNests | Sums
     contracts: bool
     """Whether a product and a sum may be one instruction, which rounds once."""
 
@@ -126,8 +126,3 @@ class KernelSchedule:
     def packings(self) -> dict[int, Packing]:
         """Arguments, by position, that must be passed packed."""
         return self.form.packings if isinstance(self.form, Sums) else {}
-
-    @property
-    def finds_faults(self) -> bool:
-        """Whether the kernel may find that its arguments are wrong."""
-        return any(buffer.role is Role.FAULT for buffer in self.program.buffers)

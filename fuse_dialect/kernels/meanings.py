@@ -241,23 +241,3 @@ def evaluate_function(
         return np.ascontiguousarray(operands[0]).reshape(operands[0].shape).view(dtype)
     function = _COMPARISONS[name][str(parameter)] if name in _COMPARISONS else _BY_NAME[name]
     return np.asarray(function(*operands)).astype(dtype, copy=False)
-
-
-def dtype_named(element: str) -> "np.dtype[np.generic]":
-    """NumPy dtype of an element type as MLIR writes it.
-
-    Raises:
-        KeyError: There are no kernels for the type.
-    """
-    if element == "bf16":
-        import ml_dtypes  # takes long to import, and few programs have such elements
-
-        return np.dtype(ml_dtypes.bfloat16)
-    return np.dtype(_DTYPES[element])
-
-
-_DTYPES = {
-    "i1": "?",
-    **{f"f{width}": f"f{width // 8}" for width in (16, 32, 64)},
-    **{f"{sign}i{width}": f"{sign or 'i'}{width // 8}" for sign in ("", "u") for width in (8, 16, 32, 64)},
-}

@@ -48,7 +48,7 @@ class Streams(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class VectorLoop:
     """One of the loops that a vector loop consists of (2)."""
 
     lanes: int
@@ -66,7 +66,7 @@ class NestForm:
     """In how many loops an instruction runs (1)."""
     vectors: frozenset[Cell]
     """Instructions whose values differ from lane to lane (1)."""
-    segments: tuple[Segment, ...]
+    vector_loops: tuple[VectorLoop, ...]
     """Of the vector loop; none if there is no such loop."""
     divisors: Mapping[Cell, Cell]
     """Quotients that may be products with a reciprocal, with the cells of their divisors (3)."""
@@ -138,8 +138,8 @@ class _Analysis:
         # (3) Two forms of a reduction would need their accumulators joined; its quotients come later anyhow.
         divisors = self.divisors() if is_map and self.nest.vector is not None else {}
         streams = self.streams() if is_map and self.nest.vector is not None else Streams.NONE
-        segments = () if self.nest.vector is None else self.segments()
-        return NestForm(self.depths, frozenset(self.vectors), segments, divisors, streams, keeps)
+        vector_loops = () if self.nest.vector is None else self.vector_loops()
+        return NestForm(self.depths, frozenset(self.vectors), vector_loops, divisors, streams, keeps)
 
     def place(self) -> None:
         """Find out where each instruction runs, and what differs from lane to lane (1)."""
@@ -236,23 +236,23 @@ class _Analysis:
                 return False
         return True
 
-    def segments(self) -> tuple[Segment, ...]:
+    def vector_loops(self) -> tuple[VectorLoop, ...]:
         nest, has_masks = self.nest, Unit.MASKS in self.machine.units
         assert nest.vector is not None, "the nest has a vector loop"
         if nest.tiles:
             size = nest.loops[nest.vector].size.number
             # (4) Whole tiles of each width first; the rest is less than the least.
             widths = halves(nest.lanes, size)
-            rest = Segment(nest.lanes, 1, is_masked=True) if has_masks else Segment(0, 1, is_masked=False)
+            rest = VectorLoop(nest.lanes, 1, is_masked=True) if has_masks else VectorLoop(0, 1, is_masked=False)
             return (
-                *(Segment(width, 1, is_masked=False) for width in widths),
+                *(VectorLoop(width, 1, is_masked=False) for width in widths),
                 *([rest] if has_rest(widths, size) else []),
             )
-        groups = [Segment(nest.lanes, nest.unroll, is_masked=False)] if nest.unroll > 1 else []
-        single = Segment(nest.lanes, 1, is_masked=False)
+        groups = [VectorLoop(nest.lanes, nest.unroll, is_masked=False)] if nest.unroll > 1 else []
+        single = VectorLoop(nest.lanes, 1, is_masked=False)
         if has_masks:
-            return (*(groups or [single]), Segment(nest.lanes, 1, is_masked=True))
-        return (*groups, single, Segment(0, 1, is_masked=False))
+            return (*(groups or [single]), VectorLoop(nest.lanes, 1, is_masked=True))
+        return (*groups, single, VectorLoop(0, 1, is_masked=False))
 
 
 def _is_large(buffer: Buffer, bytes: int) -> bool:

@@ -23,7 +23,7 @@ _MOST = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class SortedLine:
     """What is sorted."""
 
     size: int
@@ -42,7 +42,7 @@ class Order:
         return 2 * (-(-self.room // RUN) * RUN) * self.word_bits // 8
 
 
-def order_of(nest: Nest) -> Order | None:
+def sorted_line_of(nest: Nest) -> SortedLine | None:
     """How the lines of a nest are sorted; `None` if it sorts none."""
     stage = nest.stages[0]
     if not is_order(stage):
@@ -56,7 +56,7 @@ def order_of(nest: Nest) -> Order | None:
     assert isinstance(last, Read | Apply | Literal | Position), "a key is a number"
     is_wide = register_bytes(last.element) > 4
     bits = (128, 64) if is_wide else (64, 32)
-    return Order(size, wanted, min(room, size), *bits)
+    return SortedLine(size, wanted, min(room, size), *bits)
 
 
 def unsorted(schedule: Schedule) -> Refusal | None:

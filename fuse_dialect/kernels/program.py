@@ -244,6 +244,11 @@ class LoopProgram:
     """
     stages: tuple[Stage, ...]
 
+    @property
+    def finds_faults(self) -> bool:
+        """Whether it may find that its arguments are wrong."""
+        return any(buffer.role is Role.FAULT for buffer in self.buffers)
+
 
 @dataclass(frozen=True, slots=True)
 class Refusal:

@@ -40,6 +40,7 @@ from pathlib import Path
 from typing import TypeGuard
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation
+from fuse_dialect.machines.environment import NATIVE
 from fuse_dialect.machines.host import host_machine
 from fuse_dialect.machines.machine import Cache, Machine, Rates, Unit
 from fuse_dialect.machines.processors import PROCESSORS, class_of, features_of, machine_of
@@ -169,11 +170,11 @@ class _Reader:
             raise self._error(key, str(error).removeprefix(f"machine '{name}': ")) from error
 
     def _processor(self, name: str) -> Machine:
-        if name == "native":
+        if name == NATIVE:
             return host_machine()
         if name not in PROCESSORS:
             close = get_close_matches(name, PROCESSORS, n=1)
-            hint = f"did you mean '{close[0]}'?" if close else f"there are native, {', '.join(sorted(PROCESSORS))}"
+            hint = f"did you mean '{close[0]}'?" if close else f"there are {NATIVE}, {', '.join(sorted(PROCESSORS))}"
             raise self._error("processor", f"unknown processor '{name}'", hint)
         return machine_of(name, features_of(name))
 

@@ -8,7 +8,7 @@ import platform
 from functools import cache
 from pathlib import Path
 
-from fuse_dialect.machines.environment import PROCESSOR_FILE
+from fuse_dialect.machines.environment import NATIVE, PROCESSOR_FILE
 from fuse_dialect.machines.machine import Cache, Machine
 from fuse_dialect.machines.processors import features_of, machine_of
 
@@ -25,7 +25,7 @@ _TYPICAL_X86 = "x86-64-v3"
 @cache
 def host_machine() -> Machine:
     """The machine of the processor at hand."""
-    return machine_of("native", host_features())
+    return machine_of(NATIVE, host_features())
 
 
 def host_features() -> str:

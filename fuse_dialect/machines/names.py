@@ -12,20 +12,17 @@
 5. The path of a file that ends in `.toml` describes one: see `description`.
 """
 
-import os
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.extensions import added, loaded
-from fuse_dialect.machines.environment import VARIABLE
+from fuse_dialect.machines.environment import NATIVE, machine_named
 from fuse_dialect.machines.host import host_machine
 from fuse_dialect.machines.machine import Machine
 from fuse_dialect.machines.processors import PROCESSORS, features_of, machine_of
 
-NATIVE = "native"
-"""The name of the processor at hand."""
 ENTRY_POINTS = "fuse_dialect.machines"
 """Group of the entry points by which other packages add machines."""
 _SHIPPED = Path(__file__).parent / "shipped"
@@ -42,7 +39,7 @@ def find_machine(name: str = "") -> Machine:
     Raises:
         FuseError: There is none, its file is wrong, or its package cannot be imported.
     """
-    name = name or os.environ.get(VARIABLE) or NATIVE
+    name = machine_named(name)
     if name == NATIVE:
         return host_machine()
     if name.endswith(_FILE) or name in shipped():

@@ -248,7 +248,7 @@ KERNEL_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "rest-of-loops",
         f"{_LLVM}/vector_loops.py",
-        "last = stop if segment.is_masked or step == 1 else",
+        "last = stop if part.is_masked or step == 1 else",
         "last = stop if True else",
     ),
     Mutant("tiny-divisors", f"{_LLVM}/vector_loops.py", "2.0**-100", "2.0**-149"),

@@ -136,7 +136,7 @@ class LLVMBackend:
             schedule.workspace_bytes,
             schedule.is_parallel,
             schedule.packings,
-            checked_name(symbol) if schedule.finds_faults else "",
+            checked_name(symbol) if schedule.program.finds_faults else "",
         )
 
     def compile(self, requests: Sequence[KernelRequest]) -> list[NativeKernel | Refusal]:

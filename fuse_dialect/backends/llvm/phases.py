@@ -15,13 +15,13 @@ from fuse_dialect.backends.llvm.request import Request
 from fuse_dialect.backends.llvm.sorting import write_order
 from fuse_dialect.backends.llvm.values import Value
 from fuse_dialect.kernels.grouping import is_order
-from fuse_dialect.kernels.kernel_schedule import Loops
+from fuse_dialect.kernels.kernel_schedule import LoopNests
 from fuse_dialect.kernels.local_places import LocalPlaces
 from fuse_dialect.kernels.nest_forms import NestForm
 from fuse_dialect.kernels.schedule import LoopAxis, Phase
 
 
-def write_loops(request: Request, loops: Loops) -> None:
+def write_loops(request: Request, loops: LoopNests) -> None:
     """Write a kernel of loops that runs as scheduled."""
     plan, places = loops.schedule, loops.places
 

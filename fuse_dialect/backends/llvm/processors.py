@@ -1,13 +1,12 @@
 """Machines by name as processors that LLVM knows: what code may be compiled for, never more than is at hand."""
 
-import os
 from dataclasses import replace
 
 from fuse_dialect.backends.llvm.engine import host
 from fuse_dialect.backends.llvm.host import Host
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.machines.environment import VARIABLE
-from fuse_dialect.machines.names import NATIVE, find_machine
+from fuse_dialect.machines.environment import NATIVE, machine_named
+from fuse_dialect.machines.names import find_machine
 from fuse_dialect.machines.processors import PROCESSORS, features_of
 
 
@@ -41,8 +40,7 @@ def target_of(name: str | None = None) -> Host:
     Raises:
         FuseError: There is no such name, or its code does not run here at all.
     """
-    name = name or os.environ.get(VARIABLE) or NATIVE
-    return _within(named(name), host())
+    return _within(named(machine_named(name)), host())
 
 
 def _within(target: Host, own: Host) -> Host:

@@ -16,7 +16,7 @@ from fuse_dialect.backends.llvm.nest_code import NestCode, Row, around, caption
 from fuse_dialect.backends.llvm.scalars import emit_body
 from fuse_dialect.backends.llvm.values import I64, PTR, Type, Value, constant
 from fuse_dialect.kernels.nest_forms import NestForm
-from fuse_dialect.kernels.orders import RUN, Order, order_of
+from fuse_dialect.kernels.orders import RUN, SortedLine, sorted_line_of
 from fuse_dialect.kernels.program import Stage
 from fuse_dialect.kernels.schedule import Nest
 
@@ -29,7 +29,7 @@ _NETWORK = (
 def write_order(nest: Nest, form: NestForm, row: Row) -> None:
     """Write the code that sorts one line, and stores for each stage what it makes of the places."""
     code = NestCode(nest, form, row, row.env)
-    frame, order = row.frame, order_of(nest)
+    frame, order = row.frame, sorted_line_of(nest)
     f = frame.f
     assert order is not None, "the nest sorts"
     for stage in nest.stages:
@@ -56,12 +56,12 @@ def write_order(nest: Nest, form: NestForm, row: Row) -> None:
             _store_place(code, stage, loop.index, place)
 
 
-def word_type(order: Order) -> Type:
+def word_type(order: SortedLine) -> Type:
     """The integer that holds a word."""
     return Type(f"i{order.word_bits}")
 
 
-def _word(code: NestCode, order: Order, index: Value) -> Value:
+def _word(code: NestCode, order: SortedLine, index: Value) -> Value:
     """The key and the place of an element (1)."""
     f, stage = code.row.frame.f, code.nest.stages[0]
     key = around(code.inside(code.nest.loops[-1], index), stage, 0, 0).body(stage.body)
@@ -71,7 +71,7 @@ def _word(code: NestCode, order: Order, index: Value) -> Value:
     return f.binary("or", upper, f.cast("zext", index, type))
 
 
-def _write_least(code: NestCode, order: Order, words: Value, spare: Value, sort: str) -> Value:
+def _write_least(code: NestCode, order: SortedLine, words: Value, spare: Value, sort: str) -> Value:
     """Collect the least words (3); gives how many there are in the array, which is not sorted."""
     f = code.row.frame.f
     type = word_type(order)

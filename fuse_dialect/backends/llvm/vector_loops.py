@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from fuse_dialect.backends.llvm.nest_code import NestCode, Vectors, around, bounds_of
 from fuse_dialect.backends.llvm.values import I64, Type, Value, constant
-from fuse_dialect.kernels.nest_forms import Cell, Segment, Streams
+from fuse_dialect.kernels.nest_forms import Cell, Streams, VectorLoop
 from fuse_dialect.machines.machine import Unit
 
 Inside: TypeAlias = Callable[[NestCode, int, tuple[Value, ...]], tuple[Value, ...]]
@@ -65,8 +65,8 @@ def _streaming_loop(code: NestCode, depth: int, inside: Inside) -> tuple[Value, 
     def streaming() -> Sequence[Value]:
         # Fewer elements than a vector: one masked vector, or one by one.
         lanes = code.nest.lanes if Unit.MASKS in frame.machine.units else 0
-        head = Segment(lanes, 1, is_masked=bool(lanes))
-        _segment_loop(code, depth, (), inside, _Range(start, first, first), head)
+        head = VectorLoop(lanes, 1, is_masked=bool(lanes))
+        _part_loop(code, depth, (), inside, _Range(start, first, first), head)
         _plain_vector_loop(replace(code, streams=True), depth, (), inside, first)
         return ()
 
@@ -124,26 +124,26 @@ def _plain_vector_loop(
     f = code.row.frame.f
     first, stop = bounds_of(code, depth)
     start = first if start is None else start
-    for segment in code.form.segments:
-        step = max(segment.lanes, 1) * segment.unroll
-        last = stop if segment.is_masked or step == 1 else f.subtract(stop, f.remainder(f.subtract(stop, start), step))
+    for part in code.form.vector_loops:
+        step = max(part.lanes, 1) * part.unroll
+        last = stop if part.is_masked or step == 1 else f.subtract(stop, f.remainder(f.subtract(stop, start), step))
         # Sizes that are known leave out loops that would not run.
         if start.number is not None and start.number == last.number:
             continue
-        carried = _segment_loop(code, depth, carried, inside, _Range(start, last, stop), segment)
+        carried = _part_loop(code, depth, carried, inside, _Range(start, last, stop), part)
         start = last
     return carried
 
 
-def _segment_loop(
-    code: NestCode, depth: int, carried: tuple[Value, ...], inside: Inside, over: _Range, segment: Segment
+def _part_loop(
+    code: NestCode, depth: int, carried: tuple[Value, ...], inside: Inside, over: _Range, part: VectorLoop
 ) -> tuple[Value, ...]:
     """One of the loops that the vector loop consists of."""
     f = code.row.frame.f
-    lanes, unroll = segment.lanes, segment.unroll
+    lanes, unroll = part.lanes, part.unroll
     with f.loop(over.start, over.last, max(lanes, 1) * unroll, carried=carried) as loop_code:
         inner = code.inside(code.nest.loops[depth], loop_code.index)
-        mask = f.first_lanes(f.subtract(over.end, loop_code.index), lanes) if segment.is_masked else None
+        mask = f.first_lanes(f.subtract(over.end, loop_code.index), lanes) if part.is_masked else None
         inner = replace(inner, at_once=Vectors(lanes, unroll, mask))
         loop_code.following = inside(inner, depth + 1, loop_code.carried)
     return loop_code.carried

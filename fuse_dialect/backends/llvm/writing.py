@@ -5,7 +5,7 @@ from fuse_dialect.backends.llvm.contractions.stages import write_sums
 from fuse_dialect.backends.llvm.phases import write_loops
 from fuse_dialect.backends.llvm.request import KERNEL_PARAMETERS, Request
 from fuse_dialect.checked import checks_plans
-from fuse_dialect.kernels.kernel_schedule import KernelSchedule, Loops
+from fuse_dialect.kernels.kernel_schedule import KernelSchedule, LoopNests
 from fuse_dialect.machines.machine import Machine
 
 
@@ -25,7 +25,7 @@ def write(schedule: KernelSchedule, machine: Machine, module: Module, symbol: st
     entry = module.function(symbol, KERNEL_PARAMETERS)
     request = Request(schedule.program, machine, module, entry, fast_math)
     match schedule.form:
-        case Loops() as loops:
+        case LoopNests() as loops:
             if checks_plans():
                 from fuse_dialect.backends.checking.kernel_memory import check_kernel_memory
 

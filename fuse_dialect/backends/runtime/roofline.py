@@ -19,9 +19,10 @@ import numpy as np
 from fuse_dialect.backends.runtime.arrays import address_of, aligned_bytes
 from fuse_dialect.backends.runtime.driver import PARALLEL
 from fuse_dialect.backends.runtime.team import team
+from fuse_dialect.machines.environment import NATIVE
 from fuse_dialect.machines.machine import Machine, Unit
 from fuse_dialect.machines.measuring import best_of
-from fuse_dialect.machines.names import NATIVE, find_machine
+from fuse_dialect.machines.names import find_machine
 
 STREAM_BYTES = 1 << 26
 """Bytes of each of the two arrays: more than the caches hold."""

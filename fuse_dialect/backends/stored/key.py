@@ -16,7 +16,7 @@ from functools import cache
 from hashlib import sha256
 
 from fuse_dialect.backends.runtime.own_files import own_files
-from fuse_dialect.machines.environment import PROCESSOR_FILE, VARIABLE
+from fuse_dialect.machines.environment import NATIVE, PROCESSOR_FILE, VARIABLE
 
 _OF_PROCESSOR = ("vendor_id", "cpu family", "model", "stepping", "flags")
 _OF_PACKAGES = (".dist-info", ".egg-info", ".egg-link", ".pth")
@@ -38,7 +38,7 @@ def machines_in(names: Iterable[str]) -> list[str]:
         FuseError: There is no such machine.
     """
     # The processor at hand is a part of `environment`.
-    named = [name for name in (*names, os.environ.get(VARIABLE, "")) if name and name != "native"]
+    named = [name for name in (*names, os.environ.get(VARIABLE, "")) if name not in ("", NATIVE)]
     if not named:
         return []
     from fuse_dialect.machines.description import with_rates

@@ -14,7 +14,7 @@ from fuse_dialect.backends.llvm.engine import callable_of, host
 from fuse_dialect.backends.llvm.host import AVX2, SSE2, Host
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.interpreters.loops import bind_sizes
-from fuse_dialect.kernels.meanings import dtype_named
+from fuse_dialect.kernels.elements import dtype_named
 from fuse_dialect.kernels.program import LoopProgram, Refusal, Role
 from fuse_dialect.machines.machine import Machine, Unit
 

@@ -24,7 +24,7 @@ from fuse_dialect.backends.llvm.elf import undefined_symbols
 from fuse_dialect.backends.llvm.engine import host, object_for
 from fuse_dialect.backends.llvm.processors import named
 from fuse_dialect.dialect.op import Array
-from fuse_dialect.kernels.meanings import dtype_named
+from fuse_dialect.kernels.elements import dtype_named
 from fuse_dialect.kernels.program import LoopProgram, Refusal, Role
 from fuse_dialect.kernels.simplify import simplify
 

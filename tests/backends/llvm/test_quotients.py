@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 import fuse_dialect as fd
 from fuse_dialect.analysis.loop_program import lower
 from fuse_dialect.frontends.onnx.reader import import_model
-from fuse_dialect.kernels.meanings import dtype_named
+from fuse_dialect.kernels.elements import dtype_named
 from fuse_dialect.kernels.program import LoopProgram
 from fuse_dialect.kernels.simplify import simplify
 

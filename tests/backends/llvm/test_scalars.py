@@ -6,8 +6,9 @@ from native_run import HOSTS, Native
 
 from fuse_dialect.backends.llvm.scalars import FUNCTIONS
 from fuse_dialect.dialect.op import Array
+from fuse_dialect.kernels.elements import dtype_named
 from fuse_dialect.kernels.indices import loop
-from fuse_dialect.kernels.meanings import dtype_named, evaluate_function
+from fuse_dialect.kernels.meanings import evaluate_function
 from fuse_dialect.kernels.program import Apply, Axis, Buffer, LoopProgram, Read, Role, Stage
 
 hosts = pytest.mark.parametrize("target", HOSTS)

@@ -47,13 +47,17 @@ class _Array:
 _Lowered: TypeAlias = "_Array | tuple[_Lowered, ...]"
 
 
-def lower(function: func.FuncOp) -> LoopProgram | Refusal:
+def lower(function: func.FuncOp, *, for_kernels: bool = True) -> LoopProgram | Refusal:
     """The loops that compute a function of one block: one stage for each result of each op, not simplified.
+
+    Args:
+        function: The function.
+        for_kernels: Whether code computes with sizes only where they are numbers, and finds faults.
 
     Complexity: linear in the number of ops, and in the size of their loops.
     """
     try:
-        return _Lowering().program(function)
+        return _Lowering(Sizes(are_computed_with=not for_kernels)).program(function)
     except LoopFormError as refusal:
         return Refusal(str(refusal))
 
@@ -185,6 +189,8 @@ class _Lowering:
 
     def _fault(self, op: FuseOp, origin: str) -> None:
         """Add the stage that says whether the op rejects its operands."""
+        if self.sizes.are_computed_with:
+            return
         operands = self._operands(op)
         stage = fault_loops(op, _known(operands), self.sizes, origin)
         if stage is None:

@@ -28,7 +28,6 @@ from fuse_dialect.dialect.picked_places import any_outside, in_range, index_at, 
 from fuse_dialect.dialect.shape_rules import (
     integer_list,
     one_of,
-    product,
     require_integers,
     require_rank_at_least,
     unify_shapes,
@@ -190,13 +189,13 @@ class TakeOp(PickOp):
         axis = 0 if self.axis is None else normalize_axis(self.axis.value.data, len(sizes))
         wanted = index_at(nest, nest.at[axis : axis + rank])
         if self.axis is not None:
-            place = in_range(wanted, *nest.static(sizes[axis]), wraps=self.mode.data == "wrap")
+            place = in_range(nest, wanted, *nest.counted(sizes[axis]), wraps=self.mode.data == "wrap")
             return nest.read(0, [*nest.at[:axis], place, *nest.at[axis + rank :]])
         places: list[SSAValue] = []
-        place = in_range(wanted, product(nest.static(*sizes)), wraps=self.mode.data == "wrap")
-        for size in nest.static(*reversed(sizes)):
-            places.insert(0, scalars.apply(arith.RemSIOp, place, scalars.constant(size, i64)))
-            place = scalars.apply(arith.DivSIOp, place, scalars.constant(size, i64))
+        place = in_range(nest, wanted, *nest.counted(*sizes), wraps=self.mode.data == "wrap")
+        for size in reversed(sizes):
+            places.insert(0, scalars.apply(arith.RemSIOp, place, nest.count(size)))
+            place = scalars.apply(arith.DivSIOp, place, nest.count(size))
         return nest.read(0, places)
 
 
@@ -253,7 +252,7 @@ class GatherOp(PickOp):
         """Read the index, and read there."""
         sizes = nest.shape(0)
         axis = normalize_axis(self.axis.value.data, len(sizes))
-        place = in_range(index_at(nest, nest.at), *nest.static(sizes[axis]))
+        place = in_range(nest, index_at(nest, nest.at), *nest.counted(sizes[axis]))
         return nest.read(0, [*nest.at[:axis], place, *nest.at[axis + 1 :]])
 
     def fault(self, nest: Nest) -> SSAValue | None:
@@ -322,8 +321,8 @@ class GatherNdOp(PickOp):
         sizes, batch = nest.shape(0), self.batch_dims.value.data
         *outer, last = nest.shape(1)
         (depth,) = nest.static(last)
-        at, picked = nest.at[: len(outer)], nest.static(*sizes[batch : batch + depth])
-        places = [in_range(index_at(nest, [*at, number(place)]), size) for place, size in enumerate(picked)]
+        at, picked = nest.at[: len(outer)], nest.counted(*sizes[batch : batch + depth])
+        places = [in_range(nest, index_at(nest, [*at, number(place)]), size) for place, size in enumerate(picked)]
         return nest.read(0, [*nest.at[:batch], *places, *nest.at[len(outer) :]])
 
     def fault(self, nest: Nest) -> SSAValue | None:

@@ -30,7 +30,7 @@ from fuse_dialect.dialect.building import building
 from fuse_dialect.dialect.loops import limits
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor, is_unsigned
 from fuse_dialect.frontends.mlir.named_linalg import NAMED_OPS
-from fuse_dialect.kernels.program import Combiner, Literal
+from fuse_dialect.kernels.program import Combiner, Literal, Reduction
 from fuse_dialect.transforms.linalg.arrays import index_constant, signless_type
 from fuse_dialect.transforms.linalg.scalars import combine, literal_constant
 
@@ -269,7 +269,8 @@ def combined(
     with building(block):
         places = [Number(IndexOp(axis).result) for axis in range(loops)]
         value = body(places[:rank], places[rank:])
-        YieldOp(combine(combiner, block.args[1], value.value, unsigned=unsigned))
+        kind = Literal(0, f"u{element}" if unsigned else str(element))
+        YieldOp(combine(Reduction(combiner, kind), block.args[1], value.value))
     axes = [AffineExpr.dimension(axis) for axis in range(loops)]
     maps = [AffineMapAttr(AffineMap(loops, 0, tuple(own))) for own in (axes[rank:], axes[:rank])]
     iterators = [IteratorTypeAttr.parallel()] * rank + [IteratorTypeAttr.reduction()] * len(reduced)

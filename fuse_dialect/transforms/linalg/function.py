@@ -49,6 +49,7 @@ from fuse_dialect.transforms.linalg.forms.table import FALLBACKS, WRITERS, Write
 from fuse_dialect.transforms.linalg.regions import write_if, write_loop
 from fuse_dialect.transforms.linalg.reshapes import reshaped
 from fuse_dialect.transforms.linalg.stages import write_stage
+from fuse_dialect.transforms.linalg.unordered import unordered
 
 NO_FORM_HINT = "it has no form in linalg; `fuse-run` runs it"
 """What to do with an op that cannot be written."""
@@ -123,8 +124,8 @@ def writer_of(op: Operation) -> Writer | None:
         return None
     fallback = FALLBACKS.get(type(op))
     if fallback is not None and not is_reshape(op):
-        is_loop = not isinstance(lower(_function_of([op], op.results, embeds_numbers=False)[0]), Refusal)
-        return None if is_loop else fallback
+        alone = lower(_function_of([op], op.results, embeds_numbers=False)[0], for_kernels=False)
+        return fallback if isinstance(alone, Refusal) else None
     return WRITERS.get(type(op))
 
 
@@ -356,14 +357,14 @@ def _program(ops: Sequence[FuseOp], results: Sequence[SSAValue], *, simple: bool
         OpError: One of the ops has no loops.
     """
     function, outside = _function_of(ops, results, embeds_numbers=simple)
-    loops = lower(function)
+    loops = lower(function, for_kernels=False)
     if isinstance(loops, Refusal):
         for op in ops:
-            alone = lower(_function_of([op], op.results, embeds_numbers=simple)[0])
+            alone = lower(_function_of([op], op.results, embeds_numbers=simple)[0], for_kernels=False)
             if isinstance(alone, Refusal):
                 raise OpError(op, alone.reason, NO_FORM_HINT)
         raise OpError(ops[0], loops.reason)
-    loops = simplify(loops) if simple else loops
+    loops = unordered(simplify(loops) if simple else loops)
     named = [buffer.name for buffer in loops.buffers if buffer.role is Role.ARGUMENT]
     writers: dict[str, list[int]] = {}
     for number, stage in enumerate(loops.stages):

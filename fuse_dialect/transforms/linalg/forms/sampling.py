@@ -7,10 +7,8 @@ from xdsl.dialects import math
 from xdsl.dialects.builtin import IndexType, i1
 from xdsl.ir import SSAValue
 
-from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.loops import LoopFormError
-from fuse_dialect.dialect.ops.sampling import DeformableConv2dOp, GridSampleOp, RoiAlignOp
-from fuse_dialect.dialect.sampling import stays_outside
+from fuse_dialect.dialect.ops.sampling import DeformableConv2dOp
 from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.dialect.windows import Windows
 from fuse_dialect.kernels.program import Combiner
@@ -22,9 +20,7 @@ from fuse_dialect.transforms.linalg.elements import (
     choose,
     combined,
     constant,
-    generated,
     in_type,
-    narrowed,
     wide_type,
 )
 
@@ -111,29 +107,6 @@ def sampled(
     return total
 
 
-def write_grid_sample(op: GridSampleOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
-    """Weighted sums of the pixels around each place."""
-    x, grid = operands
-    sizes, outer = x.sizes(), grid.sizes()[1:-1]
-    mode, padding, aligned = op.mode.data, op.padding_mode.data, bool(op.align_corners.value.data)
-
-    def body(at: Sequence[Number]) -> Number:
-        sample, channel, *out = at
-        places: list[Number] = []
-        for axis, size in enumerate(sizes[2:]):
-            number = grid.at(sample, *out, len(sizes) - 3 - axis).widened()
-            end = as_index(size).to(number.type)
-            place = (number + 1) * 0.5 * (end - 1) if aligned else ((number + 1) * end - 1) * 0.5
-            if mode == "nearest":
-                place = Number(math.RoundEvenOp(place.value).result)
-            if not stays_outside(mode, padding):
-                place = _inside(place, end, padding, align_corners=aligned)
-            places.append(place)
-        return narrowed(sampled(x, [sample, channel], places, mode, padding, align_corners=aligned), x.element)
-
-    return [generated([*sizes[:2], *outer], x.element, body).value]
-
-
 def write_deformable_conv2d(op: DeformableConv2dOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
     """Products over the channels of the group and the places of the kernel, each moved by its offset."""
     x, offset, mask, weight = operands
@@ -159,55 +132,3 @@ def write_deformable_conv2d(op: DeformableConv2dOp, operands: Sequence[Table]) -
 
     shape: list[Size] = [x.size(0), outputs, *counts]
     return [in_type(combined(shape, [inputs, *extent], element, Combiner.ADD, body), x).value]
-
-
-def write_roi_align(op: RoiAlignOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
-    """Values at regular places of each region, combined.
-
-    Raises:
-        LoopFormError: The number of places depends on the region.
-    """
-    x, rois, samples = operands
-    ratio, pooled = op.sampling_ratio.value.data, op.pooled_size.get_values()
-    if not ratio:
-        raise LoopFormError("has no loop form for these properties")
-    element, is_max = wide_type(x.element), op.mode.data == "max"
-    sizes = x.sizes()
-
-    def corners(axis: int, region: Number, bin: Number, step: Number) -> list[tuple[Number, Number]]:
-        """The pixels before and behind a place on an axis, and their weights."""
-        start, end = (
-            rois.at(region, number).widened() * op.spatial_scale.value.data - (0.5 if op.aligned.value.data else 0.0)
-            for number in (1 - axis, 3 - axis)
-        )
-        length = end - start if op.aligned.value.data else (end - start).greatest(1)
-        share = bin.to(element) + (step.to(element) + 0.5) / float(ratio)
-        place, size = start + share * (length / float(pooled[axis])), as_index(sizes[2 + axis]).to(element)
-        known, zero = ~(place < -1) & (place <= size), constant(0, element)
-        at = choose(known, place, zero).greatest(0).least(size - 1)
-        low = _floor(at)
-        behind, weight = (low + 1).least(size - 1), at - low
-        first = choose(known, constant(1, element) - weight, zero)
-        return [(low.index(), first), (behind.index(), choose(known, weight, zero))]
-
-    def body(at: Sequence[Number], steps: Sequence[Number]) -> Number:
-        region, channel, *bins = at
-        image = samples.at(region).index()
-        rows, columns = (corners(axis, region, bins[axis], steps[axis]) for axis in (0, 1))
-        total: Number | None = None
-        for (row, high), (column, wide) in product(rows, columns):
-            part = x.at(image, channel, row, column).widened() * (high * wide)
-            if total is None:
-                total = part
-            else:
-                total = Number(scalars.maximum(total.value, part.value)) if is_max else total + part
-        assert total is not None, "a place lies between four pixels"
-        return total
-
-    shape: list[Size] = [rois.size(0), sizes[1], *pooled]
-    combiner = Combiner.MAXIMUM if is_max else Combiner.ADD
-    total = combined(shape, [ratio, ratio], element, combiner, body)
-    if is_max:
-        return [in_type(total, x).value]
-    mean = generated(shape, element, lambda at: total.at(*at) / float(ratio * ratio))
-    return [in_type(mean, x).value]

@@ -6,7 +6,6 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
 from fuse_dialect.dialect.ops.convolution import ConvTransposeOp
-from fuse_dialect.dialect.ops.linear_algebra import Col2imOp
 from fuse_dialect.dialect.windows import Windows
 from fuse_dialect.kernels.program import Combiner
 from fuse_dialect.transforms.linalg.elements import (
@@ -18,7 +17,6 @@ from fuse_dialect.transforms.linalg.elements import (
     combined,
     constant,
     in_type,
-    row_major,
     wide_type,
 )
 from fuse_dialect.transforms.linalg.forms.shapes import known_or
@@ -64,25 +62,4 @@ def write_convolution_transpose(op: ConvTransposeOp, operands: Sequence[Table]) 
         return choose(exists, product, constant(0, element))
 
     total = combined(shape, [inputs, *extent], element, Combiner.ADD, body)
-    return [in_type(total, x).value]
-
-
-def write_col2im(op: Col2imOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
-    """The sum of what the blocks have at each place of the image."""
-    (x,), windows, image = operands, op.windows(), list(op.image_shape.get_values())
-    counts, taps_in_all = list(windows.counts(image)), 1
-    for size in windows.extent:
-        taps_in_all *= size
-    batch, columns, _ = x.sizes()
-    channels = as_index(columns) / as_index(taps_in_all) if isinstance(columns, Number) else columns // taps_in_all
-    element = wide_type(x.element)
-
-    def body(at: Sequence[Number], taps: Sequence[Number]) -> Number:
-        sample, channel, *place = at
-        found, exists = _giving(windows, place, taps, counts)
-        column = channel * taps_in_all + row_major(taps, windows.extent)
-        value = x.at(sample, column, row_major(found, counts)).widened()
-        return choose(exists, value, constant(0, element))
-
-    total = combined([batch, channels, *image], list(windows.extent), element, Combiner.ADD, body)
     return [in_type(total, x).value]

@@ -30,16 +30,7 @@ Writer: TypeAlias = Callable[[Any, Sequence[Table]], Sequence[SSAValue]]
 """Writes an op of one class: its results, from the tensors that stand for its operands."""
 
 WRITERS: Mapping[type[FuseOp], Writer] = {
-    indexing.GatherOp: picks.write_gather,
-    indexing.GatherNdOp: picks.write_gather_nd,
-    sequences.ReverseSequenceOp: picks.write_reverse_sequence,
-    opaque.ScatterNdOp: picks.write_scatter_nd,
     pooling.MaxPool2dIndicesOp: picks.write_max_pool2d_indices,
-    sequences.CumsumOp: lines.write_cumulative,
-    sequences.CumprodOp: lines.write_cumulative,
-    opaque.SortOp: lines.write_sort,
-    opaque.ArgsortOp: lines.write_argsort,
-    opaque.TopkOp: lines.write_topk,
     dynamic.DynTopkOp: lines.write_topk,
     sequences.DftOp: lines.write_dft,
     dynamic.ShapeOfOp: shapes.write_shape_of,
@@ -51,10 +42,7 @@ WRITERS: Mapping[type[FuseOp], Writer] = {
     dynamic.DynPadOp: shapes.write_pad,
     dynamic.DynArangeOp: shapes.write_arange,
     dynamic.DynOneHotOp: shapes.write_one_hot,
-    linear_algebra.Col2imOp: spread.write_col2im,
-    sampling.GridSampleOp: sampled.write_grid_sample,
     sampling.DeformableConv2dOp: sampled.write_deformable_conv2d,
-    sampling.RoiAlignOp: sampled.write_roi_align,
     dynamic.DynResize2dOp: resized.write_resize2d,
     opaque.ArgwhereOp: counts.write_argwhere,
     selection.UniqueOp: counts.write_unique,

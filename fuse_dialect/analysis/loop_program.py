@@ -52,7 +52,8 @@ def lower(function: func.FuncOp, *, for_kernels: bool = True) -> LoopProgram | R
 
     Args:
         function: The function.
-        for_kernels: Whether code computes with sizes only where they are numbers, and finds faults.
+        for_kernels: Whether code computes with sizes only where they are numbers, and finds faults. Else sizes of
+            results may have names that begin with `?`, which who runs the program must know.
 
     Complexity: linear in the number of ops, and in the size of their loops.
     """
@@ -207,7 +208,7 @@ class _Lowering:
         shape = tuple(self.sizes.fresh() if dim == DYNAMIC else dim for dim in result.type.get_shape())
         made = result_loops(op, number, _known(operands), shape, self.sizes, origin)
         stages = [stage for each in made for stage in self._named(each)]
-        if not all(self.sizes.is_known(size) for size in shape):
+        if not self.sizes.are_computed_with and not all(self.sizes.is_known(size) for size in shape):
             raise LoopFormError("has a result whose size does not follow from one size of an argument")
         array = self._array(result.type, shape, result.name_hint or f"{origin}{len(self.buffers)}", Role.LOCAL)
         self.values[result] = array

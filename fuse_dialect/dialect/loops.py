@@ -170,6 +170,11 @@ class Nest:
             raise LoopFormError("needs static sizes")
         return tuple(known)
 
+    @property
+    def is_for_kernel(self) -> bool:
+        """Whether the loops become a kernel, which computes only with sizes that are numbers."""
+        return not self._sizes.are_computed_with
+
     def counted(self, *sizes: Size) -> tuple[Size, ...]:
         """The sizes, as ones that code computes with.
 

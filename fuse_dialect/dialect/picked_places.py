@@ -77,3 +77,25 @@ def any_outside(nest: Nest, at: Sequence[Index], sizes: Sequence[Size], depth: S
 
 def _either(one: SSAValue, other: SSAValue) -> SSAValue:
     return scalars.apply(arith.OrIOp, one, other)
+
+
+def bounded(number: SSAValue, size: SSAValue, *, is_back: bool) -> SSAValue:
+    """A bound of a slice along an axis of a size, as `slice.indices` brings it into range; both are i64."""
+    counted = scalars.select(scalars.is_negative(number), scalars.add(number, size), number)
+    least = scalars.constant(-1 if is_back else 0, i64)
+    most = scalars.subtract(size, scalars.constant(1, i64)) if is_back else size
+    return scalars.minimum(scalars.maximum(counted, least), most)
+
+
+def repeated(place: SSAValue, count: SSAValue, mode: str) -> SSAValue:
+    """The element of an axis that padding repeats at a place, which may be outside; `edge`, `reflect` or `wrap`."""
+    zero, one = scalars.constant(0, i64), scalars.constant(1, i64)
+    last = scalars.subtract(count, one)
+    if mode != "edge":
+        turn = scalars.multiply(last, scalars.constant(2, i64)) if mode == "reflect" else count
+        turn = scalars.maximum(turn, one)
+        rest = scalars.apply(arith.RemSIOp, place, turn)
+        place = scalars.select(scalars.is_negative(rest), scalars.add(rest, turn), rest)
+        if mode == "reflect":
+            place = scalars.minimum(place, scalars.subtract(turn, place))
+    return scalars.maximum(scalars.minimum(scalars.maximum(place, zero), last), zero)

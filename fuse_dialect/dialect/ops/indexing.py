@@ -24,7 +24,7 @@ from fuse_dialect.dialect.fields import (
 )
 from fuse_dialect.dialect.loops import Nest, Place
 from fuse_dialect.dialect.op import Array, FuseOp
-from fuse_dialect.dialect.picked_places import any_outside, in_range, index_at, is_outside
+from fuse_dialect.dialect.picked_places import any_outside, bounded, in_range, index_at, is_outside, repeated
 from fuse_dialect.dialect.shape_rules import (
     integer_list,
     one_of,
@@ -128,13 +128,17 @@ class StridedSliceOp(PickOp):
 
     def loops(self, nest: Nest) -> SSAValue:
         """From the first index on, in strides."""
-        indices: list[Index] = []
+        indices: list[Place] = []
         for index, cut, size in zip(nest.at, self.slices, nest.shape(0), strict=True):
+            (count,) = (0,) if cut == slice(None) else nest.counted(size)
             if cut == slice(None):
                 indices.append(index)
-                continue
-            start, _, stride = cut.indices(*nest.static(size))
-            indices.append(index * stride + start)
+            elif isinstance(count, int):
+                start, _, stride = cut.indices(count)
+                indices.append(index * stride + start)
+            else:
+                begin = bounded(scalars.constant(cut.start, i64), nest.count(count), is_back=cut.step < 0)
+                indices.append(scalars.add(begin, nest.position(index * cut.step)))
         return nest.read(0, indices)
 
 
@@ -414,13 +418,21 @@ class PadOp(PickOp):
             if not low and not high:
                 indices.append(index)
                 continue
-            kept = nest.static(size)[0] + min(low, 0) + min(high, 0)
+            (count,) = nest.counted(size)
             inner = index - max(low, 0)
             if self.mode.data == "constant" or max(low, high) <= 0:
                 indices.append(inner + max(-low, 0))
-                guards.append(Guard(inner, kept))
+                if isinstance(count, int):
+                    guards.append(Guard(inner, count + min(low, 0) + min(high, 0)))
+                else:
+                    # The whole axis does as well: at an end that is cropped, the result ends before what is cut off.
+                    guards.append(Guard(index - low, count))
+            elif isinstance(count, int):
+                indices.append(self._repeated(nest, inner, count + min(low, 0) + min(high, 0), max(-low, 0)))
             else:
-                indices.append(self._repeated(nest, inner, kept, max(-low, 0)))
+                kept = nest.count(count, plus=min(low, 0) + min(high, 0))
+                place = repeated(nest.position(inner), kept, self.mode.data)
+                indices.append(scalars.add(place, scalars.constant(max(-low, 0), i64)))
         if not guards:
             return nest.read(0, indices)
         return scalars.select(nest.inside(guards), nest.read(0, indices, guards), nest.read(1, ()))

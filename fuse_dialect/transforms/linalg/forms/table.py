@@ -8,9 +8,7 @@ from xdsl.ir import SSAValue
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops import (
     concatenation,
-    convolution,
     dynamic,
-    indexing,
     layout,
     linear_algebra,
     opaque,
@@ -22,7 +20,7 @@ from fuse_dialect.dialect.ops import (
     tuples,
 )
 from fuse_dialect.transforms.linalg.elements import Table
-from fuse_dialect.transforms.linalg.forms import counts, lines, open_sizes, picks, sequential, shapes, spread
+from fuse_dialect.transforms.linalg.forms import counts, lines, open_sizes, picks, sequential, shapes
 from fuse_dialect.transforms.linalg.forms import resizing as resized
 from fuse_dialect.transforms.linalg.forms import sampling as sampled
 
@@ -54,16 +52,6 @@ WRITERS: Mapping[type[FuseOp], Writer] = {
 FALLBACKS: Mapping[type[FuseOp], Writer] = {
     layout.ReshapeOp: shapes.write_reshape,
     concatenation.ConcatenateOp: open_sizes.write_concatenate,
-    convolution.Conv1dOp: open_sizes.write_convolution,
-    convolution.Conv2dOp: open_sizes.write_convolution,
-    convolution.Conv3dOp: open_sizes.write_convolution,
-    convolution.Conv2dTransposeOp: spread.write_convolution_transpose,
-    convolution.Conv3dTransposeOp: spread.write_convolution_transpose,
-    indexing.PadOp: open_sizes.write_pad,
-    indexing.StridedSliceOp: open_sizes.write_strided_slice,
-    indexing.TakeOp: open_sizes.write_take,
-    pooling.AvgPool2dOp: open_sizes.write_avg_pool2d,
-    pooling.MaxPool2dOp: open_sizes.write_max_pool2d,
     resizing.Resize2dOp: resized.write_resize2d,
 }
 """For ops that have a loop program, but not for all sizes and properties."""

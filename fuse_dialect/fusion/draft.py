@@ -27,8 +27,8 @@ from typing import NamedTuple
 
 from fuse_dialect.counts import Count, Size, product
 from fuse_dialect.diagnostics import Reason
-from fuse_dialect.fusion.loop_form import UNKNOWN_ACCESS, Access, LoopForm, Loops, Order
 from fuse_dialect.fusion.core.value_graph import NodeRole, ValueGraph
+from fuse_dialect.fusion.loop_form import UNKNOWN_ACCESS, Access, LoopForm, Loops, Order
 from fuse_dialect.machines.machine import Machine
 
 CHEAP = 4

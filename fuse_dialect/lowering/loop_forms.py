@@ -10,14 +10,15 @@ from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
-from fuse_dialect.lowering.loop_program import lower_op
-from fuse_dialect.fusion.ir.op_signatures import OpSignatures
-from fuse_dialect.fusion.ir.ssa import CapturedValues, read_values
 from fuse_dialect.counts import Count, Size, product
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor
-from fuse_dialect.fusion.loop_form import UNKNOWN_ACCESS, UNKNOWN_FORM, Access, LoopForm, Loops, Order
 from fuse_dialect.fusion.core.value_graph import NodeRole
+from fuse_dialect.fusion.ir.op_signatures import OpSignatures
+from fuse_dialect.fusion.ir.ssa import CapturedValues, read_values
+from fuse_dialect.fusion.kinds.kind_of import kind_of
+from fuse_dialect.fusion.kinds.reshapes import only_reshapes
+from fuse_dialect.fusion.loop_form import UNKNOWN_ACCESS, UNKNOWN_FORM, Access, LoopForm, Loops, Order
 from fuse_dialect.loops.bodies import cost
 from fuse_dialect.loops.contraction import Contraction, contraction_of
 from fuse_dialect.loops.elements import element_bytes
@@ -27,8 +28,7 @@ from fuse_dialect.loops.indices import Index, Loop, axes_of, linear, loop, simpl
 from fuse_dialect.loops.program import Buffer, LoopProgram, Read, Role, Stage, Value
 from fuse_dialect.loops.reaxing import without_single_points
 from fuse_dialect.loops.simplify import simplify
-from fuse_dialect.fusion.kinds.kind_of import kind_of
-from fuse_dialect.fusion.kinds.reshapes import only_reshapes
+from fuse_dialect.lowering.loop_program import lower_op
 from fuse_dialect.pattern_kind import PatternKind
 
 

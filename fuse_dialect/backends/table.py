@@ -12,13 +12,12 @@ that layout before fusion. If it has an attribute `machine`, plans by cost are m
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from fuse_dialect.backends.backend import Backend
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.extensions import added, loaded
+from fuse_dialect.extensions import added, at_place, loaded
 from fuse_dialect.machines.machine import Machine
 from fuse_dialect.machines.names import find_machine
 
@@ -74,8 +73,7 @@ def find_backend(name: str, settings: BackendSettings) -> Backend:
     if row.needs and find_spec(row.needs) is None:
         hint = f'pip install "fuse_dialect[{row.extra}]"'
         raise FuseError(f"backend '{name}' needs the extra '{row.extra}'", hint=hint)
-    module, _, function = row.place.partition(":")
-    return getattr(import_module(module), function)(settings)
+    return at_place(row.place)(settings)
 
 
 def check_backend_name(name: str) -> None:

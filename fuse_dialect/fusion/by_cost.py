@@ -21,11 +21,11 @@ https://doi.org/10.1145/3503222.3507723, for kernels of several results.
 
 from dataclasses import replace
 
+from fuse_dialect.fusion.core.partition import tvm
+from fuse_dialect.fusion.core.plan import FusionPlan
+from fuse_dialect.fusion.core.strategy import FusionOptions
+from fuse_dialect.fusion.core.value_graph import NodeRole, ValueGraph
 from fuse_dialect.fusion.cost_search import NOTHING, CostSearch, Judged, machine_of
-from fuse_dialect.fusion.partition import tvm
-from fuse_dialect.fusion.plan import FusionPlan
-from fuse_dialect.fusion.strategy import FusionOptions
-from fuse_dialect.fusion.value_graph import NodeRole, ValueGraph
 
 FEW_OPERATORS = 32
 """Operators of a graph that is searched from several starts (4)."""

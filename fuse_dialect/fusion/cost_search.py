@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 from fuse_dialect.checked import checks_plans
 from fuse_dialect.diagnostics import Reason
-from fuse_dialect.fusion.decision import FusionDecision, Merge
+from fuse_dialect.fusion.core.decision import FusionDecision, Merge
+from fuse_dialect.fusion.core.plan import FusionPlan, plan_of_nodes
+from fuse_dialect.fusion.core.step_order import NoWays, StepOrder
+from fuse_dialect.fusion.core.strategy import FusionOptions
+from fuse_dialect.fusion.core.value_graph import NodeRole, ValueGraph
 from fuse_dialect.fusion.draft import ANCHORS, Costs, Draft, Join
 from fuse_dialect.fusion.loop_form import UNKNOWN_FORM, Loops, Order
-from fuse_dialect.fusion.plan import FusionPlan, plan_of_nodes
 from fuse_dialect.fusion.search_check import OUTSIDE, check_search
-from fuse_dialect.fusion.step_order import NoWays, StepOrder
-from fuse_dialect.fusion.strategy import FusionOptions
-from fuse_dialect.fusion.value_graph import NodeRole, ValueGraph
 from fuse_dialect.machines.description import with_rates
 from fuse_dialect.machines.machine import Machine
 from fuse_dialect.machines.names import find_machine

@@ -27,14 +27,14 @@ from typing import NamedTuple
 
 from fuse_dialect.counts import Count, Size, product
 from fuse_dialect.diagnostics import Reason
+from fuse_dialect.fusion.core.value_graph import NodeRole, ValueGraph
 from fuse_dialect.fusion.loop_form import UNKNOWN_ACCESS, Access, LoopForm, Loops, Order
-from fuse_dialect.fusion.value_graph import NodeRole, ValueGraph
 from fuse_dialect.machines.machine import Machine
 
 CHEAP = 4
-"""Additions an element: what costs no more may be computed again where it is read; as `kernels.simplify` has it."""
+"""Additions an element: what costs no more may be computed again where it is read; as `loops.simplify` has it."""
 MOST_PIECES = 16
-"""Pieces in which a kernel is cut; as `kernels.simplify` has it."""
+"""Pieces in which a kernel is cut; as `loops.simplify` has it."""
 SMALL = 2e-6
 """Seconds in which small loops run (5): less than it takes threads to meet."""
 ANCHORS = (Loops.PRODUCT, Loops.WINDOWS)
@@ -42,7 +42,7 @@ ANCHORS = (Loops.PRODUCT, Loops.WINDOWS)
 MOST_GATED = 1 << 22
 """Bytes that one product of a gate passes to the other: each thread has memory for them."""
 _PLACES = 16
-"""Additions an element for all places together where something cheap is computed; as `kernels.simplify` has it."""
+"""Additions an element for all places together where something cheap is computed; as `loops.simplify` has it."""
 _SCALAR_BYTES = 8
 
 

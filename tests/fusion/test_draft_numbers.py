@@ -1,7 +1,7 @@
 """Drafts judge by the numbers that simplification uses, although neither room may import the other."""
 
 from fuse_dialect.fusion import draft
-from fuse_dialect.kernels import simplify
+from fuse_dialect.loops import simplify
 
 
 def test_numbers_are_those_of_simplification() -> None:

@@ -11,7 +11,7 @@ from xdsl.ir import Block, SSAValue
 from xdsl.irdl import irdl_op_definition
 from xdsl.utils.test_value import create_ssa_value
 
-from fuse_dialect.analysis import op_loops
+from fuse_dialect.lowering import op_loops
 from fuse_dialect.dialect.fields import tensor_operand, tensor_result
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.op import FuseOp, MapOp

@@ -17,7 +17,7 @@ from contextlib import redirect_stdout, suppress
 from functools import cache
 from io import StringIO
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast, get_type_hints
 
 from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, StringAttr, i1
 from xdsl.ir import Attribute
@@ -320,7 +320,7 @@ def _pass(name: str, cls: type[ModulePass]) -> Lines:
     options = option_fields(cls)
     if not options:
         return
-    docs, hints = field_docs(cls), inspect.get_annotations(cls, eval_str=True)
+    docs, hints = field_docs(cls), get_type_hints(cls)
     yield from ("", "| option | type | default | meaning |", "|---|---|---|---|")
     for option in options:
         meaning = _one_line(docs.get(option.name, ""))

@@ -12,7 +12,7 @@ Source: TVM `FuseOps`, src/relay/transforms/fuse_ops.cc (v0.18).
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Self
 
@@ -80,7 +80,13 @@ class FuseOpsPass(FuseOptions, ModulePass):
 
         It keeps all that is not given; `replace` of dataclasses would not.
         """
-        given = {"rules": rules, "own_strategy": strategy, "target": target, "log": log, "attempts": attempts}
+        given: dict[str, object] = {
+            "rules": rules,
+            "own_strategy": strategy,
+            "target": target,
+            "log": log,
+            "attempts": attempts,
+        }
         given["fusion_limit"] = fusion_limit
         other = copy(self)
         vars(other).update({name: value for name, value in given.items() if value is not None})
@@ -218,7 +224,7 @@ class FuseOpsPass(FuseOptions, ModulePass):
         made: list[Merge] = []
         most = None if self.fusion_limit is None else max(0, self.fusion_limit - merges)
         options = FusionOptions(
-            **{each.name: getattr(self, each.name) for each in fields(FuseOptions)},
+            **self.options(),
             rules=self.rules,
             log=self.log if most is None else made.append,
             most_merges=most,

@@ -11,7 +11,7 @@ op that no plan moves.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Literal
 
 from xdsl.context import Context
@@ -78,4 +78,9 @@ class CompilePipelinePass(FuseOptions, ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run everything."""
-        prepare(op, FuseOpsPass(**{each.name: getattr(self, each.name) for each in fields(FuseOptions)}), self.layout, self.sizes)
+        prepare(
+            op,
+            FuseOpsPass(**self.options()),
+            self.layout,
+            self.sizes,
+        )

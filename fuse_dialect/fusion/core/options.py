@@ -1,6 +1,7 @@
 """The options of fusion: what a user may ask for, as text or from Python. Passes that fuse have these fields."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,10 @@ class FuseOptions:
     fusion_limit: int | None = None
     """Make only the first so many merges of the module, to find a wrong one by halving; of a strategy that does not
     merge, kernels of several operators count as merges."""
+
+    def options(self) -> dict[str, Any]:
+        """The options by name, to make a strategy's or another pass's of them."""
+        return {each.name: getattr(self, each.name) for each in fields(FuseOptions)}
 
     @property
     def most_nodes(self) -> int | None:

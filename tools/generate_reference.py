@@ -36,6 +36,7 @@ from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
 from fuse_dialect.frontends.onnx.refusals import EXPANDED_INTO_REFUSED, REFUSED_FORMS, REFUSED_OPERATORS
 from fuse_dialect.fusion.core.rules import FusionRule
 from fuse_dialect.fusion.core.tvm_rules import TVM_RULES
+from fuse_dialect.fusion.kinds.edges import plain_edges
 from fuse_dialect.fusion.kinds.foreign import FOREIGN_DIALECTS, FOREIGN_OPS, ForeignOp, KindRule
 from fuse_dialect.loading.pipeline import option_fields, option_name, type_words
 from fuse_dialect.loops.functions import SCALAR_FUNCTIONS
@@ -293,11 +294,24 @@ def _foreign_ops() -> Lines:
             yield f"| `{dialect}` | {_rule_text(row.kind)} | all others |"
     yield from ("", "What else is known about some of them:", "", "| facet | meaning | ops |", "|---|---|---|")
     docs = field_docs(ForeignOp)
-    for facet in dataclasses.fields(ForeignOp)[1:]:
+    for facet in dataclasses.fields(ForeignOp)[2:]:
         members = [name for name, row in FOREIGN_OPS.items() if getattr(row, facet.name)]
         members += [f"{name}.*" for name, row in FOREIGN_DIALECTS.items() if getattr(row, facet.name)]
         meaning = _one_line(docs[facet.name])
         yield f"| {facet.name} | {meaning} | {', '.join(f'`{name}`' for name in sorted(members))} |"
+    yield from (
+        "",
+        "How they read their operands, where that is not the kind of the op:",
+        "",
+        "| edges | ops |",
+        "|---|---|",
+    )
+    rules: dict[str, list[str]] = {}
+    for name, row in FOREIGN_OPS.items():
+        if row.edges is not plain_edges:
+            rules.setdefault(_one_line(inspect.getdoc(row.edges) or ""), []).append(name)
+    for meaning, members in rules.items():
+        yield f"| {meaning} | {', '.join(f'`{name}`' for name in sorted(members))} |"
 
 
 def _rule_text(rule: KindRule) -> str:

@@ -23,6 +23,7 @@ from xdsl.ir import Block
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
+import fuse_dialect.fusion.call_effects  # pyright: ignore[reportUnusedImport]  # noqa: F401  # calls have no effects
 from fuse_dialect.fusion.core.decision import FusionDecision, Merge
 from fuse_dialect.fusion.core.first_kernels import first_kernels, fused_kernels
 from fuse_dialect.fusion.core.options import FuseOptions

@@ -6,14 +6,14 @@ external models give one to an op of another dialect:
 1. a call of a function with the attribute `primitive` has no effects if nothing in the function has any;
 2. it may run where it would not have run (it is *speculatable*) if all in the function may.
 
-Every other call is as unknown as before. Importing this module attaches the interfaces; xDSL does that when it loads the
-dialect `fuse`, or a pass that fuses. A text in which neither occurs is read without them: xDSL 0.74 has no way for a call
-itself to say that it has no effects.
+Every other call is as unknown as before. Importing this module attaches the interfaces; xDSL does that when it loads
+the dialect `fuse`, or a pass that fuses. A text in which neither occurs is read without them: xDSL 0.74 has no way for
+a call itself to say that it has no effects.
 
 Source: mlir/docs/Interfaces.md, "External Models for Attribute, Operation and Type Interfaces".
 """
 
-from collections.abc import Set
+from collections.abc import Set as AbstractSet
 from typing import cast
 from weakref import WeakKeyDictionary
 
@@ -40,17 +40,17 @@ _functions: WeakKeyDictionary[Operation, dict[str, func.FuncOp]] = WeakKeyDictio
 
 
 class CallsWithoutEffects(MemoryEffect):
-    """(1)"""
+    """A call of a primitive has the effects of what it holds (1)."""
 
     @classmethod
-    def get_effects(cls, op: Operation) -> Set[EffectInstance] | None:
+    def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance] | None:
         """No effects, or `None` for not known."""
         function = _callee(cast(func.CallOp, op))
         return set() if function is not None and all(_has_no_effects(each) for each in ops_inside(function)) else None
 
 
 class CallsSpeculatable(ConditionallySpeculatable):
-    """(2)"""
+    """A call of a primitive may run wherever what it holds may (2)."""
 
     @classmethod
     def is_speculatable(cls, op: Operation) -> bool:
@@ -60,12 +60,12 @@ class CallsSpeculatable(ConditionallySpeculatable):
 
 
 def _has_no_effects(op: Operation) -> bool:
-    return op.has_trait(IsTerminator) or is_side_effect_free(op) or kind_of(op) is not None
+    return op.has_trait(IsTerminator, value_if_unregistered=False) or is_side_effect_free(op) or kind_of(op) is not None
 
 
 def _may_run(op: Operation) -> bool:
     # An op that has a kind is a function of its operands for all their values.
-    return op.has_trait(IsTerminator) or is_speculatable(op) or kind_of(op) is not None
+    return op.has_trait(IsTerminator, value_if_unregistered=False) or is_speculatable(op) or kind_of(op) is not None
 
 
 def _callee(call: func.CallOp) -> func.FuncOp | None:

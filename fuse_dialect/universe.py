@@ -24,7 +24,7 @@ def _lazy(place: str) -> Callable[[], Any]:
 
 FUSE_UNIVERSE = Universe(
     all_dialects={
-        "fuse": _lazy("fuse_dialect.dialect.fuse:Fuse"),
+        "fuse": _lazy("fuse_dialect.fusion.call_effects:Fuse"),
     },
     all_passes={
         "fuse-ops": _lazy("fuse_dialect.fusion.fuse_ops:FuseOpsPass"),

@@ -95,7 +95,7 @@ def measure(family: str, size: int, depth: int, strategy: str) -> Measurement:
         assert block_graph.value_graph.facts, "found once, when somebody asks"
         assert block_graph.value_graph.forms, "found once, when somebody asks"
     known = process_time()
-    plan = find_strategy(strategy)(block_graph.value_graph, FusionOptions(depth or None))
+    plan = find_strategy(strategy)(block_graph.value_graph, FusionOptions(max_depth=depth))
     middle = process_time()
     groups = FuseOpsPass().planned_groups(BlockFusion(block_graph, plan))
     if plan.partition is None:

@@ -74,7 +74,7 @@ def machine_of(options: FusionOptions) -> Machine:
     Raises:
         FuseError: There is no such machine.
     """
-    machine = options.machine
+    machine = options.machine or options.target or ""
     return with_rates(find_machine(machine) if isinstance(machine, str) else machine)
 
 
@@ -86,7 +86,7 @@ class CostSearch:
 
     def __init__(self, graph: ValueGraph, options: FusionOptions):
         self.graph, self.options = graph, options
-        self.max_depth = float("inf") if options.max_depth is None else options.max_depth
+        self.max_depth = options.most_nodes or float("inf")
         self.costs = Costs(graph, machine_of(options), options.open_size)
         self.rates = self.costs.rates
         facts, forms, operator = graph.facts, graph.forms, NodeRole.OPERATOR

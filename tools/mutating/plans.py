@@ -2,7 +2,7 @@
 
 from mutating.mutant import Mutant
 
-_PLAN, _GRAPH, _COST = "fusion/core/plan.py", "fusion/core/value_graph.py", "fusion/core/cost.py"
+_PLAN, _GRAPH, _COST = "fusion/core/plan.py", "fusion/core/value_graph.py", "fusion/cost.py"
 _OUTLINING = "transforms/outlining"
 
 PLAN_MUTANTS: tuple[Mutant, ...] = (

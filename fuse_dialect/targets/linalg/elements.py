@@ -289,12 +289,6 @@ def neutral(combiner: Combiner, element: Attribute, *, unsigned: bool = False) -
             return constant(least if combiner is Combiner.MAXIMUM else greatest, element)
 
 
-def place_of(wanted: Number, size: Size) -> Number:
-    """An index that counts from the end if it is negative, brought to the nearest place where there is none."""
-    index, end = wanted.index(), as_index(size)
-    return choose(index < 0, index + end, index).greatest(0).least(end - 1)
-
-
 def wide_type(element: Attribute) -> Attribute:
     """The type in which formulas on an element type are computed: f32 for f16 and bf16."""
     return f32 if isinstance(element, AnyFloat) and element.bitwidth == 16 else signless_type(element)

@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 
 from fuse_dialect.dialect.attributes import PATTERN_KIND_ATTRIBUTE
+from fuse_dialect.dialect.ops.regions import FusedOp
 from fuse_dialect.fusion.ir.symbol_tables import may_be_symbol_table
 from fuse_dialect.fusion.kinds.foreign import foreign_op
 from fuse_dialect.fusion.kinds.kind_of import kind_of, op_name
@@ -48,7 +49,7 @@ def fusible_blocks(function: func.FuncOp, effects: RegionEffects | None = None) 
     """Blocks of the function, and those inside ops that are no operators themselves, outer blocks first.
 
     An op that may be a symbol table is not looked into: no call in it could name a function outside. Nor is a function
-    inside the function.
+    inside the function, or a kernel that stands in its place.
     """
     effects = effects or RegionEffects()
     pending = list(reversed(function.body.blocks))
@@ -63,6 +64,7 @@ def fusible_blocks(function: func.FuncOp, effects: RegionEffects | None = None) 
             and not may_be_symbol_table(op)
             and not isinstance(op, func.FuncOp)
             and not foreign_op(op_name(op)).has_scalar_regions
+            and not isinstance(op, FusedOp)
             for region in op.regions
             for nested in region.blocks
         ]

@@ -92,16 +92,20 @@ def _row(module: ModuleOp, attribute: Attribute, place: str) -> KindRow:
     name, kind = attribute.data.get("name"), attribute.data.get("kind")
     edges, reshapes = attribute.data.get("edges", ArrayAttr(())), attribute.data.get("reshape_only")
     if not isinstance(name, StringAttr) or not is_name_of_rows(name.data):
-        raise wrong(f"names no op of a dialect: {name}", NAME_HINT)
+        raise wrong(f"expects 'name' to name ops of a dialect, got {_shown(name)}", NAME_HINT)
     if not isinstance(kind, PatternKindAttr):
-        raise wrong(f"has no pattern kind: {kind}")
+        raise wrong(f"expects 'kind' to be a pattern kind, got {_shown(kind)}")
     said = cast(ArrayAttr[Attribute], edges).data if isinstance(edges, ArrayAttr) else (edges,)
     kinds = tuple(edge.kind for edge in said if isinstance(edge, PatternKindAttr))
     if len(kinds) != len(said):
-        raise wrong(f"has edges that are no pattern kinds: {edges}")
+        raise wrong(f"expects 'edges' to be a list of pattern kinds, got {edges}")
     if reshapes not in _TRUTH:
-        raise wrong(f"has 'reshape_only' that is neither true nor false: {reshapes}")
+        raise wrong(f"expects 'reshape_only' to be true or false, got {reshapes}")
     return KindRow(name.data, kind.kind, kinds, _TRUTH[reshapes], SourceLocation(place))
+
+
+def _shown(attribute: Attribute | None) -> str:
+    return "nothing" if attribute is None else str(attribute)
 
 
 def _is_strange(op: Operation) -> bool:

@@ -9,7 +9,7 @@ refused here, at the op that says it:
 4. the name of the dialect must be free;
 5. names of operands and results differ, and hide no member of xDSL's `Operation`.
 
-Source: xDSL `xdsl/interpreters/irdl.py` (v0.74).
+Source: xDSL `IRDLFunctions`, xdsl/interpreters/irdl.py (v0.74).
 """
 
 from xdsl.context import Context

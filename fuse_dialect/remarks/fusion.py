@@ -72,13 +72,15 @@ def fusion_remarks(module: ModuleOp, fuse_ops: FuseOpsPass) -> Iterator[FusionRe
     for function, merges in fuse_ops.merges_before(module).items():
         for fusion in fuse_ops.plan_function(function, merges):
             yield from block_remarks(fusion)
-        for block in graph_blocks(function):
-            yield from (_remark_in_graph(op) for op in block.ops if kind_of(op) is not None)
+        yield from graph_remarks(function)
 
 
-def _remark_in_graph(op: Operation) -> FusionRemark:
-    kind = kind_of(op) or PatternKind.OPAQUE
-    return FusionRemark(op, Reason.NOT_IN_ORDER, kind, False, None, None, None, None, None, None)
+def graph_remarks(function: func.FuncOp) -> Iterator[FusionRemark]:
+    """Remarks on the operators in blocks of a function that are graphs."""
+    for block in graph_blocks(function):
+        for op in block.ops:
+            if (kind := kind_of(op)) is not None:
+                yield FusionRemark(op, Reason.NOT_IN_ORDER, kind, False, None, None, None, None, None, None)
 
 
 def block_remarks(fusion: BlockFusion) -> Iterator[FusionRemark]:

@@ -1,5 +1,5 @@
 // RUN: fuse-opt %s --fuse-ops --allow-unregistered-dialect | filecheck %s
-// RUN: fuse-opt %s --fusion-remarks --allow-unregistered-dialect -o /dev/null 2>&1 | filecheck %s --check-prefix REMARK
+// RUN: fuse-opt %s --fuse-ops --fusion-remarks --allow-unregistered-dialect -o /dev/null 2>&1 | filecheck %s --check-prefix REMARK
 
 // In a graph region an op may read what is defined below it. Nothing is fused there, and around it all is as ever.
 func.func @graph_region(%x: tensor<4xf32>) -> tensor<4xf32> {

@@ -2,9 +2,11 @@
 
 import os
 from collections.abc import Generator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from checking import kept_objects
 from checking.machine import description
 from checking.sums import compares_sums
 from checking.tested_package import complaint
@@ -40,6 +42,20 @@ def own_cache_of_machine_code(tmp_path_factory: pytest.TempPathFactory) -> Gener
     """Keep compiled kernels in a folder of the test run: tests neither see nor change what the user's cache holds."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FUSE_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def objects_of_this_run() -> Generator[None]:
+    """Ask LLVM once about each text, where `tools/check.py` gives its steps a folder for the answers."""
+    folder = os.environ.get(kept_objects.VARIABLE)
+    if not folder or find_spec("llvmlite") is None:
+        yield
+        return
+    from fuse_dialect.backends.assembler import engine
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "object_for", kept_objects.kept_in(Path(folder), engine.object_for))
         yield
 
 

@@ -25,6 +25,8 @@ settings.register_profile(
 )
 settings.load_profile("untimed")
 
+INTERPRETED = ("numpy", "loops")
+"""Backends without machine code."""
 # Here and in what tests start, every plan is checked before it runs.
 os.environ.setdefault(checked.VARIABLE, checked.PLANS)
 
@@ -80,8 +82,15 @@ def pytest_report_header() -> list[str]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that compare sums with NumPy's, which depend on the processor."""
+    """Mark the tests that compare sums with NumPy's, which depend on the processor, and those that make no code for it.
+
+    The suite of backends forbids tests with the second mark to compile.
+    """
     for item in items:
+        if isinstance(item, pytest.Function) and "backend" in item.fixturenames:
+            callspec = getattr(item, "callspec", None)
+            if callspec is not None and callspec.params.get("backend") in INTERPRETED:
+                item.add_marker(pytest.mark.interpreted)
         if isinstance(item, pytest.Function) and compares_sums(item.function, item.module):
             item.add_marker(pytest.mark.sums)
 

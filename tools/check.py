@@ -41,6 +41,8 @@ OLDER = "haswell"
 X86 = ("x86_64", "AMD64")
 VARIABLE = "FUSE_TARGET_CPU"
 NOT_SLOW = ("-m", "not slow")
+OF_CODE = ("-m", "not slow and not interpreted")
+"""Tests that depend on the code that is made."""
 SITE = ("sphinx-build", "-W", "--keep-going", "-q", "-b", "dummy", "docs", "build/site")
 """What the site is made of is read and resolved, and a warning is an error; nothing is written: that takes longest."""
 QUICK_TESTS = (
@@ -70,10 +72,10 @@ class Step:
 def steps(jobs: int) -> tuple[Step, ...]:
     """All checks, quick ones first."""
     tests = ("pytest", "-q", "-rs", "-n", str(jobs))
-    older = Step(OLDER, (*tests, *NOT_SLOW, "tests/backends"), {VARIABLE: OLDER})
+    older = Step(OLDER, (*tests, *OF_CODE, "tests/backends"), {VARIABLE: OLDER})
     elsewhere = (older, *sum_steps(tests)) if platform.machine() in X86 else ()
     # Every op natively, where kernels compare each access with the bounds of its array.
-    checked = Step("checked", (*tests, *NOT_SLOW, "tests/backends/conformance"), {"FUSE_CHECKED": "1"})
+    checked = Step("checked", (*tests, *OF_CODE, "tests/backends/conformance"), {"FUSE_CHECKED": "1"})
     return (
         Step("lint", ("ruff", "check", ".")),
         Step("format", ("ruff", "format", "--check", ".")),

@@ -42,6 +42,7 @@ class FuseOptions(TypedDict, total=False):
     max_function_args: int
     link_params: bool
     dedup: bool
+    form: str
     machine: str
     recompute: bool
     horizontal: bool
@@ -521,7 +522,7 @@ def _check_options(options: FuseOptions) -> None:
                 words, is_right = "a RuleTable", value is None or isinstance(value, RuleTable)
             case "strategy":
                 words, is_right = "a name or a function", value is None or isinstance(value, str) or callable(value)
-            case "machine":
+            case "machine" | "form":
                 words, is_right = "a text", isinstance(value, str)
             case "link_params" | "dedup" | "recompute" | "horizontal" | "multi_output":
                 words, is_right = "True or False", isinstance(value, bool)

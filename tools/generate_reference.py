@@ -134,8 +134,8 @@ def _linalg() -> Lines:
     yield "NumPy meaning, where IREE is installed."
     looped = [op for op in ALL_OPS if op not in WRITERS and op not in WITHOUT_FORM]
     yield from ("", "## From loop programs", "")
-    yield "With named ops for products, convolutions and pools; operators in *italics* have another form, too, for"
-    yield "sizes or properties that loop programs do not know."
+    yield "With named ops for products, convolutions and pools; running sums, orders and scatters are reductions."
+    yield "Operators in *italics* have another form, too, for sizes or properties that loop programs do not know."
     text = " ".join(f"*{_word(op)}*" if op in FALLBACKS else _word(op) for op in looped)
     yield from ("", textwrap.fill(text, 118))
     yield from ("", "## With a form of their own", "")

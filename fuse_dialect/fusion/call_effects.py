@@ -4,7 +4,8 @@ A `func.call` may have effects for all that xDSL knows. Here the op class gets t
 external models give one to an op of another dialect:
 
 1. a call of a function with the attribute `primitive` has no effects if nothing in the function has any;
-2. it may run where it would not have run (it is *speculatable*) if all in the function may.
+2. so has a kernel in its place, `fuse.fused`;
+3. either may run where it would not have run (it is *speculatable*) if all in the function may.
 
 Every other call is as unknown as before. Importing this module attaches the interfaces; xDSL does that when it loads
 the dialect `fuse`, or a pass that fuses. A text in which neither occurs is read without them: xDSL 0.74 has no way for
@@ -32,6 +33,7 @@ from xdsl.traits import (
 
 from fuse_dialect.dialect.fuse import Fuse as Fuse
 from fuse_dialect.dialect.nesting import ops_inside
+from fuse_dialect.dialect.ops.regions import FusedOp
 from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE
 from fuse_dialect.fusion.kinds.kind_of import kind_of
 
@@ -45,18 +47,18 @@ class CallsWithoutEffects(MemoryEffect):
     @classmethod
     def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance] | None:
         """No effects, or `None` for not known."""
-        function = _callee(cast(func.CallOp, op))
-        return set() if function is not None and all(_has_no_effects(each) for each in ops_inside(function)) else None
+        kernel = _kernel(op)
+        return set() if kernel is not None and all(_has_no_effects(each) for each in ops_inside(kernel)) else None
 
 
 class CallsSpeculatable(ConditionallySpeculatable):
-    """A call of a primitive may run wherever what it holds may (2)."""
+    """A call of a primitive may run wherever what it holds may (3)."""
 
     @classmethod
     def is_speculatable(cls, op: Operation) -> bool:
         """Whether the call may run where it would not have run."""
-        function = _callee(cast(func.CallOp, op))
-        return function is not None and all(_may_run(each) for each in ops_inside(function))
+        kernel = _kernel(op)
+        return kernel is not None and all(_may_run(each) for each in ops_inside(kernel))
 
 
 def _has_no_effects(op: Operation) -> bool:
@@ -66,6 +68,11 @@ def _has_no_effects(op: Operation) -> bool:
 def _may_run(op: Operation) -> bool:
     # An op that has a kind is a function of its operands for all their values.
     return op.has_trait(IsTerminator, value_if_unregistered=False) or is_speculatable(op) or kind_of(op) is not None
+
+
+def _kernel(op: Operation) -> Operation | None:
+    """The op that holds what runs: the kernel itself, or the primitive function that is called."""
+    return op if isinstance(op, FusedOp) else _callee(cast(func.CallOp, op))
 
 
 def _callee(call: func.CallOp) -> func.FuncOp | None:
@@ -91,9 +98,10 @@ def _callee(call: func.CallOp) -> func.FuncOp | None:
 
 
 def _attach() -> None:
-    if func.CallOp.get_trait(CallsWithoutEffects) is None:
-        func.CallOp.traits.add_trait(CallsWithoutEffects())
-        func.CallOp.traits.add_trait(CallsSpeculatable())
+    for op_class in (func.CallOp, FusedOp):
+        if op_class.get_trait(CallsWithoutEffects) is None:
+            op_class.traits.add_trait(CallsWithoutEffects())
+            op_class.traits.add_trait(CallsSpeculatable())
 
 
 _attach()

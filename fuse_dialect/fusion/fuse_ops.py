@@ -24,6 +24,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 import fuse_dialect.fusion.call_effects  # pyright: ignore[reportUnusedImport]  # noqa: F401  # calls have no effects
+from fuse_dialect.budget import Limits
 from fuse_dialect.fusion.core.decision import FusionDecision, Merge
 from fuse_dialect.fusion.core.first_kernels import first_kernels, fused_kernels
 from fuse_dialect.fusion.core.options import FuseOptions
@@ -32,6 +33,7 @@ from fuse_dialect.fusion.core.rules import RuleTable
 from fuse_dialect.fusion.core.strategy import STRATEGIES, FusionOptions, Strategy, find_strategy
 from fuse_dialect.fusion.core.tvm_rules import TVM_RULES
 from fuse_dialect.fusion.core.value_graph import ValueGraph
+from fuse_dialect.fusion.defuse_ops import Inlining, inline_calls
 from fuse_dialect.fusion.ir.block_graph import BlockGraph, RegionFacts, build_graph
 from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse, fusible_blocks
 from fuse_dialect.fusion.outlining.arrange import arranged
@@ -95,7 +97,12 @@ class FuseOpsPass(FuseOptions, ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Fuse the operators of all functions of the module."""
+        kept = {each for each in op.walk() if isinstance(each, func.FuncOp)} if self.form == "inline" else ()
         self.outline(op, self.plan_functions(op))
+        if self.form == "inline":
+            # A primitive that was there before stays one.
+            inlining = Inlining(self.name, lambda each: each not in kept, undoes_fusion=False, as_regions=True)
+            inline_calls(op, inlining, Limits().ops)
 
     def plan_functions(self, module: ModuleOp) -> dict[func.FuncOp, list[BlockFusion]]:
         """Decide how the ops of all functions are grouped, and erase those that are dead; nothing else changes.
@@ -213,14 +220,10 @@ class FuseOpsPass(FuseOptions, ModulePass):
             PassFailedException: The block is not in SSA order, or an option has no meaning.
             FuseError: There is no such strategy.
         """
-        for name, value, least in (
-            ("opt-level", self.opt_level, 0),
-            ("max-function-args", self.max_function_args, 0),
-            ("fusion-limit", self.fusion_limit, 0),
-            ("open-size", self.open_size, 1),
-        ):
-            if value is not None and value < least:
-                raise PassFailedException(f"option '{name}' expects {least} or more, got {value}")
+        try:
+            self.check()
+        except ValueError as error:
+            raise PassFailedException(str(error)) from error
         block_graph = self._graph(block, facts)
         made: list[Merge] = []
         most = None if self.fusion_limit is None else max(0, self.fusion_limit - merges)

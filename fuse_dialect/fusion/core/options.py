@@ -3,6 +3,9 @@
 from dataclasses import dataclass, fields
 from typing import Any
 
+FORMS = ("outline", "inline")
+"""What a group may become."""
+
 
 @dataclass(frozen=True)
 class FuseOptions:
@@ -18,6 +21,9 @@ class FuseOptions:
     """Copy constants into the primitives that use them, instead of passing them as arguments."""
     dedup: bool = True
     """Let groups of the same structure share one primitive."""
+    form: str = "outline"
+    """What becomes of a group: `outline` makes a primitive function and a call, `inline` a `fuse.fused` in its
+    place."""
     strategy: str = "tvm"
     """How groups are found: `tvm`, `cost`, which fuses where that saves time, `separate`, which leaves every operator
     alone, or one that another package adds."""
@@ -40,6 +46,23 @@ class FuseOptions:
     def options(self) -> dict[str, Any]:
         """The options by name, to make a strategy's or another pass's of them."""
         return {each.name: getattr(self, each.name) for each in fields(FuseOptions)}
+
+    def check(self) -> None:
+        """Check what types do not say.
+
+        Raises:
+            ValueError: An option has no meaning; the text names it.
+        """
+        for name, value, least in (
+            ("opt-level", self.opt_level, 0),
+            ("max-function-args", self.max_function_args, 0),
+            ("fusion-limit", self.fusion_limit, 0),
+            ("open-size", self.open_size, 1),
+        ):
+            if value is not None and value < least:
+                raise ValueError(f"option '{name}' expects {least} or more, got {value}")
+        if self.form not in FORMS:
+            raise ValueError(f"option 'form' expects {' or '.join(FORMS)}, got '{self.form}'")
 
     @property
     def most_nodes(self) -> int | None:

@@ -133,7 +133,7 @@ FIRST: Mapping[str, str] = {
     "fusion/value_graph.py": _PLAN,
     "analysis/graph_facts.py": _OUTLINING,
     "transforms/outlining": _OUTLINING,
-    "fusion/cost_search.py": _BY_COST,
+    "cost/cost_search.py": _BY_COST,
     "kernels/local_places.py": "tests/backends/test_kernel_memory.py",
     "kernels/choosing.py": "tests/kernels/test_choosing.py",
     "backends/runtime/flow.py": "tests/backends/test_native_loops.py",

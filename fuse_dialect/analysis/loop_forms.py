@@ -16,11 +16,11 @@ from fuse_dialect.analysis.ssa import CapturedValues, read_values
 from fuse_dialect.counts import Count, Size, product
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor
-from fuse_dialect.fusion.loop_form import UNKNOWN_ACCESS, UNKNOWN_FORM, Access, LoopForm, Loops, Order
 from fuse_dialect.fusion.value_graph import NodeRole
 from fuse_dialect.kernels.bodies import cost
 from fuse_dialect.kernels.contraction import Contraction, contraction_of
 from fuse_dialect.kernels.elements import element_bytes
+from fuse_dialect.kernels.forms import UNKNOWN_ACCESS, UNKNOWN_FORM, Access, LoopForm, Loops, Order
 from fuse_dialect.kernels.functions import FOREIGN_COST
 from fuse_dialect.kernels.grouping import cut_in_phases, reads_of
 from fuse_dialect.kernels.indices import Index, Loop, axes_of, linear, loop, simplified

@@ -9,11 +9,11 @@ A package of your own adds a strategy by an entry point, and installing it is al
     mine = "my_package.fusion:my_strategy"
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.extensions import added, loaded
@@ -22,9 +22,6 @@ from fuse_dialect.fusion.plan import FusionPlan
 from fuse_dialect.fusion.rules import RuleTable
 from fuse_dialect.fusion.tvm_rules import TVM_RULES
 from fuse_dialect.fusion.value_graph import ValueGraph
-
-if TYPE_CHECKING:
-    from fuse_dialect.machines.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +40,8 @@ class FusionOptions:
     """How many merges are made; those after them are refused. `None` is no limit; for strategies that merge."""
     attempts: Callable[[FusionDecision], object] | None = None
     """Is told each verdict of a rule that is tried on a node, in order, by strategies that have rules."""
-    machine: "str | Machine" = ""
-    """What strategies by cost count for, or its name or file, see `machines.names.find_machine`."""
+    machine: object = ""
+    """What strategies by cost count for: a `machines.machine.Machine`, or its name or file. Fusion looks into none."""
     recompute: bool = True
     """Whether a node may be computed in several kernels, by strategies that can."""
     horizontal: bool = True
@@ -53,6 +50,9 @@ class FusionOptions:
     """Whether a kernel may store more than one value, by strategies that can."""
     open_size: int = 64
     """What strategies by cost take an open size for."""
+    forms: Callable[[], Sequence[object]] | None = None
+    """Finds for each node of the graph how its loops look from outside: a `kernels.forms.LoopForm`, or `None` where
+    nothing is known. For strategies by cost; by default there are none."""
 
 
 Strategy: TypeAlias = Callable[[ValueGraph, FusionOptions], FusionPlan]
@@ -61,7 +61,7 @@ Strategy: TypeAlias = Callable[[ValueGraph, FusionOptions], FusionPlan]
 STRATEGIES: Mapping[str, str] = {
     "tvm": "fuse_dialect.fusion.partition:tvm",
     "separate": "fuse_dialect.fusion.separate:separate",
-    "cost": "fuse_dialect.fusion.by_cost:cost",
+    "cost": "fuse_dialect.cost.by_cost:cost",
 }
 """Place of each strategy by name, spelled `module:function`; the module is imported when the name is used."""
 ENTRY_POINTS = "fuse_dialect.strategies"

@@ -268,6 +268,7 @@ class FuseOpsPass(ModulePass):
             self.horizontal,
             self.multi_output,
             self.open_size,
+            block_graph.find_forms,
         )
         plan = self._plan(block_graph.value_graph, options)
         if most is None:

@@ -1,5 +1,7 @@
 """The strategy `cost` on IR: what is one kernel, that it means the same, and that its loops are what was promised."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from fuzzing.comparing import assert_agrees
@@ -15,13 +17,14 @@ from xdsl.utils.exceptions import PassFailedException
 import fuse_dialect as fd
 from fuse_dialect.analysis.block_graph import build_graph
 from fuse_dialect.analysis.loop_program import lower
+from fuse_dialect.cost import draft
+from fuse_dialect.cost.by_cost import predicted_seconds, seconds_of
+from fuse_dialect.cost.cost_search import NOTHING, CostSearch
 from fuse_dialect.dialect.op import FuseOp
-from fuse_dialect.fusion import draft
-from fuse_dialect.fusion.by_cost import predicted_seconds, seconds_of
-from fuse_dialect.fusion.cost_search import NOTHING, CostSearch
 from fuse_dialect.fusion.partition import tvm
 from fuse_dialect.fusion.separate import separate
 from fuse_dialect.fusion.strategy import FusionOptions
+from fuse_dialect.fusion.value_graph import ValueGraph
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.kernels.contraction import contraction_of, is_gate
 from fuse_dialect.kernels.grouping import cut_in_phases, reads_of
@@ -33,6 +36,12 @@ from fuse_dialect.transforms.fuse_ops import FuseOpsPass
 
 def primitives(module: ModuleOp) -> list[func.FuncOp]:
     return [op for op in module.ops if isinstance(op, func.FuncOp) and "primitive" in op.attributes]
+
+
+def asked(main: func.FuncOp) -> tuple[ValueGraph, FusionOptions]:
+    """What the strategy is asked about a function."""
+    graph = build_graph(main.body.block)
+    return graph.value_graph, FusionOptions(forms=graph.find_forms)
 
 
 def arguments(module: ModuleOp, seed: int = 0) -> list[np.ndarray]:
@@ -61,8 +70,7 @@ def test_what_is_written_out_is_one_kernel(written: WrittenOut) -> None:
 def test_by_its_model_no_plan_is_behind_tvms_rules(module: ModuleOp) -> None:
     main = next(iter(module.ops))
     assert isinstance(main, func.FuncOp)
-    graph = build_graph(main.body.block).value_graph
-    options = FusionOptions()
+    graph, options = asked(main)
     assert predicted_seconds(graph, options) <= seconds_of(graph, options, tvm(graph, options)) + NOTHING
 
 
@@ -71,7 +79,8 @@ def test_by_its_model_no_plan_is_behind_tvms_rules(module: ModuleOp) -> None:
 def test_what_is_known_of_a_candidate_is_what_judging_it_anew_says(module: ModuleOp, merges: int) -> None:
     main = next(iter(module.ops))
     assert isinstance(main, func.FuncOp)
-    search = CostSearch(build_graph(main.body.block).value_graph, FusionOptions(most_merges=merges))
+    graph, options = asked(main)
+    search = CostSearch(graph, replace(options, most_merges=merges))
     search.run()
     search.left = 1
     anew = search.copy()
@@ -82,10 +91,10 @@ def test_what_is_known_of_a_candidate_is_what_judging_it_anew_says(module: Modul
 def test_a_plan_of_single_operators_takes_what_they_take() -> None:
     main = next(iter(fd.parse(ATTENTION).ops))
     assert isinstance(main, func.FuncOp)
-    graph = build_graph(main.body.block).value_graph
-    alone = seconds_of(graph, FusionOptions(), separate(graph, FusionOptions()))
-    assert alone == pytest.approx(predicted_seconds(graph, FusionOptions(most_merges=0)), rel=0.05)
-    assert predicted_seconds(graph, FusionOptions()) < alone
+    graph, options = asked(main)
+    alone = seconds_of(graph, options, separate(graph, options))
+    assert alone == pytest.approx(predicted_seconds(graph, replace(options, most_merges=0)), rel=0.05)
+    assert predicted_seconds(graph, options) < alone
 
 
 def _loops(function: func.FuncOp) -> LoopProgram:

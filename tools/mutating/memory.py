@@ -145,7 +145,7 @@ MEMORY_MUTANTS: tuple[Mutant, ...] = (
     # orders of kernels in the making
     Mutant(
         "order-of-numbers",
-        "fusion/cost_search.py",
+        "cost/cost_search.py",
         "self.order.begin(steps)",
         "self.order.position.update((step, step) for step in steps)",
     ),
@@ -159,7 +159,7 @@ MEMORY_MUTANTS: tuple[Mutant, ...] = (
     Mutant("order-cycles", "fusion/step_order.py", "elif following == other and step != start:", "elif False:"),
     Mutant(
         "order-of-readers",
-        "fusion/cost_search.py",
+        "cost/cost_search.py",
         "if change is Change.INTO_READERS or (change is Change.INTO_ONE and not judged.joins[0][1].kept):",
         "if change is not Change.SIBLINGS:",
     ),

@@ -21,7 +21,7 @@ https://doi.org/10.1145/3503222.3507723, for kernels of several results.
 
 from dataclasses import replace
 
-from fuse_dialect.fusion.cost_search import NOTHING, CostSearch, Judged, machine_of
+from fuse_dialect.cost.cost_search import NOTHING, CostSearch, Judged, machine_of
 from fuse_dialect.fusion.partition import tvm
 from fuse_dialect.fusion.plan import FusionPlan
 from fuse_dialect.fusion.strategy import FusionOptions

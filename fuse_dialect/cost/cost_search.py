@@ -11,18 +11,18 @@ from copy import copy
 from dataclasses import replace
 from enum import IntEnum
 from heapq import heappop, heappush
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from fuse_dialect.checked import checks_plans
+from fuse_dialect.cost.draft import ANCHORS, Costs, Draft, Join
+from fuse_dialect.cost.search_check import OUTSIDE, check_search
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.fusion.decision import FusionDecision, Merge
-from fuse_dialect.fusion.draft import ANCHORS, Costs, Draft, Join
-from fuse_dialect.fusion.loop_form import UNKNOWN_FORM, Loops, Order
 from fuse_dialect.fusion.plan import FusionPlan, plan_of_nodes
-from fuse_dialect.fusion.search_check import OUTSIDE, check_search
 from fuse_dialect.fusion.step_order import NoWays, StepOrder
 from fuse_dialect.fusion.strategy import FusionOptions
 from fuse_dialect.fusion.value_graph import NodeRole, ValueGraph
+from fuse_dialect.kernels.forms import UNKNOWN_FORM, LoopForm, Loops, Order
 from fuse_dialect.machines.description import with_rates
 from fuse_dialect.machines.machine import Machine
 from fuse_dialect.machines.names import find_machine
@@ -75,7 +75,12 @@ def machine_of(options: FusionOptions) -> Machine:
         FuseError: There is no such machine.
     """
     machine = options.machine
-    return with_rates(find_machine(machine) if isinstance(machine, str) else machine)
+    return with_rates(machine if isinstance(machine, Machine) else find_machine(str(machine)))
+
+
+def forms_of(graph: ValueGraph, options: FusionOptions) -> Sequence[LoopForm | None]:
+    """How the loops of each node look from outside, as far as the caller of the strategy knows."""
+    return [None] * len(graph) if options.forms is None else cast("Sequence[LoopForm | None]", options.forms())
 
 
 class CostSearch:
@@ -87,9 +92,9 @@ class CostSearch:
     def __init__(self, graph: ValueGraph, options: FusionOptions):
         self.graph, self.options = graph, options
         self.max_depth = float("inf") if options.max_depth is None else options.max_depth
-        self.costs = Costs(graph, machine_of(options), options.open_size)
+        self.costs = Costs(graph, machine_of(options), forms_of(graph, options), options.open_size)
         self.rates = self.costs.rates
-        facts, forms, operator = graph.facts, graph.forms, NodeRole.OPERATOR
+        facts, forms, operator = graph.facts, self.costs.forms, NodeRole.OPERATOR
         self.drafts: dict[int, Draft] = {}
         """For each step that is a kernel its draft."""
         self.step_of: dict[int, int] = {}

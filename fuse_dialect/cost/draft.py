@@ -21,28 +21,21 @@ only reshapes takes no time: it is a view.
 Source: the roofline model, https://doi.org/10.1145/1498765.1498785.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from fuse_dialect.counts import Count, Size, product
 from fuse_dialect.diagnostics import Reason
-from fuse_dialect.fusion.loop_form import UNKNOWN_ACCESS, Access, LoopForm, Loops, Order
 from fuse_dialect.fusion.value_graph import NodeRole, ValueGraph
+from fuse_dialect.kernels.forms import UNKNOWN_ACCESS, Access, LoopForm, Loops, Order
+from fuse_dialect.kernels.law import CHEAP, MOST_GATED, MOST_PIECES, MOST_REPEATED
 from fuse_dialect.machines.machine import Machine
 
-CHEAP = 4
-"""Additions an element: what costs no more may be computed again where it is read; as `kernels.simplify` has it."""
-MOST_PIECES = 16
-"""Pieces in which a kernel is cut; as `kernels.simplify` has it."""
 SMALL = 2e-6
 """Seconds in which small loops run (5): less than it takes threads to meet."""
 ANCHORS = (Loops.PRODUCT, Loops.WINDOWS)
 """Loops of which a kernel has one, with maps around it; only products stand side by side."""
-MOST_GATED = 1 << 22
-"""Bytes that one product of a gate passes to the other: each thread has memory for them."""
-_PLACES = 16
-"""Additions an element for all places together where something cheap is computed; as `kernels.simplify` has it."""
 _SCALAR_BYTES = 8
 
 
@@ -136,16 +129,18 @@ _OWN = Access(Order.SAME, 1 << 30, 1.0)
 class Costs:
     """Drafts of kernels of a graph on a machine."""
 
-    def __init__(self, graph: ValueGraph, machine: Machine, open_size: int = 64):
+    def __init__(self, graph: ValueGraph, machine: Machine, forms: Sequence[LoopForm | None], open_size: int = 64):
         """Costs of kernels of a graph.
 
         Args:
             graph: The graph.
             machine: What they run on, with rates.
+            forms: Of each operator how its loops look from outside.
             open_size: What a size that is not known is taken for.
         """
         assert machine.rates is not None, "machines.description.with_rates gives a machine its rates"
         self.graph, self.machine, self.rates, self.open_size = graph, machine, machine.rates, open_size
+        self.forms = forms
         self._numbers: dict[int, tuple[Count, float]] = {}
         self._moving: dict[tuple[float, float], float] = {}
         self._bytes = [self.number(value.bytes) for value in graph.facts.values]
@@ -482,11 +477,11 @@ class Costs:
         places = sum(reader in members for value in through for reader in values[value].readers)
         if places <= 1 and access.repeats <= 1:
             return True
-        return producer.dearest <= CHEAP and producer.dearest * places <= _PLACES
+        return producer.dearest <= CHEAP and producer.dearest * places <= MOST_REPEATED
 
     def _work_of(self, node: int) -> float:
         """Seconds of arithmetic of one node, products left out."""
-        form = self.graph.forms[node]
+        form = self.forms[node]
         if form is None or form.loops in ANCHORS:
             return 0.0
         return self.number(form.work) / self.rates.vectors

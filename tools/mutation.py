@@ -36,6 +36,7 @@ _FUSE = "tests/transforms/test_fuse_ops.py"
 _OUTLINING = "tests/transforms/test_outlining_details.py"
 _PLAN = "tests/fusion/test_plan_details.py"
 _BY_COST = "tests/transforms/test_fuse_by_cost.py"
+_LAW = "tests/kernels/test_law.py"
 _COST, _ASSIGNMENT = "tests/fusion/test_cost.py", "tests/fusion/test_assignment.py"
 
 TESTS: Mapping[str, Sequence[str]] = {
@@ -133,7 +134,8 @@ FIRST: Mapping[str, str] = {
     "fusion/value_graph.py": _PLAN,
     "analysis/graph_facts.py": _OUTLINING,
     "transforms/outlining": _OUTLINING,
-    "cost/cost_search.py": _BY_COST,
+    "cost": _BY_COST,
+    **dict.fromkeys(("kernels/law.py", "kernels/pairs.py", "kernels/bounds.py", "kernels/joins.py"), _LAW),
     "kernels/local_places.py": "tests/backends/test_kernel_memory.py",
     "kernels/choosing.py": "tests/kernels/test_choosing.py",
     "backends/runtime/flow.py": "tests/backends/test_native_loops.py",

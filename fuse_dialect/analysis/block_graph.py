@@ -31,7 +31,7 @@ from fuse_dialect.dialect.ops.opaque import StopFusionOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.fusion.forward_graph import ForwardGraph
 from fuse_dialect.fusion.value_graph import GraphFacts, NodeRole, ValueGraph
-from fuse_dialect.kernels.forms import LoopForm
+from fuse_dialect.kernels.forms import OperatorForm
 from fuse_dialect.kinds.foreign import foreign_op
 from fuse_dialect.kinds.kind_of import kind_of, op_name
 from fuse_dialect.kinds.region_effects import RegionEffects
@@ -71,7 +71,7 @@ class BlockGraph:
     """The ops of the block."""
     places: Mapping[int, int]
     """Place of each op in `ops`, by identity: xDSL's ops have a slow hash."""
-    find_forms: Callable[[], Sequence[LoopForm | None]]
+    find_forms: Callable[[], Sequence[OperatorForm | None]]
     """Finds for each operator how its loops look from outside, `None` for other nodes; once, when somebody asks."""
 
 
@@ -358,7 +358,7 @@ def build_graph(
     value_graph = _value_graph(block, graph, nodes, builder.effects, builder.captured, signatures)
 
     @cache
-    def find_forms() -> Sequence[LoopForm | None]:
+    def find_forms() -> Sequence[OperatorForm | None]:
         from fuse_dialect.analysis.loop_forms import loop_forms
 
         return loop_forms(nodes, builder.captured, signatures)

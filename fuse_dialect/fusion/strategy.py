@@ -51,7 +51,7 @@ class FusionOptions:
     open_size: int = 64
     """What strategies by cost take an open size for."""
     forms: Callable[[], Sequence[object]] | None = None
-    """Finds for each node of the graph how its loops look from outside: a `kernels.forms.LoopForm`, or `None` where
+    """Finds for each node of the graph how its loops look from outside: a `kernels.forms.OperatorForm`, or `None` where
     nothing is known. For strategies by cost; by default there are none."""
 
 

@@ -21,6 +21,7 @@ from typing import TypeAlias
 
 from fuse_dialect.counts import Size
 from fuse_dialect.kernels.bodies import BodyBuilder, body_over, cost, moved, over, reads
+from fuse_dialect.kernels.bounds import MOST_PIECES, may_repeat, repeats_nothing
 from fuse_dialect.kernels.indices import (
     Guard,
     Index,
@@ -34,7 +35,6 @@ from fuse_dialect.kernels.indices import (
     simplified,
     substituted,
 )
-from fuse_dialect.kernels.law import CHEAP, MOST_PIECES, MOST_REPEATED
 from fuse_dialect.kernels.program import (
     Apply,
     Body,
@@ -157,15 +157,9 @@ class _Work:
         # Readers meet one of the producers of a buffer at each point, so the dearest counts and places are shared.
         work = max(cost(producer.body) for producer in producers)
         places = sum(len(reads((*reader.body, *reader.finish), buffer)) for reader in readers) / len(producers)
-        # What only moves elements costs no more where it is read; but code for many places is long.
-        if work == 0 and places <= MOST_REPEATED:
+        if repeats_nothing(work, places, max(_repeats(reader, self.buffers[buffer]) for reader in readers)):
             return True
-        if places <= 1 and max(_repeats(reader, self.buffers[buffer]) for reader in readers) <= 1:
-            return True
-        if is_free:
-            return False
-        room = min(_room_at_the_end(reader, buffer) for reader in readers)
-        return work <= max(CHEAP, room) and work * places <= max(MOST_REPEATED, room)
+        return not is_free and may_repeat(work, places, min(_room_at_the_end(reader, buffer) for reader in readers))
 
     def finish(self, buffer: str) -> None:
         """Make the only reader of a reduction its end (4); again while there is one."""

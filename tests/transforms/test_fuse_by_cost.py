@@ -17,9 +17,10 @@ from xdsl.utils.exceptions import PassFailedException
 import fuse_dialect as fd
 from fuse_dialect.analysis.block_graph import build_graph
 from fuse_dialect.analysis.loop_program import lower
-from fuse_dialect.cost import draft
+from fuse_dialect.cost import drafts
 from fuse_dialect.cost.by_cost import predicted_seconds, seconds_of
-from fuse_dialect.cost.cost_search import NOTHING, CostSearch
+from fuse_dialect.cost.changes import NOTHING
+from fuse_dialect.cost.search import CostSearch
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.fusion.partition import tvm
 from fuse_dialect.fusion.separate import separate
@@ -263,11 +264,11 @@ def test_what_drafts_allow_lowers_to_one_kernel(module: ModuleOp) -> None:
     alone = module.clone()
     FuseOpsPass(strategy="separate", dedup=False).apply(Context(), alone)
     single = {_first(each).name for each in primitives(alone) if not _is_one_kernel(each)}
-    small, draft.SMALL = draft.SMALL, 0.0
+    small, drafts.SMALL = drafts.SMALL, 0.0
     try:
         FuseOpsPass(strategy="cost").apply(Context(), module)
     finally:
-        draft.SMALL = small
+        drafts.SMALL = small
     for function in primitives(module):
         ops = [op for op in function.body.block.ops if isinstance(op, FuseOp)]
         if len(ops) > 1 and single.isdisjoint(op.name for op in ops):
@@ -285,7 +286,7 @@ func.func @main(%a: tensor<3x4x4xf32>, %b: tensor<3x4x4xf32>) -> (tensor<3x4x4xf
 
 
 def test_siblings_without_rows_are_not_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(draft, "SMALL", 0.0)
+    monkeypatch.setattr(drafts, "SMALL", 0.0)
     module = fd.parse(SIBLINGS_APART)
     fd.fuse_ops(module, strategy="cost")
     assert all(_is_one_kernel(each) for each in primitives(module))

@@ -145,9 +145,9 @@ MEMORY_MUTANTS: tuple[Mutant, ...] = (
     # orders of kernels in the making
     Mutant(
         "order-of-numbers",
-        "cost/cost_search.py",
-        "self.order.begin(steps)",
-        "self.order.position.update((step, step) for step in steps)",
+        "cost/steps.py",
+        "self.order.begin(",
+        "self.order.position.update((step, step) for step in ",
     ),
     Mutant("order-ahead", "fusion/step_order.py", "(*behind, *ahead, kept, gone))", "(*behind, kept, gone))"),
     Mutant(
@@ -159,7 +159,7 @@ MEMORY_MUTANTS: tuple[Mutant, ...] = (
     Mutant("order-cycles", "fusion/step_order.py", "elif following == other and step != start:", "elif False:"),
     Mutant(
         "order-of-readers",
-        "cost/cost_search.py",
+        "cost/judgements.py",
         "if change is Change.INTO_READERS or (change is Change.INTO_ONE and not judged.joins[0][1].kept):",
         "if change is not Change.SIBLINGS:",
     ),

@@ -34,6 +34,7 @@ from xdsl.dialects import func
 from xdsl.ir import Block
 
 from fuse_dialect.analysis.block_graph import build_graph
+from fuse_dialect.cost.search import machine_of
 from fuse_dialect.fusion.strategy import FusionOptions, find_strategy
 from fuse_dialect.transforms.fuse_ops import BlockFusion, FuseOpsPass
 from fuse_dialect.transforms.outlining.arrange import arranged
@@ -93,7 +94,7 @@ def measure(family: str, size: int, depth: int, strategy: str) -> Measurement:
     read = process_time()
     if strategy == "cost":
         assert block_graph.value_graph.facts, "found once, when somebody asks"
-        assert block_graph.find_forms(), "found once, when somebody asks"
+        assert block_graph.find_forms(machine_of(FusionOptions())), "found once, when somebody asks"
     known = process_time()
     plan = find_strategy(strategy)(block_graph.value_graph, FusionOptions(depth or None, forms=block_graph.find_forms))
     middle = process_time()

@@ -35,6 +35,7 @@ from fuse_dialect.kernels.forms import OperatorForm
 from fuse_dialect.kinds.foreign import foreign_op
 from fuse_dialect.kinds.kind_of import kind_of, op_name
 from fuse_dialect.kinds.region_effects import RegionEffects
+from fuse_dialect.machines.machine import Machine
 from fuse_dialect.pattern_kind import PatternKind
 
 
@@ -71,8 +72,8 @@ class BlockGraph:
     """The ops of the block."""
     places: Mapping[int, int]
     """Place of each op in `ops`, by identity: xDSL's ops have a slow hash."""
-    find_forms: Callable[[], Sequence[OperatorForm | None]]
-    """Finds for each operator how its loops look from outside, `None` for other nodes; once, when somebody asks."""
+    find_forms: Callable[[Machine], Sequence[OperatorForm | None]]
+    """Finds for each operator how its loops look from outside on a machine, `None` for other nodes; once for each."""
 
 
 class _Form(Enum):
@@ -358,10 +359,10 @@ def build_graph(
     value_graph = _value_graph(block, graph, nodes, builder.effects, builder.captured, signatures)
 
     @cache
-    def find_forms() -> Sequence[OperatorForm | None]:
+    def find_forms(machine: Machine) -> Sequence[OperatorForm | None]:
         from fuse_dialect.analysis.loop_forms import loop_forms
 
-        return loop_forms(nodes, builder.captured, signatures)
+        return loop_forms(nodes, builder.captured, signatures, machine)
 
     return BlockGraph(block, graph, value_graph, nodes, dead, builder.ops, builder.places, find_forms)
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation, SSAValue
 
+from fuse_dialect.analysis.constants import is_constant
 from fuse_dialect.analysis.loop_program import lower_op
 from fuse_dialect.analysis.op_signatures import OpSignatures
 from fuse_dialect.analysis.ssa import CapturedValues, read_values
@@ -23,6 +24,7 @@ from fuse_dialect.kernels.program_forms import form_of_program
 from fuse_dialect.kernels.simplify import simplify
 from fuse_dialect.kinds.kind_of import kind_of
 from fuse_dialect.kinds.reshapes import only_reshapes
+from fuse_dialect.machines.machine import Machine
 from fuse_dialect.pattern_kind import PatternKind
 
 
@@ -30,12 +32,13 @@ def loop_forms(
     nodes: Sequence[tuple[NodeRole, Operation | None, SSAValue | None]],
     captured: CapturedValues,
     signatures: OpSignatures,
+    machine: Machine,
 ) -> list[OperatorForm | None]:
-    """For each operator its form, `None` for other nodes.
+    """For each operator its form on a machine, `None` for other nodes.
 
     Complexity: O(ops + operands), and the loops of ops that differ.
     """
-    known: dict[int, OperatorForm] = {}
+    known: dict[tuple[int, frozenset[int]], OperatorForm] = {}
     forms: list[OperatorForm | None] = []
     for role, op, _ in nodes:
         if role is not NodeRole.OPERATOR or op is None:
@@ -44,21 +47,26 @@ def loop_forms(
         if not isinstance(op, FuseOp) or op.regions:
             forms.append(_form_of_kind(op, read_values(op, captured)))
             continue
-        # (1) Constants are not looked at: a form holds whatever the numbers are.
-        number = signatures.number(op)
-        form = known.get(number)
+        # (1) What constants hold is not looked at: a form holds whatever the numbers are.
+        constants = frozenset([place for place, value in enumerate(op.operands) if _is_constant(value)])
+        key = signatures.number(op), constants
+        form = known.get(key)
         if form is None:
-            form = known[number] = _form_of_loops(op)
+            form = known[key] = _form_of_loops(op, machine, constants)
         forms.append(form)
     return forms
 
 
-def _form_of_loops(op: FuseOp) -> OperatorForm:
+def _is_constant(value: SSAValue) -> bool:
+    return isinstance(value.owner, Operation) and is_constant(value.owner)
+
+
+def _form_of_loops(op: FuseOp, machine: Machine, constants: frozenset[int]) -> OperatorForm:
     """The form of (1)."""
     program = lower_op(op)
     if not isinstance(program, LoopProgram):
         return UNKNOWN_OPERATOR
-    return form_of_program(simplify(program), len(op.operands), only_reshapes(op))
+    return form_of_program(simplify(program), len(op.operands), machine, constants, only_reshapes(op))
 
 
 def _form_of_kind(op: Operation, reads: Sequence[SSAValue]) -> OperatorForm:

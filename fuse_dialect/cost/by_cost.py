@@ -34,12 +34,12 @@ FEW_OPERATORS = 32
 
 def cost(graph: ValueGraph, options: FusionOptions) -> FusionPlan:
     """Fuse where it saves time; keeps to `max_depth` as operators of a kernel, and to `max_function_args`."""
-    return _searched(graph, options).plan()
+    return searched(graph, options).plan()
 
 
 def predicted_seconds(graph: ValueGraph, options: FusionOptions) -> float:
     """What the plan of the strategy takes by its model; of the block of a primitive, what that takes."""
-    return _searched(graph, options).seconds
+    return searched(graph, options).seconds
 
 
 def seconds_of(graph: ValueGraph, options: FusionOptions, plan: FusionPlan) -> float:
@@ -53,7 +53,7 @@ def seconds_of(graph: ValueGraph, options: FusionOptions, plan: FusionPlan) -> f
     return search.seconds
 
 
-def _searched(graph: ValueGraph, options: FusionOptions) -> CostSearch:
+def searched(graph: ValueGraph, options: FusionOptions) -> CostSearch:
     """The search at its end, from the better start (4)."""
     options = replace(options, machine=machine_of(options))  # a name is looked up once
     start, joins_maps = None, True

@@ -41,9 +41,10 @@ def machine_of(options: FusionOptions) -> Machine:
     return with_rates(machine if isinstance(machine, Machine) else find_machine(str(machine)))
 
 
-def forms_of(graph: ValueGraph, options: FusionOptions) -> Sequence[OperatorForm | None]:
+def forms_of(graph: ValueGraph, options: FusionOptions, machine: Machine) -> Sequence[OperatorForm | None]:
     """How the loops of each node look from outside, as far as the caller of the strategy knows."""
-    return [None] * len(graph) if options.forms is None else cast("Sequence[OperatorForm | None]", options.forms())
+    found = [None] * len(graph) if options.forms is None else options.forms(machine)
+    return cast("Sequence[OperatorForm | None]", found)
 
 
 class CostSearch:
@@ -60,7 +61,8 @@ class CostSearch:
             options: What the user asks for.
         """
         self.graph, self.options = graph, options
-        making = Drafts(graph, machine_of(options), forms_of(graph, options), options.open_size)
+        machine = machine_of(options)
+        making = Drafts(graph, machine, forms_of(graph, options, machine), options.open_size)
         self.steps = Steps(graph, making)
         self.judgements = Judgements(self.steps, options)
         self._story = Story(self.steps, self.judgements, options)

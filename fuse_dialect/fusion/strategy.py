@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.extensions import added, loaded
@@ -50,9 +50,9 @@ class FusionOptions:
     """Whether a kernel may store more than one value, by strategies that can."""
     open_size: int = 64
     """What strategies by cost take an open size for."""
-    forms: Callable[[], Sequence[object]] | None = None
-    """Finds for each node of the graph how its loops look from outside: a `kernels.forms.OperatorForm`, or `None` where
-    nothing is known. For strategies by cost; by default there are none."""
+    forms: Callable[[Any], Sequence[object]] | None = None
+    """Finds for each node of the graph how its loops look from outside on a `machines.machine.Machine`: a
+    `kernels.forms.OperatorForm`, or `None` where nothing is known. For strategies by cost; none by default."""
 
 
 Strategy: TypeAlias = Callable[[ValueGraph, FusionOptions], FusionPlan]

@@ -83,6 +83,13 @@ def choose(
     return Refusal("no family of kernels accepts it")
 
 
+def has_sums(program: LoopProgram, machine: Machine, constants: frozenset[int] = frozenset()) -> bool:
+    """Whether a program becomes a kernel of sums of products, or of windows; see `choose`."""
+    if any(not is_known(buffer.element) for buffer in program.buffers) or _unknown_functions(program):
+        return False
+    return _sums(for_machine(program, machine), machine, constants) is not None
+
+
 def _unknown_functions(program: LoopProgram) -> list[str]:
     """The functions of a program that have no row: an op of another package may compute any of `math`."""
     return [

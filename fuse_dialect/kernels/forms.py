@@ -120,6 +120,16 @@ class Form:
     is_apart: bool = False
     """Whether some of its loops run before the others, or after them."""
 
+    @property
+    def family(self) -> str:
+        """The family of kernels that it promises where sizes are known: it becomes that, or one that is tried before.
+
+        See `choosing.FAMILIES`.
+        """
+        if self.loops in ANCHORS:
+            return "contraction"
+        return "rows" if self.reduces else "map"
+
     def of(self, values: Sequence[int | None], gives: Iterable[int]) -> "Form":
         """The form of an operator with numbers of values in place of those of its operands.
 

@@ -5,21 +5,27 @@ from math import prod
 
 from fuse_dialect.counts import Count, Size, product
 from fuse_dialect.kernels.bodies import cost
+from fuse_dialect.kernels.choosing import has_sums
 from fuse_dialect.kernels.contraction import Contraction, contraction_of
 from fuse_dialect.kernels.elements import element_bytes
-from fuse_dialect.kernels.forms import UNKNOWN_OPERATOR, Access, Form, Loops, OperatorForm, Order
+from fuse_dialect.kernels.forms import ANCHORS, UNKNOWN_OPERATOR, Access, Form, Loops, OperatorForm, Order
 from fuse_dialect.kernels.grouping import cut_in_phases, reads_of
 from fuse_dialect.kernels.indices import Index, Loop, axes_of, linear, loop, simplified
 from fuse_dialect.kernels.program import Buffer, LoopProgram, Read, Role, Stage, Value
 from fuse_dialect.kernels.reaxing import without_single_points
+from fuse_dialect.machines.machine import Machine
 
 
-def form_of_program(program: LoopProgram, arguments: int, is_view: bool = False) -> OperatorForm:
+def form_of_program(
+    program: LoopProgram, arguments: int, machine: Machine, constants: frozenset[int], is_view: bool = False
+) -> OperatorForm:
     """The form of an op, or of anything else that is one kernel.
 
     Args:
         program: Its loops, simplified.
         arguments: How many values it reads; the first arguments of the program.
+        machine: What it runs on: not every product has a kernel of its own there.
+        constants: Which arguments are constant; the kernel may have them in another order.
         is_view: Whether it only reshapes.
     """
     buffers = {buffer.name: buffer for buffer in program.buffers}
@@ -32,6 +38,11 @@ def form_of_program(program: LoopProgram, arguments: int, is_view: bool = False)
         return UNKNOWN_OPERATOR
     last = cut_in_phases(stages)[-1]
     loops, rows, contraction = _loops(program, results, stages, last[1])
+    is_known = all(isinstance(axis.size, int) for stage in stages for axis in stage.axes)
+    if loops in ANCHORS and is_known and not has_sums(program, machine, constants):
+        # A product of few rows, or of nothing, is summed row by row. One of open size that has no kernel of its own
+        # stays what it is: rows of open size have no room for what passes between loops.
+        loops, rows, contraction = Loops.ROWS, last[1], None
     space = _sizes(max(stages, key=_points))
     is_cut = loops is Loops.MAP and any(stage.store != _plain_store(stage) for stage in stages)
     if is_cut:
@@ -59,7 +70,8 @@ def form_of_program(program: LoopProgram, arguments: int, is_view: bool = False)
         pieces=len(stages) if is_cut else 1,
         columns=frozenset() if contraction is None else _columns(contraction, names),
         is_of_bytes=contraction is not None and any(element_bytes(buffers[name].element) == 1 for name in names),
-        reduces=any(stage.reduction is not None for stage in stages),
+        # Finding out whether an operand is rejected combines what it finds.
+        reduces=any(stage.reduction is not None for stage in program.stages),
     )
     return OperatorForm(form, work)
 

@@ -223,9 +223,16 @@ REFUSED: Mapping[int, list[Case]] = {
     12: [EPILOGUE.changed(c_loops=Loops.ROWS)],
     13: [EPILOGUE.changed(c_pieces=2)],
     14: [EPILOGUE.changed(c_reads={GIVEN: access(Order.BROADCAST)})],
-    15: [EPILOGUE.changed(c_reads={GIVEN: SAME, OTHER: access(Order.LINES)})],
+    15: [
+        EPILOGUE.changed(c_reads={GIVEN: SAME, OTHER: ROW, SECOND: SAME}),
+        EPILOGUE.changed(c_reads={GIVEN: SAME, OTHER: access(Order.LINES)}),
+    ],
     16: [IN_PLACE.changed(c_reads={GIVEN: access(Order.ANYHOW, 0)})],
-    17: [IN_PLACE.changed(c_reads=MOVED), IN_PLACE.changed(p_reads={X: access(Order.MOVED)})],
+    17: [
+        IN_PLACE.changed(p_reads={X: access(Order.MOVED), SECOND: SAME}),
+        IN_PLACE.changed(c_reads=MOVED),
+        IN_PLACE.changed(p_reads={X: access(Order.MOVED)}),
+    ],
     18: [
         CUT.changed(c_reads={GIVEN: access(Order.LINES)}),
         CUT.changed(c_reads={GIVEN: access(Order.SAME, 1)}),
@@ -242,9 +249,14 @@ REFUSED: Mapping[int, list[Case]] = {
     21: [PROLOGUE.changed(c_is_gate=True)],
     22: [PROLOGUE.changed(kept=frozenset({GIVEN}))],
     23: [PROLOGUE.changed(p_loops=Loops.ROWS)],
-    24: [OF_BYTES.changed(p_reads={X: ROW}), OF_BYTES.with_value(X, Value((8, 1)))],
+    24: [
+        OF_BYTES.changed(p_reads={X: ROW}),
+        OF_BYTES.changed(p_reads={X: ROW, SECOND: access(Order.BROADCAST)}),
+        OF_BYTES.with_value(X, Value((8, 1))),
+    ],
     25: [
         PROLOGUE.changed(p_reads={X: access(Order.MOVED)}),
+        PROLOGUE.changed(p_reads={X: access(Order.MOVED), SECOND: ROW}),
         OF_COLUMNS.changed(p_reads={X: access(Order.GUARDED)}),
         OF_AN_END.changed(p_reads={X: access(Order.LINES)}),
     ],

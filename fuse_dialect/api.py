@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from fuse_dialect.backends.runtime.program import Program
     from fuse_dialect.backends.stored.store import ProgramStore
     from fuse_dialect.dialect.op import Array
-    from fuse_dialect.fusion.rules import RuleTable
-    from fuse_dialect.fusion.strategy import Strategy
+    from fuse_dialect.fusion.core.rules import RuleTable
+    from fuse_dialect.fusion.core.strategy import Strategy
     from fuse_dialect.remarks.module_plan import ModulePlan
     from fuse_dialect.targets.weights import Weights
-    from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+    from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 
 class FuseOptions(TypedDict, total=False):
@@ -49,9 +49,9 @@ class FuseOptions(TypedDict, total=False):
     fusion_limit: int
     """Make only the first so many merges of the module, to find a wrong one. Default none."""
     rules: "RuleTable"
-    """What may fuse into what. Default `fuse_dialect.fusion.tvm_rules.TVM_RULES`."""
+    """What may fuse into what. Default `fuse_dialect.fusion.core.tvm_rules.TVM_RULES`."""
     strategy: "str | Strategy"
-    """How groups are found: a name from `fuse_dialect.fusion.strategy`, or a function of your own. Default "tvm"."""
+    """How groups are found: a name from `fuse_dialect.fusion.core.strategy`, or a function of your own. Default "tvm"."""
     machine: str
     """What the strategy "cost" counts for: a name as `target_cpu` takes it, or the path of a file that ends in `.toml`.
     By default what `compile` makes code for, else what `FUSE_TARGET_CPU` names, else the processor at hand."""
@@ -510,7 +510,7 @@ class _Compiling:
 
 
 def _fuse_ops_pass(options: FuseOptions) -> "FuseOpsPass":
-    from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+    from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
     _check_options(options)
     strategy = options.get("strategy")
@@ -536,7 +536,7 @@ def _check_options(options: FuseOptions) -> None:
             )
         match name:
             case "rules":
-                from fuse_dialect.fusion.rules import RuleTable
+                from fuse_dialect.fusion.core.rules import RuleTable
 
                 words, is_right = "a RuleTable", value is None or isinstance(value, RuleTable)
             case "strategy":

@@ -27,12 +27,12 @@ FUSE_UNIVERSE = Universe(
         "fuse": _lazy("fuse_dialect.dialect.fuse:Fuse"),
     },
     all_passes={
-        "fuse-ops": _lazy("fuse_dialect.transforms.fuse_ops:FuseOpsPass"),
-        "defuse-ops": _lazy("fuse_dialect.transforms.defuse_ops:DefuseOpsPass"),
-        "inline": _lazy("fuse_dialect.transforms.inline:InlinePass"),
-        "extract-primitives": _lazy("fuse_dialect.transforms.extract_primitives:ExtractPrimitivesPass"),
-        "fuse-ops-hw": _lazy("fuse_dialect.transforms.fuse_ops_hw:FuseOpsHwPass"),
-        "insert-hardware": _lazy("fuse_dialect.transforms.insert_hardware:InsertHardwarePass"),
+        "fuse-ops": _lazy("fuse_dialect.fusion.fuse_ops:FuseOpsPass"),
+        "defuse-ops": _lazy("fuse_dialect.fusion.defuse_ops:DefuseOpsPass"),
+        "inline": _lazy("fuse_dialect.fusion.inline:InlinePass"),
+        "extract-primitives": _lazy("fuse_dialect.fusion.extract_primitives:ExtractPrimitivesPass"),
+        "fuse-ops-hw": _lazy("fuse_dialect.hardware.fuse_ops_hw:FuseOpsHwPass"),
+        "insert-hardware": _lazy("fuse_dialect.hardware.insert_hardware:InsertHardwarePass"),
         "simplify-inference": _lazy("fuse_dialect.transforms.simplify_inference:SimplifyInferencePass"),
         "fold-constants": _lazy("fuse_dialect.transforms.fold_constants:FoldConstantsPass"),
         "fold-scale-axis": _lazy("fuse_dialect.transforms.fold_scale_axis:FoldScaleAxisPass"),
@@ -59,11 +59,11 @@ FUSE_UNIVERSE = Universe(
         "refine-shapes": _lazy("fuse_dialect.transforms.refine_shapes:RefineShapesPass"),
         "convert-layout": _lazy("fuse_dialect.transforms.convert_layout:ConvertLayoutPass"),
         "convert-stablehlo-to-fuse": _lazy(
-            "fuse_dialect.transforms.convert_stablehlo_to_fuse:ConvertStableHLOToFusePass"
+            "fuse_dialect.frontends.stablehlo.convert_stablehlo_to_fuse:ConvertStableHLOToFusePass"
         ),
         "compile-pipeline": _lazy("fuse_dialect.transforms.compile_pipeline:CompilePipelinePass"),
         "compile-prefix": _lazy("fuse_dialect.transforms.compile_prefix:CompilePrefixPass"),
-        "convert-fuse-to-linalg": _lazy("fuse_dialect.transforms.convert_fuse_to_linalg:ConvertFuseToLinalgPass"),
+        "convert-fuse-to-linalg": _lazy("fuse_dialect.targets.convert_fuse_to_linalg:ConvertFuseToLinalgPass"),
     },
     all_targets={
         "loops": _lazy("fuse_dialect.targets.loops:LoopsTarget"),

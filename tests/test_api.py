@@ -12,9 +12,9 @@ import pytest
 
 import fuse_dialect as fd
 from fuse_dialect.diagnostics import Reason
-from fuse_dialect.fusion.plan import plan_of_roots
-from fuse_dialect.fusion.rules import PATH_LIMIT, FusionRule, RuleTable
-from fuse_dialect.fusion.tvm_rules import TVM_RULES
+from fuse_dialect.fusion.core.plan import plan_of_roots
+from fuse_dialect.fusion.core.rules import PATH_LIMIT, FusionRule, RuleTable
+from fuse_dialect.fusion.core.tvm_rules import TVM_RULES
 from fuse_dialect.pattern_kind import PatternKind
 
 EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
@@ -41,7 +41,7 @@ fd.compile(fd.parse({CHAIN!r}), backend="numpy")
 print([name for name in sys.modules if "stablehlo" in name or name.startswith("fuse_dialect.frontends.onnx")])
 fd.compile(fd.parse("func.func @main(%x: tensor<f32>) -> tensor<f32> {{ "
   "%y = stablehlo.exponential %x : tensor<f32> return %y : tensor<f32> }}"), backend="numpy")
-print("fuse_dialect.transforms.convert_stablehlo_to_fuse" in sys.modules)
+print("fuse_dialect.frontends.stablehlo.convert_stablehlo_to_fuse" in sys.modules)
 """
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert printed.stdout == "[]\nTrue\n"

@@ -17,7 +17,7 @@ MODULES = [
 
 
 def test_there_are_examples() -> None:
-    assert {"fuse_dialect.api", "fuse_dialect.fusion.partition"} <= set(MODULES)
+    assert {"fuse_dialect.api", "fuse_dialect.fusion.core.partition"} <= set(MODULES)
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -35,7 +35,7 @@ import sys
 import fuse_dialect.frontends.onnx.reader, fuse_dialect.targets.weights
 import fuse_dialect as fd
 fd.read, fd.fuse_ops, fd.write
-import fuse_dialect.loading.module_file, fuse_dialect.transforms.fuse_ops, fuse_dialect.targets.mlir
+import fuse_dialect.loading.module_file, fuse_dialect.fusion.fuse_ops, fuse_dialect.targets.mlir
 from time import perf_counter
 start = perf_counter()
 fd.write(fd.fuse_ops(fd.read(sys.argv[1])), sys.argv[2], weights=sys.argv[3])

@@ -41,7 +41,7 @@ QUICK_TESTS = (
     "tests/analysis",
     "tests/fusion",
     "tests/hardware",
-    "tests/kinds",
+    "tests/fusion/kinds",
     "tests/tools/test_check.py",
     "tests/tools/test_fuse_opt.py",
     "tests/tools/test_pass_flags.py",

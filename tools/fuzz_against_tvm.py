@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "fusio
 from random_graphs import random_graph
 from tvm_oracle import InexactError, our_groups, tvm, tvm_groups
 
-from fuse_dialect.fusion.forward_graph import ForwardGraph
+from fuse_dialect.fusion.core.forward_graph import ForwardGraph
 
 DEPTHS = (None, None, 1, 2, 3, 4, 5, 8, 16, 64, 256)
 SIZES = (4, 8, 12, 20, 30, 40, 60)

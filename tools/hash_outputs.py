@@ -33,7 +33,7 @@ from fuse_dialect.backends.compile import compile_program
 from fuse_dialect.backends.llvm.backend import LLVMBackend
 from fuse_dialect.backends.llvm.processors import named
 from fuse_dialect.frontends.mlir.reader import context
-from fuse_dialect.kernels.program import Refusal
+from fuse_dialect.loops.program import Refusal
 from fuse_dialect.targets.loops import LoopsTarget
 
 ROOT = Path(__file__).resolve().parent.parent

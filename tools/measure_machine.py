@@ -19,7 +19,7 @@ import numpy as np
 
 import fuse_dialect as fd
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.kernels.functions import scalar_function
+from fuse_dialect.loops.functions import scalar_function
 from fuse_dialect.machines.description import description_of
 from fuse_dialect.machines.host import host_caches
 from fuse_dialect.machines.machine import Cache, Machine

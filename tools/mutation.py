@@ -36,14 +36,14 @@ _FUSE = "tests/transforms/test_fuse_ops.py"
 _OUTLINING = "tests/transforms/test_outlining_details.py"
 _PLAN = "tests/fusion/test_plan_details.py"
 _BY_COST = "tests/transforms/test_fuse_by_cost.py"
-_LAW = "tests/kernels/test_law.py"
+_LAW = "tests/loops/test_law.py"
 _COST, _ASSIGNMENT = "tests/fusion/test_cost.py", "tests/fusion/test_assignment.py"
 
 TESTS: Mapping[str, Sequence[str]] = {
     "analysis": (
         _OUTLINING,
         *_CORE,
-        "tests/kinds",
+        "tests/fusion/kinds",
         "tests/analysis",
         _DEFUSE,
         _FUSE,
@@ -51,7 +51,7 @@ TESTS: Mapping[str, Sequence[str]] = {
         "tests/transforms/test_argument_limit.py",
     ),
     "fusion": (_PLAN, _COST, _ASSIGNMENT, "tests/test_own_package.py", "tests/fusion", _FUSE, _BY_COST),
-    "kinds": (*_CORE, "tests/kinds", _FUSE),
+    "kinds": (*_CORE, "tests/fusion/kinds", _FUSE),
     "frontends/onnx": (
         "tests/frontends/test_onnx_results.py",
         "tests/frontends/test_onnx_import.py",
@@ -67,7 +67,7 @@ TESTS: Mapping[str, Sequence[str]] = {
     ),
     "interpreters": (
         "tests/interpreters",
-        "tests/kernels/test_ops_as_loops.py",
+        "tests/loops/test_ops_as_loops.py",
         "tests/backends/conformance/test_own_results.py",
         "tests/backends/conformance/test_limits.py",
         "tests/backends/test_loop_limits.py",
@@ -89,14 +89,14 @@ TESTS: Mapping[str, Sequence[str]] = {
     "backends/stored": ("tests/backends/stored", "tests/backends/test_cache.py"),
     "frontends/mlir": ("tests/backends/stored/test_file_states.py", "tests/tools/test_weights.py"),
     "frontends/onnx/tensors.py": ("tests/backends/stored/test_file_states.py", "tests/frontends/test_onnx_import.py"),
-    "kernels/meanings.py": ("tests/interpreters/test_scalar.py", "tests/interpreters", "tests/dialect/test_facets.py"),
+    "loops/meanings.py": ("tests/interpreters/test_scalar.py", "tests/interpreters", "tests/dialect/test_facets.py"),
     "kernels": (
-        "tests/kernels/test_choosing.py",
+        "tests/loops/test_choosing.py",
         "tests/backends/test_kernel_memory.py",
-        "tests/kernels/test_details.py",
-        "tests/kernels/test_simplify.py",
-        "tests/kernels/test_contraction.py",
-        "tests/kernels/test_indices.py",
+        "tests/loops/test_details.py",
+        "tests/loops/test_simplify.py",
+        "tests/loops/test_contraction.py",
+        "tests/loops/test_indices.py",
         "tests/backends/llvm/test_pieces.py",
         "tests/backends/llvm/test_programs.py",
         "tests/backends/llvm/test_edges_of_code.py",
@@ -129,21 +129,21 @@ TESTS: Mapping[str, Sequence[str]] = {
 }
 """For each part of the package the tests that its mutants meet, the fastest first."""
 FIRST: Mapping[str, str] = {
-    "fusion/plan.py": _PLAN,
-    "fusion/decision.py": _PLAN,
-    "fusion/value_graph.py": _PLAN,
-    "analysis/graph_facts.py": _OUTLINING,
+    "fusion/core/plan.py": _PLAN,
+    "fusion/core/decision.py": _PLAN,
+    "fusion/core/value_graph.py": _PLAN,
+    "fusion/ir/graph_facts.py": _OUTLINING,
     "transforms/outlining": _OUTLINING,
     "cost": _BY_COST,
-    **dict.fromkeys(("kernels/law.py", "kernels/pairs.py", "kernels/bounds.py", "kernels/joins.py"), _LAW),
-    "kernels/local_places.py": "tests/backends/test_kernel_memory.py",
-    "kernels/choosing.py": "tests/kernels/test_choosing.py",
+    **dict.fromkeys(("loops/law.py", "loops/pairs.py", "loops/bounds.py", "loops/joins.py"), _LAW),
+    "loops/local_places.py": "tests/backends/test_kernel_memory.py",
+    "loops/choosing.py": "tests/loops/test_choosing.py",
     "backends/runtime/flow.py": "tests/backends/test_native_loops.py",
     "backends/runtime/control.py": "tests/backends/test_native_loops.py",
     "backends/runtime/control_layout.py": "tests/backends/test_native_loops.py",
-    "kernels/indices.py": "tests/kernels/test_details.py",
+    "loops/indices.py": "tests/loops/test_details.py",
     "backends/llvm/contractions": "tests/backends/llvm/test_contractions.py",
-    "backends/llvm/elf.py": "tests/backends/llvm/test_objects.py",
+    "backends/assembler/elf.py": "tests/backends/llvm/test_objects.py",
     "backends/llvm/processors.py": "tests/backends/llvm/test_edges_of_code.py",
     "backends/llvm/vector_math.py": "tests/backends/llvm/test_vector_math.py",
     "backends/llvm/floats.py": "tests/backends/llvm/test_vector_math.py",

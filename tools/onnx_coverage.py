@@ -39,7 +39,7 @@ from fuse_dialect.frontends.onnx.reader import import_model
 from fuse_dialect.interpreters.comparison import difference
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.targets.onnx.model import onnx_model
-from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 _MAX_CONSTANTS = 8
 """Inputs of one case that may become initializers."""

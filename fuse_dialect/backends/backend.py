@@ -18,9 +18,9 @@ from typing import Any, Protocol
 
 import numpy.typing as npt
 
-from fuse_dialect.backends.runtime.types import STOP as STOP
-from fuse_dialect.kernels.program import LoopProgram
-from fuse_dialect.kernels.program import Refusal as Refusal
+from fuse_dialect.backends.types import STOP as STOP
+from fuse_dialect.loops.program import LoopProgram
+from fuse_dialect.loops.program import Refusal as Refusal
 
 
 @dataclass(frozen=True, slots=True)

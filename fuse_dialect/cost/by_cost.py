@@ -5,7 +5,7 @@
    reads it in the same order: whatever the queue would do first, that saves a value, and most programs are such chains.
 2. A *candidate* is a change of the plan: a producer is computed in all of its readers and stored no more; a producer
    and one of its readers become one kernel, which still stores what others read; two kernels that read one value do.
-   Which are allowed says `kernels.law`, what they take `price`.
+   Which are allowed says `loops.law`, what they take `price`.
 3. The candidate that saves the most time comes first. What it touches is judged anew; all else is known.
 4. A graph of few operators is searched without those chains of maps, and from the kernels of TVM's rules, too: the plan
    that takes the least time is the result, so there it is never worse than TVM's by the model.
@@ -23,10 +23,10 @@ from dataclasses import replace
 
 from fuse_dialect.cost.changes import NOTHING, Judged
 from fuse_dialect.cost.search import CostSearch, machine_of
-from fuse_dialect.fusion.partition import tvm
-from fuse_dialect.fusion.plan import FusionPlan
-from fuse_dialect.fusion.strategy import FusionOptions
-from fuse_dialect.fusion.value_graph import NodeRole, ValueGraph
+from fuse_dialect.fusion.core.partition import tvm
+from fuse_dialect.fusion.core.plan import FusionPlan
+from fuse_dialect.fusion.core.strategy import FusionOptions
+from fuse_dialect.fusion.core.value_graph import NodeRole, ValueGraph
 
 FEW_OPERATORS = 32
 """Operators of a graph that is searched from several starts (4)."""

@@ -3,7 +3,7 @@
 from enum import IntEnum
 from typing import NamedTuple
 
-from fuse_dialect.kernels.joins import Join
+from fuse_dialect.loops.joins import Join
 
 NOTHING = 1e-12
 """Seconds that rounding may add up to."""

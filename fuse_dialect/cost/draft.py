@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from fuse_dialect.kernels.forms import Form
+from fuse_dialect.loops.forms import Form
 
 
 class Price(NamedTuple):

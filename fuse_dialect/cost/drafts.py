@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from fuse_dialect.cost.draft import Draft
 from fuse_dialect.cost.price import Prices
 from fuse_dialect.diagnostics import Reason
-from fuse_dialect.fusion.value_graph import NodeRole, ValueGraph
-from fuse_dialect.kernels.forms import UNKNOWN_OPERATOR, OperatorForm
-from fuse_dialect.kernels.joins import Join, joined
-from fuse_dialect.kernels.law import join, siblings
+from fuse_dialect.fusion.core.value_graph import NodeRole, ValueGraph
+from fuse_dialect.loops.forms import UNKNOWN_OPERATOR, OperatorForm
+from fuse_dialect.loops.joins import Join, joined
+from fuse_dialect.loops.law import join, siblings
 from fuse_dialect.machines.machine import Machine
 
 SMALL = 2e-6

@@ -12,10 +12,10 @@ from fuse_dialect.cost.changes import Change, Judged
 from fuse_dialect.cost.draft import Draft
 from fuse_dialect.cost.steps import Steps
 from fuse_dialect.diagnostics import Reason
-from fuse_dialect.fusion.step_order import NoWays
-from fuse_dialect.fusion.strategy import FusionOptions
-from fuse_dialect.kernels.forms import Loops
-from fuse_dialect.kernels.joins import Join
+from fuse_dialect.fusion.core.step_order import NoWays
+from fuse_dialect.fusion.core.strategy import FusionOptions
+from fuse_dialect.loops.forms import Loops
+from fuse_dialect.loops.joins import Join
 
 MOST_READERS = 8
 """Kernels in which a producer may be computed again."""

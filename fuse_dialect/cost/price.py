@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from fuse_dialect.cost.draft import Draft, Price
 from fuse_dialect.counts import Count, product
-from fuse_dialect.fusion.value_graph import ValueGraph
-from fuse_dialect.kernels.forms import ANCHORS, Form, Loops, OperatorForm, Order
-from fuse_dialect.kernels.joins import Join
+from fuse_dialect.fusion.core.value_graph import ValueGraph
+from fuse_dialect.loops.forms import ANCHORS, Form, Loops, OperatorForm, Order
+from fuse_dialect.loops.joins import Join
 from fuse_dialect.machines.machine import Machine
 
 

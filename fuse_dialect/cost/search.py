@@ -15,10 +15,10 @@ from fuse_dialect.cost.queue import Queue
 from fuse_dialect.cost.steps import Steps
 from fuse_dialect.cost.story import Story
 from fuse_dialect.diagnostics import Reason
-from fuse_dialect.fusion.plan import FusionPlan, plan_of_nodes
-from fuse_dialect.fusion.strategy import FusionOptions
-from fuse_dialect.fusion.value_graph import NodeRole, ValueGraph
-from fuse_dialect.kernels.forms import ANCHORS, Loops, OperatorForm, Order
+from fuse_dialect.fusion.core.plan import FusionPlan, plan_of_nodes
+from fuse_dialect.fusion.core.strategy import FusionOptions
+from fuse_dialect.fusion.core.value_graph import NodeRole, ValueGraph
+from fuse_dialect.loops.forms import ANCHORS, Loops, OperatorForm, Order
 from fuse_dialect.machines.description import with_rates
 from fuse_dialect.machines.machine import Machine
 from fuse_dialect.machines.names import find_machine

@@ -11,7 +11,7 @@ Positions that keep (2) prove that no step waits for itself.
 from collections.abc import Collection, Mapping
 
 from fuse_dialect.checked import CheckError
-from fuse_dialect.fusion.value_graph import NodeRole, ValueGraph
+from fuse_dialect.fusion.core.value_graph import NodeRole, ValueGraph
 
 OUTSIDE = frozenset((NodeRole.INPUT, NodeRole.CONSTANT, NodeRole.RESULT, NodeRole.OPERAND_TUPLE))
 """Roles of nodes that are no steps."""

@@ -13,8 +13,8 @@ from fuse_dialect.cost.changes import Change, Judged
 from fuse_dialect.cost.draft import Draft
 from fuse_dialect.cost.drafts import Drafts
 from fuse_dialect.cost.search_check import OUTSIDE, check_search
-from fuse_dialect.fusion.step_order import StepOrder
-from fuse_dialect.fusion.value_graph import NodeRole, ValueGraph
+from fuse_dialect.fusion.core.step_order import StepOrder
+from fuse_dialect.fusion.core.value_graph import NodeRole, ValueGraph
 
 NOBODY: dict[int, None] = {}
 

@@ -7,9 +7,9 @@ from fuse_dialect.cost.draft import Draft
 from fuse_dialect.cost.judgements import Judgements
 from fuse_dialect.cost.steps import Steps
 from fuse_dialect.diagnostics import Reason
-from fuse_dialect.fusion.decision import FusionDecision, Merge
-from fuse_dialect.fusion.plan import FusionPlan
-from fuse_dialect.fusion.strategy import FusionOptions
+from fuse_dialect.fusion.core.decision import FusionDecision, Merge
+from fuse_dialect.fusion.core.plan import FusionPlan
+from fuse_dialect.fusion.core.strategy import FusionOptions
 
 
 class Story:

@@ -31,8 +31,8 @@ from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.scalar_code import ScalarCode, ScalarValue, element_name, literal
 from fuse_dialect.dialect.shape_rules import product
 from fuse_dialect.dialect.types import Tensor, element_dtype, is_unsigned
-from fuse_dialect.kernels.indices import Guard, Index, Loop, holds, loop, number, simplified, substituted
-from fuse_dialect.kernels.program import (
+from fuse_dialect.loops.indices import Guard, Index, Loop, holds, loop, number, simplified, substituted
+from fuse_dialect.loops.program import (
     Axis,
     Buffer,
     Combiner,
@@ -47,8 +47,8 @@ from fuse_dialect.kernels.program import (
     Stage,
     Value,
 )
-from fuse_dialect.kernels.reaxing import with_axes
-from fuse_dialect.kernels.sizes import Sizes
+from fuse_dialect.loops.reaxing import with_axes
+from fuse_dialect.loops.sizes import Sizes
 
 RESULT = "result"
 """Name of the buffer that a nest writes; operands are named by their number: `0`, `1`, ..."""

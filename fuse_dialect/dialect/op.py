@@ -32,8 +32,8 @@ from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fields import PropertyValue, property_attribute, property_form
 from fuse_dialect.dialect.loops import LoopFormError, Nest, Piece, Updates
 from fuse_dialect.dialect.types import are_compatible, check_tensors, element_count, is_tensor
-from fuse_dialect.kernels.indices import number
-from fuse_dialect.kernels.special_functions import Array as Array
+from fuse_dialect.loops.indices import number
+from fuse_dialect.loops.special_functions import Array as Array
 from fuse_dialect.pattern_kind import PatternKind
 
 _MOST_SIGNATURES = 4096

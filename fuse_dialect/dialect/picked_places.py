@@ -14,8 +14,8 @@ from fuse_dialect.counts import Size
 from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.loops import LoopFormError, Nest
 from fuse_dialect.dialect.types import is_unsigned
-from fuse_dialect.kernels.indices import Index, number
-from fuse_dialect.kernels.program import Combiner
+from fuse_dialect.loops.indices import Index, number
+from fuse_dialect.loops.program import Combiner
 
 
 def index_at(nest: Nest, at: Sequence[Index], operand: int = 1) -> SSAValue:

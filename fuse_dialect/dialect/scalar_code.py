@@ -15,7 +15,7 @@ from typing import TypeAlias
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from fuse_dialect.kernels.program import Apply, Body, Instruction, Literal
+from fuse_dialect.loops.program import Apply, Body, Instruction, Literal
 
 Making: TypeAlias = Callable[[Sequence[int]], Instruction]
 """Makes an instruction of the places of its operands."""
@@ -71,7 +71,7 @@ class ScalarCode:
     def apply(
         self, function: str, operands: Sequence[SSAValue], type: Attribute, predicate: str | None = None
     ) -> ScalarValue:
-        """What a function gives; see `kernels.program.Apply`."""
+        """What a function gives; see `loops.program.Apply`."""
         element, origin = element_name(type), self.origin
         return self.add(type, operands, lambda places: Apply(function, tuple(places), element, predicate, origin))
 

@@ -38,7 +38,7 @@ from xdsl.irdl import AttrConstraint, BaseAttr
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.budget import LARGEST_SIZE, spelled
-from fuse_dialect.kernels.elements import dtype_named, is_known
+from fuse_dialect.loops.elements import dtype_named, is_known
 
 DYNAMIC = DYNAMIC_INDEX
 """The dimension that the IR prints as `?`."""

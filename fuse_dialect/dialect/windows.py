@@ -17,7 +17,7 @@ from fuse_dialect.dialect.fields import Integers
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.shape_rules import integer_list
 from fuse_dialect.dialect.types import DYNAMIC, Shape
-from fuse_dialect.kernels.indices import Guard, Index
+from fuse_dialect.loops.indices import Guard, Index
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ from xdsl.utils.exceptions import InterpretationError
 
 from fuse_dialect.counts import Size
 from fuse_dialect.dialect.op import Array
-from fuse_dialect.kernels.elements import dtype_named
-from fuse_dialect.kernels.indices import Guard, Index, Loop, Quotient
-from fuse_dialect.kernels.meanings import evaluate_function
-from fuse_dialect.kernels.program import (
+from fuse_dialect.loops.elements import dtype_named
+from fuse_dialect.loops.indices import Guard, Index, Loop, Quotient
+from fuse_dialect.loops.meanings import evaluate_function
+from fuse_dialect.loops.program import (
     Apply,
     Body,
     Combiner,

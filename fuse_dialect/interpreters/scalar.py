@@ -1,7 +1,7 @@
 """The NumPy meaning of the scalar code in the bodies of map ops, on all elements at once.
 
 A value of an `arith` or `math` op is an array of that scalar's values, one for each element of the result; what the
-functions mean says `kernels.meanings`.
+functions mean says `loops.meanings`.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from fuse_dialect.dialect.constants import constant_array
 from fuse_dialect.dialect.op import Array, MapOp
 from fuse_dialect.dialect.scalars import predicate_of, signless
 from fuse_dialect.dialect.types import element_dtype, is_tensor
-from fuse_dialect.kernels.meanings import FUNCTIONS, evaluate_function
+from fuse_dialect.loops.meanings import FUNCTIONS, evaluate_function
 
 
 def evaluate_scalar(op: Operation, operands: Sequence[Array]) -> Array:

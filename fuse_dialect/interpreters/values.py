@@ -13,7 +13,7 @@ from fuse_dialect.budget import MOST_VALUE_BYTES, spelled
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, element_dtype, is_tensor, shape_text
-from fuse_dialect.kinds.kind_of import op_name
+from fuse_dialect.fusion.kinds.kind_of import op_name
 
 Value: TypeAlias = Union[Array, "tuple[Value, ...]"]
 """What an SSA value is at run time: an array, or a tuple of values."""

@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, Operation
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import DiagnosticException, ShrinkException
 
-from fuse_dialect.analysis.dominance import DominanceError
+from fuse_dialect.loading.dominance import DominanceError
 from fuse_dialect.diagnostics import FuseError, SourceLocation, internal_error
 from fuse_dialect.frontends.mlir.parse_error import sentence
 from fuse_dialect.frontends.mlir.source_map import SourceMap

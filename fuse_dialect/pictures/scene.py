@@ -16,13 +16,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
-from fuse_dialect.analysis.graph_facts import source_of
+from fuse_dialect.fusion.ir.graph_facts import source_of
 from fuse_dialect.counts import Count
-from fuse_dialect.fusion.cost import kernel_cost
-from fuse_dialect.fusion.plan import FusionKernel
-from fuse_dialect.fusion.value_graph import NodeRole
-from fuse_dialect.hardware.template import HardwareTemplate
-from fuse_dialect.kinds.kind_of import op_name
+from fuse_dialect.fusion.core.cost import kernel_cost
+from fuse_dialect.fusion.core.plan import FusionKernel
+from fuse_dialect.fusion.core.value_graph import NodeRole
+from fuse_dialect.templates.template import HardwareTemplate
+from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.pictures.copies import ALONE, copies_of, edges_between
 from fuse_dialect.pictures.drawn_plan import DrawnPlan, drawn_plans

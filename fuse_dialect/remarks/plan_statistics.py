@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from xdsl.dialects import func
 from xdsl.ir import Block
 
-from fuse_dialect.fusion.cost import kernel_cost
-from fuse_dialect.fusion.plan import FusionKernel
-from fuse_dialect.fusion.value_graph import NodeRole
+from fuse_dialect.fusion.core.cost import kernel_cost
+from fuse_dialect.fusion.core.plan import FusionKernel
+from fuse_dialect.fusion.core.value_graph import NodeRole
 from fuse_dialect.remarks.statistics import FusionStatistics
-from fuse_dialect.transforms.fuse_ops import BlockFusion, FuseOpsPass
-from fuse_dialect.transforms.outlining.primitives import Primitives
+from fuse_dialect.fusion.fuse_ops import BlockFusion, FuseOpsPass
+from fuse_dialect.fusion.outlining.primitives import Primitives
 
 
 def statistics_of_plan(

@@ -18,7 +18,7 @@ from fuse_dialect.pictures.model_explorer import model_explorer_of, node_data_of
 from fuse_dialect.pictures.page import page_of
 from fuse_dialect.pictures.scene import scene_of
 from fuse_dialect.pictures.svg import svg_of
-from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 
 @dataclass(frozen=True)

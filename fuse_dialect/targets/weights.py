@@ -19,7 +19,7 @@ import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr, ModuleOp, i1
 from xdsl.ir import Attribute
 
-from fuse_dialect.analysis.constants import is_constant
+from fuse_dialect.fusion.ir.constants import is_constant
 from fuse_dialect.dialect.constants import is_splat, stored_data
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.mapped_file import release

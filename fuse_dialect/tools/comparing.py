@@ -21,7 +21,7 @@ from fuse_dialect.remarks.module_plan import ModulePlan, plan_module
 from fuse_dialect.remarks.statistics import FusionStatistics
 from fuse_dialect.tools.browser import deliver_page
 from fuse_dialect.tools.pass_flags import split_pipeline
-from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 if TYPE_CHECKING:
     from fuse_dialect.tools.opt_main import FuseOptMain

@@ -17,8 +17,8 @@ from fuse_dialect.remarks.explaining import explain
 from fuse_dialect.remarks.rows import RemarkRow, RemarkType, remark_rows
 from fuse_dialect.tools.arguments import UsageParser
 from fuse_dialect.tools.remark_output import PlacedRemark, json_text, text_lines, yaml_text
-from fuse_dialect.transforms.fuse_ops import FuseOpsPass
-from fuse_dialect.transforms.fuse_ops_hw import FuseOpsHwPass
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 
 _FORMS: Mapping[str, Callable[[list[PlacedRemark]], str]] = {"json": json_text, "yaml": yaml_text}
 

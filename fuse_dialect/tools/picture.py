@@ -20,8 +20,8 @@ from fuse_dialect.targets.pictures import PictureTarget
 from fuse_dialect.tools.arguments import UsageParser
 from fuse_dialect.tools.browser import check_browser
 from fuse_dialect.tools.opt_help import PICTURES
-from fuse_dialect.transforms.fuse_ops import FuseOpsPass
-from fuse_dialect.transforms.fuse_ops_hw import FuseOpsHwPass
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 
 
 def picture_taker(

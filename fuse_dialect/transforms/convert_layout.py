@@ -30,7 +30,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from fuse_dialect.analysis.op_costs import op_cost
+from fuse_dialect.fusion.ir.op_costs import op_cost
 from fuse_dialect.dialect.axis_layout import AxisLayout
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.layout import LayoutTransformOp, TransposeOp

@@ -30,7 +30,7 @@ from xdsl.traits import IsolatedFromAbove
 
 from fuse_dialect.dialect.mapped_file import release
 from fuse_dialect.dialect.op import FuseOp
-from fuse_dialect.transforms.outlining.rewiring import replace_operands
+from fuse_dialect.fusion.outlining.rewiring import replace_operands
 from fuse_dialect.transforms.unfinished import is_left_alone, walk_unfinished
 
 _END = 1024

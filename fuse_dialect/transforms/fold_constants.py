@@ -39,7 +39,7 @@ from fuse_dialect.dialect.ops.layout import MoveOp
 from fuse_dialect.dialect.ops.opaque import DropoutOp, StopFusionOp
 from fuse_dialect.dialect.ops.replication import BroadcastToOp, ExpandDimsOp, RepeatOp, TileOp
 from fuse_dialect.dialect.types import byte_count, element_dtype, is_tensor
-from fuse_dialect.transforms.outlining.rewiring import replace_operands
+from fuse_dialect.fusion.outlining.rewiring import replace_operands
 from fuse_dialect.transforms.unfinished import walk_unfinished
 
 _WORK_PER_BYTE = 256

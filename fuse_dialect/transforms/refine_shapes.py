@@ -43,7 +43,7 @@ from fuse_dialect.dialect.ops.dynamic import (
 from fuse_dialect.dialect.ops.regions import LoopOp, YieldOp
 from fuse_dialect.dialect.size_names import size_names
 from fuse_dialect.dialect.types import DYNAMIC, Shape, are_compatible, is_tensor, with_shape
-from fuse_dialect.transforms.outlining.rewiring import replace_operands, resolve
+from fuse_dialect.fusion.outlining.rewiring import replace_operands, resolve
 from fuse_dialect.transforms.refine_loops import refined_loop
 from fuse_dialect.transforms.unfinished import is_left_alone, walk_unfinished
 

@@ -16,7 +16,7 @@ from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.program import Program
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.types import DYNAMIC
-from fuse_dialect.kernels.program import Buffer, LoopProgram, Role
+from fuse_dialect.loops.program import Buffer, LoopProgram, Role
 
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 WORKSPACE_BYTES = 256

@@ -9,8 +9,8 @@ from callback_backend import array_at
 
 from fuse_dialect.backends.backend import STOP, KernelRequest, Packing, symbols_of
 from fuse_dialect.interpreters.loops import LoopFaultError, run_loops
-from fuse_dialect.kernels.elements import dtype_named
-from fuse_dialect.kernels.program import LoopProgram, Role
+from fuse_dialect.loops.elements import dtype_named
+from fuse_dialect.loops.program import LoopProgram, Role
 
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 _CHECKED = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)

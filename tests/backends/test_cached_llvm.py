@@ -19,14 +19,14 @@ from fuse_dialect.backends.compile import compile_program
 from fuse_dialect.backends.llvm import cached
 from fuse_dialect.backends.llvm.backend import EmittedKernel, LLVMBackend
 from fuse_dialect.backends.llvm.cached import CachedLLVMBackend, generator_digest
-from fuse_dialect.backends.llvm.engine import host
+from fuse_dialect.backends.assembler.engine import host
 from fuse_dialect.backends.llvm.processors import target_of
 from fuse_dialect.backends.runtime.cache import Entry, ObjectCache, open_cache
 from fuse_dialect.backends.runtime.own_files import PACKAGE, own_files
 from fuse_dialect.backends.runtime.program import Program
 from fuse_dialect.frontends.mlir.reader import parse_mlir
 from fuse_dialect.interpreters.numpy import run_module
-from fuse_dialect.kernels.program import Refusal
+from fuse_dialect.loops.program import Refusal
 from fuse_dialect.machines.machine import Cache, Machine
 
 pytest.importorskip("llvmlite")
@@ -135,7 +135,7 @@ def test_refusals_are_kept_too(cache: ObjectCache) -> None:
 
 
 def _programs():
-    from fuse_dialect.analysis.loop_program import lower
+    from fuse_dialect.lowering.loop_program import lower
     from fuse_dialect.interpreters.entry import function_named
 
     text = """func.func @exp(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -184,7 +184,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
     generator_digest.cache_clear()
 
 
-@pytest.mark.parametrize("module", ["interpreters/scalar.py", "kernels/special_functions.py", "kernels/choosing.py"])
+@pytest.mark.parametrize("module", ["interpreters/scalar.py", "loops/special_functions.py", "loops/choosing.py"])
 def test_a_module_from_which_code_comes_is_part_of_the_key(package: Path, module: str) -> None:
     before = generator_digest()
     path = package / module

@@ -9,7 +9,7 @@ from fuse_dialect.backends.runtime import constants
 from fuse_dialect.backends.runtime.constants import Constants
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.mapped_file import map_file
-from fuse_dialect.kernels.packing import Packing, Strided
+from fuse_dialect.loops.packing import Packing, Strided
 
 SHAPE = (64, 96)
 BY_ROWS = Packing("f32", 0, (), Strided(64, 96), (Strided(96, 1),), 16)
@@ -73,7 +73,7 @@ def test_a_reversed_array_is_copied() -> None:
 
 
 def test_memory_may_go_while_a_large_array_is_packed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fuse_dialect.kernels.packing._READ_BYTES", 2 * 16 * 96 * 4)
+    monkeypatch.setattr("fuse_dialect.loops.packing._READ_BYTES", 2 * 16 * 96 * 4)
     (array,) = elements(1).values()
     calls: list[int] = []
     assert np.array_equal(BY_ROWS.apply(array, lambda: calls.append(1)), BY_ROWS.apply(array))

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 import fuse_dialect as fd
-from fuse_dialect.analysis.loop_program import lower
+from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.backends.checking.kernel_memory import check_kernel_memory
 from fuse_dialect.backends.checking.points import UnknownPointError, storing_point
 from fuse_dialect.backends.llvm.processors import target_of
 from fuse_dialect.checked import CheckError
-from fuse_dialect.kernels.indices import loop
-from fuse_dialect.kernels.local_places import LocalPlaces, place_locals
-from fuse_dialect.kernels.program import Axis, LoopProgram, Role, Stage
-from fuse_dialect.kernels.schedule import Schedule
-from fuse_dialect.kernels.scheduling import schedule
+from fuse_dialect.loops.indices import loop
+from fuse_dialect.loops.local_places import LocalPlaces, place_locals
+from fuse_dialect.loops.program import Axis, LoopProgram, Role, Stage
+from fuse_dialect.loops.schedule import Schedule
+from fuse_dialect.loops.scheduling import schedule
 from fuse_dialect.machines.machine import Machine
 
 EXTREMES = """func.func @main(%x: tensor<6x16xf32>) -> (tensor<16xf32>, tensor<16xf32>) {

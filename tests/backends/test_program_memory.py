@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import fuse_dialect as fd
-from fuse_dialect.backends.checking.contents import UNKNOWN, Piece, Region, agrees, content_of, joined, part
-from fuse_dialect.backends.checking.program_memory import check_program_memory
+from fuse_dialect.backends.runtime.checking.contents import UNKNOWN, Piece, Region, agrees, content_of, joined, part
+from fuse_dialect.backends.runtime.checking.program_memory import check_program_memory
 from fuse_dialect.backends.runtime.executable import Executable
 from fuse_dialect.backends.runtime.plan import Home, Place
 from fuse_dialect.checked import CheckError

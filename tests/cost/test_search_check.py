@@ -4,8 +4,8 @@ import pytest
 
 from fuse_dialect.checked import CheckError
 from fuse_dialect.cost.search_check import check_search
-from fuse_dialect.fusion.forward_graph import ForwardGraph
-from fuse_dialect.fusion.value_graph import value_graph_of
+from fuse_dialect.fusion.core.forward_graph import ForwardGraph
+from fuse_dialect.fusion.core.value_graph import value_graph_of
 from fuse_dialect.pattern_kind import PatternKind
 
 ELEMWISE = PatternKind.ELEMWISE

@@ -20,7 +20,7 @@ from fuse_dialect.dialect.ops.dynamic import (
     ShapeOfOp,
 )
 from fuse_dialect.dialect.types import element_type_of, tensor
-from fuse_dialect.kinds.kind_of import kind_of
+from fuse_dialect.fusion.kinds.kind_of import kind_of
 from fuse_dialect.pattern_kind import PatternKind
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)

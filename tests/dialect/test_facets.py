@@ -25,7 +25,7 @@ from fuse_dialect.dialect.scalar_code import ScalarCode, literal
 from fuse_dialect.dialect.scalars import signless
 from fuse_dialect.dialect.types import element_dtype, element_type_of, is_float, is_unsigned, tensor
 from fuse_dialect.interpreters.scalar import run_scalar_body
-from fuse_dialect.kernels.program import Literal
+from fuse_dialect.loops.program import Literal
 from fuse_dialect.pattern_kind import PatternKind
 
 TESTS = Path(__file__).parents[1]

@@ -18,7 +18,7 @@ from fuse_dialect.dialect.ops.opaque import (
     TopkOp,
 )
 from fuse_dialect.dialect.ops.sequences import CumsumOp
-from fuse_dialect.kernels.elements import dtype_named
+from fuse_dialect.loops.elements import dtype_named
 
 
 @pytest.mark.parametrize("shape", [(2, 0, 3), (0, 3, 2)])

@@ -11,7 +11,7 @@ from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.onnx.reader import import_model
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.interpreters.values import EvaluationError
-from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.transforms.refine_shapes import RefineShapesPass
 
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from fuse_dialect.fusion.plan import FusionPlan, plan_of_roots
-from fuse_dialect.fusion.strategy import FusionOptions, Strategy
-from fuse_dialect.fusion.value_graph import ValueGraph
+from fuse_dialect.fusion.core.plan import FusionPlan, plan_of_roots
+from fuse_dialect.fusion.core.strategy import FusionOptions, Strategy
+from fuse_dialect.fusion.core.value_graph import ValueGraph
 from fuse_dialect.pattern_kind import PatternKind
 
 

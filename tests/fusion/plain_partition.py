@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from fuse_dialect.fusion.forward_graph import ForwardGraph
+from fuse_dialect.fusion.core.forward_graph import ForwardGraph
 from fuse_dialect.pattern_kind import PatternKind as Kind
 
 

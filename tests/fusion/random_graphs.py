@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from random import Random
 
-from fuse_dialect.fusion.forward_graph import ForwardGraph
+from fuse_dialect.fusion.core.forward_graph import ForwardGraph
 from fuse_dialect.pattern_kind import PatternKind as Kind
 
 Operands = list[list[int]]

@@ -2,8 +2,8 @@
 
 from random import Random
 
-from fuse_dialect.fusion.plan import FusionKernel, FusionPlan, plan_of_nodes
-from fuse_dialect.fusion.value_graph import NodeRole, ValueGraph
+from fuse_dialect.fusion.core.plan import FusionKernel, FusionPlan, plan_of_nodes
+from fuse_dialect.fusion.core.value_graph import NodeRole, ValueGraph
 
 
 def random_plan(rng: Random, graph: ValueGraph, merges: int) -> FusionPlan:

@@ -1,10 +1,10 @@
-"""Random tables of rules that keep to the conditions of `fuse_dialect.fusion.rules`."""
+"""Random tables of rules that keep to the conditions of `fuse_dialect.fusion.core.rules`."""
 
 from random import Random
 
 from plain_partition import PlainRule
 
-from fuse_dialect.fusion.rules import FusionRule, RuleTable
+from fuse_dialect.fusion.core.rules import FusionRule, RuleTable
 from fuse_dialect.pattern_kind import PatternKind as Kind
 
 ANCHOR = Kind.OUT_EWISE_FUSABLE

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fuse_dialect.fusion.forward_graph import ForwardGraph
+from fuse_dialect.fusion.core.forward_graph import ForwardGraph
 from fuse_dialect.pattern_kind import PatternKind
 
 TVM_DATA = Path(__file__).parents[1] / "data" / "tvm"

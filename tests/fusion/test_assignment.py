@@ -3,8 +3,8 @@
 import pytest
 
 from fuse_dialect.diagnostics import Reason
-from fuse_dialect.fusion.assignment import check_roots, partition_of_roots
-from fuse_dialect.fusion.forward_graph import ForwardGraph
+from fuse_dialect.fusion.core.assignment import check_roots, partition_of_roots
+from fuse_dialect.fusion.core.forward_graph import ForwardGraph
 from fuse_dialect.pattern_kind import PatternKind as Kind
 
 GRAPH = ForwardGraph(

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from fuse_dialect.counts import Count
-from fuse_dialect.fusion.cost import Cost, kernel_cost
-from fuse_dialect.fusion.forward_graph import ForwardGraph
-from fuse_dialect.fusion.plan import FusionKernel
-from fuse_dialect.fusion.value_graph import NodeRole, ValueGraph, value_graph_of
+from fuse_dialect.fusion.core.cost import Cost, kernel_cost
+from fuse_dialect.fusion.core.forward_graph import ForwardGraph
+from fuse_dialect.fusion.core.plan import FusionKernel
+from fuse_dialect.fusion.core.value_graph import NodeRole, ValueGraph, value_graph_of
 from fuse_dialect.pattern_kind import PatternKind as Kind
 
 E = Kind.ELEMWISE

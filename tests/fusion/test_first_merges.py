@@ -8,11 +8,11 @@ from random_graphs import random_graph
 from random_plans import random_plan
 
 from fuse_dialect.diagnostics import Reason
-from fuse_dialect.fusion.decision import Merge
-from fuse_dialect.fusion.first_kernels import first_kernels, fused_kernels
-from fuse_dialect.fusion.partition import partition
-from fuse_dialect.fusion.plan import check_plan
-from fuse_dialect.fusion.value_graph import value_graph_of
+from fuse_dialect.fusion.core.decision import Merge
+from fuse_dialect.fusion.core.first_kernels import first_kernels, fused_kernels
+from fuse_dialect.fusion.core.partition import partition
+from fuse_dialect.fusion.core.plan import check_plan
+from fuse_dialect.fusion.core.value_graph import value_graph_of
 
 
 @given(seed=st.integers(0, 2**32), count=st.integers(0, 12))

@@ -11,10 +11,10 @@ from plain_partition import PlainPartitioner, nodes_between
 from random_graphs import random_graph
 
 from fuse_dialect.diagnostics import Reason
-from fuse_dialect.fusion.assignment import Partition
-from fuse_dialect.fusion.forward_graph import ForwardGraph
-from fuse_dialect.fusion.group_forest import GroupForest
-from fuse_dialect.fusion.partition import partition
+from fuse_dialect.fusion.core.assignment import Partition
+from fuse_dialect.fusion.core.forward_graph import ForwardGraph
+from fuse_dialect.fusion.core.group_forest import GroupForest
+from fuse_dialect.fusion.core.partition import partition
 from fuse_dialect.pattern_kind import PatternKind as Kind
 
 MORE_GRAPHS = int(os.environ.get("FUSE_FUZZ_GRAPHS", "1000"))

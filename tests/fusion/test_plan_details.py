@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from fuse_dialect.diagnostics import Reason
-from fuse_dialect.fusion.decision import FusionDecision
-from fuse_dialect.fusion.forward_graph import ForwardGraph
-from fuse_dialect.fusion.plan import FusionKernel, check_plan, plan_of_nodes, plan_of_roots
-from fuse_dialect.fusion.value_graph import GraphFacts, GraphValue, NodeRole, ValueGraph, value_graph_of
+from fuse_dialect.fusion.core.decision import FusionDecision
+from fuse_dialect.fusion.core.forward_graph import ForwardGraph
+from fuse_dialect.fusion.core.plan import FusionKernel, check_plan, plan_of_nodes, plan_of_roots
+from fuse_dialect.fusion.core.value_graph import GraphFacts, GraphValue, NodeRole, ValueGraph, value_graph_of
 from fuse_dialect.pattern_kind import PatternKind as Kind
 
 E, OPAQUE = Kind.ELEMWISE, Kind.OPAQUE

@@ -12,11 +12,11 @@ from random_graphs import random_graph
 from random_plans import broken, random_plan
 
 from fuse_dialect.diagnostics import Reason
-from fuse_dialect.fusion.forward_graph import ForwardGraph
-from fuse_dialect.fusion.partition import partition, tvm
-from fuse_dialect.fusion.plan import FusionKernel, check_plan, plan_of_nodes, plan_of_roots
-from fuse_dialect.fusion.strategy import FusionOptions
-from fuse_dialect.fusion.value_graph import NodeRole, ValueGraph, value_graph_of
+from fuse_dialect.fusion.core.forward_graph import ForwardGraph
+from fuse_dialect.fusion.core.partition import partition, tvm
+from fuse_dialect.fusion.core.plan import FusionKernel, check_plan, plan_of_nodes, plan_of_roots
+from fuse_dialect.fusion.core.strategy import FusionOptions
+from fuse_dialect.fusion.core.value_graph import NodeRole, ValueGraph, value_graph_of
 from fuse_dialect.pattern_kind import PatternKind as Kind
 
 RANDOM_PLANS = int(os.environ.get("FUSE_RANDOM_PROGRAMS", "1500"))

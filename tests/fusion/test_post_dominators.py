@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from plain_partition import plain_post_dominators
 from random_graphs import random_graph
 
-from fuse_dialect.fusion.forward_graph import ForwardGraph
-from fuse_dialect.fusion.post_dominators import post_dominator_tree
+from fuse_dialect.fusion.core.forward_graph import ForwardGraph
+from fuse_dialect.fusion.core.post_dominators import post_dominator_tree
 from fuse_dialect.pattern_kind import PatternKind as Kind
 
 graphs = st.builds(random_graph, st.randoms(use_true_random=False), st.integers(1, 60))

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from recorded_graphs import graph_of_case, graph_of_fuzz, recorded
 
-from fuse_dialect.fusion.forward_graph import ForwardGraph
-from fuse_dialect.fusion.partition import partition
-from fuse_dialect.fusion.post_dominators import post_dominator_tree
+from fuse_dialect.fusion.core.forward_graph import ForwardGraph
+from fuse_dialect.fusion.core.partition import partition
+from fuse_dialect.fusion.core.post_dominators import post_dominator_tree
 
 COMPARABLE_RUNS = {
     "crash_max_function_args": 1,

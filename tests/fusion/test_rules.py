@@ -12,11 +12,11 @@ from random_graphs import random_graph
 from random_rules import plain_rules, random_rules
 
 from fuse_dialect.diagnostics import Reason
-from fuse_dialect.fusion.decision import FusionDecision
-from fuse_dialect.fusion.forward_graph import ForwardGraph
-from fuse_dialect.fusion.partition import partition
-from fuse_dialect.fusion.rules import PATH_LIMIT, FusionRule, RuleError, RuleTable, up_to
-from fuse_dialect.fusion.tvm_rules import TVM_RULES
+from fuse_dialect.fusion.core.decision import FusionDecision
+from fuse_dialect.fusion.core.forward_graph import ForwardGraph
+from fuse_dialect.fusion.core.partition import partition
+from fuse_dialect.fusion.core.rules import PATH_LIMIT, FusionRule, RuleError, RuleTable, up_to
+from fuse_dialect.fusion.core.tvm_rules import TVM_RULES
 from fuse_dialect.pattern_kind import PatternKind as Kind
 
 MORE_GRAPHS = int(os.environ.get("FUSE_FUZZ_GRAPHS", "1000"))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuse_dialect.fusion.step_order import MOST_VISITED, NoWays, StepOrder
+from fuse_dialect.fusion.core.step_order import MOST_VISITED, NoWays, StepOrder
 
 
 def _random_dag(rng: Random, count: int) -> nx.DiGraph:

@@ -10,12 +10,12 @@ from own_strategies import OWN_STRATEGIES
 from random_graphs import random_graph
 
 from fuse_dialect.diagnostics import FuseError, Reason
-from fuse_dialect.fusion.assignment import Partition, partition_of_roots
-from fuse_dialect.fusion.forward_graph import ForwardGraph
-from fuse_dialect.fusion.partition import partition
-from fuse_dialect.fusion.plan import check_plan
-from fuse_dialect.fusion.strategy import STRATEGIES, FusionOptions, Strategy, find_strategy
-from fuse_dialect.fusion.value_graph import value_graph_of
+from fuse_dialect.fusion.core.assignment import Partition, partition_of_roots
+from fuse_dialect.fusion.core.forward_graph import ForwardGraph
+from fuse_dialect.fusion.core.partition import partition
+from fuse_dialect.fusion.core.plan import check_plan
+from fuse_dialect.fusion.core.strategy import STRATEGIES, FusionOptions, Strategy, find_strategy
+from fuse_dialect.fusion.core.value_graph import value_graph_of
 from fuse_dialect.pattern_kind import PatternKind as Kind
 
 ALL: dict[str, Callable[[], Strategy]] = {

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 from hypothesis import strategies as st
 
-from fuse_dialect.hardware.graph import HardwareGraph, HardwareNode, HardwareRole
-from fuse_dialect.hardware.template import (
+from fuse_dialect.templates.graph import HardwareGraph, HardwareNode, HardwareRole
+from fuse_dialect.templates.template import (
     HardwareLimits,
     HardwareLink,
     HardwareTemplate,

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from random_hardware import random_hardware_graphs, random_templates
 
 from fuse_dialect.diagnostics import Reason
-from fuse_dialect.hardware.graph import HardwareGraph, HardwareNode, HardwareRole
-from fuse_dialect.hardware.group_order import SEARCH_BUDGET, GroupOrder
-from fuse_dialect.hardware.matcher import Trip, UnitMatcher
-from fuse_dialect.hardware.plan import HardwarePlan, plan_hardware
-from fuse_dialect.hardware.template import HardwareLink, HardwareTemplate, HardwareUnit
-from fuse_dialect.hardware.templates.opu import TEMPLATE as OPU
-from fuse_dialect.hardware.visiting_order import visiting_order
+from fuse_dialect.templates.graph import HardwareGraph, HardwareNode, HardwareRole
+from fuse_dialect.templates.group_order import SEARCH_BUDGET, GroupOrder
+from fuse_dialect.templates.matcher import Trip, UnitMatcher
+from fuse_dialect.templates.plan import HardwarePlan, plan_hardware
+from fuse_dialect.templates.template import HardwareLink, HardwareTemplate, HardwareUnit
+from fuse_dialect.templates.shipped.opu import TEMPLATE as OPU
+from fuse_dialect.templates.visiting_order import visiting_order
 
 CASES = int(os.environ.get("HARDWARE_CASES", "100"))
 """Random cases of each property; set the variable for a longer run."""

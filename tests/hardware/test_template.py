@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-import fuse_dialect.hardware.templates
+import fuse_dialect.templates.shipped
 from fuse_dialect.dialect.ops.hardware import hardware_op, read_template
-from fuse_dialect.hardware.template import (
+from fuse_dialect.templates.template import (
     HardwareLimits,
     HardwareLink,
     HardwareTemplate,
@@ -17,7 +17,7 @@ from fuse_dialect.hardware.template import (
     TemplateError,
     VirtualOperator,
 )
-from fuse_dialect.hardware.templates.shipped import SHIPPED_TEMPLATES
+from fuse_dialect.templates.shipped.shipped import SHIPPED_TEMPLATES
 
 MAC, ACT, LOST = HardwareUnit("mac", "mac"), HardwareUnit("act", "activation"), HardwareUnit("lost", "mac")
 GOOD = HardwareTemplate(
@@ -70,7 +70,7 @@ def test_problem_names_the_very_part() -> None:
 
 
 def test_every_file_of_the_folder_is_a_shipped_template() -> None:
-    folder = Path(fuse_dialect.hardware.templates.__file__).parent
+    folder = Path(fuse_dialect.templates.shipped.__file__).parent
     files = {path.stem.replace("_", "-") for path in folder.glob("*.py")} - {"--init--", "shipped"}
     assert files == SHIPPED_TEMPLATES.keys()
 

@@ -6,8 +6,8 @@ from xdsl.utils.exceptions import InterpretationError
 
 from fuse_dialect.interpreters import loops
 from fuse_dialect.interpreters.loops import run_loops
-from fuse_dialect.kernels.indices import loop
-from fuse_dialect.kernels.program import (
+from fuse_dialect.loops.indices import loop
+from fuse_dialect.loops.program import (
     Axis,
     Buffer,
     Combiner,

@@ -83,7 +83,7 @@ def test_where_the_system_says_nothing_a_common_processor_counts(
 
 @pytest.mark.skipif(find_spec("llvmlite") is None or not Path(host.PROCESSOR_FILE).exists(), reason="needs both")
 def test_plans_and_code_are_for_the_same_processor() -> None:
-    from fuse_dialect.backends.llvm.engine import host as llvm_host
+    from fuse_dialect.backends.assembler.engine import host as llvm_host
 
     machine = llvm_host().machine
     assert machine == replace(find_machine("native"), name=machine.name, processor=machine.processor)

@@ -12,8 +12,8 @@ import fuse_dialect as fd
 from fuse_dialect.pictures.dot import dot_of, quoted
 from fuse_dialect.pictures.page import embedded_json, page_of
 from fuse_dialect.pictures.scene import SceneOptions, scene_of
-from fuse_dialect.transforms.fuse_ops import FuseOpsPass
-from fuse_dialect.transforms.fuse_ops_hw import FuseOpsHwPass
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 
 
 @pytest.fixture(scope="module")
@@ -195,9 +195,9 @@ def test_plans_with_copies_and_several_results_are_drawn(seed):
 
     from random_plans import random_plan
 
-    from fuse_dialect.fusion.plan import FusionPlan
-    from fuse_dialect.fusion.strategy import FusionOptions
-    from fuse_dialect.fusion.value_graph import ValueGraph
+    from fuse_dialect.fusion.core.plan import FusionPlan
+    from fuse_dialect.fusion.core.strategy import FusionOptions
+    from fuse_dialect.fusion.core.value_graph import ValueGraph
 
     def strategy(graph: ValueGraph, options: FusionOptions) -> FusionPlan:
         return random_plan(Random(seed), graph, 12)

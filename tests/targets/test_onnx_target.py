@@ -31,7 +31,7 @@ from fuse_dialect.targets.onnx.body import DOMAIN
 from fuse_dialect.targets.onnx.model import onnx_model
 from fuse_dialect.targets.onnx.operators import ROWS
 from fuse_dialect.tools import fuse_opt
-from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 LIGHT_MODELS = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 WITHOUT_ROW = {

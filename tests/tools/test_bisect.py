@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import fuse_dialect as fd
-from fuse_dialect.backends.bisecting.finding import smallest_finding
-from fuse_dialect.backends.bisecting.search import find_bad_merge, merges_in
-from fuse_dialect.backends.bisecting.way import Way
+from fuse_dialect.bisecting.finding import smallest_finding
+from fuse_dialect.bisecting.search import find_bad_merge, merges_in
+from fuse_dialect.bisecting.way import Way
 from fuse_dialect.interpreters.entry import function_named
 from fuse_dialect.loading.array_files import random_inputs
 from fuse_dialect.tools.fuse_run import main
-from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 pytestmark = pytest.mark.skipif(find_spec("llvmlite") is None, reason="needs llvmlite")
 
@@ -25,7 +25,7 @@ WRONG = '''
 from dataclasses import replace
 from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.table import BackendSettings, find_backend
-from fuse_dialect.kernels.program import Apply
+from fuse_dialect.loops.program import Apply
 
 WRONG_ALONE = False
 

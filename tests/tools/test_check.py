@@ -33,8 +33,8 @@ def check() -> ModuleType:
     ("files", "names", "last"),
     [
         (["docs/index.md"], ["lint", "format", "imports"], "lint-imports"),
-        (["fuse_dialect/kinds/foreign.py"], ["lint", "format", "imports", "types", "pytest"], "tests/kinds"),
-        (["tests/kinds/test_foreign.py"], ["lint", "format", "imports", "pytest"], "tests/kinds"),
+        (["fuse_dialect/fusion/kinds/foreign.py"], ["lint", "format", "imports", "types", "pytest"], "tests/fusion/kinds"),
+        (["tests/fusion/kinds/test_foreign.py"], ["lint", "format", "imports", "pytest"], "tests/fusion/kinds"),
         (["tools/check.py"], ["lint", "format", "imports", "types", "pytest", "filecheck"], "tests/filecheck/tools"),
         (
             ["tests/filecheck/dialect/matmul.mlir"],

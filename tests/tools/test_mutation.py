@@ -9,7 +9,7 @@ from mutation import FIRST, ROOT, TESTS, part_of
 
 import fuse_dialect
 
-FEW = {"kernels/meanings.py", "kinds", "extensions.py", "frontends/mlir", "frontends/onnx/tensors.py"}
+FEW = {"loops/meanings.py", "kinds", "extensions.py", "frontends/mlir", "frontends/onnx/tensors.py"}
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)

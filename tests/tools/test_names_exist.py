@@ -385,7 +385,7 @@ def test_a_name_of_nothing_is_noticed(name: str):
 @pytest.mark.parametrize(
     "name",
     [
-        "fusion/cost.py",
+        "fusion/core/cost.py",
         "backends/runtime",
         "FOLDER/model.onnx",
         "fuse.relu",

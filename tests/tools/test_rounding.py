@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import fuse_dialect as fd
 from fuse_dialect.dialect.op import Array
-from fuse_dialect.kernels.elements import dtype_named
+from fuse_dialect.loops.elements import dtype_named
 
 PRODUCT = """func.func @main(%x: tensor<4x9xf32>, %w: tensor<9x5xf32>) -> tensor<5x4xf32> {
   %y = fuse.matmul %x, %w : (tensor<4x9xf32>, tensor<9x5xf32>) -> tensor<4x5xf32>

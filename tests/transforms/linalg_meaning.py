@@ -30,7 +30,7 @@ from fuse_dialect.dialect.types import DYNAMIC, element_dtype, is_tensor, tensor
 from fuse_dialect.frontends.mlir.linalg_forms import FORMS, Form
 from fuse_dialect.frontends.mlir.named_linalg import NAMED_OPS
 from fuse_dialect.interpreters.scalar import evaluate_scalar
-from fuse_dialect.kernels.meanings import evaluate_function
+from fuse_dialect.loops.meanings import evaluate_function
 
 COMBINED: Mapping[str, np.ufunc] = {
     "arith.addf": np.add,

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from fuse_dialect.dialect.ops.opaque import StopFusionOp
-from fuse_dialect.kinds.kind_of import kind_of
+from fuse_dialect.fusion.kinds.kind_of import kind_of
 
 
 def ssa_form(module: ModuleOp, *, locations: bool = False) -> str:

@@ -13,8 +13,8 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir
-from fuse_dialect.transforms.defuse_ops import DefuseOpsPass
-from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.defuse_ops import DefuseOpsPass
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 FILECHECK = Path(__file__).parents[1] / "filecheck" / "transforms" / "fuse-ops"
 RANDOM_PROGRAMS = 1000

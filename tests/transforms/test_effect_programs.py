@@ -8,7 +8,7 @@ from fuzzing.effect_semantics import run_program
 from xdsl.dialects import cf, scf
 
 from fuse_dialect.frontends.mlir.reader import context, read_mlir
-from fuse_dialect.kinds.kind_of import op_name
+from fuse_dialect.fusion.kinds.kind_of import op_name
 
 
 def _module(text):

@@ -34,7 +34,7 @@ from fuse_dialect.frontends.onnx.reader import load_onnx_module
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.transforms.fold_constants import FoldConstantsPass
 from fuse_dialect.transforms.fold_scale_axis import FoldScaleAxisPass
-from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.transforms.scale_folding.rules import PASSINGS
 from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
 

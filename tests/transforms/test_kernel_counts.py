@@ -9,7 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
-from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
 
 RAW, SIMPLIFIED, OPTIMIZED = "raw (InferType only)", "SimplifyInference", "build_prefix_O3_no_alter"

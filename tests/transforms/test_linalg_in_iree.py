@@ -29,8 +29,8 @@ from fuse_dialect.interpreters.numpy import evaluate, run_module
 from fuse_dialect.interpreters.values import EvaluationError
 from fuse_dialect.targets.mlir import FusePrinter
 from fuse_dialect.transforms.compile_prefix import CompilePrefixPass
-from fuse_dialect.transforms.convert_fuse_to_linalg import ConvertFuseToLinalgPass
-from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.targets.convert_fuse_to_linalg import ConvertFuseToLinalgPass
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 MODEL = Path(__file__).parents[2] / "docs" / "examples" / "tiny_cnn.onnx"
 TORCH = Path(__file__).parents[1] / "data" / "torch"

@@ -8,13 +8,13 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
 import fuse_dialect as fd
-from fuse_dialect.fusion.plan import FusionKernel, FusionPlan, check_plan, plan_of_nodes
-from fuse_dialect.fusion.strategy import FusionOptions, Strategy
-from fuse_dialect.fusion.value_graph import ValueGraph
+from fuse_dialect.fusion.core.plan import FusionKernel, FusionPlan, check_plan, plan_of_nodes
+from fuse_dialect.fusion.core.strategy import FusionOptions, Strategy
+from fuse_dialect.fusion.core.value_graph import ValueGraph
 from fuse_dialect.loading.verification import verify_module
-from fuse_dialect.transforms.defuse_ops import DefuseOpsPass
-from fuse_dialect.transforms.fuse_ops import FuseOpsPass
-from fuse_dialect.transforms.outlining.copies import COMPUTED_AGAIN_ATTRIBUTE
+from fuse_dialect.fusion.defuse_ops import DefuseOpsPass
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.outlining.copies import COMPUTED_AGAIN_ATTRIBUTE
 
 
 def node_named(graph: ValueGraph, name: str) -> int:

@@ -11,7 +11,7 @@ from fuse_dialect.dialect.types import DYNAMIC, is_tensor
 from fuse_dialect.frontends.mlir.reader import parse_mlir
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.interpreters.values import EvaluationError
-from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.transforms.refine_shapes import RefineShapesPass
 
 

@@ -16,8 +16,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir
 from fuse_dialect.interpreters.numpy import run_module
-from fuse_dialect.kinds.kind_of import op_name
-from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.kinds.kind_of import op_name
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 LIMITED = [f"[{target}][{shapes}]" for target in ("opencl", "metal") for shapes in ("dynamic", "static")]
 UNLIMITED = ["[cuda][dynamic]", "[cuda][static]"]

@@ -27,7 +27,7 @@ from fuse_dialect.frontends.onnx.reader import import_model
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.loading.verification import verify_module
 from fuse_dialect.targets.onnx.model import onnx_model
-from fuse_dialect.transforms.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuzzing.comparing import Reference
 from fuzzing.compiling import LIMITS
 from fuzzing.program import RandomProgram, Step

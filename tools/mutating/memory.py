@@ -5,7 +5,7 @@ from mutating.mutant import Mutant
 _RUNTIME = "backends/runtime"
 _FLOW, _PLAN = f"{_RUNTIME}/flow.py", f"{_RUNTIME}/plan.py"
 _LAYOUT, _CONTROL, _EXECUTABLE = f"{_RUNTIME}/control_layout.py", f"{_RUNTIME}/control.py", f"{_RUNTIME}/executable.py"
-_LOCALS = "kernels/local_places.py"
+_LOCALS = "loops/local_places.py"
 
 MEMORY_MUTANTS: tuple[Mutant, ...] = (
     # flow: what shows whose memory
@@ -149,14 +149,14 @@ MEMORY_MUTANTS: tuple[Mutant, ...] = (
         "self.order.begin(",
         "self.order.position.update((step, step) for step in ",
     ),
-    Mutant("order-ahead", "fusion/step_order.py", "(*behind, *ahead, kept, gone))", "(*behind, kept, gone))"),
+    Mutant("order-ahead", "fusion/core/step_order.py", "(*behind, *ahead, kept, gone))", "(*behind, kept, gone))"),
     Mutant(
         "order-behind",
-        "fusion/step_order.py",
+        "fusion/core/step_order.py",
         "in_order = [*sorted(ahead, key=self.position.__getitem__), kept,",
         "in_order = [kept, *sorted(ahead, key=self.position.__getitem__),",
     ),
-    Mutant("order-cycles", "fusion/step_order.py", "elif following == other and step != start:", "elif False:"),
+    Mutant("order-cycles", "fusion/core/step_order.py", "elif following == other and step != start:", "elif False:"),
     Mutant(
         "order-of-readers",
         "cost/judgements.py",

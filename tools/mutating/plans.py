@@ -2,7 +2,7 @@
 
 from mutating.mutant import Mutant
 
-_PLAN, _GRAPH, _COST = "fusion/plan.py", "fusion/value_graph.py", "fusion/cost.py"
+_PLAN, _GRAPH, _COST = "fusion/core/plan.py", "fusion/core/value_graph.py", "fusion/core/cost.py"
 _OUTLINING = "transforms/outlining"
 
 PLAN_MUTANTS: tuple[Mutant, ...] = (
@@ -24,7 +24,7 @@ PLAN_MUTANTS: tuple[Mutant, ...] = (
     Mutant("fused-apart", _PLAN, "for user in readers if user in sets[kernel])", "for user in readers)"),
     Mutant("opaque-verdicts", _PLAN, "elif forward.kinds[node] is PatternKind.OPAQUE:", "elif False:"),
     Mutant("verdicts-on-results", _PLAN, "verdict = reason if readers else Reason.VALUE_ESCAPES", "verdict = reason"),
-    Mutant("true-verdicts", "fusion/decision.py", "self.reason is Reason.FUSED", "self.reason is not Reason.OPAQUE"),
+    Mutant("true-verdicts", "fusion/core/decision.py", "self.reason is Reason.FUSED", "self.reason is not Reason.OPAQUE"),
     # conditions on nodes
     Mutant("negative-nodes", _PLAN, "if not 0 <= node < len(graph):", "if not node < len(graph):"),
     Mutant("nodes-twice", _PLAN, "if any(node >= after for", "if any(node > after for"),
@@ -109,22 +109,22 @@ PLAN_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant("readers-twice", _GRAPH, "tuple(sorted({user for user, _ in users}))", "tuple(user for user, _ in users)"),
     Mutant("unknown-ops-again", _GRAPH, "[role is not NodeRole.IN_PLACE and role", "[role"),
-    Mutant("results-that-escape", "analysis/graph_facts.py", "id(value) in escaping or escapes", "escapes"),
+    Mutant("results-that-escape", "fusion/ir/graph_facts.py", "id(value) in escaping or escapes", "escapes"),
     Mutant(
         "barriers-in-order",
-        "analysis/graph_facts.py",
+        "fusion/ir/graph_facts.py",
         "if place is not None and kind_of(op, effects) is None:",
         "if place is not None:",
     ),
-    Mutant("callers", "analysis/graph_facts.py", "location = location.callee", "location = location.caller"),
+    Mutant("callers", "fusion/ir/graph_facts.py", "location = location.callee", "location = location.caller"),
     # assignments
-    Mutant("verdicts-on-roots", "fusion/assignment.py", "Reason.VALUE_ESCAPES if sink is None else reason", "reason"),
+    Mutant("verdicts-on-roots", "fusion/core/assignment.py", "Reason.VALUE_ESCAPES if sink is None else reason", "reason"),
     Mutant(
-        "last-anchor", "fusion/assignment.py", "if anchor is None and graph.kinds[node] is", "if graph.kinds[node] is"
+        "last-anchor", "fusion/core/assignment.py", "if anchor is None and graph.kinds[node] is", "if graph.kinds[node] is"
     ),
-    Mutant("kind-of-roots", "fusion/assignment.py", "kind = merged_kind(graph.kinds[node], kind)", "pass"),
-    Mutant("opaque-roots", "fusion/assignment.py", "for each in (node, root):", "for each in (node,):"),
-    Mutant("tuple-roots", "fusion/assignment.py", "if graph.kinds[root] is PatternKind.TUPLE:", "if False:"),
+    Mutant("kind-of-roots", "fusion/core/assignment.py", "kind = merged_kind(graph.kinds[node], kind)", "pass"),
+    Mutant("opaque-roots", "fusion/core/assignment.py", "for each in (node, root):", "for each in (node,):"),
+    Mutant("tuple-roots", "fusion/core/assignment.py", "if graph.kinds[root] is PatternKind.TUPLE:", "if False:"),
     # cost
     Mutant(
         "unknown-bytes",

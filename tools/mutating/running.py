@@ -110,19 +110,19 @@ RUNTIME_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "unsigned-remainder",
-        "kernels/meanings.py",
+        "loops/meanings.py",
         '"arith.remui": _on_unsigned(np.fmod)',
         '"arith.remui": np.fmod',
     ),
     Mutant(
         "true-is-minus-one",
-        "kernels/meanings.py",
+        "loops/meanings.py",
         "return -array.astype(np.int8) if array.dtype",
         "return array.astype(np.int8) if array.dtype",
     ),
     Mutant(
         "unordered-comparison",
-        "kernels/meanings.py",
+        "loops/meanings.py",
         "    _not(np.less_equal),\n    _not(np.less),\n",
         "    np.greater,\n    _not(np.less),\n",
     ),

@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 import fuse_dialect as fd
 from fuse_dialect.dialect.errors import OpError
-from fuse_dialect.transforms.convert_stablehlo_to_fuse import ConvertStableHLOToFusePass
-from fuse_dialect.transforms.inline import InlinePass
+from fuse_dialect.frontends.stablehlo.convert_stablehlo_to_fuse import ConvertStableHLOToFusePass
+from fuse_dialect.fusion.inline import InlinePass
 from stablehlo_suite.cases import Case, Check, cases_of
 from stablehlo_suite.constants import Array, UnreadableError, read_dense, read_type
 from stablehlo_suite.judging import complaint, exact_function, functions_in, is_near_sum, sums_up

@@ -10,7 +10,7 @@ from typing import Any
 
 from fuse_dialect.backends.backend import Backend, KernelRequest, symbols_of
 from fuse_dialect.backends.table import BackendSettings
-from fuse_dialect.kernels.program import (
+from fuse_dialect.loops.program import (
     Apply,
     Body,
     Combiner,

@@ -1,8 +1,8 @@
 """A strategy from outside: a kernel for every two results of a block, with all that they need, shared or not."""
 
-from fuse_dialect.fusion.plan import FusionPlan, plan_of_nodes
-from fuse_dialect.fusion.strategy import FusionOptions
-from fuse_dialect.fusion.value_graph import ValueGraph
+from fuse_dialect.fusion.core.plan import FusionPlan, plan_of_nodes
+from fuse_dialect.fusion.core.strategy import FusionOptions
+from fuse_dialect.fusion.core.value_graph import ValueGraph
 
 
 def each_result(graph: ValueGraph, options: FusionOptions) -> FusionPlan:

@@ -38,8 +38,8 @@ from fuse_dialect.backends.checking.kernel_lines import (
 )
 from fuse_dialect.backends.checking.violations import new_site, report_address
 from fuse_dialect.counts import Count, product
-from fuse_dialect.kernels.elements import element_bytes
-from fuse_dialect.kernels.program import LoopProgram, Role
+from fuse_dialect.loops.elements import element_bytes
+from fuse_dialect.loops.program import LoopProgram, Role
 
 Bounds: TypeAlias = tuple[str, str]
 """Names of the values that say where an array starts, and where it ends."""

@@ -23,11 +23,11 @@ from math import prod
 from fuse_dialect.backends.checking.points import UnknownPointError, holds, known, number_of, some_points
 from fuse_dialect.backends.checking.scheduled_stages import Point, ScheduledStage, Time, scheduled_stages, sizes_of
 from fuse_dialect.checked import CheckError
-from fuse_dialect.kernels.elements import element_bytes
-from fuse_dialect.kernels.indices import Index
-from fuse_dialect.kernels.local_places import LocalPlaces
-from fuse_dialect.kernels.program import Buffer, Read, Role
-from fuse_dialect.kernels.schedule import Schedule
+from fuse_dialect.loops.elements import element_bytes
+from fuse_dialect.loops.indices import Index
+from fuse_dialect.loops.local_places import LocalPlaces
+from fuse_dialect.loops.program import Buffer, Read, Role
+from fuse_dialect.loops.schedule import Schedule
 
 
 def check_kernel_memory(plan: Schedule, places: LocalPlaces) -> None:

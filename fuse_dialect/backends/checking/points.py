@@ -5,8 +5,8 @@ from itertools import product
 from math import prod
 
 from fuse_dialect.counts import Size
-from fuse_dialect.kernels.indices import Guard, Index, Loop, Quotient, axes_of
-from fuse_dialect.kernels.program import Stage
+from fuse_dialect.loops.indices import Guard, Index, Loop, Quotient, axes_of
+from fuse_dialect.loops.program import Stage
 
 MOST_POINTS = 24
 """Points of a stage that are looked at: corners, and some between."""

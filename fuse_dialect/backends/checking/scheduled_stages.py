@@ -6,9 +6,9 @@ from functools import cached_property
 from typing import TypeAlias
 
 from fuse_dialect.backends.checking.points import known, storing_point
-from fuse_dialect.kernels.indices import Loop
-from fuse_dialect.kernels.program import LoopProgram, Stage
-from fuse_dialect.kernels.schedule import Schedule
+from fuse_dialect.loops.indices import Loop
+from fuse_dialect.loops.program import LoopProgram, Stage
+from fuse_dialect.loops.schedule import Schedule
 
 Time: TypeAlias = tuple[int, tuple[int, ...], int]
 """When something runs: the number of its phase, its row, and its nest. What has the same time has no order."""

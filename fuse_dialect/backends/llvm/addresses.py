@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fuse_dialect.backends.llvm.builder import Function
+from fuse_dialect.backends.assembler.builder import Function
 from fuse_dialect.backends.llvm.kernel import Frame, Point
-from fuse_dialect.backends.llvm.values import I64, Value, constant, lanes
+from fuse_dialect.backends.assembler.values import I64, Value, constant, lanes
 from fuse_dialect.counts import Size
-from fuse_dialect.kernels.indices import Atom, Guard, Index, Loop, Quotient, range_of
-from fuse_dialect.kernels.places import Place, index_place
+from fuse_dialect.loops.indices import Atom, Guard, Index, Loop, Quotient, range_of
+from fuse_dialect.loops.places import Place, index_place
 
 _FITS = 1 << 31
 """Numbers below this are divided as i32: no processor divides vectors of i64."""

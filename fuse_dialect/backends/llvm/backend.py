@@ -5,18 +5,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fuse_dialect.backends.backend import KernelRequest, Packing
-from fuse_dialect.backends.llvm.builder import CONTRACT, Module
-from fuse_dialect.backends.llvm.engine import Code, MissingFunctionError, compile_object, load
-from fuse_dialect.backends.llvm.host import Host
+from fuse_dialect.backends.assembler.builder import CONTRACT, Module
+from fuse_dialect.backends.assembler.engine import Code, MissingFunctionError, compile_object, load
+from fuse_dialect.backends.assembler.host import Host
 from fuse_dialect.backends.llvm.kernel import checked_name
 from fuse_dialect.backends.llvm.processors import target_of
 from fuse_dialect.backends.llvm.workshop import Workshop
 from fuse_dialect.backends.runtime.driver import driver_object
 from fuse_dialect.backends.table import Layout
 from fuse_dialect.checked import checks_accesses
-from fuse_dialect.kernels.elements import element_bytes
-from fuse_dialect.kernels.kernel_schedule import KernelSchedule
-from fuse_dialect.kernels.program import Refusal
+from fuse_dialect.loops.elements import element_bytes
+from fuse_dialect.loops.kernel_schedule import KernelSchedule
+from fuse_dialect.loops.program import Refusal
 from fuse_dialect.machines.machine import Machine, Unit
 
 _THOROUGH = frozenset({"contraction"})
@@ -118,7 +118,7 @@ class LLVMBackend:
             module: Where the kernel is written, for a text of several; by default a new one.
         """
         from fuse_dialect.backends.llvm.writing import write  # a program whose kernels are all kept writes none
-        from fuse_dialect.kernels.choosing import FAMILIES, choose
+        from fuse_dialect.loops.choosing import FAMILIES, choose
 
         symbol = re.sub(r"\W", "_", request.program.name, flags=re.ASCII)
         families = self.families or FAMILIES

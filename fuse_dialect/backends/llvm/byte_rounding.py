@@ -1,12 +1,12 @@
-"""Real numbers that become bytes, as code; `kernels/byte_rounding.py` says which.
+"""Real numbers that become bytes, as code; `loops/byte_rounding.py` says which.
 
 x86 converts with rounding, and its instructions for narrow integers bound: what is too small or nan becomes the least
 integer, so only the upper bound needs an instruction of its own.
 """
 
-from fuse_dialect.backends.llvm.builder import Function
-from fuse_dialect.backends.llvm.values import I8, I16, Value, constant
-from fuse_dialect.kernels.byte_rounding import GREATEST
+from fuse_dialect.backends.assembler.builder import Function
+from fuse_dialect.backends.assembler.values import I8, I16, Value, constant
+from fuse_dialect.loops.byte_rounding import GREATEST
 
 
 def rounded_byte(f: Function, x: Value, zero: int, *, is_index: bool) -> Value:

@@ -1,4 +1,4 @@
-"""Tables of 256 bytes as code: `kernels/byte_tables.py` says what becomes one.
+"""Tables of 256 bytes as code: `loops/byte_tables.py` says what becomes one.
 
 Processors look up bytes in registers: 128 in one instruction with AVX-512 VBMI, 16 with SSSE3. Others, and vectors of a
 few lanes, which AVX2 fills no register with, read the table from memory, where it is four lines.
@@ -6,8 +6,8 @@ few lanes, which AVX2 fills no register with, read the table from memory, where 
 
 from hashlib import sha256
 
-from fuse_dialect.backends.llvm.builder import Function
-from fuse_dialect.backends.llvm.values import I8, I32, Type, Value, constant, lanes, poison
+from fuse_dialect.backends.assembler.builder import Function
+from fuse_dialect.backends.assembler.values import I8, I32, Type, Value, constant, lanes, poison
 from fuse_dialect.machines.machine import Machine, Unit
 
 _COUNT = 256

@@ -1,10 +1,10 @@
 """Reductions as code: accumulators, and how they become one value."""
 
-from fuse_dialect.backends.llvm.builder import SUM
+from fuse_dialect.backends.assembler.builder import SUM
 from fuse_dialect.backends.llvm.elements import narrowed, register_type, widened
 from fuse_dialect.backends.llvm.scalars import Scalars, extreme
-from fuse_dialect.backends.llvm.values import Type, Value, constant
-from fuse_dialect.kernels.program import Combiner, Reduction
+from fuse_dialect.backends.assembler.values import Type, Value, constant
+from fuse_dialect.loops.program import Combiner, Reduction
 
 _FLOAT = {Combiner.ADD: "fadd", Combiner.MULTIPLY: "fmul"}
 _INTEGER = {Combiner.ADD: "add", Combiner.MULTIPLY: "mul", Combiner.AND: "and", Combiner.OR: "or"}

@@ -6,8 +6,8 @@
 """
 
 from fuse_dialect.backends.llvm import halves
-from fuse_dialect.backends.llvm.builder import Function
-from fuse_dialect.backends.llvm.values import BF16, F16, F32, F64, I1, I8, I16, I32, I64, Type, Value, constant
+from fuse_dialect.backends.assembler.builder import Function
+from fuse_dialect.backends.assembler.values import BF16, F16, F32, F64, I1, I8, I16, I32, I64, Type, Value, constant
 
 _REGISTERS = {
     "f16": F16,
@@ -31,7 +31,7 @@ def register_type(element: str, lanes: int = 0) -> Type:
     """What a register holds for elements of a type.
 
     Raises:
-        KeyError: There are no kernels for the type, see `kernels.elements.is_known`.
+        KeyError: There are no kernels for the type, see `loops.elements.is_known`.
     """
     return _REGISTERS[element].wide(lanes)
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from fuse_dialect.backends.llvm.builder import Function
-from fuse_dialect.backends.llvm.values import F64, I32, Type, Value, constant
+from fuse_dialect.backends.assembler.builder import Function
+from fuse_dialect.backends.assembler.values import F64, I32, Type, Value, constant
 from fuse_dialect.machines.machine import Machine, Unit
 
 Number: TypeAlias = Value | float

@@ -6,8 +6,8 @@ Source: F. Giesen, half_to_float_fast5 and float_to_half_fast3_rtne (public doma
     https://gist.github.com/rygorous/2156668.
 """
 
-from fuse_dialect.backends.llvm.builder import Function
-from fuse_dialect.backends.llvm.values import Value, constant
+from fuse_dialect.backends.assembler.builder import Function
+from fuse_dialect.backends.assembler.values import Value, constant
 
 
 def widened(f: Function, bits: Value) -> Value:

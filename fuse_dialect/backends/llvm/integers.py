@@ -4,8 +4,8 @@ Division by zero gives 0, the least number divided by -1 wraps around, a shift b
 out, as does one by a negative number.
 """
 
-from fuse_dialect.backends.llvm.builder import Function
-from fuse_dialect.backends.llvm.values import Value, constant
+from fuse_dialect.backends.assembler.builder import Function
+from fuse_dialect.backends.assembler.values import Value, constant
 
 
 def divide(f: Function, lhs: Value, rhs: Value, *, unsigned: bool) -> Value:

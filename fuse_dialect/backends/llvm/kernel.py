@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from fuse_dialect.backends.backend import STOP, symbols_of
-from fuse_dialect.backends.llvm.builder import FAST, Function, Parameter
+from fuse_dialect.backends.assembler.builder import FAST, Function, Parameter
 from fuse_dialect.backends.llvm.elements import memory_type
 from fuse_dialect.backends.llvm.request import Request
-from fuse_dialect.backends.llvm.values import I1, I8, I64, PTR, VOID, Type, Value, constant
+from fuse_dialect.backends.assembler.values import I1, I8, I64, PTR, VOID, Type, Value, constant
 from fuse_dialect.counts import Count, Size
-from fuse_dialect.kernels.elements import element_bytes
-from fuse_dialect.kernels.local_places import ALIGNMENT, LocalPlaces
-from fuse_dialect.kernels.places import Place
-from fuse_dialect.kernels.program import Buffer, Role
+from fuse_dialect.loops.elements import element_bytes
+from fuse_dialect.loops.local_places import ALIGNMENT, LocalPlaces
+from fuse_dialect.loops.places import Place
+from fuse_dialect.loops.program import Buffer, Role
 from fuse_dialect.machines.machine import Machine
 
 Point: TypeAlias = Mapping[int, Value]

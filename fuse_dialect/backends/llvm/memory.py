@@ -17,13 +17,13 @@ from fuse_dialect.backends.llvm.combining import combine
 from fuse_dialect.backends.llvm.elements import from_memory, memory_type, register_type, to_memory
 from fuse_dialect.backends.llvm.kernel import Frame, Point
 from fuse_dialect.backends.llvm.scalars import Scalars, Values, emit_body
-from fuse_dialect.backends.llvm.values import I64, Type, Value, constant
+from fuse_dialect.backends.assembler.values import I64, Type, Value, constant
 from fuse_dialect.counts import product
-from fuse_dialect.kernels.elements import element_bytes
-from fuse_dialect.kernels.indices import Guard, Index
-from fuse_dialect.kernels.places import Place, array_strides, place_of
-from fuse_dialect.kernels.program import Axis, Body, Literal, Read, Scatter
-from fuse_dialect.kernels.program import Value as Computed
+from fuse_dialect.loops.elements import element_bytes
+from fuse_dialect.loops.indices import Guard, Index
+from fuse_dialect.loops.places import Place, array_strides, place_of
+from fuse_dialect.loops.program import Axis, Body, Literal, Read, Scatter
+from fuse_dialect.loops.program import Value as Computed
 
 
 @dataclass(frozen=True, slots=True)

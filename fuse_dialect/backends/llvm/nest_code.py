@@ -1,4 +1,4 @@
-"""The body of a nest as code: each instruction in the loop, and for the elements, that `kernels/nest_forms.py` says."""
+"""The body of a nest as code: each instruction in the loop, and for the elements, that `loops/nest_forms.py` says."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,16 +10,16 @@ from fuse_dialect.backends.llvm.kernel import Frame
 from fuse_dialect.backends.llvm.memory import Reader
 from fuse_dialect.backends.llvm.scalars import Values, emit_instruction
 from fuse_dialect.backends.llvm.turning import turn
-from fuse_dialect.backends.llvm.values import Value
+from fuse_dialect.backends.assembler.values import Value
 from fuse_dialect.counts import Count
-from fuse_dialect.kernels.elements import element_bytes
-from fuse_dialect.kernels.indices import Index
-from fuse_dialect.kernels.nest_forms import Cell, NestForm, sources, writer_in_nest
-from fuse_dialect.kernels.places import Place
-from fuse_dialect.kernels.program import Apply, Instruction, Read, Stage
-from fuse_dialect.kernels.program import Value as Computed
-from fuse_dialect.kernels.schedule import LoopAxis, Nest
-from fuse_dialect.kernels.scheduling import is_heavy
+from fuse_dialect.loops.elements import element_bytes
+from fuse_dialect.loops.indices import Index
+from fuse_dialect.loops.nest_forms import Cell, NestForm, sources, writer_in_nest
+from fuse_dialect.loops.places import Place
+from fuse_dialect.loops.program import Apply, Instruction, Read, Stage
+from fuse_dialect.loops.program import Value as Computed
+from fuse_dialect.loops.schedule import LoopAxis, Nest
+from fuse_dialect.loops.scheduling import is_heavy
 
 _AHEAD = 8
 """Cache lines between what a long body computes and what it asks for."""

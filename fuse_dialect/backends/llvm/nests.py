@@ -1,4 +1,4 @@
-"""A nest of loops as code, for one row: see `kernels/schedule.py` for what a nest is."""
+"""A nest of loops as code, for one row: see `loops/schedule.py` for what a nest is."""
 
 from dataclasses import replace
 
@@ -15,12 +15,12 @@ from fuse_dialect.backends.llvm.nest_code import (
     write_cells,
 )
 from fuse_dialect.backends.llvm.turning import strip_of
-from fuse_dialect.backends.llvm.values import Value
+from fuse_dialect.backends.assembler.values import Value
 from fuse_dialect.backends.llvm.vector_loops import vector_loop
-from fuse_dialect.kernels.nest_forms import NestForm
-from fuse_dialect.kernels.program import Stage
-from fuse_dialect.kernels.schedule import Nest
-from fuse_dialect.kernels.scheduling import STRIP, has_rest
+from fuse_dialect.loops.nest_forms import NestForm
+from fuse_dialect.loops.program import Stage
+from fuse_dialect.loops.schedule import Nest
+from fuse_dialect.loops.scheduling import STRIP, has_rest
 
 
 def write_nest(nest: Nest, form: NestForm, row: Row) -> None:

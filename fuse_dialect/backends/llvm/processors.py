@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from fuse_dialect.backends.llvm.engine import host
-from fuse_dialect.backends.llvm.host import Host
+from fuse_dialect.backends.assembler.engine import host
+from fuse_dialect.backends.assembler.host import Host
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.machines.environment import NATIVE, machine_named
 from fuse_dialect.machines.names import find_machine

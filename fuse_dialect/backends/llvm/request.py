@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from fuse_dialect.backends.llvm.builder import Function, Module, Parameter
-from fuse_dialect.backends.llvm.values import I64, PTR
-from fuse_dialect.kernels.program import LoopProgram
+from fuse_dialect.backends.assembler.builder import Function, Module, Parameter
+from fuse_dialect.backends.assembler.values import I64, PTR
+from fuse_dialect.loops.program import LoopProgram
 from fuse_dialect.machines.machine import Machine
 
 KERNEL_PARAMETERS = (Parameter("slots", PTR, "noalias readonly"), Parameter("part", I64), Parameter("parts", I64))

@@ -1,6 +1,6 @@
 """Lines in order: the scans that say which place of a line comes first, second, and so on.
 
-1. What is sorted are words, as `kernels/orders.py` describes them.
+1. What is sorted are words, as `loops/orders.py` describes them.
 2. Runs are sorted by a network, then merged two by two. Two equal runs are merged from both ends at once: as many steps
    as a run is long from each end write all, and none of them can leave its run.
 3. Where few of many are wanted, the least words so far are kept.
@@ -10,15 +10,15 @@ Source: the network is that of 19 comparators in D. E. Knuth, The Art of Compute
 
 from collections.abc import Sequence
 
-from fuse_dialect.backends.llvm.builder import Function, Parameter
+from fuse_dialect.backends.assembler.builder import Function, Parameter
 from fuse_dialect.backends.llvm.kernel import Frame
 from fuse_dialect.backends.llvm.nest_code import NestCode, Row, around, caption
 from fuse_dialect.backends.llvm.scalars import emit_body
-from fuse_dialect.backends.llvm.values import I64, PTR, Type, Value, constant
-from fuse_dialect.kernels.nest_forms import NestForm
-from fuse_dialect.kernels.orders import RUN, SortedLine, sorted_line_of
-from fuse_dialect.kernels.program import Stage
-from fuse_dialect.kernels.schedule import Nest
+from fuse_dialect.backends.assembler.values import I64, PTR, Type, Value, constant
+from fuse_dialect.loops.nest_forms import NestForm
+from fuse_dialect.loops.orders import RUN, SortedLine, sorted_line_of
+from fuse_dialect.loops.program import Stage
+from fuse_dialect.loops.schedule import Nest
 
 _NETWORK = (
     *((0, 2), (1, 3), (4, 6), (5, 7), (0, 4), (1, 5), (2, 6), (3, 7), (0, 1), (2, 3), (4, 5), (6, 7)),

@@ -1,6 +1,6 @@
 """Sine, cosine, tangent and their inverses, as code on vectors.
 
-f32 only; f64 calls the C library lane by lane. Greatest errors are in `kernels.functions`. Arguments
+f32 only; f64 calls the C library lane by lane. Greatest errors are in `loops.functions`. Arguments
 beyond 1e5 take a slow path through the C library, for the vectors that hold one.
 
 Source: S. L. Moshier, Cephes (sinf, tanf, asinf, atanf); the reduction by three parts of pi/2: W. J. Cody and W. Waite,
@@ -8,7 +8,7 @@ Software Manual for the Elementary Functions (1980).
 """
 
 from fuse_dialect.backends.llvm.floats import Floats
-from fuse_dialect.backends.llvm.values import Value
+from fuse_dialect.backends.assembler.values import Value
 from fuse_dialect.backends.llvm.vector_math import Function
 
 _SIN = (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)

@@ -6,8 +6,8 @@ each on every processor. A square tile takes log2(lanes) instructions for each v
 
 from collections.abc import Sequence
 
-from fuse_dialect.backends.llvm.builder import Function
-from fuse_dialect.backends.llvm.values import Value
+from fuse_dialect.backends.assembler.builder import Function
+from fuse_dialect.backends.assembler.values import Value
 
 _CHUNK = 128
 """Bits within which shuffles are cheapest."""

@@ -1,12 +1,12 @@
-"""The vector loop of a nest as code, in the forms that `kernels/nest_forms.py` says."""
+"""The vector loop of a nest as code, in the forms that `loops/nest_forms.py` says."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from fuse_dialect.backends.llvm.nest_code import NestCode, Vectors, around, bounds_of
-from fuse_dialect.backends.llvm.values import I64, Type, Value, constant
-from fuse_dialect.kernels.nest_forms import Cell, Streams, VectorLoop
+from fuse_dialect.backends.assembler.values import I64, Type, Value, constant
+from fuse_dialect.loops.nest_forms import Cell, Streams, VectorLoop
 from fuse_dialect.machines.machine import Unit
 
 Inside: TypeAlias = Callable[[NestCode, int, tuple[Value, ...]], tuple[Value, ...]]

@@ -1,7 +1,7 @@
 """exp, log and what follows from them, as code on vectors: LLVM itself would call the C library lane by lane.
 
 1. f32 and f64 are computed in their own precision. Right at nan, infinities, zeros, denormals and at the edges of
-   overflow. Greatest errors of f32 are in `kernels.functions`, of exp and log in f64 1.1 units; the other
+   overflow. Greatest errors of f32 are in `loops.functions`, of exp and log in f64 1.1 units; the other
    functions of f64 call the C library lane by lane: they are not used enough to deserve more.
 
 2. Every function takes `Floats`, which knows type and machine, and one value of that type.
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from fuse_dialect.backends.llvm.floats import Floats
-from fuse_dialect.backends.llvm.values import Value
+from fuse_dialect.backends.assembler.values import Value
 from fuse_dialect.machines.machine import Unit
 
 Function: TypeAlias = Callable[[Floats, Value], Value]

@@ -1,11 +1,11 @@
 """Kernels as text of LLVM IR: what was chosen is written, and nothing is decided."""
 
-from fuse_dialect.backends.llvm.builder import Module
+from fuse_dialect.backends.assembler.builder import Module
 from fuse_dialect.backends.llvm.contractions.stages import write_sums
 from fuse_dialect.backends.llvm.phases import write_loops
 from fuse_dialect.backends.llvm.request import KERNEL_PARAMETERS, Request
 from fuse_dialect.checked import checks_plans
-from fuse_dialect.kernels.kernel_schedule import KernelSchedule, LoopNests
+from fuse_dialect.loops.kernel_schedule import KernelSchedule, LoopNests
 from fuse_dialect.machines.machine import Machine
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from fuse_dialect.backends.backend import Backend, KernelRequest
 from fuse_dialect.backends.table import BackendSettings
-from fuse_dialect.kernels.program import Refusal
+from fuse_dialect.loops.program import Refusal
 
 
 @dataclass(frozen=True, slots=True)

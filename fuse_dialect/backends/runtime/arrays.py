@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from fuse_dialect.backends.runtime.types import OPEN, Shape, TensorType
+from fuse_dialect.backends.types import OPEN, Shape, TensorType
 from fuse_dialect.diagnostics import FuseError
 
 if TYPE_CHECKING:

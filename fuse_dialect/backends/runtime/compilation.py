@@ -18,8 +18,8 @@ from xdsl.ir import Attribute
 from fuse_dialect.dialect.elision import ELIDED_RESOURCE
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.types import is_tensor
-from fuse_dialect.fusion.plan import FusionPlan
-from fuse_dialect.transforms.fuse_ops import BlockFusion, FuseOpsPass
+from fuse_dialect.fusion.core.plan import FusionPlan
+from fuse_dialect.fusion.fuse_ops import BlockFusion, FuseOpsPass
 
 if TYPE_CHECKING:
     from fuse_dialect.remarks.module_plan import ModulePlan

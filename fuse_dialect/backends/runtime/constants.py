@@ -13,7 +13,7 @@ from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.mapped_file import release
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.types import shape_text
-from fuse_dialect.kernels.packing import Packing as Panels
+from fuse_dialect.loops.packing import Packing as Panels
 
 _MOST_THREADS = 4
 _COPIED_BYTES = 1 << 23

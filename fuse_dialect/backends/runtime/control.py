@@ -22,11 +22,11 @@ from enum import IntEnum, auto
 from string import Template
 from typing import TYPE_CHECKING
 
-from fuse_dialect.backends.runtime.types import STOP
+from fuse_dialect.backends.types import STOP
 from fuse_dialect.process_wide import Once
 
 if TYPE_CHECKING:
-    from fuse_dialect.backends.llvm.engine import Code
+    from fuse_dialect.backends.assembler.engine import Code
 
 WORD = sizeof(c_int64)
 ENDLESS = (1 << 63) - 1
@@ -306,7 +306,7 @@ def native_control() -> ControlCode:
     Raises:
         ModuleNotFoundError: llvmlite is not installed.
     """
-    from fuse_dialect.backends.llvm.engine import compile_object, load
+    from fuse_dialect.backends.assembler.engine import compile_object, load
 
     names = ("fuse_loop_begin", "fuse_loop_end", "fuse_branch", "fuse_jump", "fuse_copy")
     code = load(compile_object(control_text()), names)

@@ -26,7 +26,7 @@ from pathlib import Path
 from string import Template
 from typing import Any, cast
 
-from fuse_dialect.backends.runtime.types import STOP
+from fuse_dialect.backends.types import STOP
 from fuse_dialect.process_wide import Once
 
 PARALLEL = 1
@@ -123,7 +123,7 @@ def driver_object() -> bytes:
     Raises:
         ModuleNotFoundError: llvmlite is not installed.
     """
-    from fuse_dialect.backends.llvm.engine import compile_object
+    from fuse_dialect.backends.assembler.engine import compile_object
 
     return compile_object(driver_text(platform.machine()))
 
@@ -135,7 +135,7 @@ def native_driver() -> Driver:
     Raises:
         ModuleNotFoundError: llvmlite is not installed.
     """
-    from fuse_dialect.backends.llvm.engine import load
+    from fuse_dialect.backends.assembler.engine import load
 
     code = load(driver_object(), DRIVER_FUNCTIONS)
     return driver_at(code.addresses, code)

@@ -10,12 +10,12 @@ from enum import Enum
 from xdsl.dialects import func
 from xdsl.ir import OpResult
 
-from fuse_dialect.backends.runtime.types import TensorType
+from fuse_dialect.backends.types import TensorType
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.size_names import SizeNames
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor
-from fuse_dialect.kinds.reshapes import RESHAPE_ONLY_ATTRIBUTE
+from fuse_dialect.fusion.kinds.reshapes import RESHAPE_ONLY_ATTRIBUTE
 
 
 class How(Enum):

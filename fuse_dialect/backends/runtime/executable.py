@@ -23,7 +23,7 @@ from fuse_dialect.backends.runtime.shapes import bind_sizes
 from fuse_dialect.backends.runtime.slots import Slots
 from fuse_dialect.backends.runtime.stepwise import run_control
 from fuse_dialect.backends.runtime.team import team
-from fuse_dialect.backends.runtime.types import Shape
+from fuse_dialect.backends.types import Shape
 from fuse_dialect.backends.runtime.walk import WORD, Frame, Segment, Table, Walk
 from fuse_dialect.budget import LARGEST_SIZE
 from fuse_dialect.checked import checks_plans
@@ -77,7 +77,7 @@ class Executable(Walk):
         self.bound = self._slots.bound
         super().__init__(self._table())
         if checks_plans():
-            from fuse_dialect.backends.checking.program_memory import check_program_memory
+            from fuse_dialect.backends.runtime.checking.program_memory import check_program_memory
 
             check_program_memory(self)
 

@@ -18,7 +18,7 @@ from math import prod
 from fuse_dialect.backends.runtime.arena import Lifetime, arrange, most_live_bytes
 from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, How
 from fuse_dialect.backends.runtime.flow import Flow, flatten
-from fuse_dialect.backends.runtime.types import Shape
+from fuse_dialect.backends.types import Shape
 
 
 class Home(Enum):

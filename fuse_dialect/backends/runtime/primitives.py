@@ -10,10 +10,10 @@ from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Attribute, Operation, OpResult
 from xdsl.utils.exceptions import InterpretationError
 
-from fuse_dialect.analysis.op_costs import PrimitiveCost
+from fuse_dialect.fusion.ir.op_costs import PrimitiveCost
 from fuse_dialect.backends.backend import Kernel
 from fuse_dialect.backends.runtime.entry_graph import How, Primitive
-from fuse_dialect.backends.runtime.types import Shape
+from fuse_dialect.backends.types import Shape
 from fuse_dialect.budget import SIZE_HINT, STEPS_HINT, Limits, is_without_end, spelled
 from fuse_dialect.counts import Size
 from fuse_dialect.diagnostics import FuseError
@@ -22,7 +22,7 @@ from fuse_dialect.dialect.types import element_dtype, is_tensor, shape_text
 from fuse_dialect.interpreters.loop_costs import marked_iteration
 from fuse_dialect.interpreters.numpy import TOO_LONG, TOO_LONG_HINT, Runner
 from fuse_dialect.interpreters.values import EvaluationError, Value, flatten
-from fuse_dialect.kernels.program import LoopProgram, Role
+from fuse_dialect.loops.program import LoopProgram, Role
 
 _LIMITS = Limits()
 

@@ -12,7 +12,7 @@ from fuse_dialect.backends.runtime.report import KernelReport, KernelTiming, Pro
 from fuse_dialect.backends.runtime.roofline import Limits, machine_limits
 from fuse_dialect.backends.runtime.shapes import iterations
 from fuse_dialect.backends.runtime.stepwise import StepTimes
-from fuse_dialect.backends.runtime.types import Shape
+from fuse_dialect.backends.types import Shape
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.machines.machine import Machine

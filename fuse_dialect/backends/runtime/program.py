@@ -12,7 +12,7 @@ import numpy as np
 
 from fuse_dialect.backends.runtime.arrays import Port, as_input, check_output, is_dense, shares_memory
 from fuse_dialect.backends.runtime.recycling import RecycledMemory
-from fuse_dialect.backends.runtime.types import Shape, TensorType
+from fuse_dialect.backends.types import Shape, TensorType
 from fuse_dialect.budget import MAX_REPETITIONS, MOST_VALUE_BYTES
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.interpreters.input_names import InputNamesError, inputs_by_name

@@ -13,7 +13,7 @@ from weakref import ref
 import numpy as np
 
 from fuse_dialect.backends.runtime.arrays import aligned_bytes
-from fuse_dialect.backends.runtime.types import Shape
+from fuse_dialect.backends.types import Shape
 
 if TYPE_CHECKING:
     from fuse_dialect.dialect.op import Array

@@ -72,7 +72,7 @@ def machine_limits(threads: int = 1, machine: Machine | None = None) -> Limits:
 
 @cache
 def _measured(threads: int, use: _Instructions) -> Limits:
-    from fuse_dialect.backends.llvm.engine import compile_object, load
+    from fuse_dialect.backends.assembler.engine import compile_object, load
 
     code = load(compile_object(_text(use)), ("fuse_stream", "fuse_multiply_add"))
     memory = aligned_bytes(2 * STREAM_BYTES)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop
 from fuse_dialect.backends.runtime.primitives import Compiled
-from fuse_dialect.backends.runtime.types import Shape, TensorType
-from fuse_dialect.kernels.program import LoopProgram, Role
+from fuse_dialect.backends.types import Shape, TensorType
+from fuse_dialect.loops.program import LoopProgram, Role
 
 
 def resolve_shapes(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.utils.exceptions import InterpretationError, PassFailedException, VerifyException
 
-from fuse_dialect.backends.runtime.types import Shape
+from fuse_dialect.backends.types import Shape
 from fuse_dialect.diagnostics import FuseError
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from fuse_dialect.backends.runtime.driver import CONTROL, ROW, native_driver
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop
 from fuse_dialect.backends.runtime.primitives import Compiled, as_fuse_error
 from fuse_dialect.backends.runtime.shapes import bind_sizes, result_shapes
-from fuse_dialect.backends.runtime.types import Shape
+from fuse_dialect.backends.types import Shape
 from fuse_dialect.budget import Budget
 from fuse_dialect.checked import checks_accesses
 from fuse_dialect.dialect.op import Array

@@ -121,7 +121,7 @@ class _Native:
 
 @Once
 def _native() -> _Native:
-    from fuse_dialect.backends.llvm.engine import compile_object, load
+    from fuse_dialect.backends.assembler.engine import compile_object, load
 
     text = _TEXT.substitute(clock=clock_of(platform.machine()), entry=_ENTRY, head=_HEAD)
     code = load(compile_object(text), ("fuse_clock", "fuse_traced", "fuse_traced_checked"))

@@ -25,7 +25,7 @@ from fuse_dialect.checked import checks_accesses
 from fuse_dialect.diagnostics import FuseError
 
 if TYPE_CHECKING:
-    from fuse_dialect.backends.runtime.types import Shape
+    from fuse_dialect.backends.types import Shape
     from fuse_dialect.dialect.op import Array
 
 WORD = sizeof(c_int64)

@@ -16,7 +16,7 @@ import numpy as np
 
 from fuse_dialect.backends.runtime.program import InputForm, Interface
 from fuse_dialect.backends.runtime.report import KernelReport
-from fuse_dialect.backends.runtime.types import OPEN, TensorType
+from fuse_dialect.backends.types import OPEN, TensorType
 from fuse_dialect.backends.runtime.walk import Segment, Table
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from fuse_dialect.backends.stored.image import ALIGNMENT, NOWHERE, Image, can_be
 from fuse_dialect.backends.stored.linking import LinkError, link
 
 if TYPE_CHECKING:
-    from fuse_dialect.backends.llvm.engine import Code
+    from fuse_dialect.backends.assembler.engine import Code
     from fuse_dialect.dialect.op import Array
 
 

@@ -18,7 +18,7 @@ from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.ops.elementwise import FloatUnaryOp, UnaryOp
 from fuse_dialect.dialect.shape_rules import one_of
 from fuse_dialect.dialect.types import element_dtype, is_float, is_unsigned
-from fuse_dialect.kernels.special_functions import erf, maximum, minimum, of_reals
+from fuse_dialect.loops.special_functions import erf, maximum, minimum, of_reals
 from fuse_dialect.pattern_kind import PatternKind
 
 

@@ -28,7 +28,7 @@ from fuse_dialect.dialect.types import (
     require_same_element,
     with_shape,
 )
-from fuse_dialect.kernels.special_functions import (
+from fuse_dialect.loops.special_functions import (
     as_integers,
     integer_power,
     maximum,

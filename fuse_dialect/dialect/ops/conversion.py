@@ -31,7 +31,7 @@ from fuse_dialect.dialect.types import (
     with_element,
     with_shape,
 )
-from fuse_dialect.kernels.special_functions import as_integers
+from fuse_dialect.loops.special_functions import as_integers
 from fuse_dialect.pattern_kind import PatternKind
 
 

@@ -21,7 +21,7 @@ from fuse_dialect.dialect.fields import flag, tensor_operand, tensor_result
 from fuse_dialect.dialect.op import Array, MapOp
 from fuse_dialect.dialect.shape_rules import require_booleans, require_float, require_numbers
 from fuse_dialect.dialect.types import is_float, is_unsigned, with_element
-from fuse_dialect.kernels.special_functions import erf, of_reals, sign, widened
+from fuse_dialect.loops.special_functions import erf, of_reals, sign, widened
 from fuse_dialect.pattern_kind import PatternKind
 
 
@@ -64,7 +64,7 @@ class FloatUnaryOp(UnaryOp, ABC):
 
 
 class FunctionOp(FloatUnaryOp, ABC):
-    """A function that NumPy and the `math` dialect both have: within `kernels.functions` of the exact one."""
+    """A function that NumPy and the `math` dialect both have: within `loops.functions` of the exact one."""
 
     FUNCTION: ClassVar[np.ufunc]
     """The meaning."""

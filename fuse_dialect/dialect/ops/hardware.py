@@ -39,7 +39,7 @@ from xdsl.traits import HasParent, IsolatedFromAbove, NoTerminator, SymbolOpInte
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect.fields import INTEGER, Integer
-from fuse_dialect.hardware.template import (
+from fuse_dialect.templates.template import (
     HardwareLimits,
     HardwareLink,
     HardwareTemplate,

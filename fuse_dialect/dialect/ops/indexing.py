@@ -43,8 +43,8 @@ from fuse_dialect.dialect.types import (
     shape_text,
     with_shape,
 )
-from fuse_dialect.kernels.indices import Guard, Index, number
-from fuse_dialect.kernels.program import Combiner
+from fuse_dialect.loops.indices import Guard, Index, number
+from fuse_dialect.loops.program import Combiner
 from fuse_dialect.pattern_kind import PatternKind
 
 

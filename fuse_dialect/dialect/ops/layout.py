@@ -40,7 +40,7 @@ from fuse_dialect.dialect.types import (
     shape_text,
     with_shape,
 )
-from fuse_dialect.kernels.indices import Index
+from fuse_dialect.loops.indices import Index
 from fuse_dialect.pattern_kind import PatternKind
 
 

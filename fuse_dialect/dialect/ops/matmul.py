@@ -26,8 +26,8 @@ from fuse_dialect.dialect.types import (
     with_element,
     with_shape,
 )
-from fuse_dialect.kernels.indices import Index, number
-from fuse_dialect.kernels.special_functions import widened
+from fuse_dialect.loops.indices import Index, number
+from fuse_dialect.loops.special_functions import widened
 from fuse_dialect.pattern_kind import PatternKind
 
 

@@ -41,7 +41,7 @@ from fuse_dialect.dialect.types import (
     tensor_type,
     with_shape,
 )
-from fuse_dialect.kernels.special_functions import of_reals, widened
+from fuse_dialect.loops.special_functions import of_reals, widened
 from fuse_dialect.pattern_kind import PatternKind
 
 

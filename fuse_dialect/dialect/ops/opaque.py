@@ -41,9 +41,9 @@ from fuse_dialect.dialect.types import (
     with_element,
     with_shape,
 )
-from fuse_dialect.kernels.indices import Guard
-from fuse_dialect.kernels.program import Combiner
-from fuse_dialect.kernels.special_functions import as_integers, power, widened
+from fuse_dialect.loops.indices import Guard
+from fuse_dialect.loops.program import Combiner
+from fuse_dialect.loops.special_functions import as_integers, power, widened
 from fuse_dialect.pattern_kind import PatternKind
 
 _COMBINERS = {"add": Combiner.ADD, "mul": Combiner.MULTIPLY, "min": Combiner.MINIMUM, "max": Combiner.MAXIMUM}

@@ -28,9 +28,9 @@ from fuse_dialect.dialect.types import (
     with_shape,
 )
 from fuse_dialect.dialect.windows import Windows
-from fuse_dialect.kernels.indices import Guard, Index, range_of
-from fuse_dialect.kernels.program import Combiner
-from fuse_dialect.kernels.special_functions import widened
+from fuse_dialect.loops.indices import Guard, Index, range_of
+from fuse_dialect.loops.program import Combiner
+from fuse_dialect.loops.special_functions import widened
 from fuse_dialect.pattern_kind import PatternKind
 
 _NCHW = "NCHW"

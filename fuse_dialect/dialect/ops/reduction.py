@@ -39,9 +39,9 @@ from fuse_dialect.dialect.types import (
     with_element,
     with_shape,
 )
-from fuse_dialect.kernels.indices import Index
-from fuse_dialect.kernels.program import Combiner
-from fuse_dialect.kernels.special_functions import truncated_quotient, widened
+from fuse_dialect.loops.indices import Index
+from fuse_dialect.loops.program import Combiner
+from fuse_dialect.loops.special_functions import truncated_quotient, widened
 from fuse_dialect.pattern_kind import PatternKind
 
 

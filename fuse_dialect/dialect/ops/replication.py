@@ -22,7 +22,7 @@ from fuse_dialect.dialect.types import (
     shape_text,
     with_shape,
 )
-from fuse_dialect.kernels.indices import number
+from fuse_dialect.loops.indices import number
 from fuse_dialect.pattern_kind import PatternKind
 
 

@@ -39,8 +39,8 @@ from fuse_dialect.dialect.types import (
     shape_text,
     with_shape,
 )
-from fuse_dialect.kernels.indices import Index
-from fuse_dialect.kernels.special_functions import widened
+from fuse_dialect.loops.indices import Index
+from fuse_dialect.loops.special_functions import widened
 from fuse_dialect.pattern_kind import PatternKind
 
 

@@ -21,7 +21,7 @@ from fuse_dialect.dialect.types import (
     tensor,
     with_shape,
 )
-from fuse_dialect.kernels.special_functions import widened
+from fuse_dialect.loops.special_functions import widened
 from fuse_dialect.pattern_kind import PatternKind
 
 

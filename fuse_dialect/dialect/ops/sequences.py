@@ -26,9 +26,9 @@ from fuse_dialect.dialect.types import (
     shape_text,
     with_shape,
 )
-from fuse_dialect.kernels.indices import number
-from fuse_dialect.kernels.program import Combiner
-from fuse_dialect.kernels.special_functions import widened
+from fuse_dialect.loops.indices import number
+from fuse_dialect.loops.program import Combiner
+from fuse_dialect.loops.special_functions import widened
 from fuse_dialect.pattern_kind import PatternKind
 
 

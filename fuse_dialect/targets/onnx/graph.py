@@ -19,7 +19,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.types import DYNAMIC, Shape, element_dtype, is_tensor
-from fuse_dialect.kinds.kind_of import op_name
+from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.targets.onnx import element_types
 
 LARGEST_LIST = 1 << 16

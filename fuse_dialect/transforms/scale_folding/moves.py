@@ -20,7 +20,7 @@ from fuse_dialect.dialect.constants import constant, with_dtype, without_repeats
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.broadcast import AddOp, BiasAddOp, DivideOp, MultiplyOp, SubtractOp
 from fuse_dialect.dialect.types import element_dtype, is_tensor
-from fuse_dialect.transforms.outlining.rewiring import replace_operands, resolve
+from fuse_dialect.fusion.outlining.rewiring import replace_operands, resolve
 from fuse_dialect.transforms.scale_folding.rules import PASSINGS, Passing, Product, is_constant, product_of
 from fuse_dialect.transforms.scale_folding.scale import (
     MAX_SPREAD,

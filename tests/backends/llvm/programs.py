@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 
 from fuse_dialect.dialect.op import Array
-from fuse_dialect.kernels.indices import Index, loop, number
-from fuse_dialect.kernels.program import (
+from fuse_dialect.loops.indices import Index, loop, number
+from fuse_dialect.loops.program import (
     Apply,
     Axis,
     Buffer,

@@ -8,12 +8,12 @@ pytest.importorskip("llvmlite")
 from native_run import Native
 from test_byte_products import TARGETS
 
-from fuse_dialect.backends.llvm.host import AVX2, SSE2
+from fuse_dialect.backends.assembler.host import AVX2, SSE2
 from fuse_dialect.interpreters.loops import run_loops
-from fuse_dialect.kernels.byte_rounding import with_rounding
-from fuse_dialect.kernels.functions import BYTE, INDEX, TABLE, Parameter
-from fuse_dialect.kernels.indices import loop
-from fuse_dialect.kernels.program import Apply, Axis, Body, Buffer, Instruction, Literal, LoopProgram, Read, Role, Stage
+from fuse_dialect.loops.byte_rounding import with_rounding
+from fuse_dialect.loops.functions import BYTE, INDEX, TABLE, Parameter
+from fuse_dialect.loops.indices import loop
+from fuse_dialect.loops.program import Apply, Axis, Body, Buffer, Instruction, Literal, LoopProgram, Read, Role, Stage
 
 EDGES = [0.0, -0.0, 0.5, 1.5, 2.5, -0.5, 254.5, 255.5, 127.5, 1e9, -1e9, 2.0**31, -(2.0**31), 3e38, -3e38, 1e-45]
 EDGES += [np.inf, -np.inf, np.nan, 8388607.5, 2.0**24 + 2, -100.5, 155.5, 155.49]

@@ -10,10 +10,10 @@ from test_byte_products import TARGETS
 
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.interpreters.loops import run_loops
-from fuse_dialect.kernels.byte_tables import with_tables
-from fuse_dialect.kernels.functions import TABLE
-from fuse_dialect.kernels.indices import loop
-from fuse_dialect.kernels.program import Apply, Axis, Body, Buffer, Literal, LoopProgram, Read, Role, Stage
+from fuse_dialect.loops.byte_tables import with_tables
+from fuse_dialect.loops.functions import TABLE
+from fuse_dialect.loops.indices import loop
+from fuse_dialect.loops.program import Apply, Axis, Body, Buffer, Literal, LoopProgram, Read, Role, Stage
 
 X = Read("x", (loop(0),), "i8")
 DEQUANTIZED: Body = (

@@ -15,8 +15,8 @@ from fuse_dialect.backends.llvm import LLVMBackend
 from fuse_dialect.backends.llvm.backend import EmittedKernel
 from fuse_dialect.backends.runtime.cache import open_cache
 from fuse_dialect.checked import VARIABLE, CheckError
-from fuse_dialect.kernels.indices import Guard, loop
-from fuse_dialect.kernels.program import Axis, LoopProgram, Read, Stage
+from fuse_dialect.loops.indices import Guard, loop
+from fuse_dialect.loops.program import Axis, LoopProgram, Read, Stage
 
 N = 37
 AT = loop(0)

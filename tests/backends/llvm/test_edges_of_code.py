@@ -14,9 +14,9 @@ from fuse_dialect.backends.llvm.processors import target_of
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.interpreters.loops import run_loops
-from fuse_dialect.kernels.elements import dtype_named
-from fuse_dialect.kernels.indices import Guard, Index, loop
-from fuse_dialect.kernels.program import (
+from fuse_dialect.loops.elements import dtype_named
+from fuse_dialect.loops.indices import Guard, Index, loop
+from fuse_dialect.loops.program import (
     Apply,
     Axis,
     Buffer,

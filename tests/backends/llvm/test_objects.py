@@ -1,7 +1,7 @@
 """What an object file calls."""
 
-from fuse_dialect.backends.llvm.elf import undefined_symbols
-from fuse_dialect.backends.llvm.engine import object_for
+from fuse_dialect.backends.assembler.elf import undefined_symbols
+from fuse_dialect.backends.assembler.engine import object_for
 from fuse_dialect.backends.llvm.processors import named
 
 X86 = "x86_64-unknown-linux-gnu"

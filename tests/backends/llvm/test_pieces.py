@@ -8,8 +8,8 @@ from programs import COLUMN, ROW, apply, buffer, read, result, total
 
 import fuse_dialect as fd
 from fuse_dialect.dialect.op import Array
-from fuse_dialect.kernels.indices import number
-from fuse_dialect.kernels.program import Axis, LoopProgram, Role, Stage
+from fuse_dialect.loops.indices import number
+from fuse_dialect.loops.program import Axis, LoopProgram, Role, Stage
 
 SIZES = [(1, 1), (1, 1, 1, 1), (3, 2), (1, 2), (2, 1), (1, 3, 1), (1, 20, 1)]
 

@@ -6,8 +6,8 @@ from native_run import HOSTS, Native
 from programs import PROGRAMS, broadcasts, softmax, softmax_meaning
 
 from fuse_dialect.dialect.op import Array
-from fuse_dialect.kernels.elements import dtype_named
-from fuse_dialect.kernels.program import Axis, LoopProgram, Role, Stage
+from fuse_dialect.loops.elements import dtype_named
+from fuse_dialect.loops.program import Axis, LoopProgram, Role, Stage
 
 SHAPES = [(3, 5), (7, 64), (5, 100), (17, 259), (1, 33), (40, 1)]
 hosts = pytest.mark.parametrize("target", HOSTS)

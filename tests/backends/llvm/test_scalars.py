@@ -6,10 +6,10 @@ from native_run import HOSTS, Native
 
 from fuse_dialect.backends.llvm.scalars import FUNCTIONS
 from fuse_dialect.dialect.op import Array
-from fuse_dialect.kernels.elements import dtype_named
-from fuse_dialect.kernels.indices import loop
-from fuse_dialect.kernels.meanings import evaluate_function
-from fuse_dialect.kernels.program import Apply, Axis, Buffer, LoopProgram, Read, Role, Stage
+from fuse_dialect.loops.elements import dtype_named
+from fuse_dialect.loops.indices import loop
+from fuse_dialect.loops.meanings import evaluate_function
+from fuse_dialect.loops.program import Apply, Axis, Buffer, LoopProgram, Read, Role, Stage
 
 hosts = pytest.mark.parametrize("target", HOSTS)
 INTEGER_FUNCTIONS = sorted(

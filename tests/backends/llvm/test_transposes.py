@@ -9,9 +9,9 @@ from native_run import HOSTS, Native
 from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.llvm import LLVMBackend
 from fuse_dialect.dialect.op import Array
-from fuse_dialect.kernels.elements import dtype_named
-from fuse_dialect.kernels.indices import Index, loop
-from fuse_dialect.kernels.program import Apply, Axis, Buffer, LoopProgram, Read, Refusal, Role, Stage
+from fuse_dialect.loops.elements import dtype_named
+from fuse_dialect.loops.indices import Index, loop
+from fuse_dialect.loops.program import Apply, Axis, Buffer, LoopProgram, Read, Refusal, Role, Stage
 from fuse_dialect.machines.machine import Cache, Unit
 
 NHWC, NCHW, PLAIN = (0, 2, 3, 1), (0, 3, 1, 2), (1, 0)

@@ -12,11 +12,11 @@ from fuse_dialect.backends.llvm.scalars import FUNCTIONS
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.ops.elementwise import FunctionOp
-from fuse_dialect.kernels.elements import dtype_named
-from fuse_dialect.kernels.functions import SCALAR_FUNCTIONS, Variant
-from fuse_dialect.kernels.indices import loop
-from fuse_dialect.kernels.program import Apply, Axis, Buffer, LoopProgram, Read, Role, Stage
-from fuse_dialect.kernels.special_functions import erf
+from fuse_dialect.loops.elements import dtype_named
+from fuse_dialect.loops.functions import SCALAR_FUNCTIONS, Variant
+from fuse_dialect.loops.indices import loop
+from fuse_dialect.loops.program import Apply, Axis, Buffer, LoopProgram, Read, Role, Stage
+from fuse_dialect.loops.special_functions import erf
 
 hosts = pytest.mark.parametrize("target", HOSTS)
 MEANINGS = {

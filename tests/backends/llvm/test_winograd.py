@@ -12,7 +12,7 @@ from fuse_dialect.backends.compile import compile_program
 from fuse_dialect.backends.llvm import LLVMBackend
 from fuse_dialect.frontends.onnx.reader import import_model
 from fuse_dialect.interpreters.numpy import run_module
-from fuse_dialect.kernels.packing import Packing, Strided
+from fuse_dialect.loops.packing import Packing, Strided
 
 SHAPES = {
     "batch": (2, 8, 12, 32, 64),

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from fuse_dialect.backends.llvm.engine import compile_object, load
+from fuse_dialect.backends.assembler.engine import compile_object, load
 from fuse_dialect.backends.stored.linking import LinkError, link
 from fuse_dialect.backends.stored.machine_code import MachineCode, is_supported
 

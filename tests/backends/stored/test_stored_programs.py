@@ -292,7 +292,7 @@ def test_the_environment_names_processor_sources_and_packages(monkeypatch: pytes
 
 
 def test_what_is_not_the_same_for_all_is_not_stored(path: Path, folder: Path) -> None:
-    from fuse_dialect.fusion.tvm_rules import TVM_RULES
+    from fuse_dialect.fusion.core.tvm_rules import TVM_RULES
 
     machine = folder / "machine.toml"
     machine.write_text("")

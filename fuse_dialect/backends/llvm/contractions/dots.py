@@ -6,9 +6,9 @@
 3. Else each of the four products is formed in 32 bits.
 """
 
-from fuse_dialect.backends.llvm.builder import Function
-from fuse_dialect.backends.llvm.values import I8, I16, I32, Value, constant
-from fuse_dialect.kernels.words import WORD
+from fuse_dialect.backends.assembler.builder import Function
+from fuse_dialect.backends.assembler.values import I8, I16, I32, Value, constant
+from fuse_dialect.loops.words import WORD
 from fuse_dialect.machines.machine import Machine, Unit
 
 _PAIRS = {16: "sse2.pmadd.wd", 32: "avx2.pmadd.wd", 64: "avx512.pmaddw.d.512"}

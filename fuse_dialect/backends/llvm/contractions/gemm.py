@@ -10,10 +10,10 @@
 from fuse_dialect.backends.llvm.contractions.blocks import Blocks
 from fuse_dialect.backends.llvm.contractions.tile import Shape, TileCall, Tiles
 from fuse_dialect.backends.llvm.request import Request
-from fuse_dialect.backends.llvm.values import I1, Value, constant
-from fuse_dialect.kernels import tiling
-from fuse_dialect.kernels.matrix_schedule import Matrices
-from fuse_dialect.kernels.places import Place
+from fuse_dialect.backends.assembler.values import I1, Value, constant
+from fuse_dialect.loops import tiling
+from fuse_dialect.loops.matrix_schedule import Matrices
+from fuse_dialect.loops.places import Place
 
 
 class _Gemm(Blocks):

@@ -8,11 +8,11 @@ from fuse_dialect.backends.llvm.contractions.gemm import write_gemm
 from fuse_dialect.backends.llvm.contractions.windows import write_windows
 from fuse_dialect.backends.llvm.contractions.winograd import write_winograd
 from fuse_dialect.backends.llvm.request import KERNEL_PARAMETERS, Request
-from fuse_dialect.backends.llvm.values import VOID, Value
-from fuse_dialect.kernels.convolution_schedule import ConvolutionPlan
-from fuse_dialect.kernels.kernel_schedule import StagePlan, Sums
-from fuse_dialect.kernels.matrix_schedule import Matrices
-from fuse_dialect.kernels.winograd_schedule import WinogradPlan
+from fuse_dialect.backends.assembler.values import VOID, Value
+from fuse_dialect.loops.convolution_schedule import ConvolutionPlan
+from fuse_dialect.loops.kernel_schedule import StagePlan, Sums
+from fuse_dialect.loops.matrix_schedule import Matrices
+from fuse_dialect.loops.winograd_schedule import WinogradPlan
 
 
 def write_sums(request: Request, sums: Sums) -> None:

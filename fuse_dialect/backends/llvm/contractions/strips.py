@@ -5,18 +5,18 @@ A strip holds, for each point of the free axes, some rows of positions, and for 
 
 from dataclasses import dataclass
 
-from fuse_dialect.backends.llvm.builder import Function
+from fuse_dialect.backends.assembler.builder import Function
 from fuse_dialect.backends.llvm.elements import register_type
 from fuse_dialect.backends.llvm.kernel import Point, frame_of, inner_function
 from fuse_dialect.backends.llvm.memory import reader_at
 from fuse_dialect.backends.llvm.request import Request
-from fuse_dialect.backends.llvm.values import I1, I8, I64, PTR, VOID, Value, constant
-from fuse_dialect.kernels.contraction import shapes_of
-from fuse_dialect.kernels.convolution import Convolution
-from fuse_dialect.kernels.convolution_schedule import Strip
-from fuse_dialect.kernels.indices import Guard, Index, Loop, axes_of
-from fuse_dialect.kernels.places import Place, flat_place
-from fuse_dialect.kernels.program import Axis, Read
+from fuse_dialect.backends.assembler.values import I1, I8, I64, PTR, VOID, Value, constant
+from fuse_dialect.loops.contraction import shapes_of
+from fuse_dialect.loops.convolution import Convolution
+from fuse_dialect.loops.convolution_schedule import Strip
+from fuse_dialect.loops.indices import Guard, Index, Loop, axes_of
+from fuse_dialect.loops.places import Place, flat_place
+from fuse_dialect.loops.program import Axis, Read
 from fuse_dialect.machines.machine import Unit
 
 

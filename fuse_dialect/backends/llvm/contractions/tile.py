@@ -17,19 +17,19 @@ from functools import partial
 from itertools import chain
 from typing import TypeAlias
 
-from fuse_dialect.backends.llvm.builder import Function
+from fuse_dialect.backends.assembler.builder import Function
 from fuse_dialect.backends.llvm.contractions.dots import dot, pair_dot
 from fuse_dialect.backends.llvm.elements import register_type, to_memory
 from fuse_dialect.backends.llvm.kernel import Point, frame_of, inner_function
 from fuse_dialect.backends.llvm.memory import reader_at
 from fuse_dialect.backends.llvm.request import Request
-from fuse_dialect.backends.llvm.values import VOID, Type, Value, constant
-from fuse_dialect.kernels.contraction import Contraction, store_place
-from fuse_dialect.kernels.functions import DOT, PAIR_DOT, scalar_function
-from fuse_dialect.kernels.places import Place, flat_place
-from fuse_dialect.kernels.program import Apply, Read
-from fuse_dialect.kernels.scheduling import CHAINS
-from fuse_dialect.kernels.tiling import Walk
+from fuse_dialect.backends.assembler.values import VOID, Type, Value, constant
+from fuse_dialect.loops.contraction import Contraction, store_place
+from fuse_dialect.loops.functions import DOT, PAIR_DOT, scalar_function
+from fuse_dialect.loops.places import Place, flat_place
+from fuse_dialect.loops.program import Apply, Read
+from fuse_dialect.loops.scheduling import CHAINS
+from fuse_dialect.loops.tiling import Walk
 from fuse_dialect.machines.machine import Unit
 
 _PRODUCTS = 28

@@ -11,22 +11,22 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from fuse_dialect.backends.llvm.builder import Function
+from fuse_dialect.backends.assembler.builder import Function
 from fuse_dialect.backends.llvm.combining import accumulator_type, combine, neutral
 from fuse_dialect.backends.llvm.elements import to_memory
 from fuse_dialect.backends.llvm.kernel import frame_of, inner_function
 from fuse_dialect.backends.llvm.memory import Reader, reader_at
 from fuse_dialect.backends.llvm.request import Request
 from fuse_dialect.backends.llvm.scalars import Scalars
-from fuse_dialect.backends.llvm.values import I1, VOID, Value, constant
-from fuse_dialect.kernels.bodies import indices_of
-from fuse_dialect.kernels.contraction import store_place
-from fuse_dialect.kernels.elements import element_bytes
-from fuse_dialect.kernels.indices import axes_of
-from fuse_dialect.kernels.places import Place, flat_place
-from fuse_dialect.kernels.program import Body, Read, Reduction
-from fuse_dialect.kernels.window_schedule import WindowPlan, tap_count
-from fuse_dialect.kernels.windowing import common_guards, decided, split_by
+from fuse_dialect.backends.assembler.values import I1, VOID, Value, constant
+from fuse_dialect.loops.bodies import indices_of
+from fuse_dialect.loops.contraction import store_place
+from fuse_dialect.loops.elements import element_bytes
+from fuse_dialect.loops.indices import axes_of
+from fuse_dialect.loops.places import Place, flat_place
+from fuse_dialect.loops.program import Body, Read, Reduction
+from fuse_dialect.loops.window_schedule import WindowPlan, tap_count
+from fuse_dialect.loops.windowing import common_guards, decided, split_by
 
 
 class _Windows:

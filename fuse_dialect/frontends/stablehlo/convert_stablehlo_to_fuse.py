@@ -1,0 +1,167 @@
+"""`convert-stablehlo-to-fuse`: say with `fuse` ops what the ops of StableHLO and CHLO say.
+
+A program that JAX prints then runs on NumPy and natively: `fuse-run`, `fuse_dialect.run` and
+`fuse_dialect.compile` run this pass, after `inline`, on modules that hold such ops.
+
+1. Every op that has a rule in `transforms/stablehlo` is replaced by what the rule makes. The result has the same types
+   and, up to rounding, the same elements.
+2. `while` becomes `fuse.loop`, one that counts a loop over rows and stacks (`frontends/stablehlo/rules/scans.py`); `if` and
+   `case` become `fuse.if`, with their regions converted. Ops without a rule, or of a form that no `fuse` op has, stay:
+   `strict=true` makes them errors that say what it is.
+3. Checks of sizes (`custom_call @shape_assertion`) stay: they are made when the program runs.
+4. What is repeated to an open size for an elementwise op alone is not repeated: `fuse` ops broadcast.
+5. A `composite` without a `fuse` op of its own becomes a call of its decomposition.
+6. What is recognised in regions is what one op does, and what JAX writes for `argmax`, `sort` and the like.
+
+Source: docs/spec.md of openxla/stablehlo, August 2026.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects import arith, func
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.utils.exceptions import VerifyException
+
+from fuse_dialect.dialect.building import building
+from fuse_dialect.dialect.dynamic_form import shape_of_type
+from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.dialect.nesting import ops_inside
+from fuse_dialect.dialect.ops.dynamic import DynBroadcastToOp, DynFullOp
+from fuse_dialect.dialect.shape_assertion import is_shape_assertion
+from fuse_dialect.dialect.types import DYNAMIC
+from fuse_dialect.frontends.stablehlo.rules.building import NoFuseFormError, Rule
+from fuse_dialect.frontends.stablehlo.rules.composites import COMPOSITES, call_decompositions
+from fuse_dialect.frontends.stablehlo.rules.contractions import CONTRACTIONS
+from fuse_dialect.frontends.stablehlo.rules.control_flow import CONTROL_FLOW, can_be_converted, convert_control_flow
+from fuse_dialect.frontends.stablehlo.rules.dynamic import DYNAMIC_SHAPES, without_expansions
+from fuse_dialect.frontends.stablehlo.rules.elementwise import ELEMENTWISE
+from fuse_dialect.frontends.stablehlo.rules.indexing import INDEXING
+from fuse_dialect.frontends.stablehlo.rules.orders import ORDERS
+from fuse_dialect.frontends.stablehlo.rules.pool_gradient import POOL_GRADIENTS
+from fuse_dialect.frontends.stablehlo.rules.reductions import REDUCTIONS
+from fuse_dialect.frontends.stablehlo.rules.scans import convert_scan
+from fuse_dialect.frontends.stablehlo.rules.shapes import SHAPES
+
+_STAYS = {"stablehlo.return"}
+
+
+def _may_stay(op: Operation) -> bool:
+    return op.name in _STAYS or is_shape_assertion(op)
+
+
+def _constant(op: Operation) -> Sequence[SSAValue]:
+    value = op.properties["value"]
+    if getattr(value, "type", None) != op.results[0].type:
+        raise NoFuseFormError("a quantized type")
+    return [arith.ConstantOp(cast(DenseIntOrFPElementsAttr, value)).result]
+
+
+def _same(op: Operation) -> Sequence[SSAValue]:
+    return op.operands
+
+
+RULES: Mapping[str, Rule] = {
+    **ELEMENTWISE,
+    **SHAPES,
+    **DYNAMIC_SHAPES,
+    **REDUCTIONS,
+    **POOL_GRADIENTS,
+    **CONTRACTIONS,
+    **INDEXING,
+    **ORDERS,
+    **COMPOSITES,
+    "stablehlo.constant": _constant,
+    "chlo.constant": _constant,
+    "stablehlo.optimization_barrier": _same,
+}
+"""How each op is said, by name."""
+
+
+@dataclass(frozen=True)
+class ConvertStableHLOToFusePass(ModulePass):
+    """Replace ops of StableHLO by `fuse` ops."""
+
+    name = "convert-stablehlo-to-fuse"
+
+    strict: bool = False
+    """Fail at an op that stays, instead of leaving it."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Convert all functions of the module.
+
+        Raises:
+            OpError: With `strict`, an op has no equal among the `fuse` ops.
+
+        Complexity: O(ops + operands).
+        """
+        call_decompositions(op)
+        regions: list[Operation] = []
+        pending = [block for function in functions_in(op) for block in function.body.blocks]
+        while pending:
+            block = pending.pop()
+            for inner in list(block.ops):
+                if inner.name == "stablehlo.while" and can_be_converted(inner):
+                    scan = convert_scan(inner)
+                    if scan is not None:
+                        pending.append(scan.body.block)
+                        continue
+                if inner.name in CONTROL_FLOW:
+                    regions.append(inner)
+                    pending.extend(each for region in inner.regions for each in region.blocks)
+                elif inner.name in RULES:
+                    self._replace(inner)
+                elif self.strict and inner.name.startswith(("stablehlo.", "chlo.")) and not _may_stay(inner):
+                    raise OpError(inner, f"'{inner.name}' op has no equal among the 'fuse' ops")
+        for each in reversed(regions):  # What stands inside another one was found after that.
+            if can_be_converted(each):
+                convert_control_flow(each)
+            elif self.strict:
+                raise OpError(each, f"'{each.name}' op has no equal among the 'fuse' ops")
+
+    def _replace(self, op: Operation) -> None:
+        block, operands = Block(), list(op.operands)
+        if op.name in ELEMENTWISE and any(DYNAMIC in shape_of_type(result.type) for result in op.results):
+            op.operands = without_expansions(op)
+        try:
+            with building(block):
+                values = list(RULES[op.name](op))
+            _check_types(op, values)
+            for each in block.ops:
+                each.verify()
+        except (NoFuseFormError, VerifyException) as error:
+            block.erase()
+            op.operands = operands
+            if self.strict:
+                reason = str(error).partition("\n")[0]
+                raise OpError(op, f"'{op.name}' op has no equal among the 'fuse' ops: {reason}") from error
+            return
+        made = list(block.ops)
+        for each in made:
+            each.detach()
+            each.location = op.location
+        Rewriter.insert_op(made, InsertPoint.before(op))
+        for old, new in zip(op.results, values, strict=True):
+            if old.name_hint is not None and new.name_hint is None:
+                new.name_hint = old.name_hint
+            old.replace_all_uses_with(new)
+        Rewriter.erase_op(op)
+        for operand in dict.fromkeys(operands):
+            if isinstance(operand.owner, DynBroadcastToOp | DynFullOp) and not any(operand.uses):
+                Rewriter.erase_op(operand.owner)
+
+
+def _check_types(op: Operation, values: Sequence[SSAValue]) -> None:
+    for result, value in zip(op.results, values, strict=True):
+        if result.type != value.type:
+            raise NoFuseFormError(f"a result of type {result.type}, and not {value.type}")
+
+
+def functions_in(module: ModuleOp) -> list[func.FuncOp]:
+    """All functions of a module."""
+    return [op for op in ops_inside(module) if isinstance(op, func.FuncOp)]

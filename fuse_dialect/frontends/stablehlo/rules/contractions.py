@@ -1,0 +1,135 @@
+"""Products and convolutions: axes are turned until a `fuse` op takes them."""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import AnyFloat, FloatAttr
+from xdsl.ir import Operation, SSAValue
+
+from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops.convolution import Conv1dOp, Conv2dOp, Conv3dOp
+from fuse_dialect.dialect.ops.layout import ReverseOp
+from fuse_dialect.dialect.ops.matmul import BatchMatmulOp, MatmulOp
+from fuse_dialect.dialect.ops.normalization import BatchNormOp
+from fuse_dialect.dialect.types import DYNAMIC
+from fuse_dialect.frontends.stablehlo.attributes import ConvDimensionNumbersAttr, DotDimensionNumbersAttr
+from fuse_dialect.frontends.stablehlo.clauses import ints_of
+from fuse_dialect.frontends.stablehlo.rules.building import (
+    NoFuseFormError,
+    Rule,
+    cast_to,
+    ints,
+    number,
+    padding,
+    result,
+    scalar,
+    shape,
+    tensor,
+    transpose,
+)
+from fuse_dialect.frontends.stablehlo.rules.shapes import pad
+from fuse_dialect.frontends.stablehlo.rules.sizes import Axis, merge_axes, split_axes
+
+
+def _dot_general(op: Operation) -> Sequence[SSAValue]:
+    axes = op.properties["dot_dimension_numbers"]
+    assert isinstance(axes, DotDimensionNumbersAttr), "the class of the op says so"
+    lists = [axes.list_named(name) for name in axes.FIELDS]
+    return [product(op, lists[0], lists[1], lists[2], lists[3])]
+
+
+def _dot(op: Operation) -> Sequence[SSAValue]:
+    return [product(op, (), (), (len(shape(op.operands[0])) - 1,), (0,))]
+
+
+def product(
+    op: Operation, lhs_batch: Sequence[int], rhs_batch: Sequence[int], lhs_sum: Sequence[int], rhs_sum: Sequence[int]
+) -> SSAValue:
+    """The product of two tensors: batch axes first, then those of the left and those of the right side."""
+    target = op.results[0]
+    # The result may be wider than the operands: then so are the products.
+    lhs, rhs = (cast_to(value, tensor(target).element_type) for value in op.operands)
+    rows = [axis for axis in range(len(shape(lhs))) if axis not in (*lhs_batch, *lhs_sum)]
+    columns = [axis for axis in range(len(shape(rhs))) if axis not in (*rhs_batch, *rhs_sum)]
+    batch, height, width = ([[each] for each in _axes(lhs, lhs_batch)], [_axes(lhs, rows)], [_axes(rhs, columns)])
+    # Rows on several open axes stay apart: all but the last are batches, which one matrix on the right meets.
+    if stays_apart := len(rows) > 1 and not batch and DYNAMIC in shape(lhs):
+        height = [[each] for each in height[0]]
+    left = transpose(lhs, [*lhs_batch, *rows, *lhs_sum])
+    left = merge_axes(left, [*batch, *height, _axes(lhs, lhs_sum)])
+    # The right side is turned only if it is not in one of the two orders already.
+    is_turned = [*rhs_batch, *columns, *rhs_sum] == sorted([*rhs_batch, *columns, *rhs_sum]) and bool(columns)
+    matrix = [*width, _axes(rhs, rhs_sum)] if is_turned else [_axes(rhs, rhs_sum), *width]
+    order = [*rhs_batch, *columns, *rhs_sum] if is_turned else [*rhs_batch, *rhs_sum, *columns]
+    right = merge_axes(transpose(rhs, order), [*([each] for each in _axes(rhs, rhs_batch)), *matrix])
+    made = (BatchMatmulOp if batch or stays_apart else MatmulOp)(left, right, transpose_b=is_turned)
+    return split_axes(result(made), [*batch, *height, *width])
+
+
+def _axes(value: SSAValue, places: Sequence[int]) -> list[Axis]:
+    return [(value, place) for place in places]
+
+
+_CONVOLUTIONS: Mapping[int, tuple[type[FuseOp], str]] = {1: (Conv1dOp, "W"), 2: (Conv2dOp, "HW"), 3: (Conv3dOp, "DHW")}
+
+
+def _convolution(op: Operation) -> Sequence[SSAValue]:
+    x, w = op.operands
+    return [convolve(op, x, w, padding(op, len(shape(x)) - 2))]
+
+
+def convolve(op: Operation, x: SSAValue, w: SSAValue, around: list[tuple[int, int]]) -> SSAValue:
+    """What a convolution with the op's properties makes of an image, padded by so much before and behind each axis."""
+    numbers = op.properties["dimension_numbers"]
+    assert isinstance(numbers, ConvDimensionNumbersAttr), "the class of the op says so"
+    x_axes, w_axes, y_axes = numbers.data
+    rank = len(x_axes) - 2
+    if rank not in _CONVOLUTIONS or number(op, "batch_group_count", 1) != 1:
+        raise NoFuseFormError("several groups of the batch" if rank in _CONVOLUTIONS else f"{rank} spatial axes")
+    ones = [1] * rank
+    element_type = tensor(op.results[0]).element_type
+    x, w = (cast_to(value, element_type) for value in (x, w))
+    spatial = [str(axis) for axis in range(rank)]
+    reversal = op.properties.get("window_reversal")
+    if reversal is not None:
+        turned = [w_axes.index(str(axis)) for axis, flag in enumerate(ints_of(reversal)) if flag]
+        w = result(ReverseOp(w, axes=turned)) if turned else w
+    cls, letters = _CONVOLUTIONS[rank]
+    channels_last = rank == 2 and list(x_axes) == ["b", *spatial, "f"] and list(w_axes) == [*spatial, "i", "o"]
+    x_order = ["b", *spatial, "f"] if channels_last else ["b", "f", *spatial]
+    if not channels_last:
+        x = transpose(x, [x_axes.index(name) for name in x_order])
+        w = transpose(w, [w_axes.index(name) for name in ("o", "i", *spatial)])
+    base = ints(op, "lhs_dilation", ones)
+    if any(each > 1 for each in base) or any(width < 0 for pair in around for width in pair):
+        # `fuse` convolutions add zeros on the outside alone; the others are put in first.
+        widths = [[0] * (rank + 2) for _ in range(3)]
+        for axis, (low, high) in enumerate(around):
+            place = x_order.index(str(axis))
+            widths[0][place], widths[1][place], widths[2][place] = low, high, base[axis] - 1
+        x, around = pad(x, scalar(x, 0), *widths), [(0, 0)] * rank
+    made = cls(
+        x,
+        w,
+        strides=list(ints(op, "window_strides", ones)),
+        padding=[*(low for low, _ in around), *(high for _, high in around)],
+        dilation=list(ints(op, "rhs_dilation", ones)),
+        groups=number(op, "feature_group_count", 1),
+        data_layout=f"N{letters}C" if channels_last else f"NC{letters}",
+        kernel_layout=f"{letters}IO" if channels_last else f"OI{letters}",
+    )
+    return transpose(result(made), [x_order.index(name) for name in y_axes])
+
+
+def _batch_norm_inference(op: Operation) -> Sequence[SSAValue]:
+    epsilon = cast("FloatAttr[AnyFloat]", op.properties["epsilon"]).value.data
+    return [result(BatchNormOp(*op.operands, axis=number(op, "feature_index"), epsilon=epsilon))]
+
+
+CONTRACTIONS: Mapping[str, Rule] = {
+    "stablehlo.batch_norm_inference": _batch_norm_inference,
+    "stablehlo.convolution": _convolution,
+    "stablehlo.dot": _dot,
+    "stablehlo.dot_general": _dot_general,
+}
+"""Rules by the name of the op."""

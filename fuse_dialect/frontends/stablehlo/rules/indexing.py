@@ -1,0 +1,271 @@
+"""Ops that read or write where other tensors say."""
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects.builtin import i1
+from xdsl.ir import Operation, SSAValue
+
+from fuse_dialect.dialect.ops import broadcast as b
+from fuse_dialect.dialect.ops import comparison as c
+from fuse_dialect.dialect.ops import reduction as r
+from fuse_dialect.dialect.ops.concatenation import ConcatenateOp
+from fuse_dialect.dialect.ops.dynamic import DynStridedSliceOp
+from fuse_dialect.dialect.ops.indexing import GatherNdOp, TakeOp
+from fuse_dialect.dialect.ops.opaque import ScatterNdOp
+from fuse_dialect.dialect.types import DYNAMIC
+from fuse_dialect.frontends.stablehlo.attributes import GatherDimensionNumbersAttr, ScatterDimensionNumbersAttr
+from fuse_dialect.frontends.stablehlo.rules.building import (
+    NoFuseFormError,
+    Rule,
+    broadcast,
+    clamp,
+    combined_by,
+    counting,
+    integers,
+    ints,
+    result,
+    scalar,
+    shape,
+    tensor,
+    transpose,
+)
+from fuse_dialect.frontends.stablehlo.rules.dynamic import broadcast_to
+from fuse_dialect.frontends.stablehlo.rules.shapes import pad, slice_of
+from fuse_dialect.frontends.stablehlo.rules.sizes import (
+    as_scalar,
+    counting_up_to,
+    drop_axis,
+    insert_axes,
+    item,
+    last_start,
+    positions,
+    size_list,
+    size_of,
+)
+
+
+def _start(x: SSAValue, axis: int, start: SSAValue, part: SSAValue | int) -> SSAValue:
+    """Where a dynamic slice begins on an axis: StableHLO moves it until it fits."""
+    if isinstance(part, int):
+        return clamp(start, 0, last_start((x, axis), part, start))
+    whole = last_start((x, axis), 0, start)
+    return clamp(start, 0, result(b.SubtractOp(scalar(start, whole) if isinstance(whole, int) else whole, part)))
+
+
+def _dynamic_slice(op: Operation) -> Sequence[SSAValue]:
+    x, *starts = op.operands
+    for axis, (start, part) in enumerate(zip(starts, ints(op, "slice_sizes"), strict=True)):
+        if part != shape(x)[axis]:
+            line = result(b.AddOp(counting(part, tensor(start).element_type), _start(x, axis, start, part)))
+            x = result(TakeOp(x, line, axis=axis))
+    return [x]
+
+
+def _dynamic_update_slice(op: Operation) -> Sequence[SSAValue]:
+    """Where a position lies inside, the element of the update; the update is read at clipped positions elsewhere."""
+    x, update, *starts = op.operands
+    sizes, parts = shape(x), shape(update)
+    if 0 in parts:  # there is no element to be read at a clipped position
+        return [x]
+    inside: SSAValue | None = None
+    for axis, (start, size, known) in enumerate(zip(starts, sizes, parts, strict=True)):
+        if known == size != DYNAMIC:
+            continue
+        part = known if known != DYNAMIC else as_scalar(size_of((update, axis)), tensor(start).element_type)
+        number = scalar(start, part) if isinstance(part, int) else part
+        line = positions((x, axis), tensor(start).element_type)
+        line = result(b.SubtractOp(line, _start(x, axis, start, part)))
+        most = part - 1 if isinstance(part, int) else result(b.SubtractOp(part, scalar(part, 1)))
+        update = result(TakeOp(update, clamp(line, 0, most), axis=axis))
+        fits = result(c.LogicalAndOp(result(c.GreaterEqualOp(line, scalar(line, 0))), result(c.LessOp(line, number))))
+        fits = insert_axes(fits, range(1, len(sizes) - axis))
+        inside = fits if inside is None else result(c.LogicalAndOp(inside, fits))
+    return [update if inside is None else result(b.WhereOp(inside, update, x))]
+
+
+def _index_vectors(indices: SSAValue, axis: int) -> SSAValue:
+    """The indices with the axis of their vectors last."""
+    sizes = shape(indices)
+    if axis == len(sizes):
+        return insert_axes(indices, [axis])
+    return transpose(indices, [*(each for each in range(len(sizes)) if each != axis), axis])
+
+
+def _gather(op: Operation) -> Sequence[SSAValue]:
+    """A gather of whole slices, of single elements of an axis, or of one part of the operand."""
+    x, indices, *computed = op.operands
+    numbers = op.properties["dimension_numbers"]
+    assert isinstance(numbers, GatherDimensionNumbersAttr), "the class of the op says so"
+    offset, collapsed, batch, index_batch, index_map = (numbers.list_named(name) for name in list(numbers.FIELDS)[:5])
+    sizes = shape(x)
+    parts = _slice_sizes(op, offset, (*collapsed, *batch)) if computed else list(ints(op, "slice_sizes"))
+    is_one = len(shape(indices)) == 1 and not batch and numbers.number_named("index_vector_dim") == 0
+    if is_one and any(parts[axis] != 1 for axis in index_map):
+        return [_part(x, indices, computed, parts, numbers)]
+    rest = [axis for axis in range(len(sizes)) if axis not in (*batch, *index_map)]
+    kept = [axis for axis in index_map if axis not in collapsed]
+    if any(parts[axis] != 1 for axis in index_map):
+        raise NoFuseFormError("slices that are parts of an axis")
+    if any(axis in collapsed for axis in rest):
+        raise NoFuseFormError("an axis that is dropped and not indexed")
+    x = _beginnings(x, computed, parts, rest)
+    vectors = _index_vectors(indices, numbers.number_named("index_vector_dim"))
+    places = len(shape(vectors)) - 1
+    others = [axis for axis in range(places) if axis not in _without(index_batch, numbers)]
+    batch_places = list(_without(index_batch, numbers))
+    vectors = transpose(vectors, [*batch_places, *others, places])
+    limits = [last_start((x, axis), 1, vectors) for axis in index_map]
+    x = transpose(x, [*batch, *index_map, *rest])
+    if len(index_map) == 1 and not batch:
+        found = result(TakeOp(x, clamp(drop_axis(vectors, places), 0, limits[0]), axis=0))
+    else:
+        found = result(GatherNdOp(x, _clamp_each(vectors, limits), batch_dims=len(batch), mode="fast"))
+    # Axes of `found`: batches, other places, whole slices. Axes of size 1 that the slices keep are put in last.
+    now = [*(("place", axis) for axis in (*batch_places, *others)), *(("rest", axis) for axis in rest)]
+    found = insert_axes(found, [len(now) + place for place in range(len(kept))])
+    now += [("rest", axis) for axis in kept]
+    window = iter(sorted((*rest, *kept)))
+    place = iter(range(places))
+    wanted = [("rest", next(window)) if axis in offset else ("place", next(place)) for axis in range(len(now))]
+    return [transpose(found, [now.index(each) for each in wanted])]
+
+
+def _slice_sizes(op: Operation, offset: Sequence[int], dropped: Sequence[int]) -> list[int]:
+    """The sizes of the slices of a dynamic gather, as far as the type of the result says them."""
+    window = iter([shape(op.results[0])[axis] for axis in sorted(offset)])
+    return [1 if axis in dropped else next(window) for axis in range(len(shape(op.operands[0])))]
+
+
+def _beginnings(x: SSAValue, computed: Sequence[SSAValue], parts: Sequence[int], axes: Sequence[int]) -> SSAValue:
+    """The tensor with no more than the first elements on some axes: as many as the slices have."""
+    zeros = [0] * len(parts)
+    known = [parts[axis] if axis in axes and parts[axis] != DYNAMIC else size for axis, size in enumerate(shape(x))]
+    x = slice_of(x, zeros, known, [1] * len(parts))
+    for axis in axes:
+        if parts[axis] == DYNAMIC:
+            count = item(computed[0], axis)
+            begin, one = integers([0], count), integers([1], count)
+            x = result(DynStridedSliceOp(x, begin, count, one, axes=[axis]))
+    return x
+
+
+def _part(
+    x: SSAValue,
+    starts: SSAValue,
+    computed: Sequence[SSAValue],
+    parts: Sequence[int],
+    numbers: GatherDimensionNumbersAttr,
+) -> SSAValue:
+    """One slice at a vector of places, which is moved until it fits."""
+    index_map, collapsed = numbers.list_named("start_index_map"), numbers.list_named("collapsed_slice_dims")
+    x = _beginnings(x, computed, parts, [axis for axis in range(len(parts)) if axis not in index_map])
+    element_type = tensor(starts).element_type
+    for place, axis in enumerate(index_map):
+        start, known = drop_axis(item(starts, place), 0), parts[axis]
+        part = known if known != DYNAMIC else as_scalar(item(computed[0], axis), element_type)
+        line = (
+            counting(known, element_type) if known != DYNAMIC else counting_up_to(item(computed[0], axis), element_type)
+        )
+        x = result(TakeOp(x, result(b.AddOp(line, _start(x, axis, start, part))), axis=axis))
+    for axis in sorted(collapsed, reverse=True):
+        x = drop_axis(x, axis)
+    return x
+
+
+def _with_batches(vectors: SSAValue, axes: Sequence[int]) -> SSAValue:
+    """Index vectors that begin with their own positions on some axes."""
+    places = len(shape(vectors)) - 1
+    target = [*shape(vectors)[:-1], 1]
+    sizes = size_list([[(vectors, axis)] for axis in range(places)] + [[]]) if axes and DYNAMIC in target else None
+    columns: list[SSAValue] = []
+    for axis in axes:
+        line = insert_axes(positions((vectors, axis), tensor(vectors).element_type), range(1, places + 1 - axis))
+        columns.append(broadcast(line, target) if sizes is None else broadcast_to(line, sizes, target))
+    return result(ConcatenateOp(*columns, vectors, axis=places)) if columns else vectors
+
+
+def _without(axes: Sequence[int], numbers: GatherDimensionNumbersAttr | ScatterDimensionNumbersAttr) -> Sequence[int]:
+    """Axes of the indices as they are numbered without the axis of the vectors."""
+    vector = numbers.number_named("index_vector_dim")
+    return [axis - (axis > vector) for axis in axes]
+
+
+def _clamp_each(vectors: SSAValue, limits: Sequence[int | SSAValue]) -> SSAValue:
+    low = result(b.MaximumOp(vectors, scalar(vectors, 0)))
+    return result(b.MinimumOp(low, _list_of(limits, vectors)))
+
+
+def _list_of(numbers: Sequence[int | SSAValue], like: SSAValue) -> SSAValue:
+    """Numbers and scalars as a list, with the elements' type of a tensor."""
+    known = [each for each in numbers if isinstance(each, int)]
+    if len(known) == len(numbers):
+        return integers(known, like)
+    lists = [integers([each], like) if isinstance(each, int) else insert_axes(each, [0]) for each in numbers]
+    return result(ConcatenateOp(*lists, axis=0)) if len(lists) > 1 else lists[0]
+
+
+_SCATTER_MODES = {"add": "add", "multiply": "mul", "maximum": "max", "minimum": "min"}
+
+
+def _scatter(op: Operation) -> Sequence[SSAValue]:
+    """A scatter of whole slices or single elements; what lies outside is written to a place that is cut off again."""
+    if len(op.operands) != 3:
+        raise NoFuseFormError("several operands")
+    x, indices, updates = op.operands
+    numbers = op.properties["scatter_dimension_numbers"]
+    assert isinstance(numbers, ScatterDimensionNumbersAttr), "the class of the op says so"
+    window, inserted, batch, index_batch, index_map = (numbers.list_named(name) for name in list(numbers.FIELDS)[:5])
+    sizes = shape(x)
+    inserted, index_map = (*batch, *inserted), (*batch, *index_map)
+    rest = [axis for axis in range(len(sizes)) if axis not in index_map]
+    if sorted(inserted) != sorted(index_map):
+        raise NoFuseFormError("windows that are parts of an axis")
+    if [shape(updates)[axis] for axis in window] != [sizes[axis] for axis in rest]:
+        raise NoFuseFormError("windows that are parts of an axis")
+    if tensor(x).element_type == i1:
+        raise NoFuseFormError("booleans")
+    mode = _scatter_mode(op)
+    vectors = _with_batches(
+        _index_vectors(indices, numbers.number_named("index_vector_dim")), _without(index_batch, numbers)
+    )
+    limits = _list_of([last_start((x, axis), 0, vectors) for axis in index_map], vectors)
+    is_inside = result(
+        c.LogicalAndOp(
+            result(c.GreaterEqualOp(vectors, scalar(vectors, 0))),
+            result(c.LessOp(vectors, limits)),
+        )
+    )
+    all_inside = result(r.AllOp(is_inside, axes=[len(shape(vectors)) - 1], keepdims=True))
+    vectors = result(b.WhereOp(all_inside, vectors, limits))
+    order = [*index_map, *rest]
+    turned = transpose(x, order)
+    spare = [1] * len(index_map) + [0] * len(rest)
+    padded = pad(turned, scalar(x, 0), [0] * len(sizes), spare, [0] * len(sizes))
+    places = [axis for axis in range(len(shape(updates))) if axis not in window]
+    updates = transpose(updates, [*places, *window])
+    written = result(ScatterNdOp(padded, vectors, updates, mode=mode))
+    # The spare place is the last one: all but it, where the size is not known.
+    ends = [size if size != DYNAMIC or not more else -1 for size, more in zip(shape(turned), spare, strict=True)]
+    cut = slice_of(written, [0] * len(sizes), ends, [1] * len(sizes))
+    return [transpose(cut, [order.index(axis) for axis in range(len(sizes))])]
+
+
+def _scatter_mode(op: Operation) -> str:
+    name = combined_by(op)
+    if name in _SCATTER_MODES:
+        return _SCATTER_MODES[name]
+    block = op.regions[0].blocks[0]
+    last = block.last_op
+    if last is block.first_op and last is not None and tuple(last.operands) == (block.args[1],):
+        return "update"
+    raise NoFuseFormError("a combination of its own")
+
+
+INDEXING: Mapping[str, Rule] = {
+    "stablehlo.dynamic_gather": _gather,
+    "stablehlo.dynamic_slice": _dynamic_slice,
+    "stablehlo.dynamic_update_slice": _dynamic_update_slice,
+    "stablehlo.gather": _gather,
+    "stablehlo.scatter": _scatter,
+}
+"""Rules by the name of the op."""

@@ -1,0 +1,310 @@
+"""Reductions and windows: what a region does with two elements is recognised by its ops."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import i1
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+
+from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops import broadcast as b
+from fuse_dialect.dialect.ops import comparison as c
+from fuse_dialect.dialect.ops import reduction as r
+from fuse_dialect.dialect.ops.pooling import MaxPool2dOp
+from fuse_dialect.dialect.ops.sequences import CumsumOp
+from fuse_dialect.dialect.types import DYNAMIC
+from fuse_dialect.frontends.stablehlo.rules.building import (
+    NoFuseFormError,
+    Rule,
+    broadcast,
+    combined_by,
+    dtype,
+    ints,
+    known_number,
+    number,
+    padding,
+    reshape,
+    result,
+    shape,
+    static_shape,
+    tensor,
+)
+from fuse_dialect.frontends.stablehlo.rules.fingerprint import fingerprint
+from fuse_dialect.frontends.stablehlo.rules.shapes import pad, slice_of
+
+MOST_SLICES = 256
+"""Positions in a window that become a slice each; a larger one is made of halves."""
+
+_REDUCTIONS: Mapping[str, tuple[type[FuseOp], type[FuseOp]]] = {
+    "add": (r.SumOp, b.AddOp),
+    "multiply": (r.ProdOp, b.MultiplyOp),
+    "maximum": (r.MaxOp, b.MaximumOp),
+    "minimum": (r.MinOp, b.MinimumOp),
+    "and": (r.AllOp, c.LogicalAndOp),
+    "or": (r.AnyOp, c.LogicalOrOp),
+}
+"""What reduces an axis, and what combines two elements."""
+
+
+_BITWISE: Mapping[str, type[FuseOp]] = {"and": c.BitwiseAndOp, "or": c.BitwiseOrOp, "xor": c.BitwiseXorOp}
+
+
+def neutral(name: str, kind: "np.dtype[np.generic]") -> float:
+    """What changes nothing."""
+    match name:
+        case "add" | "or":
+            return 0
+        case "multiply" | "and":
+            return 1
+        case _:
+            if kind.kind not in "iu":
+                return -math.inf if name == "maximum" else math.inf
+            bounds = np.iinfo(str(kind))
+            return int(bounds.min if name == "maximum" else bounds.max)
+
+
+def _combiner(op: Operation) -> str:
+    """The name in `_REDUCTIONS` of what the region does."""
+    name = combined_by(op)
+    found = _name_for(tensor(op.operands[0]).element_type, name)
+    if not found:
+        raise NoFuseFormError(f"a combination of its own: {name or 'several ops'}")
+    return found
+
+
+def _name_for(element: Attribute, name: str) -> str:
+    """The name in `_REDUCTIONS` of an op on elements of a type; empty if there is none."""
+    is_boolean = element == i1
+    if is_boolean:
+        name = {"maximum": "or", "minimum": "and", "add": "or", "multiply": "and"}.get(name, name)
+    return name if name in _REDUCTIONS and (name in ("and", "or")) == is_boolean else ""
+
+
+def _combine_bits(x: SSAValue, init: SSAValue, combine: type[FuseOp], axes: Sequence[int]) -> SSAValue:
+    """A reduction that no `fuse` op is: the slices along the axes, combined with each other."""
+    sizes = static_shape(x)
+    if math.prod(sizes[axis] for axis in axes) > MOST_SLICES:
+        raise NoFuseFormError("bits of many elements")
+    kept = [size for axis, size in enumerate(sizes) if axis not in axes]
+    total = broadcast(init, kept)
+    for position in np.ndindex(*(sizes[axis] if axis in axes else 1 for axis in range(len(sizes)))):
+        end = [place + (1 if axis in axes else sizes[axis]) for axis, place in enumerate(position)]
+        total = result(combine(total, reshape(slice_of(x, position, end, [1] * len(sizes)), kept)))
+    return total
+
+
+def _starts_neutral(init: SSAValue, name: str) -> bool:
+    known = known_number(init)
+    return known is not None and bool(known == np.array(neutral(name, dtype(init))).astype(dtype(init)))
+
+
+def _reduce(op: Operation) -> Sequence[SSAValue]:
+    axes = ints(op, "dimensions")
+    if len(op.operands) == 4 and (apart := _combined_apart(op)):
+        return [_reduced(*each, axes) for each in apart]
+    if len(op.operands) == 4:
+        return _reduce_with_index(op, axes)
+    if len(op.operands) != 2:
+        raise NoFuseFormError("several operands")
+    x, init = op.operands
+    if combined_by(op) in _BITWISE and dtype(x).kind in "iu":
+        return [_combine_bits(x, init, _BITWISE[combined_by(op)], axes)]
+    return [_reduced(x, init, _combiner(op), axes)]
+
+
+def _reduced(x: SSAValue, init: SSAValue, name: str, axes: Sequence[int]) -> SSAValue:
+    reduce, combine = _REDUCTIONS[name]
+    value = result(reduce(x, axes=list(axes))) if axes else x
+    return value if _starts_neutral(init, name) else result(combine(value, init))
+
+
+def _combined_apart(op: Operation) -> list[tuple[SSAValue, SSAValue, str]]:
+    """The operands, starts and combinations of a reduction of two tensors that have nothing to do with each other."""
+    block = op.regions[0].blocks[0]
+    found = fingerprint(block).split(";")
+    names = [line.partition(" ")[0] for line in found[:-1]]
+    if found != [f"{name} a{place} a{2 + place}" for place, name in enumerate(names)] + ["return 0 1"]:
+        return []
+    pairs = zip(op.operands[:2], op.operands[2:], names, strict=True)
+    named = [(x, init, _name_for(tensor(x).element_type, name)) for x, init, name in pairs]
+    return named if all(name for _, _, name in named) else []
+
+
+_ARGMAX = (
+    "compare {0} a0 a2;compare NE a0 a0;or 0 1;compare EQ a0 a2;compare LT a1 a3;and 3 4;or 2 5;select 2 a0 a2;"
+    "select 6 a1 a3;return 7 8"
+)
+"""JAX's `argmax` with `GT`, and its `argmin` with `LT`; those of integers have no test for nan."""
+_INTEGER_ARGMAX = (
+    "compare {0} a0 a2;compare EQ a0 a2;compare LT a1 a3;and 1 2;or 0 3;select 0 a0 a2;select 4 a1 a3;return 5 6"
+)
+
+
+def _reduce_with_index(op: Operation, axes: Sequence[int]) -> Sequence[SSAValue]:
+    """`argmax` and `argmin`: a reduction of elements beside their positions."""
+    x, positions = op.operands[:2]
+    block = op.regions[0].blocks[0]
+    found = fingerprint(block)
+    choices: dict[str, tuple[type[FuseOp], type[FuseOp], str]] = {}
+    for form in (_ARGMAX, _INTEGER_ARGMAX):
+        choices[form.format("GT")] = (r.ArgmaxOp, r.MaxOp, "maximum")
+        choices[form.format("LT")] = (r.ArgminOp, r.MinOp, "minimum")
+    if found not in choices or len(axes) != 1 or not _counts_along(positions, axes[0]):
+        raise NoFuseFormError("a combination of its own")
+    arg, reduce, name = choices[found]
+    if not _starts_neutral(op.operands[2], name):
+        raise NoFuseFormError("a start of its own")
+    index = result(arg(x, axes=list(axes), result_types=[op.results[1].type]))
+    return [result(reduce(x, axes=list(axes))), index]
+
+
+_REPEATS = frozenset(f"fuse.{name}" for name in ("broadcast_to", "dyn_broadcast_to", "reshape", "expand_dims", "cast"))
+"""What the positions on an axis may pass through; a cast of as many of them as an axis has loses nothing."""
+
+
+def _counts_along(value: SSAValue, axis: int) -> bool:
+    """Whether each element is its position on an axis."""
+    if isinstance(value, OpResult) and value.op.name in ("stablehlo.iota", "stablehlo.dynamic_iota"):
+        return number(value.op, "iota_dimension") == axis
+    rank, tail = len(shape(value)), 0
+    while isinstance(value, OpResult) and value.op.name in _REPEATS:
+        source = shape(value.op.operands[0])
+        if value.op.name in ("fuse.reshape", "fuse.expand_dims"):
+            tail += len(shape(value)) - len(source)
+            if shape(value)[: len(source)] != source:
+                return False
+        value = value.op.operands[0]
+    counts = isinstance(value, OpResult) and value.op.name in ("fuse.arange", "fuse.dyn_arange")
+    return counts and rank - 1 - tail == axis
+
+
+def _reduce_window(op: Operation) -> Sequence[SSAValue]:
+    if len(op.operands) != 2:
+        raise NoFuseFormError("several operands")
+    x, init = op.operands
+    sizes = shape(x)
+    ones = [1] * len(sizes)
+    window = ints(op, "window_dimensions")
+    strides = ints(op, "window_strides", ones)
+    dilations = ints(op, "window_dilations", ones)
+    base = ints(op, "base_dilations", ones)
+    around = padding(op, len(sizes))
+    name = _combiner(op)
+    is_neutral = _starts_neutral(init, name)
+    is_plain = list(strides) == list(dilations) == list(base) == ones
+    wide = [axis for axis, size in enumerate(window) if size > 1]
+    if name == "add" and is_neutral and is_plain and len(wide) == 1 and window[wide[0]] == sizes[wide[0]]:
+        (axis,) = wide
+        others = all(around[each] == (0, 0) for each in range(len(sizes)) if each != axis)
+        if others and around[axis] in ((sizes[axis] - 1, 0), (0, sizes[axis] - 1)):
+            return [result(CumsumOp(x, axis=axis, reverse=around[axis][0] == 0))]
+    if name == "maximum" and is_neutral and list(base) == ones and len(sizes) == 4:
+        pooled = _max_pool(x, window, strides, dilations, around)
+        if pooled is not None:
+            return [pooled]
+    target = shape(op.results[0])
+    open_ = [axis for axis, size in enumerate(target) if size == DYNAMIC]
+    if any((window[axis], strides[axis], base[axis], *around[axis]) != (1, 1, 1, 0, 0) for axis in open_):
+        raise NoFuseFormError("a window on an axis of open size")
+    if 0 in target:
+        return [broadcast(init, target)]
+    low, high = [each[0] for each in around], [each[1] for each in around]
+    x = pad(x, init, low, high, [each - 1 for each in base])
+    if math.prod(window) <= MOST_SLICES:
+        return [_combine_window(x, init, name, window, strides, dilations, target)]
+    for axis, size in enumerate(window):
+        x = _doubled_window(x, name, axis, size, dilations[axis])
+    end = [DYNAMIC if count == DYNAMIC else (count - 1) * step + 1 for count, step in zip(target, strides, strict=True)]
+    x = slice_of(x, [0] * len(sizes), end, strides)
+    return [x if is_neutral else result(_REDUCTIONS[name][1](x, init))]
+
+
+def _doubled_window(x: SSAValue, name: str, axis: int, size: int, dilation: int) -> SSAValue:
+    """Windows along one axis at every position, made of windows of 1, 2, 4, ... positions: a few slices each."""
+    if size == 1:
+        return x
+    combine, whole = _REDUCTIONS[name][1], shape(x)[axis]
+    total: SSAValue | None = None
+    power, covered = x, 0
+    for bit in range(size.bit_length()):
+        width = 1 << bit
+        if bit:
+            kept = whole - (width - 1) * dilation
+            halves = [_cut(power, axis, start, kept) for start in (0, width // 2 * dilation)]
+            power = result(combine(*halves))
+        if size & width:
+            kept = whole - (covered + width - 1) * dilation
+            piece = _cut(power, axis, covered * dilation, kept)
+            total = piece if total is None else result(combine(_cut(total, axis, 0, kept), piece))
+            covered += width
+    assert total is not None, "a window has a position"
+    return total
+
+
+def _cut(x: SSAValue, axis: int, start: int, size: int) -> SSAValue:
+    """So many positions on an axis, from `start` on."""
+    begin, end = [0] * len(shape(x)), list(shape(x))
+    begin[axis], end[axis] = start, start + size
+    return slice_of(x, begin, end, [1] * len(end))
+
+
+def _max_pool(
+    x: SSAValue,
+    window: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    around: Sequence[tuple[int, int]],
+) -> SSAValue | None:
+    """The maximum of windows on two neighbouring axes of an image, as a pool."""
+    for layout, first in (("NCHW", 2), ("NHWC", 1)):
+        inside = [first, first + 1]
+        outside = [axis for axis in range(4) if axis not in inside]
+        if all(window[axis] == strides[axis] == 1 and around[axis] == (0, 0) for axis in outside):
+            pads = [around[axis][side] for side in (0, 1) for axis in inside]
+            if min(pads) < 0 or any(
+                pads[place % 2 + 2 * (place // 2)] >= window[inside[place % 2]] for place in range(4)
+            ):
+                return None
+            return result(
+                MaxPool2dOp(
+                    x,
+                    pool_size=[window[axis] for axis in inside],
+                    strides=[strides[axis] for axis in inside],
+                    padding=pads,
+                    dilation=[dilations[axis] for axis in inside],
+                    layout=layout,
+                )
+            )
+    return None
+
+
+def _combine_window(
+    x: SSAValue,
+    init: SSAValue,
+    name: str,
+    window: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    target: Sequence[int],
+) -> SSAValue:
+    """Slices of a padded tensor, one for each position in the window, combined with each other."""
+    combine = _REDUCTIONS[name][1]
+    total: SSAValue | None = None
+    for position in np.ndindex(*window):
+        begin = [place * step for place, step in zip(position, dilations, strict=True)]
+        end = [
+            DYNAMIC if count == DYNAMIC else start + (count - 1) * stride + 1
+            for start, count, stride in zip(begin, target, strides, strict=True)
+        ]
+        part = slice_of(x, begin, end, strides)
+        total = part if total is None else result(combine(total, part))
+    assert total is not None, "a window has a position"
+    return total if _starts_neutral(init, name) else result(combine(total, init))
+
+
+REDUCTIONS: Mapping[str, Rule] = {
+    "stablehlo.reduce": _reduce,
+    "stablehlo.reduce_window": _reduce_window,
+}
+"""Rules by the name of the op."""

@@ -1,0 +1,310 @@
+"""`fuse-ops`: group operators as TVM does, and outline each group as a primitive function.
+
+For every function that is not primitive itself, and for every block in it, also those of ops that are no operators:
+
+1. build the forward graph of the block (`fusion/ir/block_graph.py`);
+2. plan kernels by a strategy (`fusion/core/strategy.py`); TVM's merges nodes by rule (`fusion/core/partition.py`);
+3. arrange the ops (`fusion/outlining/arrange.py`) if kernels share some or have several ways out;
+4. outline the kernels (`fusion/outlining/outline.py`).
+
+Source: TVM `FuseOps`, src/relay/transforms/fuse_ops.cc (v0.18).
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Self
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
+
+from fuse_dialect.fusion.ir.block_graph import BlockGraph, RegionFacts, build_graph
+from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse, fusible_blocks
+from fuse_dialect.fusion.core.decision import FusionDecision, Merge
+from fuse_dialect.fusion.core.first_kernels import first_kernels, fused_kernels
+from fuse_dialect.fusion.core.plan import FusionPlan, check_plan
+from fuse_dialect.fusion.core.rules import RuleTable
+from fuse_dialect.fusion.core.strategy import STRATEGIES, FusionOptions, Strategy, find_strategy
+from fuse_dialect.fusion.core.tvm_rules import TVM_RULES
+from fuse_dialect.fusion.core.value_graph import ValueGraph
+from fuse_dialect.machines.machine import Machine
+from fuse_dialect.fusion.outlining.arrange import arranged
+from fuse_dialect.fusion.outlining.group import Group, groups_of
+from fuse_dialect.fusion.outlining.outline_functions import erase_dead_chains, outline_functions
+
+
+@dataclass(frozen=True, slots=True)
+class BlockFusion:
+    """What fusion will do to one block, and why."""
+
+    block_graph: BlockGraph
+    plan: FusionPlan
+    merges: int = 0
+    """How many merges `fusion-limit` counts; 0 without it."""
+
+
+@dataclass(frozen=True)
+class FuseOpsPass(ModulePass):
+    """Group operators into primitive functions, exactly as TVM's FuseOps does."""
+
+    name = "fuse-ops"
+
+    opt_level: int = 2
+    """0 makes every operator its own primitive; any other level fuses."""
+    max_depth: int = 256
+    """Most nodes that a primitive may count, in TVM's way of counting; 0 or less is no limit."""
+    max_function_args: int = 0
+    """Most arguments and results of a primitive, a dynamic dimension counting as one more; 0 is no limit."""
+    link_params: bool = False
+    """Copy constants into the primitives that use them, instead of passing them as arguments."""
+    dedup: bool = True
+    """Let groups of the same structure share one primitive."""
+    strategy: str = "tvm"
+    """How groups are found: `tvm`, `cost`, which fuses where that saves time, `separate`, which leaves every operator
+    alone, or one that another package adds."""
+    machine: str = ""
+    """What `cost` counts for: the name of a machine or processor, as `--target-cpu` takes it, or the path of a file
+    that ends in `.toml`; by default what code is made for, else what `FUSE_TARGET_CPU` names, else the processor at
+    hand."""
+    recompute: bool = True
+    """Let `cost` compute an operator in several primitives."""
+    horizontal: bool = True
+    """Let `cost` join operators that read the same value, and not each other."""
+    multi_output: bool = True
+    """Let `cost` make primitives of several results."""
+    open_size: int = 64
+    """What `cost` takes an open size for."""
+    fusion_limit: int | None = None
+    """Make only the first so many merges of the module, to find a wrong one by halving; of a strategy that does not
+    merge, kernels of several operators count as merges."""
+
+    rules: RuleTable = field(default=TVM_RULES, init=False)
+    """What may fuse into what; Python code alone can set it, with `using` or in a subclass."""
+    own_strategy: Strategy | None = field(default=None, init=False)
+    """A strategy from outside the package, in place of the one that is named; see `rules`."""
+    target: Machine | None = field(default=None, init=False)
+    """What code is made for, where `machine` names nothing; see `rules`."""
+    log: Callable[[Merge], object] | None = field(default=None, init=False)
+    """Is told each merge in order, by strategies that merge; see `rules`."""
+    attempts: Callable[[FusionDecision], object] | None = field(default=None, init=False)
+    """Is told each rule that is tried on a node, in order, by strategies that have rules; see `rules`."""
+
+    def using(
+        self,
+        *,
+        rules: RuleTable | None = None,
+        strategy: Strategy | None = None,
+        target: Machine | None = None,
+        log: Callable[[Merge], object] | None = None,
+        attempts: Callable[[FusionDecision], object] | None = None,
+        fusion_limit: int | None = None,
+    ) -> Self:
+        """The same pass with other rules, a strategy or a machine from outside, or somebody who is told what happens.
+
+        It keeps all that is not given; `replace` of dataclasses would not.
+        """
+        other = copy(self)
+        # Frozen: the copy is nobody else's yet.
+        if rules is not None:
+            object.__setattr__(other, "rules", rules)
+        if strategy is not None:
+            object.__setattr__(other, "own_strategy", strategy)
+        if target is not None:
+            object.__setattr__(other, "target", target)
+        if log is not None:
+            object.__setattr__(other, "log", log)
+        if attempts is not None:
+            object.__setattr__(other, "attempts", attempts)
+        if fusion_limit is not None:
+            object.__setattr__(other, "fusion_limit", fusion_limit)
+        return other
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Fuse the operators of all functions of the module."""
+        self.outline(op, self.plan_functions(op))
+
+    def plan_functions(self, module: ModuleOp) -> dict[func.FuncOp, list[BlockFusion]]:
+        """Decide how the ops of all functions are grouped, and erase those that are dead; nothing else changes.
+
+        Returns:
+            For each function that fuses the plans of its blocks, as `outline` takes them.
+
+        Raises:
+            PassFailedException: See `plan_block`.
+            FuseError: See `plan_block`.
+        """
+        plans: dict[func.FuncOp, list[BlockFusion]] = {}
+        merges = 0
+        for function in functions_to_fuse(module):
+            fusions = self.plan_function(function, merges)
+            if erase_dead_chains([dead for fusion in fusions for dead in fusion.block_graph.dead]):
+                # What an op of another block alone has read is dead with that one, and stood in a plan.
+                fusions = self.plan_function(function, merges)
+            merges += sum(fusion.merges for fusion in fusions)
+            plans[function] = fusions
+        return plans
+
+    def replanned(
+        self, module: ModuleOp, plans: Iterable[Sequence[tuple[FusionPlan, int]]]
+    ) -> dict[func.FuncOp, list[BlockFusion]]:
+        """Plans of a module as those of an equal one; the strategy is not asked.
+
+        Args:
+            module: A copy of a module as `plan_functions` has left it.
+            plans: What that has said: for each function the plan of each block, and its merges.
+        """
+        fusions: dict[func.FuncOp, list[BlockFusion]] = {}
+        for function, own in zip(functions_to_fuse(module), plans, strict=True):
+            facts = RegionFacts()
+            blocks = fusible_blocks(function, facts.effects)
+            fusions[function] = [
+                BlockFusion(self._graph(block, facts), *made) for block, made in zip(blocks, own, strict=True)
+            ]
+        return fusions
+
+    def outline(self, module: ModuleOp, plans: Mapping[func.FuncOp, Sequence[BlockFusion]]) -> None:
+        """Make the kernels of plans primitive functions.
+
+        Args:
+            module: The module; it changes.
+            plans: What `plan_functions` has said of it as it is.
+        """
+        outline_functions(module, lambda function: self._groups(plans[function]), dedup=self.dedup)
+
+    def _groups(self, fusions: Sequence[BlockFusion]) -> list[Group]:
+        """The groups of one function, whose ops are brought into an order in which calls can take their places."""
+        numbers = count()
+        groups: list[Group] = []
+        for fusion in fusions:
+            own = self.planned_groups(fusion)
+            # Groups of a partition have one way out each and share nothing: calls can take their places as they are.
+            is_arranged = fusion.plan.partition is not None
+            groups += own if is_arranged else arranged(fusion.block_graph.block, own, numbers)
+        return groups
+
+    def planned_groups(self, fusion: BlockFusion) -> list[Group]:
+        """The kernels of a plan as ops, in block order; nothing is changed."""
+        return groups_of(
+            fusion.block_graph,
+            fusion.plan.kernels,
+            embeds_constants=self.link_params,
+            has_copies=fusion.plan.partition is None,
+        )
+
+    def merges_before(self, module: ModuleOp) -> dict[func.FuncOp, int]:
+        """For each function that fuses how many merges `fusion-limit` counts before it: 0 without a limit.
+
+        Raises:
+            PassFailedException: See `plan_block`.
+            FuseError: See `plan_block`.
+        """
+        made: dict[func.FuncOp, int] = {}
+        merges = 0
+        for function in functions_to_fuse(module):
+            made[function] = merges
+            if self.fusion_limit is not None:
+                merges += sum(fusion.merges for fusion in self.plan_function(function, merges))
+        return made
+
+    def plan_function(self, function: func.FuncOp, merges: int = 0) -> list[BlockFusion]:
+        """Decide, without changing anything, how the ops of all blocks of a function are grouped.
+
+        Args:
+            function: The function.
+            merges: How many merges `fusion-limit` has counted before it; see `merges_before`.
+
+        Raises:
+            PassFailedException: See `plan_block`.
+            FuseError: See `plan_block`.
+
+        Complexity: O(ops + operands), at whatever depth they stand, and what the strategy takes.
+        """
+        # All blocks are planned first: a plan sees the function as it was, dead ops of other blocks included.
+        facts = RegionFacts()
+        fusions: list[BlockFusion] = []
+        for block in fusible_blocks(function, facts.effects):
+            fusions.append(self.plan_block(block, facts, merges))
+            merges += fusions[-1].merges
+        return fusions
+
+    def plan_block(self, block: Block, facts: RegionFacts | None = None, merges: int = 0) -> BlockFusion:
+        """Decide, without changing anything, how the ops of a block are grouped.
+
+        Args:
+            block: Any block.
+            facts: What is known about regions, for a caller that asks for several blocks.
+            merges: How many merges `fusion-limit` has counted before this block.
+
+        Raises:
+            PassFailedException: The block is not in SSA order, or an option has no meaning.
+            FuseError: There is no such strategy.
+        """
+        for name, value, least in (
+            ("opt-level", self.opt_level, 0),
+            ("max-function-args", self.max_function_args, 0),
+            ("fusion-limit", self.fusion_limit, 0),
+            ("open-size", self.open_size, 1),
+        ):
+            if value is not None and value < least:
+                raise PassFailedException(f"option '{name}' expects {least} or more, got {value}")
+        block_graph = self._graph(block, facts)
+        max_depth = self.max_depth if self.max_depth > 0 else None
+        made: list[Merge] = []
+        most = None if self.fusion_limit is None else max(0, self.fusion_limit - merges)
+        options = FusionOptions(
+            max_depth,
+            self.max_function_args,
+            self.rules,
+            self.log if most is None else made.append,
+            most,
+            self.attempts,
+            self.machine or self.target or "",
+            self.recompute,
+            self.horizontal,
+            self.multi_output,
+            self.open_size,
+            block_graph.find_forms,
+        )
+        plan = self._plan(block_graph.value_graph, options)
+        if most is None:
+            return BlockFusion(block_graph, plan)
+        return self._limited(block_graph, plan, made, most)
+
+    def _graph(self, block: Block, facts: RegionFacts | None) -> BlockGraph:
+        """The graph of a block with what the options need."""
+        return build_graph(
+            block, with_values=self.max_function_args > 0, embeds_constants=self.link_params, facts=facts
+        )
+
+    def _limited(self, block_graph: BlockGraph, plan: FusionPlan, made: Sequence[Merge], most: int) -> BlockFusion:
+        """A plan with its first merges, whether the strategy makes merges or not."""
+        graph = block_graph.value_graph
+        if len(made) > most:
+            raise PassFailedException(f"the strategy makes {len(made)} merges, although fusion-limit leaves it {most}")
+        if self.log is not None:
+            for merge in made:
+                self.log(merge)
+        # A strategy that makes merges has kept to the limit by itself.
+        kernels = 0 if made else len(fused_kernels(graph, plan))
+        kept = min(kernels, most)
+        return BlockFusion(block_graph, first_kernels(graph, plan, kept) if kept < kernels else plan, len(made) + kept)
+
+    def _plan(self, graph: ValueGraph, options: FusionOptions) -> FusionPlan:
+        """The plan of the strategy."""
+        own = self.own_strategy if self.opt_level > 0 else None
+        name = self.strategy if self.opt_level > 0 else "separate"
+        strategy = own or find_strategy(name)
+        if own is None and name in STRATEGIES:
+            return strategy(graph, options)
+        try:
+            plan = strategy(graph, options)
+            check_plan(graph, plan.kernels)
+        except ValueError as error:
+            which = f"'{name}'" if own is None else "of your own"
+            raise PassFailedException(f"the strategy {which} makes no plan: {error}") from error
+        return plan

@@ -1,0 +1,207 @@
+"""Matrix products of any kind as blocks and tiles for a machine. Pure data, and the choice of it.
+
+1. A block of rows stays in the second-level cache while the panels of a group of columns pass by.
+2. Parts share groups of columns or blocks of rows: that of which there are enough, and which nobody does twice.
+3. A long sum is taken in blocks of the reduced axis; sums wait in the result in between.
+4. Factors are read where they lie if that is flat and each element is needed in one place, else copied or packed.
+"""
+
+from dataclasses import dataclass
+from math import prod
+
+from fuse_dialect.loops import tiling
+from fuse_dialect.loops.contraction import Contraction, lying_place, shapes_of
+from fuse_dialect.loops.elements import element_bytes
+from fuse_dialect.loops.packing import Packing, packing_of
+from fuse_dialect.loops.places import Place, flat_place
+from fuse_dialect.loops.program import LoopProgram, Read
+from fuse_dialect.loops.tiling import Walk
+from fuse_dialect.machines.machine import Machine
+
+
+@dataclass(frozen=True, slots=True)
+class Matrices:
+    """A contraction of matrices, with what is decided about it."""
+
+    program: LoopProgram
+    contraction: Contraction
+    machine: Machine
+    tile: tiling.TileSize
+    lanes: int
+    direct: Place | None
+    """Where the rows factor lies, if it is read there."""
+    packing: Packing | None
+    """How the columns factor was packed at compile time."""
+    lying: Place | None
+    """Where the columns factor lies, if it is read there: no element of it is needed twice."""
+    depth: int | None
+    """All points of the reduced axes; `None` if that is not known."""
+    block_depth: int | None
+    """Points of the last reduced axis in a block; `None` if all."""
+
+    @property
+    def vectors(self) -> int:
+        """Vectors of a panel."""
+        return self.tile.vectors
+
+    @property
+    def width(self) -> int:
+        """Columns of a panel."""
+        return self.tile.vectors * self.lanes
+
+    @property
+    def rows(self) -> int | None:
+        """Number of rows; `None` if it is not known."""
+        axes = self.contraction.row_axes
+        return _known(self.contraction.stage.axes[axes[-1]].size) if axes else 1
+
+    @property
+    def columns(self) -> int | None:
+        """Number of columns; `None` if it is not known."""
+        return _known(self.contraction.stage.axes[self.contraction.column_axes[-1]].size)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether rows lie at equal distances: nothing is padded, and no two axes are merged that are apart."""
+        shapes, rank = shapes_of(self.program), len(self.contraction.stage.axes)
+        reads = [each for each in self.contraction.rows.body if isinstance(each, Read)]
+        return all(
+            not read.guards and flat_place(read.indices, shapes[read.buffer], rank) is not None for read in reads
+        )
+
+    @property
+    def bytes(self) -> int:
+        """Of an element of the factors."""
+        return element_bytes(self.contraction.element)
+
+    @property
+    def pitch(self) -> int:
+        """Distance of copied rows, in elements."""
+        depth = self.block_depth if self.block_depth is not None else self.depth
+        assert depth is not None, "rows of unknown length are copied in blocks"
+        return tiling.pitch(self.machine, depth, self.bytes)
+
+    @property
+    def most_tiles(self) -> int:
+        """Tiles of rows in a block."""
+        depth = self.block_depth if self.block_depth is not None else self.depth
+        # (1) All tiles of a block meet a panel before the next one comes, so the block stays in the cache.
+        row = self.tile.rows * max(depth or 1, 1) * self.bytes
+        return max(1, tiling.block_bytes(self.machine) // row)
+
+    @property
+    def most_panels(self) -> int:
+        """Panels of a group that is packed at run time."""
+        # Columns that need no copy need no room either.
+        if self.packing is not None or self.lying is not None:
+            return 1 << 40
+        return max(1, tiling.packed_bytes(self.machine) // (self.width * max(self.depth or 4096, 1) * self.bytes))
+
+    @property
+    def splits_columns(self) -> bool:
+        """Whether parts differ in their columns, else in their rows."""
+        panels = 1 << 30 if self.columns is None else -(-self.columns // self.width)
+        tiles = 1 << 30 if self.rows is None else -(-self.rows // self.tile.rows)
+        # (2) Columns that a part packs it should use alone: if parts shared rows each would pack all of them.
+        if self.packing is None and self.lying is None:
+            return panels >= tiling.many_tasks(self.machine) or panels >= tiles or panels > self.most_panels
+        return tiles < tiling.many_tasks(self.machine)
+
+    @property
+    def rows_room(self) -> int:
+        """Elements of the workspace for a block of rows, whole cache lines."""
+        return 0 if self.direct is not None else self.most_tiles * self.tile.rows * self.pitch
+
+    @property
+    def workspace_bytes(self) -> int:
+        """Of each part."""
+        if self.packing is not None or self.lying is not None:
+            return self.rows_room * self.bytes
+        panels = self.most_panels
+        if self.columns is not None:
+            panels = min(panels, -(-self.columns // self.width))
+        return (self.rows_room + panels * self.width * (self.depth or 4096)) * self.bytes
+
+    def walk(self) -> Walk:
+        """How micro-kernels get at elements of the rows factor."""
+        reduced = self.contraction.reduced
+        panel = None if self.lying is None else _number(self.lying.strides[reduced[-1]].number)
+        if self.direct is None:
+            return Walk((0, self.pitch), (), 1, self.depth if self.block_depth is None else None, panel)
+        steps = [_number(self.direct.strides[axis].number) for axis in reduced]
+        sizes = [_number(_known(self.contraction.stage.axes[axis].size)) for axis in reduced]
+        rows = self.contraction.row_axes
+        row = _number(self.direct.strides[rows[-1]].number) if rows else 0
+        outer = tuple(zip(sizes[:-1], steps[:-1], strict=True))
+        return Walk((0, row), outer, steps[-1], sizes[-1] if self.block_depth is None else None, panel)
+
+
+def _number(number: int | None) -> int:
+    assert number is not None, "rows that are read where they lie have known strides"
+    return number
+
+
+def _known(size: int | str) -> int | None:
+    return size if isinstance(size, int) else None
+
+
+def matrices_of(
+    program: LoopProgram, contraction: Contraction, machine: Machine, constants: frozenset[str]
+) -> Matrices | None:
+    """What to do about a contraction; `None` if it has sizes for which there is no kernel.
+
+    Args:
+        program: What the contraction is from.
+        contraction: As `as_matrices` gives it.
+        machine: The processor.
+        constants: Buffers that may be packed at compile time.
+    """
+    stage = contraction.stage
+    element = element_bytes(contraction.element)
+    lanes = machine.lanes(element)
+    sizes = [_known(stage.axes[axis].size) for axis in contraction.reduced]
+    if not sizes or None in sizes:
+        return None
+    depth = prod(size or 0 for size in sizes)
+    rows = _known(stage.axes[contraction.row_axes[-1]].size) if contraction.row_axes else 1
+    columns = _known(stage.axes[contraction.column_axes[-1]].size)
+    tile = tiling.tile_size(machine, lanes, rows, columns, contraction.product)
+    width = tile.vectors * lanes
+    kinds = {buffer.name: buffer.element for buffer in program.buffers}
+    tiles = 1 << 30 if rows is None else -(-rows // tile.rows)
+    block = depth
+    # (3) Sums of a block wait in the result, so it must hold them exactly; several axes would need several loops.
+    if len(sizes) == 1 and kinds[stage.buffer] == contraction.element:
+        block = tiling.depth_block(machine, depth, width, element, tiles)
+    packing = packing_of(program, contraction, constants, width)
+    direct = _direct_place(program, contraction, machine, tile.rows, columns)
+    # (4) One tile of rows needs each column once: to pack it would cost as much as the product.
+    lying = _lying_columns(program, contraction) if packing is None and tiles == 1 else None
+    block_depth = None if block == depth else block
+    return Matrices(program, contraction, machine, tile, lanes, direct, packing, lying, depth, block_depth)
+
+
+def _lying_columns(program: LoopProgram, contraction: Contraction) -> Place | None:
+    """Where the columns factor lies, if its rows are contiguous and micro-kernels can read them there."""
+    place, reduced = lying_place(program, contraction, contraction.columns), contraction.reduced
+    if place is None or len(reduced) != 1 or place.strides[reduced[0]].number is None:
+        return None
+    return place if place.strides[contraction.column_axes[-1]].number == 1 else None
+
+
+def _direct_place(
+    program: LoopProgram, contraction: Contraction, machine: Machine, rows: int, columns: int | None
+) -> Place | None:
+    """Where the rows factor lies, if micro-kernels should read it there."""
+    place, stage = lying_place(program, contraction, contraction.rows), contraction.stage
+    axes = (*contraction.row_axes, *contraction.reduced)
+    if place is None or any(place.strides[axis].number is None for axis in axes):
+        return None
+    if contraction.row_axes:
+        axis = contraction.row_axes[-1]
+        if not isinstance(stage.axes[axis].size, int):
+            return None  # the last tile may reach beyond the last row
+        distance = _number(place.strides[axis].number) * element_bytes(contraction.element)
+        if tiling.collides(machine, distance, rows) and (columns is None or columns >= tiling.WORTH_COPYING):
+            return None
+    return place

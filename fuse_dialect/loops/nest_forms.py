@@ -1,0 +1,260 @@
+"""How the body of each nest runs: which instruction in which loop, for how many elements at once. Pure data.
+
+1. Every instruction runs in the outermost loop in which its operands are known. What does not change along the vector
+   axis is computed once, as a scalar, and spread over the lanes where it is needed.
+2. The vector loop is up to three loops: whole groups of `unroll` vectors, single vectors, and the rest. The rest is one
+   vector with a mask where the machine has masks, else it goes element by element.
+3. A map may have its vector loop twice, and a test before it says which one runs: with products in place of rough
+   quotients, where the divisor is the same for the row and neither huge nor tiny; with stores past the caches, where
+   results are large.
+4. In a transpose the vector loop is as wide as the tiles: a loop for each width, and the rest as in (2).
+5. The one value that a row has of a buffer stays in a register for the nests that follow in the row.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from fuse_dialect.counts import product
+from fuse_dialect.loops.elements import element_bytes
+from fuse_dialect.loops.functions import Variant
+from fuse_dialect.loops.grouping import is_whole
+from fuse_dialect.loops.indices import Index, axes_of
+from fuse_dialect.loops.local_places import LocalPlaces
+from fuse_dialect.loops.places import guard_axes, place_of
+from fuse_dialect.loops.program import Apply, Buffer, Inside, Instruction, Literal, Position, Read, Role, Stage
+from fuse_dialect.loops.schedule import Nest, Schedule
+from fuse_dialect.loops.scheduling import halves, has_rest
+from fuse_dialect.machines.machine import Machine, Unit
+
+_TILES_SHARE = 4
+"""Results as large as the last cache are written past it: nothing would be left there for who reads them. Those of a
+transpose are from this part of it on: their lines are far apart, and to fetch them first takes most of the time."""
+LONG = 64
+"""Fewer elements are not worth a second form of their loop (3)."""
+Cell: TypeAlias = tuple[int, int]
+"""A stage of the nest, and a place in its body."""
+
+
+class Streams(Enum):
+    """Which results go past the caches, if they lie as a test asks for (3)."""
+
+    NONE = "none"
+    VECTORS = "vectors"
+    """Vectors of a map, from the first aligned one on."""
+    TILES = "tiles"
+    """Lines of a transpose."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorLoop:
+    """One of the loops that a vector loop consists of (2)."""
+
+    lanes: int
+    """Elements of a vector; 0 for element by element."""
+    unroll: int
+    """Vectors in one iteration."""
+    is_masked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NestForm:
+    """How the body of a nest runs."""
+
+    depths: Mapping[Cell, int]
+    """In how many loops an instruction runs (1)."""
+    vectors: frozenset[Cell]
+    """Instructions whose values differ from lane to lane (1)."""
+    vector_loops: tuple[VectorLoop, ...]
+    """Of the vector loop; none if there is no such loop."""
+    divisors: Mapping[Cell, Cell]
+    """Quotients that may be products with a reciprocal, with the cells of their divisors (3)."""
+    streams: Streams
+    keeps: frozenset[str]
+    """Buffers whose one value stays in a register for later nests of the row (5)."""
+
+
+def nest_forms(plan: Schedule, places: LocalPlaces, machine: Machine) -> tuple[tuple[NestForm, ...], ...]:
+    """The forms of the nests of each phase."""
+    forms: list[tuple[NestForm, ...]] = []
+    in_memory = {
+        buffer.name: buffer
+        for buffer in plan.program.buffers
+        if buffer.role is not Role.LOCAL or buffer.name in places.sizes or buffer.name in places.shared
+    }
+    shapes = {buffer.name: buffer.shape for buffer in plan.program.buffers}
+    for phase in plan.phases:
+        kept: frozenset[str] = frozenset()
+        found: list[NestForm] = []
+        for nest in phase.nests:
+            form = _Analysis(nest, kept, in_memory, machine).form(_kept_by(nest, shapes))
+            kept |= form.keeps
+            found.append(form)
+        forms.append(tuple(found))
+    return tuple(forms)
+
+
+def _kept_by(nest: Nest, shapes: Mapping[str, tuple[int | str, ...]]) -> frozenset[str]:
+    """The buffers of which a nest computes the one value that a row has (5)."""
+    kept: set[str] = set()
+    for stage in nest.stages:
+        around = nest.loops if stage.reduction is None else nest.loops[: nest.reduced]
+        # A piece of a concatenation is not the value of the row.
+        if not around and not stage.is_scan and is_whole(stage, shapes[stage.buffer]):
+            kept.add(stage.buffer)
+    return frozenset(kept)
+
+
+def writer_in_nest(stages: Sequence[Stage], number: int, read: Read) -> int | None:
+    """The earlier stage of the nest that has the element in a register."""
+    names = [stage.buffer for stage in stages[:number]]
+    return names.index(read.buffer) if read.buffer in names else None
+
+
+def sources(stages: Sequence[Stage], number: int, inner: Instruction) -> list[Cell]:
+    """The cells whose values an instruction of a stage needs."""
+    match inner:
+        case Apply():
+            return [(number, place) for place in inner.operands]
+        case Read():
+            writer = writer_in_nest(stages, number, inner)
+            if writer is not None:
+                return [(writer, len(stages[writer].body) - 1)]
+            return [(number, index.place) for index in inner.indices if not isinstance(index, Index)]
+        case _:
+            return []
+
+
+class _Analysis:
+    def __init__(self, nest: Nest, kept: frozenset[str], in_memory: Mapping[str, Buffer], machine: Machine):
+        self.nest, self.kept, self.in_memory, self.machine = nest, kept, in_memory, machine
+        self.depths: dict[Cell, int] = {}
+        self.vectors: set[Cell] = set()
+
+    def form(self, keeps: frozenset[str]) -> NestForm:
+        self.place()
+        is_map = not any(stage.reduction is not None or stage.scatter is not None for stage in self.nest.stages)
+        # (3) Two forms of a reduction would need their accumulators joined; its quotients come later anyhow.
+        divisors = self.divisors() if is_map and self.nest.vector is not None else {}
+        streams = self.streams() if is_map and self.nest.vector is not None else Streams.NONE
+        vector_loops = () if self.nest.vector is None else self.vector_loops()
+        return NestForm(self.depths, frozenset(self.vectors), vector_loops, divisors, streams, keeps)
+
+    def place(self) -> None:
+        """Find out where each instruction runs, and what differs from lane to lane (1)."""
+        position_of = {axis: number + 1 for number, loop in enumerate(self.nest.loops) for axis in loop.axes}
+        for number, stage in enumerate(self.nest.stages):
+            for place, inner in enumerate(stage.body):
+                axes = self.axes_of(inner)
+                # As far outside as its axes allow: once a row, if nothing in it moves along the row.
+                depth = max((position_of.get(axis, 0) for axis in axes), default=0)
+                is_vector = self.nest.vector_axis in axes
+                # Operands come first in SSA order, so their depths are known, and no instruction runs before them.
+                for cell in sources(self.nest.stages, number, inner):
+                    depth = max(depth, self.depths[cell])
+                    is_vector = is_vector or cell in self.vectors
+                self.depths[number, place] = depth
+                if is_vector:
+                    self.vectors.add((number, place))
+
+    def axes_of(self, inner: Instruction) -> set[int]:
+        """The axes that an instruction itself depends on."""
+        match inner:
+            case Read():
+                # The one value of a row stands in a register (5); where a guard chooses, it is read.
+                if inner.buffer in self.kept and not inner.guards:
+                    return set()
+                axes = set(guard_axes(inner.guards))
+                for index in inner.indices:
+                    if isinstance(index, Index):
+                        axes |= axes_of(index)
+                return axes
+            case Position():
+                return axes_of(inner.index)
+            case Inside():
+                return set(guard_axes(inner.guards))
+            case _:
+                return set()
+
+    def divisors(self) -> dict[Cell, Cell]:
+        """Rough quotients of vectors by what is the same in the whole vector loop, with the cells of the divisors."""
+        depth = self.nest.vector
+        assert depth is not None, "the nest has a vector loop"
+        size = self.nest.loops[depth].size.number
+        if size is not None and size < LONG:
+            return {}
+        found: dict[Cell, Cell] = {}
+        for number, stage in enumerate(self.nest.stages):
+            for place, inner in enumerate(stage.body):
+                if isinstance(inner, Apply) and inner.parameter is Variant.ROUGH and inner.element in ("f32", "f64"):
+                    divisor = (number, inner.operands[1])
+                    is_known = self.depths[divisor] <= depth and divisor not in self.vectors
+                    if is_known and (number, place) in self.vectors and not isinstance(stage.body[divisor[1]], Literal):
+                        found[number, place] = divisor
+        return found
+
+    def streams(self) -> Streams:
+        if self.nest.tiles and self.may_stream_tiles():
+            return Streams.TILES
+        return Streams.VECTORS if self.may_stream_vectors() else Streams.NONE
+
+    def may_stream_tiles(self) -> bool:
+        """Whether every vector of the large results is a line, if the first one is: parts of lines must not pass by."""
+        nest, machine = self.nest, self.machine
+        assert nest.vector is not None, "the nest has a vector loop"
+        axis, lanes = nest.loops[nest.vector].axes[-1], nest.lanes
+        if Unit.STREAMS not in machine.units or (nest.loops[nest.vector].size.number or 1) % lanes:
+            return False
+        for stage in nest.stages:
+            buffer = self.in_memory.get(stage.buffer)
+            if buffer is None:
+                continue
+            store = place_of(stage.store, buffer.shape, len(stage.axes))
+            # Whatever the other axes are, each vector begins a line if all steps are whole lines.
+            steps = [store.constant, *(stride for number, stride in enumerate(store.strides) if number != axis)]
+            is_large = _is_large(buffer, machine.last_cache.bytes // _TILES_SHARE)
+            is_line = lanes * element_bytes(buffer.element) == machine.line_bytes
+            if not is_line or store.stride(axis) != 1 or store.odd or not is_large:
+                return False
+            if any(step.number is None or step.number % lanes for step in steps):
+                return False
+        return True
+
+    def may_stream_vectors(self) -> bool:
+        """Whether results are so large that they would only push other things out of the caches."""
+        nest, machine = self.nest, self.machine
+        if nest.vector != len(nest.loops) - 1 or Unit.STREAMS not in machine.units:
+            return False
+        for stage in nest.stages:
+            buffer = self.in_memory.get(stage.buffer)
+            if buffer is None:
+                continue
+            # Narrow results of wide computations are stored in halves of vectors, which are not streamed.
+            is_whole_vector = nest.lanes * element_bytes(buffer.element) == machine.vector_bytes
+            if not is_whole_vector or not _is_large(buffer, machine.last_cache.bytes):
+                return False
+        return True
+
+    def vector_loops(self) -> tuple[VectorLoop, ...]:
+        nest, has_masks = self.nest, Unit.MASKS in self.machine.units
+        assert nest.vector is not None, "the nest has a vector loop"
+        if nest.tiles:
+            size = nest.loops[nest.vector].size.number
+            # (4) Whole tiles of each width first; the rest is less than the least.
+            widths = halves(nest.lanes, size)
+            rest = VectorLoop(nest.lanes, 1, is_masked=True) if has_masks else VectorLoop(0, 1, is_masked=False)
+            return (
+                *(VectorLoop(width, 1, is_masked=False) for width in widths),
+                *([rest] if has_rest(widths, size) else []),
+            )
+        groups = [VectorLoop(nest.lanes, nest.unroll, is_masked=False)] if nest.unroll > 1 else []
+        single = VectorLoop(nest.lanes, 1, is_masked=False)
+        if has_masks:
+            return (*(groups or [single]), VectorLoop(nest.lanes, 1, is_masked=True))
+        return (*groups, single, VectorLoop(0, 1, is_masked=False))
+
+
+def _is_large(buffer: Buffer, bytes: int) -> bool:
+    elements = product(buffer.shape).number
+    return elements is not None and elements * element_bytes(buffer.element) >= bytes

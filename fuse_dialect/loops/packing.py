@@ -1,0 +1,178 @@
+"""How a constant factor is laid out for a micro-kernel: columns in panels. Pure data, and the NumPy that does it.
+
+A panel holds `width` neighbouring columns: for each point of the reduced axes, in order, one element of each column.
+Panels follow each other, for each point of the outer axes; columns beyond the last are 0.
+
+For a convolution of 3x3 taps, panels of 4x4 *points* may stand in front of the panels of taps. A point is a weighted
+sum of taps: the taps are multiplied by a matrix along each axis. With points, a tile of 2x2 results takes 16
+products, with taps 36.
+
+Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks (arXiv:1509.09308), F(2x2, 3x3).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fuse_dialect.loops.contraction import Contraction, shapes_of
+from fuse_dialect.loops.functions import PAIR_DOT
+from fuse_dialect.loops.places import flat_place
+from fuse_dialect.loops.program import LoopProgram, Read
+
+_ALIGNMENT = 64
+_READ_BYTES = 1 << 25
+TAPS = 3
+POINTS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Strided:
+    """One axis of a view of the array: its size, and the distance of neighbours in elements."""
+
+    size: int
+    stride: int
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """The layout that a kernel expects in place of a dense row-major array."""
+
+    element: str
+    """Element type of the panels; f16 and bf16 may be packed as f32, four neighbours of 8 bits as i32."""
+    start: int
+    """Position of the first element in the array."""
+    outer: tuple[Strided, ...]
+    columns: Strided
+    reduced: tuple[Strided, ...]
+    width: int
+    has_points: bool = False
+    """Whether the panels of points stand in front: for two reduced axes of 3 taps and one more, no outer axes, f32."""
+
+    is_pairs: bool = False
+    """Whether a word is two numbers of 16 bits, and not four bytes."""
+
+    @property
+    def depth(self) -> int:
+        """Points of the reduced axes."""
+        return prod(axis.size for axis in self.reduced)
+
+    @property
+    def size(self) -> int:
+        """Elements of all panels."""
+        return prod(axis.size for axis in self.outer) * self.panels * self.width * self.depth + self.points_size
+
+    @property
+    def points_size(self) -> int:
+        """Elements of the panels of points."""
+        return self.panels * self.width * self.depth // TAPS**2 * POINTS**2 if self.has_points else 0
+
+    @property
+    def panels(self) -> int:
+        """Panels for one point of the outer axes."""
+        return -(-self.columns.size // self.width)
+
+    def apply(self, array: NDArray[np.generic], let_go: Callable[[], object] = lambda: None) -> NDArray[np.generic]:
+        """The panels of an array, one after the other; the first begins at a multiple of 64 bytes.
+
+        Args:
+            array: The elements.
+            let_go: Is called whenever some tens of MB have been read: memory of the array may go then, if it can come
+                back.
+        """
+        array = np.ascontiguousarray(array)
+        if self.element == "i32" and array.itemsize == 1:
+            # Words along the last axis: of four bytes, or of two that are numbers of 16 bits now.
+            array = (array.astype(np.int16) if self.is_pairs else array).view(np.int32)
+        axes = (*self.outer, self.columns, *self.reduced)
+        # A view only: elements are copied once, into the panels.
+        view = np.lib.stride_tricks.as_strided(
+            array.reshape(-1)[self.start :],
+            [axis.size for axis in axes],
+            [axis.stride * array.itemsize for axis in axes],
+            writeable=False,
+        )
+        matrices = view.reshape(prod(axis.size for axis in self.outer), self.columns.size, self.depth)
+        if self.element == "f32":
+            matrices = matrices.astype(np.float32, copy=False)
+        packed = _aligned((len(matrices), self.panels, self.depth, self.width), matrices.dtype)
+        # The array is full of zeros, so that columns beyond the last add nothing.
+        step = max(1, _READ_BYTES // max(1, packed[:, :1].nbytes))
+        for panel in range(self.panels):
+            if panel and panel % step == 0:
+                let_go()
+            columns = matrices[:, panel * self.width : (panel + 1) * self.width]
+            packed[:, panel, :, : columns.shape[1]] = columns.swapaxes(1, 2)
+        return self._with_points(packed) if self.has_points else packed.reshape(-1)
+
+    def _with_points(self, packed: NDArray[np.generic]) -> NDArray[np.generic]:
+        taps = packed.reshape(self.panels, TAPS, TAPS, -1, self.width)
+        both = _aligned((self.size,), packed.dtype)
+        both[self.points_size :] = packed.reshape(-1)
+        points = both[: self.points_size].reshape(POINTS, POINTS, *taps.shape[:1], *taps.shape[3:])
+        for row, along in enumerate(_points_of([taps[:, tap] for tap in range(TAPS)])):
+            for column, values in enumerate(_points_of([along[:, tap] for tap in range(TAPS)])):
+                points[row, column] = values
+        return both
+
+
+def _points_of(taps: Sequence[NDArray[np.generic]]) -> Iterator[NDArray[np.generic]]:
+    """Four sums of three taps along one axis."""
+    half = taps[0].dtype.type(0.5)
+    outer, middle = np.multiply(np.add(taps[0], taps[2]), half), np.multiply(taps[1], half)
+    yield taps[0]
+    yield np.add(outer, middle)
+    yield np.subtract(outer, middle)
+    yield taps[2]
+
+
+def _aligned(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> NDArray[np.generic]:
+    room = np.zeros(prod(shape) * dtype.itemsize + _ALIGNMENT, np.uint8)
+    first = -room.ctypes.data % _ALIGNMENT
+    return room[first : first + prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
+
+
+def packing_of(program: LoopProgram, contraction: Contraction, constants: frozenset[str], width: int) -> Packing | None:
+    """The layout of the columns factor, if it is constant, can be packed, and nothing else reads it.
+
+    Args:
+        program: What the contraction is from.
+        contraction: Its reduced axes are packed in their order.
+        constants: Names of buffers whose values are known.
+        width: Columns of a panel.
+    """
+    read = contraction.columns.constant_read
+    if read is None or read.buffer not in constants:
+        return None
+    stage = contraction.stage
+    # Who else reads the buffer, the other factor or what comes behind the sum, would find the panels.
+    if sum(isinstance(each, Read) and each.buffer == read.buffer for each in (*stage.body, *stage.finish)) > 1:
+        return None
+    place = flat_place(read.indices, shapes_of(program)[read.buffer], len(stage.axes))
+    if place is None or place.constant.number is None:
+        return None
+
+    def strided(axis: int) -> Strided:
+        return Strided(_known(stage.axes[axis].size), _known(place.strides[axis].number))
+
+    axes = (*contraction.outer, *contraction.column_axes, *contraction.reduced)
+    # Panels are made before the first call, when sizes that have names are not known.
+    if any(isinstance(stage.axes[axis].size, str) for axis in axes if axis in contraction.columns.axes):
+        return None
+    outer = tuple(axis for axis in contraction.outer if axis in contraction.columns.axes)
+    return Packing(
+        contraction.element,
+        place.constant.number,
+        tuple(map(strided, outer)),
+        strided(contraction.column_axes[-1]),
+        tuple(map(strided, contraction.reduced)),
+        width,
+        is_pairs=contraction.product == PAIR_DOT,
+    )
+
+
+def _known(size: int | str | None) -> int:
+    assert isinstance(size, int), "constant arrays have known sizes"
+    return size

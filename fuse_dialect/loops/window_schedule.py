@@ -1,0 +1,172 @@
+"""Windows as tiles of neighbours for a machine. Pure data, and the choice of it.
+
+1. Taps are written out as far as code stays short; loops run over the others.
+2. A tile has as many neighbours as registers hold sums for.
+3. Tiles with windows at a border stand at places that are known: there each guard is decided when code is written.
+   Where these would be many, results at the border are computed one by one.
+4. Rows of windows of which some taps lie above or below are computed tap row by tap row.
+5. A few lines of lanes at a time are computed in the whole image, so that rows stay in the first cache until the next
+   row of windows reads them: where the image comes from a cache itself, or arithmetic takes longer than reading it.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
+
+from fuse_dialect.loops import tiling
+from fuse_dialect.loops.elements import element_bytes
+from fuse_dialect.loops.program import LoopProgram, Reduction
+from fuse_dialect.loops.windowing import Windowing
+from fuse_dialect.machines.machine import Machine
+
+_UNROLLED_TAPS = 12
+"""Most taps that are written out."""
+_BLOCK_LINES = 4
+"""Cache lines of neighbouring lanes in a block (5)."""
+_MANY_TAPS = 25
+"""Taps that take longer to compute than their image takes to read from memory (5)."""
+_VECTORS = 4
+"""Vectors of a tile that has no neighbours."""
+
+
+_FIXED_TILES = 6
+"""Most tiles of a row that stand at known places (3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowTiles:
+    """Tiles of one size, next to each other in a row."""
+
+    first: int
+    """The first neighbour."""
+    stop: int
+    """The first one behind them."""
+    count: int
+    """Neighbours of a tile."""
+    is_fixed: bool
+    """Whether it is one tile, with windows at a border (3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowPlan:
+    """Windows, with what is decided about them."""
+
+    program: LoopProgram
+    windowing: Windowing
+    machine: Machine
+    lanes: int
+    tile: int
+    vectors: int
+    unrolled: tuple[int, ...]
+    """Taps that are written out."""
+    looped: tuple[int, ...]
+    whole_windows: tuple[int, int | None]
+    """The first neighbour along the tile axis whose guards hold, and the first behind them; `None` for the size."""
+
+    @property
+    def lane_block(self) -> int | None:
+        """Lanes of a block (5); `None` if rows are computed whole."""
+        windowing, machine = self.windowing, self.machine
+        if windowing.tile_axis is None or not windowing.outer:
+            return None
+        axes = (*windowing.outer, windowing.tile_axis, windowing.lane_axis)
+        *outer, lanes = (windowing.stage.axes[axis].size for axis in axes)
+        if not isinstance(lanes, int) or not all(isinstance(size, int) for size in outer):
+            return None
+        element = element_bytes(self.reduction.start.element)
+        block = _BLOCK_LINES * machine.line_bytes // element
+        image = lanes * prod(size for size in outer if isinstance(size, int)) * element
+        taps = prod(tap_count(windowing, axis) for axis in windowing.taps)
+        return block if lanes > block and (image <= machine.second_cache.bytes or taps >= _MANY_TAPS) else None
+
+    @property
+    def row_tiles(self) -> tuple[RowTiles, ...] | None:
+        """The tiles of a row; `None` if its length is not known, or guards are decided in no tile."""
+        inside, tile_axis = self.windowing.inside, self.windowing.tile_axis
+        if inside is None or not self.holds_along_lanes:
+            return None
+        if tile_axis is None:
+            return (RowTiles(0, 1, 1, is_fixed=False),)
+        size = self.windowing.stage.axes[tile_axis].size
+        return row_tiles(size, self.whole_windows, self.tile) if isinstance(size, int) and size else None
+
+    @property
+    def holds_along_lanes(self) -> bool:
+        """Whether no guard fails along the lane axis."""
+        lane, inside = self.windowing.lane_axis, self.windowing.inside
+        if inside is None or lane not in inside:
+            return inside is not None
+        size = self.windowing.stage.axes[lane].size
+        return isinstance(size, int) and inside[lane].first <= 0 and inside[lane].stop >= size
+
+    @property
+    def reduction(self) -> Reduction:
+        """How taps are combined."""
+        assert self.windowing.stage.reduction is not None
+        return self.windowing.stage.reduction
+
+
+def window_plan(program: LoopProgram, windowing: Windowing, machine: Machine) -> WindowPlan:
+    """What to do about windows."""
+    stage = windowing.stage
+    assert stage.reduction is not None
+    lanes = machine.lanes(element_bytes(stage.reduction.start.element))
+    taps = list(windowing.taps)
+    unrolled: list[int] = []
+    # (1) Inner taps are written out, so that LLVM sees which of their reads are the same.
+    while taps and prod(tap_count(windowing, axis) for axis in (*unrolled, taps[-1])) <= _UNROLLED_TAPS:
+        unrolled.insert(0, taps.pop())
+    tile, vectors, whole = 1, _VECTORS, (0, None)
+    if windowing.tile_axis is not None:
+        vectors, whole = 1, _whole_windows(windowing, windowing.tile_axis)
+        size = stage.axes[windowing.tile_axis].size if whole[1] is None else whole[1]
+        # (2) Half of the registers hold sums: more of them than one addition takes cycles. The others are for reads.
+        most = machine.registers // 2 - 1
+        tile = max(1, tiling.even_part(size - whole[0] if isinstance(size, int) else None, most))
+    if isinstance(size := stage.axes[windowing.lane_axis].size, int):
+        vectors = max(1, min(vectors, size // lanes))
+    return WindowPlan(program, windowing, machine, lanes, tile, vectors, tuple(unrolled), tuple(taps), whole)
+
+
+def row_tiles(size: int, whole: tuple[int, int | None], tile: int) -> tuple[RowTiles, ...] | None:
+    """The tiles of a row; `None` if too many would stand at known places (3).
+
+    Args:
+        size: Neighbours of the row, one or more.
+        whole: See `WindowPlan.whole_windows`.
+        tile: Most neighbours of a tile.
+    """
+    first, stop = whole[0], size if whole[1] is None else whole[1]
+    if first == 0 and stop == size:
+        even = size - size % tile
+        cuts = [(0, even, tile), (even, size, size % tile)]
+        return tuple(RowTiles(low, high, count, is_fixed=False) for low, high, count in cuts if low < high)
+    begin = -(-first // tile) * tile
+    end = begin + max(0, stop - begin) // tile * tile
+    if size <= 2 * tile or end <= begin:
+        begin = end = 0
+    middle = [RowTiles(begin, end, tile, is_fixed=False)] if end > begin else []
+    head = [RowTiles(place, place + tile, tile, is_fixed=True) for place in range(0, begin, tile)]
+    parts = -(-(size - end) // tile)
+    cuts = [end + (size - end) * part // parts for part in range(parts + 1)] if parts else []
+    tail = [RowTiles(low, high, high - low, is_fixed=True) for low, high in pairwise(cuts)]
+    return (*head, *middle, *tail) if len(head) + len(tail) <= _FIXED_TILES else None
+
+
+def _whole_windows(windowing: Windowing, axis: int) -> tuple[int, int | None]:
+    """The interval of an axis in which its guards hold."""
+    if windowing.inside is None or axis not in windowing.inside:
+        return 0, None
+    interval, size = windowing.inside[axis], windowing.stage.axes[axis].size
+    # A size that is not known may be less than the interval: then no window is taken for whole.
+    if not isinstance(size, int):
+        return 0, 0
+    first = min(max(interval.first, 0), size)
+    return first, min(max(interval.stop, first), size)
+
+
+def tap_count(windowing: Windowing, axis: int) -> int:
+    """How many taps there are along an axis."""
+    size = windowing.stage.axes[axis].size
+    assert isinstance(size, int), "taps are of known number"
+    return size

@@ -1,0 +1,96 @@
+"""Which ops have a form of their own."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from xdsl.ir import SSAValue
+
+from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops import (
+    concatenation,
+    convolution,
+    dynamic,
+    indexing,
+    layout,
+    linear_algebra,
+    opaque,
+    pooling,
+    resizing,
+    sampling,
+    selection,
+    sequences,
+    tuples,
+)
+from fuse_dialect.targets.linalg.elements import Table
+from fuse_dialect.targets.linalg.forms import counts, lines, open_sizes, picks, sequential, shapes, spread
+from fuse_dialect.targets.linalg.forms import resizing as resized
+from fuse_dialect.targets.linalg.forms import sampling as sampled
+
+Writer: TypeAlias = Callable[[Any, Sequence[Table]], Sequence[SSAValue]]
+"""Writes an op of one class: its results, from the tensors that stand for its operands."""
+
+WRITERS: Mapping[type[FuseOp], Writer] = {
+    indexing.GatherOp: picks.write_gather,
+    indexing.GatherNdOp: picks.write_gather_nd,
+    sequences.ReverseSequenceOp: picks.write_reverse_sequence,
+    opaque.ScatterNdOp: picks.write_scatter_nd,
+    pooling.MaxPool2dIndicesOp: picks.write_max_pool2d_indices,
+    sequences.CumsumOp: lines.write_cumulative,
+    sequences.CumprodOp: lines.write_cumulative,
+    opaque.SortOp: lines.write_sort,
+    opaque.ArgsortOp: lines.write_argsort,
+    opaque.TopkOp: lines.write_topk,
+    dynamic.DynTopkOp: lines.write_topk,
+    sequences.DftOp: lines.write_dft,
+    dynamic.ShapeOfOp: shapes.write_shape_of,
+    dynamic.DynBroadcastToOp: shapes.write_broadcast,
+    dynamic.DynReshapeOp: shapes.write_dyn_reshape,
+    dynamic.DynFullOp: shapes.write_full,
+    dynamic.DynStridedSliceOp: shapes.write_strided_slice,
+    dynamic.DynTileOp: shapes.write_tile,
+    dynamic.DynPadOp: shapes.write_pad,
+    dynamic.DynArangeOp: shapes.write_arange,
+    dynamic.DynOneHotOp: shapes.write_one_hot,
+    linear_algebra.Col2imOp: spread.write_col2im,
+    sampling.GridSampleOp: sampled.write_grid_sample,
+    sampling.DeformableConv2dOp: sampled.write_deformable_conv2d,
+    sampling.RoiAlignOp: sampled.write_roi_align,
+    dynamic.DynResize2dOp: resized.write_resize2d,
+    opaque.ArgwhereOp: counts.write_argwhere,
+    selection.UniqueOp: counts.write_unique,
+    selection.NonMaxSuppressionOp: sequential.write_non_max_suppression,
+    linear_algebra.DetOp: sequential.write_det,
+}
+"""For ops that have no loop program, or one of another meaning."""
+
+FALLBACKS: Mapping[type[FuseOp], Writer] = {
+    layout.ReshapeOp: shapes.write_reshape,
+    concatenation.ConcatenateOp: open_sizes.write_concatenate,
+    convolution.Conv1dOp: open_sizes.write_convolution,
+    convolution.Conv2dOp: open_sizes.write_convolution,
+    convolution.Conv3dOp: open_sizes.write_convolution,
+    convolution.Conv2dTransposeOp: spread.write_convolution_transpose,
+    convolution.Conv3dTransposeOp: spread.write_convolution_transpose,
+    indexing.PadOp: open_sizes.write_pad,
+    indexing.StridedSliceOp: open_sizes.write_strided_slice,
+    indexing.TakeOp: open_sizes.write_take,
+    pooling.AvgPool2dOp: open_sizes.write_avg_pool2d,
+    pooling.MaxPool2dOp: open_sizes.write_max_pool2d,
+    resizing.Resize2dOp: resized.write_resize2d,
+}
+"""For ops that have a loop program, but not for all sizes and properties."""
+
+WITHOUT_FORM: Mapping[type[FuseOp], str] = {
+    tuples.TupleOp: "a tuple is no result of a function of linalg",
+    tuples.GetTupleElementOp: "a tuple is no argument of a function of linalg",
+}
+"""Ops that have no form in linalg when they stand alone, and why; tuples inside a function vanish."""
+
+PARTLY: Mapping[str, str] = {
+    "any": "elements of less than 8 bits, and floats of 8",
+    "fuse.deformable_conv2d, fuse.max_pool2d_indices, fuse.resize2d with `antialias`": "images of open sizes",
+    "fuse.if, fuse.loop": "tuples; values of open sizes that are stacked",
+    "fuse.roi_align": "a `sampling_ratio` of 0: it depends on each region how many values it has",
+    "fuse.unique": "slices along an axis of several",
+}
+"""What has no form of ops that have one."""

@@ -1,0 +1,62 @@
+"""Gemmini, a systolic array whose results pass a fixed line of post-processing on their way out of the accumulator.
+
+`tiled_conv_auto` and `tiled_conv_dw_auto` of its C library take a bias, one scale, an activation and a max pool: each
+at most once, in this order. `tiled_matmul_auto` takes the same without the pool. `tiled_resadd_auto` adds two feature
+maps without the array and may end in a relu; `tiled_global_average_auto` stands alone.
+
+Differs from the library: scratchpad and accumulator tile what does not fit, so the template has no limits; and since
+data may pass any unit, a bias, scale, activation or pool may also begin a trip, which the library has as part of a
+product alone. Norms (`tiled_norm_auto`) and convolutions of other numbers of groups are left out.
+
+Source: https://github.com/ucb-bar/gemmini-rocc-tests, include/gemmini.h.
+"""
+
+from fuse_dialect.templates.template import HardwareTemplate, Predicate, links, mapped, units, virtual
+
+TEMPLATE = HardwareTemplate(
+    name="gemmini",
+    source="scratchpad",
+    units=units(
+        ("scratchpad", "memory"),
+        ("matmul", "matmul"),
+        ("matmul_bias", "bias"),
+        ("matmul_scale", "scale"),
+        ("matmul_activation", "activation"),
+        ("conv", "conv"),
+        ("conv_bias", "bias"),
+        ("conv_scale", "scale"),
+        ("conv_activation", "activation"),
+        ("conv_pool", "pool"),
+        ("resadd", "resadd"),
+        ("resadd_activation", "activation"),
+        ("average", "average"),
+    ),
+    links=links(
+        ("scratchpad", "matmul"),
+        ("scratchpad", "conv"),
+        ("scratchpad", "resadd"),
+        ("scratchpad", "average"),
+        ("matmul", "matmul_bias"),
+        ("matmul_bias", "matmul_scale"),
+        ("matmul_scale", "matmul_activation"),
+        ("conv", "conv_bias"),
+        ("conv_bias", "conv_scale"),
+        ("conv_scale", "conv_activation"),
+        ("conv_activation", "conv_pool"),
+        ("resadd", "resadd_activation"),
+    ),
+    mappings=(
+        *mapped("matmul", ["fuse.dense", "fuse.matmul"]),
+        *mapped("conv", ["fuse.conv2d"], Predicate.UNGROUPED),
+        *mapped("conv", ["fuse.conv2d"], Predicate.DEPTHWISE),
+        *mapped("bias", ["fuse.bias_add"]),
+        *mapped("bias", ["fuse.add"], Predicate.BIAS),
+        *mapped("resadd", ["fuse.add"], Predicate.RESIDUAL),
+        *mapped("scale", ["fuse.multiply"], Predicate.SCALAR),
+        *mapped("activation", ["fuse.relu"]),
+        *mapped("activation", ["fuse.clip"], Predicate.MIN_ZERO),
+        *mapped("pool", ["fuse.max_pool2d"]),
+        *mapped("average", ["fuse.global_avg_pool2d"]),
+    ),
+    virtual=virtual("fuse.reshape", "fuse.batch_flatten", "fuse.expand_dims", "fuse.squeeze"),
+)

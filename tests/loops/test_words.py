@@ -1,0 +1,131 @@
+"""Which sums of products of bytes are sums of products of words."""
+
+import pytest
+from xdsl.dialects import func
+
+import fuse_dialect as fd
+from fuse_dialect.lowering.loop_program import lower
+from fuse_dialect.loops.functions import DOT, PAIR_DOT
+from fuse_dialect.loops.indices import loop
+from fuse_dialect.loops.program import Apply, Literal, LoopProgram, Read
+from fuse_dialect.loops.simplify import simplify
+from fuse_dialect.loops.tiling import tile_size
+from fuse_dialect.loops.words import in_pairs, in_words, rounds_to_bytes
+from fuse_dialect.machines.machine import Machine, Unit
+
+
+def program_of(text: str) -> LoopProgram:
+    (primitive,) = (
+        op for op in fd.fuse_ops(fd.parse(text)).walk() if isinstance(op, func.FuncOp) and "primitive" in op.attributes
+    )
+    program = lower(primitive)
+    assert isinstance(program, LoopProgram)
+    return simplify(program)
+
+
+def dense(x: str, w: str) -> LoopProgram:
+    return program_of(f"""func.func @main(%x: tensor<{x}>, %w: tensor<{w}>) -> tensor<3x5xi32> {{
+  %y = fuse.dense %x, %w, out_dtype = "i32" : (tensor<{x}>, tensor<{w}>) -> tensor<3x5xi32>
+  return %y : tensor<3x5xi32>
+}}""")
+
+
+def conv(attributes: str, x: str, w: str, y: str) -> LoopProgram:
+    return program_of(f"""func.func @main(%x: tensor<{x}>, %w: tensor<{w}>) -> tensor<{y}> {{
+  %y = fuse.conv2d %x, %w, {attributes}, out_dtype = "i32" : (tensor<{x}>, tensor<{w}>) -> tensor<{y}>
+  return %y : tensor<{y}>
+}}""")
+
+
+def test_a_matrix_product_has_a_quarter_of_the_points() -> None:
+    words = in_words(dense("3x16xui8", "5x16xi8"))
+    assert words is not None
+    assert [(buffer.shape, buffer.element) for buffer in words.buffers[:2]] == [((3, 4), "i32"), ((5, 4), "i32")]
+    (stage,) = words.stages
+    assert [axis.size for axis in stage.axes] == [3, 5, 4]
+    assert stage.body[-1] == Apply(DOT, (0, 1), "i32")
+
+
+def test_the_factor_without_signs_is_the_first_operand() -> None:
+    words = in_words(dense("3x16xi8", "5x16xui8"))
+    assert words is not None
+    assert words.stages[0].body[-1] == Apply(DOT, (1, 0), "i32")
+
+
+@pytest.mark.parametrize(
+    ("x", "w"),
+    [
+        ("3x16xi8", "5x16xi8"),
+        ("3x16xui8", "5x16xui8"),
+        ("3x15xui8", "5x15xi8"),
+    ],
+)
+def test_equal_signs_and_odd_depths_are_left_alone(x: str, w: str) -> None:
+    assert in_words(dense(x, w)) is None
+
+
+def test_padding_is_a_word_of_equal_bytes() -> None:
+    nhwc = 'data_layout = "NHWC", kernel_layout = "OHWI", padding = [1, 1, 1, 1], pad_value = 130'
+    words = in_words(conv(nhwc, "1x6x6x8xui8", "7x3x3x8xi8", "1x6x6x7xi32"))
+    assert words is not None
+    read = words.stages[0].body[0]
+    assert isinstance(read, Read)
+    assert read.otherwise == Literal(0x82828282 - (1 << 32), "i32")
+    assert len(read.guards) == 2
+
+
+def test_groups_move_by_whole_words() -> None:
+    nhwc = 'data_layout = "NHWC", kernel_layout = "OHWI", groups = 2'
+    words = in_words(conv(nhwc, "1x3x3x16xui8", "6x1x1x8xi8", "1x3x3x6xi32"))
+    assert words is not None
+    read = words.stages[0].body[0]
+    assert isinstance(read, Read)
+    assert str(read.indices[-1]) == str(loop(3) // 3 * 2 + loop(4))
+
+
+@pytest.mark.parametrize(
+    ("attributes", "x", "w", "y"),
+    [
+        ("padding = [0, 0, 0, 0]", "1x8x6x6xui8", "7x8x3x3xi8", "1x7x4x4xi32"),
+        ('data_layout = "NHWC", kernel_layout = "HWIO"', "1x6x6x8xui8", "3x3x8x7xi8", "1x4x4x7xi32"),
+        ('data_layout = "NHWC", kernel_layout = "OHWI", groups = 4', "1x6x6x4xui8", "4x3x3x1xi8", "1x4x4x4xi32"),
+    ],
+)
+def test_factors_that_lie_otherwise_are_left_alone(attributes: str, x: str, w: str, y: str) -> None:
+    assert in_words(conv(attributes, x, w, y)) is None
+
+
+def test_a_sum_of_floats_may_be_contracted_and_a_rounding_to_bytes_not() -> None:
+    text = """func.func @main(%x: tensor<8xf32>) -> tensor<8xE> {
+  %0 = fuse.multiply %x, %x : tensor<8xf32>
+  %1 = fuse.cast %0 : (tensor<8xf32>) -> tensor<8xE>
+  return %1 : tensor<8xE>
+}"""
+    assert rounds_to_bytes(program_of(text.replace("E", "ui8")))
+    assert not rounds_to_bytes(program_of(text.replace("E", "i32")))
+    assert not rounds_to_bytes(dense("3x16xui8", "5x16xi8"))
+
+
+def test_a_constant_factor_is_pairs_of_16_bits() -> None:
+    program = dense("3x6xui8", "5x6xi8")
+    assert in_words(program) is None
+    assert in_pairs(program, frozenset()) is None
+    pairs = in_pairs(program, frozenset({program.buffers[1].name}))
+    assert pairs is not None
+    assert [(buffer.shape, buffer.element) for buffer in pairs.buffers[:2]] == [((3, 3), "i16"), ((5, 3), "i32")]
+    product = pairs.stages[0].body[-1]
+    assert isinstance(product, Apply)
+    assert product.function == PAIR_DOT
+
+
+def test_pairs_of_an_odd_depth_are_left_alone() -> None:
+    program = dense("3x7xui8", "5x7xi8")
+    assert in_pairs(program, frozenset({program.buffers[1].name})) is None
+
+
+def test_tiles_leave_registers_for_even_and_odd_bytes() -> None:
+    machine = Machine("small", 32, 16, Unit.FMA | Unit.PAIR_DOTS)
+    assert tile_size(machine, 8, 100, 64).rows == 6
+    assert tile_size(machine, 8, 100, 64, DOT).rows == 4
+    assert tile_size(Machine("large", 32, 16, Unit.BYTE_DOTS), 8, 100, 64, DOT).rows == 6
+    assert tile_size(Machine("least", 16, 8), 4, 100, 64, DOT).rows == 1

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from fuse_dialect.dialect.op import Array
     from fuse_dialect.fusion.core.rules import RuleTable
     from fuse_dialect.fusion.core.strategy import Strategy
+    from fuse_dialect.fusion.fuse_ops import FuseOpsPass
     from fuse_dialect.remarks.module_plan import ModulePlan
     from fuse_dialect.targets.weights import Weights
-    from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 
 class FuseOptions(TypedDict, total=False):

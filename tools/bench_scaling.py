@@ -33,10 +33,10 @@ from networks.graph_families import FAMILIES, program
 from xdsl.dialects import func
 from xdsl.ir import Block
 
-from fuse_dialect.fusion.ir.block_graph import build_graph
 from fuse_dialect.cost.search import machine_of
 from fuse_dialect.fusion.core.strategy import FusionOptions, find_strategy
 from fuse_dialect.fusion.fuse_ops import BlockFusion, FuseOpsPass
+from fuse_dialect.fusion.ir.block_graph import build_graph
 from fuse_dialect.fusion.outlining.arrange import arranged
 from fuse_dialect.fusion.outlining.outline import outline
 from fuse_dialect.fusion.outlining.primitives import Primitives

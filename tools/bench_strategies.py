@@ -29,10 +29,10 @@ from xdsl.dialects import func
 from xdsl.ir import OpResult, SSAValue
 
 import fuse_dialect as fd
-from fuse_dialect.fusion.ir.block_graph import build_graph
 from fuse_dialect.cost.by_cost import predicted_seconds
 from fuse_dialect.dialect.types import DYNAMIC, element_bytes, element_dtype, is_tensor
 from fuse_dialect.fusion.core.strategy import FusionOptions
+from fuse_dialect.fusion.ir.block_graph import build_graph
 from fuse_dialect.fusion.kinds.reshapes import RESHAPE_ONLY_ATTRIBUTE
 
 OPEN_SIZE = 7

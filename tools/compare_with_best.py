@@ -23,13 +23,13 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 import fuse_dialect as fd
-from fuse_dialect.fusion.ir.block_graph import build_graph
 from fuse_dialect.cost.by_cost import best_seconds, predicted_seconds, seconds_of
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.types import is_tensor
 from fuse_dialect.fusion.core.partition import tvm
 from fuse_dialect.fusion.core.strategy import FusionOptions
 from fuse_dialect.fusion.core.value_graph import ValueGraph
+from fuse_dialect.fusion.ir.block_graph import build_graph
 from fuse_dialect.transforms.compile_prefix import compile_prefix
 from fuse_dialect.transforms.runnable import make_runnable
 

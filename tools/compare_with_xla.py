@@ -26,15 +26,15 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException
 
+from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.inline import InlinePass
 from fuse_dialect.fusion.ir.constants import is_constant
 from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE
-from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.fusion.kinds.kind_of import kind_of
 from fuse_dialect.fusion.kinds.reshapes import RESHAPE_ONLY_ATTRIBUTE
 from fuse_dialect.loading.module_file import read_module
 from fuse_dialect.transforms.compile_pipeline import prepare
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
-from fuse_dialect.fusion.inline import InlinePass
 
 DATA = Path(__file__).parent.parent / "tests" / "data" / "jax"
 _INSTRUCTION = re.compile(r"^ +(?:ROOT )?%\S+ = \S.*? ([a-z][a-z0-9-]*)\(", re.MULTILINE)

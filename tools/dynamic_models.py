@@ -21,8 +21,8 @@ from xdsl.utils.exceptions import InterpretationError, PassFailedException
 from fuse_dialect.backends.compile import compile_program
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.onnx.reader import load_onnx_module
-from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
 
 TOLERANCE = 1e-5

@@ -36,13 +36,13 @@ from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
 from fuse_dialect.frontends.onnx.refusals import EXPANDED_INTO_REFUSED, REFUSED_FORMS, REFUSED_OPERATORS
 from fuse_dialect.fusion.core.rules import FusionRule
 from fuse_dialect.fusion.core.tvm_rules import TVM_RULES
-from fuse_dialect.loops.functions import SCALAR_FUNCTIONS
 from fuse_dialect.fusion.kinds.foreign import FOREIGN_DIALECTS, FOREIGN_OPS, ForeignOp, KindRule
 from fuse_dialect.loading.pipeline import option_fields, option_name, type_words
+from fuse_dialect.loops.functions import SCALAR_FUNCTIONS
 from fuse_dialect.pattern_kind import PatternKind
+from fuse_dialect.targets.linalg.forms.table import FALLBACKS, PARTLY, WITHOUT_FORM, WRITERS
 from fuse_dialect.tools import fuse_opt, fuse_run
 from fuse_dialect.tools.field_docs import field_docs
-from fuse_dialect.targets.linalg.forms.table import FALLBACKS, PARTLY, WITHOUT_FORM, WRITERS
 from fuse_dialect.universe import FUSE_UNIVERSE
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -25,14 +25,14 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, OpResult
 
-from fuse_dialect.fusion.ir.ssa import check_ssa_order
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE, UNIT_ATTRIBUTE
 from fuse_dialect.dialect.types import byte_count
-from fuse_dialect.templates.shipped.shipped import SHIPPED_TEMPLATES
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.ir.ssa import check_ssa_order
 from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
+from fuse_dialect.templates.shipped.shipped import SHIPPED_TEMPLATES
 
 FOLDED = "build_prefix_O3_no_alter"
 """Stage of the records after TVM's `FoldScaleAxis`: batch norms are weights and biases, as compilers for accelerators

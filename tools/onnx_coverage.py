@@ -36,10 +36,10 @@ from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.frontends.onnx.node import NeedsConstantError
 from fuse_dialect.frontends.onnx.reader import import_model
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.interpreters.comparison import difference
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.targets.onnx.model import onnx_model
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 _MAX_CONSTANTS = 8
 """Inputs of one case that may become initializers."""

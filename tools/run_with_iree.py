@@ -34,17 +34,17 @@ from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
-from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.types import DYNAMIC, element_dtype, tensor_type
 from fuse_dialect.frontends.onnx.reader import load_onnx_module
-from fuse_dialect.interpreters.numpy import run_module
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE
 from fuse_dialect.fusion.kinds.reshapes import RESHAPE_ONLY_ATTRIBUTE
+from fuse_dialect.interpreters.numpy import run_module
+from fuse_dialect.targets.convert_fuse_to_linalg import ConvertFuseToLinalgPass
 from fuse_dialect.targets.mlir import FusePrinter
 from fuse_dialect.transforms.compile_prefix import CompilePrefixPass
-from fuse_dialect.targets.convert_fuse_to_linalg import ConvertFuseToLinalgPass
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 TOLERANCE = 1e-5

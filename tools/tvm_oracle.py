@@ -24,13 +24,13 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from fuse_dialect.fusion.ir.block_graph import build_graph
-from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse, fusible_blocks
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.fusion.core.forward_graph import ForwardGraph
 from fuse_dialect.fusion.core.partition import partition
 from fuse_dialect.fusion.core.post_dominators import PostDominatorTree, post_dominator_tree
 from fuse_dialect.fusion.core.tvm_rules import TVM_RULES
+from fuse_dialect.fusion.ir.block_graph import build_graph
+from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse, fusible_blocks
 from fuse_dialect.loading.module_file import read_module
 from fuse_dialect.pattern_kind import PatternKind
 

@@ -6,8 +6,6 @@ from typing import Any
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 
-from fuse_dialect.lowering.loop_program import lower
-from fuse_dialect.lowering.op_loops import keeping_loops
 from fuse_dialect.backends.backend import Backend, KernelRequest
 from fuse_dialect.backends.progress import Progress, WatchedRequests
 from fuse_dialect.backends.runtime.compilation import Compilation, RanPlan, elide_constants
@@ -22,12 +20,14 @@ from fuse_dialect.budget import Limits
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.size_names import SIZES_ATTRIBUTE, size_names
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.interpreters.entry import function_named, functions_of
 from fuse_dialect.interpreters.loop_costs import mark_iterations
 from fuse_dialect.loops.program import LoopProgram, Refusal
 from fuse_dialect.loops.simplify import simplify
+from fuse_dialect.lowering.loop_program import lower
+from fuse_dialect.lowering.op_loops import keeping_loops
 from fuse_dialect.transforms.compile_pipeline import prepare_to_fuse
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.transforms.runnable import has_stablehlo, make_runnable
 
 _MUCH = 64 << 20

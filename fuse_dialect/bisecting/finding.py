@@ -12,9 +12,9 @@ from fuse_dialect.bisecting.search import BadMerge
 from fuse_dialect.bisecting.way import Way
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.types import is_tensor
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.interpreters.entry import function_named
 from fuse_dialect.interpreters.numpy import run_module
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 RandomInputs = Callable[[func.FuncOp], list[Array]]
 """Makes up inputs of a function, always the same ones."""

@@ -15,11 +15,11 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType, ModuleOp, UnitAttr
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 
+from fuse_dialect.dialect.op import Array
+from fuse_dialect.dialect.types import is_tensor
 from fuse_dialect.fusion.ir.constants import is_constant
 from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE
 from fuse_dialect.fusion.ir.ssa import read_values
-from fuse_dialect.dialect.op import Array
-from fuse_dialect.dialect.types import is_tensor
 from fuse_dialect.interpreters.numpy import run_module
 
 Holds = Callable[[ModuleOp, Sequence[Array]], str]

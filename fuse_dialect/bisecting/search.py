@@ -18,12 +18,12 @@ from xdsl.ir import Operation
 from fuse_dialect.bisecting.way import Way
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.fusion.core.first_kernels import fused_kernels
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.remarks.printed_ir import printed_ir
 from fuse_dialect.remarks.recorded_fusion import RecordedFusion, record_fusion
 from fuse_dialect.remarks.story import StoryTeller
 from fuse_dialect.transforms.compile_pipeline import prepare_to_fuse
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 MOST_MERGES = 1 << 60
 """More merges than any module has: with this limit merges are counted, and all are made."""

@@ -12,8 +12,8 @@ from fuse_dialect.backends.table import BackendSettings, Layout, find_backend, l
 from fuse_dialect.budget import Limits
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.op import Array
-from fuse_dialect.interpreters.comparison import Tolerance, difference, layout_mismatch
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.interpreters.comparison import Tolerance, difference, layout_mismatch
 
 
 @dataclass(frozen=True, slots=True)

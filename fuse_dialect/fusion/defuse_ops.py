@@ -29,13 +29,13 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, ParametrizedAttribute
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
-from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE
-from fuse_dialect.fusion.ir.ssa import check_ssa_order
-from fuse_dialect.fusion.ir.symbol_tables import blocks_of_functions, may_be_symbol_table, walk_table
 from fuse_dialect.budget import Budget, Limits, spelled
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.ops.hardware import UNIT_ATTRIBUTE
+from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE
+from fuse_dialect.fusion.ir.ssa import check_ssa_order
+from fuse_dialect.fusion.ir.symbol_tables import blocks_of_functions, may_be_symbol_table, walk_table
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.fusion.outlining.copies import COMPUTED_AGAIN_ATTRIBUTE, Copies
 from fuse_dialect.fusion.outlining.rewiring import replace_operands, resolve

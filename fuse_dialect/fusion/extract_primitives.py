@@ -19,10 +19,10 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
+from fuse_dialect.fusion.defuse_ops import callee
 from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE
 from fuse_dialect.fusion.ir.ssa import check_ssa_order
 from fuse_dialect.fusion.ir.symbol_tables import blocks_of_functions, may_be_symbol_table, walk_table
-from fuse_dialect.fusion.defuse_ops import callee
 from fuse_dialect.fusion.outlining.group import Group
 from fuse_dialect.fusion.outlining.primitives import Primitives
 

@@ -23,8 +23,6 @@ from xdsl.ir import Block
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
-from fuse_dialect.fusion.ir.block_graph import BlockGraph, RegionFacts, build_graph
-from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse, fusible_blocks
 from fuse_dialect.fusion.core.decision import FusionDecision, Merge
 from fuse_dialect.fusion.core.first_kernels import first_kernels, fused_kernels
 from fuse_dialect.fusion.core.plan import FusionPlan, check_plan
@@ -32,10 +30,12 @@ from fuse_dialect.fusion.core.rules import RuleTable
 from fuse_dialect.fusion.core.strategy import STRATEGIES, FusionOptions, Strategy, find_strategy
 from fuse_dialect.fusion.core.tvm_rules import TVM_RULES
 from fuse_dialect.fusion.core.value_graph import ValueGraph
-from fuse_dialect.machines.machine import Machine
+from fuse_dialect.fusion.ir.block_graph import BlockGraph, RegionFacts, build_graph
+from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse, fusible_blocks
 from fuse_dialect.fusion.outlining.arrange import arranged
 from fuse_dialect.fusion.outlining.group import Group, groups_of
 from fuse_dialect.fusion.outlining.outline_functions import erase_dead_chains, outline_functions
+from fuse_dialect.machines.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)

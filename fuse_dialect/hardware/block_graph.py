@@ -13,17 +13,17 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
-from fuse_dialect.fusion.ir.block_graph import BlockGraph, Node, RegionFacts, build_graph
-from fuse_dialect.fusion.ir.constants import is_constant
-from fuse_dialect.hardware.predicates import PREDICATES, is_broadcast
-from fuse_dialect.fusion.ir.ssa import OuterOps, read_values
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.types import DYNAMIC, byte_count, is_tensor
 from fuse_dialect.fusion.core.value_graph import NodeRole
-from fuse_dialect.templates.graph import HardwareGraph, HardwareNode, HardwareRole
-from fuse_dialect.templates.template import HardwareTemplate, OperatorMapping
+from fuse_dialect.fusion.ir.block_graph import BlockGraph, Node, RegionFacts, build_graph
+from fuse_dialect.fusion.ir.constants import is_constant
+from fuse_dialect.fusion.ir.ssa import OuterOps, read_values
 from fuse_dialect.fusion.kinds.foreign import foreign_op
 from fuse_dialect.fusion.kinds.kind_of import kind_of, op_name
+from fuse_dialect.hardware.predicates import PREDICATES, is_broadcast
+from fuse_dialect.templates.graph import HardwareGraph, HardwareNode, HardwareRole
+from fuse_dialect.templates.template import HardwareTemplate, OperatorMapping
 
 
 @dataclass(frozen=True, slots=True)

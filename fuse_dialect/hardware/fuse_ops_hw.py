@@ -24,21 +24,21 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
-from fuse_dialect.fusion.ir.block_graph import RegionFacts
-from fuse_dialect.fusion.ir.fusible_blocks import fusible_blocks
-from fuse_dialect.hardware.block_graph import BlockHardwareGraph, build_hardware_graph, is_read_outside
-from fuse_dialect.fusion.ir.ssa import OuterOps
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE, REASON_ATTRIBUTE, UNIT_ATTRIBUTE
-from fuse_dialect.hardware.template_file import find_template
 from fuse_dialect.fusion.core.plan import FusionKernel, FusionPlan, plan_of_nodes
-from fuse_dialect.templates.plan import HardwarePlan, plan_hardware
-from fuse_dialect.templates.strict_opu import StrictPlan, replay_opu
-from fuse_dialect.templates.template import HardwareTemplate
+from fuse_dialect.fusion.ir.block_graph import RegionFacts
+from fuse_dialect.fusion.ir.fusible_blocks import fusible_blocks
+from fuse_dialect.fusion.ir.ssa import OuterOps
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.fusion.outlining.arrange import arranged
 from fuse_dialect.fusion.outlining.group import Group, groups_of
 from fuse_dialect.fusion.outlining.outline_functions import erase_dead_chains, outline_functions
+from fuse_dialect.hardware.block_graph import BlockHardwareGraph, build_hardware_graph, is_read_outside
+from fuse_dialect.hardware.template_file import find_template
+from fuse_dialect.templates.plan import HardwarePlan, plan_hardware
+from fuse_dialect.templates.strict_opu import StrictPlan, replay_opu
+from fuse_dialect.templates.template import HardwareTemplate
 
 
 @dataclass(frozen=True, slots=True)

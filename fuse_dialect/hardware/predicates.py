@@ -9,9 +9,9 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from fuse_dialect.dialect.types import element_count, is_tensor
-from fuse_dialect.templates.template import Predicate
 from fuse_dialect.fusion.kinds.kind_of import kind_of
 from fuse_dialect.pattern_kind import PatternKind
+from fuse_dialect.templates.template import Predicate
 
 Known = Collection[SSAValue]
 """Values that are constants."""

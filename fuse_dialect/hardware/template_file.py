@@ -14,8 +14,8 @@ from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.ops.hardware import HardwareOp, read_template, template_problem
 from fuse_dialect.frontends.mlir.parse_error import sentence
 from fuse_dialect.frontends.mlir.reader import read_mlir_of_any_depth
-from fuse_dialect.templates.template import HardwareTemplate
 from fuse_dialect.templates.shipped.shipped import SHIPPED_TEMPLATES
+from fuse_dialect.templates.template import HardwareTemplate
 
 
 def find_template(name: str, module: ModuleOp, ctx: Context) -> HardwareTemplate:

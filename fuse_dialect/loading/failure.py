@@ -9,10 +9,10 @@ from xdsl.ir import Attribute, Operation
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import DiagnosticException, ShrinkException
 
-from fuse_dialect.loading.dominance import DominanceError
 from fuse_dialect.diagnostics import FuseError, SourceLocation, internal_error
 from fuse_dialect.frontends.mlir.parse_error import sentence
 from fuse_dialect.frontends.mlir.source_map import SourceMap
+from fuse_dialect.loading.dominance import DominanceError
 
 _CODE_OF_REPORTERS = frozenset({Operation.verify.__code__, Operation.emit_error.__code__})
 

@@ -30,8 +30,8 @@ def verify_module(module: ModuleOp) -> None:
         VerifyException: The module is invalid.
     """
     # Imported here: `--help` and its like need no dialect, and start in half the time.
-    from fuse_dialect.loading.dominance import verify_dominance
     from fuse_dialect.loading.definitions import definitions_checked_once
+    from fuse_dialect.loading.dominance import verify_dominance
 
     with EXCLUSIVE, indexed_symbols(), counted_blocks(), _fuse_ops_once(), definitions_checked_once():
         try:

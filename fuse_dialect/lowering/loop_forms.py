@@ -9,21 +9,21 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from fuse_dialect.fusion.ir.constants import is_constant
-from fuse_dialect.lowering.loop_program import lower_op
-from fuse_dialect.fusion.ir.op_signatures import OpSignatures
-from fuse_dialect.fusion.ir.ssa import CapturedValues, read_values
 from fuse_dialect.counts import Count, product
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor
 from fuse_dialect.fusion.core.value_graph import NodeRole
+from fuse_dialect.fusion.ir.constants import is_constant
+from fuse_dialect.fusion.ir.op_signatures import OpSignatures
+from fuse_dialect.fusion.ir.ssa import CapturedValues, read_values
+from fuse_dialect.fusion.kinds.kind_of import kind_of
+from fuse_dialect.fusion.kinds.reshapes import only_reshapes
 from fuse_dialect.loops.forms import UNKNOWN_OPERATOR, Access, Form, Loops, OperatorForm, Order
 from fuse_dialect.loops.functions import FOREIGN_COST
 from fuse_dialect.loops.program import LoopProgram
 from fuse_dialect.loops.program_forms import form_of_program
 from fuse_dialect.loops.simplify import simplify
-from fuse_dialect.fusion.kinds.kind_of import kind_of
-from fuse_dialect.fusion.kinds.reshapes import only_reshapes
+from fuse_dialect.lowering.loop_program import lower_op
 from fuse_dialect.machines.machine import Machine
 from fuse_dialect.pattern_kind import PatternKind
 

@@ -18,7 +18,6 @@ from xdsl.dialects import arith, func
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from fuse_dialect.lowering.op_loops import PLACES, Made, fault_loops, result_loops
 from fuse_dialect.counts import Size
 from fuse_dialect.dialect.building import building
 from fuse_dialect.dialect.constants import constant_array, without_repeats
@@ -27,10 +26,11 @@ from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.regions import IfOp, LoopOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, is_narrow, is_tensor
+from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.loops.program import Buffer, LoopProgram, Refusal, Role, Stage
 from fuse_dialect.loops.rewriting import renamed, with_sizes
 from fuse_dialect.loops.sizes import Sizes
-from fuse_dialect.fusion.kinds.kind_of import op_name
+from fuse_dialect.lowering.op_loops import PLACES, Made, fault_loops, result_loops
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from fuse_dialect.fusion.ir.op_signatures import AttributeNumbers
 from fuse_dialect.counts import Size
 from fuse_dialect.dialect.loops import LoopOperand, Nest, Piece, Updates, combination_of
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.types import is_tensor
+from fuse_dialect.fusion.ir.op_signatures import AttributeNumbers
 from fuse_dialect.loops.indices import Index, loop
 from fuse_dialect.loops.program import Buffer, Role, Scatter, Stage
 from fuse_dialect.loops.sizes import Sizes

@@ -9,22 +9,22 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from fuse_dialect.fusion.ir.block_graph import BlockGraph
-from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse
-from fuse_dialect.hardware.template_file import find_template
 from fuse_dialect.fusion.core.decision import FusionDecision, Merge
 from fuse_dialect.fusion.core.plan import FusionPlan
 from fuse_dialect.fusion.core.post_dominators import PostDominatorTree
-from fuse_dialect.templates.template import HardwareTemplate
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.ir.block_graph import BlockGraph
+from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse
 from fuse_dialect.fusion.kinds.kind_of import op_name
+from fuse_dialect.fusion.outlining.group import groups_of
+from fuse_dialect.hardware.fuse_ops_hw import BlockHardwareFusion, FuseOpsHwPass
+from fuse_dialect.hardware.template_file import find_template
 from fuse_dialect.remarks.fusion import is_operator
 from fuse_dialect.remarks.hardware import block_remarks
 from fuse_dialect.remarks.printed_ir import PrintedIR
 from fuse_dialect.remarks.recorded_fusion import MadePlans, RecordedFusion, record_fusion
 from fuse_dialect.remarks.story import StoryTeller
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
-from fuse_dialect.hardware.fuse_ops_hw import BlockHardwareFusion, FuseOpsHwPass
-from fuse_dialect.fusion.outlining.group import groups_of
+from fuse_dialect.templates.template import HardwareTemplate
 
 MOST_TRIES = 60_000
 """Refused operators times nodes up to which stories say what would have to change: each takes a few partitions."""

@@ -10,12 +10,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.fusion.ir.block_graph import RegionFacts
 from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse, fusible_blocks
 from fuse_dialect.remarks.printed_ir import printed_ir
 from fuse_dialect.remarks.recorded_fusion import MadePlans
 from fuse_dialect.remarks.statistics import primitives_of
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 
 @dataclass(frozen=True, slots=True)

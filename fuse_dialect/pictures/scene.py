@@ -16,12 +16,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
-from fuse_dialect.fusion.ir.graph_facts import source_of
 from fuse_dialect.counts import Count
 from fuse_dialect.fusion.core.cost import kernel_cost
 from fuse_dialect.fusion.core.plan import FusionKernel
 from fuse_dialect.fusion.core.value_graph import NodeRole
-from fuse_dialect.templates.template import HardwareTemplate
+from fuse_dialect.fusion.ir.graph_facts import source_of
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.pictures.copies import ALONE, copies_of, edges_between
@@ -30,6 +29,7 @@ from fuse_dialect.pictures.fused_names import FusedModule, fused_module
 from fuse_dialect.pictures.sections import Box, Section, sections
 from fuse_dialect.remarks.printed_ir import PrintedIR, printed_ir
 from fuse_dialect.remarks.recorded_fusion import MadePlans
+from fuse_dialect.templates.template import HardwareTemplate
 
 _KINDS = list(PatternKind)
 _ROLES = list(NodeRole)

@@ -7,8 +7,8 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.diagnostics import Reason
-from fuse_dialect.remarks import wording
 from fuse_dialect.fusion.defuse_ops import calls_that_stay
+from fuse_dialect.remarks import wording
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from fuse_dialect.fusion.core.decision import FusionDecision
 from fuse_dialect.fusion.core.forward_graph import ForwardGraph
 from fuse_dialect.fusion.core.partition import partition
 from fuse_dialect.fusion.core.value_graph import NodeRole
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.remarks.recorded_fusion import RecordedFusion
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 MOST_TRIED = 12
 """Changes that are tried for one operator."""

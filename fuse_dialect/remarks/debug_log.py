@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.fusion.core.decision import Merge
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.remarks.printed_ir import printed_ir
 from fuse_dialect.remarks.recorded_fusion import RecordedFusion, record_fusion
 from fuse_dialect.remarks.story import StoryTeller
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 
 def debug_lines(module: ModuleOp, fuse_ops: FuseOpsPass) -> Iterator[str]:

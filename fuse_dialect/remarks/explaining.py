@@ -7,15 +7,15 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
+from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.fusion.ir.constants import is_constant
 from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse
 from fuse_dialect.fusion.ir.graph_facts import source_of
-from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.remarks.printed_ir import PrintedIR, printed_ir
 from fuse_dialect.remarks.recorded_fusion import MadePlans, RecordedFusion, record_fusion
 from fuse_dialect.remarks.story import StoryTeller
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 MOST_STORIES = 20
 """Stories of one question: a name of a model may stand for several ops."""

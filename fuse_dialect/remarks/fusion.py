@@ -14,15 +14,15 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation
 
-from fuse_dialect.fusion.ir.block_graph import Node
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.dialect.ops.opaque import StopFusionOp
 from fuse_dialect.fusion.core.decision import FusionDecision
 from fuse_dialect.fusion.core.rules import FusionRule
 from fuse_dialect.fusion.core.value_graph import NodeRole
+from fuse_dialect.fusion.fuse_ops import BlockFusion, FuseOpsPass
+from fuse_dialect.fusion.ir.block_graph import Node
 from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.remarks import wording
-from fuse_dialect.fusion.fuse_ops import BlockFusion, FuseOpsPass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse
 from fuse_dialect.diagnostics import Reason
+from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse
+from fuse_dialect.hardware.fuse_ops_hw import BlockHardwareFusion, FuseOpsHwPass
 from fuse_dialect.hardware.template_file import find_template
 from fuse_dialect.remarks import wording
-from fuse_dialect.hardware.fuse_ops_hw import BlockHardwareFusion, FuseOpsHwPass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,14 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse
 from fuse_dialect.diagnostics import FuseError, Reason
+from fuse_dialect.fusion.fuse_ops import BlockFusion, FuseOpsPass
+from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.remarks.fusion import is_operator, remark_on
 from fuse_dialect.remarks.plan_statistics import statistics_of_plan
 from fuse_dialect.remarks.recorded_fusion import MadePlans
 from fuse_dialect.remarks.statistics import FusionStatistics
-from fuse_dialect.fusion.fuse_ops import BlockFusion, FuseOpsPass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from xdsl.ir import Block
 from fuse_dialect.fusion.core.cost import kernel_cost
 from fuse_dialect.fusion.core.plan import FusionKernel
 from fuse_dialect.fusion.core.value_graph import NodeRole
-from fuse_dialect.remarks.statistics import FusionStatistics
 from fuse_dialect.fusion.fuse_ops import BlockFusion, FuseOpsPass
 from fuse_dialect.fusion.outlining.primitives import Primitives
+from fuse_dialect.remarks.statistics import FusionStatistics
 
 
 def statistics_of_plan(

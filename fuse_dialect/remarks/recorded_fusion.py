@@ -6,10 +6,10 @@ from typing import TypeAlias
 
 from xdsl.dialects import func
 
-from fuse_dialect.fusion.ir.block_graph import RegionFacts
-from fuse_dialect.fusion.ir.fusible_blocks import fusible_blocks
 from fuse_dialect.fusion.core.decision import FusionDecision, Merge
 from fuse_dialect.fusion.fuse_ops import BlockFusion, FuseOpsPass
+from fuse_dialect.fusion.ir.block_graph import RegionFacts
+from fuse_dialect.fusion.ir.fusible_blocks import fusible_blocks
 
 MadePlans: TypeAlias = Mapping[func.FuncOp, Sequence[BlockFusion]]
 """Plans that have been made already: for each function that fuses those of its blocks."""

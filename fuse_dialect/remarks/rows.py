@@ -17,19 +17,19 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from fuse_dialect.fusion.ir.graph_facts import source_of
 from fuse_dialect.fusion.core.cost import kernel_cost
 from fuse_dialect.fusion.core.plan import FusionKernel
 from fuse_dialect.fusion.core.value_graph import NodeRole
+from fuse_dialect.fusion.defuse_ops import DefuseOpsPass
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.ir.graph_facts import source_of
 from fuse_dialect.fusion.kinds.kind_of import op_name
+from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 from fuse_dialect.remarks.calls import CallRemark, call_remarks
 from fuse_dialect.remarks.fusion import FusionRemark, is_operator, remark_on
 from fuse_dialect.remarks.hardware import HardwareRemark, hardware_remarks
 from fuse_dialect.remarks.recorded_fusion import RecordedFusion, record_fusion
 from fuse_dialect.remarks.wording import time_text
-from fuse_dialect.fusion.defuse_ops import DefuseOpsPass
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
-from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 
 _Refusal: TypeAlias = FusionRemark | HardwareRemark | CallRemark
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from fuse_dialect.fusion.ir.block_graph import Node
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.dialect.ops.tuples import TupleOp
 from fuse_dialect.fusion.core.value_graph import NodeRole
+from fuse_dialect.fusion.ir.block_graph import Node
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.pattern_kind import PatternKind
 

@@ -17,9 +17,9 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.passes import ModulePass
 
-from fuse_dialect.fusion.ir.ssa import check_ssa_order
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.fusion.ir.ssa import check_ssa_order
 from fuse_dialect.targets.linalg.arrays import signless_type
 from fuse_dialect.targets.linalg.calls import keep_calls
 from fuse_dialect.targets.linalg.function import ConvertedBlock, converted_block

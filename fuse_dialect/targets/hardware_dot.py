@@ -20,9 +20,9 @@ from xdsl.utils.target import Target
 
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE, UNIT_ATTRIBUTE, HardwareOp, read_template
-from fuse_dialect.templates.template import HardwareTemplate
-from fuse_dialect.templates.shipped.shipped import SHIPPED_TEMPLATES
 from fuse_dialect.fusion.kinds.kind_of import op_name
+from fuse_dialect.templates.shipped.shipped import SHIPPED_TEMPLATES
+from fuse_dialect.templates.template import HardwareTemplate
 
 _HINT = "put the template of a file into the module first: --insert-hardware='template=\"file.mlir\"'"
 

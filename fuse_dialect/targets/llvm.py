@@ -15,10 +15,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import PassFailedException
 from xdsl.utils.target import Target
 
-from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.loops.program import Refusal
 from fuse_dialect.loops.simplify import simplify
+from fuse_dialect.lowering.loop_program import lower
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import PassFailedException
 from xdsl.utils.target import Target
 
-from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.loops.printing import program_text
 from fuse_dialect.loops.program import Refusal
 from fuse_dialect.loops.simplify import simplify
+from fuse_dialect.lowering.loop_program import lower
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.target import Target
 
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.pictures.dot import dot_of
 from fuse_dialect.pictures.model_explorer import model_explorer_of, node_data_of
 from fuse_dialect.pictures.page import page_of
 from fuse_dialect.pictures.scene import scene_of
 from fuse_dialect.pictures.svg import svg_of
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,11 @@ import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr, ModuleOp, i1
 from xdsl.ir import Attribute
 
-from fuse_dialect.fusion.ir.constants import is_constant
 from fuse_dialect.dialect.constants import is_splat, stored_data
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.mapped_file import release
 from fuse_dialect.frontends.mlir.weights_file import STORED_TYPES
+from fuse_dialect.fusion.ir.constants import is_constant
 
 SMALLEST = 100
 """Elements; a constant of so many or fewer is readable, and stays in the text."""

@@ -13,8 +13,8 @@ from fuse_dialect.diagnostics import Diagnostic, FuseError, Severity
 if TYPE_CHECKING:
     from fuse_dialect.backends.runtime.program import Program
     from fuse_dialect.dialect.op import Array
-    from fuse_dialect.loading.module_file import ModuleFile
     from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+    from fuse_dialect.loading.module_file import ModuleFile
 
 
 MOST_TRACED = 5
@@ -113,8 +113,8 @@ def fuse_ops_of(options: argparse.Namespace) -> "FuseOpsPass":
     Raises:
         FuseError: There is no such option, or its value is of another type.
     """
-    from fuse_dialect.loading.pipeline import build_passes
     from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+    from fuse_dialect.loading.pipeline import build_passes
 
     given = (options.fuse_ops or "").strip()
     (made,) = build_passes([f"fuse-ops{{{given}}}" if given else "fuse-ops"], {"fuse-ops": lambda: FuseOpsPass})

@@ -10,14 +10,15 @@ from typing import Any, cast
 import numpy as np
 from xdsl.dialects import func
 
+from fuse_dialect.backends.table import BackendSettings
+from fuse_dialect.backends.threads import usable_threads
 from fuse_dialect.bisecting.finding import Finding, smallest_finding
 from fuse_dialect.bisecting.search import BadMerge, find_bad_merge
 from fuse_dialect.bisecting.way import Way
-from fuse_dialect.backends.table import BackendSettings
-from fuse_dialect.backends.threads import usable_threads
 from fuse_dialect.diagnostics import Diagnostic, FuseError, Severity, SourceLocation, printable
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.frontends.mlir.reader import context
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.interpreters.comparison import Tolerance
 from fuse_dialect.interpreters.entry import argument_names, function_named
 from fuse_dialect.loading.array_files import random_inputs
@@ -28,7 +29,6 @@ from fuse_dialect.loading.streams import tell, write_stdout
 from fuse_dialect.targets.mlir import FuseMLIRTarget
 from fuse_dialect.tools.arguments import limits_of
 from fuse_dialect.tools.backends import fuse_ops_of
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 _EXTENSION = ".mlir"
 _OTHERS = ("compare_with", "outputs", "benchmark", "json", "trace")

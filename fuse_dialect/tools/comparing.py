@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 
 from fuse_dialect.diagnostics import FuseError, printable
 from fuse_dialect.frontends.mlir.source_map import SourceMap
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.loading.failure import located_errors
 from fuse_dialect.loading.output_file import write_output
 from fuse_dialect.loading.pipeline import build_passes
@@ -21,7 +22,6 @@ from fuse_dialect.remarks.module_plan import ModulePlan, plan_module
 from fuse_dialect.remarks.statistics import FusionStatistics
 from fuse_dialect.tools.browser import deliver_page
 from fuse_dialect.tools.pass_flags import split_pipeline
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 if TYPE_CHECKING:
     from fuse_dialect.tools.opt_main import FuseOptMain

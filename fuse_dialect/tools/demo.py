@@ -6,9 +6,9 @@ from io import StringIO
 from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.remarks.fusion import FusionRemark, fusion_remarks
 from fuse_dialect.targets.mlir import FuseMLIRTarget
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 PROGRAM = """\
 func.func @main(%x: tensor<8x16xf32>, %w: tensor<32x16xf32>, %bias: tensor<32xf32>) -> tensor<8xf32> {

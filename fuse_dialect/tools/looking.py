@@ -10,6 +10,8 @@ from xdsl.passes import ModulePass
 
 from fuse_dialect.diagnostics import Diagnostic, FuseError, printable
 from fuse_dialect.frontends.mlir.source_map import SourceMap
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 from fuse_dialect.loading.output_file import is_stdout, write_file, writer_of
 from fuse_dialect.loading.streams import tell, write_stdout
 from fuse_dialect.remarks.debug_log import debug_lines
@@ -17,8 +19,6 @@ from fuse_dialect.remarks.explaining import explain
 from fuse_dialect.remarks.rows import RemarkRow, RemarkType, remark_rows
 from fuse_dialect.tools.arguments import UsageParser
 from fuse_dialect.tools.remark_output import PlacedRemark, json_text, text_lines, yaml_text
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
-from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 
 _FORMS: Mapping[str, Callable[[list[PlacedRemark]], str]] = {"json": json_text, "yaml": yaml_text}
 

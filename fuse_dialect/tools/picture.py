@@ -13,6 +13,8 @@ from xdsl.utils.target import Target
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation
 from fuse_dialect.frontends.mlir.source_map import SourceMap
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 from fuse_dialect.loading.output_file import is_stdout, write_output
 from fuse_dialect.pictures.report import REPORTS
 from fuse_dialect.pictures.scene import SceneOptions, scene_of
@@ -20,8 +22,6 @@ from fuse_dialect.targets.pictures import PictureTarget
 from fuse_dialect.tools.arguments import UsageParser
 from fuse_dialect.tools.browser import check_browser
 from fuse_dialect.tools.opt_help import PICTURES
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
-from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 
 
 def picture_taker(

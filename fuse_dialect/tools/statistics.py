@@ -7,11 +7,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 from fuse_dialect.remarks.hardware import hardware_remarks
 from fuse_dialect.remarks.module_plan import plan_module
 from fuse_dialect.remarks.statistics import primitives_of, statistics_of
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
-from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 
 
 def observe(module_pass: ModulePass, module: ModuleOp, ctx: Context, *, as_json: bool) -> Callable[[], str] | None:

@@ -18,8 +18,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from fuse_dialect.transforms.compile_prefix import compile_prefix
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.transforms.compile_prefix import compile_prefix
 from fuse_dialect.transforms.runnable import make_runnable
 
 

@@ -30,11 +30,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from fuse_dialect.fusion.ir.op_costs import op_cost
 from fuse_dialect.dialect.axis_layout import AxisLayout
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.layout import LayoutTransformOp, TransposeOp
 from fuse_dialect.dialect.types import is_tensor
+from fuse_dialect.fusion.ir.op_costs import op_cost
 from fuse_dialect.transforms.layouts.forms import Forms
 from fuse_dialect.transforms.layouts.permutations import (
     Permutation,

@@ -15,8 +15,8 @@ def make_runnable(module: ModuleOp) -> None:
     if has_stablehlo(module):
         # These import 17 modules, and most programs need none of them.
         from fuse_dialect.frontends.stablehlo.convert_stablehlo_to_fuse import ConvertStableHLOToFusePass
-        from fuse_dialect.fusion.inline import InlinePass
         from fuse_dialect.frontends.stablehlo.rules.composites import call_decompositions
+        from fuse_dialect.fusion.inline import InlinePass
 
         call_decompositions(module)
         InlinePass().apply(Context(), module)

@@ -14,12 +14,12 @@ from fuzzing.comparing import assert_agrees
 from xdsl.dialects.builtin import ModuleOp
 
 import fuse_dialect as fd
+from fuse_dialect.backends.assembler.engine import host
 from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.compile import compile_program
 from fuse_dialect.backends.llvm import cached
 from fuse_dialect.backends.llvm.backend import EmittedKernel, LLVMBackend
 from fuse_dialect.backends.llvm.cached import CachedLLVMBackend, generator_digest
-from fuse_dialect.backends.assembler.engine import host
 from fuse_dialect.backends.llvm.processors import target_of
 from fuse_dialect.backends.runtime.cache import Entry, ObjectCache, open_cache
 from fuse_dialect.backends.runtime.own_files import PACKAGE, own_files
@@ -135,8 +135,8 @@ def test_refusals_are_kept_too(cache: ObjectCache) -> None:
 
 
 def _programs():
-    from fuse_dialect.lowering.loop_program import lower
     from fuse_dialect.interpreters.entry import function_named
+    from fuse_dialect.lowering.loop_program import lower
 
     text = """func.func @exp(%x: tensor<4xf32>) -> tensor<4xf32> {
       %y = fuse.exp %x : tensor<4xf32>

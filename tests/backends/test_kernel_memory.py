@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import fuse_dialect as fd
-from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.backends.checking.kernel_memory import check_kernel_memory
 from fuse_dialect.backends.checking.points import UnknownPointError, storing_point
 from fuse_dialect.backends.llvm.processors import target_of
@@ -16,6 +15,7 @@ from fuse_dialect.loops.local_places import LocalPlaces, place_locals
 from fuse_dialect.loops.program import Axis, LoopProgram, Role, Stage
 from fuse_dialect.loops.schedule import Schedule
 from fuse_dialect.loops.scheduling import schedule
+from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.machines.machine import Machine
 
 EXTREMES = """func.func @main(%x: tensor<6x16xf32>) -> (tensor<16xf32>, tensor<16xf32>) {

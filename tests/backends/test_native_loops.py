@@ -12,11 +12,11 @@ import pytest
 from xdsl.dialects import func
 
 import fuse_dialect as fd
-from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.backends.runtime import executable
 from fuse_dialect.backends.runtime.entry_graph import How
 from fuse_dialect.dialect.constants import constant
 from fuse_dialect.loops.program import LoopProgram
+from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.tools import fuse_run
 
 TENSOR = "tensor<3x4xf32>"

@@ -20,10 +20,10 @@ from fuse_dialect.frontends.mlir.reader import parse_mlir
 from fuse_dialect.fusion.core.plan import FusionPlan
 from fuse_dialect.fusion.core.strategy import FusionOptions, find_strategy
 from fuse_dialect.fusion.core.value_graph import ValueGraph
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.interpreters.entry import function_named
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.transforms.compile_pipeline import CompilePipelinePass
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 CHAIN = """
 func.func @main(%x: tensor<3x4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<12xf32>) {

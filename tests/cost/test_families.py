@@ -12,21 +12,21 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation
 
 import fuse_dialect as fd
-from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.cost.by_cost import searched
 from fuse_dialect.cost.search import CostSearch
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.fusion.core.plan import FusionPlan
 from fuse_dialect.fusion.core.strategy import FusionOptions
 from fuse_dialect.fusion.core.value_graph import NodeRole, ValueGraph
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.loops.choosing import FAMILIES, choose
 from fuse_dialect.loops.forms import Form, Loops
 from fuse_dialect.loops.kernel_schedule import KernelSchedule
 from fuse_dialect.loops.program import LoopProgram
 from fuse_dialect.loops.simplify import simplify
+from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.machines.names import find_machine
 from fuse_dialect.transforms.compile_prefix import compile_prefix
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 MACHINE = find_machine("cpu-avx512")
 LIGHT_MODELS = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"

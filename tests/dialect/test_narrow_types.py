@@ -4,12 +4,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.api import compile as compile_module
 from fuse_dialect.api import parse, run
 from fuse_dialect.dialect.constants import constant_array, constant_attribute
 from fuse_dialect.dialect.types import element_dtype, element_type_of
 from fuse_dialect.loops.program import Refusal
+from fuse_dialect.lowering.loop_program import lower
 
 NAMES = {
     "float8_e4m3fn": "f8E4M3FN",

@@ -6,8 +6,8 @@ import pytest
 
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.errors import TemplateError
-from fuse_dialect.hardware.template_file import read_template_file
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir
+from fuse_dialect.hardware.template_file import read_template_file
 
 HEAD = """// \u00e9\t\u2028 a comment
 fuse.hardware @t source @in {

@@ -9,9 +9,9 @@ from xdsl.context import Context
 import fuse_dialect
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.onnx.reader import import_model
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.interpreters.values import EvaluationError
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.transforms.refine_shapes import RefineShapesPass
 
 

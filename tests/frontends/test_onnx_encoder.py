@@ -11,8 +11,8 @@ from xdsl.context import Context
 from xdsl.utils.exceptions import InterpretationError
 
 from fuse_dialect.frontends.onnx.reader import import_model
-from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.transforms.refine_shapes import RefineShapesPass
 
 

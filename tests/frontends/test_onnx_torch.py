@@ -11,8 +11,8 @@ from checking.rounding import assert_near, roundings_of
 from xdsl.context import Context
 
 from fuse_dialect.frontends.onnx.reader import load_onnx_module
-from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.transforms.refine_shapes import RefineShapesPass
 from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
 

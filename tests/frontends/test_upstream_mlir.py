@@ -10,10 +10,10 @@ from xdsl.dialects.builtin import ModuleOp
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir
 from fuse_dialect.frontends.mlir.upstream import UPSTREAM
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.fusion.kinds.foreign import FOREIGN_OPS
 from fuse_dialect.fusion.kinds.kind_of import kind_of
 from fuse_dialect.targets.mlir import FusePrinter
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 PRINTED = Path(__file__).parents[1] / "data" / "mlir" / "printed"
 FILES = [path for path in sorted(PRINTED.glob("*/*.mlir")) if path.stem != "util"]

@@ -16,8 +16,8 @@ from fuse_dialect.templates.graph import HardwareGraph, HardwareNode, HardwareRo
 from fuse_dialect.templates.group_order import SEARCH_BUDGET, GroupOrder
 from fuse_dialect.templates.matcher import Trip, UnitMatcher
 from fuse_dialect.templates.plan import HardwarePlan, plan_hardware
-from fuse_dialect.templates.template import HardwareLink, HardwareTemplate, HardwareUnit
 from fuse_dialect.templates.shipped.opu import TEMPLATE as OPU
+from fuse_dialect.templates.template import HardwareLink, HardwareTemplate, HardwareUnit
 from fuse_dialect.templates.visiting_order import visiting_order
 
 CASES = int(os.environ.get("HARDWARE_CASES", "100"))

@@ -8,6 +8,7 @@ import pytest
 
 import fuse_dialect.templates.shipped
 from fuse_dialect.dialect.ops.hardware import hardware_op, read_template
+from fuse_dialect.templates.shipped.shipped import SHIPPED_TEMPLATES
 from fuse_dialect.templates.template import (
     HardwareLimits,
     HardwareLink,
@@ -17,7 +18,6 @@ from fuse_dialect.templates.template import (
     TemplateError,
     VirtualOperator,
 )
-from fuse_dialect.templates.shipped.shipped import SHIPPED_TEMPLATES
 
 MAC, ACT, LOST = HardwareUnit("mac", "mac"), HardwareUnit("act", "activation"), HardwareUnit("lost", "mac")
 GOOD = HardwareTemplate(

@@ -10,9 +10,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.scf import IfOp
 from xdsl.ir import Block, Region
 
+from fuse_dialect.frontends.mlir.reader import context, parse_mlir
 from fuse_dialect.loading.dominance import DominanceError, verify_dominance
 from fuse_dialect.loading.dominators import immediate_dominators
-from fuse_dialect.frontends.mlir.reader import context, parse_mlir
 
 
 @st.composite

@@ -8,7 +8,6 @@ import pytest
 from xdsl.dialects import func
 
 import fuse_dialect as fd
-from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.llvm.backend import EmittedKernel, LLVMBackend
 from fuse_dialect.backends.llvm.processors import named
@@ -16,6 +15,7 @@ from fuse_dialect.loops.choosing import FAMILIES, choose
 from fuse_dialect.loops.kernel_schedule import KernelSchedule, Sums
 from fuse_dialect.loops.program import Apply, LoopProgram, Refusal
 from fuse_dialect.loops.simplify import simplify
+from fuse_dialect.lowering.loop_program import lower
 
 MAP = """func.func @main(%x: tensor<6x16xf32>) -> tensor<6x16xf32> {
   %y = fuse.exp %x : tensor<6x16xf32>

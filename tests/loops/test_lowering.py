@@ -3,9 +3,9 @@
 import pytest
 from xdsl.dialects import func
 
-from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir
 from fuse_dialect.loops.program import Literal, LoopProgram, Refusal
+from fuse_dialect.lowering.loop_program import lower
 
 
 def lowered(text: str) -> LoopProgram | Refusal:

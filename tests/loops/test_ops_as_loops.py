@@ -5,7 +5,6 @@ import pytest
 from op_examples import assert_close, examples, functions, operator, random_operands
 from xdsl.dialects import func
 
-from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
@@ -15,6 +14,7 @@ from fuse_dialect.interpreters.numpy import evaluate
 from fuse_dialect.interpreters.values import EvaluationError
 from fuse_dialect.loops.program import Refusal, Role
 from fuse_dialect.loops.simplify import simplify
+from fuse_dialect.lowering.loop_program import lower
 
 WITHOUT_LOOPS = {
     "fuse.argwhere": "the number of results depends on the values",

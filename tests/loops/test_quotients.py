@@ -4,11 +4,11 @@ import pytest
 from xdsl.dialects import func
 
 import fuse_dialect as fd
-from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.loops.functions import Variant
 from fuse_dialect.loops.program import Apply, LoopProgram
 from fuse_dialect.loops.quotients import with_rough_quotients
 from fuse_dialect.loops.simplify import simplify
+from fuse_dialect.lowering.loop_program import lower
 
 
 def quotients(body: str, *, all: bool = False) -> list[bool]:

@@ -13,16 +13,16 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, i1, i64
 from xdsl.ir import Attribute
 
-from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.ops.opaque import SortOp
 from fuse_dialect.dialect.types import is_tensor
 from fuse_dialect.frontends.mlir.reader import parse_mlir
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.interpreters.loops import run_loops
 from fuse_dialect.loops.indices import Index, Loop, Quotient, Remainder, loop
 from fuse_dialect.loops.program import LoopProgram, Refusal, Role
 from fuse_dialect.loops.simplify import simplify
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.lowering.loop_program import lower
 
 
 def _floats(numbers: Array) -> Array:

@@ -6,7 +6,6 @@ from fuzzing.comparing import assert_agrees
 from xdsl.dialects import func
 
 import fuse_dialect as fd
-from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir
 from fuse_dialect.interpreters.loops import run_loops
@@ -14,6 +13,7 @@ from fuse_dialect.loops.bodies import reads
 from fuse_dialect.loops.printing import program_text
 from fuse_dialect.loops.program import Combiner, LoopProgram, Role
 from fuse_dialect.loops.simplify import simplify
+from fuse_dialect.lowering.loop_program import lower
 
 
 def simplified(text: str, unknown: int = 3) -> LoopProgram:

@@ -4,13 +4,13 @@ import pytest
 from xdsl.dialects import func
 
 import fuse_dialect as fd
-from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.loops.functions import DOT, PAIR_DOT
 from fuse_dialect.loops.indices import loop
 from fuse_dialect.loops.program import Apply, Literal, LoopProgram, Read
 from fuse_dialect.loops.simplify import simplify
 from fuse_dialect.loops.tiling import tile_size
 from fuse_dialect.loops.words import in_pairs, in_words, rounds_to_bytes
+from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.machines.machine import Machine, Unit
 
 

@@ -6,10 +6,10 @@ from typing import Any
 import onnx
 from xdsl.dialects.builtin import ModuleOp
 
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.pictures.page import page_of
 from fuse_dialect.pictures.scene import SceneOptions, scene_of
 from fuse_dialect.pictures.sections import Box, Section, sections
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"

@@ -22,6 +22,7 @@ import fuse_dialect as fd
 from fuse_dialect.fusion.core.plan import FusionPlan, plan_of_nodes
 from fuse_dialect.fusion.core.strategy import FusionOptions
 from fuse_dialect.fusion.core.value_graph import NodeRole, ValueGraph
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.pictures.copies import copies_of, edges_between
 from fuse_dialect.pictures.dot import dot_of
 from fuse_dialect.pictures.layers import layered
@@ -33,7 +34,6 @@ from fuse_dialect.pictures.svg import svg_of
 from fuse_dialect.targets.pictures import PICTURES
 from fuse_dialect.tools.fuse_opt import main
 from fuse_dialect.tools.opt_help import PICTURES as PICTURE_NAMES
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 TINY = str(EXAMPLES / "tiny_cnn.onnx")
 SHARED = """

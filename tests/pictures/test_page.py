@@ -12,11 +12,11 @@ from pictures_models import EXAMPLES, LIGHT, chain, repeated, write_page
 import fuse_dialect as fd
 from fuse_dialect.fusion.core.plan import plan_of_nodes
 from fuse_dialect.fusion.core.value_graph import NodeRole
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 from fuse_dialect.pictures.page import page_of
 from fuse_dialect.pictures.scene import SceneOptions, scene_of
 from fuse_dialect.pictures.side_by_side import side_by_side
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
-from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 
 ENTER, ESCAPE, DOWN, UP, RIGHT, TAB = "\ue007", "\ue00c", "\ue015", "\ue013", "\ue014", "\ue004"
 _FRAMES = """

@@ -9,11 +9,11 @@ import pytest
 from pictures_models import EXAMPLES, LIGHT
 
 import fuse_dialect as fd
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 from fuse_dialect.pictures.dot import dot_of, quoted
 from fuse_dialect.pictures.page import embedded_json, page_of
 from fuse_dialect.pictures.scene import SceneOptions, scene_of
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
-from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 
 
 @pytest.fixture(scope="module")

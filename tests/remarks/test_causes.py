@@ -16,15 +16,15 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 import fuse_dialect as fd
-from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.fusion.core.decision import FusionDecision
 from fuse_dialect.fusion.core.forward_graph import ForwardGraph
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse
 from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.remarks.fusion import is_operator
 from fuse_dialect.remarks.recorded_fusion import RecordedFusion, record_fusion
 from fuse_dialect.remarks.rows import RemarkType, remark_rows
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 _LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 

@@ -11,14 +11,14 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
 import fuse_dialect as fd
-from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse
 from fuse_dialect.dialect.attributes import PATTERN_KIND_ATTRIBUTE, PatternKindAttr
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse
 from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.remarks.changes import Change, ChangeSort, smallest_change, with_option
 from fuse_dialect.remarks.fusion import is_operator
 from fuse_dialect.remarks.paths import MOST_LINES, draw_paths
 from fuse_dialect.remarks.recorded_fusion import RecordedFusion, record_fusion
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 DIAMOND = """

@@ -23,6 +23,7 @@ from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor
 from fuse_dialect.frontends.onnx.reader import import_model, load_onnx_module
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.interpreters.entry import function_named
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.interpreters.values import EvaluationError
@@ -31,7 +32,6 @@ from fuse_dialect.targets.onnx.body import DOMAIN
 from fuse_dialect.targets.onnx.model import onnx_model
 from fuse_dialect.targets.onnx.operators import ROWS
 from fuse_dialect.tools import fuse_opt
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 LIGHT_MODELS = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 WITHOUT_ROW = {

@@ -14,10 +14,10 @@ import fuse_dialect as fd
 from fuse_dialect.bisecting.finding import smallest_finding
 from fuse_dialect.bisecting.search import find_bad_merge, merges_in
 from fuse_dialect.bisecting.way import Way
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.interpreters.entry import function_named
 from fuse_dialect.loading.array_files import random_inputs
 from fuse_dialect.tools.fuse_run import main
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 pytestmark = pytest.mark.skipif(find_spec("llvmlite") is None, reason="needs llvmlite")
 

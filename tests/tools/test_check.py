@@ -33,7 +33,11 @@ def check() -> ModuleType:
     ("files", "names", "last"),
     [
         (["docs/index.md"], ["lint", "format", "imports"], "lint-imports"),
-        (["fuse_dialect/fusion/kinds/foreign.py"], ["lint", "format", "imports", "types", "pytest"], "tests/fusion/kinds"),
+        (
+            ["fuse_dialect/fusion/kinds/foreign.py"],
+            ["lint", "format", "imports", "types", "pytest"],
+            "tests/fusion/kinds",
+        ),
         (["tests/fusion/kinds/test_foreign.py"], ["lint", "format", "imports", "pytest"], "tests/fusion/kinds"),
         (["tools/check.py"], ["lint", "format", "imports", "types", "pytest", "filecheck"], "tests/filecheck/tools"),
         (

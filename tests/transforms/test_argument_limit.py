@@ -14,10 +14,10 @@ from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
-from fuse_dialect.fusion.ir.edges import argument_weight
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
-from fuse_dialect.fusion.kinds.kind_of import kind_of
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.ir.edges import argument_weight
+from fuse_dialect.fusion.kinds.kind_of import kind_of
 
 PRIMITIVES = {
     "relay_tests": (5, 44, 2016, 0),

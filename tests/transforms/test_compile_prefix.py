@@ -18,10 +18,10 @@ from xdsl.dialects.func import CallOp, FuncOp
 
 from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE
 from fuse_dialect.frontends.onnx.reader import load_onnx_module
-from fuse_dialect.interpreters.numpy import run_module
-from fuse_dialect.transforms.compile_prefix import CompilePrefixPass, compile_prefix
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
+from fuse_dialect.interpreters.numpy import run_module
+from fuse_dialect.transforms.compile_prefix import CompilePrefixPass, compile_prefix
 from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
 
 

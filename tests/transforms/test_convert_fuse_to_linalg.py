@@ -21,12 +21,12 @@ from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.types import is_tensor
 from fuse_dialect.frontends.mlir.reader import parse_mlir
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.interpreters.numpy import evaluate
 from fuse_dialect.interpreters.values import EvaluationError
-from fuse_dialect.targets.mlir import FusePrinter
 from fuse_dialect.targets.convert_fuse_to_linalg import ConvertFuseToLinalgPass
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.targets.linalg.forms.table import FALLBACKS, WITHOUT_FORM, WRITERS
+from fuse_dialect.targets.mlir import FusePrinter
 
 WITHOUT_LINALG = {op.name: reason for op, reason in WITHOUT_FORM.items()}
 """Ops without a form, and why."""

@@ -26,9 +26,9 @@ from fuse_dialect.dialect.ops.broadcast import PreluOp
 from fuse_dialect.dialect.ops.convolution import Conv2dOp
 from fuse_dialect.dialect.types import is_tensor, tensor
 from fuse_dialect.frontends.onnx.reader import load_onnx_module
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.transforms.convert_layout import ConvertLayoutPass
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.transforms.layouts.rules import LAYOUT_PROPERTIES, layout_of
 from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
 

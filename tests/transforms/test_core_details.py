@@ -3,15 +3,15 @@
 import pytest
 from xdsl.dialects import func
 
-from fuse_dialect.fusion.ir.block_graph import build_graph
-from fuse_dialect.fusion.ir.ssa import CapturedValues, captured_values
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.frontends.mlir.reader import context, read_mlir
 from fuse_dialect.fusion.core.value_graph import NodeRole
-from fuse_dialect.fusion.kinds.kind_of import kind_of
-from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.ir.block_graph import build_graph
+from fuse_dialect.fusion.ir.ssa import CapturedValues, captured_values
+from fuse_dialect.fusion.kinds.kind_of import kind_of
 from fuse_dialect.fusion.outlining.rewiring import resolve
+from fuse_dialect.pattern_kind import PatternKind
 
 
 def _module(text):

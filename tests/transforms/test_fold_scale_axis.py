@@ -31,10 +31,10 @@ from fuse_dialect.dialect.ops.pooling import AvgPool2dOp, MaxPool2dOp
 from fuse_dialect.dialect.types import element_type_of, is_tensor, tensor
 from fuse_dialect.frontends.mlir.reader import parse_mlir
 from fuse_dialect.frontends.onnx.reader import load_onnx_module
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.transforms.fold_constants import FoldConstantsPass
 from fuse_dialect.transforms.fold_scale_axis import FoldScaleAxisPass
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.transforms.scale_folding.rules import PASSINGS
 from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
 

@@ -15,8 +15,6 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import PassFailedException
 
 import fuse_dialect as fd
-from fuse_dialect.fusion.ir.block_graph import build_graph
-from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.cost import drafts
 from fuse_dialect.cost.by_cost import predicted_seconds, seconds_of
 from fuse_dialect.cost.changes import NOTHING
@@ -26,13 +24,15 @@ from fuse_dialect.fusion.core.partition import tvm
 from fuse_dialect.fusion.core.separate import separate
 from fuse_dialect.fusion.core.strategy import FusionOptions
 from fuse_dialect.fusion.core.value_graph import ValueGraph
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.ir.block_graph import build_graph
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.loops.contraction import contraction_of, is_gate
 from fuse_dialect.loops.grouping import cut_in_phases, reads_of
 from fuse_dialect.loops.program import LoopProgram
 from fuse_dialect.loops.reaxing import without_single_points
 from fuse_dialect.loops.simplify import simplify
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.lowering.loop_program import lower
 
 
 def primitives(module: ModuleOp) -> list[func.FuncOp]:

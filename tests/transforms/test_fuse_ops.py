@@ -24,10 +24,10 @@ from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir
 from fuse_dialect.fusion.core.rules import PATH_LIMIT, FusionRule, RuleTable
 from fuse_dialect.fusion.core.tvm_rules import TVM_RULES
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.loading.pipeline import option_fields, option_name
 from fuse_dialect.pattern_kind import PatternKind
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 FILECHECK = Path(__file__).parents[1] / "filecheck" / "transforms" / "fuse-ops"
 TUPLE_OPS = (TupleOp, GetTupleElementOp)

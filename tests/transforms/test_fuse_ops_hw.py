@@ -20,18 +20,18 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, OpResult
 
-from fuse_dialect.hardware.predicates import PREDICATES
-from fuse_dialect.fusion.ir.ssa import check_ssa_order
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE, REASON_ATTRIBUTE, UNIT_ATTRIBUTE, hardware_op
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir
-from fuse_dialect.templates.template import HardwareTemplate, Predicate
-from fuse_dialect.templates.shipped.shipped import SHIPPED_TEMPLATES
-from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.ir.ssa import check_ssa_order
 from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
+from fuse_dialect.hardware.predicates import PREDICATES
+from fuse_dialect.interpreters.numpy import run_module
+from fuse_dialect.templates.shipped.shipped import SHIPPED_TEMPLATES
+from fuse_dialect.templates.template import HardwareTemplate, Predicate
 from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
 
 CASES = int(os.environ.get("HARDWARE_CASES", "100"))

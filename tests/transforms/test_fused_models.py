@@ -15,10 +15,10 @@ from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE
 from fuse_dialect.frontends.onnx.reader import load_onnx_module
-from fuse_dialect.templates.shipped.shipped import SHIPPED_TEMPLATES
-from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
+from fuse_dialect.interpreters.numpy import run_module
+from fuse_dialect.templates.shipped.shipped import SHIPPED_TEMPLATES
 from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
 
 LIGHT_MODELS = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"

@@ -25,12 +25,12 @@ from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.frontends.mlir.reader import parse_mlir
 from fuse_dialect.frontends.onnx.reader import load_onnx_module
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.interpreters.numpy import evaluate, run_module
 from fuse_dialect.interpreters.values import EvaluationError
+from fuse_dialect.targets.convert_fuse_to_linalg import ConvertFuseToLinalgPass
 from fuse_dialect.targets.mlir import FusePrinter
 from fuse_dialect.transforms.compile_prefix import CompilePrefixPass
-from fuse_dialect.targets.convert_fuse_to_linalg import ConvertFuseToLinalgPass
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 MODEL = Path(__file__).parents[2] / "docs" / "examples" / "tiny_cnn.onnx"
 TORCH = Path(__file__).parents[1] / "data" / "torch"

@@ -12,8 +12,8 @@ from xdsl.context import Context
 
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.frontends.mlir.reader import parse_mlir
-from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.interpreters.numpy import run_module
 
 F32 = np.float32
 PROGRAMS: dict[str, tuple[str, list[list[Array]]]] = {

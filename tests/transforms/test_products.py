@@ -3,13 +3,13 @@
 import pytest
 from xdsl.dialects import func
 
-from fuse_dialect.hardware.block_graph import build_hardware_graph
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir
-from fuse_dialect.templates.template import HardwareTemplate, links, mapped, units
+from fuse_dialect.hardware.block_graph import build_hardware_graph
 from fuse_dialect.pattern_kind import PatternKind
+from fuse_dialect.templates.template import HardwareTemplate, links, mapped, units
 
 OPS = ["fuse.conv2d", "fuse.dense", "tosa.conv2d", "fuse.softmax", "fuse.relu", "stablehlo.convolution"]
 TEMPLATE = HardwareTemplate(

@@ -9,9 +9,9 @@ from xdsl.context import Context
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor
 from fuse_dialect.frontends.mlir.reader import parse_mlir
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.interpreters.values import EvaluationError
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.transforms.refine_shapes import RefineShapesPass
 
 

@@ -10,9 +10,9 @@ from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
-from fuse_dialect.fusion.ir.block_graph import build_graph
 from fuse_dialect.fusion.core.value_graph import NodeRole
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.ir.block_graph import build_graph
 
 FILES = ("relay_tests", "extra_cases", "handmade", "zoo", "limits", "fuzz_relay")
 

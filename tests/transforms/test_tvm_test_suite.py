@@ -15,9 +15,9 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir
-from fuse_dialect.interpreters.numpy import run_module
-from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.kinds.kind_of import op_name
+from fuse_dialect.interpreters.numpy import run_module
 
 LIMITED = [f"[{target}][{shapes}]" for target in ("opencl", "metal") for shapes in ("dynamic", "static")]
 UNLIMITED = ["[cuda][dynamic]", "[cuda][static]"]

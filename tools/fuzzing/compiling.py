@@ -7,19 +7,19 @@ from xdsl.context import Context
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import ModuleOp
 
+from fuse_dialect.backends.assembler.engine import host
+from fuse_dialect.backends.assembler.host import AVX2, SSE2, Host
 from fuse_dialect.backends.backend import Backend
 from fuse_dialect.backends.compile import compile_primitives
 from fuse_dialect.backends.llvm.backend import LLVMBackend
-from fuse_dialect.backends.assembler.engine import host
-from fuse_dialect.backends.assembler.host import AVX2, SSE2, Host
 from fuse_dialect.backends.numpy import NumPyBackend
 from fuse_dialect.backends.runtime import executable
 from fuse_dialect.backends.runtime.entry_reader import read_entry
 from fuse_dialect.backends.runtime.program import Program
 from fuse_dialect.budget import Limits
 from fuse_dialect.fusion.core.strategy import STRATEGIES
-from fuse_dialect.transforms.compile_prefix import compile_prefix
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.transforms.compile_prefix import compile_prefix
 
 LIMITS = Limits(value_bytes=1 << 26)
 """Of values whose size is known only when the program runs."""

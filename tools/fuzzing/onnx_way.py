@@ -24,10 +24,10 @@ from xdsl.dialects.builtin import FloatAttr, f64
 
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.frontends.onnx.reader import import_model
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.loading.verification import verify_module
 from fuse_dialect.targets.onnx.model import onnx_model
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuzzing.comparing import Reference
 from fuzzing.compiling import LIMITS
 from fuzzing.program import RandomProgram, Step

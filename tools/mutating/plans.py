@@ -24,7 +24,9 @@ PLAN_MUTANTS: tuple[Mutant, ...] = (
     Mutant("fused-apart", _PLAN, "for user in readers if user in sets[kernel])", "for user in readers)"),
     Mutant("opaque-verdicts", _PLAN, "elif forward.kinds[node] is PatternKind.OPAQUE:", "elif False:"),
     Mutant("verdicts-on-results", _PLAN, "verdict = reason if readers else Reason.VALUE_ESCAPES", "verdict = reason"),
-    Mutant("true-verdicts", "fusion/core/decision.py", "self.reason is Reason.FUSED", "self.reason is not Reason.OPAQUE"),
+    Mutant(
+        "true-verdicts", "fusion/core/decision.py", "self.reason is Reason.FUSED", "self.reason is not Reason.OPAQUE"
+    ),
     # conditions on nodes
     Mutant("negative-nodes", _PLAN, "if not 0 <= node < len(graph):", "if not node < len(graph):"),
     Mutant("nodes-twice", _PLAN, "if any(node >= after for", "if any(node > after for"),
@@ -118,9 +120,14 @@ PLAN_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant("callers", "fusion/ir/graph_facts.py", "location = location.callee", "location = location.caller"),
     # assignments
-    Mutant("verdicts-on-roots", "fusion/core/assignment.py", "Reason.VALUE_ESCAPES if sink is None else reason", "reason"),
     Mutant(
-        "last-anchor", "fusion/core/assignment.py", "if anchor is None and graph.kinds[node] is", "if graph.kinds[node] is"
+        "verdicts-on-roots", "fusion/core/assignment.py", "Reason.VALUE_ESCAPES if sink is None else reason", "reason"
+    ),
+    Mutant(
+        "last-anchor",
+        "fusion/core/assignment.py",
+        "if anchor is None and graph.kinds[node] is",
+        "if graph.kinds[node] is",
     ),
     Mutant("kind-of-roots", "fusion/core/assignment.py", "kind = merged_kind(graph.kinds[node], kind)", "pass"),
     Mutant("opaque-roots", "fusion/core/assignment.py", "for each in (node, root):", "for each in (node,):"),

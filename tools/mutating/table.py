@@ -135,7 +135,9 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
         "pass",
     ),
     # fusion
-    Mutant("stop-at-ipdom", "fusion/core/blocked_paths.py", "depth[stop] <= depth[ipdom]", "depth[stop] < depth[ipdom]"),
+    Mutant(
+        "stop-at-ipdom", "fusion/core/blocked_paths.py", "depth[stop] <= depth[ipdom]", "depth[stop] < depth[ipdom]"
+    ),
     Mutant(
         "stops-of-stops",
         "fusion/core/blocked_paths.py",
@@ -145,7 +147,10 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
     Mutant("end-of-path", "fusion/core/blocked_paths.py", "tree.depth[source] - 1 for", "tree.depth[source] for"),
     Mutant("reductions-raise", "fusion/core/group_forest.py", "_RAISING = (PatternKind.COMM_REDUCE, ", "_RAISING = ("),
     Mutant(
-        "ring-of-members", "fusion/core/group_forest.py", "links[child], links[root] = links[root], links[child]", "pass"
+        "ring-of-members",
+        "fusion/core/group_forest.py",
+        "links[child], links[root] = links[root], links[child]",
+        "pass",
     ),
     Mutant(
         "size-of-group",
@@ -166,7 +171,9 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
         "min(above[user] for",
         "a lower bound that saves counting: a lesser one gives the same answers later",
     ),
-    Mutant("results-are-arguments", "fusion/core/limits.py", "weight = self._weight_of_results(sink_root)", "weight = 0"),
+    Mutant(
+        "results-are-arguments", "fusion/core/limits.py", "weight = self._weight_of_results(sink_root)", "weight = 0"
+    ),
     Mutant("arguments-kept", "fusion/core/limits.py", "self._outside[self._allowed[1]] = self._allowed[2]", "pass"),
     Mutant(
         "tuples-join",
@@ -207,9 +214,7 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
         "parts.append(tuple([reference[id(value)] for value in group.results]))",
         "pass",
     ),
-    Mutant(
-        "regions-in-key", "fusion/outlining/primitives.py", "            if op.regions:", "            if False:"
-    ),
+    Mutant("regions-in-key", "fusion/outlining/primitives.py", "            if op.regions:", "            if False:"),
     Mutant(
         "names-of-others",
         "fusion/outlining/primitives.py",
@@ -220,9 +225,7 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
     Mutant("references-of-copies", "fusion/outlining/outline.py", "shared.extend(group.ops)", "pass"),
     # transforms: the passes
     Mutant("units-go", "fusion/defuse_ops.py", "op.attributes.pop(UNIT_ATTRIBUTE, None)", "pass"),
-    Mutant(
-        "public-stays", "fusion/defuse_ops.py", 'visibility is not None and visibility.data == "private" and ', ""
-    ),
+    Mutant("public-stays", "fusion/defuse_ops.py", 'visibility is not None and visibility.data == "private" and ', ""),
     Mutant("location-of-call", "fusion/defuse_ops.py", "new.op.location = call.location", "pass"),
     Mutant(
         "calls-counted",

@@ -4,10 +4,10 @@ They begin neutral; the start of the reduction is combined once, at the end. A r
 vector loop, and one scalar more if the rest of a loop whose lanes are one result goes element by element.
 """
 
+from fuse_dialect.backends.assembler.values import Value, constant
 from fuse_dialect.backends.llvm.combining import accumulator_type, across, combine, neutral
 from fuse_dialect.backends.llvm.nest_code import NestCode, around, keep_value, result_of
 from fuse_dialect.backends.llvm.scalars import Scalars, emit_body
-from fuse_dialect.backends.assembler.values import Value, constant
 from fuse_dialect.loops.program import Keep, Stage
 from fuse_dialect.loops.schedule import Direction
 from fuse_dialect.machines.machine import Unit

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from fuse_dialect.backends.assembler.builder import Function
-from fuse_dialect.backends.llvm.kernel import Frame, Point
 from fuse_dialect.backends.assembler.values import I64, Value, constant, lanes
+from fuse_dialect.backends.llvm.kernel import Frame, Point
 from fuse_dialect.counts import Size
 from fuse_dialect.loops.indices import Atom, Guard, Index, Loop, Quotient, range_of
 from fuse_dialect.loops.places import Place, index_place

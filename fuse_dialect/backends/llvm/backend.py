@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fuse_dialect.backends.backend import KernelRequest, Packing
 from fuse_dialect.backends.assembler.builder import CONTRACT, Module
 from fuse_dialect.backends.assembler.engine import Code, MissingFunctionError, compile_object, load
 from fuse_dialect.backends.assembler.host import Host
+from fuse_dialect.backends.backend import KernelRequest, Packing
 from fuse_dialect.backends.llvm.kernel import checked_name
 from fuse_dialect.backends.llvm.processors import target_of
 from fuse_dialect.backends.llvm.workshop import Workshop

@@ -14,10 +14,10 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from fuse_dialect.backends.assembler.engine import VERSION, EngineError, MissingFunctionError, load
 from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.backend import Packing as AnyPacking
 from fuse_dialect.backends.llvm.backend import EmittedKernel, LLVMBackend, NativeKernel
-from fuse_dialect.backends.assembler.engine import VERSION, EngineError, MissingFunctionError, load
 from fuse_dialect.backends.llvm.workshop import Workshop
 from fuse_dialect.backends.runtime.cache import Entry, ObjectCache, key_of
 from fuse_dialect.backends.runtime.driver import driver_object

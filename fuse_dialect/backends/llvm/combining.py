@@ -1,9 +1,9 @@
 """Reductions as code: accumulators, and how they become one value."""
 
 from fuse_dialect.backends.assembler.builder import SUM
+from fuse_dialect.backends.assembler.values import Type, Value, constant
 from fuse_dialect.backends.llvm.elements import narrowed, register_type, widened
 from fuse_dialect.backends.llvm.scalars import Scalars, extreme
-from fuse_dialect.backends.assembler.values import Type, Value, constant
 from fuse_dialect.loops.program import Combiner, Reduction
 
 _FLOAT = {Combiner.ADD: "fadd", Combiner.MULTIPLY: "fmul"}

@@ -5,9 +5,9 @@
 3. Integers are signless; `ui8` is an i8.
 """
 
-from fuse_dialect.backends.llvm import halves
 from fuse_dialect.backends.assembler.builder import Function
 from fuse_dialect.backends.assembler.values import BF16, F16, F32, F64, I1, I8, I16, I32, I64, Type, Value, constant
+from fuse_dialect.backends.llvm import halves
 
 _REGISTERS = {
     "f16": F16,

@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from fuse_dialect.backends.backend import STOP, symbols_of
 from fuse_dialect.backends.assembler.builder import FAST, Function, Parameter
+from fuse_dialect.backends.assembler.values import I1, I8, I64, PTR, VOID, Type, Value, constant
+from fuse_dialect.backends.backend import STOP, symbols_of
 from fuse_dialect.backends.llvm.elements import memory_type
 from fuse_dialect.backends.llvm.request import Request
-from fuse_dialect.backends.assembler.values import I1, I8, I64, PTR, VOID, Type, Value, constant
 from fuse_dialect.counts import Count, Size
 from fuse_dialect.loops.elements import element_bytes
 from fuse_dialect.loops.local_places import ALIGNMENT, LocalPlaces

@@ -12,12 +12,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from fuse_dialect.backends.assembler.values import I64, Type, Value, constant
 from fuse_dialect.backends.llvm.addresses import Addresses
 from fuse_dialect.backends.llvm.combining import combine
 from fuse_dialect.backends.llvm.elements import from_memory, memory_type, register_type, to_memory
 from fuse_dialect.backends.llvm.kernel import Frame, Point
 from fuse_dialect.backends.llvm.scalars import Scalars, Values, emit_body
-from fuse_dialect.backends.assembler.values import I64, Type, Value, constant
 from fuse_dialect.counts import product
 from fuse_dialect.loops.elements import element_bytes
 from fuse_dialect.loops.indices import Guard, Index

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from fuse_dialect.backends.assembler.values import Value
 from fuse_dialect.backends.llvm.addresses import Addresses
 from fuse_dialect.backends.llvm.elements import from_memory, memory_type
 from fuse_dialect.backends.llvm.kernel import Frame
 from fuse_dialect.backends.llvm.memory import Reader
 from fuse_dialect.backends.llvm.scalars import Values, emit_instruction
 from fuse_dialect.backends.llvm.turning import turn
-from fuse_dialect.backends.assembler.values import Value
 from fuse_dialect.counts import Count
 from fuse_dialect.loops.elements import element_bytes
 from fuse_dialect.loops.indices import Index

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from fuse_dialect.backends.assembler.values import Value
 from fuse_dialect.backends.llvm.accumulators import accumulate, accumulators, finish, keep_running, neutral_accumulators
 from fuse_dialect.backends.llvm.elements import to_memory
 from fuse_dialect.backends.llvm.nest_code import (
@@ -15,7 +16,6 @@ from fuse_dialect.backends.llvm.nest_code import (
     write_cells,
 )
 from fuse_dialect.backends.llvm.turning import strip_of
-from fuse_dialect.backends.assembler.values import Value
 from fuse_dialect.backends.llvm.vector_loops import vector_loop
 from fuse_dialect.loops.nest_forms import NestForm
 from fuse_dialect.loops.program import Stage

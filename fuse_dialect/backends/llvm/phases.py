@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fuse_dialect.backends.assembler.builder import Function
+from fuse_dialect.backends.assembler.values import Value
 from fuse_dialect.backends.llvm.kernel import Frame, write_kernel
 from fuse_dialect.backends.llvm.nest_code import Row
 from fuse_dialect.backends.llvm.nests import write_nest
 from fuse_dialect.backends.llvm.request import Request
 from fuse_dialect.backends.llvm.sorting import write_order
-from fuse_dialect.backends.assembler.values import Value
 from fuse_dialect.loops.grouping import is_order
 from fuse_dialect.loops.kernel_schedule import LoopNests
 from fuse_dialect.loops.local_places import LocalPlaces

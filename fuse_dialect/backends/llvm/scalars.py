@@ -13,13 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from fuse_dialect.backends.llvm import integers, trigonometry, vector_math
 from fuse_dialect.backends.assembler.builder import Function
+from fuse_dialect.backends.assembler.values import Type, Value, constant
+from fuse_dialect.backends.llvm import integers, trigonometry, vector_math
 from fuse_dialect.backends.llvm.byte_rounding import rounded_byte
 from fuse_dialect.backends.llvm.byte_tables import look_up
 from fuse_dialect.backends.llvm.elements import narrowed, register_type, widened
 from fuse_dialect.backends.llvm.floats import Floats
-from fuse_dialect.backends.assembler.values import Type, Value, constant
 from fuse_dialect.loops import functions
 from fuse_dialect.loops.functions import Parameter, Variant
 from fuse_dialect.loops.program import Apply, Body, Extent, Guard, Index, Inside, Instruction, Literal, Position, Read

@@ -11,10 +11,10 @@ Source: the network is that of 19 comparators in D. E. Knuth, The Art of Compute
 from collections.abc import Sequence
 
 from fuse_dialect.backends.assembler.builder import Function, Parameter
+from fuse_dialect.backends.assembler.values import I64, PTR, Type, Value, constant
 from fuse_dialect.backends.llvm.kernel import Frame
 from fuse_dialect.backends.llvm.nest_code import NestCode, Row, around, caption
 from fuse_dialect.backends.llvm.scalars import emit_body
-from fuse_dialect.backends.assembler.values import I64, PTR, Type, Value, constant
 from fuse_dialect.loops.nest_forms import NestForm
 from fuse_dialect.loops.orders import RUN, SortedLine, sorted_line_of
 from fuse_dialect.loops.program import Stage

@@ -7,8 +7,8 @@ Source: S. L. Moshier, Cephes (sinf, tanf, asinf, atanf); the reduction by three
 Software Manual for the Elementary Functions (1980).
 """
 
-from fuse_dialect.backends.llvm.floats import Floats
 from fuse_dialect.backends.assembler.values import Value
+from fuse_dialect.backends.llvm.floats import Floats
 from fuse_dialect.backends.llvm.vector_math import Function
 
 _SIN = (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from fuse_dialect.backends.llvm.nest_code import NestCode, Vectors, around, bounds_of
 from fuse_dialect.backends.assembler.values import I64, Type, Value, constant
+from fuse_dialect.backends.llvm.nest_code import NestCode, Vectors, around, bounds_of
 from fuse_dialect.loops.nest_forms import Cell, Streams, VectorLoop
 from fuse_dialect.machines.machine import Unit
 

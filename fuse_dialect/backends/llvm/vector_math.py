@@ -13,8 +13,8 @@ N. Juffa's form of erf. Coefficients without a source are minimax, by reweighted
 from collections.abc import Callable
 from typing import TypeAlias
 
-from fuse_dialect.backends.llvm.floats import Floats
 from fuse_dialect.backends.assembler.values import Value
+from fuse_dialect.backends.llvm.floats import Floats
 from fuse_dialect.machines.machine import Unit
 
 Function: TypeAlias = Callable[[Floats, Value], Value]

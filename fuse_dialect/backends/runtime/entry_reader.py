@@ -17,8 +17,6 @@ from xdsl.dialects.builtin import ModuleOp, TupleType, UnitAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE
-from fuse_dialect.fusion.ir.ssa import read_values
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, Loop, Primitive
 from fuse_dialect.backends.types import TensorType
 from fuse_dialect.dialect.constants import constant_array
@@ -29,6 +27,9 @@ from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.dialect.shape_assertion import is_shape_assertion
 from fuse_dialect.dialect.size_names import size_names
 from fuse_dialect.dialect.types import element_dtype, is_tensor
+from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE
+from fuse_dialect.fusion.ir.ssa import read_values
+from fuse_dialect.fusion.kinds.reshapes import RESHAPE_ONLY_ATTRIBUTE, only_reshapes
 from fuse_dialect.interpreters.entry import (
     argument_names,
     check_has_body,
@@ -40,7 +41,6 @@ from fuse_dialect.interpreters.entry import (
 from fuse_dialect.interpreters.loop_costs import marked_iteration
 from fuse_dialect.interpreters.numpy import MAX_CALL_DEPTH
 from fuse_dialect.interpreters.values import EvaluationError
-from fuse_dialect.fusion.kinds.reshapes import RESHAPE_ONLY_ATTRIBUTE, only_reshapes
 
 _Value: TypeAlias = Union[int, "tuple[_Value, ...]"]
 """Number of a tensor, or a tuple."""

@@ -23,8 +23,8 @@ from fuse_dialect.backends.runtime.shapes import bind_sizes
 from fuse_dialect.backends.runtime.slots import Slots
 from fuse_dialect.backends.runtime.stepwise import run_control
 from fuse_dialect.backends.runtime.team import team
-from fuse_dialect.backends.types import Shape
 from fuse_dialect.backends.runtime.walk import WORD, Frame, Segment, Table, Walk
+from fuse_dialect.backends.types import Shape
 from fuse_dialect.budget import LARGEST_SIZE
 from fuse_dialect.checked import checks_plans
 from fuse_dialect.dialect.op import Array

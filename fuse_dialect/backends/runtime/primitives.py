@@ -10,7 +10,6 @@ from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Attribute, Operation, OpResult
 from xdsl.utils.exceptions import InterpretationError
 
-from fuse_dialect.fusion.ir.op_costs import PrimitiveCost
 from fuse_dialect.backends.backend import Kernel
 from fuse_dialect.backends.runtime.entry_graph import How, Primitive
 from fuse_dialect.backends.types import Shape
@@ -19,6 +18,7 @@ from fuse_dialect.counts import Size
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.types import element_dtype, is_tensor, shape_text
+from fuse_dialect.fusion.ir.op_costs import PrimitiveCost
 from fuse_dialect.interpreters.loop_costs import marked_iteration
 from fuse_dialect.interpreters.numpy import TOO_LONG, TOO_LONG_HINT, Runner
 from fuse_dialect.interpreters.values import EvaluationError, Value, flatten

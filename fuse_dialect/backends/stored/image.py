@@ -16,8 +16,8 @@ import numpy as np
 
 from fuse_dialect.backends.runtime.program import InputForm, Interface
 from fuse_dialect.backends.runtime.report import KernelReport
-from fuse_dialect.backends.types import OPEN, TensorType
 from fuse_dialect.backends.runtime.walk import Segment, Table
+from fuse_dialect.backends.types import OPEN, TensorType
 
 if TYPE_CHECKING:
     from fuse_dialect.dialect.op import Array

@@ -22,19 +22,19 @@ from xdsl.dialects.builtin import TensorType, TupleType, UnregisteredOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator
 
-from fuse_dialect.fusion.ir.constants import cannot_be_passed, is_constant, is_scalar_constant
-from fuse_dialect.fusion.ir.edges import argument_weight, edge_kind
-from fuse_dialect.fusion.ir.op_signatures import OpSignatures
-from fuse_dialect.fusion.ir.ssa import CapturedValues, check_ssa_order, read_values, seen_by_other_blocks
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.opaque import StopFusionOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.fusion.core.forward_graph import ForwardGraph
 from fuse_dialect.fusion.core.value_graph import GraphFacts, NodeRole, ValueGraph
-from fuse_dialect.loops.forms import OperatorForm
+from fuse_dialect.fusion.ir.constants import cannot_be_passed, is_constant, is_scalar_constant
+from fuse_dialect.fusion.ir.edges import argument_weight, edge_kind
+from fuse_dialect.fusion.ir.op_signatures import OpSignatures
+from fuse_dialect.fusion.ir.ssa import CapturedValues, check_ssa_order, read_values, seen_by_other_blocks
 from fuse_dialect.fusion.kinds.foreign import foreign_op
 from fuse_dialect.fusion.kinds.kind_of import kind_of, op_name
 from fuse_dialect.fusion.kinds.region_effects import RegionEffects
+from fuse_dialect.loops.forms import OperatorForm
 from fuse_dialect.machines.machine import Machine
 from fuse_dialect.pattern_kind import PatternKind
 

@@ -6,8 +6,8 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 
-from fuse_dialect.fusion.ir.symbol_tables import may_be_symbol_table
 from fuse_dialect.dialect.attributes import PATTERN_KIND_ATTRIBUTE
+from fuse_dialect.fusion.ir.symbol_tables import may_be_symbol_table
 from fuse_dialect.fusion.kinds.foreign import foreign_op
 from fuse_dialect.fusion.kinds.kind_of import kind_of, op_name
 from fuse_dialect.fusion.kinds.region_effects import RegionEffects

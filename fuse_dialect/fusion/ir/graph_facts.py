@@ -9,12 +9,12 @@ from typing import cast, overload
 from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from fuse_dialect.fusion.ir.op_signatures import OpSignatures
-from fuse_dialect.fusion.ir.open_sizes import OpenSizes, picks_elements
-from fuse_dialect.fusion.ir.ssa import CapturedValues, read_values
 from fuse_dialect.counts import Count
 from fuse_dialect.fusion.core.forward_graph import ForwardGraph
 from fuse_dialect.fusion.core.value_graph import GraphFacts, GraphValue, NodeRole
+from fuse_dialect.fusion.ir.op_signatures import OpSignatures
+from fuse_dialect.fusion.ir.open_sizes import OpenSizes, picks_elements
+from fuse_dialect.fusion.ir.ssa import CapturedValues, read_values
 from fuse_dialect.fusion.kinds.kind_of import kind_of, op_name
 from fuse_dialect.fusion.kinds.region_effects import RegionEffects
 

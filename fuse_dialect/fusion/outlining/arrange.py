@@ -14,8 +14,8 @@ from dataclasses import replace
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from fuse_dialect.fusion.ir.block_graph import RegionFacts
 from fuse_dialect.dialect.nesting import ops_inside
+from fuse_dialect.fusion.ir.block_graph import RegionFacts
 from fuse_dialect.fusion.outlining.copies import COMPUTED_AGAIN_ATTRIBUTE, mark_original, marks_of
 from fuse_dialect.fusion.outlining.gather_ops import gather_ops
 from fuse_dialect.fusion.outlining.group import Group

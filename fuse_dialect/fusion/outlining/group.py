@@ -7,12 +7,12 @@ from operator import itemgetter
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
-from fuse_dialect.fusion.ir.block_graph import BlockGraph
-from fuse_dialect.fusion.ir.constants import cannot_be_passed, is_constant
-from fuse_dialect.fusion.ir.ssa import CapturedValues, read_values
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.fusion.core.plan import FusionKernel
 from fuse_dialect.fusion.core.value_graph import NodeRole
+from fuse_dialect.fusion.ir.block_graph import BlockGraph
+from fuse_dialect.fusion.ir.constants import cannot_be_passed, is_constant
+from fuse_dialect.fusion.ir.ssa import CapturedValues, read_values
 from fuse_dialect.fusion.kinds.foreign import CONSTANT_OPS
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.fusion.kinds.reshapes import RESHAPE_ONLY_ATTRIBUTE, only_reshapes

@@ -18,9 +18,9 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import StringAttr, SymbolRefAttr, UnitAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE, fusible_blocks
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.ops.opaque import StopFusionOp
+from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE, fusible_blocks
 from fuse_dialect.fusion.outlining.copies import without_number
 from fuse_dialect.fusion.outlining.group import Group
 from fuse_dialect.fusion.outlining.primitives import Primitives

@@ -10,9 +10,9 @@ from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
 from xdsl.ir import Attribute, Block, Operation
 
+from fuse_dialect.dialect.types import DYNAMIC, is_tensor
 from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE
 from fuse_dialect.fusion.ir.symbol_tables import blocks_of_functions, walk_table
-from fuse_dialect.dialect.types import DYNAMIC, is_tensor
 
 NOINLINE_ATTRIBUTE = "noinline"
 """What keeps IREE from inlining a function."""

@@ -28,7 +28,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
-from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.dialect.building import building
 from fuse_dialect.dialect.constants import constant_of
 from fuse_dialect.dialect.errors import OpError
@@ -38,10 +37,11 @@ from fuse_dialect.dialect.ops.normalization import SoftmaxOp
 from fuse_dialect.dialect.ops.regions import IfOp, LoopOp, YieldOp
 from fuse_dialect.dialect.types import DYNAMIC, is_narrow, is_tensor, normalize_axis, tensor_type
 from fuse_dialect.frontends.mlir import structured_linalg as linalg
+from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.loops.bodies import reads
 from fuse_dialect.loops.program import LoopProgram, Refusal, Role, Stage
 from fuse_dialect.loops.simplify import simplify
-from fuse_dialect.fusion.kinds.kind_of import op_name
+from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.targets.linalg.arrays import Arrays, index_constant, signless_type
 from fuse_dialect.targets.linalg.elements import table_of

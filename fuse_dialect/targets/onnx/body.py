@@ -16,13 +16,13 @@ from xdsl.dialects.builtin import ArrayAttr, DenseIntOrFPElementsAttr, Dictionar
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from fuse_dialect.fusion.ir.constants import is_constant
 from fuse_dialect.dialect.constants import constant_array
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.regions import IfOp, LoopOp, YieldOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.dialect.types import DYNAMIC, element_dtype, is_tensor
+from fuse_dialect.fusion.ir.constants import is_constant
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.targets.onnx.graph import LARGEST_LIST, GraphWriter, Names, prop, shape_of
 from fuse_dialect.targets.onnx.operators import ROWS

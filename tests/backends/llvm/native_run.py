@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 from guarded_memory import GuardedMemory
 
+from fuse_dialect.backends.assembler.engine import callable_of, host
+from fuse_dialect.backends.assembler.host import AVX2, SSE2, Host
 from fuse_dialect.backends.backend import KernelRequest, symbols_of
 from fuse_dialect.backends.checking.violations import raise_violations
 from fuse_dialect.backends.llvm import LLVMBackend
-from fuse_dialect.backends.assembler.engine import callable_of, host
-from fuse_dialect.backends.assembler.host import AVX2, SSE2, Host
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.interpreters.loops import bind_sizes
 from fuse_dialect.loops.elements import dtype_named

@@ -10,18 +10,18 @@ from op_examples import examples, functions
 from test_ops_as_loops import WITHOUT_LOOPS
 
 import fuse_dialect as fd
-from fuse_dialect.lowering.loop_program import lower
-from fuse_dialect.backends.backend import KernelRequest
-from fuse_dialect.backends.llvm import LLVMBackend
 from fuse_dialect.backends.assembler.elf import undefined_symbols
 from fuse_dialect.backends.assembler.engine import assembly, compile_object, host, object_for
 from fuse_dialect.backends.assembler.host import Host
+from fuse_dialect.backends.backend import KernelRequest
+from fuse_dialect.backends.llvm import LLVMBackend
 from fuse_dialect.backends.llvm.processors import named, target_of
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.types import is_tensor
 from fuse_dialect.loops.program import LoopProgram, Refusal
 from fuse_dialect.loops.simplify import simplify
+from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.machines.environment import VARIABLE
 from fuse_dialect.machines.processors import PROCESSORS
 

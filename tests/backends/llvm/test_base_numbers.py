@@ -7,7 +7,6 @@ import pytest
 from test_transposes import PLAIN, transpose
 
 import fuse_dialect as fd
-from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.llvm.backend import EmittedKernel, LLVMBackend
 from fuse_dialect.backends.llvm.processors import named
@@ -15,6 +14,7 @@ from fuse_dialect.loops.program import LoopProgram
 from fuse_dialect.loops.scheduling import schedule
 from fuse_dialect.loops.simplify import simplify
 from fuse_dialect.loops.tiling import packed_bytes
+from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.machines.machine import Cache, Machine
 from fuse_dialect.machines.names import find_machine
 

@@ -11,11 +11,11 @@ from native_run import HOSTS
 from test_contractions import primitives, run_kernel
 
 import fuse_dialect as fd
+from fuse_dialect.backends.assembler.engine import host
+from fuse_dialect.backends.assembler.host import AVX2, Host
 from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.llvm import LLVMBackend
 from fuse_dialect.backends.llvm.backend import EmittedKernel
-from fuse_dialect.backends.assembler.engine import host
-from fuse_dialect.backends.assembler.host import AVX2, Host
 from fuse_dialect.backends.llvm.processors import named
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.machines.machine import Unit

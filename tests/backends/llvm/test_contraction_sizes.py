@@ -15,9 +15,9 @@ from products import convolution, matmul
 from test_contractions import run_kernel
 
 import fuse_dialect as fd
+from fuse_dialect.backends.assembler.engine import callable_of
 from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.llvm.backend import LLVMBackend
-from fuse_dialect.backends.assembler.engine import callable_of
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.loops.program import Apply, LoopProgram, Refusal
 from fuse_dialect.loops.special_functions import erf

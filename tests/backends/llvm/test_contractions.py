@@ -16,14 +16,14 @@ from random_contractions import Case, random_convolution, random_depthwise, rand
 from xdsl.dialects import func
 
 import fuse_dialect as fd
-from fuse_dialect.lowering.loop_program import lower
-from fuse_dialect.backends.backend import KernelRequest
-from fuse_dialect.backends.llvm.backend import EmittedKernel, LLVMBackend
 from fuse_dialect.backends.assembler.engine import callable_of, host
 from fuse_dialect.backends.assembler.host import AVX2, SSE2, Host
+from fuse_dialect.backends.backend import KernelRequest
+from fuse_dialect.backends.llvm.backend import EmittedKernel, LLVMBackend
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.loops.program import LoopProgram, Refusal
 from fuse_dialect.loops.simplify import simplify
+from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.machines.machine import Cache, Machine, Unit
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="guard pages are made with mprotect")

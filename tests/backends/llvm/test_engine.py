@@ -7,11 +7,11 @@ import pytest
 from native_run import HOSTS
 from programs import PROGRAMS
 
-from fuse_dialect.backends.backend import KernelRequest
-from fuse_dialect.backends.llvm import LLVMBackend
 from fuse_dialect.backends.assembler.builder import Function, Module, Parameter
 from fuse_dialect.backends.assembler.engine import EngineError, callable_of, compile_object, host, load
 from fuse_dialect.backends.assembler.values import BF16, F16, F32, F64, I1, I8, I16, I64, PTR, Type, Value, constant
+from fuse_dialect.backends.backend import KernelRequest
+from fuse_dialect.backends.llvm import LLVMBackend
 
 
 def doubling(symbol: str = "expf") -> Module:

@@ -9,9 +9,9 @@ pytest.importorskip("llvmlite")
 from test_vector_math import program
 
 from fuse_dialect.backends.assembler.builder import Module, Parameter
+from fuse_dialect.backends.assembler.values import F32, F64, Type
 from fuse_dialect.backends.llvm.processors import named
 from fuse_dialect.backends.llvm.scalars import Scalars, apply
-from fuse_dialect.backends.assembler.values import F32, F64, Type
 from fuse_dialect.loops.functions import SCALAR_FUNCTIONS, scalar_function
 from fuse_dialect.loops.program import Apply
 from fuse_dialect.loops.scheduling import CHAINS, schedule

@@ -17,16 +17,16 @@ from native_run import HOSTS, Native
 from test_any_processor import ALLOWED, ARM, X86
 
 import fuse_dialect as fd
-from fuse_dialect.lowering.loop_program import lower
-from fuse_dialect.backends.backend import KernelRequest
-from fuse_dialect.backends.llvm import LLVMBackend
 from fuse_dialect.backends.assembler.elf import undefined_symbols
 from fuse_dialect.backends.assembler.engine import host, object_for
+from fuse_dialect.backends.backend import KernelRequest
+from fuse_dialect.backends.llvm import LLVMBackend
 from fuse_dialect.backends.llvm.processors import named
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.loops.elements import dtype_named
 from fuse_dialect.loops.program import LoopProgram, Refusal, Role
 from fuse_dialect.loops.simplify import simplify
+from fuse_dialect.lowering.loop_program import lower
 
 FLOATS, INTEGERS = ("f32", "f64", "f16", "bf16"), ("i8", "ui8", "i16", "i32", "i64")
 FOREIGN = {"neoverse-n1": ARM} if "+sse2" in host().features else {"haswell": X86, "x86-64": X86}

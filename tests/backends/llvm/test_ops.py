@@ -16,18 +16,18 @@ from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, i1, i64
 
-from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.backends.backend import KernelRequest, Refusal
 from fuse_dialect.backends.llvm import LLVMBackend
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.dialect.types import is_tensor
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.interpreters.numpy import evaluate
 from fuse_dialect.interpreters.values import EvaluationError
 from fuse_dialect.loops.program import LoopProgram
 from fuse_dialect.loops.simplify import simplify
-from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.lowering.loop_program import lower
 
 OPS = [op for op in ALL_OPS if op not in (TupleOp, GetTupleElementOp) and op.name not in WITHOUT_LOOPS]
 FUNCTIONS_OF_AN_OP = 12

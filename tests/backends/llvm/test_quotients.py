@@ -9,11 +9,11 @@ from native_run import HOSTS, Native
 from onnx import TensorProto, helper
 
 import fuse_dialect as fd
-from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.frontends.onnx.reader import import_model
 from fuse_dialect.loops.elements import dtype_named
 from fuse_dialect.loops.program import LoopProgram
 from fuse_dialect.loops.simplify import simplify
+from fuse_dialect.lowering.loop_program import lower
 
 SHAPES = {"equal": (9, 300), "a column": (9, 1), "a row": (300,), "a number": ()}
 

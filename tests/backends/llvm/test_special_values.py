@@ -18,7 +18,6 @@ from xdsl.dialects.builtin import BFloat16Type, f16, f32, f64, i1, i8, i16, i32,
 from xdsl.ir import Attribute
 
 import fuse_dialect as fd
-from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.op import Array, FuseOp, MapOp
 from fuse_dialect.dialect.types import element_dtype, integer_type, is_tensor, tensor
@@ -27,6 +26,7 @@ from fuse_dialect.interpreters.scalar import run_scalar_body
 from fuse_dialect.loops.program import LoopProgram
 from fuse_dialect.loops.simplify import simplify
 from fuse_dialect.loops.special_functions import power
+from fuse_dialect.lowering.loop_program import lower
 
 FLOATS: list[Attribute] = [f32, f64, f16, BFloat16Type()]
 UNSIGNED: list[Attribute] = [integer_type(width, unsigned=True) for width in (8, 16, 32, 64)]

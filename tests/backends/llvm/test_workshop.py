@@ -9,12 +9,12 @@ pytest.importorskip("llvmlite")
 from xdsl.dialects.func import FuncOp
 
 import fuse_dialect as fd
-from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.llvm import workshop
 from fuse_dialect.backends.llvm.backend import EmittedKernel, LLVMBackend
 from fuse_dialect.backends.llvm.workshop import Workshop
 from fuse_dialect.loops.program import LoopProgram
+from fuse_dialect.lowering.loop_program import lower
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ from xdsl.dialects.builtin import ModuleOp
 import fuse_dialect as fd
 from fuse_dialect.dialect.shape_assertion import is_shape_assertion
 from fuse_dialect.frontends.mlir.reader import context
+from fuse_dialect.frontends.stablehlo.convert_stablehlo_to_fuse import ConvertStableHLOToFusePass
+from fuse_dialect.fusion.inline import InlinePass
 from fuse_dialect.loading.module_file import read_module
 from fuse_dialect.loading.verification import verify_module
 from fuse_dialect.targets.mlir import FuseMLIRTarget
-from fuse_dialect.frontends.stablehlo.convert_stablehlo_to_fuse import ConvertStableHLOToFusePass
-from fuse_dialect.fusion.inline import InlinePass
 from fuse_dialect.transforms.runnable import make_runnable
 
 DATA = Path(__file__).parents[2] / "data" / "jax"

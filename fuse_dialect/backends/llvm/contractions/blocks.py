@@ -2,11 +2,11 @@
 
 from typing import Protocol
 
+from fuse_dialect.backends.assembler.values import Value
 from fuse_dialect.backends.llvm.contractions.operands import Copies
 from fuse_dialect.backends.llvm.elements import register_type
 from fuse_dialect.backends.llvm.kernel import frame_of
 from fuse_dialect.backends.llvm.request import Request
-from fuse_dialect.backends.assembler.values import Value
 from fuse_dialect.loops.contraction import Contraction
 from fuse_dialect.loops.packing import Packing
 

@@ -8,11 +8,11 @@
 
 from dataclasses import dataclass, replace
 
+from fuse_dialect.backends.assembler.values import Value
 from fuse_dialect.backends.llvm.contractions.blocks import Blocks
 from fuse_dialect.backends.llvm.contractions.strips import fill_strip, strip_function
 from fuse_dialect.backends.llvm.contractions.tile import Shape, TileCall, Tiles
 from fuse_dialect.backends.llvm.request import Request
-from fuse_dialect.backends.assembler.values import Value
 from fuse_dialect.loops.convolution_schedule import ConvolutionPlan
 
 

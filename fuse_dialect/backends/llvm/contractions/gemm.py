@@ -7,10 +7,10 @@
 4. In a block, all tiles of rows meet one panel of columns before the next panel follows.
 """
 
+from fuse_dialect.backends.assembler.values import I1, Value, constant
 from fuse_dialect.backends.llvm.contractions.blocks import Blocks
 from fuse_dialect.backends.llvm.contractions.tile import Shape, TileCall, Tiles
 from fuse_dialect.backends.llvm.request import Request
-from fuse_dialect.backends.assembler.values import I1, Value, constant
 from fuse_dialect.loops import tiling
 from fuse_dialect.loops.matrix_schedule import Matrices
 from fuse_dialect.loops.places import Place

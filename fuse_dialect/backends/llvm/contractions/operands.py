@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from fuse_dialect.backends.assembler.builder import Function
+from fuse_dialect.backends.assembler.values import VOID, Type, Value
 from fuse_dialect.backends.llvm.elements import register_type
 from fuse_dialect.backends.llvm.kernel import Point, frame_of, inner_function
 from fuse_dialect.backends.llvm.memory import reader_at
 from fuse_dialect.backends.llvm.request import Request
 from fuse_dialect.backends.llvm.turning import turn
-from fuse_dialect.backends.assembler.values import VOID, Type, Value
 from fuse_dialect.loops.contraction import Contraction, Factor, unit_axis
 
 

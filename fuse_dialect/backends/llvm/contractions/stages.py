@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from fuse_dialect.backends.assembler.values import VOID, Value
 from fuse_dialect.backends.llvm.contractions.convolution import write_convolution
 from fuse_dialect.backends.llvm.contractions.gemm import write_gemm
 from fuse_dialect.backends.llvm.contractions.windows import write_windows
 from fuse_dialect.backends.llvm.contractions.winograd import write_winograd
 from fuse_dialect.backends.llvm.request import KERNEL_PARAMETERS, Request
-from fuse_dialect.backends.assembler.values import VOID, Value
 from fuse_dialect.loops.convolution_schedule import ConvolutionPlan
 from fuse_dialect.loops.kernel_schedule import StagePlan, Sums
 from fuse_dialect.loops.matrix_schedule import Matrices

@@ -6,11 +6,11 @@ A strip holds, for each point of the free axes, some rows of positions, and for 
 from dataclasses import dataclass
 
 from fuse_dialect.backends.assembler.builder import Function
+from fuse_dialect.backends.assembler.values import I1, I8, I64, PTR, VOID, Value, constant
 from fuse_dialect.backends.llvm.elements import register_type
 from fuse_dialect.backends.llvm.kernel import Point, frame_of, inner_function
 from fuse_dialect.backends.llvm.memory import reader_at
 from fuse_dialect.backends.llvm.request import Request
-from fuse_dialect.backends.assembler.values import I1, I8, I64, PTR, VOID, Value, constant
 from fuse_dialect.loops.contraction import shapes_of
 from fuse_dialect.loops.convolution import Convolution
 from fuse_dialect.loops.convolution_schedule import Strip

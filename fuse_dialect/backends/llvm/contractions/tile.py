@@ -18,12 +18,12 @@ from itertools import chain
 from typing import TypeAlias
 
 from fuse_dialect.backends.assembler.builder import Function
+from fuse_dialect.backends.assembler.values import VOID, Type, Value, constant
 from fuse_dialect.backends.llvm.contractions.dots import dot, pair_dot
 from fuse_dialect.backends.llvm.elements import register_type, to_memory
 from fuse_dialect.backends.llvm.kernel import Point, frame_of, inner_function
 from fuse_dialect.backends.llvm.memory import reader_at
 from fuse_dialect.backends.llvm.request import Request
-from fuse_dialect.backends.assembler.values import VOID, Type, Value, constant
 from fuse_dialect.loops.contraction import Contraction, store_place
 from fuse_dialect.loops.functions import DOT, PAIR_DOT, scalar_function
 from fuse_dialect.loops.places import Place, flat_place

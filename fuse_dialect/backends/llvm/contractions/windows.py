@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fuse_dialect.backends.assembler.builder import Function
+from fuse_dialect.backends.assembler.values import I1, VOID, Value, constant
 from fuse_dialect.backends.llvm.combining import accumulator_type, combine, neutral
 from fuse_dialect.backends.llvm.elements import to_memory
 from fuse_dialect.backends.llvm.kernel import frame_of, inner_function
 from fuse_dialect.backends.llvm.memory import Reader, reader_at
 from fuse_dialect.backends.llvm.request import Request
 from fuse_dialect.backends.llvm.scalars import Scalars
-from fuse_dialect.backends.assembler.values import I1, VOID, Value, constant
 from fuse_dialect.loops.bodies import indices_of
 from fuse_dialect.loops.contraction import store_place
 from fuse_dialect.loops.elements import element_bytes

@@ -13,12 +13,12 @@ Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks (arXiv
 from collections.abc import Sequence
 
 from fuse_dialect.backends.assembler.builder import Function
+from fuse_dialect.backends.assembler.values import I1, VOID, Value, constant
 from fuse_dialect.backends.llvm.contractions.convolution import Convolve
 from fuse_dialect.backends.llvm.elements import register_type, to_memory
 from fuse_dialect.backends.llvm.kernel import frame_of, inner_function
 from fuse_dialect.backends.llvm.memory import reader_at
 from fuse_dialect.backends.llvm.request import Request
-from fuse_dialect.backends.assembler.values import I1, VOID, Value, constant
 from fuse_dialect.loops.contraction import store_place
 from fuse_dialect.loops.packing import POINTS
 from fuse_dialect.loops.winograd_schedule import RESULTS, WinogradPlan

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from xdsl.ir import Dialect
 
     from fuse_dialect.backends.backend import Backend
+    from fuse_dialect.backends.options import CompileOptions
     from fuse_dialect.backends.progress import Progress
     from fuse_dialect.backends.runtime.program import Program
     from fuse_dialect.backends.stored.store import ProgramStore
@@ -34,35 +35,24 @@ if TYPE_CHECKING:
 
 
 class FuseOptions(TypedDict, total=False):
-    """Options of the pass `fuse-ops`, with its defaults."""
+    """Options of fusion by name: what they mean is said in `fuse_dialect.fusion.core.options`."""
 
     opt_level: int
-    """0 makes every operator a kernel of its own; any other level fuses. Default 2."""
     max_depth: int
-    """Most nodes that a kernel may count, in TVM's way of counting; 0 or less is no limit. Default 256."""
     max_function_args: int
-    """Most arguments and results of a kernel; 0 is no limit. Default 0."""
     link_params: bool
-    """Copy constants into the kernels that use them, instead of passing them as arguments. Default false."""
     dedup: bool
-    """Let groups of the same structure share one function. Default true."""
+    form: str
+    machine: str
+    recompute: bool
+    horizontal: bool
+    multi_output: bool
+    open_size: int
     fusion_limit: int
-    """Make only the first so many merges of the module, to find a wrong one. Default none."""
+    strategy: "str | Strategy"
+    """A name, or a function of yours."""
     rules: "RuleTable"
     """What may fuse into what. Default `fuse_dialect.fusion.core.tvm_rules.TVM_RULES`."""
-    strategy: "str | Strategy"
-    """How groups are found: a name from `fuse_dialect.fusion.core.strategy`, or a function of your own. Default "tvm"."""
-    machine: str
-    """What the strategy "cost" counts for: a name as `target_cpu` takes it, or the path of a file that ends in `.toml`.
-    By default what `compile` makes code for, else what `FUSE_TARGET_CPU` names, else the processor at hand."""
-    recompute: bool
-    """Let the strategy "cost" compute an operator in several kernels. Default true."""
-    horizontal: bool
-    """Let the strategy "cost" join operators that read the same value, and not each other. Default true."""
-    multi_output: bool
-    """Let the strategy "cost" make kernels of several results. Default true."""
-    open_size: int
-    """What the strategy "cost" takes an open size for. Default 64."""
 
 
 def parse(
@@ -307,12 +297,12 @@ def run(
 
     from fuse_dialect.interpreters.numpy import run_module
     from fuse_dialect.loading.verification import verify_module
-    from fuse_dialect.transforms.runnable import has_stablehlo, make_runnable
+    from fuse_dialect.transforms.runnable import make_runnable, needs_conversion
 
     limits = Limits(ops=max_ops, value_bytes=max_value_bytes)
     with _errors_of(module, " in the interpreter"):
         verify_module(module)
-        if has_stablehlo(module):
+        if needs_conversion(module):
             module = module.clone()
             make_runnable(module)
         if len(inputs) == 1 and isinstance(inputs[0], Mapping):
@@ -383,14 +373,22 @@ def compile(
         >>> program(np.zeros(3, np.float32))
         (array([-1., -1., -1.], dtype=float32),)
     """
+    from fuse_dialect.backends.options import CompileOptions
     from fuse_dialect.backends.threads import usable_threads, warn_of_threads
 
-    usable = usable_threads(threads, warn_of_threads)
     # A large model is not read before it turns out that an option is wrong.
-    limits = Limits(ops=max_ops, value_bytes=max_value_bytes)
+    how = CompileOptions(
+        backend=backend,
+        threads=usable_threads(threads, warn_of_threads),
+        entry=entry,
+        cache=cache,
+        limits=Limits(ops=max_ops, value_bytes=max_value_bytes),
+        sizes=dict(sizes or {}),
+        target_cpu=target_cpu,
+        fast_math=fast_math,
+    )
     _check_options(options)
-    watch = None if progress is None else _passed_through(progress)
-    made = _Compiling(backend, usable, entry, cache, limits, dict(sizes or {}), target_cpu, fast_math, watch, options)
+    made = _Compiling(how, None if progress is None else _passed_through(progress), options)
     try:
         with collector_paused():
             if isinstance(source, str | PathLike):
@@ -424,18 +422,12 @@ def _passed_through(progress: "Progress") -> "Progress":
 
 @dataclass(frozen=True, slots=True)
 class _Compiling:
-    """The arguments of `compile`."""
+    """What `compile` does with a file or a module."""
 
-    backend: "str | Backend"
-    threads: int
-    entry: str
-    cache: bool
-    limits: Limits
-    sizes: Mapping[str, int]
-    target_cpu: str | None
-    fast_math: bool
+    how: "CompileOptions"
     progress: "Progress | None"
     options: FuseOptions
+    """Of fusion, as they were given."""
 
     def of_file(self, path: str, weights: str | None) -> "Program":
         """The program of a file, from the cache if it is there as a whole."""
@@ -483,30 +475,19 @@ class _Compiling:
             if not is_ours:
                 verify_module(module)
             return compile_program(
-                module,
-                self.backend,
-                self.threads,
-                self.entry,
-                cache=self.cache,
-                in_place=is_ours,
-                limits=self.limits,
-                sizes=self.sizes,
-                fuse=_fuse_ops_pass(self.options),
-                target_cpu=self.target_cpu,
-                fast_math=self.fast_math,
-                progress=self.progress,
+                module, replace(self.how, fuse=_fuse_ops_pass(self.options)), in_place=is_ours, progress=self.progress
             )
 
     def _store(self, path: str, weights: str | None) -> "ProgramStore | None":
         """Where the program of a file is kept, if it is one that is: see `backends.stored`."""
-        if self.backend != "llvm" or not self.cache or path == "-":
+        how = self.how
+        if how.backend != "llvm" or not how.cache or path == "-":
             return None
         from fuse_dialect.backends.stored.store import open_store
 
-        names = ("threads", "entry", "sizes", "target_cpu", "fast_math", "options")
-        limits = [self.limits.ops, self.limits.value_bytes]
-        asked = {"limits": limits, **{name: getattr(self, name) for name in names}}
-        return open_store(path, weights, asked, (self.target_cpu or "", self.options.get("machine", "")))
+        asked: dict[str, Any] = {"limits": [how.limits.ops, how.limits.value_bytes], "options": self.options}
+        asked |= {name: getattr(how, name) for name in ("threads", "entry", "sizes", "target_cpu", "fast_math")}
+        return open_store(path, weights, asked, (how.target_cpu or "", self.options.get("machine", "")))
 
 
 def _fuse_ops_pass(options: FuseOptions) -> "FuseOpsPass":
@@ -541,7 +522,7 @@ def _check_options(options: FuseOptions) -> None:
                 words, is_right = "a RuleTable", value is None or isinstance(value, RuleTable)
             case "strategy":
                 words, is_right = "a name or a function", value is None or isinstance(value, str) or callable(value)
-            case "machine":
+            case "machine" | "form":
                 words, is_right = "a text", isinstance(value, str)
             case "link_params" | "dedup" | "recompute" | "horizontal" | "multi_output":
                 words, is_right = "True or False", isinstance(value, bool)

@@ -1,12 +1,22 @@
-"""What other packages add by entry point: strategies, backends, machines."""
+"""What is found by name when it is used: places in this package, and what others add by entry point."""
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from fuse_dialect.diagnostics import FuseError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+
+def at_place(place: str) -> Any:
+    """What stands at a place of this package, spelled `module:name`; the module is imported by that.
+
+    A room names by it what it does not import: a strategy that can be deleted, a format that few programs are in.
+    """
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
 
 
 def added(group: str) -> "dict[str, EntryPoint]":

@@ -24,11 +24,13 @@ def _lazy(place: str) -> Callable[[], Any]:
 
 FUSE_UNIVERSE = Universe(
     all_dialects={
-        "fuse": _lazy("fuse_dialect.dialect.fuse:Fuse"),
+        "fuse": _lazy("fuse_dialect.fusion.call_effects:Fuse"),
     },
     all_passes={
         "fuse-ops": _lazy("fuse_dialect.fusion.fuse_ops:FuseOpsPass"),
         "defuse-ops": _lazy("fuse_dialect.fusion.defuse_ops:DefuseOpsPass"),
+        "outline-fused": _lazy("fuse_dialect.fusion.fused_regions:OutlineFusedPass"),
+        "inline-fused": _lazy("fuse_dialect.fusion.fused_regions:InlineFusedPass"),
         "inline": _lazy("fuse_dialect.fusion.inline:InlinePass"),
         "extract-primitives": _lazy("fuse_dialect.fusion.extract_primitives:ExtractPrimitivesPass"),
         "fuse-ops-hw": _lazy("fuse_dialect.hardware.fuse_ops_hw:FuseOpsHwPass"),

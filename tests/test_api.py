@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,7 +12,9 @@ import numpy as np
 import pytest
 
 import fuse_dialect as fd
+from fuse_dialect.api import FuseOptions as OptionNames
 from fuse_dialect.diagnostics import Reason
+from fuse_dialect.fusion.core.options import FuseOptions
 from fuse_dialect.fusion.core.plan import plan_of_roots
 from fuse_dialect.fusion.core.rules import PATH_LIMIT, FusionRule, RuleTable
 from fuse_dialect.fusion.core.tvm_rules import TVM_RULES
@@ -377,3 +380,8 @@ def test_wrong_options_are_refused_before_the_model_is_read(options: dict[str, A
     with pytest.raises(fd.FuseError, match=f"option '{next(iter(options))}'") as caught:
         fd.compile(tmp_path / "there is none.onnx", **options)
     assert "allow_unsupported_onnx" not in (caught.value.hint or "")
+
+
+def test_options_of_the_api_are_those_of_the_pass():
+    own = {"rules"}  # what text cannot say
+    assert set(OptionNames.__annotations__) == {each.name for each in fields(FuseOptions)} | own

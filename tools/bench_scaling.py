@@ -96,7 +96,8 @@ def measure(family: str, size: int, depth: int, strategy: str) -> Measurement:
         assert block_graph.value_graph.facts, "found once, when somebody asks"
         assert block_graph.find_forms(machine_of(FusionOptions())), "found once, when somebody asks"
     known = process_time()
-    plan = find_strategy(strategy)(block_graph.value_graph, FusionOptions(depth or None, forms=block_graph.find_forms))
+    options = FusionOptions(max_depth=depth, forms=block_graph.find_forms)
+    plan = find_strategy(strategy)(block_graph.value_graph, options)
     middle = process_time()
     groups = FuseOpsPass().planned_groups(BlockFusion(block_graph, plan))
     if plan.partition is None:

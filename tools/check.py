@@ -38,10 +38,8 @@ NOT_SLOW = ("-m", "not slow")
 SITE = ("sphinx-build", "-W", "--keep-going", "-q", "-b", "dummy", "docs", "build/site")
 """What the site is made of is read and resolved, and a warning is an error; nothing is written: that takes longest."""
 QUICK_TESTS = (
-    "tests/analysis",
     "tests/fusion",
     "tests/hardware",
-    "tests/fusion/kinds",
     "tests/tools/test_check.py",
     "tests/tools/test_fuse_opt.py",
     "tests/tools/test_pass_flags.py",

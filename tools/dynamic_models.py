@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import InterpretationError, PassFailedException
 
 from fuse_dialect.backends.compile import compile_program
+from fuse_dialect.backends.options import CompileOptions
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.onnx.reader import load_onnx_module
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
@@ -78,7 +79,7 @@ def _runner(module: ModuleOp) -> Callable[[Arrays], Arrays]:
 
 
 def _native(module: ModuleOp) -> Callable[[Arrays], Arrays]:
-    program = compile_program(module, "llvm", cache=False)
+    program = compile_program(module, CompileOptions(backend="llvm", cache=False))
     return lambda inputs: program(*inputs)
 
 

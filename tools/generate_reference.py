@@ -17,7 +17,7 @@ from contextlib import redirect_stdout, suppress
 from functools import cache
 from io import StringIO
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast, get_type_hints
 
 from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, StringAttr, i1
 from xdsl.ir import Attribute
@@ -36,6 +36,7 @@ from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
 from fuse_dialect.frontends.onnx.refusals import EXPANDED_INTO_REFUSED, REFUSED_FORMS, REFUSED_OPERATORS
 from fuse_dialect.fusion.core.rules import FusionRule
 from fuse_dialect.fusion.core.tvm_rules import TVM_RULES
+from fuse_dialect.fusion.kinds.edges import plain_edges
 from fuse_dialect.fusion.kinds.foreign import FOREIGN_DIALECTS, FOREIGN_OPS, ForeignOp, KindRule
 from fuse_dialect.loading.pipeline import option_fields, option_name, type_words
 from fuse_dialect.loops.functions import SCALAR_FUNCTIONS
@@ -133,8 +134,8 @@ def _linalg() -> Lines:
     yield "NumPy meaning, where IREE is installed."
     looped = [op for op in ALL_OPS if op not in WRITERS and op not in WITHOUT_FORM]
     yield from ("", "## From loop programs", "")
-    yield "With named ops for products, convolutions and pools; operators in *italics* have another form, too, for"
-    yield "sizes or properties that loop programs do not know."
+    yield "With named ops for products, convolutions and pools; running sums, orders and scatters are reductions."
+    yield "Operators in *italics* have another form, too, for sizes or properties that loop programs do not know."
     text = " ".join(f"*{_word(op)}*" if op in FALLBACKS else _word(op) for op in looped)
     yield from ("", textwrap.fill(text, 118))
     yield from ("", "## With a form of their own", "")
@@ -293,11 +294,24 @@ def _foreign_ops() -> Lines:
             yield f"| `{dialect}` | {_rule_text(row.kind)} | all others |"
     yield from ("", "What else is known about some of them:", "", "| facet | meaning | ops |", "|---|---|---|")
     docs = field_docs(ForeignOp)
-    for facet in dataclasses.fields(ForeignOp)[1:]:
+    for facet in dataclasses.fields(ForeignOp)[2:]:
         members = [name for name, row in FOREIGN_OPS.items() if getattr(row, facet.name)]
         members += [f"{name}.*" for name, row in FOREIGN_DIALECTS.items() if getattr(row, facet.name)]
         meaning = _one_line(docs[facet.name])
         yield f"| {facet.name} | {meaning} | {', '.join(f'`{name}`' for name in sorted(members))} |"
+    yield from (
+        "",
+        "How they read their operands, where that is not the kind of the op:",
+        "",
+        "| edges | ops |",
+        "|---|---|",
+    )
+    rules: dict[str, list[str]] = {}
+    for name, row in FOREIGN_OPS.items():
+        if row.edges is not plain_edges:
+            rules.setdefault(_one_line(inspect.getdoc(row.edges) or ""), []).append(name)
+    for meaning, members in rules.items():
+        yield f"| {meaning} | {', '.join(f'`{name}`' for name in sorted(members))} |"
 
 
 def _rule_text(rule: KindRule) -> str:
@@ -320,7 +334,7 @@ def _pass(name: str, cls: type[ModulePass]) -> Lines:
     options = option_fields(cls)
     if not options:
         return
-    docs, hints = field_docs(cls), inspect.get_annotations(cls, eval_str=True)
+    docs, hints = field_docs(cls), get_type_hints(cls)
     yield from ("", "| option | type | default | meaning |", "|---|---|---|---|")
     for option in options:
         meaning = _one_line(docs.get(option.name, ""))

@@ -32,7 +32,9 @@ from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.compile import compile_program
 from fuse_dialect.backends.llvm.backend import LLVMBackend
 from fuse_dialect.backends.llvm.processors import named
+from fuse_dialect.backends.options import CompileOptions
 from fuse_dialect.frontends.mlir.reader import context
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.loops.program import Refusal
 from fuse_dialect.targets.loops import LoopsTarget
 
@@ -143,7 +145,9 @@ def _loops(module: ModuleOp) -> str:
 
 def _kernels(module: ModuleOp, processor: str, strategy: str) -> str:
     backend = Digest(processor)
-    compile_program(module, backend, in_place=True, specialize=False, strategy=strategy)
+    compile_program(
+        module, CompileOptions(backend=backend, specialize=False, fuse=FuseOpsPass(strategy=strategy)), in_place=True
+    )
     return "\n".join(backend.kernels)
 
 

@@ -31,6 +31,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.backends.compile import compile_program
+from fuse_dialect.backends.options import CompileOptions
 from fuse_dialect.backends.table import BACKENDS
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.errors import OpError
@@ -177,7 +178,7 @@ def _run_on(
     backend: str, module: ModuleOp, values: Sequence[Any], expected: Sequence[np.ndarray]
 ) -> Sequence[np.ndarray]:
     """Compile and run, and compare with the NumPy meaning; f16 and bf16 may differ by a unit in the last place."""
-    results = compile_program(module, backend, cache=False)(*values)
+    results = compile_program(module, CompileOptions(backend=backend, cache=False))(*values)
     for want, got in zip(expected, results, strict=True):
         rtol = _TWO_ULPS.get(want.dtype.name, 1e-4)
         finite = np.abs(want[np.isfinite(want)].astype(np.float64)) if want.dtype.kind in "fV" else np.zeros(1)

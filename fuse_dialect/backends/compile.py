@@ -1,12 +1,13 @@
 """A module to a `Program`: prefix, fusion, loops, kernels, plan."""
 
 import gc
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 
 from fuse_dialect.backends.backend import Backend, KernelRequest
+from fuse_dialect.backends.options import CompileOptions
 from fuse_dialect.backends.progress import Progress, WatchedRequests
 from fuse_dialect.backends.runtime.compilation import Compilation, RanPlan, elide_constants
 from fuse_dialect.backends.runtime.entry_graph import EntryGraph, How, Primitive
@@ -14,10 +15,9 @@ from fuse_dialect.backends.runtime.entry_reader import read_entry
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.program import Program
 from fuse_dialect.backends.runtime.specializing import Sizes
-from fuse_dialect.backends.table import BackendSettings, Layout, find_backend, layout_of, machine_of
+from fuse_dialect.backends.table import engine_of, layout_of, machine_of
 from fuse_dialect.backends.threads import usable_threads, warn_of_threads
 from fuse_dialect.budget import Limits
-from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.size_names import SIZES_ATTRIBUTE, size_names
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
@@ -28,73 +28,47 @@ from fuse_dialect.loops.simplify import simplify
 from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.lowering.op_loops import keeping_loops
 from fuse_dialect.transforms.compile_pipeline import prepare_to_fuse
-from fuse_dialect.transforms.runnable import has_stablehlo, make_runnable
+from fuse_dialect.transforms.runnable import make_runnable, needs_conversion
 
 _MUCH = 64 << 20
 """Bytes of constants of which no second copy may stay until the collector of cycles comes by itself."""
-_LIMITS = Limits()
 
 
 @keeping_loops()
 def compile_program(
     module: ModuleOp,
-    backend: str | Backend = "llvm",
-    threads: int = 1,
-    entry: str = "main",
+    options: CompileOptions | None = None,
     *,
-    layout: Layout | None = None,
-    cache: bool = True,
     in_place: bool = False,
-    limits: Limits = _LIMITS,
-    sizes: Mapping[str, int] | None = None,
-    fuse: FuseOpsPass | None = None,
-    target_cpu: str | None = None,
-    fast_math: bool = False,
-    specialize: bool = True,
     progress: Progress | None = None,
-    **fuse_options: Any,
 ) -> Program:
     """Compile one function of a module and what it calls.
 
     Args:
         module: A verified module; functions that are primitive already stay as they are.
-        backend: `llvm` for machine code, `numpy` for the meaning alone, the name of one that another package adds, or
-            an object that is one.
-        threads: Most threads that a call uses; more than there are processors are not used, with a `RuntimeWarning`.
-        entry: Name of the function.
-        layout: Of images while the function runs; by default that which the backend is fastest on.
-        cache: Keep machine code on disk, and use what is there.
+        options: How; by default machine code of the function `main` for the processor at hand.
         in_place: Change the module instead of a copy of it: less memory, and errors know the ops of the source.
-        limits: How large a value may be whose size is known only when the program runs, and how many ops loops may run.
-        sizes: Numbers for open sizes of arguments, by the names that they have.
-        fuse: The pass that groups operators, where options cannot say it: rules or a strategy of your own.
-        target_cpu: Name of the machine whose instructions may be used, and for which `cost` plans unless its option
-            `machine` names another; by default what `FUSE_TARGET_CPU` says, or the one at hand.
-        fast_math: Let quotients be off in their last place, and nan and infinities be lost.
-        specialize: Compile again for sizes of arguments that are open here and come back in calls.
         progress: Is told when each kernel is begun.
-        **fuse_options: Options of `fuse-ops`: `opt_level`, `max_depth`, `max_function_args`, `link_params`, `dedup`.
 
     Raises:
         FuseError: The backend is unknown or not installed, or an option has no meaning.
         PassFailedException: The module cannot be fused.
         InterpretationError: The entry is missing, or an op has no meaning; then the error knows the op.
     """
-    usable = usable_threads(threads, warn_of_threads)
-    settings = BackendSettings(cache, target_cpu, fast_math)
-    engine = find_backend(backend, settings) if isinstance(backend, str) else backend
+    options = options or CompileOptions()
+    usable = usable_threads(options.threads, warn_of_threads)
+    engine, entry, limits = engine_of(options), options.entry, options.limits
     source = module if in_place else module.clone()
-    grouping = (fuse or _fuse_ops_pass(fuse_options)).using(target=machine_of(engine, settings))
-    numbers = [f"{name}={size}" for name, size in (sizes or {}).items()]
+    grouping = (options.fuse or FuseOpsPass()).using(target=machine_of(engine, options))
     again: Callable[[Sizes], Program] | None = None
-    if specialize and engine.name != "numpy" and has_open_sizes(source, entry):
-        options: dict[str, Any] = {"layout": layout, "limits": limits, "fuse": grouping}
-        again = _maker(source, engine, usable, entry, sizes or {}, options)
-    if has_stablehlo(source):
+    if options.specialize and engine.name != "numpy" and has_open_sizes(source, entry):
+        again = _maker(source, replace(options, backend=engine, threads=usable, fuse=grouping, specialize=False))
+    if needs_conversion(source):
         make_runnable(source)
     # As the source says it, or `fuse` ops that say the same: passes change what bodies hold.
     mark_iterations(source, functions_of(source))
-    prepare_to_fuse(source, layout or layout_of(engine), numbers)
+    numbers = [f"{name}={size}" for name, size in options.sizes.items()]
+    prepare_to_fuse(source, options.layout or layout_of(engine), numbers)
     plans = grouping.plan_functions(source)
     ran = RanPlan.of(source, plans)
     grouping.outline(source, plans)
@@ -112,16 +86,14 @@ def compile_program(
     )
 
 
-def _maker(
-    module: ModuleOp, engine: Backend, threads: int, entry: str, sizes: Mapping[str, int], options: Mapping[str, Any]
-) -> Callable[[Sizes], Program]:
+def _maker(module: ModuleOp, options: CompileOptions) -> Callable[[Sizes], Program]:
     """What compiles the module as it is now for sizes of its arguments that are open in it."""
     original = module.clone()  # attributes are shared: constants take no second memory
 
     def make(shapes: Sizes) -> Program:
         copy = original.clone()
-        known = {**name_open_sizes(copy, entry, shapes), **sizes}
-        return compile_program(copy, engine, threads, entry, in_place=True, specialize=False, sizes=known, **options)
+        known = {**name_open_sizes(copy, options.entry, shapes), **options.sizes}
+        return compile_program(copy, replace(options, sizes=known), in_place=True)
 
     return make
 
@@ -159,13 +131,6 @@ def name_open_sizes(module: ModuleOp, entry: str, shapes: Sizes) -> dict[str, in
         attributes.append(DictionaryAttr({**given[index].data, **named}))
     function.arg_attrs = ArrayAttr(attributes)
     return found
-
-
-def _fuse_ops_pass(options: Mapping[str, Any]) -> FuseOpsPass:
-    try:
-        return FuseOpsPass(**options)
-    except TypeError as error:
-        raise FuseError(f"unknown option of fuse-ops: {', '.join(options)}") from error
 
 
 def compile_primitives(

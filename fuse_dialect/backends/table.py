@@ -12,33 +12,18 @@ that layout before fusion. If it has an attribute `machine`, plans by cost are m
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 from fuse_dialect.backends.backend import Backend
+from fuse_dialect.backends.options import BackendSettings, CompileOptions, Layout
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.extensions import added, loaded
+from fuse_dialect.extensions import added, at_place, loaded
 from fuse_dialect.machines.machine import Machine
 from fuse_dialect.machines.names import find_machine
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
-
-Layout: TypeAlias = Literal["NHWC", "NCHW", "keep"]
-"""Of images while a function runs: channels last, channels first, or that which the model has."""
-
-
-@dataclass(frozen=True, slots=True)
-class BackendSettings:
-    """What the user asks of a backend; one that has no such thing ignores it."""
-
-    cache: bool = True
-    """Keep machine code on disk, and use what is there."""
-    target_cpu: str | None = None
-    """Name of the machine whose instructions may be used; by default the environment's, or the one at hand."""
-    fast_math: bool = False
-    """Whether quotients may be off in their last place, and nan and infinities need not survive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +59,16 @@ def find_backend(name: str, settings: BackendSettings) -> Backend:
     if row.needs and find_spec(row.needs) is None:
         hint = f'pip install "fuse_dialect[{row.extra}]"'
         raise FuseError(f"backend '{name}' needs the extra '{row.extra}'", hint=hint)
-    module, _, function = row.place.partition(":")
-    return getattr(import_module(module), function)(settings)
+    return at_place(row.place)(settings)
+
+
+def engine_of(options: CompileOptions) -> Backend:
+    """The backend that options name, or are given.
+
+    Raises:
+        FuseError: It is unknown or not installed, or it cannot be made.
+    """
+    return find_backend(options.backend, options) if isinstance(options.backend, str) else options.backend
 
 
 def check_backend_name(name: str) -> None:

@@ -55,7 +55,7 @@ def smallest_finding(
     fuse = way.fuse
 
     def holds(program: ModuleOp, arrays: Sequence[Array]) -> str:
-        expected = run_module(program, arrays, limits=way.limits)
+        expected = run_module(program, arrays, limits=way.options.limits)
         return way.disagreement(program, arrays, expected, fuse, "main")
 
     for sample, values in _beginnings(bad, inputs, way, random_inputs):
@@ -66,7 +66,7 @@ def smallest_finding(
             if found := holds(program, made_up):
                 return Finding(program, "main", None, found, fuse)
             return Finding(program, "main", arrays, holds(program, arrays), fuse)
-    return Finding(module, way.entry, inputs, bad.difference, bad.fuse)
+    return Finding(module, way.options.entry, inputs, bad.difference, bad.fuse)
 
 
 def _beginnings(
@@ -77,7 +77,7 @@ def _beginnings(
     found: list[tuple[Sample, dict[SSAValue, Array]]] = []
     for ops, function in kernels:
         sample = sample_of(ops)
-        values = _values(bad.prepared, function, way.entry, sample, inputs, random_inputs)
+        values = _values(bad.prepared, function, way.options.entry, sample, inputs, random_inputs)
         found += [
             (replace(sample, keeps_constants=keeps, is_kernel=is_kernel), values)
             for is_kernel in (False, True)
@@ -99,7 +99,7 @@ def _kernels_that_differ(
     bad: BadMerge, inputs: Sequence[Array], way: Way
 ) -> list[tuple[Sequence[Operation], func.FuncOp | None]]:
     """Operators of the entry that are wrong by themselves: the first whose value differs."""
-    entry = function_named(bad.prepared, way.entry)
+    entry = function_named(bad.prepared, way.options.entry)
     ops = [op for op in entry.body.block.ops if op.results and all(is_tensor(type) for type in op.result_types)]
     values = [value for op in ops for value in op.results]
     known: dict[SSAValue, Array] = dict(zip(entry.body.block.args, inputs, strict=True))

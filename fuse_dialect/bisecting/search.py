@@ -67,7 +67,7 @@ def find_bad_merge(
     Raises:
         FuseError: The backend is not there, or the interpreter cannot run the module; errors of ops come as they are.
     """
-    expected = run_module(module, inputs, way.entry, limits=way.limits)
+    expected = run_module(module, inputs, way.options.entry, limits=way.options.limits)
     prepared = module.clone()
     prepare_to_fuse(prepared, way.layout)
     total = merges_in(prepared, way.fuse)

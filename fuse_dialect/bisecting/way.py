@@ -1,15 +1,14 @@
 """A way to run modules that is in doubt, and how its results differ from those of the interpreter."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException, InterpretationError
 
-from fuse_dialect.backends.backend import Backend
 from fuse_dialect.backends.compile import compile_program
-from fuse_dialect.backends.table import BackendSettings, Layout, find_backend, layout_of
-from fuse_dialect.budget import Limits
+from fuse_dialect.backends.options import CompileOptions, Layout
+from fuse_dialect.backends.table import engine_of, layout_of
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
@@ -20,18 +19,18 @@ from fuse_dialect.interpreters.comparison import Tolerance, difference, layout_m
 class Way:
     """How a module is compiled and run."""
 
-    backend: str | Backend = "llvm"
-    threads: int = 1
-    entry: str = "main"
-    fuse: FuseOpsPass = field(default_factory=FuseOpsPass)
-    settings: BackendSettings = field(default_factory=BackendSettings)
-    limits: Limits = field(default_factory=Limits)
+    options: CompileOptions = field(default_factory=CompileOptions)
     tolerance: Tolerance = field(default_factory=Tolerance)
+
+    @property
+    def fuse(self) -> FuseOpsPass:
+        """How operators are grouped."""
+        return self.options.fuse or FuseOpsPass()
 
     @property
     def layout(self) -> Layout:
         """Of images, as the backend wants it."""
-        return layout_of(self._engine())
+        return layout_of(engine_of(self.options))
 
     def outputs(self, module: ModuleOp, inputs: Sequence[Array], fuse: FuseOpsPass, entry: str) -> list[Array]:
         """What a module, which is not changed, gives.
@@ -39,9 +38,7 @@ class Way:
         Raises:
             FuseError: It cannot be compiled or run; errors of passes and ops come as they are.
         """
-        program = compile_program(
-            module, self._engine(), self.threads, entry, fuse=fuse, limits=self.limits, specialize=False
-        )
+        program = compile_program(module, replace(self.options, fuse=fuse, entry=entry, specialize=False))
         return list(program(*inputs))
 
     def disagreement(
@@ -62,7 +59,7 @@ class Way:
             entry: The function, if it is another.
         """
         try:
-            outputs = self.outputs(module, inputs, fuse or self.fuse, entry or self.entry)
+            outputs = self.outputs(module, inputs, fuse or self.fuse, entry or self.options.entry)
         except (FuseError, DiagnosticException, InterpretationError) as error:
             return f"it fails: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
         if len(outputs) != len(expected):
@@ -81,6 +78,3 @@ class Way:
         if found.is_within:
             return ""
         return f"{found.beyond} of {output.size} elements of result {number} differ, by up to {found.absolute:.3g}"
-
-    def _engine(self) -> Backend:
-        return find_backend(self.backend, self.settings) if isinstance(self.backend, str) else self.backend

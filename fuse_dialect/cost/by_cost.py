@@ -55,7 +55,7 @@ def seconds_of(graph: ValueGraph, options: FusionOptions, plan: FusionPlan) -> f
 
 def searched(graph: ValueGraph, options: FusionOptions) -> CostSearch:
     """The search at its end, from the better start (4)."""
-    options = replace(options, machine=machine_of(options))  # a name is looked up once
+    options = replace(options, machine="", target=machine_of(options))  # a name is looked up once
     start, joins_maps = None, True
     if sum(role is NodeRole.OPERATOR for role in graph.roles) <= FEW_OPERATORS:
         # Which start is better does not depend on a limit of merges: each limit gives a part of the same changes.

@@ -36,7 +36,7 @@ class Judgements:
         self._steps, self._options = steps, options
         self._making = steps.making
         self._values = steps.graph.facts.values
-        self._max_depth = float("inf") if options.max_depth is None else options.max_depth
+        self._max_depth = options.most_nodes or float("inf")
         self._streams = steps.making.prices.rates.streams
         self._known: dict[int, dict[int, Judged | Reason]] = {}
         """For each step, as a producer: for each reader, and for all of them as `_ALL` (1)."""

@@ -5,7 +5,6 @@ Conditions are those of `by_cost`.
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import cast
 
 from fuse_dialect.checked import checks_plans
 from fuse_dialect.cost.changes import NOTHING, Change, Judged
@@ -37,14 +36,13 @@ def machine_of(options: FusionOptions) -> Machine:
     Raises:
         FuseError: There is no such machine.
     """
-    machine = options.machine
-    return with_rates(machine if isinstance(machine, Machine) else find_machine(str(machine)))
+    named = options.machine or options.target or ""
+    return with_rates(find_machine(named) if isinstance(named, str) else named)
 
 
 def forms_of(graph: ValueGraph, options: FusionOptions, machine: Machine) -> Sequence[OperatorForm | None]:
     """How the loops of each node look from outside, as far as the caller of the strategy knows."""
-    found = [None] * len(graph) if options.forms is None else options.forms(machine)
-    return cast("Sequence[OperatorForm | None]", found)
+    return [None] * len(graph) if options.forms is None else options.forms(machine)
 
 
 class CostSearch:

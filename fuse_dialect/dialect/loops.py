@@ -20,6 +20,7 @@ What comes out, `Nest.stage`, is plain data: a `Stage` that names operands by nu
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TypeAlias
 
 import numpy as np
@@ -169,6 +170,33 @@ class Nest:
             raise LoopFormError("needs static sizes")
         return tuple(known)
 
+    @property
+    def is_for_kernel(self) -> bool:
+        """Whether the loops become a kernel, which computes only with sizes that are numbers."""
+        return not self._sizes.are_computed_with
+
+    def counted(self, *sizes: Size) -> tuple[Size, ...]:
+        """The sizes, as ones that code computes with.
+
+        Raises:
+            LoopFormError: One of them is not known, and the program is for a kernel.
+        """
+        return tuple(map(self._sizes.resolve, sizes)) if self._sizes.are_computed_with else self.static(*sizes)
+
+    def count(self, *sizes: Size, plus: int = 0, type: Attribute = i64) -> SSAValue:
+        """The product of sizes, and a number more.
+
+        Raises:
+            LoopFormError: As `counted`.
+        """
+        known = product(size for size in self.counted(*sizes) if isinstance(size, int))
+        names = [size for size in self.counted(*sizes) if isinstance(size, str)]
+        if not names:
+            return scalars.constant(known + plus, type)
+        total = reduce(scalars.multiply, [self.extent(name, type) for name in names])
+        total = total if known == 1 else scalars.multiply(total, scalars.constant(known, type))
+        return scalars.add(total, scalars.constant(plus, type)) if plus else total
+
     def equal(self, one: Size, other: Size) -> None:
         """Take two sizes for equal.
 
@@ -299,7 +327,10 @@ class Nest:
         Keys are integers. The least (signed) key comes first, of equal ones that of the lower point.
         """
         assert self._total is None, "one total an op"
-        count = self.static(self._parallel[axis])[0]
+        (count,) = self.counted(self._parallel[axis])
+        if isinstance(count, str) and count.startswith("?"):
+            self.equal(count, self._reduced[-1])
+            count = self.resolve(count)
         self._reduction = Reduction(Combiner.ORDER, Literal(0, "i64"), Keep.THROUGH, count)
         self._total = self.code.add(i64, (key,), None)
         self._line = (axis, loop(len(self._parallel)))

@@ -24,24 +24,31 @@ def index_at(nest: Nest, at: Sequence[Index], operand: int = 1) -> SSAValue:
     return scalars.convert(index, i64, unsigned_source=is_unsigned(nest.type_of(operand)), unsigned_target=False)
 
 
-def in_range(wanted: SSAValue, size: int, *, wraps: bool = False) -> SSAValue:
-    """An index counted from the front, and clipped or wrapped around: code never reads beyond an operand."""
-    if not size:
+def in_range(nest: Nest, wanted: SSAValue, *sizes: Size, wraps: bool = False) -> SSAValue:
+    """An index counted from the front, and clipped or wrapped around: code never reads beyond an operand.
+
+    Args:
+        nest: Where the code runs.
+        wanted: The index.
+        sizes: Of the axes that are counted together.
+        wraps: Whether it wraps around.
+    """
+    if 0 in sizes:
         raise LoopFormError("takes from nothing")
-    zero, count = scalars.constant(0, i64), scalars.constant(size, i64)
+    zero, count = scalars.constant(0, i64), nest.count(*sizes)
     place = scalars.select(scalars.is_negative(wanted), scalars.add(wanted, count), wanted)
     if wraps:
         rest = scalars.apply(arith.RemSIOp, place, count)
         return scalars.select(scalars.is_negative(rest), scalars.add(rest, count), rest)
-    return scalars.minimum(scalars.maximum(place, zero), scalars.constant(size - 1, i64))
+    return scalars.minimum(scalars.maximum(place, zero), nest.count(*sizes, plus=-1))
 
 
-def position_in(nest: Nest, at: Sequence[Index], sizes: Sequence[int]) -> SSAValue:
+def position_in(nest: Nest, at: Sequence[Index], sizes: Sequence[Size]) -> SSAValue:
     """The numbers in the last axis of the indices as one place in an array of these sizes, in row-major order."""
     place = scalars.constant(0, i64)
     for axis, size in enumerate(sizes):
-        step = in_range(index_at(nest, [*at, number(axis)]), size)
-        place = scalars.add(scalars.multiply(place, scalars.constant(size, i64)), step) if axis else step
+        step = in_range(nest, index_at(nest, [*at, number(axis)]), size)
+        place = scalars.add(scalars.multiply(place, nest.count(size)), step) if axis else step
     return place
 
 
@@ -70,3 +77,25 @@ def any_outside(nest: Nest, at: Sequence[Index], sizes: Sequence[Size], depth: S
 
 def _either(one: SSAValue, other: SSAValue) -> SSAValue:
     return scalars.apply(arith.OrIOp, one, other)
+
+
+def bounded(number: SSAValue, size: SSAValue, *, is_back: bool) -> SSAValue:
+    """A bound of a slice along an axis of a size, as `slice.indices` brings it into range; both are i64."""
+    counted = scalars.select(scalars.is_negative(number), scalars.add(number, size), number)
+    least = scalars.constant(-1 if is_back else 0, i64)
+    most = scalars.subtract(size, scalars.constant(1, i64)) if is_back else size
+    return scalars.minimum(scalars.maximum(counted, least), most)
+
+
+def repeated(place: SSAValue, count: SSAValue, mode: str) -> SSAValue:
+    """The element of an axis that padding repeats at a place, which may be outside; `edge`, `reflect` or `wrap`."""
+    zero, one = scalars.constant(0, i64), scalars.constant(1, i64)
+    last = scalars.subtract(count, one)
+    if mode != "edge":
+        turn = scalars.multiply(last, scalars.constant(2, i64)) if mode == "reflect" else count
+        turn = scalars.maximum(turn, one)
+        rest = scalars.apply(arith.RemSIOp, place, turn)
+        place = scalars.select(scalars.is_negative(rest), scalars.add(rest, turn), rest)
+        if mode == "reflect":
+            place = scalars.minimum(place, scalars.subtract(turn, place))
+    return scalars.maximum(scalars.minimum(scalars.maximum(place, zero), last), zero)

@@ -6,6 +6,7 @@ scalar code, for one place: functions whose names end in `code`.
 
 from collections.abc import Sequence
 from itertools import product
+from typing import TypeAlias
 
 import numpy as np
 from xdsl.dialects import arith
@@ -105,49 +106,67 @@ def _far(t: Array, a: float) -> Array:
     return ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
 
 
+Extent: TypeAlias = int | SSAValue
+"""A size in code: a number, or one of the type of coordinates."""
+
+
 def _number(value: float, like: SSAValue) -> SSAValue:
     return scalars.constant(value, like.type)
 
 
-def pixel_code(grid: SSAValue, size: int, *, align_corners: bool) -> SSAValue:
+def size_code(size: Extent, like: SSAValue, *, factor: int = 1, plus: float = 0) -> SSAValue:
+    """A multiple of a size, and a number more."""
+    if isinstance(size, int):
+        return _number(size * factor + plus, like)
+    scaled = size if factor == 1 else scalars.multiply(size, _number(factor, like))
+    return scalars.add(scaled, _number(plus, like)) if plus else scaled
+
+
+def pixel_code(grid: SSAValue, size: Extent, *, align_corners: bool) -> SSAValue:
     """`pixels_of` for one number."""
     one, half = _number(1, grid), _number(0.5, grid)
     moved = scalars.add(grid, one)
     if align_corners:
-        return scalars.multiply(scalars.multiply(moved, half), _number(size - 1, grid))
-    return scalars.multiply(scalars.subtract(scalars.multiply(moved, _number(size, grid)), one), half)
+        return scalars.multiply(scalars.multiply(moved, half), size_code(size, grid, plus=-1))
+    return scalars.multiply(scalars.subtract(scalars.multiply(moved, size_code(size, grid)), one), half)
 
 
-def inside_code(place: SSAValue, size: int, padding: str, *, align_corners: bool) -> SSAValue:
+def inside_code(place: SSAValue, size: Extent, padding: str, *, align_corners: bool) -> SSAValue:
     """`inside` for one place."""
-    low, high = (0.0, size - 1.0) if align_corners else (-0.5, size - 0.5)
+    low, less = (0.0, -1.0) if align_corners else (-0.5, 0.0)  # what lies between them is the size and `less`
     if padding == "zeros":
         return place
     is_below = scalars.compare("less", place, _number(low, place))
-    beyond = scalars.apply(arith.OrIOp, is_below, scalars.compare("greater", place, _number(high, place)))
+    beyond = scalars.apply(
+        arith.OrIOp, is_below, scalars.compare("greater", place, size_code(size, place, plus=low + less))
+    )
     if padding == "border":
         return scalars.select(beyond, _clipped(place, size), place)
-    span = high - low
-    if not span:
+    if isinstance(size, int) and not size + less:
         return _number(low, place)
     around = scalars.apply(math_dialect.AbsFOp, scalars.subtract(place, _number(low, place)))
-    way = scalars.apply(scalars.RemFOp, around, _number(2 * span, place))
-    is_back = scalars.compare("greater", way, _number(span, place))
-    back = scalars.select(is_back, scalars.subtract(_number(2 * span, place), way), way)
-    return scalars.select(beyond, scalars.add(_number(low, place), back), place)
+    way = scalars.apply(scalars.RemFOp, around, size_code(size, place, factor=2, plus=2 * less))
+    is_back = scalars.compare("greater", way, size_code(size, place, plus=less))
+    back = scalars.select(is_back, scalars.subtract(size_code(size, place, factor=2, plus=2 * less), way), way)
+    mirrored = scalars.select(beyond, scalars.add(_number(low, place), back), place)
+    if isinstance(size, int) or not align_corners:
+        return mirrored
+    # Between the centres of one pixel lies nothing to be mirrored in.
+    is_one = scalars.compare("equal", size, _number(1, place))
+    return scalars.select(is_one, _number(low, place), mirrored)
 
 
-def _clipped(place: SSAValue, size: int) -> SSAValue:
-    return scalars.minimum(scalars.maximum(place, _number(0, place)), _number(size - 1, place))
+def _clipped(place: SSAValue, size: Extent) -> SSAValue:
+    return scalars.minimum(scalars.maximum(place, _number(0, place)), size_code(size, place, plus=-1))
 
 
-def tap_code(place: SSAValue, offset: int, size: int, padding: str, *, align_corners: bool) -> SSAValue:
+def tap_code(place: SSAValue, offset: int, size: Extent, padding: str, *, align_corners: bool) -> SSAValue:
     """The index of a pixel around a place that is brought inside already, as i32; -1 where it counts for nothing."""
     first = scalars.apply(math_dialect.FloorOp, place)
     at = scalars.add(first, _number(offset, place)) if offset else first
     if padding == "zeros":
         is_low = scalars.compare("greater_equal", at, _number(0, at))
-        known = scalars.apply(arith.AndIOp, is_low, scalars.compare("less", at, _number(size, at)))
+        known = scalars.apply(arith.AndIOp, is_low, scalars.compare("less", at, size_code(size, at)))
     else:
         # What is subtracted from itself is 0, and nan where it is infinite or nan.
         known = scalars.compare("equal", scalars.subtract(at, at), _number(0, at))

@@ -13,6 +13,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.budget import MOST_TAPS, MOST_VALUE_BYTES, spelled
+from fuse_dialect.counts import Size
 from fuse_dialect.dialect.fields import Integers
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.shape_rules import integer_list
@@ -96,14 +97,14 @@ class Windows:
             )
         return count
 
-    def clipped(self, sizes: Sequence[int]) -> "Windows":
+    def clipped(self, sizes: Sequence[Size]) -> "Windows":
         """The windows without what lies behind the axes for all of them: models pool 320 places of an axis of 1.
 
         What is left out reads padding alone, and something stays, on an axis of no elements too. The number of windows
         is that of `self`.
         """
         extent = tuple(
-            min(own, max(size + low - 1, 0) // step + 1)
+            min(own, max(size + low - 1, 0) // step + 1) if isinstance(size, int) else own
             for own, size, low, step in zip(self.extent, sizes, self.low, self.dilation, strict=True)
         )
         return replace(self, extent=extent)
@@ -155,7 +156,7 @@ class Windows:
         )
 
     def places(
-        self, at: Sequence[Index], taps: Sequence[Index], sizes: Sequence[int]
+        self, at: Sequence[Index], taps: Sequence[Index], sizes: Sequence[Size]
     ) -> tuple[list[Index], list[Guard]]:
         """Indices on spatial axes of `sizes` of the element that windows `at` meet at `taps`, and when there is one."""
         indices = [

@@ -1,1 +1,1 @@
-"""Which nodes of a graph of numbers become one kernel: TVM's rules, other tables, other strategies. Pure Python."""
+"""Fusion as a pass: from a block to its graph, to a plan, to functions of kernels. One room, read front to back."""

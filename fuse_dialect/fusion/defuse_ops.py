@@ -5,7 +5,7 @@
    A call with discardable attributes of its own stays: they belong to no op of the primitive. A remark says so.
    `fuse.computed_again` is none of them: it says which ops of a function are copies of one, and they become one again.
 2. A private primitive that nothing refers to any more is removed.
-3. No op has a unit of hardware any more.
+3. No op has a unit of hardware any more. A kernel in its place, `fuse.fused`, becomes a primitive first.
 4. The op that gives a call's result takes the location and the name of the call, which are those that it had before
    fusion. All other ops have the locations of the primitive: groups that share one primitive share these too.
 
@@ -25,7 +25,7 @@ from typing import cast
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, SymbolRefAttr, UnknownLoc
-from xdsl.ir import Attribute, Block, Operation, OpResult, ParametrizedAttribute, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, ParametrizedAttribute, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
@@ -33,11 +33,13 @@ from fuse_dialect.budget import Budget, Limits, spelled
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.ops.hardware import UNIT_ATTRIBUTE
+from fuse_dialect.dialect.ops.regions import FusedOp, YieldOp
 from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE
 from fuse_dialect.fusion.ir.ssa import check_ssa_order
 from fuse_dialect.fusion.ir.symbol_tables import blocks_of_functions, may_be_symbol_table, walk_table
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.fusion.outlining.copies import COMPUTED_AGAIN_ATTRIBUTE, Copies
+from fuse_dialect.fusion.outlining.regions import outline_regions
 from fuse_dialect.fusion.outlining.rewiring import replace_operands, resolve
 
 
@@ -59,6 +61,7 @@ class DefuseOpsPass(ModulePass):
 
         Complexity: O(ops + operands) of the result.
         """
+        outline_regions(op)
         inline_calls(op, _DEFUSION, self.max_ops)
 
 
@@ -71,6 +74,8 @@ class Inlining:
     """Whether calls of the function are replaced."""
     undoes_fusion: bool
     """Whether the ops have been there before: they lose their unit, and get back the location and name of the call."""
+    as_regions: bool = False
+    """Whether the ops become the body of a `fuse.fused` in the place of the call."""
 
 
 def inline_calls(module: ModuleOp, inlining: Inlining, max_ops: int) -> None:
@@ -177,7 +182,7 @@ class _CallsOfTable:
             total = 0
             for call in self.calls[op]:
                 name = callee(call)
-                if name not in size or not _can_go(call):
+                if name not in size or not self._can_go(call):
                     continue
                 total += size[name]
                 is_last = self._is_private(name) and self.calls_left[name] == 1
@@ -191,6 +196,10 @@ class _CallsOfTable:
             if isinstance(op, func.FuncOp) and self.primitives.get(op.sym_name.data) is op:
                 size[op.sym_name.data] = total + sum(1 for _ in walk_table(op))
 
+    def _can_go(self, call: func.CallOp) -> bool:
+        """Whether nothing is lost with the call; a region has its attributes."""
+        return self.inlining.as_regions or _can_go(call)
+
     def _is_private(self, name: str) -> bool:
         """Whether nothing but the calls of the module refers to the primitive."""
         visibility = self.primitives[name].sym_visibility
@@ -198,7 +207,7 @@ class _CallsOfTable:
 
     def _inline_calls(self, op: Operation) -> None:
         """Inline all calls of primitives inside `op`."""
-        calls = [call for call in self.calls[op] if callee(call) in self.primitives and _can_go(call)]
+        calls = [call for call in self.calls[op] if callee(call) in self.primitives and self._can_go(call)]
         for block in dict.fromkeys(call.parent for call in calls):
             assert block is not None, "a call that was found inside an op stands in a block"
             check_ssa_order(block)
@@ -210,6 +219,9 @@ class _CallsOfTable:
             name = callee(call)
             self.calls_left[name] -= 1
             moves = self._is_private(name) and not self.calls_left[name]
+            if self.inlining.as_regions:
+                _put_region(call, self.primitives[name], replacement, moves=moves)
+                continue
             ops = _inline(call, self.primitives[name], replacement, moves=moves)
             if self.inlining.undoes_fusion:
                 _forget_fusion(call, ops, replacement)
@@ -263,6 +275,40 @@ def _inline(
         replacement[result] = values.get(old, old)
     call.detach()
     return ops
+
+
+def _put_region(
+    call: func.CallOp, function: func.FuncOp, replacement: dict[SSAValue, SSAValue], *, moves: bool
+) -> None:
+    """Put the ops of the function, or copies of them, in the place of the call, as the body of a `fuse.fused`."""
+    region = Region()
+    if moves:
+        function.body.move_blocks(region)
+        function.body.add_block(Block([func.ReturnOp()]))  # a function that is erased has a body
+    else:
+        function.body.clone_into(region)
+    terminator = region.block.last_op
+    assert terminator is not None, "a function that is taken returns"
+    end = YieldOp(*terminator.operands)
+    end.location = terminator.location
+    region.block.insert_op_before(end, terminator)
+    region.block.erase_op(terminator)
+    marks = {name: value for name, value in function.attributes.items() if name != PRIMITIVE_ATTRIBUTE}
+    fused = FusedOp.create(
+        operands=[replacement.get(value, value) for value in call.operands],
+        result_types=call.result_types,
+        properties={"kernel": function.sym_name, **({"function_attributes": DictionaryAttr(marks)} if marks else {})},
+        attributes=dict(call.attributes),
+        regions=[region],
+        location=call.location,
+    )
+    block = call.parent
+    assert block is not None, "each call is replaced once"
+    block.insert_op_before(fused, call)
+    for old, new in zip(call.results, fused.results, strict=True):
+        new.name_hint = old.name_hint
+        replacement[old] = new
+    call.detach()
 
 
 def _forget_fusion(call: func.CallOp, ops: Sequence[Operation], replacement: Mapping[SSAValue, SSAValue]) -> None:

@@ -23,13 +23,17 @@ from xdsl.ir import Block
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
+import fuse_dialect.fusion.call_effects  # pyright: ignore[reportUnusedImport]  # noqa: F401  # calls have no effects
+from fuse_dialect.budget import Limits
 from fuse_dialect.fusion.core.decision import FusionDecision, Merge
 from fuse_dialect.fusion.core.first_kernels import first_kernels, fused_kernels
+from fuse_dialect.fusion.core.options import FuseOptions
 from fuse_dialect.fusion.core.plan import FusionPlan, check_plan
 from fuse_dialect.fusion.core.rules import RuleTable
 from fuse_dialect.fusion.core.strategy import STRATEGIES, FusionOptions, Strategy, find_strategy
 from fuse_dialect.fusion.core.tvm_rules import TVM_RULES
 from fuse_dialect.fusion.core.value_graph import ValueGraph
+from fuse_dialect.fusion.defuse_ops import Inlining, inline_calls
 from fuse_dialect.fusion.ir.block_graph import BlockGraph, RegionFacts, build_graph
 from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse, fusible_blocks
 from fuse_dialect.fusion.outlining.arrange import arranged
@@ -49,39 +53,10 @@ class BlockFusion:
 
 
 @dataclass(frozen=True)
-class FuseOpsPass(ModulePass):
+class FuseOpsPass(FuseOptions, ModulePass):
     """Group operators into primitive functions, exactly as TVM's FuseOps does."""
 
     name = "fuse-ops"
-
-    opt_level: int = 2
-    """0 makes every operator its own primitive; any other level fuses."""
-    max_depth: int = 256
-    """Most nodes that a primitive may count, in TVM's way of counting; 0 or less is no limit."""
-    max_function_args: int = 0
-    """Most arguments and results of a primitive, a dynamic dimension counting as one more; 0 is no limit."""
-    link_params: bool = False
-    """Copy constants into the primitives that use them, instead of passing them as arguments."""
-    dedup: bool = True
-    """Let groups of the same structure share one primitive."""
-    strategy: str = "tvm"
-    """How groups are found: `tvm`, `cost`, which fuses where that saves time, `separate`, which leaves every operator
-    alone, or one that another package adds."""
-    machine: str = ""
-    """What `cost` counts for: the name of a machine or processor, as `--target-cpu` takes it, or the path of a file
-    that ends in `.toml`; by default what code is made for, else what `FUSE_TARGET_CPU` names, else the processor at
-    hand."""
-    recompute: bool = True
-    """Let `cost` compute an operator in several primitives."""
-    horizontal: bool = True
-    """Let `cost` join operators that read the same value, and not each other."""
-    multi_output: bool = True
-    """Let `cost` make primitives of several results."""
-    open_size: int = 64
-    """What `cost` takes an open size for."""
-    fusion_limit: int | None = None
-    """Make only the first so many merges of the module, to find a wrong one by halving; of a strategy that does not
-    merge, kernels of several operators count as merges."""
 
     rules: RuleTable = field(default=TVM_RULES, init=False)
     """What may fuse into what; Python code alone can set it, with `using` or in a subclass."""
@@ -108,25 +83,26 @@ class FuseOpsPass(ModulePass):
 
         It keeps all that is not given; `replace` of dataclasses would not.
         """
+        given: dict[str, object] = {
+            "rules": rules,
+            "own_strategy": strategy,
+            "target": target,
+            "log": log,
+            "attempts": attempts,
+        }
+        given["fusion_limit"] = fusion_limit
         other = copy(self)
-        # Frozen: the copy is nobody else's yet.
-        if rules is not None:
-            object.__setattr__(other, "rules", rules)
-        if strategy is not None:
-            object.__setattr__(other, "own_strategy", strategy)
-        if target is not None:
-            object.__setattr__(other, "target", target)
-        if log is not None:
-            object.__setattr__(other, "log", log)
-        if attempts is not None:
-            object.__setattr__(other, "attempts", attempts)
-        if fusion_limit is not None:
-            object.__setattr__(other, "fusion_limit", fusion_limit)
+        vars(other).update({name: value for name, value in given.items() if value is not None})
         return other
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Fuse the operators of all functions of the module."""
+        kept = {each for each in op.walk() if isinstance(each, func.FuncOp)} if self.form == "inline" else ()
         self.outline(op, self.plan_functions(op))
+        if self.form == "inline":
+            # A primitive that was there before stays one.
+            inlining = Inlining(self.name, lambda each: each not in kept, undoes_fusion=False, as_regions=True)
+            inline_calls(op, inlining, Limits().ops)
 
     def plan_functions(self, module: ModuleOp) -> dict[func.FuncOp, list[BlockFusion]]:
         """Decide how the ops of all functions are grouped, and erase those that are dead; nothing else changes.
@@ -244,31 +220,21 @@ class FuseOpsPass(ModulePass):
             PassFailedException: The block is not in SSA order, or an option has no meaning.
             FuseError: There is no such strategy.
         """
-        for name, value, least in (
-            ("opt-level", self.opt_level, 0),
-            ("max-function-args", self.max_function_args, 0),
-            ("fusion-limit", self.fusion_limit, 0),
-            ("open-size", self.open_size, 1),
-        ):
-            if value is not None and value < least:
-                raise PassFailedException(f"option '{name}' expects {least} or more, got {value}")
+        try:
+            self.check()
+        except ValueError as error:
+            raise PassFailedException(str(error)) from error
         block_graph = self._graph(block, facts)
-        max_depth = self.max_depth if self.max_depth > 0 else None
         made: list[Merge] = []
         most = None if self.fusion_limit is None else max(0, self.fusion_limit - merges)
         options = FusionOptions(
-            max_depth,
-            self.max_function_args,
-            self.rules,
-            self.log if most is None else made.append,
-            most,
-            self.attempts,
-            self.machine or self.target or "",
-            self.recompute,
-            self.horizontal,
-            self.multi_output,
-            self.open_size,
-            block_graph.find_forms,
+            **self.options(),
+            rules=self.rules,
+            log=self.log if most is None else made.append,
+            most_merges=most,
+            attempts=self.attempts,
+            target=self.target,
+            forms=block_graph.find_forms,
         )
         plan = self._plan(block_graph.value_graph, options)
         if most is None:

@@ -1,1 +1,1 @@
-"""Fusion onto an accelerator, on graphs of numbers: templates, and plans of trips through them. Pure Python."""
+"""Fusion onto an accelerator: `core` decides on numbers, the rest is a pass. A wing: what fuses does not know it."""

@@ -3,8 +3,8 @@
 For every function that is not primitive itself, and for every block in it:
 
 1. build the graph of what the template's units could run (`hardware/block_graph.py`);
-2. group it (`templates/plan.py`), or replay the OPU article (`templates/strict_opu.py`); the groups are the kernels of a
-   plan as `fuse-ops` has it, with a unit beside each node;
+2. group it (`templates/plan.py`), or replay the OPU article (`templates/strict_opu.py`); the groups are the kernels
+   of a plan as `fuse-ops` has it, with a unit beside each node;
 3. arrange and outline the kernels as `fuse-ops` does; constants are copied into the functions.
 
 A function carries `fuse.hardware = "opu"` and each op that a unit runs `fuse.unit = "ipa"`. Ops that no unit runs

@@ -6,7 +6,7 @@ axes. A large table is worked off in parts, so that memory stays bounded. Nothin
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from xdsl.utils.exceptions import InterpretationError
@@ -183,7 +183,9 @@ def _run_stage(stage: Stage, arrays: Mapping[str, Array], sizes: Mapping[str, in
     parallel = [_size(axis.size, sizes) for axis in stage.axes if not axis.is_reduced]
     reduced = [_size(axis.size, sizes) for axis in stage.axes if axis.is_reduced]
     if stage.reduction is not None and stage.is_scan:
-        _run_scan(stage, stage.reduction, arrays, sizes)
+        count = stage.reduction.count
+        known = replace(stage.reduction, count=None if count is None else _size(count, sizes))
+        _run_scan(stage, known, arrays, sizes)
         return
     target = arrays[stage.buffer]
     columns = math.prod(reduced)
@@ -241,7 +243,8 @@ def _run_scan(stage: Stage, reduction: Reduction, arrays: Mapping[str, Array], s
 def _scanned(reduction: Reduction, values: Array) -> Array:
     """What a scan keeps of the values of a line."""
     if reduction.combiner is Combiner.ORDER:
-        return np.argsort(values, axis=1, kind="stable")[:, : reduction.count].astype(np.int64, copy=False)
+        count = reduction.count if isinstance(reduction.count, int) else None
+        return np.argsort(values, axis=1, kind="stable")[:, :count].astype(np.int64, copy=False)
     start = np.full((1, 1), reduction.start.value, values.dtype)
     with np.errstate(all="ignore"):
         through = _COMBINE[reduction.combiner].accumulate(np.concatenate([start, values], axis=1), axis=1)

@@ -50,7 +50,7 @@ def sorted_line_of(nest: Nest) -> SortedLine | None:
     size = nest.loops[-1].size.number
     assert size is not None, "`unsorted` has refused other lines"
     assert stage.reduction is not None, "an order is a reduction"
-    wanted = min(size, size if stage.reduction.count is None else stage.reduction.count)
+    wanted = min(size, stage.reduction.count if isinstance(stage.reduction.count, int) else size)
     room = 2 * wanted + _SPARE
     last = stage.body[-1]
     assert isinstance(last, Read | Apply | Literal | Position), "a key is a number"

@@ -180,8 +180,8 @@ class Reduction:
     start: Literal
     """What the combination starts with; its element type is the accumulator's, and keeps the sign: `ui8`."""
     keep: Keep = Keep.TOTAL
-    count: int | None = None
-    """At how many points an `ORDER` stores, the first ones; at all if that is left out."""
+    count: Size | None = None
+    """At how many points an `ORDER` stores, the first ones; at all if that is left out. A number in kernels."""
 
 
 @dataclass(frozen=True, slots=True)

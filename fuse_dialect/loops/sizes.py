@@ -13,6 +13,8 @@ class Sizes:
     or to a number, else nobody knows it.
     """
 
+    are_computed_with: bool = False
+    """Whether code may compute with sizes that are known when it runs; kernels want numbers there."""
     _parents: dict[str, Size] = field(default_factory=dict[str, Size])
     _given: int = 0
     _fresh: int = 0

@@ -1,1 +1,1 @@
-""""""
+"""How an op becomes loops: one result of it, a primitive, and what its loops look like from outside."""

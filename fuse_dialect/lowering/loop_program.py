@@ -47,13 +47,18 @@ class _Array:
 _Lowered: TypeAlias = "_Array | tuple[_Lowered, ...]"
 
 
-def lower(function: func.FuncOp) -> LoopProgram | Refusal:
+def lower(function: func.FuncOp, *, for_kernels: bool = True) -> LoopProgram | Refusal:
     """The loops that compute a function of one block: one stage for each result of each op, not simplified.
+
+    Args:
+        function: The function.
+        for_kernels: Whether code computes with sizes only where they are numbers, and finds faults. Else sizes of
+            results may have names that begin with `?`, which who runs the program must know.
 
     Complexity: linear in the number of ops, and in the size of their loops.
     """
     try:
-        return _Lowering().program(function)
+        return _Lowering(Sizes(are_computed_with=not for_kernels)).program(function)
     except LoopFormError as refusal:
         return Refusal(str(refusal))
 
@@ -185,6 +190,8 @@ class _Lowering:
 
     def _fault(self, op: FuseOp, origin: str) -> None:
         """Add the stage that says whether the op rejects its operands."""
+        if self.sizes.are_computed_with:
+            return
         operands = self._operands(op)
         stage = fault_loops(op, _known(operands), self.sizes, origin)
         if stage is None:
@@ -201,7 +208,7 @@ class _Lowering:
         shape = tuple(self.sizes.fresh() if dim == DYNAMIC else dim for dim in result.type.get_shape())
         made = result_loops(op, number, _known(operands), shape, self.sizes, origin)
         stages = [stage for each in made for stage in self._named(each)]
-        if not all(self.sizes.is_known(size) for size in shape):
+        if not self.sizes.are_computed_with and not all(self.sizes.is_known(size) for size in shape):
             raise LoopFormError("has a result whose size does not follow from one size of an argument")
         array = self._array(result.type, shape, result.name_hint or f"{origin}{len(self.buffers)}", Role.LOCAL)
         self.values[result] = array

@@ -7,7 +7,7 @@
 3. Integers lose their sign in types: `ui8` is `i8`, as `arith` has it. The bits are the same.
 4. Equal names of dynamic sizes are taken for equal: a dimension that is 1 when the program runs is not broadcast.
 
-An op without a loop form (sorts, scans, scatters) is an error.
+An op without any form in linalg is an error.
 """
 
 from dataclasses import dataclass

@@ -11,6 +11,8 @@ from fuse_dialect.budget import MAX_REPETITIONS
 from fuse_dialect.diagnostics import Diagnostic, FuseError, Severity
 
 if TYPE_CHECKING:
+    from fuse_dialect.backends.backend import Backend
+    from fuse_dialect.backends.options import CompileOptions
     from fuse_dialect.backends.runtime.program import Program
     from fuse_dialect.dialect.op import Array
     from fuse_dialect.fusion.fuse_ops import FuseOpsPass
@@ -122,6 +124,32 @@ def fuse_ops_of(options: argparse.Namespace) -> "FuseOpsPass":
     return made
 
 
+def compile_options_of(backend: "str | Backend", options: argparse.Namespace) -> "CompileOptions":
+    """How the command line wants programs compiled.
+
+    Raises:
+        FuseError: An option of `fuse-ops` is wrong.
+    """
+    from fuse_dialect.backends.options import CompileOptions
+    from fuse_dialect.backends.threads import usable_threads
+    from fuse_dialect.loading.streams import tell
+    from fuse_dialect.tools.arguments import limits_of
+
+    def warn(text: str) -> None:
+        tell(Diagnostic(Severity.WARNING, text).format())
+
+    return CompileOptions(
+        backend=backend,
+        threads=usable_threads(options.threads, warn),
+        entry=options.entry,
+        cache=not options.no_cache,
+        limits=limits_of(options),
+        fuse=fuse_ops_of(options),
+        target_cpu=options.target_cpu,
+        fast_math=options.fast_math,
+    )
+
+
 def compile_file(file: "ModuleFile", backend: str, options: argparse.Namespace) -> "Program":
     """The module in a file, compiled; the module is changed.
 
@@ -129,29 +157,11 @@ def compile_file(file: "ModuleFile", backend: str, options: argparse.Namespace) 
         FuseError: It cannot be compiled; the place is that of the op.
     """
     from fuse_dialect.backends.compile import compile_program
-    from fuse_dialect.backends.threads import usable_threads
     from fuse_dialect.loading.failure import located_errors
-    from fuse_dialect.loading.streams import tell
-    from fuse_dialect.tools.arguments import limits_of
     from fuse_dialect.tools.progress import progress_line
 
-    def warn(text: str) -> None:
-        tell(Diagnostic(Severity.WARNING, text).format())
-
     with progress_line() as progress, located_errors(file.source_map, " while compiling"):
-        return compile_program(
-            file.module,
-            backend,
-            usable_threads(options.threads, warn),
-            options.entry,
-            cache=not options.no_cache,
-            in_place=True,
-            limits=limits_of(options),
-            fuse=fuse_ops_of(options),
-            target_cpu=options.target_cpu,
-            fast_math=options.fast_math,
-            progress=progress,
-        )
+        return compile_program(file.module, compile_options_of(backend, options), in_place=True, progress=progress)
 
 
 def run_program(program: "Program", file: "ModuleFile", inputs: Sequence["Array"]) -> list["Array"]:

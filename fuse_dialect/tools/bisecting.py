@@ -10,12 +10,10 @@ from typing import Any, cast
 import numpy as np
 from xdsl.dialects import func
 
-from fuse_dialect.backends.table import BackendSettings
-from fuse_dialect.backends.threads import usable_threads
 from fuse_dialect.bisecting.finding import Finding, smallest_finding
 from fuse_dialect.bisecting.search import BadMerge, find_bad_merge
 from fuse_dialect.bisecting.way import Way
-from fuse_dialect.diagnostics import Diagnostic, FuseError, Severity, SourceLocation, printable
+from fuse_dialect.diagnostics import FuseError, SourceLocation, printable
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.frontends.mlir.reader import context
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
@@ -27,8 +25,7 @@ from fuse_dialect.loading.module_file import ModuleFile
 from fuse_dialect.loading.output_file import Writer, write_files, writer_of
 from fuse_dialect.loading.streams import tell, write_stdout
 from fuse_dialect.targets.mlir import FuseMLIRTarget
-from fuse_dialect.tools.arguments import limits_of
-from fuse_dialect.tools.backends import fuse_ops_of
+from fuse_dialect.tools.backends import compile_options_of
 
 _EXTENSION = ".mlir"
 _OTHERS = ("compare_with", "outputs", "benchmark", "json", "trace")
@@ -56,21 +53,9 @@ def bisect(file: ModuleFile, inputs: Sequence[Array], options: argparse.Namespac
     Raises:
         FuseError: There is one: then the error names it. Or the program cannot be run, or nothing can be written.
     """
-
-    def warn(text: str) -> None:
-        tell(Diagnostic(Severity.WARNING, text).format())
-
-    fuse = fuse_ops_of(options)
+    how = compile_options_of(options.backend, options)
     with located_errors(file.source_map, " while bisecting"):
-        way = Way(
-            options.backend,
-            usable_threads(options.threads, warn),
-            options.entry,
-            fuse,
-            BackendSettings(not options.no_cache, options.target_cpu, options.fast_math),
-            limits_of(options),
-            Tolerance(options.rtol, options.atol),
-        )
+        way = Way(how, Tolerance(options.rtol, options.atol))
         bad, total = find_bad_merge(file.module, inputs, way, lambda line: tell(printable(line)))
         if bad is None:
             write_stdout(f"the outputs agree with all {total} merges: nothing to find\n")

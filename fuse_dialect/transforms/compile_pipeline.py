@@ -18,6 +18,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from fuse_dialect.fusion.core.options import FuseOptions
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.transforms.compile_prefix import compile_prefix
 from fuse_dialect.transforms.runnable import make_runnable
@@ -65,7 +66,7 @@ def prepare_to_fuse(
 
 
 @dataclass(frozen=True)
-class CompilePipelinePass(ModulePass):
+class CompilePipelinePass(FuseOptions, ModulePass):
     """Do to a module what compiling it does before it makes kernels: convert, fold, lay out and fuse."""
 
     name = "compile-pipeline"
@@ -74,11 +75,12 @@ class CompilePipelinePass(ModulePass):
     """Layout of images, as in `convert-layout`: machine code wants NHWC; `keep` for that which each op has."""
     sizes: tuple[str, ...] = ()
     """Numbers for named sizes of arguments: `sizes="batch=4","seq=128"`."""
-    strategy: str = "tvm"
-    """How groups are found, as in `fuse-ops`."""
-    machine: str = ""
-    """What `cost` counts for, as for `fuse-ops`."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run everything."""
-        prepare(op, FuseOpsPass(strategy=self.strategy, machine=self.machine), self.layout, self.sizes)
+        prepare(
+            op,
+            FuseOpsPass(**self.options()),
+            self.layout,
+            self.sizes,
+        )

@@ -21,6 +21,7 @@ from fuse_dialect.backends.llvm import cached
 from fuse_dialect.backends.llvm.backend import EmittedKernel, LLVMBackend
 from fuse_dialect.backends.llvm.cached import CachedLLVMBackend, generator_digest
 from fuse_dialect.backends.llvm.processors import target_of
+from fuse_dialect.backends.options import CompileOptions
 from fuse_dialect.backends.runtime.cache import Entry, ObjectCache, open_cache
 from fuse_dialect.backends.runtime.own_files import PACKAGE, own_files
 from fuse_dialect.backends.runtime.program import Program
@@ -73,7 +74,7 @@ def cache(tmp_path: Path) -> ObjectCache:
 def compiled(cache: ObjectCache, module: ModuleOp, **options: bool) -> tuple[Program, int]:
     """A program, and how many kernels were written for it."""
     backend = CountingBackend(**options)
-    return compile_program(module, CachedLLVMBackend(backend, cache)), backend.emitted
+    return compile_program(module, CompileOptions(backend=CachedLLVMBackend(backend, cache))), backend.emitted
 
 
 def check(program: Program, module: ModuleOp) -> None:
@@ -154,15 +155,17 @@ def test_weights_of_8_bits_are_packed_as_before_when_the_kernel_is_kept(cache: O
     x = np.random.default_rng(1).integers(0, 255, (5, 64)).astype(np.uint8)
     (expected,) = run_module(module, [x])
     for _ in range(2):
-        program = compile_program(module, CachedLLVMBackend(LLVMBackend(target=target_of(target)), cache))
+        program = compile_program(
+            module, CompileOptions(backend=CachedLLVMBackend(LLVMBackend(target=target_of(target)), cache))
+        )
         np.testing.assert_array_equal(program(x)[0], expected)
 
 
 def test_without_a_cache_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FUSE_CACHE_DIR", str(tmp_path / "unused"))
-    check(compile_program(parse_mlir(TEXT), cache=False), parse_mlir(TEXT))
+    check(compile_program(parse_mlir(TEXT), CompileOptions(cache=False)), parse_mlir(TEXT))
     assert not (tmp_path / "unused").exists()
-    compile_program(parse_mlir(TEXT), cache=True)
+    compile_program(parse_mlir(TEXT), CompileOptions(cache=True))
     assert list((tmp_path / "unused").iterdir())
 
 
@@ -207,7 +210,7 @@ def test_another_machine_of_the_same_name_has_another_key(cache: ObjectCache, tm
     for registers, kib in ((8, 32), (16, 32), (16, 64)):
         machine = Machine("mine", own.machine.vector_bytes, registers, caches=(Cache(kib << 10), Cache(1 << 20)))
         backend = CachedLLVMBackend(LLVMBackend(target=replace(own, described=machine)), cache)
-        check(compile_program(module, backend), module)
+        check(compile_program(module, CompileOptions(backend=backend)), module)
         kept = {path.name for path in tmp_path.iterdir()}
         assert kept > seen
         seen = kept

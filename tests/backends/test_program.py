@@ -274,7 +274,7 @@ def test_a_program_shows_what_it_was_made_of() -> None:
     assert [group.root.name for group in program.plan.groups] == ["fuse.tanh"]
     assert len(program.plan.groups) == len(program.kernels)
     module = fd.parse(STABLEHLO)
-    CompilePipelinePass("keep").apply(Context(), module)
+    CompilePipelinePass(layout="keep").apply(Context(), module)
     assert str(module) == text
 
 

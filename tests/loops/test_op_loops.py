@@ -11,7 +11,6 @@ from xdsl.ir import Block, SSAValue
 from xdsl.irdl import irdl_op_definition
 from xdsl.utils.test_value import create_ssa_value
 
-from fuse_dialect.analysis import op_loops
 from fuse_dialect.dialect.fields import tensor_operand, tensor_result
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.op import FuseOp, MapOp
@@ -19,6 +18,7 @@ from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.frontends.mlir.reader import parse_mlir
 from fuse_dialect.loops.printing import program_text
 from fuse_dialect.loops.program import LoopProgram, Refusal
+from fuse_dialect.lowering import op_loops
 from fuse_dialect.lowering.loop_program import lower, lower_op
 from fuse_dialect.lowering.op_loops import keeping_loops
 

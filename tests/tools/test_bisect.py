@@ -24,7 +24,8 @@ pytestmark = pytest.mark.skipif(find_spec("llvmlite") is None, reason="needs llv
 WRONG = '''
 from dataclasses import replace
 from fuse_dialect.backends.backend import KernelRequest
-from fuse_dialect.backends.table import BackendSettings, find_backend
+from fuse_dialect.backends.options import BackendSettings
+from fuse_dialect.backends.table import find_backend
 from fuse_dialect.loops.program import Apply
 
 WRONG_ALONE = False
@@ -158,9 +159,9 @@ def test_a_strategy_that_makes_no_merges_is_bisected_by_kernels(wrong: Path):
     sys.modules.pop("wrong_backend", None)
     from importlib import import_module
 
-    from fuse_dialect.backends.table import BackendSettings
+    from fuse_dialect.backends.options import BackendSettings, CompileOptions
 
-    way = Way(import_module("wrong_backend").make(BackendSettings(cache=False)), fuse=fuse)
+    way = Way(CompileOptions(backend=import_module("wrong_backend").make(BackendSettings(cache=False)), fuse=fuse))
     inputs = random_inputs(function_named(module, "main"), 0, 2)
     bad, total = find_bad_merge(module, inputs, way)
     assert bad is not None

@@ -36,9 +36,9 @@ def check() -> ModuleType:
         (
             ["fuse_dialect/fusion/kinds/foreign.py"],
             ["lint", "format", "imports", "types", "pytest"],
-            "tests/fusion/kinds",
+            "tests/fusion",
         ),
-        (["tests/fusion/kinds/test_foreign.py"], ["lint", "format", "imports", "pytest"], "tests/fusion/kinds"),
+        (["tests/fusion/kinds/test_foreign.py"], ["lint", "format", "imports", "pytest"], "tests/fusion"),
         (["tools/check.py"], ["lint", "format", "imports", "types", "pytest", "filecheck"], "tests/filecheck/tools"),
         (
             ["tests/filecheck/dialect/matmul.mlir"],

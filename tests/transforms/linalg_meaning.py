@@ -156,7 +156,10 @@ def _result(op: Operation, operands: Sequence[Array], values: Values) -> Array:
         case tensor.CastOp():
             return operands[0]
         case tensor.CollapseShapeOp() | tensor.ExpandShapeOp():
-            shape = tensor_type(op.result).get_shape()
+            shape = list(tensor_type(op.result).get_shape())
+            if isinstance(op, tensor.CollapseShapeOp):
+                groups = [[axis.value.data for axis in group] for group in op.reassociation]
+                shape = [prod(operands[0].shape[axis] for axis in group) for group in groups]
             return Parts.of(operands[0].reshape(shape), written_of(operands[0]).reshape(shape))
         case tensor.PadOp():
             return Parts.of(_padded(op, operands[0]), _padded(op, written_of(operands[0]), fill=True))
@@ -273,6 +276,8 @@ def _structured(
     assert isinstance(last, Operation)
     assert last.operands[0] is block.args[-1], "the total comes first, as in the named ops"
     element = np.broadcast_to(values[last.operands[1]], extents)
+    if not element.size:
+        return operands[-1]  # what a combination starts with is all there is
     total = _combine(last.name, element, tuple(range(rank, len(extents))))
     with np.errstate(all="ignore"):
         return evaluate_function(last.name, [operands[-1], total], operands[-1].dtype)
@@ -282,11 +287,6 @@ def _combine(name: str, element: Array, axes: tuple[int, ...]) -> Array:
     if name in ("arith.maxui", "arith.minui"):
         unsigned = element.view(f"u{element.dtype.itemsize}")
         return (unsigned.max if name == "arith.maxui" else unsigned.min)(axis=axes).view(element.dtype)
-    if not element.size:
-        shape = [size for axis, size in enumerate(element.shape) if axis not in axes]
-        identity = COMBINED[name].identity
-        assert identity is not None
-        return np.full(shape, identity, element.dtype)
     with np.errstate(all="ignore"):
         return COMBINED[name].reduce(element, axis=axes, dtype=element.dtype)
 

@@ -24,6 +24,8 @@ from fuse_dialect.frontends.mlir.reader import parse_mlir
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.interpreters.numpy import evaluate
 from fuse_dialect.interpreters.values import EvaluationError
+from fuse_dialect.loops.program import Refusal
+from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.targets.convert_fuse_to_linalg import ConvertFuseToLinalgPass
 from fuse_dialect.targets.linalg.forms.table import FALLBACKS, WITHOUT_FORM, WRITERS
 from fuse_dialect.targets.mlir import FusePrinter
@@ -101,6 +103,13 @@ def test_linalg_of_an_op_gives_its_meaning(op_class: type[FuseOp]) -> None:
 def test_an_op_is_in_one_list_alone() -> None:
     assert not WRITERS.keys() & WITHOUT_FORM.keys()
     assert not WRITERS.keys() & FALLBACKS.keys()
+
+
+def test_an_op_with_a_loop_program_has_no_writer() -> None:
+    for op_class in WRITERS:
+        for op in examples()[op_class.name]:
+            for function in functions(op):
+                assert isinstance(lower(function, for_kernels=False), Refusal), op_class.name
 
 
 def arrays_for(program: ModuleOp) -> list[np.ndarray]:

@@ -11,10 +11,13 @@ from ssa_form import ssa_form
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
+from fuse_dialect.dialect.ops.regions import FusedOp
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir
 from fuse_dialect.fusion.defuse_ops import DefuseOpsPass
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.fused_regions import InlineFusedPass, OutlineFusedPass
 
 FILECHECK = Path(__file__).parents[1] / "filecheck" / "transforms" / "fuse-ops"
 RANDOM_PROGRAMS = 1000
@@ -46,6 +49,37 @@ def fuse_and_defuse(module: ModuleOp, **options: object) -> None:
 def test_random_programs_come_back(program: ModuleOp, **options: object) -> None:
     before = ssa_form(program)
     fuse_and_defuse(program, **options)
+    assert ssa_form(program) == before
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=RANDOM_PROGRAMS,
+    phases=(Phase.generate,),
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+@given(
+    program=random_programs(max_ops=12),
+    strategy=st.sampled_from(["tvm", "cost"]),
+    dedup=st.booleans(),
+    passes=st.lists(
+        st.sampled_from([OutlineFusedPass(), OutlineFusedPass(dedup=False), InlineFusedPass()]), max_size=4
+    ),
+)
+def test_kernels_in_place_and_functions_are_the_same(
+    program: ModuleOp, strategy: str, dedup: bool, passes: list[ModulePass]
+) -> None:
+    before = ssa_form(program)
+    FuseOpsPass(form="inline", strategy=strategy, dedup=dedup).apply(Context(), program)
+    assert not any("primitive" in op.attributes for op in program.walk())
+    for each in passes:
+        each.apply(Context(), program)
+        program.verify()
+        inline = isinstance(each, InlineFusedPass)
+        assert not any("primitive" in op.attributes if inline else isinstance(op, FusedOp) for op in program.walk())
+    DefuseOpsPass().apply(Context(), program)
     assert ssa_form(program) == before
 
 

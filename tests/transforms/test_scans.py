@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fuse_dialect as fd
-from fuse_dialect.transforms import convert_stablehlo_to_fuse
+from fuse_dialect.frontends.stablehlo import convert_stablehlo_to_fuse
 
 FILE = Path(__file__).parents[1] / "filecheck/transforms/convert-stablehlo-to-fuse/scans.mlir"
 PROGRAMS = [re.sub("func.func @[a-z_]+", "func.func @main", part) for part in FILE.read_text().split("// -----")]

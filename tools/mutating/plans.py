@@ -1,9 +1,9 @@
-"""Mutants of plans of kernels: `fusion` and what makes ops of a plan in `transforms/outlining`."""
+"""Mutants of plans of kernels: `fusion` and what makes ops of a plan in `fusion/outlining`."""
 
 from mutating.mutant import Mutant
 
-_PLAN, _GRAPH, _COST = "fusion/core/plan.py", "fusion/core/value_graph.py", "fusion/core/cost.py"
-_OUTLINING = "transforms/outlining"
+_PLAN, _GRAPH, _COST = "fusion/core/plan.py", "fusion/core/value_graph.py", "fusion/cost.py"
+_OUTLINING = "fusion/outlining"
 
 PLAN_MUTANTS: tuple[Mutant, ...] = (
     # what kernels are made of

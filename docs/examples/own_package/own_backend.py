@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fuse_dialect.backends.backend import Backend, KernelRequest, symbols_of
-from fuse_dialect.backends.table import BackendSettings
+from fuse_dialect.backends.options import BackendSettings
 from fuse_dialect.loops.program import (
     Apply,
     Body,

@@ -11,8 +11,8 @@ from fuse_dialect.backends.backend import KernelRequest, Packing
 from fuse_dialect.backends.llvm.kernel import checked_name
 from fuse_dialect.backends.llvm.processors import target_of
 from fuse_dialect.backends.llvm.workshop import Workshop
+from fuse_dialect.backends.options import Layout
 from fuse_dialect.backends.runtime.driver import driver_object
-from fuse_dialect.backends.table import Layout
 from fuse_dialect.checked import checks_accesses
 from fuse_dialect.loops.elements import element_bytes
 from fuse_dialect.loops.kernel_schedule import KernelSchedule

@@ -19,10 +19,10 @@ from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.backend import Packing as AnyPacking
 from fuse_dialect.backends.llvm.backend import EmittedKernel, LLVMBackend, NativeKernel
 from fuse_dialect.backends.llvm.workshop import Workshop
+from fuse_dialect.backends.options import Layout
 from fuse_dialect.backends.runtime.cache import Entry, ObjectCache, key_of
 from fuse_dialect.backends.runtime.driver import driver_object
 from fuse_dialect.backends.runtime.own_files import PACKAGE, own_files
-from fuse_dialect.backends.table import Layout
 from fuse_dialect.loops.packing import Packing, Strided
 from fuse_dialect.loops.program import Refusal
 from fuse_dialect.machines.machine import Machine

@@ -4,8 +4,8 @@ from fuse_dialect.backends.backend import Backend
 from fuse_dialect.backends.llvm.backend import LLVMBackend
 from fuse_dialect.backends.llvm.cached import CachedLLVMBackend
 from fuse_dialect.backends.llvm.processors import target_of
+from fuse_dialect.backends.options import BackendSettings
 from fuse_dialect.backends.runtime.cache import open_cache
-from fuse_dialect.backends.table import BackendSettings
 
 
 def make(settings: BackendSettings) -> Backend:

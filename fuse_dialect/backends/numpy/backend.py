@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fuse_dialect.backends.backend import Backend, KernelRequest
-from fuse_dialect.backends.table import BackendSettings
+from fuse_dialect.backends.options import BackendSettings
 from fuse_dialect.loops.program import Refusal
 
 

@@ -18,12 +18,15 @@ from xdsl.ir import Attribute
 from fuse_dialect.dialect.elision import ELIDED_RESOURCE
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.types import is_tensor
+from fuse_dialect.extensions import at_place
 from fuse_dialect.fusion.core.plan import FusionPlan
 from fuse_dialect.fusion.fuse_ops import BlockFusion, FuseOpsPass
 
 if TYPE_CHECKING:
     from fuse_dialect.remarks.module_plan import ModulePlan
 
+SHOWN = "fuse_dialect.pictures.drawing:shown_plan"
+"""Place of what makes a plan one to look at; whoever only runs a program does not need it."""
 MOST_SHOWN_BYTES = 64
 """Bytes of elements up to which a constant keeps them; one that repeats counts once."""
 
@@ -63,12 +66,8 @@ class Compilation:
 
     def plan(self) -> "ModulePlan":
         """The plan of the kernels, on a copy of the ops as they were before fusion."""
-        # Whoever only runs a program needs neither.
-        from fuse_dialect.pictures.drawing import picture_of_plan
-        from fuse_dialect.remarks.module_plan import ran_plan
-
         copy = self.ran.unfused.clone()
-        return ran_plan(copy, self.fuse_ops, self.fuse_ops.replanned(copy, self.ran.plans), picture_of_plan)
+        return at_place(SHOWN)(copy, self.fuse_ops, self.fuse_ops.replanned(copy, self.ran.plans))
 
 
 def elide_constants(module: ModuleOp, kept: Collection[func.FuncOp]) -> None:

@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.counts import Size
 from fuse_dialect.dialect.accumulation import exact_product, sum_element
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.axis_layout import permutation
@@ -108,11 +109,11 @@ class WindowedProductOp(FuseOp, ABC):
         """Sizes or indices of the result in the order of the first layout, reordered to the op's layout."""
         return tuple(canonical[axis] for axis in permutation(self.DATA_LAYOUTS[0], self.data_layout.data))
 
-    def loop_shapes(self, nest: Nest) -> tuple[tuple[int, ...], tuple[int, ...], list[Index]]:
+    def loop_shapes(self, nest: Nest) -> tuple[tuple[Size, ...], tuple[Size, ...], list[Index]]:
         """Sizes of the input but its batch, those of the kernel, and indices of the result, in the first layouts."""
         data, x, w = self.data_axes, nest.shape(0), nest.shape(1)
-        sizes = nest.static(*(x[axis] for axis in data[1:]))
-        return sizes, nest.static(*(w[axis] for axis in self.kernel_axes)), [nest.at[axis] for axis in data]
+        sizes = nest.counted(*(x[axis] for axis in data[1:]))
+        return sizes, nest.counted(*(w[axis] for axis in self.kernel_axes)), [nest.at[axis] for axis in data]
 
     def kernel_in_layout(self, canonical: Sequence[_Each]) -> tuple[_Each, ...]:
         """Sizes or indices of the kernel in the order of the first layout, reordered to the op's layout."""
@@ -178,9 +179,12 @@ class ConvOp(WindowedProductOp, ABC):
         """Products over the input channels of the group and the places in the window."""
         (_, *sizes), (outputs, inputs, *extent), (sample, output, *at) = self.loop_shapes(nest)
         channel, taps = nest.reduced(inputs), [nest.reduced(size) for size in extent]
-        group = output // max(outputs // self.groups.value.data, 1)
-        places, guards = self.windows(tuple(extent)).places(at, taps, sizes)
-        x = nest.read(0, self.in_layout([sample, group * inputs + channel, *places]), guards, self.pad_value.value.data)
+        source = channel
+        if self.groups.value.data > 1:
+            outputs, inputs = nest.static(outputs, inputs)
+            source = output // max(outputs // self.groups.value.data, 1) * inputs + channel
+        places, guards = self.windows(nest.static(*extent)).places(at, taps, sizes)
+        x = nest.read(0, self.in_layout([sample, source, *places]), guards, self.pad_value.value.data)
         w = nest.read(1, self.kernel_in_layout([output, channel, *taps]))
         return sum_of_products(nest, x, w, self.result.type)
 
@@ -345,9 +349,15 @@ class ConvTransposeOp(WindowedProductOp, ABC):
 
     def loops(self, nest: Nest) -> SSAValue:
         """Products over the input channels of the group and the places whose windows meet the element."""
-        (channels, *sizes), (_, outputs, *extent), (sample, output, *at) = self.loop_shapes(nest)
-        windows, inputs = self.windows(tuple(extent)), channels // self.groups.value.data
-        channel = (output // max(outputs, 1)) * inputs + nest.reduced(inputs)
+        (channels, *sizes), (inputs, outputs, *extent), (sample, output, *at) = self.loop_shapes(nest)
+        windows, own = self.windows(nest.static(*extent)), output
+        channels = inputs if isinstance(inputs, int) else channels
+        if self.groups.value.data > 1:
+            channels, outputs = nest.static(channels, outputs)
+            share, own = channels // self.groups.value.data, output % max(outputs, 1)
+            channel = (output // max(outputs, 1)) * share + nest.reduced(share)
+        else:
+            channel = nest.reduced(channels)
         taps = [nest.reduced(size) for size in extent]
         places: list[Index] = []
         guards: list[Guard] = []
@@ -357,7 +367,7 @@ class ConvTransposeOp(WindowedProductOp, ABC):
             guards += [Guard(offset % stride, 1), Guard(offset // stride, sizes[axis])]
         x = nest.read(0, self.in_layout([sample, channel, *places]), guards)
         # The kernel is guarded, too: zero times its infinities would be nan, where nothing is added.
-        w = nest.read(1, self.kernel_in_layout([channel, output % max(outputs, 1), *taps]), guards)
+        w = nest.read(1, self.kernel_in_layout([channel, own, *taps]), guards)
         return sum_of_products(nest, x, w, self.result.type)
 
     def flops(self) -> int | None:

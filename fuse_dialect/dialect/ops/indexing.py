@@ -24,11 +24,10 @@ from fuse_dialect.dialect.fields import (
 )
 from fuse_dialect.dialect.loops import Nest, Place
 from fuse_dialect.dialect.op import Array, FuseOp
-from fuse_dialect.dialect.picked_places import any_outside, in_range, index_at, is_outside
+from fuse_dialect.dialect.picked_places import any_outside, bounded, in_range, index_at, is_outside, repeated
 from fuse_dialect.dialect.shape_rules import (
     integer_list,
     one_of,
-    product,
     require_integers,
     require_rank_at_least,
     unify_shapes,
@@ -129,13 +128,17 @@ class StridedSliceOp(PickOp):
 
     def loops(self, nest: Nest) -> SSAValue:
         """From the first index on, in strides."""
-        indices: list[Index] = []
+        indices: list[Place] = []
         for index, cut, size in zip(nest.at, self.slices, nest.shape(0), strict=True):
+            (count,) = (0,) if cut == slice(None) else nest.counted(size)
             if cut == slice(None):
                 indices.append(index)
-                continue
-            start, _, stride = cut.indices(*nest.static(size))
-            indices.append(index * stride + start)
+            elif isinstance(count, int):
+                start, _, stride = cut.indices(count)
+                indices.append(index * stride + start)
+            else:
+                begin = bounded(scalars.constant(cut.start, i64), nest.count(count), is_back=cut.step < 0)
+                indices.append(scalars.add(begin, nest.position(index * cut.step)))
         return nest.read(0, indices)
 
 
@@ -190,13 +193,13 @@ class TakeOp(PickOp):
         axis = 0 if self.axis is None else normalize_axis(self.axis.value.data, len(sizes))
         wanted = index_at(nest, nest.at[axis : axis + rank])
         if self.axis is not None:
-            place = in_range(wanted, *nest.static(sizes[axis]), wraps=self.mode.data == "wrap")
+            place = in_range(nest, wanted, *nest.counted(sizes[axis]), wraps=self.mode.data == "wrap")
             return nest.read(0, [*nest.at[:axis], place, *nest.at[axis + rank :]])
         places: list[SSAValue] = []
-        place = in_range(wanted, product(nest.static(*sizes)), wraps=self.mode.data == "wrap")
-        for size in nest.static(*reversed(sizes)):
-            places.insert(0, scalars.apply(arith.RemSIOp, place, scalars.constant(size, i64)))
-            place = scalars.apply(arith.DivSIOp, place, scalars.constant(size, i64))
+        place = in_range(nest, wanted, *nest.counted(*sizes), wraps=self.mode.data == "wrap")
+        for size in reversed(sizes):
+            places.insert(0, scalars.apply(arith.RemSIOp, place, nest.count(size)))
+            place = scalars.apply(arith.DivSIOp, place, nest.count(size))
         return nest.read(0, places)
 
 
@@ -253,7 +256,7 @@ class GatherOp(PickOp):
         """Read the index, and read there."""
         sizes = nest.shape(0)
         axis = normalize_axis(self.axis.value.data, len(sizes))
-        place = in_range(index_at(nest, nest.at), *nest.static(sizes[axis]))
+        place = in_range(nest, index_at(nest, nest.at), *nest.counted(sizes[axis]))
         return nest.read(0, [*nest.at[:axis], place, *nest.at[axis + 1 :]])
 
     def fault(self, nest: Nest) -> SSAValue | None:
@@ -322,8 +325,8 @@ class GatherNdOp(PickOp):
         sizes, batch = nest.shape(0), self.batch_dims.value.data
         *outer, last = nest.shape(1)
         (depth,) = nest.static(last)
-        at, picked = nest.at[: len(outer)], nest.static(*sizes[batch : batch + depth])
-        places = [in_range(index_at(nest, [*at, number(place)]), size) for place, size in enumerate(picked)]
+        at, picked = nest.at[: len(outer)], nest.counted(*sizes[batch : batch + depth])
+        places = [in_range(nest, index_at(nest, [*at, number(place)]), size) for place, size in enumerate(picked)]
         return nest.read(0, [*nest.at[:batch], *places, *nest.at[len(outer) :]])
 
     def fault(self, nest: Nest) -> SSAValue | None:
@@ -415,13 +418,21 @@ class PadOp(PickOp):
             if not low and not high:
                 indices.append(index)
                 continue
-            kept = nest.static(size)[0] + min(low, 0) + min(high, 0)
+            (count,) = nest.counted(size)
             inner = index - max(low, 0)
             if self.mode.data == "constant" or max(low, high) <= 0:
                 indices.append(inner + max(-low, 0))
-                guards.append(Guard(inner, kept))
+                if isinstance(count, int):
+                    guards.append(Guard(inner, count + min(low, 0) + min(high, 0)))
+                else:
+                    # The whole axis does as well: at an end that is cropped, the result ends before what is cut off.
+                    guards.append(Guard(index - low, count))
+            elif isinstance(count, int):
+                indices.append(self._repeated(nest, inner, count + min(low, 0) + min(high, 0), max(-low, 0)))
             else:
-                indices.append(self._repeated(nest, inner, kept, max(-low, 0)))
+                kept = nest.count(count, plus=min(low, 0) + min(high, 0))
+                place = repeated(nest.position(inner), kept, self.mode.data)
+                indices.append(scalars.add(place, scalars.constant(max(-low, 0), i64)))
         if not guards:
             return nest.read(0, indices)
         return scalars.select(nest.inside(guards), nest.read(0, indices, guards), nest.read(1, ()))

@@ -83,7 +83,7 @@ class LineOp(FuseOp, ABC):
     def places_in_order(self, nest: Nest, axis: int, *, is_ascend: bool) -> SSAValue:
         """For the element of `nest.at` the place of the one that comes there when the line is sorted, as i64."""
         axis = self.line_axis(axis)
-        point = nest.reduced(*nest.static(nest.shape(0)[axis]))
+        point = nest.reduced(*nest.counted(nest.shape(0)[axis]))
         element = nest.read(0, [*nest.at[:axis], point, *nest.at[axis + 1 :]])
         key = scalars.order_key(element, unsigned=is_unsigned(self.input.type), is_ascend=is_ascend)
         return nest.place_in_order(axis, key)
@@ -442,7 +442,7 @@ class ScatterNdOp(FuseOp):
 
     def place_of_update(self, nest: Nest) -> SSAValue:
         """The numbers of a position, brought into range, as one."""
-        return position_in(nest, nest.at, nest.static(*nest.shape(0)[: self._depth]))
+        return position_in(nest, nest.at, nest.counted(*nest.shape(0)[: self._depth]))
 
     def fault(self, nest: Nest) -> SSAValue:
         """Whether a number of a position is out of range."""

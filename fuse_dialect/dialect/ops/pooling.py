@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import StringAttr, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 
+from fuse_dialect.counts import Size
 from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.accumulation import mean
 from fuse_dialect.dialect.attributes import OpPatternKind
@@ -65,6 +66,10 @@ class SpatialOp(FuseOp, ABC):
     def spatial_sizes(self, nest: Nest) -> tuple[int, ...]:
         """Height and width of the operand."""
         return nest.static(*(nest.shape(0)[self.layout.data.index(letter)] for letter in "HW"))
+
+    def counted_sizes(self, nest: Nest) -> tuple[Size, ...]:
+        """The same, as sizes that code computes with."""
+        return nest.counted(*(nest.shape(0)[self.layout.data.index(letter)] for letter in "HW"))
 
     def spatial_indices(self, nest: Nest) -> list[Index]:
         """Height and width of the element."""
@@ -125,9 +130,10 @@ class WindowPoolOp(SpatialOp, ABC):
 
     def window_element(self, nest: Nest, otherwise: float) -> SSAValue:
         """The operand's element at a place of the window, or `otherwise` beside the operand."""
-        windows = self.windows.clipped(self.spatial_sizes(nest))
+        sizes = self.counted_sizes(nest)
+        windows = self.windows.clipped(sizes)
         taps = [nest.reduced(size) for size in windows.extent]
-        places, guards = windows.places(self.spatial_indices(nest), taps, self.spatial_sizes(nest))
+        places, guards = windows.places(self.spatial_indices(nest), taps, sizes)
         return nest.read(0, self.with_spatial(nest, places), guards, otherwise)
 
     def flops(self) -> int | None:
@@ -285,28 +291,34 @@ class AvgPool2dOp(WindowPoolOp):
         element = self.window_element(nest, 0)
         total = nest.total(Combiner.ADD, scalars.widened(element))
         counted = scalars.constant(1, i64)
-        for axis, (at, size) in enumerate(zip(self.spatial_indices(nest), self.spatial_sizes(nest), strict=True)):
+        for axis, (at, size) in enumerate(zip(self.spatial_indices(nest), self.counted_sizes(nest), strict=True)):
             counted = scalars.multiply(counted, self._counted(nest, at, axis, size))
         counted = scalars.maximum(counted, scalars.constant(1, i64))
         divisor = scalars.convert(counted, total.type, unsigned_source=False, unsigned_target=False)
         return scalars.rounded(scalars.divide(total, divisor), element)
 
-    def _counted(self, nest: Nest, at: Index, axis: int, size: int) -> SSAValue:
+    def _counted(self, nest: Nest, at: Index, axis: int, size: Size) -> SSAValue:
         """How many elements along an axis of `size` a window covers, or of the axis with its padding."""
         windows, padded = self.windows, bool(self.count_include_pad.value.data)
         step, start = windows.dilation[axis], at * windows.strides[axis] - windows.low[axis]
-        low, end = (-windows.low[axis], size + windows.high[axis]) if padded else (0, size)
+        low, behind = (-windows.low[axis], windows.high[axis]) if padded else (0, 0)
         first, last = range_of(start, nest.extents)
-        if first is not None and last is not None and first >= low and last + windows.reach(axis) <= end:
-            return scalars.constant(windows.extent[axis], i64)
+        end = size + behind if isinstance(size, int) else None
+        if first is not None and last is not None and end is not None:  # noqa: SIM102  (the types need it)
+            if first >= low and last + windows.reach(axis) <= end:
+                return scalars.constant(windows.extent[axis], i64)
 
-        def taps_below(bound: int) -> SSAValue:
-            """Places of the window in front of an index: from 0 to its extent."""
-            before = nest.position((start * -1 + (bound + step - 1)) // step)
+        def taps_below(bound: int, size: Size) -> SSAValue:
+            """Places of the window in front of an index, which is a number behind a size: from 0 to its extent."""
+            if isinstance(size, int):
+                before = nest.position((start * -1 + (size + bound + step - 1)) // step)
+            else:
+                before = scalars.subtract(nest.count(size, plus=bound + step - 1), nest.position(start))
+                before = scalars.divide(before, scalars.constant(step, i64))  # less than 0 counts as 0
             most = scalars.constant(windows.extent[axis], i64)
             return scalars.minimum(scalars.maximum(before, scalars.constant(0, i64)), most)
 
-        return scalars.subtract(taps_below(end), taps_below(low))
+        return scalars.subtract(taps_below(behind, size), taps_below(low, 0))
 
 
 class GlobalPoolOp(SpatialOp, ABC):

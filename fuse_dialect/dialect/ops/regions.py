@@ -1,4 +1,4 @@
-"""Control flow with tensors: `fuse.loop` and `fuse.if`, whose regions hold ops and end with `fuse.yield`.
+"""Ops with regions, which end with `fuse.yield`: `fuse.loop` and `fuse.if`, and `fuse.fused`, a kernel in its place.
 
     %last, %all = fuse.loop states(%h : tensor<2x4xf32>) rows(%x : tensor<7x2x4xf32>) -> (tensor<2x4xf32>, tensor<7x2x4xf32>) {
     ^bb0(%i: tensor<i64>, %state: tensor<2x4xf32>, %row: tensor<2x4xf32>):
@@ -12,12 +12,13 @@
 2. One op is ONNX Loop, Scan and the recurrent operators: states go from one iteration to the next, a row of each of
    `rows` comes in, and what the body yields beyond the states is stacked along a new first axis.
 3. These ops hold no operators of their own, so they have no pattern kind.
+4. A kernel in its place sees no values around it: what it reads are its operands, as for a primitive function.
 """  # noqa: E501  (an example of the assembly)
 
 from collections.abc import Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import TensorType, i1, i64
+from xdsl.dialects.builtin import DictionaryAttr, StringAttr, TensorType, i1, i64
 from xdsl.ir import Attribute, Block, OpResult, Region, SSAValue
 from xdsl.ir.core import SSAValues
 from xdsl.irdl import (
@@ -27,12 +28,14 @@ from xdsl.irdl import (
     lazy_traits_def,
     operand_def,
     opt_operand_def,
+    opt_prop_def,
+    prop_def,
     region_def,
     traits_def,
     var_operand_def,
     var_result_def,
 )
-from xdsl.traits import HasParent, IsTerminator, RecursiveMemoryEffect
+from xdsl.traits import HasParent, IsolatedFromAbove, IsTerminator, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect.types import DYNAMIC, AnyTensor, Tensor, are_compatible, is_tensor, tensor, tensor_type
@@ -43,21 +46,33 @@ _TRUTH = TensorType(i1, [])
 
 @irdl_op_definition
 class YieldOp(IRDLOperation):
-    """The end of a region: what an iteration or a branch gives, and whether the loop goes on."""
+    """The end of a region: what an iteration, a branch or a kernel gives, and whether the loop goes on."""
 
     name = "fuse.yield"
 
     condition: SSAValue[Tensor] | None = cast("SSAValue[Tensor] | None", opt_operand_def(AnyTensor))
     """`while`: whether there is another iteration; a rank-0 tensor of i1."""
-    values = cast("SSAValues[SSAValue[Tensor]]", var_operand_def(AnyTensor))
+    values = cast("SSAValues[SSAValue[Tensor]]", var_operand_def())
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(LoopOp, IfOp)))
+    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(LoopOp, IfOp, FusedOp)))
     assembly_format = "(`while` `(` $condition^ `:` type($condition) `)`)? ($values^ `:` type($values))? attr-dict"
 
     def __init__(self, *values: SSAValue, condition: SSAValue | None = None):
         """Build the op."""
         super().__init__(operands=[condition, list(values)])
+
+    def verify_(self) -> None:
+        """Check that loops and branches give tensors; a kernel may also give tuples.
+
+        Raises:
+            VerifyException: One gives something else.
+        """
+        if isinstance(self.parent_op(), FusedOp):
+            return
+        for value in self.values:
+            if not is_tensor(value.type):
+                raise VerifyException(f"expects tensors, got {value.type}")
 
 
 @irdl_op_definition
@@ -167,6 +182,50 @@ class IfOp(IRDLOperation):
             _check_all(self.result_types, [value.type for value in end.values], f"values of the region '{name}'")
 
 
+@irdl_op_definition
+class FusedOp(IRDLOperation):
+    """A kernel in its place: what the pass `fuse-ops` with `form=inline` makes instead of a function and a call.
+
+    The body takes the operands, and yields the results. `outline-fused` makes a primitive function of it, and
+    `inline-fused` brings it back.
+    """
+
+    name = "fuse.fused"
+
+    kernel = prop_def(StringAttr)
+    """Name of the primitive function that it would be."""
+    arguments = var_operand_def()
+    """What the kernel reads."""
+    function_attributes = opt_prop_def(DictionaryAttr)
+    """What the function would be marked with besides `primitive`."""
+    outputs = var_result_def()
+    """What it stores."""
+    body = region_def("single_block")
+
+    traits = traits_def(IsolatedFromAbove())
+    assembly_format = (
+        "$kernel `(` $arguments `)` (`attributes` $function_attributes^)? `:` functional-type($arguments, $outputs) "
+        "$body attr-dict"
+    )
+
+    def verify_(self) -> None:
+        """Check operands and results against the body.
+
+        Raises:
+            VerifyException: They differ.
+        """
+        end = _yield_of(self.body)
+        if end.condition is not None:
+            raise VerifyException("expects a body without 'while'")
+        for what, outside, inside in (
+            ("operands", self.operand_types, self.body.block.arg_types),
+            ("results", self.result_types, [value.type for value in end.values]),
+        ):
+            if list(outside) != list(inside):
+                given = ", ".join(map(str, inside))
+                raise VerifyException(f"expects {what} of the types that its body has, ({given})")
+
+
 def row_type(value: SSAValue) -> Tensor:
     """The type of a row of a tensor: the type without the first axis.
 
@@ -232,5 +291,5 @@ def _check_all(expected: Sequence[Attribute], actual: Sequence[Attribute], what:
             raise VerifyException(f"expects {what} of the right types, number {index} {one}, got {other}")
 
 
-REGION_OPS = (LoopOp, IfOp, YieldOp)
+REGION_OPS = (LoopOp, IfOp, FusedOp, YieldOp)
 """The ops of this file."""

@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.counts import Size
 from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.accumulation import mean
 from fuse_dialect.dialect.attributes import OpPatternKind
@@ -22,12 +23,14 @@ from fuse_dialect.dialect.picked_places import in_range, index_at, is_outside
 from fuse_dialect.dialect.sampling import (
     PADDING_MODES,
     TAPS,
+    Extent,
     inside,
     inside_code,
     pixel_code,
     pixels_of,
     sample,
     share_code,
+    size_code,
     stays_outside,
     tap_code,
 )
@@ -116,8 +119,8 @@ class GridSampleOp(FuseOp):
 
     def loops(self, nest: Nest) -> SSAValue:
         """Pixels and weights around each place, once for all channels; then weighted sums."""
-        mode, sizes = self.mode.data, nest.static(*nest.shape(0)[2:])
-        nest.static(*nest.extents)
+        mode, sizes = self.mode.data, nest.counted(*nest.shape(0)[2:])
+        nest.counted(*nest.extents)
         outer = (nest.extents[0], *nest.extents[2:])
         at = [nest.at[0], *nest.at[2:]]
         sides = [
@@ -147,22 +150,27 @@ class GridSampleOp(FuseOp):
         assert total is not None, "a place has a pixel"
         return scalars.rounded(total, scalars.constant(0, scalars.signless(self.input.type.element_type)))
 
-    def _index(self, axis: int, offset: int, size: int) -> Callable[[Nest], SSAValue]:
-        aligned = bool(self.align_corners.value.data)
-        return lambda nest: tap_code(
-            self._place(nest, axis, size), offset, size, self.padding_mode.data, align_corners=aligned
-        )
+    def _index(self, axis: int, offset: int, size: Size) -> Callable[[Nest], SSAValue]:
+        padding, aligned = self.padding_mode.data, bool(self.align_corners.value.data)
 
-    def _share(self, axis: int, tap: int, size: int) -> Callable[[Nest], SSAValue]:
+        def index(nest: Nest) -> SSAValue:
+            place = self._place(nest, axis, size)
+            return tap_code(place, offset, coordinate_of(nest, size, place), padding, align_corners=aligned)
+
+        return index
+
+    def _share(self, axis: int, tap: int, size: Size) -> Callable[[Nest], SSAValue]:
         return lambda nest: share_code(self._place(nest, axis, size), tap, self.mode.data)
 
-    def _place(self, nest: Nest, axis: int, size: int) -> SSAValue:
+    def _place(self, nest: Nest, axis: int, size: Size) -> SSAValue:
         """The coordinate along a spatial axis, brought inside unless it stays outside."""
         mode, padding, aligned = self.mode.data, self.padding_mode.data, bool(self.align_corners.value.data)
         last = self.input.type.get_num_dims() - 3 - axis
-        place = pixel_code(scalars.widened(nest.read(1, [*nest.at, number(last)])), size, align_corners=aligned)
+        place = scalars.widened(nest.read(1, [*nest.at, number(last)]))
+        end = coordinate_of(nest, size, place)
+        place = pixel_code(place, end, align_corners=aligned)
         place = scalars.apply(math.RoundEvenOp, place) if mode == "nearest" else place
-        return place if stays_outside(mode, padding) else inside_code(place, size, padding, align_corners=aligned)
+        return place if stays_outside(mode, padding) else inside_code(place, end, padding, align_corners=aligned)
 
     def flops(self) -> int | None:
         """Two products and a sum for each pixel around a place."""
@@ -256,11 +264,11 @@ class RoiAlignOp(FuseOp):
         ratio, pooled = self.sampling_ratio.value.data, self.pooled_size.get_values()
         if not ratio:
             raise LoopFormError("has no loop form for these properties")
-        images, _, *sizes = nest.static(*nest.shape(0))
-        regions, *_ = nest.static(*nest.extents)
+        images, _, *sizes = nest.counted(*nest.shape(0))
+        regions, *_ = nest.counted(*nest.extents)
         region, channel, *bins = nest.at
         steps = [nest.reduced(ratio) for _ in sizes]
-        image = in_range(index_at(nest, [region], 2), images)
+        image = in_range(nest, index_at(nest, [region], 2), images)
         sides: list[list[tuple[SSAValue, SSAValue]]] = []
         for axis, (count, size) in enumerate(zip(pooled, sizes, strict=True)):
             at = [region, bins[axis], steps[axis]]
@@ -286,7 +294,7 @@ class RoiAlignOp(FuseOp):
         region = nest.reduced(nest.shape(2)[0])
         return nest.total(Combiner.OR, is_outside(index_at(nest, [region], 2), nest.static(nest.shape(0)[0])[0]))
 
-    def _corner(self, axis: int, size: int, *, is_second: bool, is_share: bool) -> Callable[[Nest], SSAValue]:
+    def _corner(self, axis: int, size: Size, *, is_second: bool, is_share: bool) -> Callable[[Nest], SSAValue]:
         """The pixel before or behind a value of a region along an axis, or its weight, as `_corner_weights`."""
         ratio, pooled = self.sampling_ratio.value.data, self.pooled_size.get_values()[axis]
         offset = 0.5 if self.aligned.value.data else 0.0
@@ -306,11 +314,12 @@ class RoiAlignOp(FuseOp):
             step = scalars.divide(scalars.add(_as_f64(nest.position(nest.at[2])), half), scalars.constant(ratio, f64))
             share = scalars.add(_as_f64(nest.position(nest.at[1])), step)
             place = scalars.add(_as_f64(start), scalars.multiply(share, bin))
-            last = scalars.constant(size - 1, f64)
+            end = coordinate_of(nest, size, zero)
+            last = size_code(end, zero, plus=-1)
             known = scalars.apply(
                 arith.AndIOp,
                 scalars.compare("greater_equal", place, scalars.constant(-1, f64)),
-                scalars.compare("less_equal", place, scalars.constant(size, f64)),
+                scalars.compare("less_equal", place, size_code(end, place)),
             )
             at = scalars.minimum(scalars.maximum(scalars.select(known, place, zero), zero), last)
             low = scalars.apply(math.FloorOp, at)
@@ -328,6 +337,13 @@ class RoiAlignOp(FuseOp):
         """Four products with weights, which are products themselves, for each value."""
         count, ratio = element_count(self.result.type), max(1, self.sampling_ratio.value.data)
         return None if count is None else 8 * count * ratio * ratio
+
+
+def coordinate_of(nest: Nest, size: Size, like: SSAValue) -> Extent:
+    """A size as code that computes with coordinates takes it."""
+    if isinstance(size, int):
+        return size
+    return scalars.convert(nest.count(size), like.type, unsigned_source=False, unsigned_target=False)
 
 
 def _as_f64(x: SSAValue) -> SSAValue:

@@ -26,7 +26,7 @@ from fuse_dialect.dialect.types import (
     shape_text,
     with_shape,
 )
-from fuse_dialect.loops.indices import number
+from fuse_dialect.loops.indices import Guard, number
 from fuse_dialect.loops.program import Combiner
 from fuse_dialect.loops.special_functions import widened
 from fuse_dialect.pattern_kind import PatternKind
@@ -67,11 +67,20 @@ class CumulativeOp(LineOp, ABC):
     def loops(self, nest: Nest) -> SSAValue:
         """One step for each element, which keeps what the elements so far combine to."""
         axis = self.line_axis(self.axis.value.data)
-        step = nest.reduced(nest.shape(0)[axis])
-        if self.reverse.value.data:
-            step = number(nest.static(nest.shape(0)[axis])[0] - 1) - step
+        (size,) = nest.shape(0)[axis : axis + 1] if not self.reverse.value.data else nest.counted(nest.shape(0)[axis])
+        if not nest.is_for_kernel:
+            nest.equal(nest.extents[axis], size)
+        step = nest.reduced(size)
+        if self.reverse.value.data and isinstance(size, int):
+            step = number(size - 1) - step
         element = nest.read(0, [*nest.at[:axis], step, *nest.at[axis + 1 :]])
         is_exclusive = bool(self.exclusive.value.data)
+        if self.reverse.value.data and isinstance(size, str):
+            # No place counts from an end that is not known: all that stand behind an element are combined for it.
+            behind = nest.inside([Guard(step - nest.at[axis] - int(is_exclusive), size)])
+            nothing = scalars.constant(self.COMBINE.identity, scalars.widened(element).type)
+            total = nest.total(self.COMBINER, scalars.select(behind, scalars.widened(element), nothing))
+            return scalars.rounded(total, element)
         total = nest.running(axis, step, self.COMBINER, scalars.widened(element), is_exclusive=is_exclusive)
         return scalars.rounded(total, element)
 

@@ -3,10 +3,10 @@
 A program that JAX prints then runs on NumPy and natively: `fuse-run`, `fuse_dialect.run` and
 `fuse_dialect.compile` run this pass, after `inline`, on modules that hold such ops.
 
-1. Every op that has a rule in `transforms/stablehlo` is replaced by what the rule makes. The result has the same types
-   and, up to rounding, the same elements.
-2. `while` becomes `fuse.loop`, one that counts a loop over rows and stacks (`frontends/stablehlo/rules/scans.py`); `if` and
-   `case` become `fuse.if`, with their regions converted. Ops without a rule, or of a form that no `fuse` op has, stay:
+1. Every op that has a rule in `frontends/stablehlo/rules` is replaced by what the rule makes. The result has the same
+   types and, up to rounding, the same elements.
+2. `while` becomes `fuse.loop`, one that counts a loop over rows and stacks (`scans.py` there); `if` and `case` become
+   `fuse.if`, with their regions converted. Ops without a rule, or of a form that no `fuse` op has, stay:
    `strict=true` makes them errors that say what it is.
 3. Checks of sizes (`custom_call @shape_assertion`) stay: they are made when the program runs.
 4. What is repeated to an open size for an elementwise op alone is not repeated: `fuse` ops broadcast.
@@ -47,6 +47,7 @@ from fuse_dialect.frontends.stablehlo.rules.pool_gradient import POOL_GRADIENTS
 from fuse_dialect.frontends.stablehlo.rules.reductions import REDUCTIONS
 from fuse_dialect.frontends.stablehlo.rules.scans import convert_scan
 from fuse_dialect.frontends.stablehlo.rules.shapes import SHAPES
+from fuse_dialect.fusion.inline import InlinePass
 
 _STAYS = {"stablehlo.return"}
 
@@ -160,6 +161,17 @@ def _check_types(op: Operation, values: Sequence[SSAValue]) -> None:
     for result, value in zip(op.results, values, strict=True):
         if result.type != value.type:
             raise NoFuseFormError(f"a result of type {result.type}, and not {value.type}")
+
+
+def convert(module: ModuleOp) -> None:
+    """Say a module with `fuse` ops, with its private functions and compositions where they are called.
+
+    Raises:
+        OpError: A function cannot be inlined.
+    """
+    call_decompositions(module)
+    InlinePass().apply(Context(), module)
+    ConvertStableHLOToFusePass().apply(Context(), module)
 
 
 def functions_in(module: ModuleOp) -> list[func.FuncOp]:

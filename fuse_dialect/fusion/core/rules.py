@@ -90,7 +90,7 @@ class RuleTable:
     Example:
         >>> from fuse_dialect.pattern_kind import PatternKind as Kind
         >>> greedy = FusionRule(
-        ...     name="opaque-too",
+        ...     name="greedy",
         ...     phases=(0,),
         ...     sources=frozenset({Kind.ELEMWISE, Kind.OPAQUE}),
         ...     edges=frozenset(Kind),
@@ -100,7 +100,7 @@ class RuleTable:
         >>> RuleTable((greedy,))
         Traceback (most recent call last):
             ...
-        fuse_dialect.fusion.core.rules.RuleError: fusion rule 'opaque-too' has opaque sources (condition 4 of its module)
+        fuse_dialect.fusion.core.rules.RuleError: fusion rule 'greedy' has opaque sources (condition 4 of its module)
     """
 
     rows: tuple[FusionRule, ...]

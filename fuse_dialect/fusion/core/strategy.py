@@ -12,26 +12,30 @@ A package of your own adds a strategy by an entry point, and installing it is al
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from importlib import import_module
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.extensions import added, loaded
+from fuse_dialect.extensions import added, at_place, loaded
 from fuse_dialect.fusion.core.decision import FusionDecision, Merge
+from fuse_dialect.fusion.core.options import FuseOptions
 from fuse_dialect.fusion.core.plan import FusionPlan
 from fuse_dialect.fusion.core.rules import RuleTable
 from fuse_dialect.fusion.core.tvm_rules import TVM_RULES
 from fuse_dialect.fusion.core.value_graph import ValueGraph
 
+if TYPE_CHECKING:
+    from fuse_dialect.loops.forms import OperatorForm
+    from fuse_dialect.machines.machine import Machine
 
-@dataclass(frozen=True, slots=True)
-class FusionOptions:
-    """What the user asks of a strategy; one that cannot keep to a limit says so in its docstring."""
 
-    max_depth: int | None = 256
-    """Most nodes of a group, in the strategy's way of counting; `None` is no limit."""
-    max_function_args: int = 0
-    """Most arguments and results of a group; 0 is no limit. Only then the graph says what nodes read and define."""
+@dataclass(frozen=True)
+class FusionOptions(FuseOptions):
+    """What is asked of a strategy: what the user gives, and what comes from Python code.
+
+    A strategy that cannot keep to a limit says so in its docstring. The graph says what nodes read and define only if
+    `max_function_args` is a limit.
+    """
+
     rules: RuleTable = TVM_RULES
     """What may fuse into what."""
     log: Callable[[Merge], object] | None = None
@@ -40,19 +44,11 @@ class FusionOptions:
     """How many merges are made; those after them are refused. `None` is no limit; for strategies that merge."""
     attempts: Callable[[FusionDecision], object] | None = None
     """Is told each verdict of a rule that is tried on a node, in order, by strategies that have rules."""
-    machine: object = ""
-    """What strategies by cost count for: a `machines.machine.Machine`, or its name or file. Fusion looks into none."""
-    recompute: bool = True
-    """Whether a node may be computed in several kernels, by strategies that can."""
-    horizontal: bool = True
-    """Whether kernels that only read the same may become one, by strategies that can."""
-    multi_output: bool = True
-    """Whether a kernel may store more than one value, by strategies that can."""
-    open_size: int = 64
-    """What strategies by cost take an open size for."""
-    forms: Callable[[Any], Sequence[object]] | None = None
-    """Finds for each node of the graph how its loops look from outside on a `machines.machine.Machine`: a
-    `loops.forms.OperatorForm`, or `None` where nothing is known. For strategies by cost; none by default."""
+    target: "Machine | None" = None
+    """What strategies by cost count for where `machine` names nothing: what code is made for."""
+    forms: "Callable[[Machine], Sequence[OperatorForm | None]] | None" = None
+    """Finds for each node of the graph how its loops look from outside on a machine, or `None` where nothing is known.
+    For strategies by cost; none by default."""
 
 
 Strategy: TypeAlias = Callable[[ValueGraph, FusionOptions], FusionPlan]
@@ -76,8 +72,7 @@ def find_strategy(name: str) -> Strategy:
     """
     place = STRATEGIES.get(name)
     if place is not None:
-        module, _, function = place.partition(":")
-        return getattr(import_module(module), function)
+        return at_place(place)
     others = added(ENTRY_POINTS)
     if name in others:
         return cast(Strategy, loaded(others[name], "fusion strategy", "a function", callable))

@@ -4,9 +4,9 @@
    where the dialect insists on equal shapes, and the edges are elementwise all the same.
 2. A name without a row is unknown: it may have effects, and stays where it is. So do calls, control flow, exchanges
    between devices and custom calls, whose rows give no kind: `is_barrier`.
-3. What the elements of an operand say about the size of a result must be known before a kernel starts: such an op is
-   opaque, unless the result type says the size too. Source: TVM `IsDataDependent`,
-   src/relay/transforms/fuse_ops.cc (v0.18).
+3. What the elements of an operand say about the size of a result must be known before a kernel starts: the edge from
+   such an operand is opaque where it says nothing else, and else the op is, unless the result type says the size too.
+   Source: TVM `IsDataDependent`, src/relay/transforms/fuse_ops.cc (v0.18).
 4. `arith` and `math` ops are elementwise on tensors, and unknown on scalars.
 
 Source: the specifications of StableHLO, TOSA and MLIR's linalg, tensor, arith and math dialects.
@@ -20,7 +20,15 @@ from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, Inte
 from xdsl.ir import Operation
 
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor
-from fuse_dialect.fusion.kinds.linalg_generic import elementwise_kind, generic_kind
+from fuse_dialect.fusion.kinds.edges import (
+    EdgeRule,
+    edges_with_inits,
+    first_operand_alone,
+    plain_edges,
+    sizes_alone,
+    table_behind,
+)
+from fuse_dialect.fusion.kinds.linalg_generic import elementwise_edges, elementwise_kind, generic_edges, generic_kind
 from fuse_dialect.pattern_kind import PatternKind
 
 KindRule: TypeAlias = PatternKind | Callable[[Operation], PatternKind | None]
@@ -30,6 +38,13 @@ KindRule: TypeAlias = PatternKind | Callable[[Operation], PatternKind | None]
 def elemwise_on_tensors(op: Operation) -> PatternKind | None:
     """Elementwise if the result is a tensor."""
     return PatternKind.ELEMWISE if len(op.results) == 1 and is_tensor(op.results[0].type) else None
+
+
+def cast_kind(op: Operation) -> PatternKind:
+    """Elementwise if operand and result have the same shape, else injective: elements are regrouped."""
+    types = [op.operands[0].type, op.results[0].type]
+    shapes = [type.get_shape() if is_tensor(type) else None for type in types]
+    return PatternKind.ELEMWISE if shapes[0] == shapes[1] else PatternKind.INJECTIVE
 
 
 def broadcast_in_dim_kind(op: Operation) -> PatternKind:
@@ -45,16 +60,6 @@ def _unless_open(op: Operation, kind: PatternKind) -> PatternKind:
     """(3) The kind, or opaque if a result type leaves a size open."""
     is_open = any(is_tensor(result.type) and DYNAMIC in result.type.get_shape() for result in op.results)
     return PatternKind.OPAQUE if is_open else kind
-
-
-def sized_elemwise(op: Operation) -> PatternKind:
-    """Elementwise; opaque if the result type leaves a size open."""
-    return _unless_open(op, PatternKind.ELEMWISE)
-
-
-def sized_broadcast(op: Operation) -> PatternKind:
-    """A broadcast as that of the static op; opaque if the result type leaves a size open."""
-    return _unless_open(op, broadcast_in_dim_kind(op))
 
 
 def sized_injective(op: Operation) -> PatternKind:
@@ -73,6 +78,8 @@ class ForeignOp:
 
     kind: KindRule | None = None
     """Its pattern kind. An op that has one also has no effects."""
+    edges: EdgeRule = plain_edges
+    """How it reads each operand."""
     is_constant: bool = False
     """Its value is known or of no importance: it moves into a primitive with an operator, or becomes an argument."""
     reads_tuple: bool = False
@@ -98,7 +105,7 @@ FOREIGN_OPS: Mapping[str, ForeignOp] = {
     **_rows(
         "stablehlo",
         ForeignOp(PatternKind.ELEMWISE),
-        "abs bitcast_convert cbrt ceil convert cosine count_leading_zeros exponential exponential_minus_one floor imag "
+        "abs cbrt ceil convert cosine count_leading_zeros exponential exponential_minus_one floor imag "
         "iota is_finite log log_plus_one logistic map negate not popcnt real reduce_precision round_nearest_afz "
         "round_nearest_even rsqrt sign sine sqrt tan tanh uniform_dequantize uniform_quantize",
     ),
@@ -108,9 +115,10 @@ FOREIGN_OPS: Mapping[str, ForeignOp] = {
         "add and atan2 broadcast clamp compare complex divide maximum minimum multiply or power remainder select "
         "shift_left shift_right_arithmetic shift_right_logical subtract xor",
     ),
+    **_rows("stablehlo", ForeignOp(cast_kind), "bitcast_convert"),
     **_rows("stablehlo", ForeignOp(broadcast_in_dim_kind), "broadcast_in_dim"),
-    **_rows("stablehlo", ForeignOp(sized_elemwise), "dynamic_iota"),
-    **_rows("stablehlo", ForeignOp(sized_broadcast), "dynamic_broadcast_in_dim"),
+    **_rows("stablehlo", ForeignOp(PatternKind.ELEMWISE, sizes_alone), "dynamic_iota"),
+    **_rows("stablehlo", ForeignOp(broadcast_in_dim_kind, first_operand_alone), "dynamic_broadcast_in_dim"),
     **_rows("stablehlo", ForeignOp(sized_injective), "dynamic_gather dynamic_pad dynamic_reshape real_dynamic_slice"),
     **_rows("stablehlo", ForeignOp(sized_product), "dynamic_conv"),
     **_rows(
@@ -163,8 +171,9 @@ FOREIGN_OPS: Mapping[str, ForeignOp] = {
         "tosa",
         ForeignOp(PatternKind.ELEMWISE),
         "abs bitwise_not cast ceil clamp clz cos erf exp floor identity log logical_not negate reciprocal rescale "
-        "rsqrt sigmoid sin table tanh",
+        "rsqrt sigmoid sin tanh",
     ),
+    **_rows("tosa", ForeignOp(PatternKind.ELEMWISE, table_behind), "table"),
     **_rows(
         "tosa",
         ForeignOp(PatternKind.BROADCAST),
@@ -200,18 +209,23 @@ FOREIGN_OPS: Mapping[str, ForeignOp] = {
         ForeignOp(is_barrier=True),
         "assert_equal_shape cond_if custom variable variable_read variable_write while_loop yield",
     ),
-    **_rows("linalg", ForeignOp(generic_kind), "generic"),
+    **_rows("linalg", ForeignOp(generic_kind, generic_edges), "generic"),
     **_rows(
         "linalg",
-        ForeignOp(PatternKind.ELEMWISE),
+        ForeignOp(PatternKind.ELEMWISE, edges_with_inits),
         "abs ceil erf exp fill floor log map negf reciprocal round rsqrt sqrt square tanh",
     ),
-    **_rows("linalg", ForeignOp(PatternKind.BROADCAST), "add broadcast div div_unsigned max min mul powf select sub"),
-    **_rows("linalg", ForeignOp(PatternKind.INJECTIVE), "pack transpose unpack"),
-    **_rows("linalg", ForeignOp(PatternKind.COMM_REDUCE), "reduce"),
     **_rows(
         "linalg",
-        ForeignOp(PatternKind.OUT_EWISE_FUSABLE),
+        ForeignOp(PatternKind.BROADCAST, edges_with_inits),
+        "add broadcast div div_unsigned max min mul powf select sub",
+    ),
+    **_rows("linalg", ForeignOp(PatternKind.INJECTIVE), "pack unpack"),
+    **_rows("linalg", ForeignOp(PatternKind.INJECTIVE, edges_with_inits), "transpose"),
+    **_rows("linalg", ForeignOp(PatternKind.COMM_REDUCE, edges_with_inits), "reduce"),
+    **_rows(
+        "linalg",
+        ForeignOp(PatternKind.OUT_EWISE_FUSABLE, edges_with_inits),
         "batch_matmul batch_matvec batch_reduce_matmul batch_vecmat contract conv_1d_ncw_fcw conv_1d_nwc_wcf "
         "conv_2d_nchw_fchw conv_2d_ngchw_fgchw conv_2d_ngchw_gfchw conv_2d_nhwc_fhwc conv_2d_nhwc_hwcf "
         "conv_3d_ncdhw_fcdhw conv_3d_ndhwc_dhwcf depthwise_conv_1d_nwc_wc depthwise_conv_2d_nchw_chw "
@@ -220,7 +234,7 @@ FOREIGN_OPS: Mapping[str, ForeignOp] = {
     ),
     **_rows(
         "linalg",
-        ForeignOp(PatternKind.OUT_EWISE_FUSABLE),
+        ForeignOp(PatternKind.OUT_EWISE_FUSABLE, edges_with_inits),
         "batch_matmul_transpose_a batch_matmul_transpose_b batch_mmt4d conv_1d conv_2d conv_2d_nhwgc_gfhwc "
         "conv_3d depthwise_conv_1d_ncw_cw depthwise_conv_1d_nwc_wcm depthwise_conv_3d_ncdhw_cdhw "
         "depthwise_conv_3d_ndhwc_dhwc depthwise_conv_3d_ndhwc_dhwcm matmul_transpose_a matmul_transpose_b mmt4d "
@@ -228,14 +242,14 @@ FOREIGN_OPS: Mapping[str, ForeignOp] = {
         "pooling_nhwc_max_unsigned pooling_nhwc_min_unsigned pooling_nwc_max pooling_nwc_max_unsigned "
         "pooling_nwc_min pooling_nwc_min_unsigned pooling_nwc_sum",
     ),
-    **_rows("linalg", ForeignOp(elementwise_kind), "elementwise"),
-    **_rows("linalg", ForeignOp(PatternKind.ELEMWISE), "copy"),
-    **_rows("tensor", ForeignOp(PatternKind.ELEMWISE), "bitcast"),
+    **_rows("linalg", ForeignOp(elementwise_kind, elementwise_edges), "elementwise"),
+    **_rows("linalg", ForeignOp(PatternKind.ELEMWISE, edges_with_inits), "copy"),
+    **_rows("tensor", ForeignOp(PatternKind.ELEMWISE), "bitcast cast"),
     **_rows("tensor", ForeignOp(PatternKind.ELEMWISE), "splat"),
     **_rows(
         "tensor",
         ForeignOp(PatternKind.INJECTIVE),
-        "cast   extract_slice gather generate pad ",
+        "extract_slice gather generate pad",
     ),
     **_rows("tensor", ForeignOp(PatternKind.OPAQUE), "insert_slice scatter"),
     **_rows("stablehlo", ForeignOp(PatternKind.INJECTIVE, reads_tuple=True), "concatenate"),
@@ -249,7 +263,8 @@ FOREIGN_OPS: Mapping[str, ForeignOp] = {
         "transpose_conv2d",
     ),
     **_rows("tensor", ForeignOp(PatternKind.INJECTIVE, reads_tuple=True), "concat"),
-    **_rows("tensor", ForeignOp(PatternKind.INJECTIVE, reshape_only=True), "collapse_shape expand_shape reshape"),
+    **_rows("tensor", ForeignOp(PatternKind.INJECTIVE, reshape_only=True), "collapse_shape expand_shape"),
+    **_rows("tensor", ForeignOp(PatternKind.INJECTIVE, first_operand_alone, reshape_only=True), "reshape"),
     **_rows("arith", ForeignOp(is_constant=True), "constant"),
     **_rows("stablehlo", ForeignOp(is_constant=True), "constant"),
     **_rows("tosa", ForeignOp(is_constant=True), "const const_shape"),

@@ -63,6 +63,10 @@ class Primitives:
         if len(base) > LONGEST_NAME:
             kept = base[:LONGEST_NAME].rsplit("_", 1)[0]
             base = f"{kept}_etc{len(words)}"
+        return self.unique_symbol(base)
+
+    def unique_symbol(self, base: str) -> str:
+        """A new symbol: the word, with a number behind it where that is taken."""
         name = base
         while name in self._names:
             suffix = self._next_suffix.get(base, 0)

@@ -70,15 +70,16 @@ class Arrays:
     """Buffers of which pieces are written."""
     fetch: Callable[[str], SSAValue] | None = None
     """The tensor of an argument that nobody has read yet, by its buffer's name."""
-    _sizes: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])
+    sizes: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])
+    """Sizes that have been found, by name."""
 
     def size(self, size: Size) -> SSAValue:
         """A size as a value of type index."""
         if isinstance(size, int):
             return index_constant(size)
-        if size not in self._sizes:
-            self._sizes[size] = self._measured(size)
-        return self._sizes[size]
+        if size not in self.sizes:
+            self.sizes[size] = self._measured(size)
+        return self.sizes[size]
 
     def measure(self, body: Body) -> None:
         """Find the sizes that a body asks for, outside of the region that it becomes."""

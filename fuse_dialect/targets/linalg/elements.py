@@ -30,7 +30,7 @@ from fuse_dialect.dialect.building import building
 from fuse_dialect.dialect.loops import limits
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor, is_unsigned
 from fuse_dialect.frontends.mlir.named_linalg import NAMED_OPS
-from fuse_dialect.loops.program import Combiner, Literal
+from fuse_dialect.loops.program import Combiner, Literal, Reduction
 from fuse_dialect.targets.linalg.arrays import index_constant, signless_type
 from fuse_dialect.targets.linalg.scalars import combine, literal_constant
 
@@ -269,7 +269,8 @@ def combined(
     with building(block):
         places = [Number(IndexOp(axis).result) for axis in range(loops)]
         value = body(places[:rank], places[rank:])
-        YieldOp(combine(combiner, block.args[1], value.value, unsigned=unsigned))
+        kind = Literal(0, f"u{element}" if unsigned else str(element))
+        YieldOp(combine(Reduction(combiner, kind), block.args[1], value.value))
     axes = [AffineExpr.dimension(axis) for axis in range(loops)]
     maps = [AffineMapAttr(AffineMap(loops, 0, tuple(own))) for own in (axes[rank:], axes[:rank])]
     iterators = [IteratorTypeAttr.parallel()] * rank + [IteratorTypeAttr.reduction()] * len(reduced)
@@ -286,12 +287,6 @@ def neutral(combiner: Combiner, element: Attribute, *, unsigned: bool = False) -
         case _:
             least, greatest = limits(element, unsigned=unsigned)
             return constant(least if combiner is Combiner.MAXIMUM else greatest, element)
-
-
-def place_of(wanted: Number, size: Size) -> Number:
-    """An index that counts from the end if it is negative, brought to the nearest place where there is none."""
-    index, end = wanted.index(), as_index(size)
-    return choose(index < 0, index + end, index).greatest(0).least(end - 1)
 
 
 def wide_type(element: Attribute) -> Attribute:

@@ -44,11 +44,13 @@ from fuse_dialect.loops.simplify import simplify
 from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.targets.linalg.arrays import Arrays, index_constant, signless_type
-from fuse_dialect.targets.linalg.elements import table_of
+from fuse_dialect.targets.linalg.elements import as_index, table_of
+from fuse_dialect.targets.linalg.forms.open_sizes import SIZES, SizeRule
 from fuse_dialect.targets.linalg.forms.table import FALLBACKS, WRITERS, Writer
 from fuse_dialect.targets.linalg.regions import write_if, write_loop
 from fuse_dialect.targets.linalg.reshapes import reshaped
 from fuse_dialect.targets.linalg.stages import write_stage
+from fuse_dialect.targets.linalg.unordered import unordered
 
 NO_FORM_HINT = "it has no form in linalg; `fuse-run` runs it"
 """What to do with an op that cannot be written."""
@@ -123,9 +125,26 @@ def writer_of(op: Operation) -> Writer | None:
         return None
     fallback = FALLBACKS.get(type(op))
     if fallback is not None and not is_reshape(op):
-        is_loop = not isinstance(lower(_function_of([op], op.results, embeds_numbers=False)[0]), Refusal)
-        return None if is_loop else fallback
+        return fallback if isinstance(_alone(op), Refusal) else None
     return WRITERS.get(type(op))
+
+
+def size_rule_of(op: Operation) -> SizeRule | None:
+    """What computes the sizes of an op's result, if its loop program does not know them."""
+    if not isinstance(op, FuseOp) or type(op) not in SIZES:
+        return None
+    alone = _alone(op)
+    return SIZES[type(op)] if isinstance(alone, LoopProgram) and _unknown_sizes(alone) else None
+
+
+def _alone(op: FuseOp) -> LoopProgram | Refusal:
+    return lower(_function_of([op], op.results, embeds_numbers=False)[0], for_kernels=False)
+
+
+def _unknown_sizes(program: LoopProgram) -> list[str]:
+    """Sizes of results that nothing says."""
+    sizes = dict.fromkeys(size for buffer in program.buffers for size in buffer.shape)
+    return [size for size in sizes if isinstance(size, str) and size.startswith("?")]
 
 
 @dataclass(eq=False, slots=True)
@@ -161,6 +180,8 @@ class _Conversion:
         for old, new in zip(block.args, self.new.args, strict=True):
             new.name_hint = old.name_hint
         self.values: dict[SSAValue, SSAValue] = dict(zip(block.args, self.new.args, strict=True))
+        self.sized = {op: rule for op in block.ops if (rule := size_rule_of(op)) is not None}
+        """Ops whose results have sizes that are computed."""
         self.written = {op: writer for op in block.ops if (writer := writer_of(op)) is not None}
         """Ops with a form of their own."""
         self.looped = [
@@ -171,6 +192,7 @@ class _Conversion:
             and not is_reshape(op)
             and op not in self.softmaxes
             and op not in self.written
+            and op not in self.sized
         ]
         self.alone: dict[Operation, _Program] = {}
         """Programs of anchors."""
@@ -181,7 +203,11 @@ class _Conversion:
     def prepare(self) -> None:
         """Make the loop programs of this block and of those inside."""
         self.program = self._joint_program()
-        self.alone = {op: _program([op], op.results, simple=False) for op in self.old.ops if is_anchor(op)}
+        self.alone = {
+            op: _program([op], op.results, simple=False, is_sized=op in self.sized)
+            for op in self.old.ops
+            if isinstance(op, FuseOp) and (op in self.sized or is_anchor(op))
+        }
         for op in self.old.ops:
             if isinstance(op, LoopOp | IfOp):
                 for region in op.regions:
@@ -337,6 +363,12 @@ class _Conversion:
 
     def _write_alone(self, op: Operation, program: _Program) -> None:
         program.arrays.values.update((buffer, self.need(value)) for buffer, value in program.inputs.items())
+        if op in self.sized:
+            computed = self.sized[op](op, [table_of(operand, self.need(operand)) for operand in op.operands])
+            shape = program.arrays.buffers[program.results[0]].shape
+            for name, size in zip(shape, computed, strict=True):
+                if isinstance(name, str) and name.startswith("?"):
+                    program.arrays.sizes[name] = as_index(size).value
         for stage in program.loops.stages:
             self._write_stage(op, stage, program.arrays, is_anchor=True)
         for result, buffer in zip(op.results, program.results, strict=True):
@@ -349,21 +381,27 @@ class _Conversion:
             raise OpError(op, f"'{op_name(op)}' op {error}") from error
 
 
-def _program(ops: Sequence[FuseOp], results: Sequence[SSAValue], *, simple: bool) -> _Program:
+def _program(ops: Sequence[FuseOp], results: Sequence[SSAValue], *, simple: bool, is_sized: bool = False) -> _Program:
     """The loops of some ops of a block.
 
     Raises:
         OpError: One of the ops has no loops.
     """
     function, outside = _function_of(ops, results, embeds_numbers=simple)
-    loops = lower(function)
-    if isinstance(loops, Refusal):
+    loops = lower(function, for_kernels=False)
+    if isinstance(loops, Refusal) or (_unknown_sizes(loops) and not is_sized):
         for op in ops:
-            alone = lower(_function_of([op], op.results, embeds_numbers=simple)[0])
-            if isinstance(alone, Refusal):
-                raise OpError(op, alone.reason, NO_FORM_HINT)
-        raise OpError(ops[0], loops.reason)
-    loops = simplify(loops) if simple else loops
+            match _alone(op):
+                case Refusal(reason):
+                    raise OpError(op, reason, NO_FORM_HINT)
+                case alone if _unknown_sizes(alone):
+                    reason = f"'{op_name(op)}' op has a result whose size does not follow from one size of an argument"
+                    raise OpError(op, reason, NO_FORM_HINT)
+                case _:
+                    pass
+        reason = loops.reason if isinstance(loops, Refusal) else "sizes of results are not known"
+        raise OpError(ops[0], reason)
+    loops = unordered(simplify(loops) if simple else loops)
     named = [buffer.name for buffer in loops.buffers if buffer.role is Role.ARGUMENT]
     writers: dict[str, list[int]] = {}
     for number, stage in enumerate(loops.stages):

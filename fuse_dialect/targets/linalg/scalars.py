@@ -17,32 +17,23 @@ from fuse_dialect.loops.indices import Guard, Index, Loop, Quotient
 from fuse_dialect.loops.program import (
     Apply,
     Body,
-    Combiner,
     Extent,
     Inside,
     Instruction,
     Literal,
     Position,
     Read,
+    Reduction,
     Value,
 )
 from fuse_dialect.targets.linalg.arrays import Arrays, element_type, index_constant
 from fuse_dialect.targets.linalg.powers import is_power, power
+from fuse_dialect.targets.linalg.unordered import combining_function
 
 _PREDICATES: Mapping[str, Sequence[str]] = {
     arith.CmpfOp.name: tuple(arith.CMPF_COMPARISON_OPERATIONS),
     arith.CmpiOp.name: tuple(arith.CMPI_COMPARISON_OPERATIONS),
 }
-
-_COMBINERS: Mapping[Combiner, tuple[str, str, str]] = {
-    Combiner.ADD: ("arith.addf", "arith.addi", "arith.addi"),
-    Combiner.MULTIPLY: ("arith.mulf", "arith.muli", "arith.muli"),
-    Combiner.MAXIMUM: ("arith.maximumf", "arith.maxsi", "arith.maxui"),
-    Combiner.MINIMUM: ("arith.minimumf", "arith.minsi", "arith.minui"),
-    Combiner.AND: ("", "arith.andi", "arith.andi"),
-    Combiner.OR: ("", "arith.ori", "arith.ori"),
-}
-"""For floats, for integers, and for integers without a sign."""
 
 
 def literal_constant(literal: Literal) -> arith.ConstantOp:
@@ -98,11 +89,9 @@ def _remainder(lhs: SSAValue, rhs: SSAValue, zero: SSAValue) -> SSAValue:
     return math.CopySignOp(arith.SelectOp(is_wrong, moved, rest).result, lhs).result
 
 
-def combine(combiner: Combiner, total: SSAValue, value: SSAValue, *, unsigned: bool) -> SSAValue:
+def combine(reduction: Reduction, total: SSAValue, value: SSAValue) -> SSAValue:
     """One step of a reduction; the total is the first operand, as in the named ops."""
-    floating, signed, without_sign = _COMBINERS[combiner]
-    name = floating if isinstance(total.type, AnyFloat) else without_sign if unsigned else signed
-    return apply(name, [total, value], total.type)
+    return apply(combining_function(reduction.combiner, reduction.start.element), [total, value], total.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +150,7 @@ class BodyWriter:
 
     def _index(self, index: Index) -> SSAValue:
         parts: list[SSAValue] = []
+        taken: list[SSAValue] = []
         for atom, factor in index.terms:
             match atom:
                 case Loop(axis):
@@ -169,10 +159,11 @@ class BodyWriter:
                     part = self._divided(of, by)[0]
                 case _:
                     part = self._divided(atom.of, atom.by)[1]
-            parts.append(part if factor == 1 else arith.MuliOp(part, index_constant(factor)).result)
+            scaled = part if abs(factor) == 1 else arith.MuliOp(part, index_constant(abs(factor))).result
+            (parts if factor > 0 else taken).append(scaled)
         if index.constant or not parts:
             parts.append(index_constant(index.constant))
-        return reduce(_sum, parts)
+        return reduce(_difference, [reduce(_sum, parts), *taken])
 
     def _divided(self, index: Index, by: int) -> tuple[SSAValue, SSAValue]:
         """Quotient rounded down and remainder that is not negative."""
@@ -189,6 +180,10 @@ class BodyWriter:
 
 def _sum(one: SSAValue, other: SSAValue) -> SSAValue:
     return arith.AddiOp(one, other).result
+
+
+def _difference(one: SSAValue, other: SSAValue) -> SSAValue:
+    return arith.SubiOp(one, other).result
 
 
 def _both(one: SSAValue, other: SSAValue) -> SSAValue:

@@ -7,7 +7,7 @@
 from collections.abc import Sequence
 
 from xdsl.dialects import tensor
-from xdsl.dialects.builtin import AffineMapAttr, TensorType
+from xdsl.dialects.builtin import AffineMapAttr
 from xdsl.dialects.linalg.attrs import IteratorTypeAttr
 from xdsl.dialects.linalg.ops import GenericOp, YieldOp
 from xdsl.ir import Block, Region, SSAValue
@@ -21,6 +21,7 @@ from fuse_dialect.frontends.mlir.named_linalg import NAMED_OPS
 from fuse_dialect.loops.bodies import reads
 from fuse_dialect.loops.indices import Index, Loop, loop
 from fuse_dialect.loops.program import Body, Reduction, Stage
+from fuse_dialect.loops.reaxing import with_axes
 from fuse_dialect.targets.linalg.accesses import Access, access_of
 from fuse_dialect.targets.linalg.arrays import Arrays, element_type, static_shape
 from fuse_dialect.targets.linalg.groups import split_by_groups
@@ -40,6 +41,7 @@ def write_stage(stage: Stage, arrays: Arrays, *, is_anchor: bool = False) -> Non
     Raises:
         LoopFormError: The stage cannot be written.
     """
+    stage = _in_order(stage)
     split = split_by_groups(stage) if is_anchor else None
     result = _computed(stage if split is None else split.stage, arrays, is_anchor=is_anchor)
     parallel = [axis.size for axis in stage.axes if not axis.is_reduced]
@@ -107,8 +109,7 @@ def _reduced(
     block = _block(operands, total)
     with building(block):
         value = BodyWriter(arrays, dict(zip(inputs, block.args, strict=False))).write(stage.body)
-        is_unsigned = reduction.start.element.startswith("u")
-        YieldOp(combine(reduction.combiner, block.args[-1], value, unsigned=is_unsigned))
+        YieldOp(combine(reduction, block.args[-1], value))
     return _generic(operands, total, block, len(parallel), len(extents) - len(parallel))
 
 
@@ -174,9 +175,20 @@ def _laid_out(result: SSAValue, stage: Stage, parallel: Sequence[Size]) -> tuple
     known = [size for size in sizes if isinstance(size, int)]
     if len(known) != len(sizes):
         raise LoopFormError("needs static sizes")
-    if kept != sorted(kept):
-        result = _transposed(result, [*kept, *(axis for axis in range(len(parallel)) if axis not in kept)])
     return reshaped(result, known), sizes
+
+
+def _in_order(stage: Stage) -> Stage:
+    """The stage with its parallel axes in the order in which they are stored, and those of one point behind them."""
+    parallel = [axis for axis, each in enumerate(stage.axes) if not each.is_reduced]
+    stored = dict.fromkeys(axis for index in stage.store if (axis := _loop_of(index)) is not None)
+    order = [*stored, *(axis for axis in parallel if axis not in stored)]
+    if not stage.store or order == parallel:
+        return stage
+    order += range(len(parallel), len(stage.axes))
+    return with_axes(
+        stage, [stage.axes[axis] for axis in order], [loop(order.index(axis)) for axis in range(len(order))]
+    )
 
 
 def _loop_of(index: Index) -> int | None:
@@ -188,15 +200,3 @@ def _loop_of(index: Index) -> int | None:
             return None
         case _:
             raise LoopFormError("stores its result in steps")
-
-
-def _transposed(value: SSAValue, order: Sequence[int]) -> SSAValue:
-    """The tensor with its axes in another order."""
-    assert is_tensor(value.type), "the op gives a tensor"
-    shape = value.type.get_shape()
-    output = tensor.EmptyOp([], TensorType(value.type.element_type, [shape[axis] for axis in order])).tensor
-    access = Access(value, tuple(loop(list(order).index(axis)) for axis in range(len(order))))
-    block = _block([access], output)
-    with building(block):
-        YieldOp(block.args[0])
-    return _generic([access], output, block, len(order), 0)

@@ -7,6 +7,7 @@ import pytest
 
 from fuse_dialect.backends.backend import Backend
 from fuse_dialect.backends.compile import compile_program
+from fuse_dialect.backends.options import CompileOptions
 from fuse_dialect.backends.runtime.program import Program
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.mlir.reader import parse_mlir
@@ -25,7 +26,7 @@ B = np.array([0.5, -1, 2, 0, -0.25, 1], np.float32)
 
 @pytest.fixture(scope="module")
 def program(backend: Backend) -> Program:
-    return compile_program(parse_mlir(TEXT), backend)
+    return compile_program(parse_mlir(TEXT), CompileOptions(backend=backend))
 
 
 def misaligned(array: np.ndarray) -> np.ndarray:
@@ -174,15 +175,13 @@ def test_wrong_numbers_of_threads_and_backends_are_diagnosed() -> None:
     module = parse_mlir(TEXT)
     for threads in (0, -1, 1000):
         with pytest.raises(FuseError, match=f"expected 1 to 256 threads, got {threads}"):
-            compile_program(module, "numpy", threads)
+            compile_program(module, CompileOptions(backend="numpy", threads=threads))
     with pytest.raises(FuseError, match="unknown backend 'gpu', expected one of llvm, numpy"):
-        compile_program(module, "gpu")
-    with pytest.raises(FuseError, match="unknown option of fuse-ops: depth"):
-        compile_program(module, "numpy", depth=3)
+        compile_program(module, CompileOptions(backend="gpu"))
 
 
 def test_the_module_is_not_changed(backend: Backend) -> None:
     module = parse_mlir(TEXT)
     before = str(module)
-    compile_program(module, backend)
+    compile_program(module, CompileOptions(backend=backend))
     assert str(module) == before

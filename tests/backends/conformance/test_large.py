@@ -7,6 +7,7 @@ import pytest
 
 from fuse_dialect.backends.backend import Backend
 from fuse_dialect.backends.compile import compile_program
+from fuse_dialect.backends.options import CompileOptions
 from fuse_dialect.frontends.mlir.reader import parse_mlir
 
 ROWS, COLUMNS = 70_000, 70_000
@@ -32,8 +33,7 @@ def test_a_map_and_a_reduction_reach_the_last_element(backend: Backend, threads:
           %m = fuse.max %x, axes = [1] : ({type})
           return %y, %m : {type}, tensor<{ROWS}xi8>
         }}"""),
-        backend,
-        threads,
+        CompileOptions(backend=backend, threads=threads),
     )
     x = np.zeros((ROWS, COLUMNS), np.int8)
     x[::1000, 7] = 3

@@ -11,9 +11,11 @@ from checking.rounding import assert_sums
 import fuse_dialect as fd
 from fuse_dialect.backends.backend import Backend
 from fuse_dialect.backends.compile import compile_program
+from fuse_dialect.backends.options import CompileOptions
 from fuse_dialect.budget import Limits
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.op import Array
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
 HUGE = 1 << 32
 CASES = {
@@ -120,7 +122,10 @@ def test_a_value_that_is_too_large_is_refused(backend: Backend, case: str, opt_l
     module = fd.parse(text)
 
     def run_compiled() -> object:
-        return compile_program(module, backend, opt_level=opt_level, limits=Limits(value_bytes=1000))(*inputs)
+        return compile_program(
+            module,
+            CompileOptions(backend=backend, limits=Limits(value_bytes=1000), fuse=FuseOpsPass(opt_level=opt_level)),
+        )(*inputs)
 
     for run in (run_compiled, lambda: fd.run(module, *inputs, max_value_bytes=1000)):
         with pytest.raises(FuseError, match=words) as error:
@@ -133,7 +138,10 @@ def test_a_value_that_is_too_large_is_refused(backend: Backend, case: str, opt_l
 def test_what_would_never_end_is_refused(backend: Backend, case: str) -> None:
     text, shape, words = WITHOUT_END[case]
     x = np.ones(shape, np.float32)
-    for run in (lambda: compile_program(fd.parse(text), backend)(x), lambda: fd.run(fd.parse(text), x)):
+    for run in (
+        lambda: compile_program(fd.parse(text), CompileOptions(backend=backend))(x),
+        lambda: fd.run(fd.parse(text), x),
+    ):
         with pytest.raises(FuseError, match=words):
             run()
 
@@ -161,17 +169,17 @@ def test_a_window_beyond_its_line_is_as_wide_as_the_line(backend: Backend, size:
     before, after = (size - 1) // 2, size - 1 - (size - 1) // 2
     sums = np.stack([squares[:, max(0, c - before) : c + after + 1].sum(1) for c in range(4)], 1)
     expected = x / (1 + 2.0 / size * sums) ** 0.75
-    for (actual,) in (fd.run(fd.parse(text), x), compile_program(fd.parse(text), backend)(x)):
+    for (actual,) in (fd.run(fd.parse(text), x), compile_program(fd.parse(text), CompileOptions(backend=backend))(x)):
         assert_sums(actual, expected, 4 + 8, expected)
 
 
 def test_values_up_to_the_limit_are_made(backend: Backend) -> None:
     text, _, _ = CASES["a result of open size"]
     inputs = [np.ones((10, 1), np.float32), np.ones((1, 25), np.float32)]
-    (got,) = compile_program(fd.parse(text), backend, limits=Limits(value_bytes=1000))(*inputs)
+    (got,) = compile_program(fd.parse(text), CompileOptions(backend=backend, limits=Limits(value_bytes=1000)))(*inputs)
     assert got.shape == (10, 25)
     with pytest.raises(FuseError, match="at most 999 bytes"):
-        compile_program(fd.parse(text), backend, limits=Limits(value_bytes=999))(*inputs)
+        compile_program(fd.parse(text), CompileOptions(backend=backend, limits=Limits(value_bytes=999)))(*inputs)
 
 
 def test_a_constant_is_not_written_out_beyond_the_limit(backend: Backend) -> None:
@@ -180,7 +188,7 @@ def test_a_constant_is_not_written_out_beyond_the_limit(backend: Backend) -> Non
       %p = fuse.argwhere %c : (tensor<2048x2048xf32>) -> tensor<?x2xi64>
       return %p : tensor<?x2xi64>
     }"""
-    program = compile_program(fd.parse(text), backend, limits=Limits(value_bytes=1000))
+    program = compile_program(fd.parse(text), CompileOptions(backend=backend, limits=Limits(value_bytes=1000)))
     with pytest.raises(FuseError, match="a constant of shape 2048x2048 takes 16777216 bytes"):
         program(np.ones(1, np.float32))
 

@@ -12,9 +12,11 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from fuse_dialect.backends.backend import Backend
 from fuse_dialect.backends.compile import compile_program
+from fuse_dialect.backends.options import CompileOptions
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.interpreters.numpy import evaluate
 from fuse_dialect.interpreters.values import EvaluationError
 
@@ -39,7 +41,9 @@ def check(backend: Backend, function: func.FuncOp, random: np.random.Generator, 
     except EvaluationError:
         return
     function.properties["sym_name"] = StringAttr("main")
-    program = compile_program(ModuleOp([function.clone()]), backend, threads, opt_level=0)
+    program = compile_program(
+        ModuleOp([function.clone()]), CompileOptions(backend=backend, threads=threads, fuse=FuseOpsPass(opt_level=0))
+    )
     for at_end in (True, False):
         with GuardedMemory() as memory:
             inputs = [memory.copy(array, at_end=at_end) for array in operands]

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 import fuse_dialect as fd
 from fuse_dialect.backends.backend import Backend
 from fuse_dialect.backends.compile import compile_program
+from fuse_dialect.backends.options import CompileOptions
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.interpreters.values import separate
 
@@ -53,7 +54,7 @@ PROGRAMS = {
 
 
 def _runs(module: ModuleOp, backend: Backend) -> list[Callable[[Array], Sequence[Array]]]:
-    program = compile_program(module, backend)
+    program = compile_program(module, CompileOptions(backend=backend))
     return [lambda x: fd.run(module, x), program, program]
 
 

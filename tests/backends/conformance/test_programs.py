@@ -20,9 +20,11 @@ from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.backends.backend import Backend
 from fuse_dialect.backends.compile import compile_program
+from fuse_dialect.backends.options import CompileOptions
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.frontends.mlir.reader import parse_mlir
 from fuse_dialect.frontends.onnx.reader import load_onnx_module
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.loading.array_files import random_inputs
 
@@ -82,12 +84,13 @@ def test_random_programs(
     inputs = random_inputs(main_of(module), 1, 2)
     program = compile_program(
         module,
-        backend,
-        threads,
-        opt_level=opt_level,
-        max_depth=max_depth,
-        max_function_args=max_function_args,
-        link_params=link_params,
+        CompileOptions(
+            backend=backend,
+            threads=threads,
+            fuse=FuseOpsPass(
+                opt_level=opt_level, max_depth=max_depth, max_function_args=max_function_args, link_params=link_params
+            ),
+        ),
     )
     assert_agrees(module, inputs, program(*inputs), reassociates=True)
 
@@ -97,7 +100,7 @@ def test_random_programs(
 def test_light_models(backend: Backend, path: Path) -> None:
     if backend.name in SLOW_BACKENDS or (backend.name == "numpy" and path.stem != "light_squeezenet"):
         pytest.skip("too slow, or what the tests of fused models run")
-    program = compile_program(load_onnx_module(path), backend, in_place=True)
+    program = compile_program(load_onnx_module(path), CompileOptions(backend=backend), in_place=True)
     (shape,) = [type.get_shape() for type in program_inputs(path)]
     ramp = (np.arange(np.prod(shape)).reshape(shape) / np.prod(shape)).astype(np.float32)
     recorded_output = numpy_helper.to_array(onnx.load_tensor(str(path.with_name(f"{path.stem}_output_0.pb"))))
@@ -123,7 +126,9 @@ def test_recorded_networks(backend: Backend, name: str) -> None:
     inputs = [array * np.asarray(0.1, array.dtype) for array in random_inputs(main_of(module), 0, 3)]
     expected = run_module(module, inputs)
     for threads in (1, 2):
-        for actual, array in zip(compile_program(module, backend, threads)(*inputs), expected, strict=True):
+        for actual, array in zip(
+            compile_program(module, CompileOptions(backend=backend, threads=threads))(*inputs), expected, strict=True
+        ):
             # DCGAN ends in a tanh of numbers up to 1e4: what is left near 0 has lost as many digits.
             assert_near(actual, array, roundings_of(module, inputs) * (1e4**2 if name == "dcgan" else 1))
 
@@ -143,7 +148,7 @@ func.func @main(%x: tensor<?x8xf32>, %w: tensor<8x5xf32>, %b: tensor<5xf32>) -> 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_sizes_that_are_known_when_called(backend: Backend, threads: int) -> None:
     module = parse_mlir(DYNAMIC)
-    program = compile_program(module, backend, threads)
+    program = compile_program(module, CompileOptions(backend=backend, threads=threads))
     generator = np.random.default_rng(0)
     weights = [generator.standard_normal((8, 5), np.float32), generator.standard_normal(5, np.float32)]
     for rows in (3, 1, 0, 17, 64, 3):
@@ -158,7 +163,7 @@ def test_an_open_size_beside_a_size_of_zero(backend: Backend) -> None:
       %z = fuse.reshape %y : (tensor<4x?x?xf32>) -> tensor<?x0xf32>
       return %z : tensor<?x0xf32>
     }""")
-    (result,) = compile_program(module, backend)(np.zeros((4, 3, 4), np.float32))
+    (result,) = compile_program(module, CompileOptions(backend=backend))(np.zeros((4, 3, 4), np.float32))
     # 4x6x0: nothing says how many rows of nothing there are, so there are none.
     assert result.shape == (0, 0)
     np.testing.assert_array_equal(result, run_module(module, [np.zeros((4, 3, 4), np.float32)])[0])
@@ -176,7 +181,7 @@ def test_ranks(backend: Backend, rank: int) -> None:
       return %b, %s : {type}, tensor<f32>
     }}""")
     inputs = random_inputs(main_of(module), 0, 2)
-    assert_agrees(module, inputs, compile_program(module, backend)(*inputs))
+    assert_agrees(module, inputs, compile_program(module, CompileOptions(backend=backend))(*inputs))
 
 
 @pytest.mark.parametrize("reps", [[3], [2, 3], [0]])
@@ -188,14 +193,14 @@ def test_tiles_of_a_single_number(backend: Backend, reps: list[int]) -> None:
       %y = fuse.negative %t : {type}
       return %y : {type}
     }}""")
-    (output,) = compile_program(module, backend)(np.float32(2))
+    (output,) = compile_program(module, CompileOptions(backend=backend))(np.float32(2))
     np.testing.assert_array_equal(output, np.full(reps, -2, np.float32))
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_several_callers_at_once(backend: Backend, threads: int) -> None:
     module = parse_mlir(DYNAMIC)
-    program = compile_program(module, backend, threads, opt_level=0)
+    program = compile_program(module, CompileOptions(backend=backend, threads=threads, fuse=FuseOpsPass(opt_level=0)))
     generator = np.random.default_rng(0)
 
     def inputs_for(number: int) -> list[Array]:
@@ -219,4 +224,6 @@ def test_take_of_indices_out_of_range(backend: Backend, mode: str, index: int) -
       return %r : tensor<2x3xf32>
     }}""")
     inputs = [np.arange(12, dtype=np.float32).reshape(4, 3), np.array([1, index])]
-    np.testing.assert_array_equal(compile_program(module, backend)(*inputs)[0], run_module(module, inputs)[0])
+    np.testing.assert_array_equal(
+        compile_program(module, CompileOptions(backend=backend))(*inputs)[0], run_module(module, inputs)[0]
+    )

@@ -6,6 +6,7 @@ import pytest
 import fuse_dialect as fd
 from fuse_dialect.backends.backend import Backend
 from fuse_dialect.backends.compile import compile_program
+from fuse_dialect.backends.options import CompileOptions
 
 FORMS = [("2x?", "2", ", axes = [1]", (2, 0)), ("?x3", "1x3", ", axes = [0], keepdims = true", (0, 3))]
 
@@ -22,7 +23,7 @@ def test_nothing_has_no_place_of_its_extreme_element(
   %i = fuse.{op} %a{attributes} : ({type}) -> {found}
   return %i : {found}
 }}""")
-    program = compile_program(fd.fuse_ops(module) if fused else module, backend)
+    program = compile_program(fd.fuse_ops(module) if fused else module, CompileOptions(backend=backend))
     x = np.zeros(sizes, np.float32)
     refused = f"'fuse.{op}' op cannot be run: "
     with pytest.raises(fd.FuseError, match=refused):
@@ -41,7 +42,7 @@ def test_pieces_do_not_add_up_to_an_open_size(backend: Backend, fused: bool) -> 
   %p, %q = fuse.split %a, axis = -1, sizes = [3, 2] : (tensor<?x?xf32>) -> (tensor<?x3xf32>, tensor<?x2xf32>)
   return %p, %q : tensor<?x3xf32>, tensor<?x2xf32>
 }""")
-    program = compile_program(fd.fuse_ops(module) if fused else module, backend)
+    program = compile_program(fd.fuse_ops(module) if fused else module, CompileOptions(backend=backend))
     x = np.arange(20, dtype=np.float32).reshape(4, 5)
     for got, expected in zip(program(x), (x[:, :3], x[:, 3:]), strict=True):
         np.testing.assert_array_equal(got, expected)

@@ -5,8 +5,10 @@ import pytest
 
 from fuse_dialect.backends.backend import Backend
 from fuse_dialect.backends.compile import compile_program
+from fuse_dialect.backends.options import CompileOptions
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.mlir.reader import parse_mlir
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.interpreters.numpy import run_module
 
 FALSE_VIEWS = {
@@ -56,7 +58,7 @@ def _program(source: str, op: str, target: str) -> str:
 def test_a_view_of_false_size_is_refused(backend: Backend, case: str, opt_level: int) -> None:
     source, op, target, shape, named = FALSE_VIEWS[case]
     module, x = parse_mlir(_program(source, op, target)), np.ones(shape, np.float32)
-    program = compile_program(module, backend, opt_level=opt_level)
+    program = compile_program(module, CompileOptions(backend=backend, fuse=FuseOpsPass(opt_level=opt_level)))
     for run in (lambda: program(x), lambda: program.run_into([x], [np.empty(12, np.float32)])):
         with pytest.raises(FuseError, match=r"'fuse\.(reshape|squeeze)'") as error:
             run()
@@ -70,7 +72,7 @@ def test_a_view_between_steps_whose_sizes_are_known_late_is_refused(backend: Bac
       %y = fuse.reshape %n : (tensor<?x1xi64>) -> tensor<6xi64>
       return %y : tensor<6xi64>
     }"""
-    program = compile_program(parse_mlir(text), backend)
+    program = compile_program(parse_mlir(text), CompileOptions(backend=backend))
     with pytest.raises(FuseError, match=r"'fuse\.reshape' op cannot be run: .*3x1, got 6"):
         program(np.array([1, 0, 2, 3], np.float32))
 
@@ -94,7 +96,7 @@ def test_a_function_that_is_marked_as_a_view_is_one_only_by_its_ops(backend: Bac
       return %y : tensor<{target}xf32>
     }}"""
     module, x = parse_mlir(text), np.arange(4, dtype=np.float32)
-    (got,) = compile_program(module, backend)(x)
+    (got,) = compile_program(module, CompileOptions(backend=backend))(x)
     np.testing.assert_array_equal(got, run_module(module, [x])[0])
 
 
@@ -106,6 +108,6 @@ def test_views_of_open_sizes_show_the_right_elements(backend: Backend) -> None:
       return %a, %c : tensor<?x2xf32>, tensor<12xf32>
     }"""
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
-    pairs, flat = compile_program(parse_mlir(text), backend)(x)
+    pairs, flat = compile_program(parse_mlir(text), CompileOptions(backend=backend))(x)
     np.testing.assert_array_equal(pairs, x.reshape(6, 2))
     np.testing.assert_array_equal(flat, x.reshape(12))

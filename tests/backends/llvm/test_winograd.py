@@ -10,6 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.compile import compile_program
 from fuse_dialect.backends.llvm import LLVMBackend
+from fuse_dialect.backends.options import CompileOptions
 from fuse_dialect.frontends.onnx.reader import import_model
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.loops.packing import Packing, Strided
@@ -68,7 +69,7 @@ def test_results_are_those_of_numpy(shape: tuple[int, ...], target) -> None:
     expected = [run_module(module, [each])[0] for each in inputs]
     for threads in (1, 2, 3):
         backend = Backend(target=target)
-        program = compile_program(module, backend, threads)
+        program = compile_program(module, CompileOptions(backend=backend, threads=threads))
         assert backend.with_points.count(True) == 2
         for each, array in zip(inputs, expected, strict=True):
             with GuardedMemory() as memory:
@@ -86,7 +87,7 @@ def test_results_are_those_of_numpy(shape: tuple[int, ...], target) -> None:
 def test_other_convolutions_are_left_alone(shape: tuple[int, ...]) -> None:
     module, x = model(*shape)
     backend = Backend()
-    (actual,) = compile_program(module, backend)(x)
+    (actual,) = compile_program(module, CompileOptions(backend=backend))(x)
     assert not any(backend.with_points)
     assert_near(actual, run_module(module, [x])[0], roundings_of(module))
 

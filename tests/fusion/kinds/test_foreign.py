@@ -10,11 +10,12 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, TensorType, Unr
 from xdsl.ir import Block
 
 from fuse_dialect.fusion.kinds import foreign
+from fuse_dialect.fusion.kinds.edges_of import edges_of
 from fuse_dialect.fusion.kinds.foreign import FOREIGN_DIALECTS, FOREIGN_OPS, ForeignOp, foreign_op
 from fuse_dialect.fusion.kinds.kind_of import kind_of
 from fuse_dialect.pattern_kind import PatternKind
 
-SPECIFICATIONS = Path(__file__).parent.parent / "data" / "specifications"
+SPECIFICATIONS = Path(__file__).parents[2] / "data" / "specifications"
 
 
 def test_no_op_stands_in_two_rows() -> None:
@@ -49,13 +50,16 @@ def test_a_barrier_has_no_kind() -> None:
     assert {"stablehlo.while", "stablehlo.custom_call", "tosa.cond_if"} <= set(barriers)
 
 
-@pytest.mark.parametrize(("size", "kind"), [(4, PatternKind.BROADCAST), (DYNAMIC_INDEX, PatternKind.OPAQUE)])
-def test_an_op_that_reads_its_size_fuses_if_the_type_says_it(size: int, kind: PatternKind) -> None:
-    properties = {"broadcast_dimensions": DenseArrayBase.from_list(i64, [])}
+@pytest.mark.parametrize("size", [4, DYNAMIC_INDEX])
+def test_a_size_that_an_op_reads_is_known_before_its_kernel_starts(size: int) -> None:
+    block = Block(arg_types=[TensorType(f32, [1]), TensorType(i64, [1])])
+    properties = {"broadcast_dimensions": DenseArrayBase.from_list(i64, [0])}
     op = UnregisteredOp.with_name("stablehlo.dynamic_broadcast_in_dim").create(
-        result_types=[TensorType(f32, [size])], properties=properties
+        operands=block.args, result_types=[TensorType(f32, [size])], properties=properties
     )
-    assert kind_of(op) is kind
+    kind = kind_of(op)
+    assert kind is PatternKind.BROADCAST
+    assert list(edges_of(op, kind)) == [PatternKind.BROADCAST, PatternKind.OPAQUE]
 
 
 def test_a_row_comes_before_its_dialect() -> None:

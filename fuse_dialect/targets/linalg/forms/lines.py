@@ -4,12 +4,11 @@ import math
 from collections.abc import Sequence
 
 from xdsl.dialects import math as functions
-from xdsl.dialects.builtin import AnyFloat, f64, i32, i64
+from xdsl.dialects.builtin import AnyFloat, f64, i64
 from xdsl.ir import Attribute, SSAValue
 
 from fuse_dialect.dialect.ops.dynamic import DynTopkOp
-from fuse_dialect.dialect.ops.opaque import ArgsortOp, SortOp, TopkOp
-from fuse_dialect.dialect.ops.sequences import CumprodOp, CumulativeOp, DftOp
+from fuse_dialect.dialect.ops.sequences import DftOp
 from fuse_dialect.dialect.types import normalize_axis
 from fuse_dialect.loops.program import Combiner
 from fuse_dialect.targets.linalg.elements import (
@@ -22,32 +21,12 @@ from fuse_dialect.targets.linalg.elements import (
     constant,
     generated,
     narrowed,
-    neutral,
     wide_type,
 )
 
 
 def _replaced(places: Sequence[Number], axis: int, place: Number) -> list[Number]:
     return [*places[:axis], place, *places[axis + 1 :]]
-
-
-def write_cumulative(op: CumulativeOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
-    """For each element those of its line up to it, combined."""
-    (x,) = operands
-    axis, sizes = normalize_axis(op.axis.value.data, len(x.static_shape)), x.sizes()
-    combiner = Combiner.MULTIPLY if isinstance(op, CumprodOp) else Combiner.ADD
-    element = wide_type(x.element)
-
-    def body(at: Sequence[Number], along: Sequence[Number]) -> Number:
-        (place,) = along
-        first, last = (at[axis], place) if op.reverse.value.data else (place, at[axis])
-        counts = first < last if op.exclusive.value.data else first <= last
-        return choose(counts, x.at(*_replaced(at, axis, place)).widened(), neutral(combiner, element))
-
-    total = combined(sizes, [sizes[axis]], element, combiner, body)
-    if element == x.element:
-        return [total.value]
-    return [generated(sizes, x.element, lambda at: narrowed(total.at(*at), x.element)).value]
 
 
 def comes_before(one: Number, other: Number) -> Number:
@@ -87,29 +66,11 @@ def _taken(x: Table, places: Table, axis: int) -> Table:
     return generated(places.sizes(), x.element, lambda at: x.at(*_replaced(at, axis, places.at(*at).index())))
 
 
-def write_sort(op: SortOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
-    """The elements in order."""
-    (x,) = operands
-    axis = normalize_axis(op.axis.value.data, len(x.static_shape))
-    places = order(x, axis, x.size(axis), is_ascend=bool(op.is_ascend.value.data))
-    return [_taken(x, places, axis).value]
-
-
-def write_argsort(op: ArgsortOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
-    """Their indices."""
-    (x,) = operands
-    axis = normalize_axis(op.axis.value.data, len(x.static_shape))
-    places = order(x, axis, x.size(axis), is_ascend=bool(op.is_ascend.value.data))
-    if op.result.type.element_type != i32:
-        return [places.value]
-    return [generated(places.sizes(), i32, lambda at: places.at(*at).to(i32)).value]
-
-
-def write_topk(op: TopkOp | DynTopkOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
+def write_topk(op: DynTopkOp, operands: Sequence[Table]) -> Sequence[SSAValue]:
     """The first elements and their indices."""
     x = operands[0]
     axis = normalize_axis(op.axis.value.data, len(x.static_shape))
-    count: Size = op.k.value.data if isinstance(op, TopkOp) else operands[1].at().index()
+    count = operands[1].at().index()
     places = order(x, axis, count, is_ascend=bool(op.is_ascend.value.data))
     return [_taken(x, places, axis).value, places.value]
 

@@ -144,7 +144,7 @@ def sliced(
     first, steps, sizes = [as_index(0)] * len(own), [as_index(1)] * len(own), list(own)
     for axis, begin, end, stride in zip(axes, begins, ends, strides, strict=True):
         size, is_back = as_index(own[axis]), stride < 0
-        start, stop = (_bounded(number, size, is_back) for number in (begin, end))
+        start, stop = (bounded(number, size, is_back) for number in (begin, end))
         length = choose(is_back, start - stop, stop - start)
         step = choose(is_back, as_index(0) - stride, stride)
         first[axis], steps[axis] = start, stride
@@ -157,7 +157,7 @@ def sliced(
     return generated(sizes, x.element, body)
 
 
-def _bounded(number: Number, size: Number, is_back: Number) -> Number:
+def bounded(number: Number, size: Number, is_back: Number) -> Number:
     """A bound of a slice as `slice.indices` brings it into range."""
     counted = choose(number < 0, number + size, number)
     least = choose(is_back, as_index(-1), as_index(0))

@@ -8,9 +8,7 @@ from xdsl.ir import SSAValue
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops import (
     concatenation,
-    convolution,
     dynamic,
-    indexing,
     layout,
     linear_algebra,
     opaque,
@@ -22,7 +20,7 @@ from fuse_dialect.dialect.ops import (
     tuples,
 )
 from fuse_dialect.targets.linalg.elements import Table
-from fuse_dialect.targets.linalg.forms import counts, lines, open_sizes, picks, sequential, shapes, spread
+from fuse_dialect.targets.linalg.forms import counts, lines, open_sizes, picks, sequential, shapes
 from fuse_dialect.targets.linalg.forms import resizing as resized
 from fuse_dialect.targets.linalg.forms import sampling as sampled
 
@@ -30,16 +28,7 @@ Writer: TypeAlias = Callable[[Any, Sequence[Table]], Sequence[SSAValue]]
 """Writes an op of one class: its results, from the tensors that stand for its operands."""
 
 WRITERS: Mapping[type[FuseOp], Writer] = {
-    indexing.GatherOp: picks.write_gather,
-    indexing.GatherNdOp: picks.write_gather_nd,
-    sequences.ReverseSequenceOp: picks.write_reverse_sequence,
-    opaque.ScatterNdOp: picks.write_scatter_nd,
     pooling.MaxPool2dIndicesOp: picks.write_max_pool2d_indices,
-    sequences.CumsumOp: lines.write_cumulative,
-    sequences.CumprodOp: lines.write_cumulative,
-    opaque.SortOp: lines.write_sort,
-    opaque.ArgsortOp: lines.write_argsort,
-    opaque.TopkOp: lines.write_topk,
     dynamic.DynTopkOp: lines.write_topk,
     sequences.DftOp: lines.write_dft,
     dynamic.ShapeOfOp: shapes.write_shape_of,
@@ -51,10 +40,7 @@ WRITERS: Mapping[type[FuseOp], Writer] = {
     dynamic.DynPadOp: shapes.write_pad,
     dynamic.DynArangeOp: shapes.write_arange,
     dynamic.DynOneHotOp: shapes.write_one_hot,
-    linear_algebra.Col2imOp: spread.write_col2im,
-    sampling.GridSampleOp: sampled.write_grid_sample,
     sampling.DeformableConv2dOp: sampled.write_deformable_conv2d,
-    sampling.RoiAlignOp: sampled.write_roi_align,
     dynamic.DynResize2dOp: resized.write_resize2d,
     opaque.ArgwhereOp: counts.write_argwhere,
     selection.UniqueOp: counts.write_unique,
@@ -66,16 +52,6 @@ WRITERS: Mapping[type[FuseOp], Writer] = {
 FALLBACKS: Mapping[type[FuseOp], Writer] = {
     layout.ReshapeOp: shapes.write_reshape,
     concatenation.ConcatenateOp: open_sizes.write_concatenate,
-    convolution.Conv1dOp: open_sizes.write_convolution,
-    convolution.Conv2dOp: open_sizes.write_convolution,
-    convolution.Conv3dOp: open_sizes.write_convolution,
-    convolution.Conv2dTransposeOp: spread.write_convolution_transpose,
-    convolution.Conv3dTransposeOp: spread.write_convolution_transpose,
-    indexing.PadOp: open_sizes.write_pad,
-    indexing.StridedSliceOp: open_sizes.write_strided_slice,
-    indexing.TakeOp: open_sizes.write_take,
-    pooling.AvgPool2dOp: open_sizes.write_avg_pool2d,
-    pooling.MaxPool2dOp: open_sizes.write_max_pool2d,
     resizing.Resize2dOp: resized.write_resize2d,
 }
 """For ops that have a loop program, but not for all sizes and properties."""

@@ -2,10 +2,11 @@
 
 // An index is counted from the front, and brought to the nearest end.
 // CHECK-LABEL: func.func @gather
-// CHECK:         linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
-// CHECK:           [[WANTED:%.*]] = tensor.extract %i[{{.*}}] : tensor<3xi64>
-// CHECK-NEXT:      arith.index_cast [[WANTED]] : i64 to index
-// CHECK:           tensor.extract %x[{{.*}}] : tensor<8xf32>
+// CHECK:         linalg.generic {{.*}} ins(%i : tensor<3xi64>)
+// CHECK-NEXT:    ^bb0([[WANTED:%.*]]: i64, {{%.*}}: f32):
+// CHECK:           arith.cmpi slt, [[WANTED]]
+// CHECK:           [[PLACE:%.*]] = arith.index_cast {{%.*}} : i64 to index
+// CHECK-NEXT:      tensor.extract %x[[[PLACE]]] : tensor<8xf32>
 func.func @gather(%x: tensor<8xf32>, %i: tensor<3xi64>) -> tensor<3xf32> {
   %y = fuse.gather %x, %i : (tensor<8xf32>, tensor<3xi64>) -> tensor<3xf32>
   func.return %y : tensor<3xf32>
@@ -13,7 +14,7 @@ func.func @gather(%x: tensor<8xf32>, %i: tensor<3xi64>) -> tensor<3xf32> {
 
 // A running sum is a reduction for each element.
 // CHECK-LABEL: func.func @cumsum
-// CHECK:         iterator_types = ["parallel", "reduction"]
+// CHECK:         affine_map<(d0, d1) -> (d1)>, affine_map<(d0, d1) -> (d0)>], iterator_types = ["parallel", "reduction"]} ins(%x
 // CHECK:           [[PART:%.*]] = arith.select
 // CHECK-NEXT:      arith.addf {{%.*}}, [[PART]] : f32
 func.func @cumsum(%x: tensor<8xf32>) -> tensor<8xf32> {
@@ -49,4 +50,14 @@ func.func @cube(%x: tensor<8xf32>) -> tensor<8xf32> {
   %three = arith.constant dense<3.0> : tensor<f32>
   %y = fuse.power %x, %three : (tensor<8xf32>, tensor<f32>) -> tensor<8xf32>
   func.return %y : tensor<8xf32>
+}
+
+// Both results of a first few are found by one ranking of one array of keys.
+// CHECK-LABEL: func.func @topk
+// CHECK:         arith.ori {{.*}} : i1
+// CHECK-NOT:     arith.ori {{.*}} : i1
+// CHECK:         func.return
+func.func @topk(%x: tensor<4x8xf32>) -> (tensor<4x2xf32>, tensor<4x2xi64>) {
+  %y, %z = fuse.topk %x, k = 2 : (tensor<4x8xf32>) -> (tensor<4x2xf32>, tensor<4x2xi64>)
+  func.return %y, %z : tensor<4x2xf32>, tensor<4x2xi64>
 }

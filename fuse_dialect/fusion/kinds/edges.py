@@ -1,0 +1,69 @@
+"""How an op reads each of its operands: the kinds of the edges into it.
+
+TVM has one kind for an op and gives it to all edges into it, apart from broadcasts (1). Dialects that TVM never had say
+more, and so do the rows of `foreign`:
+
+1. an operand of a broadcast op whose shape is that of the result is read elementwise;
+2. what an op of linalg writes on, its *init*, is read element by element where the result is written: elementwise, also
+   into a product;
+3. an operand that says how large the result is must be known before the kernel starts: opaque;
+4. a table that elements look up is read anyhow: injective.
+
+Source: TVM `IndexedForwardGraph::Creator`, src/relay/transforms/fuse_ops.cc (v0.18), for (1); MLIR's destination style,
+mlir/include/mlir/Interfaces/DestinationStyleOpInterface.td, for (2).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from fuse_dialect.pattern_kind import PatternKind
+
+EdgeRule: TypeAlias = Callable[[Operation, PatternKind], Sequence[PatternKind]]
+"""From an op and its kind to the kind of the edge from each operand."""
+
+
+def edge_kind(kind: PatternKind, operand: SSAValue, result_type: Attribute) -> PatternKind:
+    """Kind of the edge into an op of kind `kind`: (1) a broadcast between equal shapes is elementwise."""
+    if kind is not PatternKind.BROADCAST:
+        return kind
+    type = operand.type
+    if type is result_type:
+        return PatternKind.ELEMWISE
+    if isinstance(type, TensorType) and isinstance(result_type, TensorType) and type.shape == result_type.shape:
+        return PatternKind.ELEMWISE
+    return kind
+
+
+def plain_edges(op: Operation, kind: PatternKind) -> Sequence[PatternKind]:
+    """Edges of an op that TVM knows."""
+    if kind is PatternKind.BROADCAST and len(op.results) == 1:
+        type = op.results[0].type
+        return [edge_kind(kind, operand, type) for operand in op.operands]
+    return [kind] * len(op.operands)
+
+
+def edges_with_inits(op: Operation, kind: PatternKind) -> Sequence[PatternKind]:
+    """The last operands, as many as there are results, are elementwise; others as TVM has them."""
+    inputs = max(0, len(op.operands) - len(op.results))
+    return [*plain_edges(op, kind)[:inputs], *[PatternKind.ELEMWISE] * (len(op.operands) - inputs)]
+
+
+def first_operand_alone(op: Operation, kind: PatternKind) -> Sequence[PatternKind]:
+    """Operands after the first say sizes: opaque."""
+    # (3)
+    return [*plain_edges(op, kind)[:1], *[PatternKind.OPAQUE] * (len(op.operands) - 1)]
+
+
+def sizes_alone(op: Operation, kind: PatternKind) -> Sequence[PatternKind]:
+    """All operands say sizes: opaque."""
+    # (3)
+    return [PatternKind.OPAQUE] * len(op.operands)
+
+
+def table_behind(op: Operation, kind: PatternKind) -> Sequence[PatternKind]:
+    """Operands after the first are tables: injective."""
+    # (4)
+    return [*plain_edges(op, kind)[:1], *[PatternKind.INJECTIVE] * (len(op.operands) - 1)]

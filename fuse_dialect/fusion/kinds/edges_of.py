@@ -1,0 +1,38 @@
+"""The kinds of the edges into any op of any dialect."""
+
+from collections.abc import Sequence
+from functools import cache
+
+from xdsl.ir import Operation
+
+from fuse_dialect.dialect.attributes import PATTERN_KIND_ATTRIBUTE
+from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.fusion.kinds.edges import EdgeRule, plain_edges
+from fuse_dialect.fusion.kinds.foreign import foreign_op
+from fuse_dialect.fusion.kinds.kind_of import op_name
+from fuse_dialect.pattern_kind import PatternKind
+
+
+def edges_of(op: Operation, kind: PatternKind) -> Sequence[PatternKind]:
+    """The kind of the edge from each operand of an op.
+
+    An op that says its kind by attribute has the edges that TVM gives an op of that kind.
+
+    Args:
+        op: An operator.
+        kind: What `kind_of` says of it.
+    """
+    if _is_ours(type(op)) or PATTERN_KIND_ATTRIBUTE in op.attributes:
+        return plain_edges(op, kind)
+    return _rule(op_name(op))(op, kind)
+
+
+@cache
+def _is_ours(op_class: type[Operation]) -> bool:
+    """Whether TVM knows ops of the class; `issubclass` on xDSL's classes is slow."""
+    return issubclass(op_class, FuseOp)
+
+
+@cache
+def _rule(name: str) -> EdgeRule:
+    return foreign_op(name).edges

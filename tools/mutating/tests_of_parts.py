@@ -12,6 +12,7 @@ _FUSE = "tests/transforms/test_fuse_ops.py"
 _OUTLINING = "tests/transforms/test_outlining_details.py"
 _PLAN = "tests/fusion/test_plan_details.py"
 _BY_COST = "tests/transforms/test_fuse_by_cost.py"
+_LAW = "tests/loops/test_law.py"
 _COST, _ASSIGNMENT = "tests/fusion/test_cost.py", "tests/fusion/test_assignment.py"
 
 _PASSES = (
@@ -40,6 +41,7 @@ TESTS: Mapping[str, Sequence[str]] = {
         "tests/transforms/test_argument_limit.py",
     ),
     "fuse_dialect.fusion": (_PLAN, _COST, _ASSIGNMENT, "tests/test_own_package.py", "tests/fusion", _FUSE, _BY_COST),
+    "fuse_dialect.cost": (_BY_COST, "tests/fusion", "tests/backends/conformance/test_programs.py"),
     "fuse_dialect.loading": ("tests/loading", _OUTLINING, *_CORE),
     "fuse_dialect.hardware": ("tests/transforms/test_fuse_ops_hw.py", _OUTLINING),
     "fuse_dialect.backends.assembler": ("tests/backends/llvm/test_objects.py",),
@@ -124,7 +126,9 @@ FIRST: Mapping[str, str] = {
     "fuse_dialect.fusion.core.value_graph": _PLAN,
     "fuse_dialect.fusion.ir.graph_facts": _OUTLINING,
     "fuse_dialect.fusion.outlining": _OUTLINING,
-    "fuse_dialect.fusion.cost_search": _BY_COST,
+    "fuse_dialect.cost": _BY_COST,
+    "fuse_dialect.loops.law": _LAW,
+    "fuse_dialect.loops.bounds": _LAW,
     "fuse_dialect.loops.local_places": "tests/backends/test_kernel_memory.py",
     "fuse_dialect.loops.choosing": "tests/loops/test_choosing.py",
     "fuse_dialect.backends.runtime.flow": "tests/backends/test_native_loops.py",

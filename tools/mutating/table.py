@@ -157,7 +157,7 @@ MUTANTS: Mapping[str, str] = {
     """,
     "fuse_dialect.fusion.outlining.outline_functions": "erase_dead_chains return-early 1",
     "fuse_dialect.fusion.outlining.primitives": """
-        <module> other-word 0; Primitives.structure drop 8 false 0 3; Primitives.unique_name negate 2
+        <module> other-word 0; Primitives.structure drop 8 false 0 3; Primitives.unique_symbol negate 0
     """,
     "fuse_dialect.fusion.outlining.rewiring": "resolve negate 1",
     "fuse_dialect.hardware.block_graph": "_Builder.with_order_of_unknown_ops drop 1; is_read_outside false 1",

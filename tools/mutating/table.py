@@ -29,7 +29,7 @@ MUTANTS: Mapping[str, str] = {
     "fuse_dialect.backends.llvm.scalars": """
         <module> other-word 6; _extremum swap 30; _small argument 46; extreme return-early 1
     """,
-    "fuse_dialect.backends.llvm.vector_loops": "_plain_vector_loop true 1; _reciprocals operand 0",
+    "fuse_dialect.backends.llvm.vector_loops": "_plain_vector_loop true 1; _reciprocals operand 1",
     "fuse_dialect.backends.llvm.vector_math": "_log_edges argument 21; _split minus-one 2; pow argument 48 83",
     "fuse_dialect.backends.runtime.arena": "_by_time bound 0; _smallest_gap bound 0",
     "fuse_dialect.backends.runtime.arrays": "own_arrays drop-element 1",
@@ -181,7 +181,7 @@ MUTANTS: Mapping[str, str] = {
     "fuse_dialect.loops.choosing": "_are_cut_alike other-name 0; _own_constants true 1",
     "fuse_dialect.loops.contraction": "_merged_pair branch 0; _recognised drop-term 1; contraction_of drop-term 2",
     "fuse_dialect.loops.convolution": "Window.positions operand 8; _in_positions operator 2",
-    "fuse_dialect.loops.grouping": "_is_in_step drop-term 1; shared_rows first 3",
+    "fuse_dialect.loops.grouping": "_is_in_step drop-term 1; shared_rows return-early 3",
     "fuse_dialect.loops.indices": """
         _remainder operand 0; _stepped drop-term 0; _whole_of drop-term 2; holds drop-term 8; range_of drop-term 0;
         remainder operand 4

@@ -87,6 +87,7 @@ MUTANTS: Mapping[str, str] = {
     "fuse_dialect.frontends.onnx.operators.resizing": "_target drop 3",
     "fuse_dialect.frontends.onnx.operators.sizes": "_slice argument 41",
     "fuse_dialect.frontends.onnx.tensors": "_mapped drop-argument 1",
+    "fuse_dialect.cost.steps": "Steps.__init__ drop 3; Steps._add drop 1 2 negate 0",
     "fuse_dialect.fusion.core.assignment": """
         _group drop 0 drop-term 0; check_roots drop-element 1 drop-term 1 2 false 7; partition_of_roots branch 1
     """,
@@ -199,7 +200,7 @@ MUTANTS: Mapping[str, str] = {
         _is_gapless other-name 1; _single_axes drop 2; halves operator 0; schedule return-early 0
     """,
     "fuse_dialect.loops.simplify": """
-        _Work._is_worth drop-term 4; _at drop-argument 28 operand 0; _computed swap 15; _finished drop-term 2;
+        _at drop-argument 28 operand 0; _computed swap 15; _finished drop-term 2;
         _inverse drop-term 3 false 5; _piece operand 0; _room_at_the_end drop-term 2 operand 2; cleaned drop 1
     """,
     "fuse_dialect.loops.window_schedule": "_whole_windows drop 0",

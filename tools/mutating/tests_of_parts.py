@@ -92,6 +92,7 @@ TESTS: Mapping[str, Sequence[str]] = {
         "tests/dialect/test_facets.py",
     ),
     "fuse_dialect.loops": (
+        _LAW,
         "tests/loops/test_choosing.py",
         "tests/backends/test_kernel_memory.py",
         "tests/loops/test_details.py",

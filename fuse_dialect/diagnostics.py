@@ -22,6 +22,8 @@ class Reason(StrEnum):
 
     FUSED = "fused"
     """The node was merged into the group of its immediate post-dominator."""
+    NOT_IN_ORDER = "not-in-order"
+    """The block is a graph: an op reads a value that is defined below it. Nothing in it is fused."""
     OPAQUE = "opaque"
     """The node's kind is opaque, or nothing is known about it: it never fuses."""
     VALUE_ESCAPES = "value-escapes"

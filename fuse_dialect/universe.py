@@ -22,7 +22,7 @@ def _lazy(place: str) -> Callable[[], Any]:
     return load
 
 
-FUSE_UNIVERSE = Universe(
+OWN_NAMES = Universe(
     all_dialects={
         "fuse": _lazy("fuse_dialect.fusion.call_effects:Fuse"),
     },
@@ -76,4 +76,31 @@ FUSE_UNIVERSE = Universe(
         "hardware-dot": _lazy("fuse_dialect.targets.hardware_dot:HardwareDotTarget"),
     },
 )
-"""Found through the entry point `xdsl.universe`, see `pyproject.toml`."""
+"""What the package adds, by the names that the tools of this package use: `inline`, `html`."""
+
+
+def guest_name(name: str) -> str:
+    """The name under which other tools know a pass or target: one that says whose it is.
+
+    xDSL puts the names of all packages in one table, and two packages that use one name break every tool.
+    """
+    return name if "fuse" in name else f"fuse-{name}"
+
+
+def _as_guest(name: str, load: Callable[[], Any]) -> Callable[[], Any]:
+    """The class by another name: xDSL compares the name that was asked for with that of the class."""
+
+    def load_guest() -> Any:
+        cls = load()
+        members = {"name": guest_name(name), "__doc__": cls.__doc__, "__module__": cls.__module__}
+        return cls if cls.name == guest_name(name) else type(cls.__name__, (cls,), members)
+
+    return load_guest
+
+
+FUSE_UNIVERSE = Universe(
+    all_dialects=OWN_NAMES.all_dialects,
+    all_passes={guest_name(name): _as_guest(name, load) for name, load in OWN_NAMES.all_passes.items()},
+    all_targets={guest_name(name): _as_guest(name, load) for name, load in OWN_NAMES.all_targets.items()},
+)
+"""The same as other tools find it, through the entry point `xdsl.universe`: see `pyproject.toml`."""

@@ -2,9 +2,11 @@
 
 import os
 from collections.abc import Generator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from checking import kept_objects
 from checking.machine import description
 from checking.sums import compares_sums
 from checking.tested_package import complaint
@@ -23,6 +25,8 @@ settings.register_profile(
 )
 settings.load_profile("untimed")
 
+INTERPRETED = ("numpy", "loops")
+"""Backends without machine code."""
 # Here and in what tests start, every plan is checked before it runs.
 os.environ.setdefault(checked.VARIABLE, checked.PLANS)
 
@@ -40,6 +44,20 @@ def own_cache_of_machine_code(tmp_path_factory: pytest.TempPathFactory) -> Gener
     """Keep compiled kernels in a folder of the test run: tests neither see nor change what the user's cache holds."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FUSE_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def objects_of_this_run() -> Generator[None]:
+    """Ask LLVM once about each text, where `tools/check.py` gives its steps a folder for the answers."""
+    folder = os.environ.get(kept_objects.VARIABLE)
+    if not folder or find_spec("llvmlite") is None:
+        yield
+        return
+    from fuse_dialect.backends.assembler import engine
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "object_for", kept_objects.kept_in(Path(folder), engine.object_for))
         yield
 
 
@@ -64,8 +82,15 @@ def pytest_report_header() -> list[str]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that compare sums with NumPy's, which depend on the processor."""
+    """Mark the tests that compare sums with NumPy's, which depend on the processor, and those that make no code for it.
+
+    The suite of backends forbids tests with the second mark to compile.
+    """
     for item in items:
+        if isinstance(item, pytest.Function) and "backend" in item.fixturenames:
+            callspec = getattr(item, "callspec", None)
+            if callspec is not None and callspec.params.get("backend") in INTERPRETED:
+                item.add_marker(pytest.mark.interpreted)
         if isinstance(item, pytest.Function) and compares_sums(item.function, item.module):
             item.add_marker(pytest.mark.sums)
 

@@ -33,6 +33,7 @@ from networks.graph_families import FAMILIES, program
 from xdsl.dialects import func
 from xdsl.ir import Block
 
+from fuse_dialect.cost.search import machine_of
 from fuse_dialect.fusion.core.strategy import FusionOptions, find_strategy
 from fuse_dialect.fusion.fuse_ops import BlockFusion, FuseOpsPass
 from fuse_dialect.fusion.ir.block_graph import build_graph
@@ -93,9 +94,10 @@ def measure(family: str, size: int, depth: int, strategy: str) -> Measurement:
     read = process_time()
     if strategy == "cost":
         assert block_graph.value_graph.facts, "found once, when somebody asks"
-        assert block_graph.value_graph.forms, "found once, when somebody asks"
+        assert block_graph.find_forms(machine_of(FusionOptions())), "found once, when somebody asks"
     known = process_time()
-    plan = find_strategy(strategy)(block_graph.value_graph, FusionOptions(max_depth=depth))
+    options = FusionOptions(max_depth=depth, forms=block_graph.find_forms)
+    plan = find_strategy(strategy)(block_graph.value_graph, options)
     middle = process_time()
     groups = FuseOpsPass().planned_groups(BlockFusion(block_graph, plan))
     if plan.partition is None:

@@ -29,8 +29,8 @@ from xdsl.dialects import func
 from xdsl.ir import OpResult, SSAValue
 
 import fuse_dialect as fd
+from fuse_dialect.cost.by_cost import predicted_seconds
 from fuse_dialect.dialect.types import DYNAMIC, element_bytes, element_dtype, is_tensor
-from fuse_dialect.fusion.by_cost import predicted_seconds
 from fuse_dialect.fusion.core.strategy import FusionOptions
 from fuse_dialect.fusion.ir.block_graph import build_graph
 from fuse_dialect.fusion.kinds.reshapes import RESHAPE_ONLY_ATTRIBUTE
@@ -217,8 +217,9 @@ def _predictions(program: Any, inputs: Sequence[np.ndarray], machine: str) -> It
         function, seconds = functions.get(timing.kernel.name), timing.minimum / timing.kernel.calls
         if function is None or timing.kernel.family in ("view", "numpy", "python", "control") or seconds < LEAST:
             continue
-        graph = build_graph(function.body.block).value_graph
-        yield timing.kernel.name, predicted_seconds(graph, FusionOptions(machine=machine)), seconds
+        graph = build_graph(function.body.block)
+        options = FusionOptions(machine=machine, forms=graph.find_forms)
+        yield timing.kernel.name, predicted_seconds(graph.value_graph, options), seconds
 
 
 def _line(row: Row) -> str:

@@ -8,11 +8,14 @@
 On x86 everything includes the tests of backends with the code of a processor that has AVX2 and no more, and the tests
 that compare sums with NumPy's with NumPy as it is on other processors: `--only sums-haswell`.
 
-All steps run, also after one has failed, and a summary closes the output. A step that prints nothing for a while is
+All steps run, also after one has failed, and a summary closes the output. Those that run no tests of pytest run beside
+those that do, where one process of several has nothing to do: what a step prints follows when it has ended, whole.
+What LLVM has made of a text is kept for the run (`checking/kept_objects.py`). A step that prints nothing for a while is
 reported as running. Exit code: 0 all passed, 1 otherwise.
 """
 
 import argparse
+import io
 import os
 import platform
 import queue
@@ -20,10 +23,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
+from typing import TextIO
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = Path(sys.executable).parent
@@ -35,6 +41,8 @@ OLDER = "haswell"
 X86 = ("x86_64", "AMD64")
 VARIABLE = "FUSE_TARGET_CPU"
 NOT_SLOW = ("-m", "not slow")
+OF_CODE = ("-m", "not slow and not interpreted")
+"""Tests that depend on the code that is made."""
 SITE = ("sphinx-build", "-W", "--keep-going", "-q", "-b", "dummy", "docs", "build/site")
 """What the site is made of is read and resolved, and a warning is an error; nothing is written: that takes longest."""
 QUICK_TESTS = (
@@ -64,10 +72,10 @@ class Step:
 def steps(jobs: int) -> tuple[Step, ...]:
     """All checks, quick ones first."""
     tests = ("pytest", "-q", "-rs", "-n", str(jobs))
-    older = Step(OLDER, (*tests, *NOT_SLOW, "tests/backends"), {VARIABLE: OLDER})
+    older = Step(OLDER, (*tests, *OF_CODE, "tests/backends"), {VARIABLE: OLDER})
     elsewhere = (older, *sum_steps(tests)) if platform.machine() in X86 else ()
     # Every op natively, where kernels compare each access with the bounds of its array.
-    checked = Step("checked", (*tests, *NOT_SLOW, "tests/backends/conformance"), {"FUSE_CHECKED": "1"})
+    checked = Step("checked", (*tests, *OF_CODE, "tests/backends/conformance"), {"FUSE_CHECKED": "1"})
     return (
         Step("lint", ("ruff", "check", ".")),
         Step("format", ("ruff", "format", "--check", ".")),
@@ -175,11 +183,15 @@ def main() -> int:
     if options.target_cpu is not None:
         os.environ[VARIABLE] = options.target_cpu
     print("\n".join(machine_lines()))
-    results = [(step, *_run(step)) for step in chosen]
+    start = perf_counter()
+    with TemporaryDirectory() as objects:
+        os.environ["FUSE_TEST_OBJECTS"] = objects
+        results = run_side_by_side(chosen)
     print("\nsummary:")
     for step, code, seconds in results:
         verdict = "ok" if code == 0 else f"FAILED, exit code {code}"
         print(f"  {step.name:<13} {seconds:7.1f} s  {verdict}")
+    print(f"  {'together':<13} {perf_counter() - start:7.1f} s")
     return int(any(code != 0 for _, code, _ in results))
 
 
@@ -192,25 +204,53 @@ def machine_lines() -> list[str]:
     return description()
 
 
-def _run(step: Step) -> tuple[int, float]:
-    """Exit code and seconds of one step, whose output goes through."""
+def run_side_by_side(chosen: Sequence[Step]) -> list[tuple[Step, int, float]]:
+    """Run steps, those of pytest in one row and the others in another; their exit codes and seconds, in their order."""
+    rows = [[step for step in chosen if (step.command[0] == "pytest") == is_pytest] for is_pytest in (True, False)]
+    kept = all(rows)
+
+    def run(row: Sequence[Step]) -> dict[str, tuple[int, float]]:
+        return {step.name: _run(step, kept=kept) for step in row}
+
+    with ThreadPoolExecutor(len(rows)) as threads:
+        found = {name: result for results in threads.map(run, rows) for name, result in results.items()}
+    return [(step, *found[step.name]) for step in chosen]
+
+
+def _run(step: Step, *, kept: bool) -> tuple[int, float]:
+    """Exit code and seconds of one step, whose output goes through, or follows as a whole if it is `kept`."""
     settings = [f"{name}='{value}'" for name, value in step.environment.items()]
-    print(f"\n--- {step.name}: {' '.join((*settings, *step.command))}", flush=True)
+    head = f"\n--- {step.name}: {' '.join((*settings, *step.command))}"
+    print(f"[{step.name} begins]" if kept else head, flush=True)
+    output = io.StringIO()
     start = perf_counter()
     try:
         command = (str(SCRIPTS / step.command[0]), *step.command[1:])
-        code = run_aloud(command, step.name, environment=step.environment)
+        code = run_aloud(command, step.name, environment=step.environment, to=output if kept else None)
     except OSError as error:
         print(f"error: cannot run '{step.command[0]}': {error.strerror}", file=sys.stderr)
         print('hint: pip install ".[all]"', file=sys.stderr)
         code = 127
+    if kept:
+        print(f"{head}\n{output.getvalue()}", flush=True)  # in one piece: other steps print, too
     return code, perf_counter() - start
 
 
 def run_aloud(
-    command: Sequence[str], name: str, silence: float = SILENCE, environment: Mapping[str, str] | None = None
+    command: Sequence[str],
+    name: str,
+    silence: float = SILENCE,
+    environment: Mapping[str, str] | None = None,
+    to: TextIO | None = None,
 ) -> int:
     """Run a command, pass its output on, and say that it runs whenever it has been silent for some seconds.
+
+    Args:
+        command: A file to run, and its arguments.
+        name: What it is called where it is said to run.
+        silence: So many seconds.
+        environment: Variables besides those of this process.
+        to: Where its output goes, by default to this one's.
 
     Raises:
         OSError: There is no such command.
@@ -241,9 +281,9 @@ def run_aloud(
                 continue
             if not chunk:
                 break
-            sys.stdout.write(chunk.decode("utf-8", "replace"))
+            (to or sys.stdout).write(chunk.decode("utf-8", "replace"))
             sys.stdout.flush()
-            at_line_start = chunk.endswith(b"\n")
+            at_line_start = to is not None or chunk.endswith(b"\n")
     return process.returncode
 
 

@@ -13,7 +13,7 @@ import argparse
 import random
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
@@ -23,9 +23,9 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 import fuse_dialect as fd
+from fuse_dialect.cost.by_cost import best_seconds, predicted_seconds, seconds_of
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.types import is_tensor
-from fuse_dialect.fusion.by_cost import best_seconds, predicted_seconds, seconds_of
 from fuse_dialect.fusion.core.partition import tvm
 from fuse_dialect.fusion.core.strategy import FusionOptions
 from fuse_dialect.fusion.core.value_graph import ValueGraph
@@ -71,19 +71,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, module in programs:
         main = next(iter(module.ops))
         assert isinstance(main, func.FuncOp)
-        graph = build_graph(main.body.block).value_graph
-        best = best_seconds(graph, FusionOptions(), options.states)
+        block_graph = build_graph(main.body.block)
+        graph, asked = block_graph.value_graph, FusionOptions(forms=block_graph.find_forms)
+        best = best_seconds(graph, asked, options.states)
         if best is None:
             left_out += 1
             continue
-        by_tvm = seconds_of(graph, FusionOptions(), tvm(graph, FusionOptions()))
-        results.append(Result(name, predicted_seconds(graph, FusionOptions()), best, _separate(graph), by_tvm))
+        by_tvm = seconds_of(graph, asked, tvm(graph, asked))
+        results.append(Result(name, predicted_seconds(graph, asked), best, _separate(graph, asked), by_tvm))
     print("\n".join(report(results, left_out)))
     return 0
 
 
-def _separate(graph: ValueGraph) -> float:
-    return predicted_seconds(graph, FusionOptions(most_merges=0))
+def _separate(graph: ValueGraph, asked: FusionOptions) -> float:
+    return predicted_seconds(graph, replace(asked, most_merges=0))
 
 
 def report(results: Sequence[Result], left_out: int) -> Iterator[str]:

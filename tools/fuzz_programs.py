@@ -29,7 +29,7 @@ from fuzzing.generator import make_program
 from fuzzing.program import RandomProgram
 from fuzzing.reporting import write_finding
 from fuzzing.running import SCRIPT, Run, work
-from fuzzing.shrinking import in_fork, shrink, values_of
+from fuzzing.shrinking import in_fork, shrink, smaller_programs, values_of
 from fuzzing.structure_shrinking import write_structure
 from fuzzing.ways import STRUCTURES, WAYS, Finding, check, reference_of
 
@@ -145,7 +145,7 @@ def shrink_one(place: str, folder: Path) -> int:
         found = _finding(candidate, way)
         return found is not None and found.signature == seen.signature
 
-    smallest = shrink(program, holds, SHRINK_SECONDS)
+    smallest = shrink(program, smaller_programs, holds, SHRINK_SECONDS)
     finding = _finding(smallest, way) or seen
     ops = ", ".join(step.op_class.name.removeprefix("fuse.") for step in smallest.steps)
     print(f"    {write_finding(folder, finding, smallest)}: {ops}: {finding.text.splitlines()[0][:200]}")

@@ -44,7 +44,7 @@ from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.targets.linalg.forms.table import FALLBACKS, PARTLY, WITHOUT_FORM, WRITERS
 from fuse_dialect.tools import fuse_opt, fuse_run
 from fuse_dialect.tools.field_docs import field_docs
-from fuse_dialect.universe import FUSE_UNIVERSE
+from fuse_dialect.universe import OWN_NAMES
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -323,7 +323,7 @@ def _passes() -> Lines:
     """A section per pass."""
     yield "`fuse-opt --list-passes` also lists the passes of xDSL. Options are spelled"
     yield '`fuse-opt --fuse-ops="max-depth=8 dedup=false"` or `-p "fuse-ops{max-depth=8 dedup=false}"`.'
-    for name, load in FUSE_UNIVERSE.all_passes.items():
+    for name, load in OWN_NAMES.all_passes.items():
         yield from _pass(name, load())
 
 

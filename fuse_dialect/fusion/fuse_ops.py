@@ -241,6 +241,7 @@ class FuseOpsPass(FuseOptions, ModulePass):
             most_merges=most,
             attempts=self.attempts,
             target=self.target,
+            forms=block_graph.find_forms,
         )
         plan = self._plan(block_graph.value_graph, options)
         if most is None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from fuse_dialect.counts import product
+from fuse_dialect.loops.bounds import may_be_gated
 from fuse_dialect.loops.contraction import contraction_of, is_gate
 from fuse_dialect.loops.contraction_schedule import contraction_schedule, is_served
 from fuse_dialect.loops.convolution_schedule import ConvolutionPlan
@@ -82,6 +83,13 @@ def choose(
     return Refusal("no family of kernels accepts it")
 
 
+def has_sums(program: LoopProgram, machine: Machine, constants: frozenset[int] = frozenset()) -> bool:
+    """Whether a program becomes a kernel of sums of products, or of windows; see `choose`."""
+    if any(not is_known(buffer.element) for buffer in program.buffers) or _unknown_functions(program):
+        return False
+    return _sums(for_machine(program, machine), machine, constants) is not None
+
+
 def _unknown_functions(program: LoopProgram) -> list[str]:
     """The functions of a program that have no row: an op of another package may compute any of `math`."""
     return [
@@ -127,7 +135,7 @@ def _sums(program: LoopProgram, machine: Machine, constants: _Constants) -> Sums
         return None
     written = {stage.buffer for stage in stages}
     is_chain = any(read.buffer in written for stage in stages for read in reads_of(stage))
-    if is_chain and not is_gate(program):
+    if is_chain and not (is_gate(program) and may_be_gated(_passed_bytes(program))):
         return None
     if len(written) < len(stages):
         return None
@@ -147,13 +155,19 @@ def _own_constants(program: LoopProgram, stage: Stage, constants: _Constants) ->
     return frozenset(place for place in constants if arguments[place] not in others)
 
 
-def _gate(program: LoopProgram, kernels: Sequence[StageKernel]) -> Gate:
+def _passed_bytes(program: LoopProgram) -> int | None:
+    """Bytes that the first stage gives; `None` if their number is open."""
     passed = program.stages[0].buffer
     buffer = next(buffer for buffer in program.buffers if buffer.name == passed)
     elements = product(buffer.shape).number
-    assert elements is not None, "a gate is of known size"
-    room = -(-elements * element_bytes(buffer.element) // ALIGNMENT) * ALIGNMENT
-    return Gate(passed, room, _are_cut_alike([kernel.plan for kernel in kernels]))
+    return None if elements is None else elements * element_bytes(buffer.element)
+
+
+def _gate(program: LoopProgram, kernels: Sequence[StageKernel]) -> Gate:
+    bytes = _passed_bytes(program)
+    assert bytes is not None, "a gate is of known size"
+    room = -(-bytes // ALIGNMENT) * ALIGNMENT
+    return Gate(program.stages[0].buffer, room, _are_cut_alike([kernel.plan for kernel in kernels]))
 
 
 def _are_cut_alike(plans: Sequence[StagePlan]) -> bool:

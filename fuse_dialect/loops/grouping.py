@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from fuse_dialect.counts import Size
+from fuse_dialect.loops.bounds import common_rows, is_one_space
 from fuse_dialect.loops.indices import Index, Loop, loop
 from fuse_dialect.loops.program import Combiner, Read, Stage
 
@@ -34,10 +35,7 @@ def shared_rows(stages: Sequence[Stage]) -> int:
     """How many leading parallel axes all stages share, so that each row of a buffer is written and read in one row."""
     common = parallel_sizes(stages[0])
     for stage in stages[1:]:
-        sizes = parallel_sizes(stage)
-        # (1) Rows are leading axes: they end at the first size that differs, whatever follows.
-        equal = [one == other for one, other in zip(common, sizes, strict=False)]
-        common = common[: equal.index(False) if False in equal else len(equal)]
+        common = common[: common_rows(common, parallel_sizes(stage))]  # (1)
     rows = len(common)
     writers: dict[str, list[Stage]] = {}
     for stage in stages:
@@ -82,9 +80,8 @@ def _is_one_row(stages: Sequence[Stage]) -> bool:
     writers = {stage.buffer for stage in stages}
     if len(writers) < len(stages):
         return False
-    return any(not parallel_sizes(stage) for stage in stages) and all(
-        [axis.size for axis in stage.axes] in ([axis.size for axis in stages[0].axes], []) for stage in stages
-    )
+    first, *others = ([axis.size for axis in stage.axes] for stage in stages)
+    return any(not parallel_sizes(stage) for stage in stages) and all(is_one_space(first, other) for other in others)
 
 
 def cut_in_nests(stages: Sequence[Stage], rows: int) -> list[list[Stage]]:

@@ -9,6 +9,7 @@ Quotients round down and remainders are not negative, for negative numbers too: 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import gcd
 from typing import TypeAlias
 
@@ -75,8 +76,9 @@ class Index:
         return _remainder(_divided(self, by)[1], by)
 
 
+@cache
 def loop(axis: int) -> Index:
-    """The loop variable of an axis."""
+    """The loop variable of an axis; made once, since programs have few axes and many indices."""
     return Index(((Loop(axis), 1),))
 
 

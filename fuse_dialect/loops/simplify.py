@@ -21,6 +21,7 @@ from typing import TypeAlias
 
 from fuse_dialect.counts import Size
 from fuse_dialect.loops.bodies import BodyBuilder, body_over, cost, moved, over, reads
+from fuse_dialect.loops.bounds import MOST_PIECES, may_repeat, repeats_nothing
 from fuse_dialect.loops.indices import (
     Guard,
     Index,
@@ -51,14 +52,8 @@ from fuse_dialect.loops.program import (
     Value,
 )
 
-CHEAP = 4
-"""Additions an element: what costs no more is computed again rather than stored, in a few places."""
-_PLACES = 16
-"""Additions an element for all places together where a cheap map is computed."""
 FOR_A_PRODUCT = 8
 """Additions an element and product of a sum that its end may cost more, so that the sum stays a kernel by itself."""
-_PIECES = 16
-"""Most pieces in which a stage is split."""
 _FLOATS = ("f16", "bf16", "f32", "f64")
 _NAME = 64
 """Letters of a stage's name."""
@@ -162,15 +157,9 @@ class _Work:
         # Readers meet one of the producers of a buffer at each point, so the dearest counts and places are shared.
         work = max(cost(producer.body) for producer in producers)
         places = sum(len(reads((*reader.body, *reader.finish), buffer)) for reader in readers) / len(producers)
-        # What only moves elements costs no more where it is read; but code for many places is long.
-        if work == 0 and places <= _PLACES:
+        if repeats_nothing(work, places, max(_repeats(reader, self.buffers[buffer]) for reader in readers)):
             return True
-        if places <= 1 and max(_repeats(reader, self.buffers[buffer]) for reader in readers) <= 1:
-            return True
-        if is_free:
-            return False
-        room = min(_room_at_the_end(reader, buffer) for reader in readers)
-        return work <= max(CHEAP, room) and work * places <= max(_PLACES, room)
+        return not is_free and may_repeat(work, places, min(_room_at_the_end(reader, buffer) for reader in readers))
 
     def finish(self, buffer: str) -> None:
         """Make the only reader of a reduction its end (4); again while there is one."""
@@ -287,7 +276,7 @@ def _pieces_inlined(reader: Stage, producers: list[Stage]) -> list[Stage]:
     if whole is not None:
         return [whole]
     # (2) One producer has no pieces; many would make as many kernels of one. The points of a scatter have an order.
-    if not 1 < len(producers) <= _PIECES or reader.scatter is not None:
+    if not 1 < len(producers) <= MOST_PIECES or reader.scatter is not None:
         return []
     for read in reads((*reader.body, *reader.finish), producers[0].buffer):
         for axis, index in enumerate(read.indices):

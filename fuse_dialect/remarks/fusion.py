@@ -21,6 +21,8 @@ from fuse_dialect.fusion.core.rules import FusionRule
 from fuse_dialect.fusion.core.value_graph import NodeRole
 from fuse_dialect.fusion.fuse_ops import BlockFusion, FuseOpsPass
 from fuse_dialect.fusion.ir.block_graph import Node
+from fuse_dialect.fusion.ir.fusible_blocks import graph_blocks
+from fuse_dialect.fusion.kinds.kind_of import kind_of
 from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.remarks import wording
 
@@ -70,6 +72,15 @@ def fusion_remarks(module: ModuleOp, fuse_ops: FuseOpsPass) -> Iterator[FusionRe
     for function, merges in fuse_ops.merges_before(module).items():
         for fusion in fuse_ops.plan_function(function, merges):
             yield from block_remarks(fusion)
+        yield from graph_remarks(function)
+
+
+def graph_remarks(function: func.FuncOp) -> Iterator[FusionRemark]:
+    """Remarks on the operators in blocks of a function that are graphs."""
+    for block in graph_blocks(function):
+        for op in block.ops:
+            if (kind := kind_of(op)) is not None:
+                yield FusionRemark(op, Reason.NOT_IN_ORDER, kind, False, None, None, None, None, None, None)
 
 
 def block_remarks(fusion: BlockFusion) -> Iterator[FusionRemark]:

@@ -26,7 +26,7 @@ from fuse_dialect.fusion.ir.graph_facts import source_of
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 from fuse_dialect.remarks.calls import CallRemark, call_remarks
-from fuse_dialect.remarks.fusion import FusionRemark, is_operator, remark_on
+from fuse_dialect.remarks.fusion import FusionRemark, graph_remarks, is_operator, remark_on
 from fuse_dialect.remarks.hardware import HardwareRemark, hardware_remarks
 from fuse_dialect.remarks.recorded_fusion import RecordedFusion, record_fusion
 from fuse_dialect.remarks.wording import time_text
@@ -112,6 +112,8 @@ def remark_rows(
             for function, merges in module_pass.merges_before(module).items():
                 for recorded in record_fusion(function, module_pass, merges):
                     rows += _rows_of_block(recorded, types)
+                if RemarkType.MISSED in types:
+                    rows += _refusals(module_pass.name, graph_remarks(function))
         case FuseOpsHwPass() if RemarkType.MISSED in types:
             rows += _refusals(module_pass.name, hardware_remarks(module, module_pass, ctx))
         case DefuseOpsPass() if RemarkType.MISSED in types:

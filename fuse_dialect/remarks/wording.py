@@ -40,6 +40,8 @@ def fusion_explanation(remark: "FusionRemark", name: "Callable[[Node], str] | No
             return f"rule {rule.name} lets kinds up to {path_limit} stand between; the group of {blocker} is {kind}"
         case Reason.SINK_KIND if rule is not None:
             return f"rule {rule.name} fuses into groups of kind {_kinds(rule.sinks)}; that of {blocker} is {kind}"
+        case Reason.NOT_IN_ORDER:
+            return "its block is a graph, where ops read values that are defined below them: nothing in it is fused"
         case Reason.TUPLE_CONSUMER:
             return "the tuple has not joined an injective operator"
         case Reason.MAX_DEPTH:

@@ -8,15 +8,15 @@ from typing import Any
 from xdsl.passes import ModulePass
 
 from fuse_dialect.loading.pipeline import PassTable, option_fields, option_name
-from fuse_dialect.universe import FUSE_UNIVERSE
+from fuse_dialect.universe import FUSE_UNIVERSE, OWN_NAMES
 
 _INDENT = "  "
 
 
 def pass_list(table: PassTable) -> str:
     """One line per pass with its summary, and the options of ours with their defaults; ours come first."""
-    ours = [name for name in table if name in FUSE_UNIVERSE.all_passes]
-    others = sorted(name for name in table if name not in FUSE_UNIVERSE.all_passes)
+    ours = [name for name in table if name in OWN_NAMES.all_passes]
+    others = sorted(name for name in table if name not in OWN_NAMES.all_passes and name not in FUSE_UNIVERSE.all_passes)
     lines = ["passes of fuse_dialect:"]
     lines.extend(_line(name, table[name], with_options=True) for name in ours)
     lines.append("passes of xDSL and its plug-ins:")

@@ -3,12 +3,12 @@
 from xdsl.universe import Universe
 
 from fuse_dialect.tools.arguments import UsageParser, opt_argument_parser
-from fuse_dialect.universe import FUSE_UNIVERSE
+from fuse_dialect.universe import FUSE_UNIVERSE, OWN_NAMES
 
 DESCRIPTION = "Run passes over a module, MLIR or ONNX; operator fusion is `--fuse-ops`."
 FRONTENDS = ("mlir", "onnx")
 """Names of the input formats."""
-OWN_TARGETS = ("mlir", "llvm", "onnx", *FUSE_UNIVERSE.all_targets)
+OWN_TARGETS = ("mlir", "llvm", "onnx", *OWN_NAMES.all_targets)
 """Targets of this package."""
 PICTURES = ("html", "svg", "dot", "model-explorer")
 """Those that draw the plan of the last pass that fuses."""
@@ -16,7 +16,7 @@ PICTURES = ("html", "svg", "dot", "model-explorer")
 
 def help_parser() -> UsageParser:
     """The arguments of `fuse-opt`, apart from passes."""
-    foreign = sorted({*Universe.get_multiverse().all_targets} - {*OWN_TARGETS})
+    foreign = sorted({*Universe.get_multiverse().all_targets} - {*OWN_TARGETS, *FUSE_UNIVERSE.all_targets})
     return opt_argument_parser(DESCRIPTION, FRONTENDS, OWN_TARGETS, foreign)
 
 

@@ -44,6 +44,7 @@ from fuse_dialect.tools.ir_dumps import IRDumps, pipeline_text, write_reproducer
 from fuse_dialect.tools.opt_help import DESCRIPTION, FRONTENDS, OWN_TARGETS, PICTURES
 from fuse_dialect.tools.option_hints import attached_to_one_dash, option_hint
 from fuse_dialect.tools.pass_flags import split_pass_flags
+from fuse_dialect.universe import OWN_NAMES
 
 if TYPE_CHECKING:
     from fuse_dialect.loading.given_kinds import GivenKinds
@@ -277,7 +278,13 @@ class FuseOptMain(xDSLOptMain):
         self.available_targets["mlir"] = lambda: FuseMLIRTarget
         self.available_targets["llvm"] = _kernel_target
         self.available_targets["onnx"] = _onnx_target
+        self.available_targets.update(OWN_NAMES.all_targets)
         super().register_all_targets()
+
+    def register_all_passes(self) -> None:
+        """Make every pass known; ours have the names of this package, and those that other tools know."""
+        self.available_passes.update(OWN_NAMES.all_passes)
+        super().register_all_passes()
 
     def register_all_arguments(self, arg_parser: ArgumentParser) -> None:
         """Hook for subclasses; the arguments of `fuse-opt` itself are registered already."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from fuse_dialect.loading.pipeline import PassTable, option_fields, option_name
-from fuse_dialect.universe import FUSE_UNIVERSE
+from fuse_dialect.universe import OWN_NAMES
 
 _CLOSE = 0.8
 """How similar a misspelled option must be, from 0 to 1."""
@@ -27,7 +27,7 @@ def option_hint(word: str, arguments: Sequence[str], spellings: Sequence[str], t
     """
     name, equals, value = word.lstrip("-").partition("=")
     given = [spelling.partition("{")[0] for spelling in spellings]
-    for pass_name in dict.fromkeys((*given, *FUSE_UNIVERSE.all_passes)):
+    for pass_name in dict.fromkeys((*given, *OWN_NAMES.all_passes)):
         options = _options(pass_name, table) if pass_name in table else []
         if close := get_close_matches(option_name(name), options, n=1, cutoff=_CLOSE):
             value = value if equals else _value_after(word, arguments)

@@ -9,7 +9,10 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from checking import machine, rounding, sums
+from checking import kept_objects, machine, rounding, sums
+from checking.kept_objects import kept_in
+
+from fuse_dialect.backends.assembler.host import Host
 
 ROOT = Path(__file__).resolve().parents[2]
 OLDER = ["haswell"] if platform.machine() in ("x86_64", "AMD64") else []
@@ -118,6 +121,53 @@ def test_silent_step_is_heard_of(check: ModuleType, capsys: pytest.CaptureFixtur
     assert lines[-1] == "end"
 
 
+def test_steps_find_the_folder_of_objects() -> None:
+    assert kept_objects.VARIABLE in (ROOT / "tools" / "check.py").read_text()
+
+
 def test_every_quick_filecheck_file_exists(check: ModuleType):
     command = check.quick_steps(1)[-1].command
     assert all((ROOT / name).exists() for name in (*command, *check.QUICK_TESTS) if name.startswith("tests/"))
+
+
+def test_steps_of_pytest_and_others_run_side_by_side(
+    tmp_path: Path, check: ModuleType, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Each waits for the file of the other: one after the other, both would give up.
+    script = """import sys, pathlib, time
+mine, other = map(pathlib.Path, sys.argv[1:])
+mine.touch()
+for _ in range(3000):
+    if other.exists():
+        print("met")
+        print("the other")
+        raise SystemExit(0)
+    time.sleep(0.01)
+raise SystemExit(1)
+"""
+    for name in ("pytest", "lint"):
+        (tmp_path / name).write_text(f"#!{sys.executable}\n{script}")
+        (tmp_path / name).chmod(0o700)
+    monkeypatch.setattr(check, "SCRIPTS", tmp_path)
+    one, other = (str(tmp_path / name) for name in ("one", "other"))
+    chosen = (check.Step("lint", ("lint", one, other)), check.Step("pytest", ("pytest", other, one)))
+    results = check.run_side_by_side(chosen)
+    assert [(step.name, code) for step, code, _ in results] == [("lint", 0), ("pytest", 0)]
+    assert capsys.readouterr().out.count("met\nthe other\n") == 2
+
+
+def test_objects_are_made_once_for_each_text_and_processor(tmp_path: Path) -> None:
+    asked: list[object] = []
+
+    def object_for(text: str, target: Host, triple: str = "", *, thorough: bool = False) -> bytes:
+        asked.append((text, target, triple, thorough))
+        return repr(asked[-1]).encode()
+
+    host = Host("haswell", "+avx2")
+    for find in (kept_in(tmp_path, object_for), kept_in(tmp_path, object_for)):
+        for request in (("a", host), ("b", host), ("a", Host("haswell", "")), ("a", host, "x86_64")):
+            assert find(*request) == object_for(*request)
+            asked.pop()
+        assert find("a", host, thorough=True).endswith(b"True)")
+    assert len(asked) == len({repr(each) for each in asked}) == 5
+    assert len(list(tmp_path.iterdir())) == 5

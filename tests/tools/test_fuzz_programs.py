@@ -22,7 +22,7 @@ from fuzzing.onnx_way import disagreeing
 from fuzzing.op_edges import edges_met, possible
 from fuzzing.program import RandomProgram, Source, Step
 from fuzzing.reporting import write_finding
-from fuzzing.shrinking import in_fork, shrink
+from fuzzing.shrinking import in_fork, shrink, smaller_programs
 from xdsl.dialects.builtin import DenseArrayBase, f32, i1, i32, i64
 
 from fuse_dialect.dialect.fuse import ALL_OPS
@@ -338,7 +338,7 @@ def test_a_finding_shrinks_to_the_op_that_is_wrong(wrong_way: str, tmp_path: Pat
     finding = ways.check(program, ways.reference_of(program), wrong_way)
     assert finding is not None
     assert finding.kind == "mismatch"
-    smallest = shrink(program, holds, 20)
+    smallest = shrink(program, smaller_programs, holds, 20)
     assert [step.op_class for step in smallest.steps] == [NegativeOp]
     assert smallest.inputs[0].size == 1
     path = write_finding(tmp_path, finding, smallest)

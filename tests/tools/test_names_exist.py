@@ -28,7 +28,7 @@ from fuse_dialect.machines.description import UNITS
 from fuse_dialect.machines.names import machine_names
 from fuse_dialect.tools import fuse_opt, fuse_run
 from fuse_dialect.tools.opt_help import OWN_TARGETS
-from fuse_dialect.universe import FUSE_UNIVERSE
+from fuse_dialect.universe import OWN_NAMES
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("fuse_dialect", "tools")
@@ -194,14 +194,14 @@ def flags_of(tool: str) -> frozenset[str]:
     if tool == "fuse-run":
         return frozenset(_FLAG.findall(help_of(fuse_run.main)))
     if tool == "fuse-opt":
-        return frozenset({*_FLAG.findall(help_of(fuse_opt.main)), *(f"--{name}" for name in FUSE_UNIVERSE.all_passes)})
+        return frozenset({*_FLAG.findall(help_of(fuse_opt.main)), *(f"--{name}" for name in OWN_NAMES.all_passes)})
     literals = (source.literals for path, source in sources().items() if path.startswith(tool))
     return frozenset(text for text in set().union(*literals) if _FLAG.fullmatch(text))
 
 
 def options_of(name: str) -> set[str]:
     """The options of a pass."""
-    return {option.name.replace("_", "-") for option in option_fields(FUSE_UNIVERSE.all_passes[name]())}
+    return {option.name.replace("_", "-") for option in option_fields(OWN_NAMES.all_passes[name]())}
 
 
 def is_place(name: str) -> bool:
@@ -258,13 +258,13 @@ def has_options(name: str) -> bool:
     return all(
         options_of(each).issuperset(_OPTION.findall(options))
         for each, options in _PASS.findall(name)
-        if each in FUSE_UNIVERSE.all_passes
+        if each in OWN_NAMES.all_passes
     )
 
 
 def is_said_in_code(name: str) -> bool:
     """Whether a name with dashes is a pass, one of their options, a machine, its unit, or a text that the code has."""
-    passes = FUSE_UNIVERSE.all_passes
+    passes = OWN_NAMES.all_passes
     known = (*passes, *PROGRAMS, *machine_names(), *UNITS)
     if name in known or any(name in options_of(each) for each in passes):
         return True
@@ -385,7 +385,7 @@ def test_a_name_of_nothing_is_noticed(name: str):
 @pytest.mark.parametrize(
     "name",
     [
-        "fusion/cost.py",
+        "fusion/core/cost.py",
         "backends/runtime",
         "FOLDER/model.onnx",
         "fuse.relu",

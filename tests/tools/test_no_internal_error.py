@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fuse_dialect.tools.fuse_opt import main
-from fuse_dialect.universe import FUSE_UNIVERSE
+from fuse_dialect.universe import OWN_NAMES
 
 NESTED = """\
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -67,7 +67,7 @@ def run(*arguments: str) -> tuple[int, str, str]:
     return status, out.getvalue(), err.getvalue()
 
 
-@pytest.mark.parametrize("name", FUSE_UNIVERSE.all_passes)
+@pytest.mark.parametrize("name", OWN_NAMES.all_passes)
 def test_functions_in_an_op_with_a_kind(name: str, write: Write):
     status, _, err = run(write(NESTED), "--allow-unregistered-dialect", f"--{name}")
     if name == "convert-fuse-to-linalg":
@@ -79,7 +79,7 @@ def test_functions_in_an_op_with_a_kind(name: str, write: Write):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("flags", [(), ("-t", "hardware-dot"), ("--print-op-generic",), ("--fusion-remarks",)])
-@pytest.mark.parametrize("name", FUSE_UNIVERSE.all_passes)
+@pytest.mark.parametrize("name", OWN_NAMES.all_passes)
 def test_module_that_is_not_verified(name: str, flags: tuple[str, ...], write: Write):
     status, out, err = run(write(INVALID), "--disable-verify", f"--{name}", *flags)
     assert (status == 0) == (err == "")
@@ -95,7 +95,7 @@ def test_hint_of_an_unverified_module(write: Write):
 
 
 @pytest.mark.parametrize("dim", [2**31, 2**63 - 1, 2**64])
-@pytest.mark.parametrize("name", FUSE_UNIVERSE.all_passes)
+@pytest.mark.parametrize("name", OWN_NAMES.all_passes)
 def test_enormous_sizes(dim: int, name: str, write: Write):
     text = f"""func.func @main(%x: tensor<{dim}x{dim}xf32>) -> tensor<{dim}xf32> {{
       %y = fuse.relu %x : tensor<{dim}x{dim}xf32>

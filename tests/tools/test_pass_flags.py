@@ -6,7 +6,7 @@ from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.loading.pipeline import type_words
 from fuse_dialect.tools.arguments import opt_argument_parser
 from fuse_dialect.tools.pass_flags import split_pass_flags, split_pipeline
-from fuse_dialect.universe import FUSE_UNIVERSE
+from fuse_dialect.universe import FUSE_UNIVERSE, OWN_NAMES
 
 PASSES = ("cse", "dce", "fuse-ops", "mlir-opt")
 OPTIONS = ("--print-op-generic", "--allow-unregistered-dialect")
@@ -72,16 +72,25 @@ def test_types_in_words(hint: object, words: str):
 
 def test_no_pass_of_ours_hides_an_option():
     options = opt_argument_parser("", ["mlir"], ["mlir"]).long_options
-    assert not {f"--{name}" for name in FUSE_UNIVERSE.all_passes} & options
+    assert not {f"--{name}" for name in OWN_NAMES.all_passes} & options
 
 
 def test_every_row_of_the_universe_names_what_it_loads():
-    for name, load in FUSE_UNIVERSE.all_passes.items():
+    for name, load in OWN_NAMES.all_passes.items():
         assert load().name == name
-    for name, load in FUSE_UNIVERSE.all_dialects.items():
+    for name, load in OWN_NAMES.all_dialects.items():
         assert load().name == name
-    for name, load in FUSE_UNIVERSE.all_targets.items():
+    for name, load in OWN_NAMES.all_targets.items():
         assert load().name == name
+
+
+def test_other_tools_find_names_that_say_whose_they_are():
+    names = [*FUSE_UNIVERSE.all_passes, *FUSE_UNIVERSE.all_targets]
+    assert [name for name in names if "fuse" not in name] == []
+    assert {"fuse-ops", "defuse-ops", "convert-fuse-to-linalg", "fuse-inline", "fuse-html"} <= set(names)
+    universe = {**FUSE_UNIVERSE.all_passes, **FUSE_UNIVERSE.all_targets}
+    assert [name for name, load in universe.items() if load().name != name] == []
+    assert len(names) == len(OWN_NAMES.all_passes) + len(OWN_NAMES.all_targets)
 
 
 def test_option_apart_from_its_pass_is_explained():

@@ -12,7 +12,7 @@ from fuse_dialect.dialect.ops.reduction import VarianceOp
 from fuse_dialect.loading.pipeline import option_fields
 from fuse_dialect.tools.field_docs import field_docs
 from fuse_dialect.tools.pass_help import pass_help
-from fuse_dialect.universe import FUSE_UNIVERSE
+from fuse_dialect.universe import OWN_NAMES
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -66,8 +66,8 @@ def test_field_docs_include_those_of_base_classes():
 
 
 def test_help_of_every_pass_explains_every_option():
-    for name in FUSE_UNIVERSE.all_passes:
-        lines = pass_help(name, FUSE_UNIVERSE.all_passes).splitlines()
+    for name in OWN_NAMES.all_passes:
+        lines = pass_help(name, OWN_NAMES.all_passes).splitlines()
         spelled = [index for index, line in enumerate(lines) if re.match(r"  [\w-]+=\S*  \(", line)]
-        assert len(spelled) == len(option_fields(FUSE_UNIVERSE.all_passes[name]()))
+        assert len(spelled) == len(option_fields(OWN_NAMES.all_passes[name]()))
         assert all(lines[index + 1].startswith("      ") for index in spelled)

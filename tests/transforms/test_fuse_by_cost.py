@@ -1,5 +1,7 @@
 """The strategy `cost` on IR: what is one kernel, that it means the same, and that its loops are what was promised."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from fuzzing.comparing import assert_agrees
@@ -13,13 +15,15 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import PassFailedException
 
 import fuse_dialect as fd
+from fuse_dialect.cost import drafts
+from fuse_dialect.cost.by_cost import predicted_seconds, seconds_of
+from fuse_dialect.cost.changes import NOTHING
+from fuse_dialect.cost.search import CostSearch
 from fuse_dialect.dialect.op import FuseOp
-from fuse_dialect.fusion import draft
-from fuse_dialect.fusion.by_cost import predicted_seconds, seconds_of
 from fuse_dialect.fusion.core.partition import tvm
 from fuse_dialect.fusion.core.separate import separate
 from fuse_dialect.fusion.core.strategy import FusionOptions
-from fuse_dialect.fusion.cost_search import NOTHING, CostSearch
+from fuse_dialect.fusion.core.value_graph import ValueGraph
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.fusion.ir.block_graph import build_graph
 from fuse_dialect.interpreters.numpy import run_module
@@ -33,6 +37,12 @@ from fuse_dialect.lowering.loop_program import lower
 
 def primitives(module: ModuleOp) -> list[func.FuncOp]:
     return [op for op in module.ops if isinstance(op, func.FuncOp) and "primitive" in op.attributes]
+
+
+def asked(main: func.FuncOp) -> tuple[ValueGraph, FusionOptions]:
+    """What the strategy is asked about a function."""
+    graph = build_graph(main.body.block)
+    return graph.value_graph, FusionOptions(forms=graph.find_forms)
 
 
 def arguments(module: ModuleOp, seed: int = 0) -> list[np.ndarray]:
@@ -61,8 +71,7 @@ def test_what_is_written_out_is_one_kernel(written: WrittenOut) -> None:
 def test_by_its_model_no_plan_is_behind_tvms_rules(module: ModuleOp) -> None:
     main = next(iter(module.ops))
     assert isinstance(main, func.FuncOp)
-    graph = build_graph(main.body.block).value_graph
-    options = FusionOptions()
+    graph, options = asked(main)
     assert predicted_seconds(graph, options) <= seconds_of(graph, options, tvm(graph, options)) + NOTHING
 
 
@@ -71,7 +80,8 @@ def test_by_its_model_no_plan_is_behind_tvms_rules(module: ModuleOp) -> None:
 def test_what_is_known_of_a_candidate_is_what_judging_it_anew_says(module: ModuleOp, merges: int) -> None:
     main = next(iter(module.ops))
     assert isinstance(main, func.FuncOp)
-    search = CostSearch(build_graph(main.body.block).value_graph, FusionOptions(most_merges=merges))
+    graph, options = asked(main)
+    search = CostSearch(graph, replace(options, most_merges=merges))
     search.run()
     search.left = 1
     anew = search.copy()
@@ -82,10 +92,10 @@ def test_what_is_known_of_a_candidate_is_what_judging_it_anew_says(module: Modul
 def test_a_plan_of_single_operators_takes_what_they_take() -> None:
     main = next(iter(fd.parse(ATTENTION).ops))
     assert isinstance(main, func.FuncOp)
-    graph = build_graph(main.body.block).value_graph
-    alone = seconds_of(graph, FusionOptions(), separate(graph, FusionOptions()))
-    assert alone == pytest.approx(predicted_seconds(graph, FusionOptions(most_merges=0)), rel=0.05)
-    assert predicted_seconds(graph, FusionOptions()) < alone
+    graph, options = asked(main)
+    alone = seconds_of(graph, options, separate(graph, options))
+    assert alone == pytest.approx(predicted_seconds(graph, replace(options, most_merges=0)), rel=0.05)
+    assert predicted_seconds(graph, options) < alone
 
 
 def _loops(function: func.FuncOp) -> LoopProgram:
@@ -254,11 +264,11 @@ def test_what_drafts_allow_lowers_to_one_kernel(module: ModuleOp) -> None:
     alone = module.clone()
     FuseOpsPass(strategy="separate", dedup=False).apply(Context(), alone)
     single = {_first(each).name for each in primitives(alone) if not _is_one_kernel(each)}
-    small, draft.SMALL = draft.SMALL, 0.0
+    small, drafts.SMALL = drafts.SMALL, 0.0
     try:
         FuseOpsPass(strategy="cost").apply(Context(), module)
     finally:
-        draft.SMALL = small
+        drafts.SMALL = small
     for function in primitives(module):
         ops = [op for op in function.body.block.ops if isinstance(op, FuseOp)]
         if len(ops) > 1 and single.isdisjoint(op.name for op in ops):
@@ -276,7 +286,7 @@ func.func @main(%a: tensor<3x4x4xf32>, %b: tensor<3x4x4xf32>) -> (tensor<3x4x4xf
 
 
 def test_siblings_without_rows_are_not_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(draft, "SMALL", 0.0)
+    monkeypatch.setattr(drafts, "SMALL", 0.0)
     module = fd.parse(SIBLINGS_APART)
     fd.fuse_ops(module, strategy="cost")
     assert all(_is_one_kernel(each) for each in primitives(module))

@@ -10,6 +10,7 @@ import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from time import monotonic
+from typing import TypeVar
 
 import numpy as np
 from xdsl.ir import Attribute, Block
@@ -25,7 +26,7 @@ from fuzzing.undefined import is_defined
 SECONDS = 10
 """For one candidate."""
 
-Holds = Callable[[RandomProgram], bool]
+Found = TypeVar("Found")
 
 
 def in_fork(work: Callable[[], int], seconds: int = SECONDS) -> int:
@@ -46,28 +47,31 @@ def in_fork(work: Callable[[], int], seconds: int = SECONDS) -> int:
     return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
 
-def shrink(program: RandomProgram, holds: Holds, seconds: float) -> RandomProgram:
-    """The smallest program found on which the finding holds.
+def shrink(
+    whole: Found, smaller: Callable[[Found], Iterator[Found]], holds: Callable[[Found], bool], seconds: float
+) -> Found:
+    """The smallest value found on which a finding holds.
 
     Args:
-        program: One on which it holds.
-        holds: Whether it holds on another; candidates are valid.
-        seconds: After so many no more candidates are tried.
+        whole: One on which it holds.
+        smaller: Valid values that are smaller than another, the boldest first.
+        holds: Whether it holds on a value.
+        seconds: After so many no more values are tried.
     """
     end = monotonic() + seconds
     improved = True
     while improved and monotonic() < end:
         improved = False
-        for candidate in _candidates(program):
+        for candidate in smaller(whole):
             if monotonic() > end:
                 break
             if holds(candidate):
-                program, improved = candidate, True
+                whole, improved = candidate, True
                 break
-    return program
+    return whole
 
 
-def _candidates(program: RandomProgram) -> Iterator[RandomProgram]:
+def smaller_programs(program: RandomProgram) -> Iterator[RandomProgram]:
     """Smaller programs, the boldest first."""
     if len(program.outputs) > 1:
         for output in dict.fromkeys(program.outputs):

@@ -1,9 +1,11 @@
 """The fewest structural edges that show a finding, as a file."""
 
+import math
+from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 
-from fuzzing.shrinking import in_fork
+from fuzzing.shrinking import in_fork, shrink
 from fuzzing.structures import EDGES, Structure, structure_of
 
 SECONDS = 60
@@ -28,12 +30,13 @@ def is_wrong(structure: Structure) -> bool:
 def smallest(seed: int) -> Structure | None:
     """The program of the fewest edges of a seed that shows a finding; `None` if none does."""
     whole = structure_of(seed)
-    for count in range(1, len(whole.edges)):
-        for edges in combinations(whole.edges, count):
-            candidate = structure_of(seed, edges)
-            if is_wrong(candidate):
-                return candidate
-    return whole if is_wrong(whole) else None
+
+    def smaller(structure: Structure) -> Iterator[Structure]:
+        for count in range(1, len(structure.edges)):
+            yield from (structure_of(seed, edges) for edges in combinations(structure.edges, count))
+
+    found = shrink(whole, smaller, is_wrong, math.inf)
+    return None if found is whole and not is_wrong(whole) else found
 
 
 def write_structure(folder: Path, seed: int) -> Path | None:

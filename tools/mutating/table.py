@@ -1,374 +1,255 @@
-"""The mutants of `mutation.py`: changes of behaviour, each of which a user could notice."""
+"""The mutants of `mutation.py`: for each module the functions, the rules, and the numbers of the places that change.
 
-from mutating.kernels import KERNEL_MUTANTS
-from mutating.memory import MEMORY_MUTANTS
-from mutating.mutant import Mutant
-from mutating.onnx_files import ONNX_MUTANTS
-from mutating.plans import PLAN_MUTANTS
-from mutating.running import RUNTIME_MUTANTS
-from mutating.stored import STORED_MUTANTS
+What a row means stands in `rules.py`; `python tools/mutation.py --list PREFIX` shows what its mutants change.
+"""
 
-CORE_MUTANTS: tuple[Mutant, ...] = (
-    Mutant(
-        "key-of-results",
-        "fusion/ir/block_graph.py",
-        "if place is not None and len(op.results) == 1:\n                return place",
-        "if place is not None and len(op.results) >= 1:\n                return place",
-    ),
-    Mutant(
-        "resolve-once",
-        "fusion/outlining/rewiring.py",
-        "while value in replacement and",
-        "if value in replacement and",
-    ),
-    Mutant("order-of-dead-ops", "fusion/ir/block_graph.py", "                builder.check_order(place, op)\n", ""),
-    Mutant(
-        "barrier-of-other-type",
-        "fusion/outlining/outline.py",
-        "isinstance(op, StopFusionOp) and op.result.type == op.input.type",
-        "isinstance(op, StopFusionOp)",
-    ),
-    Mutant("escaping-outputs", "fusion/ir/block_graph.py", "    builder.escaping.update(outputs)\n", ""),
-    Mutant("dead-again", "fusion/outlining/outline_functions.py", "    return is_more\n", "    return False\n"),
-    Mutant("captured-order", "fusion/ir/ssa.py", "(*each.operands, *known[each])", "(*known[each], *each.operands)"),
-    Mutant("captured-inner", "fusion/ir/ssa.py", "if _block_of(value) not in blocks", "if True"),
-    Mutant("effects-nested", "fusion/kinds/region_effects.py", "or (bool(each.regions) and known[each])", ""),
-    Mutant("effects-any", "fusion/kinds/region_effects.py", "known[inner] = any(", "known[inner] = all("),
-    Mutant("memref-operand", "fusion/kinds/kind_of.py", "if not op.results or any(", "if any("),
-    Mutant("pinned", "fusion/defuse_ops.py", "        table.pinned = pinned\n", ""),
-    Mutant(
-        "call-attributes",
-        "fusion/defuse_ops.py",
-        "    return not call.attributes.keys() - {COMPUTED_AGAIN_ATTRIBUTE}\n",
-        "    return True\n",
-    ),
-    Mutant(
-        "copies-counted",
-        "fusion/defuse_ops.py",
-        "if not is_last and not budget.take",
-        "if False and not budget.take",
-    ),
-    Mutant("moves-free", "fusion/defuse_ops.py", "if not is_last and not budget.take", "if not budget.take"),
-    Mutant(
-        "used-results",
-        "fusion/core/value_graph.py",
-        "return tuple(sorted(self.viewed[user] for user, _ in self.forward.users[node])) or tuple(gives)",
-        "return tuple(gives)",
-    ),
-    Mutant(
-        "key-of-floats",
-        "fusion/outlining/primitives.py",
-        'pack("<d", attribute.value.data)',
-        'pack("<f", attribute.value.data)',
-    ),
-    # analysis: dominance and dominators
-    Mutant(
-        "values-stay-visible", "loading/dominance.py", "self._visible.difference_update(defined)", "defined.clear()"
-    ),
-    Mutant("graph-regions", "loading/dominance.py", "isinstance(parent, UnregisteredOp) or ", ""),
-    Mutant(
-        "own-regions",
-        "loading/dominance.py",
-        "self._stack.append(_Rest(op, defined))  # (2)",
-        "self._define(op, defined); self._stack.append(_Rest(op, defined))  # (2)",
-    ),
-    Mutant("idom-of-idom", "loading/dominators.py", "idoms[index] = idoms[idoms[index]]", "pass"),
-    Mutant(
-        "least-label",
-        "loading/dominators.py",
-        "if semi[label[above]] < semi[label[current]]:",
-        "if semi[label[above]] > semi[label[current]]:",
-    ),
-    # analysis: where fusion looks
-    Mutant(
-        "functions-of-others",
-        "fusion/ir/fusible_blocks.py",
-        "not {PRIMITIVE_ATTRIBUTE, COMPILER_ATTRIBUTE} &",
-        "not {PRIMITIVE_ATTRIBUTE} &",
-    ),
-    Mutant(
-        "functions-in-operators",
-        "fusion/ir/fusible_blocks.py",
-        "(op is module or PATTERN_KIND_ATTRIBUTE not in op.attributes)",
-        "True",
-    ),
-    Mutant("regions-of-operators", "fusion/ir/fusible_blocks.py", "            and kind_of(op, effects) is None\n", ""),
-    Mutant("tables-in-functions", "fusion/ir/fusible_blocks.py", "            and not may_be_symbol_table(op)\n", ""),
-    Mutant("tables-in-tables", "fusion/ir/symbol_tables.py", "(inner is op or not may_be_symbol_table(inner))", "True"),
-    Mutant(
-        "unregistered-tables", "fusion/ir/symbol_tables.py", "value_if_unregistered=True", "value_if_unregistered=False"
-    ),
-    # analysis: the graph of a block
-    Mutant("dynamic-arguments", "fusion/ir/edges.py", "1 + type.get_shape().count(DYNAMIC) if", "1 if"),
-    Mutant("equal-shapes", "fusion/ir/edges.py", " and type.shape == result_type.shape", ""),
-    Mutant("scalar-constants", "fusion/ir/constants.py", "type.get_num_dims() == 0 and ", ""),
-    Mutant(
-        "operand-order", "fusion/ir/block_graph.py", "for read in reversed(entry.reads):", "for read in entry.reads:"
-    ),
-    Mutant("nested-tuples", "fusion/ir/block_graph.py", "if not fuses)", "if False)"),
-    Mutant(
-        "embedded-cost-nothing",
-        "fusion/ir/block_graph.py",
-        "weights.append(0 if is_embedded else argument_weight(value.type))",
-        "weights.append(argument_weight(value.type))",
-    ),
-    Mutant(
-        "users-reversed", "fusion/ir/block_graph.py", "for key in self.entered:", "for key in reversed(self.entered):"
-    ),
-    Mutant("other-blocks", "fusion/ir/ssa.py", "if any(not _is_inside(", "if all(not _is_inside("),
-    Mutant(
-        "own-result",
-        "fusion/ir/ssa.py",
-        "and value.op.parent is block:",
-        "and value.op.parent is block and value.op is not op:",
-    ),
-    Mutant(
-        "read-by-terminator",
-        "hardware/block_graph.py",
-        "if reader is outer.block.last_op and reader.has_trait(IsTerminator):",
-        "if False:",
-    ),
-    Mutant(
-        "order-of-unknown-ops",
-        "hardware/block_graph.py",
-        "nodes[index] = replace(nodes[index], after=(previous,))",
-        "pass",
-    ),
-    # fusion
-    Mutant(
-        "stop-at-ipdom", "fusion/core/blocked_paths.py", "depth[stop] <= depth[ipdom]", "depth[stop] < depth[ipdom]"
-    ),
-    Mutant(
-        "stops-of-stops",
-        "fusion/core/blocked_paths.py",
-        "                    pending.append(source)\n",
-        "                    pass\n",
-    ),
-    Mutant("end-of-path", "fusion/core/blocked_paths.py", "tree.depth[source] - 1 for", "tree.depth[source] for"),
-    Mutant("reductions-raise", "fusion/core/group_forest.py", "_RAISING = (PatternKind.COMM_REDUCE, ", "_RAISING = ("),
-    Mutant(
-        "ring-of-members",
-        "fusion/core/group_forest.py",
-        "links[child], links[root] = links[root], links[child]",
-        "pass",
-    ),
-    Mutant(
-        "size-of-group",
-        "fusion/core/limits.py",
-        "count = size[sink_root] + size[source]",
-        "count = size[sink] + size[source]",
-    ),
-    Mutant(
-        "depth-reached",
-        "fusion/core/limits.py",
-        "                    if count > limit:",
-        "                    if count >= limit:",
-    ),
-    Mutant(
-        "least-between",
-        "fusion/core/limits.py",
-        "max(above[user] for",
-        "min(above[user] for",
-        "a lower bound that saves counting: a lesser one gives the same answers later",
-    ),
-    Mutant(
-        "results-are-arguments", "fusion/core/limits.py", "weight = self._weight_of_results(sink_root)", "weight = 0"
-    ),
-    Mutant("arguments-kept", "fusion/core/limits.py", "self._outside[self._allowed[1]] = self._allowed[2]", "pass"),
-    Mutant(
-        "tuples-join",
-        "fusion/core/partition.py",
-        "tuples_have_joined |= PatternKind.TUPLE in row_of",
-        "tuples_have_joined = False",
-    ),
-    Mutant(
-        "limit-says-more",
-        "fusion/core/partition.py",
-        "elif before is None or before.limit is None or decision.limit is not None:",
-        "else:",
-    ),
-    Mutant("members-barred", "fusion/core/partition.py", "barred.extend(groups.members(root))", "barred.append(root)"),
-    Mutant(
-        "escaping-joins",
-        "fusion/core/post_dominators.py",
-        "() if graph.escapes[node] else graph.users[node]",
-        "graph.users[node]",
-    ),
-    Mutant("greatest-edge", "fusion/core/post_dominators.py", "if edge > kind:", "if edge < kind:"),
-    Mutant("greatest-of-jump", "fusion/core/post_dominators.py", "best = greatest[near]", "best = near"),
-    Mutant("two-anchors", "fusion/core/rules.py", "if anchor in row.sources & row.sinks:", "if False:"),
-    Mutant("root-of-root", "fusion/core/assignment.py", " or root_of[root] != root:", ":"),
-    Mutant(
-        "escaping-member",
-        "fusion/core/assignment.py",
-        "if graph.escapes[node] or outside is not None:",
-        "if outside is not None:",
-    ),
-    Mutant("second-phase", "fusion/core/tvm_rules.py", "phases=(0, 1)", "phases=(0,)"),
-    # transforms: outlining
-    Mutant("unknown-ops-in-order", "fusion/outlining/gather_ops.py", "followers[previous][item] = None", "pass"),
-    Mutant("first-by-last-op", "fusion/outlining/gather_ops.py", "each[-1] - each[0] + 1 == len(each)", "each"),
-    Mutant(
-        "results-in-key",
-        "fusion/outlining/primitives.py",
-        "parts.append(tuple([reference[id(value)] for value in group.results]))",
-        "pass",
-    ),
-    Mutant("regions-in-key", "fusion/outlining/primitives.py", "            if op.regions:", "            if False:"),
-    Mutant(
-        "names-of-others",
-        "fusion/outlining/primitives.py",
-        "while name in self._names:",
-        "while name in self._next_suffix and name in self._names:",
-    ),
-    Mutant("mark-of-reshapes", "fusion/outlining/group.py", "if _only_reshape(own) else", "if False else"),
-    Mutant("references-of-copies", "fusion/outlining/outline.py", "shared.extend(group.ops)", "pass"),
-    # transforms: the passes
-    Mutant("units-go", "fusion/defuse_ops.py", "op.attributes.pop(UNIT_ATTRIBUTE, None)", "pass"),
-    Mutant("public-stays", "fusion/defuse_ops.py", 'visibility is not None and visibility.data == "private" and ', ""),
-    Mutant("location-of-call", "fusion/defuse_ops.py", "new.op.location = call.location", "pass"),
-    Mutant(
-        "calls-counted",
-        "fusion/extract_primitives.py",
-        "extract.calls += calls[name]",
-        "extract.calls = calls[name]",
-    ),
-    Mutant("primitives-that-call", "fusion/extract_primitives.py", " or any(_calls_in([function]))", ""),
-    Mutant("siblings", "transforms/eliminate_common_subexpr.py", "            del self.known[key]", "            pass"),
-    Mutant(
-        "isolated",
-        "transforms/eliminate_common_subexpr.py",
-        "known = {} if is_isolated else scope.known",
-        "known = scope.known",
-    ),
-    Mutant(
-        "attributes-in-key", "transforms/eliminate_common_subexpr.py", "        frozenset(op.attributes.items()),\n", ""
-    ),
-    Mutant("types-in-key", "transforms/eliminate_common_subexpr.py", "        tuple(op.result_types),\n", ""),
-    Mutant(
-        "functions-left-alone",
-        "transforms/unfinished.py",
-        'LEFT_ALONE = ("primitive", "fuse.compiler")',
-        'LEFT_ALONE = ("primitive",)',
-    ),
-    Mutant(
-        "awaited-constants",
-        "transforms/fold_constants.py",
-        "return value in self.origin and bool(self.origin[value].uses)",
-        "return False",
-    ),
-    Mutant(
-        "splats-written-out",
-        "transforms/fold_constants.py",
-        "max(growth, written_out) > self.max_bytes",
-        "growth > self.max_bytes",
-    ),
-    Mutant(
-        "bytes-in-all",
-        "transforms/fold_constants.py",
-        "self.budget.take(bytes=max(growth, 0))",
-        "True",
-    ),
-    Mutant("barriers-fold", "transforms/fold_constants.py", "isinstance(op, StopFusionOp) or ", ""),
-    Mutant(
-        "dropout-of-other-type",
-        "transforms/simplify_inference.py",
-        "new.operand(op.input) if op.input.type == op.result.type else None",
-        "new.operand(op.input)",
-    ),
-    Mutant(
-        "two-unknown-sizes",
-        "transforms/simplify_inference.py",
-        "if not remainder_says(shape):",
-        "if shape.count(DYNAMIC) > 2:",
-    ),
-    Mutant("spread-of-scales", "transforms/scale_folding/moves.py", "self.spread + scale.spread > MAX_SPREAD", "False"),
-    Mutant(
-        "positive-scales",
-        "transforms/scale_folding/moves.py",
-        "(self.only_positive and not scale.is_positive)",
-        "False",
-    ),
-    Mutant("zero-scales", "transforms/scale_folding/moves.py", "(self.only_nonzero and scale.has_zero)", "False"),
-    Mutant(
-        "scales-across-blocks",
-        "transforms/scale_folding/moves.py",
-        "isinstance(value.owner, Operation) and value.owner.parent is op.parent\n\n\ndef data_of",
-        "isinstance(value.owner, Operation)\n\n\ndef data_of",
-    ),
-    Mutant(
-        "pools-of-channels",
-        "transforms/scale_folding/rules.py",
-        'return op.layout.data.index("C") == axis',
-        "return True",
-    ),
-    Mutant(
-        "sign-of-bias",
-        "transforms/scale_folding/biases.py",
-        "factors = -term.factors if isinstance(op, SubtractOp) else term.factors",
-        "factors = term.factors",
-    ),
-    Mutant(
-        "wide-factors",
-        "transforms/scale_folding/scale.py",
-        "if any(size not in (1, shape[first + axis]) for axis, size in enumerate(array.shape)):",
-        "if first < 0:",
-    ),
-    Mutant(
-        "splat-of-scales",
-        "transforms/scale_folding/scale.py",
-        "different = without_repeats(array)",
-        "different = array",
-    ),
-    Mutant(
-        "written-scales",
-        "transforms/scale_folding/moves.py",
-        "elements = self.number_elements if scale.axis is None else self.vector_elements",
-        "elements = self.number_elements",
-    ),
-    Mutant(
-        "written-biases", "transforms/scale_folding/biases.py", "if not budget.take(bytes=vector.nbytes):", "if False:"
-    ),
-    Mutant(
-        "divided-scales",
-        "transforms/scale_folding/scale.py",
-        "return Scale(scale.axis, 1 / scale.factors)",
-        "return scale",
-    ),
-    Mutant(
-        "written-norms",
-        "transforms/simplify_inference.py",
-        "if not budget.take(bytes=2 * known[0].size * dtype.itemsize):",
-        "if False:",
-    ),
-    Mutant(
-        "unknown-sizes-moved",
-        "transforms/layouts/permutations.py",
-        "and remainder_says(shape)",
-        "and list(shape).count(DYNAMIC) <= 2",
-    ),
-    Mutant("profit", "transforms/convert_layout.py", "> sum(map(_bytes_of, wanting))", "> 0"),
-    Mutant(
-        "order-of-arguments",
-        "transforms/layouts/rules.py",
-        "isinstance(op, ArgReductionOp) and len(reduced) != 1",
-        "isinstance(op, ArgReductionOp) and not reduced",
-    ),
-    Mutant(
-        "batch-first",
-        "transforms/layouts/rules.py",
-        "return _axis(op, permutation) if permutation[0] == 0 else None",
-        "return _axis(op, permutation)",
-    ),
-    Mutant("ones-at-the-end", "transforms/layouts/axis_groups.py", "if any(size != 1 for size in rest):", "if False:"),
-)
+from collections.abc import Mapping
 
-MUTANTS = (
-    *CORE_MUTANTS,
-    *PLAN_MUTANTS,
-    *KERNEL_MUTANTS,
-    *ONNX_MUTANTS,
-    *RUNTIME_MUTANTS,
-    *MEMORY_MUTANTS,
-    *STORED_MUTANTS,
-)
+MUTANTS: Mapping[str, str] = {
+    "fuse_dialect.backends.assembler.elf": "undefined_symbols operand 0",
+    "fuse_dialect.backends.llvm.accumulators": "_totals return-early 2; accumulate drop-term 3",
+    "fuse_dialect.backends.llvm.addresses": """
+        Addresses._divided operand 12; Addresses._inside drop-element 3 return-early 0; Addresses.guards other-word 0
+    """,
+    "fuse_dialect.backends.llvm.combining": "combine drop-term 0; neutral minus-one 7",
+    "fuse_dialect.backends.llvm.contractions.gemm": "_Gemm._block drop-term 3; _Gemm._depth_blocks other-word 0",
+    "fuse_dialect.backends.llvm.contractions.windows": "_Tile._added drop-term 0; _Tile._looped plus-one 4",
+    "fuse_dialect.backends.llvm.elements": "_as_bfloat argument 43; from_memory return-early 0; narrowed drop 0",
+    "fuse_dialect.backends.llvm.floats": """
+        Floats.at_most swap 1; Floats.nearest argument 16; Floats.scaled plus-one 5
+    """,
+    "fuse_dialect.backends.llvm.halves": "narrowed drop 3 plus-one 5; widened other-word 1",
+    "fuse_dialect.backends.llvm.integers": "_signed argument 9; shift argument 28",
+    "fuse_dialect.backends.llvm.memory": """
+        Reader._both branch 0; Reader._otherwise branch 1; Reader._read_scalar drop-element 0;
+        Reader._store_vector drop 2; Reader.read_at branch 0 true 0
+    """,
+    "fuse_dialect.backends.llvm.phases": "_row_env argument 18",
+    "fuse_dialect.backends.llvm.processors": "_within drop-element 5 false 1",
+    "fuse_dialect.backends.llvm.scalars": """
+        <module> other-word 6; _extremum swap 30; _small argument 46; extreme return-early 1
+    """,
+    "fuse_dialect.backends.llvm.vector_loops": "_plain_vector_loop true 1; _reciprocals operand 1",
+    "fuse_dialect.backends.llvm.vector_math": "_log_edges argument 21; _split minus-one 2; pow argument 48 83",
+    "fuse_dialect.backends.runtime.arena": "_by_time bound 0; _smallest_gap bound 0",
+    "fuse_dialect.backends.runtime.arrays": "own_arrays drop-element 1",
+    "fuse_dialect.backends.runtime.cache": "ObjectCache._shrink first 0; _digest drop-argument 0; _distrust false 2",
+    "fuse_dialect.backends.runtime.constants": "Constants.check false 0; Constants.expect true 0",
+    "fuse_dialect.backends.runtime.control": "<module> drop-line 138 139 140 143 149",
+    "fuse_dialect.backends.runtime.control_layout": """
+        ControlLayout._add_descriptor operand 0 other-name 0; ControlLayout._add_records drop 9 plus-one 0;
+        ControlLayout.row drop 2
+    """,
+    "fuse_dialect.backends.runtime.entry_graph": "Primitive.is_view drop-term 6 8",
+    "fuse_dialect.backends.runtime.entry_reader": "_Reader._call drop-element 3",
+    "fuse_dialect.backends.runtime.executable": """
+        Executable._add_slots operand 0 1; Executable._want_constants other-truth 0; Executable.delivered drop-term 3;
+        Executable.run_numpy first 2
+    """,
+    "fuse_dialect.backends.runtime.flow": """
+        Flow.reads drop-element 3 4 6 negate 0; Flow.writes drop-element 1 2;
+        _Flattening._add_branch operand 2 operator 2;
+        _Flattening._add_loop drop 6 drop-term 0 1 2 3 5 false 3 operand 1; _Flattening._written_since whole 1
+    """,
+    "fuse_dialect.backends.runtime.hashing": "digest_of_samples drop-argument 6 operand 8",
+    "fuse_dialect.backends.runtime.plan": """
+        _given_places drop-element 3; _place_outputs true 0; _uses bound 0 drop 3;
+        make_plan drop 6 drop-element 2 plus-one 0
+    """,
+    "fuse_dialect.backends.runtime.primitives": "Compiled.view_shape true 0",
+    "fuse_dialect.backends.runtime.program": "Program._run drop-term 1; _may_be_written drop-term 6",
+    "fuse_dialect.backends.runtime.recycling": "RecycledMemory.empty drop 0",
+    "fuse_dialect.backends.runtime.shapes": "_Resolving._call drop 0; bind_sizes swap 5",
+    "fuse_dialect.backends.runtime.stepwise": "run_stepwise drop-term 1",
+    "fuse_dialect.backends.stored.files": """
+        FilesRead.note drop 0; _compare drop-term 1; _digest drop 0; _identity drop-element 4; _state bound 0;
+        absolute return-early 0
+    """,
+    "fuse_dialect.backends.stored.image": "_image drop 5 6 7; _part operand 0",
+    "fuse_dialect.backends.stored.key": "<module> drop-element 4; _own_files drop 0",
+    "fuse_dialect.backends.stored.linking": "_Linking.place drop-term 2",
+    "fuse_dialect.backends.stored.machine_code": "MachineCode.__init__ operator 6",
+    "fuse_dialect.backends.stored.store": """
+        ProgramStore._changed drop-element 0 1; ProgramStore._same negate 2 true 1;
+        ProgramStore.keep.write branch 1 drop-argument 12; open_store drop-argument 15 drop-element 4
+    """,
+    "fuse_dialect.extensions": "loaded drop-element 0 false 0",
+    "fuse_dialect.frontends.mlir.weights_file": "_tensors false 1",
+    "fuse_dialect.frontends.onnx.operators.arithmetic": "import_mean plus-one 0",
+    "fuse_dialect.frontends.onnx.operators.indexing": """
+        _dynamic_slice drop-term 1; _first argument 6 negate 2; import_pad operand 12
+    """,
+    "fuse_dialect.frontends.onnx.operators.layout": "_resolve operand 4; import_reshape drop 2",
+    "fuse_dialect.frontends.onnx.operators.normalizations": """
+        _softmax bound 0; import_batch_norm operand 1; import_layer_norm false 2
+    """,
+    "fuse_dialect.frontends.onnx.operators.quantization": "_along_axis drop 2; to_integers argument 4 16",
+    "fuse_dialect.frontends.onnx.operators.resizing": "_target drop 3",
+    "fuse_dialect.frontends.onnx.operators.sizes": "_slice argument 41",
+    "fuse_dialect.frontends.onnx.tensors": "_mapped drop-argument 1",
+    "fuse_dialect.cost.steps": "Steps.__init__ drop 3; Steps._add drop 1 2 negate 0",
+    "fuse_dialect.fusion.core.assignment": """
+        _group drop 0 drop-term 0; check_roots drop-element 1 drop-term 1 2 false 7; partition_of_roots branch 1
+    """,
+    "fuse_dialect.fusion.core.blocked_paths": """
+        BlockedPaths._find_open_paths bound 2; BlockedPaths.bar drop 4; _OpenPaths.__init__ operand 6
+    """,
+    "fuse_dialect.fusion.core.cost": """
+        Cost.bytes true 0; Cost.open_values drop-term 1; _greater negate 4 true 0;
+        kernel_cost branch 0 drop-element 3 operator 0 true 0 2
+    """,
+    "fuse_dialect.fusion.core.decision": "FusionDecision.__bool__ negate 0",
+    "fuse_dialect.fusion.core.group_forest": "<module> drop-element 0; GroupForest.merge drop 7",
+    "fuse_dialect.fusion.core.limits": """
+        ArgumentLimit.exceeded_by drop 0 1; DepthLimit.exceeded_by bound 4 operator 0;
+        _least_nodes_between other-name 0
+    """,
+    "fuse_dialect.fusion.core.partition": "_Partitioner._merge drop 2; _Partitioner.run drop 2 false 7",
+    "fuse_dialect.fusion.core.plan": """
+        _check_nodes bound 0 drop-term 1 3 5 true 1 3; _check_order drop 5 drop-term 2 5 negate 9;
+        _check_outputs drop-term 1 5 6 false 0 2 8 negate 5; _decisions branch 0 false 2 true 0; _holders bound 0;
+        _is_needed drop-term 0 2 false 0 other-name 1; _stored false 1 minus-one 0 other-name 0;
+        check_plan drop-term 1; kernels_of drop-term 1 false 1 true 1; plan_of_nodes argument 17 drop 1
+    """,
+    "fuse_dialect.fusion.core.post_dominators": """
+        _GrowingTree._add_leaf true 2; _GrowingTree._meet negate 0; post_dominator_tree branch 1
+    """,
+    "fuse_dialect.fusion.core.rules": "_problems_of_rows false 5",
+    "fuse_dialect.fusion.core.step_order": "StepOrder._reached false 3; StepOrder.merge drop-element 1 swap 3",
+    "fuse_dialect.fusion.core.tvm_rules": "<module> drop-element 6",
+    "fuse_dialect.fusion.core.value_graph": """
+        NodeRole.is_view drop-element 1; NodeRole.may_move drop-element 0; ValueGraph.facts plus-one 0;
+        ValueGraph.results_of drop-term 0 1; value_graph_of drop-term 1; value_graph_of.facts drop-term 0 4
+    """,
+    "fuse_dialect.fusion.defuse_ops": """
+        _CallsOfTable._check_copies drop-term 4 negate 4; _CallsOfTable._is_private false 0; _can_go operand 0;
+        _forget_fusion drop 0 2; inline_calls drop 2
+    """,
+    "fuse_dialect.fusion.extract_primitives": "ExtractPrimitivesPass.apply drop 1; _structure drop-term 1",
+    "fuse_dialect.fusion.ir.block_graph": """
+        _GraphBuilder.enter_tuple_op false 2; _GraphBuilder.key_of bound 0; _GraphBuilder.users first 0;
+        _GraphBuilder.visit argument 10; _values.number_of branch 1; build_graph drop 4 5
+    """,
+    "fuse_dialect.fusion.ir.constants": "is_scalar_constant drop-term 0",
+    "fuse_dialect.fusion.ir.fusible_blocks": """
+        _walk_outside_operators drop-term 1; functions_to_fuse drop-element 1; fusible_blocks drop-term 3 4
+    """,
+    "fuse_dialect.fusion.ir.graph_facts": "_orders drop-term 1; graph_facts drop-term 6; source_of drop 0",
+    "fuse_dialect.fusion.ir.ssa": """
+        CapturedValues.of swap 2 true 3; check_ssa_order negate 0; seen_by_other_blocks other-name 0
+    """,
+    "fuse_dialect.fusion.ir.symbol_tables": "may_be_symbol_table other-truth 0; walk_table drop-term 1",
+    "fuse_dialect.fusion.kinds.edges": "edge_kind drop-term 2",
+    "fuse_dialect.fusion.kinds.kind_of": "_may_have_effects drop-term 0",
+    "fuse_dialect.fusion.kinds.region_effects": "RegionEffects.may_have drop-term 3 other-name 0",
+    "fuse_dialect.fusion.outlining.arrange": """
+        _embedded_twice drop-term 1; _with_copies drop 0 1 negate 5; arranged drop 3 5 7 true 4
+    """,
+    "fuse_dialect.fusion.outlining.copies": """
+        Copies.add bound 0; Copies.add_originals drop 0; Copies.merge drop 0 4 drop-element 1 drop-term 1;
+        _is_equal negate 1 2 3 4 other-truth 0
+    """,
+    "fuse_dialect.fusion.outlining.gather_ops": "_sorted_items drop 1; gather_ops operand 1",
+    "fuse_dialect.fusion.outlining.group": """
+        _movers and-or 1 argument 15 drop 2 negate 5; _value operand 0; groups_of drop 3 5 false 7 negate 5
+    """,
+    "fuse_dialect.fusion.outlining.outline": """
+        _move_into_function drop 2; _remove_stop_fusion drop-term 1; outline drop 3
+    """,
+    "fuse_dialect.fusion.outlining.outline_functions": "erase_dead_chains return-early 1",
+    "fuse_dialect.fusion.outlining.primitives": """
+        <module> other-word 0; Primitives.structure drop 8 false 0 3; Primitives.unique_symbol negate 0
+    """,
+    "fuse_dialect.fusion.outlining.rewiring": "resolve negate 1",
+    "fuse_dialect.hardware.block_graph": "_Builder.with_order_of_unknown_ops drop 1; is_read_outside false 1",
+    "fuse_dialect.interpreters.comparison": "_distance drop 1; difference operand 4",
+    "fuse_dialect.interpreters.entry": "model_names branch 2",
+    "fuse_dialect.interpreters.input_names": "inputs_by_name false 5",
+    "fuse_dialect.interpreters.loop_costs": "LoopCosts.iteration operand 0; marked_iteration false 0",
+    "fuse_dialect.interpreters.loops": "_Points._read drop-term 2 false 1; _reduced drop 2",
+    "fuse_dialect.interpreters.numpy": """
+        Runner._iteration false 0; Runner._plan drop 0; Runner._region argument 6; _steps drop-element 3 true 1;
+        evaluate drop 4
+    """,
+    "fuse_dialect.interpreters.regions": "_iterations other-name 0; run_loop drop 3 drop-term 7",
+    "fuse_dialect.interpreters.sizes": "check_sizes drop-term 1; evaluate_within drop 1",
+    "fuse_dialect.interpreters.values": "mismatch negate 6; separate drop-term 1 other-name 0",
+    "fuse_dialect.loading.dominance": "_Walk._check_ops drop 1; _Walk.run drop 5; _is_graph drop-term 0",
+    "fuse_dialect.loading.dominators": "_Forest.least negate 2; immediate_dominators drop 8",
+    "fuse_dialect.loops.bodies": """
+        BodyBuilder._guards other-truth 1; BodyBuilder._simplified return-early 4; BodyBuilder.add true 0
+    """,
+    "fuse_dialect.loops.choosing": "_are_cut_alike other-name 0; _own_constants true 1",
+    "fuse_dialect.loops.contraction": "_merged_pair branch 0; _recognised drop-term 1; contraction_of drop-term 2",
+    "fuse_dialect.loops.convolution": "Window.positions operand 8; _in_positions operator 2",
+    "fuse_dialect.loops.grouping": "_is_in_step drop-term 1; shared_rows return-early 3",
+    "fuse_dialect.loops.indices": """
+        _remainder operand 0; _stepped drop-term 0; _whole_of drop-term 2; holds drop-term 8; range_of drop-term 0;
+        remainder operand 4
+    """,
+    "fuse_dialect.loops.local_places": """
+        _result_in_its_place drop-term 1 3 11 minus-one 0; _stays_in_phase drop-term 0 1;
+        _stays_in_registers drop-term 0 3 false 2; place_locals negate 2
+    """,
+    "fuse_dialect.loops.matrix_schedule": "Matrices.walk branch 5",
+    "fuse_dialect.loops.meanings": "<module> argument 37 other-word 8; _signed operand 0",
+    "fuse_dialect.loops.packing": "Packing.panels operand 0; _points_of swap 5; packing_of operand 0",
+    "fuse_dialect.loops.places": "Place.stride branch 1; _place operand 0",
+    "fuse_dialect.loops.reaxing": "_division drop-term 1; merged_axes operand 6; without_single_points plus-one 1",
+    "fuse_dialect.loops.scheduling": """
+        _is_gapless other-name 1; _single_axes drop 2; halves operator 0; schedule return-early 0
+    """,
+    "fuse_dialect.loops.simplify": """
+        _at drop-argument 28 operand 0; _computed swap 15; _finished drop-term 2;
+        _inverse drop-term 3 false 5; _piece operand 0; _room_at_the_end drop-term 2 operand 2; cleaned drop 1
+    """,
+    "fuse_dialect.loops.window_schedule": "_whole_windows drop 0",
+    "fuse_dialect.loops.windowing": """
+        _inside drop 0; _interval operand 9 17; _truth false 2; with_packed_constants drop-term 2
+    """,
+    "fuse_dialect.targets.onnx.body": "BodyWriter._limit branch 3; BodyWriter.write drop-term 1 2",
+    "fuse_dialect.targets.onnx.element_types": "opset_for argument 3",
+    "fuse_dialect.targets.onnx.graph": "GraphWriter._emit_wide branch 3; GraphWriter.emit_all drop-term 0",
+    "fuse_dialect.targets.onnx.operators.elementwise": "write_floor_divide branch 0; write_mod argument 40",
+    "fuse_dialect.targets.onnx.operators.indexing": """
+        backward_end argument 21; write_pad branch 1; write_strided_slice drop-term 3; write_take drop 5
+    """,
+    "fuse_dialect.targets.onnx.operators.normalization": "_with_axis_at whole 0",
+    "fuse_dialect.targets.onnx.operators.products": "_convolution argument 15",
+    "fuse_dialect.targets.onnx.operators.reductions": """
+        pool_windows drop 1 drop-term 2; write_reduction false 1; write_variance operand 0
+    """,
+    "fuse_dialect.targets.onnx.operators.shapes": "write_reshape true 2; write_resize2d drop-term 1 3",
+    "fuse_dialect.transforms.convert_layout": "ConvertLayoutPass._moves_too_much bound 0",
+    "fuse_dialect.transforms.eliminate_common_subexpr": """
+        EliminateCommonSubexprPass.apply branch 1; _Scope.close drop 0; _key false 0 true 0
+    """,
+    "fuse_dialect.transforms.fold_constants": """
+        _Folding._is_awaited false 0; _Folding._results argument 12 true 4; _Folding.visit drop-term 1
+    """,
+    "fuse_dialect.transforms.layouts.axis_groups": "axis_groups false 2",
+    "fuse_dialect.transforms.layouts.permutations": "is_free drop-term 1",
+    "fuse_dialect.transforms.layouts.rules": "_axis_and_batch branch 0; _reduction negate 0",
+    "fuse_dialect.transforms.scale_folding.biases": "_with_term branch 1 false 3",
+    "fuse_dialect.transforms.scale_folding.moves": """
+        Way.with_scale branch 0 drop-term 5 6 operand 1; is_own drop-term 2
+    """,
+    "fuse_dialect.transforms.scale_folding.rules": "Passing.admits true 1",
+    "fuse_dialect.transforms.scale_folding.scale": "_scale_of operand 0; along_one_axis argument 3 true 1",
+    "fuse_dialect.transforms.simplify_inference": """
+        _expand branch 2; _folded_scale_and_shift false 3; _group_norm false 0
+    """,
+    "fuse_dialect.transforms.unfinished": "<module> drop-element 1",
+}
+"""Each is a change of behaviour that a user could notice, and that a test must notice."""
+WHOLE: tuple[str, ...] = ("fuse_dialect.loops.law", "fuse_dialect.loops.bounds")
+"""Modules all of whose functions are changed wherever one of `rules.WHOLE_MODULES` finds a place."""
+EQUIVALENT: Mapping[str, str] = {
+    "fuse_dialect.loops.indices:remainder operand 4": "where all loops are 0 the rest is at least 0 and less than the "
+    "divisor, so that its base is 0",
+    "fuse_dialect.backends.runtime.control_layout:ControlLayout._add_descriptor other-name 0": "a loop over tensors "
+    "with other numbers of rows is refused",
+    "fuse_dialect.fusion.core.limits:_least_nodes_between other-name 0": "a lower bound that saves counting: a lesser "
+    "one gives the same answers later",
+}
+"""Mutants that no test can notice, and why; they must survive, and count for nothing."""

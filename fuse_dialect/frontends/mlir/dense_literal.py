@@ -12,9 +12,11 @@ Differs from xDSL 0.74 in two ways:
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     AnyDenseElement,
     AnyFloat,
     BytesAttr,
@@ -27,6 +29,7 @@ from xdsl.dialects.builtin import (
     RankedStructure,
     i1,
 )
+from xdsl.irdl import AttrConstraint, base
 from xdsl.parser import AttrParser, Parser
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
@@ -35,6 +38,12 @@ MAX_EXPANDED_SPLAT = 1 << 16
 """Elements; a greater splat is stored as one element."""
 
 _DenseType = RankedStructure[AnyDenseElement]
+
+
+@cache
+def _is_dense_type() -> AttrConstraint[Any]:
+    """What the type of a literal must be. xDSL 0.74 makes it anew for each literal, which takes most of the time."""
+    return base(RankedStructure[IntegerType | IndexType | AnyFloat | ComplexType])
 
 
 class HexBits(int):
@@ -89,6 +98,15 @@ class DenseLiteralParser(Parser):
         if HexBits not in (type(real), type(imaginary)) and type(real) is not type(imaginary):
             self.raise_error("complex value must be either (float, float) or (int, int)", span)
         return (real, imaginary), span
+
+    def _parse_dense_literal_type(self) -> _DenseType:
+        type = self.expect(self.parse_optional_type, "Dense attribute must be typed!")
+        if not _is_dense_type().verifies(type):
+            self.raise_error("Expected memref, vector or tensor type of integer, index, float, or complex type")
+        dense = cast(_DenseType, type)
+        if DYNAMIC_INDEX in dense.get_shape():
+            self.raise_error("Dense literal attribute should have a static shape.")
+        return dense
 
     def parse_dense_int_or_fp_elements_attr(self, type: _DenseType | None) -> DenseIntOrFPElementsAttr:
         """Parse what follows `dense`.

@@ -9,7 +9,7 @@ A package of your own adds a strategy by an entry point, and installing it is al
     mine = "my_package.fusion:my_strategy"
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, TypeAlias, cast
@@ -24,6 +24,7 @@ from fuse_dialect.fusion.core.tvm_rules import TVM_RULES
 from fuse_dialect.fusion.core.value_graph import ValueGraph
 
 if TYPE_CHECKING:
+    from fuse_dialect.loops.forms import OperatorForm
     from fuse_dialect.machines.machine import Machine
 
 
@@ -45,6 +46,9 @@ class FusionOptions(FuseOptions):
     """Is told each verdict of a rule that is tried on a node, in order, by strategies that have rules."""
     target: "Machine | None" = None
     """What strategies by cost count for where `machine` names nothing: what code is made for."""
+    forms: "Callable[[Machine], Sequence[OperatorForm | None]] | None" = None
+    """Finds for each node of the graph how its loops look from outside on a machine, or `None` where nothing is known.
+    For strategies by cost; none by default."""
 
 
 Strategy: TypeAlias = Callable[[ValueGraph, FusionOptions], FusionPlan]
@@ -53,7 +57,7 @@ Strategy: TypeAlias = Callable[[ValueGraph, FusionOptions], FusionPlan]
 STRATEGIES: Mapping[str, str] = {
     "tvm": "fuse_dialect.fusion.core.partition:tvm",
     "separate": "fuse_dialect.fusion.core.separate:separate",
-    "cost": "fuse_dialect.fusion.by_cost:cost",
+    "cost": "fuse_dialect.cost.by_cost:cost",
 }
 """Place of each strategy by name, spelled `module:function`; the module is imported when the name is used."""
 ENTRY_POINTS = "fuse_dialect.strategies"

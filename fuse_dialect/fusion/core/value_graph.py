@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 from fuse_dialect.counts import Count, Size
 from fuse_dialect.fusion.core.forward_graph import ForwardGraph
-from fuse_dialect.fusion.loop_form import LoopForm
 from fuse_dialect.pattern_kind import PatternKind
 
 
@@ -100,12 +99,7 @@ class ValueGraph:
     """For each `RESULT` the number of its value."""
     find_facts: Callable[[], GraphFacts] = field(repr=False, compare=False)
     """Finds `facts`."""
-    find_forms: Callable[[], Sequence[LoopForm | None]] | None = field(default=None, repr=False, compare=False)
-    """Finds `forms`; by default nothing is known of them."""
     _facts: list[GraphFacts] = field(default_factory=list[GraphFacts], repr=False, compare=False)
-    _forms: list[Sequence[LoopForm | None]] = field(
-        default_factory=list[Sequence[LoopForm | None]], repr=False, compare=False
-    )
 
     def __len__(self) -> int:
         return len(self.roles)
@@ -116,13 +110,6 @@ class ValueGraph:
         if not self._facts:
             self._facts.append(self.find_facts())
         return self._facts[0]
-
-    @property
-    def forms(self) -> Sequence[LoopForm | None]:
-        """For each operator how its loops look from outside, `None` for other nodes; found once."""
-        if not self._forms:
-            self._forms.append([None] * len(self) if self.find_forms is None else self.find_forms())
-        return self._forms[0]
 
     @property
     def num_values(self) -> int:
@@ -152,7 +139,6 @@ def value_graph_of(
     forward: ForwardGraph,
     bytes: Sequence[int] = (),
     flops: Sequence[int] = (),
-    forms: Sequence[LoopForm | None] | None = None,
 ) -> ValueGraph:
     """A value graph in which every node that reads nothing and is opaque is an input, and all others are operators.
 
@@ -162,7 +148,6 @@ def value_graph_of(
         forward: Kinds, users and escapes.
         bytes: Of each value; by default 4.
         flops: Of each node; by default 1.
-        forms: Of each operator how its loops look; by default nothing is known.
 
     Example:
         >>> exp_relu = ForwardGraph(
@@ -200,7 +185,7 @@ def value_graph_of(
             [""] * count,
         )
 
-    return ValueGraph(forward, roles, range(count + 1), {}, facts, None if forms is None else lambda: forms)
+    return ValueGraph(forward, roles, range(count + 1), {}, facts)
 
 
 def _role(kind: PatternKind) -> NodeRole:

@@ -12,7 +12,7 @@
 Source: TVM `IndexedForwardGraph::Creator`, src/relay/transforms/fuse_ops.cc (v0.18).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cache
@@ -25,6 +25,7 @@ from xdsl.traits import IsTerminator
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.opaque import StopFusionOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
+from fuse_dialect.extensions import at_place
 from fuse_dialect.fusion.core.forward_graph import ForwardGraph
 from fuse_dialect.fusion.core.value_graph import GraphFacts, NodeRole, ValueGraph
 from fuse_dialect.fusion.ir.argument_weight import argument_weight
@@ -35,8 +36,12 @@ from fuse_dialect.fusion.kinds.edges_of import edges_of
 from fuse_dialect.fusion.kinds.foreign import foreign_op
 from fuse_dialect.fusion.kinds.kind_of import kind_of, op_name
 from fuse_dialect.fusion.kinds.region_effects import RegionEffects
-from fuse_dialect.fusion.loop_form import LoopForm
+from fuse_dialect.loops.forms import OperatorForm
+from fuse_dialect.machines.machine import Machine
 from fuse_dialect.pattern_kind import PatternKind
+
+FORMS = "fuse_dialect.lowering.loop_forms:loop_forms"
+"""Place of what says how loops look from outside; strategies that know no loops do not ask."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,8 @@ class BlockGraph:
     """The ops of the block."""
     places: Mapping[int, int]
     """Place of each op in `ops`, by identity: xDSL's ops have a slow hash."""
+    find_forms: Callable[[Machine], Sequence[OperatorForm | None]]
+    """Finds for each operator how its loops look from outside on a machine, `None` for other nodes; once for each."""
 
 
 class _Form(Enum):
@@ -351,25 +358,30 @@ def build_graph(
     for key in builder.escaping:
         escapes[builder.index[key]] = True
     graph = ForwardGraph([entry.kind for entry in entries], builder.users(), escapes, reads, defines, weights)
-    value_graph = _value_graph(block, graph, nodes, builder.effects, builder.captured)
-    return BlockGraph(block, graph, value_graph, nodes, dead, builder.ops, builder.places)
+    signatures = OpSignatures()
+    value_graph = _value_graph(block, graph, nodes, builder.effects, builder.captured, signatures)
+
+    @cache
+    def find_forms(machine: Machine) -> Sequence[OperatorForm | None]:
+        return at_place(FORMS)(nodes, builder.captured, signatures, machine)
+
+    return BlockGraph(block, graph, value_graph, nodes, dead, builder.ops, builder.places, find_forms)
 
 
 def _value_graph(
-    block: Block, graph: ForwardGraph, nodes: Sequence[Node], effects: RegionEffects, captured: CapturedValues
+    block: Block,
+    graph: ForwardGraph,
+    nodes: Sequence[Node],
+    effects: RegionEffects,
+    captured: CapturedValues,
+    signatures: OpSignatures,
 ) -> ValueGraph:
     """The graph with its values numbered; what more is known of them is found when somebody asks."""
-    signatures = OpSignatures()
 
     def find_facts() -> GraphFacts:
         from fuse_dialect.fusion.ir.graph_facts import graph_facts
 
         return graph_facts(block, graph, nodes, effects, captured, signatures)
-
-    def find_forms() -> Sequence[LoopForm | None]:
-        from fuse_dialect.lowering.loop_forms import loop_forms
-
-        return loop_forms(nodes, captured, signatures)
 
     roles: list[NodeRole] = []
     first_value = [0]
@@ -392,7 +404,7 @@ def _value_graph(
             _, op, value = nodes[number]
             assert isinstance(value, OpResult), "a result node stands for a result"
             viewed[number] = first_value[number_of_op[id(op)]] + value.index
-    return ValueGraph(graph, roles, first_value, viewed, find_facts, find_forms)
+    return ValueGraph(graph, roles, first_value, viewed, find_facts)
 
 
 def _values(

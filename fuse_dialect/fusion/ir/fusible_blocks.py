@@ -8,6 +8,7 @@ from xdsl.ir import Block, Operation
 
 from fuse_dialect.dialect.attributes import PATTERN_KIND_ATTRIBUTE
 from fuse_dialect.dialect.ops.regions import FusedOp
+from fuse_dialect.fusion.ir.ssa import is_in_ssa_order
 from fuse_dialect.fusion.ir.symbol_tables import may_be_symbol_table
 from fuse_dialect.fusion.kinds.foreign import foreign_op
 from fuse_dialect.fusion.kinds.kind_of import kind_of, op_name
@@ -15,6 +16,9 @@ from fuse_dialect.fusion.kinds.region_effects import RegionEffects
 
 PRIMITIVE_ATTRIBUTE = "primitive"
 """Name of the unit attribute that marks an outlined function."""
+
+_E_GRAPHS = ("equivalence.", "eqsat.")
+"""Dialects of graphs of equal values, which are cycles in a function's own block."""
 
 COMPILER_ATTRIBUTE = "fuse.compiler"
 """Name of the attribute that gives a function to another compiler: it is left alone."""
@@ -45,8 +49,30 @@ def _walk_outside_operators(module: ModuleOp) -> Iterator[Operation]:
             pending.extend(reversed(inner))
 
 
+def is_graph(block: Block, function: func.FuncOp) -> bool:
+    """Whether a block is a graph, where ops may read values that are defined below them, and do."""
+    may_be = block.parent is not function.body or any(op_name(op).startswith(_E_GRAPHS) for op in block.ops)
+    return may_be and not is_in_ssa_order(block)
+
+
+def graph_blocks(function: func.FuncOp) -> list[Block]:
+    """The outermost blocks of the function that are graphs."""
+    pending, found = list(reversed(function.body.blocks)), list[Block]()
+    while pending:
+        block = pending.pop()
+        if is_graph(block, function):
+            found.append(block)
+            continue
+        inner = [each for op in block.ops if op.regions for region in op.regions for each in region.blocks]
+        pending.extend(reversed(inner))
+    return found
+
+
 def fusible_blocks(function: func.FuncOp, effects: RegionEffects | None = None) -> Iterable[Block]:
     """Blocks of the function, and those inside ops that are no operators themselves, outer blocks first.
+
+    A block that is a graph is left out, with all in it: one of an e-graph, and one in a region whose op may let ops
+    read what is defined below them. Other blocks of a function are in SSA order, or `build_graph` says what is not.
 
     An op that may be a symbol table is not looked into: no call in it could name a function outside. Nor is a function
     inside the function, or a kernel that stands in its place.
@@ -55,6 +81,8 @@ def fusible_blocks(function: func.FuncOp, effects: RegionEffects | None = None) 
     pending = list(reversed(function.body.blocks))
     while pending:
         block = pending.pop()
+        if is_graph(block, function):
+            continue
         yield block
         inner = [
             nested

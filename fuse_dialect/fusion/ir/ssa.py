@@ -72,6 +72,17 @@ def check_ssa_order(block: Block, captured: CapturedValues | None = None) -> Non
         defined.add(op)
 
 
+def is_in_ssa_order(block: Block) -> bool:
+    """Whether no op of the block reads a value of the block that is defined below it, as ops of a graph do."""
+    defined: set[int] = set()
+    for op in block.ops:
+        for value in op.operands:
+            if type(value) is OpResult and id(value.op) not in defined and value.op.parent is block:
+                return False
+        defined.add(id(op))
+    return True
+
+
 class OuterOps:
     """The ops of one block that hold other ops, at any depth; a way up the regions is gone once."""
 

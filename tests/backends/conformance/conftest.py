@@ -17,6 +17,18 @@ if find_spec("llvmlite") is not None and find_spec("fuse_dialect.backends.llvm.b
     BACKENDS["llvm"] = LLVMBackend
 
 
+@pytest.fixture(autouse=True)
+def nothing_is_compiled_by_interpreters(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that `tools/check.py` does not repeat for other processors make no machine code."""
+    if request.node.get_closest_marker("interpreted") is None or find_spec("llvmlite") is None:
+        return
+
+    def refuse(*_: object, **__: object) -> bytes:
+        raise AssertionError("a test with the mark `interpreted` makes machine code")
+
+    monkeypatch.setattr("fuse_dialect.backends.assembler.engine.object_for", refuse)
+
+
 @pytest.fixture(params=BACKENDS, scope="session")
 def backend(request: pytest.FixtureRequest) -> Backend:
     """Each backend that is installed."""

@@ -1,8 +1,9 @@
 """Code for any processor calls nothing but the C library: no runtime library of a compiler is in the process."""
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -104,7 +105,19 @@ BODIES: dict[str, tuple[tuple[str, ...], str]] = {
 targets = pytest.mark.parametrize("name", TARGETS)
 
 
-def programs_of_families() -> Iterator[LoopProgram]:
+@cache
+def programs_of_families() -> tuple[LoopProgram, ...]:
+    """Lowered once: what is written for a processor begins with the same loops."""
+    return tuple(_programs_of_families())
+
+
+@cache
+def programs_of_ops() -> tuple[LoopProgram, ...]:
+    """Every op on every element type, in one form; lowered once, too."""
+    return tuple(_programs_of_ops())
+
+
+def _programs_of_families() -> Iterator[LoopProgram]:
     for elements, text in BODIES.values():
         for element in elements:
             function = next(iter(fd.parse(text.replace("E", element)).ops))
@@ -113,8 +126,7 @@ def programs_of_families() -> Iterator[LoopProgram]:
             yield simplify(program)
 
 
-def programs_of_ops() -> Iterator[LoopProgram]:
-    """Every op on every element type, in one form."""
+def _programs_of_ops() -> Iterator[LoopProgram]:
     seen: set[tuple[object, ...]] = set()
     for op in ALL_OPS:
         if op.name in WITHOUT_LOOPS:
@@ -128,7 +140,7 @@ def programs_of_ops() -> Iterator[LoopProgram]:
                     yield simplify(program)
 
 
-def called(programs: Iterator[LoopProgram], name: str, families: tuple[str, ...] = ()) -> tuple[set[str], set[str]]:
+def called(programs: Iterable[LoopProgram], name: str, families: tuple[str, ...] = ()) -> tuple[set[str], set[str]]:
     """What the kernels of programs call, in one module for all; and of which families they are."""
     backend = LLVMBackend(target=named(name), families=families)
     module = backend.module()

@@ -5,7 +5,7 @@
    reads it in the same order: whatever the queue would do first, that saves a value, and most programs are such chains.
 2. A *candidate* is a change of the plan: a producer is computed in all of its readers and stored no more; a producer
    and one of its readers become one kernel, which still stores what others read; two kernels that read one value do.
-   Which are allowed says `draft`, what they take the machine.
+   Which are allowed says `loops.law`, what they take `price`.
 3. The candidate that saves the most time comes first. What it touches is judged anew; all else is known.
 4. A graph of few operators is searched without those chains of maps, and from the kernels of TVM's rules, too: the plan
    that takes the least time is the result, so there it is never worse than TVM's by the model.
@@ -21,11 +21,12 @@ https://doi.org/10.1145/3503222.3507723, for kernels of several results.
 
 from dataclasses import replace
 
+from fuse_dialect.cost.changes import NOTHING, Judged
+from fuse_dialect.cost.search import CostSearch, machine_of
 from fuse_dialect.fusion.core.partition import tvm
 from fuse_dialect.fusion.core.plan import FusionPlan
 from fuse_dialect.fusion.core.strategy import FusionOptions
 from fuse_dialect.fusion.core.value_graph import NodeRole, ValueGraph
-from fuse_dialect.fusion.cost_search import NOTHING, CostSearch, Judged, machine_of
 
 FEW_OPERATORS = 32
 """Operators of a graph that is searched from several starts (4)."""
@@ -33,12 +34,12 @@ FEW_OPERATORS = 32
 
 def cost(graph: ValueGraph, options: FusionOptions) -> FusionPlan:
     """Fuse where it saves time; keeps to `max_depth` as operators of a kernel, and to `max_function_args`."""
-    return _searched(graph, options).plan()
+    return searched(graph, options).plan()
 
 
 def predicted_seconds(graph: ValueGraph, options: FusionOptions) -> float:
     """What the plan of the strategy takes by its model; of the block of a primitive, what that takes."""
-    return _searched(graph, options).seconds
+    return searched(graph, options).seconds
 
 
 def seconds_of(graph: ValueGraph, options: FusionOptions, plan: FusionPlan) -> float:
@@ -52,9 +53,9 @@ def seconds_of(graph: ValueGraph, options: FusionOptions, plan: FusionPlan) -> f
     return search.seconds
 
 
-def _searched(graph: ValueGraph, options: FusionOptions) -> CostSearch:
+def searched(graph: ValueGraph, options: FusionOptions) -> CostSearch:
     """The search at its end, from the better start (4)."""
-    options = replace(options, machine=machine_of(options))  # a name is looked up once
+    options = replace(options, machine="", target=machine_of(options))  # a name is looked up once
     start, joins_maps = None, True
     if sum(role is NodeRole.OPERATOR for role in graph.roles) <= FEW_OPERATORS:
         # Which start is better does not depend on a limit of merges: each limit gives a part of the same changes.

@@ -1,4 +1,4 @@
-"""How the loops of nodes look from outside: enough to say whether two nodes can be one kernel, without their loops.
+"""How loops look from outside: enough to say whether two kernels can be one, without their loops.
 
 1. A node's *space* is its iteration space: parallel axes, then reduced ones. Axes of one element are left out.
 2. Its *rows* are leading parallel axes that all of its loops share. A map has all of its space as rows; a softmax along
@@ -12,7 +12,8 @@ Source: the idea of reuse patterns in "Optimus: An Operator Fusion Framework for
 indexing maps that XLA's fusions compose, xla/hlo/analysis/indexing_analysis.cc.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum, IntEnum, auto
 from typing import NamedTuple
 
@@ -81,30 +82,81 @@ class Loops(Enum):
     """There are no loops, or such as share nothing: the node stays alone."""
 
 
+ANCHORS = (Loops.PRODUCT, Loops.WINDOWS)
+"""Loops of which a kernel has one, with maps around it; only products stand side by side."""
+
+
 @dataclass(frozen=True, slots=True)
-class LoopForm:
-    """The loops of a node."""
+class Form:
+    """How an operator, or a kernel of several, looks from outside. Values are numbers."""
 
     loops: Loops
     space: tuple[Size, ...]
     """See (1); of the largest loop nest."""
     rows: int
-    """How many of the leading axes of `space` are rows (2)."""
-    reads: tuple[Access, ...]
-    """Beside each entry of `GraphFacts.reads`; empty if nothing is known."""
-    work: Count | None
-    """Operations on elements, in additions: an exponential is 10. Those of a product are left out."""
+    """How many of the leading axes of `space` are rows (2): all stages share them."""
+    reads: Mapping[int, Access]
+    """Values from outside, and how they are read (3)."""
+    gives: frozenset[int] = frozenset()
+    """Values that it stores."""
     dearest: int = 0
     """Additions for one element of a result."""
     is_view: bool = False
     """Whether nothing is computed or moved: a reshape."""
     pieces: int = 1
     """In how many pieces the result is written: a concatenation has several."""
+    factors: frozenset[int] = frozenset()
+    """Values that a product in it multiplies."""
     columns: frozenset[int] = frozenset()
-    """Places in `reads` of what a product copies before it multiplies, so that any order is as good."""
+    """Those of them that it copies before it multiplies, so that any order is as good."""
     is_of_bytes: bool = False
-    """Whether a product multiplies bytes: it takes some neighbours at once, as they lie."""
+    """Whether a product in it multiplies bytes: it takes some neighbours at once, as they lie."""
+    reduces: bool = False
+    """Whether some stage combines values."""
+    siblings: int = 1
+    """How many products stand side by side."""
+    is_gate: bool = False
+    """Whether one of its products ends with what another one gives."""
+    is_apart: bool = False
+    """Whether some of its loops run before the others, or after them."""
+
+    @property
+    def family(self) -> str:
+        """The family of kernels that it promises where sizes are known: it becomes that, or one that is tried before.
+
+        See `choosing.FAMILIES`.
+        """
+        if self.loops in ANCHORS:
+            return "contraction"
+        return "rows" if self.reduces else "map"
+
+    def of(self, values: Sequence[int | None], gives: Iterable[int]) -> "Form":
+        """The form of an operator with numbers of values in place of those of its operands.
+
+        Args:
+            values: The value of each operand; `None` for what stands in the kernel itself.
+            gives: What it stores.
+        """
+        reads: dict[int, Access] = {}
+        for place, value in enumerate(values):
+            if value is not None:
+                access = self.reads.get(place, UNKNOWN_ACCESS)
+                reads[value] = access.with_other(reads[value]) if value in reads else access
+        columns = frozenset(value for place in self.columns if (value := values[place]) is not None)
+        factors = frozenset(reads) if self.loops in ANCHORS else frozenset[int]()
+        return replace(self, reads=reads, gives=frozenset(gives), factors=factors, columns=columns)
 
 
-UNKNOWN_FORM = LoopForm(Loops.UNKNOWN, (), 0, (), None)
+UNKNOWN_FORM = Form(Loops.UNKNOWN, (), 0, {})
 """That of a node without loops."""
+
+
+class OperatorForm(NamedTuple):
+    """The form of an operator, whose values are the numbers of its operands, and what it computes."""
+
+    form: Form
+    work: Count | None
+    """Operations on elements, in additions: an exponential is 10. Those of a product are left out."""
+
+
+UNKNOWN_OPERATOR = OperatorForm(UNKNOWN_FORM, None)

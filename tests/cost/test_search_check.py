@@ -3,9 +3,9 @@
 import pytest
 
 from fuse_dialect.checked import CheckError
+from fuse_dialect.cost.search_check import check_search
 from fuse_dialect.fusion.core.forward_graph import ForwardGraph
 from fuse_dialect.fusion.core.value_graph import value_graph_of
-from fuse_dialect.fusion.search_check import check_search
 from fuse_dialect.pattern_kind import PatternKind
 
 ELEMWISE = PatternKind.ELEMWISE

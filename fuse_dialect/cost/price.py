@@ -1,0 +1,195 @@
+"""What kernels take on a machine, before there are any.
+
+The seconds of a kernel are those of its call, and the greater of those of its arithmetic and of moving what it reads
+and stores, and what passes between its stages: that moves at the speed of the level where a row lies. A kernel that
+only reshapes takes no time: it is a view.
+
+Source: the roofline model, https://doi.org/10.1145/1498765.1498785.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+from fuse_dialect.cost.draft import Draft, Price
+from fuse_dialect.counts import Count, product
+from fuse_dialect.fusion.core.value_graph import ValueGraph
+from fuse_dialect.loops.forms import ANCHORS, Form, Loops, OperatorForm, Order
+from fuse_dialect.loops.joins import Join
+from fuse_dialect.machines.machine import Machine
+
+
+class Times(NamedTuple):
+    """What a kernel takes, in seconds."""
+
+    call: float
+    moving: float
+    work: float
+    """All arithmetic."""
+    between: float
+    apart: float = 0.0
+
+    @property
+    def loops(self) -> float:
+        """Without the call, and as if nothing went on at the same time."""
+        return self.moving + self.work + self.between + self.apart
+
+    def total(self) -> float:
+        """Moving and arithmetic go on at the same time."""
+        call, moving, work, between, apart = self
+        moving += between
+        return call + (work if work >= moving else moving) + apart
+
+
+class Prices:
+    """Prices of kernels of a graph on a machine."""
+
+    def __init__(self, graph: ValueGraph, machine: Machine, forms: Sequence[OperatorForm | None], open_size: int = 64):
+        """Prices of kernels of a graph.
+
+        Args:
+            graph: The graph.
+            machine: What they run on, with rates.
+            forms: Of each operator how its loops look from outside.
+            open_size: What a size that is not known is taken for.
+        """
+        assert machine.rates is not None, "machines.description.with_rates gives a machine its rates"
+        self.graph, self.machine, self.rates, self.forms, self.open_size = (
+            graph,
+            machine,
+            machine.rates,
+            forms,
+            open_size,
+        )
+        self._numbers: dict[int, tuple[Count, float]] = {}
+        self._moving: dict[tuple[float, float], float] = {}
+        self._bytes = [self.number(value.bytes) for value in graph.facts.values]
+        self._storing = [self.moving(bytes, bytes) for bytes in self._bytes]
+
+    def number(self, count: Count | None) -> float:
+        """A count as a number; 0 if it is not known."""
+        if count is None:
+            return 0.0
+        known = self._numbers.get(id(count))
+        if known is None:
+            # The count is kept along: another one must not get its identity.
+            known = self._numbers[id(count)] = count, self._number(count)
+        return known[1]
+
+    def _number(self, count: Count) -> float:
+        if count.number is not None:
+            return float(count.number)
+        symbols = {symbol for names, _ in count.terms for symbol in names}
+        return float(count.at(dict.fromkeys(symbols, self.open_size)) or 0)
+
+    def moving(self, bytes: float, resident: float) -> float:
+        """See `Machine.moving`; a program has few sizes."""
+        known = self._moving.get((bytes, resident))
+        if known is None:
+            known = self._moving[bytes, resident] = self.machine.moving(bytes, resident)
+        return known
+
+    def bytes_of(self, value: int) -> float:
+        """Bytes of a value."""
+        return self._bytes[value]
+
+    def storing(self, values: Iterable[int]) -> float:
+        """What storing some values takes."""
+        return sum([self._storing[value] for value in values])
+
+    def of_operator(self, node: int, form: Form, work: Count | None) -> Price:
+        """The price of a kernel of one operator.
+
+        Args:
+            node: The operator.
+            form: Its form, by numbers of values.
+            work: See `OperatorForm`.
+        """
+        facts, reading = self.graph.facts, dict[int, float]()
+        for value, touched in zip(facts.reads[node], facts.touched[node], strict=True):
+            if value in form.reads:
+                seconds = self.moving(self.number(touched), self._bytes[value])
+                reading[value] = max(seconds, reading[value]) if value in reading else seconds
+        is_product = form.loops in ANCHORS
+        flops = self.number(facts.flops[node])
+        storing = self.storing(form.gives)
+        own = 0.0 if is_product else (flops if work is None else self.number(work)) / self.rates.vectors
+        products = flops / self.rates.products if is_product else 0.0
+        times = Times(self.rates.call, sum(reading.values()) + storing, own + products, 0.0)
+        return Price(reading, storing, times.moving, own, products, 0.0, 0.0, 0.0 if form.is_view else times.total())
+
+    def joined(self, first: Draft, second: Draft, join: Join, form: Form) -> Price:
+        """The price of the kernel of both, whose form is `form`."""
+        times = self.times(first, second, join)
+        one, other = first.price.reading, second.price.reading
+        reading: dict[int, float] = {}
+        for value in form.reads:
+            if value not in one:
+                reading[value] = other[value]
+            elif value not in other or value in first.form.gives:
+                reading[value] = one[value]
+            else:
+                reading[value] = max(one[value], other[value])
+        products = first.price.products + second.price.products
+        seconds = 0.0 if form.is_view else times.total()
+        storing = self.storing(form.gives)
+        return Price(
+            reading, storing, times.moving, times.work - products, products, times.between, times.apart, seconds
+        )
+
+    def seconds_joined(self, first: Draft, second: Draft, join: Join) -> float:
+        """What the kernel of both would take."""
+        is_view = first.form.is_view and second.form.is_view
+        return 0.0 if is_view else self.times(first, second, join).total()
+
+    def times(self, first: Draft, second: Draft, join: Join) -> Times:
+        """What the kernel of both would take, and of what that is the sum."""
+        one, other = first.price, second.price
+        if join.is_one_after_other:
+            # Each has its own loops: what both read is read twice, and what one computes does not hide what one moves.
+            own = max(one.work + one.products, one.moving + one.between) + one.apart
+            return Times(self.rates.call, other.moving, other.work + other.products, other.between, own + other.apart)
+        moving, between = self._moved(first, second, join), one.between + other.between
+        if not join.are_siblings:
+            is_stored = join.loops is Loops.ROWS and not join.is_in_place and join.access.order is not Order.SAME
+            if is_stored or (one.products and other.products):
+                between += self._passing([value for value in first.form.gives if value in other.reading], join)
+        work = one.work
+        if work and join.is_in_place and join.access.repeats > 1:
+            # What stands in the place where it is read runs as often as it is read.
+            work *= join.access.repeats
+        work = work + other.work + one.products + other.products
+        if first.has_copies and second.has_copies:
+            work -= self._work_of(first.members & second.members)
+        return Times(self.rates.call, moving, work, between, one.apart + other.apart)
+
+    def _moved(self, first: Draft, second: Draft, join: Join) -> float:
+        """Seconds of reading and storing what the kernel of both does."""
+        one, other = first.price, second.price
+        reading = other.reading
+        moving = one.moving - one.storing + other.moving
+        if join.kept:
+            moving += self.storing(join.kept)
+        if not join.are_siblings:
+            passing = 0.0
+            for value in first.form.gives:
+                if value in reading:
+                    passing += reading[value]
+            moving -= passing
+        for value, seconds in one.reading.items():
+            # What both read is read once, unless one goes through it in another order.
+            if value in reading and (
+                not join.are_siblings or first.form.reads[value].order == second.form.reads[value].order
+            ):
+                moving -= min(seconds, reading[value])
+        return moving
+
+    def _passing(self, values: Iterable[int], join: Join) -> float:
+        """Seconds of storing values row by row and reading them again."""
+        rows = max(1.0, self.number(product(join.space[: join.rows])))
+        return sum(2 * self.machine.moving(self._bytes[value], self._bytes[value] / rows) for value in values)
+
+    def _work_of(self, nodes: Collection[int]) -> float:
+        """Seconds of arithmetic of some operators, products left out."""
+        forms = [self.forms[node] for node in nodes]
+        counts = [known.work for known in forms if known is not None and known.form.loops not in ANCHORS]
+        return sum(self.number(count) / self.rates.vectors for count in counts)

@@ -1,0 +1,59 @@
+"""What decides on loops and on forms alike: the numbers of what may be one kernel, and what they are compared with.
+
+`simplify`, `grouping` and `choosing` ask of loops, `law` of forms.
+"""
+
+from collections.abc import Sequence
+
+from fuse_dialect.counts import Size
+
+CHEAP = 4
+"""Additions an element: what costs no more is computed again rather than stored, in a few places."""
+MOST_REPEATED = 16
+"""Additions an element for all places together where something cheap is computed; and places of what only moves."""
+MOST_PIECES = 16
+"""Pieces in which a stage, or a kernel, is cut."""
+MOST_GATED = 1 << 22
+"""Bytes that one product of a gate passes to the other: each thread has memory for them."""
+
+
+def repeats_nothing(work: float, places: float, repeats: float) -> bool:
+    """Whether a map may stand where it is read for nothing: it only moves, or each element is computed once.
+
+    Args:
+        work: Additions for an element of the map.
+        places: In how many places it is read; code for many of them is long.
+        repeats: How often an element is read.
+    """
+    return (not work and places <= MOST_REPEATED) or (places <= 1 and repeats <= 1)
+
+
+def may_repeat(work: float, places: float, room: float = 0.0) -> bool:
+    """Whether a map is so cheap that computing it again costs less than storing it.
+
+    Args:
+        work: Additions for an element of the map.
+        places: In how many places it is read.
+        room: Additions that its reader has to spare.
+    """
+    return work <= max(CHEAP, room) and work * places <= max(MOST_REPEATED, room)
+
+
+def common_rows(one: Sequence[Size], other: Sequence[Size]) -> int:
+    """How many leading axes have the same sizes: rows end at the first that differs, whatever follows."""
+    rows = 0
+    for own, others in zip(one, other, strict=False):
+        if own != others:
+            break
+        rows += 1
+    return rows
+
+
+def is_one_space(first: Sequence[Size], second: Sequence[Size]) -> bool:
+    """Whether loops over a space may hold those of another: it is the same, or a single point."""
+    return first == second or not second
+
+
+def may_be_gated(bytes: int | None) -> bool:
+    """Whether one product may pass so much to the other; `None` is an open number."""
+    return bytes is not None and bytes <= MOST_GATED

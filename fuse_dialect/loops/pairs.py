@@ -1,0 +1,168 @@
+"""Two forms that may become one, and what holds of them: the conditions that rows of `law` name."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from fuse_dialect.counts import Count, Size
+from fuse_dialect.loops.bounds import common_rows, is_one_space, may_be_gated, may_repeat, repeats_nothing
+from fuse_dialect.loops.forms import ANCHORS, Access, Form, Loops, Order
+
+
+class Passed(Protocol):
+    """What is known of a value, whoever reads it."""
+
+    @property
+    def shape(self) -> tuple[Size, ...]:
+        """Its sizes."""
+        ...
+
+    @property
+    def bytes(self) -> Count | None:
+        """Its bytes; `None` if its elements have no known size."""
+        ...
+
+
+class Pair(NamedTuple):
+    """A producer and one that reads it."""
+
+    producer: Form
+    consumer: Form
+    through: tuple[int, ...]
+    """What the consumer reads of the producer."""
+    access: Access
+    """How it reads all of that."""
+    kept: frozenset[int]
+    """Values of the producer that have to be stored."""
+    values: Sequence[Passed]
+    """What is known of each value, by its number."""
+    places: Callable[[int], int]
+    """In how many places the consumer reads a value."""
+
+    def singles(self) -> Iterator["Pair"]:
+        """The pair for each value that passes, by itself."""
+        if len(self.through) == 1:
+            yield self
+            return
+        for value in self.through:
+            yield self._replace(through=(value,), access=self.consumer.reads[value])
+
+    def inner(self) -> Iterator[Access]:
+        """The accesses to what the producer reads, where its body stands where it is read."""
+        return (self.access.then(access) for access in self.producer.reads.values())
+
+
+def are_alike(pair: Pair, operands: Iterable[int]) -> bool:
+    """Whether both read one of some operands in the same way, however many columns each has."""
+    one, other = pair.producer.reads, pair.consumer.reads
+    return any((one[value].order, one[value].rows) == (other[value].order, other[value].rows) for value in operands)
+
+
+def gives_one_each(pair: Pair) -> bool:
+    """Whether each is one product, or a kernel without any, that stores one value."""
+    return all(len(form.gives) == 1 and form.siblings == 1 for form in (pair.producer, pair.consumer))
+
+
+def is_small_enough(pair: Pair) -> bool:
+    bytes = pair.values[pair.through[0]].bytes
+    return may_be_gated(None if bytes is None else bytes.number)
+
+
+def is_read_by_the_end(pair: Pair) -> bool:
+    """Whether the consumer's end reads what the producer gives, at the same point."""
+    given, values = pair.through[0], pair.values
+    stored = next(iter(pair.consumer.gives))
+    return (
+        values[given].shape == values[stored].shape
+        and pair.access.order is Order.SAME
+        and given not in pair.consumer.factors
+    )
+
+
+def multiply_one_operand(pair: Pair) -> bool:
+    """Whether both have as many products an element: that of a shared operand and the result follows from sizes."""
+    one, other = pair.producer, pair.consumer
+    return are_alike(pair, (one.factors & other.factors) - one.columns - other.columns)
+
+
+def reads_the_rest_in_order(pair: Pair) -> bool:
+    rest = (access for value, access in pair.consumer.reads.items() if value not in pair.producer.gives)
+    return all(access.order <= Order.BROADCAST for access in rest)
+
+
+def keeps_lines(pair: Pair) -> bool:
+    """Whether rows of bytes, which are read some neighbours at once, still lie in lines that hold all of a sum."""
+    consumer, values, value = pair.consumer, pair.values, pair.through[0]
+    if not consumer.is_of_bytes or value not in consumer.factors or value in consumer.columns:
+        return True
+    return all(
+        access.order <= Order.BROADCAST and values[read].shape[-1:] == values[value].shape[-1:]
+        for read, access in pair.producer.reads.items()
+    )
+
+
+def is_within_reach(pair: Pair) -> bool:
+    """Whether what is multiplied is only moved as far as a product copies, and what an end reads lies in order."""
+    consumer, value = pair.consumer, pair.through[0]
+    most = Order.BROADCAST
+    if value in consumer.factors:
+        most = Order.MOVED if value in consumer.columns else Order.LINES
+    return all(access.order <= most for access in pair.inner())
+
+
+def moves_factors_only(pair: Pair) -> bool:
+    is_factor = pair.through[0] in pair.consumer.factors
+    return not is_factor or (not pair.producer.dearest and pair.consumer.loops is Loops.PRODUCT)
+
+
+def moves_nothing_in_rows(pair: Pair) -> bool:
+    """Whether no row reads a transpose element by element, which maps turn in blocks."""
+    return pair.consumer.loops is not Loops.ROWS or all(access.order is not Order.MOVED for access in pair.inner())
+
+
+def is_cut_alike(pair: Pair) -> bool:
+    """Whether the reader can be cut where the producer's pieces end: along an axis of its own."""
+    producer, consumer, access = pair.producer, pair.consumer, pair.access
+    if producer.pieces == 1:
+        return True
+    is_alike = access.order is Order.SAME and access.rows >= len(producer.space)
+    return is_alike and consumer.loops is Loops.MAP and len(consumer.gives) == 1
+
+
+def is_worth_repeating(pair: Pair) -> bool:
+    work = pair.producer.dearest
+    if not work:
+        return True
+    places = sum([pair.places(value) for value in pair.through])
+    return repeats_nothing(work, places, pair.access.repeats) or may_repeat(work, places)
+
+
+def rows_in_step(pair: Pair) -> int:
+    return min(pair.access.rows, shared_rows(pair))
+
+
+def shared_rows(pair: Pair) -> int:
+    one, other = pair.producer, pair.consumer
+    return common_rows(one.space[: one.rows], other.space[: other.rows])
+
+
+def run_over_one_space(pair: Pair) -> bool:
+    """Whether all loops run over one space of which nothing is a row, as those of a softmax of one row do."""
+    one, other = pair.producer, pair.consumer
+    has_rows = one.rows and other.rows
+    return not has_rows and is_one_space(one.space, other.space) and pair.access.order <= Order.BROADCAST
+
+
+def are_loops(pair: Pair) -> bool:
+    return pair.producer.loops not in ANCHORS and pair.consumer.loops not in ANCHORS
+
+
+def are_products(pair: Pair) -> bool:
+    return pair.producer.loops is Loops.PRODUCT and pair.consumer.loops is Loops.PRODUCT
+
+
+def are_whole(pair: Pair) -> bool:
+    return pair.producer.pieces == 1 and pair.consumer.pieces == 1
+
+
+def is_gate(pair: Pair) -> bool:
+    return pair.producer.is_gate or pair.consumer.is_gate

@@ -1,9 +1,9 @@
 """Dialects that IRDL files define, for ops that are to be read, verified and fused without any Python.
 
-xDSL makes classes of the ops and types of an `irdl.dialect`. What its interpreter would leave out or trip over is
-refused here, at the op that says it:
+xDSL makes classes of the ops and types of an `irdl.dialect`, with single operands and results; those that are optional or
+variadic are made so here. What xDSL would leave out or trip over is refused, at the op that says it:
 
-1. an operand or result is one value: not optional, not variadic;
+1. of the operands one at most is optional or variadic, else nobody could tell whose a value is, and so of the results;
 2. ops of IRDL that xDSL parses and does not interpret: `irdl.attribute` and `irdl.c_pred`, for example;
 3. a base that `irdl.parametric` names must be a type of the same dialect, `@tile`, or as MLIR writes it `@npu::@tile`;
 4. the name of the dialect must be free;
@@ -12,12 +12,15 @@ refused here, at the op that says it:
 Source: xDSL `IRDLFunctions`, xdsl/interpreters/irdl.py (v0.74).
 """
 
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.dialects.irdl import irdl
 from xdsl.interpreters.irdl import make_dialect
 from xdsl.ir import Dialect, Operation
-from xdsl.irdl import IRDLOperation
+from xdsl.irdl import IRDLOperation, OptOperandDef, OptResultDef, VarOperandDef, VarResultDef, get_accessors_from_op_def
 from xdsl.traits import SymbolTable
 
 from fuse_dialect.dialect.errors import OpError
@@ -38,6 +41,14 @@ _INTERPRETED = (
     irdl.ParametricOp,
 )
 """What `IRDLFunctions` has a function for."""
+_SINGLE = irdl.VariadicityEnum.SINGLE
+_FORMS: Mapping[tuple[type[Operation], irdl.VariadicityEnum], Callable[[Any], object]] = {
+    (irdl.OperandsOp, irdl.VariadicityEnum.OPTIONAL): OptOperandDef,
+    (irdl.OperandsOp, irdl.VariadicityEnum.VARIADIC): VarOperandDef,
+    (irdl.ResultsOp, irdl.VariadicityEnum.OPTIONAL): OptResultDef,
+    (irdl.ResultsOp, irdl.VariadicityEnum.VARIADIC): VarResultDef,
+}
+"""Definitions of values that are not single."""
 _RESERVED = frozenset(
     name for each in IRDLOperation.__mro__ for name in (*vars(each), *vars(each).get("__annotations__", ()))
 )
@@ -63,11 +74,32 @@ def load_irdl(ctx: Context, path: str) -> None:
 
 def _made(dialect: irdl.DialectOp) -> Dialect:
     try:
-        return make_dialect(dialect)
+        made = make_dialect(dialect)
+        classes = {each.name: each for each in made.operations}
+        for op in dialect.body.block.ops:
+            if isinstance(op, irdl.OperationOp):
+                _make_variadic(op, cast(type[IRDLOperation], classes[op.qualified_name]))
+        return made
     except Exception as error:
         # xDSL asserts some of its expectations: no diagnosis, but the op is known.
         what = f"'irdl.dialect' op '{dialect.sym_name.data}' cannot be made ({type(error).__name__} in xDSL)"
         raise OpError(failing_operation(error) or dialect, what) from error
+
+
+def _make_variadic(op: irdl.OperationOp, op_class: type[IRDLOperation]) -> None:
+    """Let operands and results have as many values as the op says."""
+    definition = op_class.get_irdl_definition()
+    for part in op.body.block.ops:
+        if isinstance(part, irdl.OperandsOp | irdl.ResultsOp):
+            known: list[tuple[str, Any]] = cast(
+                Any, definition.operands if isinstance(part, irdl.OperandsOp) else definition.results
+            )
+            for place, each in enumerate(part.variadicity.value):
+                if (form := _FORMS.get((type(part), each.data))) is not None:
+                    name, single = known[place]
+                    known[place] = name, form(single.constr.constraint)  # without its length, which is 1
+    for name, accessor in get_accessors_from_op_def(definition, None).items():
+        setattr(op_class, name, accessor)
 
 
 def _dialects(module: ModuleOp) -> list[irdl.DialectOp]:
@@ -89,10 +121,12 @@ def _check(op: Operation, dialect: irdl.DialectOp) -> None:
     if isinstance(op, irdl.OperationOp):
         _check_names(op)
     if isinstance(op, irdl.OperandsOp | irdl.ResultsOp):
-        for name, each in zip(op.names, op.variadicity.value, strict=True):
-            if each.data != irdl.VariadicityEnum.SINGLE:  # (1)
-                what = f"'{op.name}' op says that '{name.data}' is {each.data}, and xDSL takes it for a single value"
-                raise OpError(op, what, "give each form of the operation a name of its own")
+        open_ones = [
+            name.data for name, each in zip(op.names, op.variadicity.value, strict=True) if each.data != _SINGLE
+        ]
+        if len(open_ones) > 1:  # (1)
+            what = f"'{op.name}' op has more than one list of values: {', '.join(open_ones)}"
+            raise OpError(op, what, "one operand and one result of an operation may be optional or variadic")
     if isinstance(op, irdl.ParametricOp):
         names = op.base_type.string_value().split(".")
         if len(names) == 2 and names[0] == dialect.sym_name.data:

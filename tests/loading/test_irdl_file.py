@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pytest
+from xdsl.context import Context
+from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir
@@ -16,6 +18,15 @@ def body(text: str, kind: str = "operation") -> str:
 
 ANY = "    %0 = irdl.any\n"
 GOOD = body(ANY + "    irdl.operands(lhs: %0, rhs: %0)\n    irdl.results(result: %0)")
+
+
+def is_valid(text: str, ctx: Context) -> bool:
+    module = parse_mlir(text, ctx=ctx)
+    try:
+        verify_module(module)
+    except VerifyException:
+        return False
+    return True
 
 
 @pytest.fixture
@@ -33,8 +44,28 @@ def test_ops_of_the_dialect_are_read_and_verified(path: Path) -> None:
     one = next(op for op in module.walk() if op.name == "npu.one")
     assert (len(one.operands), len(one.results)) == (2, 1)
     assert one.lhs is one.operands[0]  # pyright: ignore[reportAttributeAccessIssue]
-    with pytest.raises(Exception, match="Expected 2 operands, but got 1"):
+    with pytest.raises(VerifyException, match="Expected 2 operands, but got 1"):
         verify_module(parse_mlir(text.format("%x", "f32"), ctx=ctx))
+
+
+@pytest.mark.parametrize(("form", "counts"), [("single", {1}), ("optional", {0, 1}), ("variadic", {0, 1, 2, 3, 4})])
+def test_an_operand_may_be_optional_or_variadic(path: Path, form: str, counts: set[int]) -> None:
+    word = "" if form == "single" else form
+    text = f"    irdl.operands(x: %0, more: {word} %0)\n    irdl.results(y: {word} %0)"
+    path.write_text(body("    %0 = irdl.is f32\n" + text))
+    ctx = context()
+    load_irdl(ctx, str(path))
+    x = '%x = "test.op"() : () -> f32\n'
+    allowed: set[int] = set()
+    for count in range(5):
+        operands, types = ", ".join(["%x"] * (count + 1)), ", ".join(["f32"] * count)
+        results = f"%r:{count} = " if count else ""
+        one = f'{results}"npu.one"({operands}) : ({", ".join(["f32"] * (count + 1))}) -> ({types})'
+        if is_valid(x + one, ctx):
+            allowed.add(count)
+    assert allowed == counts
+    with pytest.raises(VerifyException, match="f64"):
+        verify_module(parse_mlir(x.replace("f32", "f64") + '%r = "npu.one"(%x, %x) : (f64, f64) -> f32', ctx=ctx))
 
 
 @pytest.mark.parametrize("base", ["@tile", "@npu::@tile"])
@@ -45,7 +76,7 @@ def test_types_of_the_dialect_bind_values(path: Path, base: str) -> None:
     ctx = context()
     load_irdl(ctx, str(path))
     verify_module(parse_mlir('%0 = "npu.one"() : () -> !npu.tile<f32>', ctx=ctx))
-    with pytest.raises(Exception, match="f64"):
+    with pytest.raises(VerifyException, match="f64"):
         verify_module(parse_mlir('%0 = "npu.one"() : () -> !npu.tile<f64>', ctx=ctx))
 
 
@@ -64,8 +95,8 @@ def test_types_of_the_dialect_bind_values(path: Path, base: str) -> None:
         (body('    %0 = irdl.c_pred "true"'), "npu.irdl:3:10: error: 'irdl.c_pred' op has no meaning in xDSL"),
         (body(ANY, "attribute"), "npu.irdl:2:3: error: 'irdl.attribute' op has no meaning in xDSL"),
         (
-            body(ANY + "    irdl.operands(bias: optional %0)"),
-            "npu.irdl:4:5: error: 'irdl.operands' op says that 'bias' is optional",
+            body(ANY + "    irdl.results(a: optional %0, b: variadic %0)"),
+            "npu.irdl:4:5: error: 'irdl.results' op has more than one list of values: a, b",
         ),
         (body("    %0 = irdl.parametric @tile<>"), "npu.irdl:3:10: error: 'irdl.parametric' op names no type of 'npu'"),
         (body(ANY + "    irdl.operands(x: %0, x: %0)"), "npu.irdl:4:5: error: 'irdl.operands' op: 'npu.one' has two"),

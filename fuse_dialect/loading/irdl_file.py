@@ -1,7 +1,7 @@
 """Dialects that IRDL files define, for ops that are to be read, verified and fused without any Python.
 
-xDSL makes classes of the ops and types of an `irdl.dialect`, with single operands and results; those that are optional or
-variadic are made so here. What xDSL would leave out or trip over is refused, at the op that says it:
+xDSL makes classes of the ops and types of an `irdl.dialect`, with single operands and results; what is optional or
+variadic is made so here. What xDSL would leave out or trip over is refused, at the op that says it:
 
 1. of the operands one at most is optional or variadic, else nobody could tell whose a value is, and so of the results;
 2. ops of IRDL that xDSL parses and does not interpret: `irdl.attribute` and `irdl.c_pred`, for example;

@@ -119,6 +119,25 @@ def test_reading_takes_kinds(folder: Path) -> None:
         assert fused(fd.fuse_ops(module))
 
 
+def test_operators_of_other_onnx_domains_have_kinds(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    onnx = pytest.importorskip("onnx")
+    x, y, z = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [4]) for name in "xyz")
+    nodes = [
+        onnx.helper.make_node("Gelu", ["x"], ["y"], domain="com.acme"),
+        onnx.helper.make_node("Relu", ["y"], ["z"]),
+    ]
+    graph = onnx.helper.make_graph(nodes, "g", [x], [z], value_info=[y])
+    domains = [onnx.helper.make_opsetid("", 18), onnx.helper.make_opsetid("com.acme", 1)]
+    onnx.save(onnx.helper.make_model(graph, opset_imports=domains, ir_version=9), "x.onnx")
+    (folder / "acme.toml").write_text(NPU.replace("npu.*", "onnx.com.acme.*"))
+    words = ["x.onnx", "--allow-unsupported-onnx", "--fuse-ops"]
+    for more, name in (([], "@fused_relu("), (["--kinds", "acme.toml"], "_relu(")):
+        assert fuse_opt.main([*words, *more]) == 0
+        assert name in capsys.readouterr().out
+    assert fuse_opt.main([*words, "--kinds", "acme.toml"]) == 0
+    assert "@fused_relu(" not in capsys.readouterr().out
+
+
 def test_fusing_and_planning_take_kinds(folder: Path) -> None:
     module = fd.parse(TEXT, allow_unregistered=True)
     assert fd.plan_fusion(module).groups == ()

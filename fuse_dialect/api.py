@@ -4,13 +4,14 @@ Every mistake in the input is a `FuseError`, whose text is what the command-line
 """
 
 import os
+import warnings
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from io import StringIO
 from numbers import Integral
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, cast
 
 from fuse_dialect.budget import MOST_EXPANDED_BYTES, MOST_OPS, MOST_VALUE_BYTES, Limits
 from fuse_dialect.diagnostics import FuseError
@@ -30,8 +31,14 @@ if TYPE_CHECKING:
     from fuse_dialect.fusion.core.rules import RuleTable
     from fuse_dialect.fusion.core.strategy import Strategy
     from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+    from fuse_dialect.loading.given_kinds import GivenKinds
+    from fuse_dialect.loading.module_file import ModuleFile
     from fuse_dialect.remarks.module_plan import ModulePlan
     from fuse_dialect.targets.weights import Weights
+
+
+Paths: TypeAlias = "str | PathLike[str] | Sequence[str | PathLike[str]]"
+"""One or more files."""
 
 
 class FuseOptions(TypedDict, total=False):
@@ -61,6 +68,7 @@ def parse(
     *,
     dialects: "Sequence[Dialect]" = (),
     allow_unregistered: bool = False,
+    kinds: Paths = (),
 ) -> "ModuleOp":
     """The verified module that MLIR text spells.
 
@@ -69,9 +77,10 @@ def parse(
         name: Name of the text in errors.
         dialects: Dialects of your own, besides those that xDSL and its plug-ins provide.
         allow_unregistered: Whether ops of unknown dialects are read, in their generic form.
+        kinds: TOML files with the pattern kinds of ops by name, which are written on the ops.
 
     Raises:
-        FuseError: The text is not MLIR, or the module is invalid, with its place.
+        FuseError: The text is not MLIR, or the module or a file of kinds is invalid, with its place.
 
     Example:
         >>> import fuse_dialect as fd
@@ -88,7 +97,8 @@ def parse(
     """
     from fuse_dialect.loading.module_file import module_of_text
 
-    return module_of_text(text, name, dialects=dialects, allow_unregistered=allow_unregistered).module
+    with _kinds_of(kinds) as given:
+        return _stamped(module_of_text(text, name, dialects=dialects, allow_unregistered=allow_unregistered), given)
 
 
 def read(
@@ -98,6 +108,7 @@ def read(
     allow_unregistered: bool = False,
     allow_unsupported_onnx: bool = False,
     weights: "str | PathLike[str] | None" = None,
+    kinds: Paths = (),
     max_ops: int = MOST_OPS,
     max_bytes: int = MOST_EXPANDED_BYTES,
 ) -> "ModuleOp":
@@ -110,6 +121,7 @@ def read(
         allow_unsupported_onnx: Whether ONNX operators that are not supported are kept as opaque ops.
         weights: A safetensors file with the elements of the text's `dense_resource` constants. They stay there until
             somebody reads them.
+        kinds: TOML files with the pattern kinds of ops by name, which are written on the ops.
         max_ops: Most ops that the functions of an ONNX model may expand to.
         max_bytes: Most bytes of constants that an ONNX model may expand to, besides 6 for each of its own.
 
@@ -118,14 +130,42 @@ def read(
     """
     from fuse_dialect.loading.module_file import read_module
 
-    return read_module(
-        fspath(path),
-        dialects=dialects,
-        allow_unregistered=allow_unregistered,
-        allow_unsupported_onnx=allow_unsupported_onnx,
-        weights=None if weights is None else fspath(weights),
-        limits=Limits(ops=max_ops, bytes=max_bytes),
-    ).module
+    with _kinds_of(kinds) as given:
+        file = read_module(
+            fspath(path),
+            dialects=dialects,
+            allow_unregistered=allow_unregistered,
+            allow_unsupported_onnx=allow_unsupported_onnx,
+            weights=None if weights is None else fspath(weights),
+            limits=Limits(ops=max_ops, bytes=max_bytes),
+        )
+        return _stamped(file, given)
+
+
+def _stamped(file: "ModuleFile", given: "GivenKinds | None") -> "ModuleOp":
+    """The module that was read, with the kinds of files."""
+    if given is not None:
+        given.stamp(file.module, file.source_map)
+    return file.module
+
+
+@contextmanager
+def _kinds_of(paths: Paths) -> "Generator[GivenKinds | None]":
+    """What files say of kinds, `None` without files; a row that was for no op is a warning where the API is called.
+
+    Raises:
+        FuseError: A file cannot be read or is wrong.
+    """
+    if not isinstance(paths, str | PathLike) and not paths:
+        yield None
+        return
+    from fuse_dialect.loading.given_kinds import GivenKinds
+
+    given = GivenKinds(paths)
+    yield given
+    for warning in given.warnings():
+        # The caller of the function that has this context: two levels of it are Python's.
+        warnings.warn(f"{warning.location}: {warning.message}", RuntimeWarning, stacklevel=4)
 
 
 def write(module: "ModuleOp", path: str | PathLike[str], weights: "str | PathLike[str] | None" = None) -> None:
@@ -201,11 +241,12 @@ def _text(module: "ModuleOp", table: "Weights | None", elide: int | None = None)
     return text.getvalue()
 
 
-def fuse_ops(module: "ModuleOp", **options: Unpack[FuseOptions]) -> "ModuleOp":
+def fuse_ops(module: "ModuleOp", *, kinds: Paths = (), **options: Unpack[FuseOptions]) -> "ModuleOp":
     """Group operators into primitive functions, exactly as TVM's `FuseOps` does, in place.
 
     Args:
         module: A valid module; it is changed.
+        kinds: TOML files with the pattern kinds of ops by name, which are written on the ops.
         options: See `FuseOptions`.
 
     Returns:
@@ -226,16 +267,28 @@ def fuse_ops(module: "ModuleOp", **options: Unpack[FuseOptions]) -> "ModuleOp":
     """
     from xdsl.context import Context
 
-    with _errors_of(module, " in pass 'fuse-ops'"):
+    with _kinds_of(kinds) as given, _errors_of(module, " in pass 'fuse-ops'"):
+        _stamp_unread(module, given)
         _fuse_ops_pass(options).apply(Context(), module)
     return module
 
 
-def plan_fusion(module: "ModuleOp", **options: Unpack[FuseOptions]) -> "ModulePlan":
-    """What `fuse_ops` would do, and why the rest would not fuse; nothing is changed.
+def _stamp_unread(module: "ModuleOp", given: "GivenKinds | None") -> None:
+    """Write the kinds of files on the ops of a module that nobody has just read."""
+    if given is not None:
+        from fuse_dialect.frontends.mlir.source_map import SourceMap
+
+        given.stamp(module, SourceMap("<module>", ""))
+
+
+def plan_fusion(module: "ModuleOp", *, kinds: Paths = (), **options: Unpack[FuseOptions]) -> "ModulePlan":
+    """What `fuse_ops` would do, and why the rest would not fuse; nothing is fused.
+
+    Kinds by name, of `kinds`, of the module or of installed packages, are on the ops afterwards.
 
     Args:
         module: A valid module.
+        kinds: TOML files with the pattern kinds of ops by name, which are written on the ops.
         options: See `FuseOptions`.
 
     Returns:
@@ -246,7 +299,8 @@ def plan_fusion(module: "ModuleOp", **options: Unpack[FuseOptions]) -> "ModulePl
     """
     from fuse_dialect.remarks.module_plan import plan_module
 
-    with _errors_of(module, " while fusion is planned"):
+    with _kinds_of(kinds) as given, _errors_of(module, " while fusion is planned"):
+        _stamp_unread(module, given)
         return plan_module(module, _fuse_ops_pass(options), _drawn)
 
 

@@ -49,7 +49,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path
     write_metadata(tmp_path, tomllib.loads((FOLDER / "pyproject.toml").read_text())["project"]["entry-points"])
     monkeypatch.syspath_prepend(str(tmp_path))
     yield tmp_path
-    for name in ("own_strategy", "own_backend", "own_machine"):
+    for name in ("own_strategy", "own_backend", "own_machine", "own_kinds"):
         sys.modules.pop(name, None)
 
 
@@ -97,6 +97,120 @@ func.func @main(%x: tensor<1x9x11x8xf32>, %w: tensor<3x3x8x24xf32>, %v: tensor<2
   return %s : tensor<99x40xf32>
 }
 """
+
+
+NPU = """
+func.func @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = "npu.matmul"(%x, %x) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = "npu.gelu"(%0) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %1 : tensor<4x4xf32>
+}
+"""
+
+
+def test_the_kinds_are_found_for_ops_of_unknown_dialects(installed: Path) -> None:
+    module = fd.fuse_ops(fd.parse(NPU, allow_unregistered=True))
+    assert "@fused_matmul_gelu" in str(module)
+    assert len(fd.plan_fusion(fd.parse(NPU, allow_unregistered=True)).groups) == 1
+
+
+def test_kinds_are_looked_for_only_where_an_op_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_metadata(tmp_path, {"fuse_dialect.kinds": {"mine": "not_there:KINDS"}})
+    monkeypatch.syspath_prepend(str(tmp_path))
+    fd.fuse_ops(fd.parse(TEXT))
+    hlo = NPU.replace("npu.matmul", "stablehlo.dot").replace("npu.gelu", "mhlo.gelu")
+    kind = "{fuse.pattern_kind = #fuse.pattern_kind<elemwise>} :"
+    fd.fuse_ops(fd.parse(hlo.replace('"mhlo.gelu"(%0) :', f'"mhlo.gelu"(%0) {kind}'), allow_unregistered=True))
+    with pytest.raises(FuseError, match="kinds 'mine' of 'not_there:KINDS' cannot be imported"):
+        fd.fuse_ops(fd.parse(hlo, allow_unregistered=True))
+
+
+def test_a_file_of_kinds_wins_over_installed_ones(installed: Path) -> None:
+    path = installed / "kinds.toml"
+    path.write_text('[[op]]\nname = "npu.gelu"\nkind = "opaque"\n')
+    assert "@fused_matmul(" in str(fd.fuse_ops(fd.parse(NPU, allow_unregistered=True), kinds=path))
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ('KINDS = "[[op]]\\nname = 3"', "odd_kinds:KINDS:2: error: expected 'name' to be a text"),
+        ("KINDS = 3", "kinds 'mine' expects 'odd_kinds:KINDS' to be a path or TOML text"),
+        ('KINDS = "none.toml"', "cannot read file of kinds 'none.toml'"),
+        ("from pathlib import Path\nKINDS = Path('none')", "cannot read file of kinds 'none'"),
+    ],
+)
+def test_what_is_wrong_with_installed_kinds_has_a_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, message: str
+) -> None:
+    (tmp_path / "odd_kinds.py").write_text(source)
+    write_metadata(tmp_path, {"fuse_dialect.kinds": {"mine": "odd_kinds:KINDS"}})
+    monkeypatch.syspath_prepend(str(tmp_path))
+    sys.modules.pop("odd_kinds", None)
+    with pytest.raises(FuseError) as caught:
+        fd.fuse_ops(fd.parse(NPU, allow_unregistered=True))
+    sys.modules.pop("odd_kinds", None)
+    assert message in str(caught.value)
+
+
+def test_two_packages_that_contradict_each_other_are_an_error(installed: Path) -> None:
+    (installed / "other_kinds.py").write_text('KINDS = \'[[op]]\\nname = "npu.*"\\nkind = "opaque"\'\n')
+    (installed / "other-1.0.dist-info").mkdir()
+    (installed / "other-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+    points = "[fuse_dialect.kinds]\nother = other_kinds:KINDS\n"
+    (installed / "other-1.0.dist-info" / "entry_points.txt").write_text(points)
+    with pytest.raises(FuseError, match=r"'npu.\*' is said to be opaque here, and elemwise elsewhere") as caught:
+        fd.fuse_ops(fd.parse(NPU, allow_unregistered=True))
+    sys.modules.pop("other_kinds", None)
+    assert str(caught.value.location) == "other_kinds:KINDS:1"
+    assert caught.value.notes == ("own_kinds:KINDS:2: the other row of this name",)
+
+
+IRDL = """
+irdl.dialect @npu {
+  irdl.operation @matmul {
+    %tensor = irdl.any
+    irdl.operands(lhs: %tensor, rhs: %tensor)
+    irdl.results(result: %tensor)
+  }
+  irdl.operation @gelu {
+    %tensor = irdl.any
+    irdl.operands(input: %tensor)
+    irdl.results(result: %tensor)
+  }
+}
+"""
+UNIVERSE = """
+from pathlib import Path
+from xdsl.context import Context
+from xdsl.dialects import builtin, irdl
+from xdsl.interpreters.irdl import make_dialect
+from xdsl.parser import Parser
+from xdsl.universe import Universe
+
+
+def npu():
+    ctx = Context()
+    for dialect in (builtin.Builtin, irdl.IRDL):
+        ctx.load_dialect(dialect)
+    module = Parser(ctx, Path(__file__).with_name("npu.irdl").read_text()).parse_module()
+    return make_dialect(module.body.block.first_op)
+
+
+UNIVERSE = Universe(all_dialects={"npu": npu})
+"""
+
+
+def test_xdsl_opt_fuses_an_irdl_dialect_with_installed_kinds(installed: Path) -> None:
+    (installed / "npu.irdl").write_text(IRDL)
+    (installed / "own_universe.py").write_text(UNIVERSE)
+    with (installed / "own_package-1.0.dist-info" / "entry_points.txt").open("a") as file:
+        file.write("\n[xdsl.universe]\nnpu = own_universe:UNIVERSE\n")
+    (installed / "npu.mlir").write_text(NPU)
+    for command in (["xdsl-opt", "-p", "fuse-ops"], ["fuse-opt", "--fuse-ops"]):
+        fused = run(installed, *command, str(installed / "npu.mlir"))
+        assert fused.returncode == 0, fused.stderr
+        assert "@fused_matmul_gelu" in fused.stdout
 
 
 @native

@@ -284,7 +284,7 @@ def _foreign_ops() -> Lines:
             dialect, _, name = op_name.partition(".")
             names.setdefault((dialect, _rule_text(row.kind)), []).append(name)
     yield "Ops that `fuse-ops` knows by name, whether or not their dialect is registered. Others are unknown: they stay"
-    yield "where they are, unless they have the attribute `fuse.pattern_kind`, see"
+    yield "where they are, unless `fuse.pattern_kind` on the op, or a file with kinds of names, says how they fuse:"
     yield "[fuse a foreign dialect](../how-to/fuse-a-foreign-dialect.md)."
     yield from ("", "| dialect | kind | ops |", "|---|---|---|")
     for (dialect, kind), members in names.items():

@@ -36,6 +36,7 @@ from fuse_dialect.fusion.core.value_graph import ValueGraph
 from fuse_dialect.fusion.defuse_ops import Inlining, inline_calls
 from fuse_dialect.fusion.ir.block_graph import BlockGraph, RegionFacts, build_graph
 from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse, fusible_blocks
+from fuse_dialect.fusion.kinds.own_kinds import stamp_own_kinds
 from fuse_dialect.fusion.outlining.arrange import arranged
 from fuse_dialect.fusion.outlining.group import Group, groups_of
 from fuse_dialect.fusion.outlining.outline_functions import erase_dead_chains, outline_functions
@@ -107,6 +108,8 @@ class FuseOpsPass(FuseOptions, ModulePass):
     def plan_functions(self, module: ModuleOp) -> dict[func.FuncOp, list[BlockFusion]]:
         """Decide how the ops of all functions are grouped, and erase those that are dead; nothing else changes.
 
+        Kinds that the module or an installed package gives to names of ops are on the ops from then on.
+
         Returns:
             For each function that fuses the plans of its blocks, as `outline` takes them.
 
@@ -114,6 +117,7 @@ class FuseOpsPass(FuseOptions, ModulePass):
             PassFailedException: See `plan_block`.
             FuseError: See `plan_block`.
         """
+        stamp_own_kinds(module)
         plans: dict[func.FuncOp, list[BlockFusion]] = {}
         merges = 0
         for function in functions_to_fuse(module):
@@ -175,10 +179,13 @@ class FuseOpsPass(FuseOptions, ModulePass):
     def merges_before(self, module: ModuleOp) -> dict[func.FuncOp, int]:
         """For each function that fuses how many merges `fusion-limit` counts before it: 0 without a limit.
 
+        As for `plan_functions`, kinds are on the ops from then on.
+
         Raises:
             PassFailedException: See `plan_block`.
             FuseError: See `plan_block`.
         """
+        stamp_own_kinds(module)
         made: dict[func.FuncOp, int] = {}
         merges = 0
         for function in functions_to_fuse(module):

@@ -31,6 +31,7 @@ from fuse_dialect.fusion.ir.block_graph import RegionFacts
 from fuse_dialect.fusion.ir.fusible_blocks import fusible_blocks
 from fuse_dialect.fusion.ir.ssa import OuterOps
 from fuse_dialect.fusion.kinds.kind_of import op_name
+from fuse_dialect.fusion.kinds.own_kinds import stamp_own_kinds
 from fuse_dialect.fusion.outlining.arrange import arranged
 from fuse_dialect.fusion.outlining.group import Group, groups_of
 from fuse_dialect.fusion.outlining.outline_functions import erase_dead_chains, outline_functions
@@ -68,6 +69,7 @@ class FuseOpsHwPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Fuse the operators of all functions of the module."""
         template = find_template(self.template, op, ctx)
+        stamp_own_kinds(op)
         outline_functions(op, lambda function: self.groups_in(function, template), dedup=self.dedup, keep_barriers=True)
 
     def groups_in(self, function: func.FuncOp, template: HardwareTemplate) -> list[Group]:

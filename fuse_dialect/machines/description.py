@@ -30,7 +30,6 @@ Without a processor a file must give them: such a machine is planned for, and no
 
 import math
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
@@ -44,11 +43,10 @@ from fuse_dialect.machines.environment import NATIVE
 from fuse_dialect.machines.host import host_machine
 from fuse_dialect.machines.machine import Cache, Machine, Rates, Unit
 from fuse_dialect.machines.processors import PROCESSORS, class_of, features_of, machine_of
+from fuse_dialect.toml_file import TomlText, read_toml
 
 SHIPPED = Path(__file__).parent / "shipped"
 """Folder of the machines that come with the package."""
-_MOST_BYTES = 1 << 20
-"""Of a file: a description takes less than a thousand."""
 _WAYS = 8
 _MICRO, _GIGA, _KIB = Decimal("1e-6"), Decimal(10**9), Decimal(1024)
 """Units of numbers in files. What is read is multiplied exactly, so that any number can be written."""
@@ -71,26 +69,8 @@ def read_machine(path: Path) -> Machine:
     Raises:
         FuseError: The file cannot be read, or describes no machine, with its place.
     """
-    try:
-        with path.open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise FuseError(f"cannot read machine '{path}': {reason}") from error
-    if len(data) > _MOST_BYTES:
-        raise FuseError(f"expected a machine of at most {_MOST_BYTES} bytes", SourceLocation(str(path)))
-    try:
-        text = data.decode()
-        table = tomllib.loads(text, parse_float=Decimal)
-    except UnicodeDecodeError as error:
-        raise FuseError("expected text in UTF-8", SourceLocation(str(path))) from error
-    except tomllib.TOMLDecodeError as error:
-        # Before Python 3.14 the place stands in the text alone.
-        found = re.search(r" \(at line (\d+), column (\d+)\)$", str(error))
-        line, column = map(int, found.groups()) if found else (0, 0)
-        text = str(error)[: found.start()] if found else str(error)
-        raise FuseError(f"no TOML: {text}", SourceLocation(str(path), line, column)) from error
-    return _Reader(str(path), text).machine(table)
+    found = read_toml(path, "machine")
+    return _Reader(found).machine(found.table)
 
 
 def with_rates(machine: Machine) -> Machine:
@@ -149,9 +129,8 @@ def _number(value: float, unit: Decimal) -> str:
 class _Reader:
     """Checks a table and makes a machine of it; errors know the line of the key."""
 
-    def __init__(self, file: str, text: str):
-        self.file = file
-        self.lines = text.splitlines()
+    def __init__(self, source: TomlText):
+        self.source = source
 
     def machine(self, table: Mapping[str, object]) -> Machine:
         self._check_keys(table, (*KEYS, *RATE_KEYS, "memory"), "a machine")
@@ -269,8 +248,7 @@ class _Reader:
         return int(value)
 
     def _error(self, key: str, message: str, hint: str | None = None) -> FuseError:
-        line = next((n for n, text in enumerate(self.lines, 1) if text.split("=")[0].strip("[ ]\t") == key), 0)
-        return FuseError(message, SourceLocation(self.file, line), hint=hint)
+        return FuseError(message, SourceLocation(self.source.file, self.source.line_of(key)), hint=hint)
 
 
 def _as_float(value: int | Decimal) -> float:

@@ -16,6 +16,7 @@ from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.fusion.ir.block_graph import BlockGraph
 from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse
 from fuse_dialect.fusion.kinds.kind_of import op_name
+from fuse_dialect.fusion.kinds.own_kinds import stamp_own_kinds
 from fuse_dialect.fusion.outlining.group import groups_of
 from fuse_dialect.hardware.fuse_ops_hw import BlockHardwareFusion, FuseOpsHwPass
 from fuse_dialect.hardware.template_file import find_template
@@ -117,6 +118,7 @@ def _by_rules(recorded: RecordedFusion, printed: PrintedIR) -> DrawnPlan:
 def _by_hardware(
     module: ModuleOp, module_pass: FuseOpsHwPass, template: HardwareTemplate, printed: PrintedIR
 ) -> Iterator[DrawnPlan]:
+    stamp_own_kinds(module)
     for function in functions_to_fuse(module):
         for number, fusion in enumerate(module_pass.plan_function(function, template)):
             yield _by_trips(function, number, fusion, printed, template)

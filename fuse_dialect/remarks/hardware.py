@@ -9,6 +9,7 @@ from xdsl.ir import Operation
 
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse
+from fuse_dialect.fusion.kinds.own_kinds import stamp_own_kinds
 from fuse_dialect.hardware.fuse_ops_hw import BlockHardwareFusion, FuseOpsHwPass
 from fuse_dialect.hardware.template_file import find_template
 from fuse_dialect.remarks import wording
@@ -40,6 +41,7 @@ def hardware_remarks(module: ModuleOp, fuse_ops_hw: FuseOpsHwPass, ctx: Context)
         OpError: The pass cannot group a block.
     """
     template = find_template(fuse_ops_hw.template, module, ctx)
+    stamp_own_kinds(module)
     for function in functions_to_fuse(module):
         for fusion in fuse_ops_hw.plan_function(function, template):
             yield from block_remarks(fusion)

@@ -55,7 +55,9 @@ def fusion_explanation(remark: "FusionRemark", name: "Callable[[Node], str] | No
             into = "a tuple" if is_tuple else "its consumers"
             return f"no rule fuses an operator of kind {remark.kind.keyword} into {into}"
         case Reason.OPAQUE if not remark.has_kind:
-            return "its kind is not known, so it stays where it is; the attribute fuse.pattern_kind would say its kind"
+            return (
+                "its kind is not known, so it stays where it is; fuse.pattern_kind on the op, or --kinds, would say it"
+            )
         case Reason.OPAQUE:
             return "an operator of kind opaque stays alone"
         case Reason.FUSION_OFF:

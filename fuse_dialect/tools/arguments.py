@@ -98,6 +98,14 @@ def _add_input(parser: argparse.ArgumentParser, frontends: Iterable[str]) -> Non
         metavar="FILE",
         help="a safetensors file with the elements of the input's dense_resource constants",
     )
+    add_kinds(group)
+    group.add_argument(
+        "--irdl",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a file with irdl.dialect ops, whose dialects the input may use; may be given several times",
+    )
     _flag(group, "--no-implicit-module", help="the input must be one module, not a list of operations")
     _flag(group, "--split-input-file", help="process each part between lines '// -----' on its own")
     _flag(group, "--disable-verify", help="do not verify attributes and operations")
@@ -111,6 +119,17 @@ def add_limits(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None
         ("bytes", LIMITS.bytes, "bytes of constants that an ONNX model may expand to, besides 6 for each of its own"),
     ):
         group.add_argument(f"--max-{unit}", type=_natural, default=default, metavar="N", help=f"{what} ({default})")
+
+
+def add_kinds(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:  # pyright: ignore[reportPrivateUsage]
+    """Add the option that names files of kinds."""
+    group.add_argument(
+        "--kinds",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a TOML file with the pattern kinds of ops by name, which fuse-ops then knows; may be given several times",
+    )
 
 
 def limits_of(options: argparse.Namespace) -> Limits:

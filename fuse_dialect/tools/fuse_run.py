@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from fuse_dialect.budget import MOST_VALUE_BYTES
 from fuse_dialect.diagnostics import FuseError, SourceLocation
-from fuse_dialect.loading.streams import write_stdout
-from fuse_dialect.tools.arguments import UsageParser, add_limits, add_print_completion, limits_of
+from fuse_dialect.loading.streams import tell, write_stdout
+from fuse_dialect.tools.arguments import UsageParser, add_kinds, add_limits, add_print_completion, limits_of
 from fuse_dialect.tools.backends import (
     add_backend_arguments,
     compile_file,
@@ -108,6 +108,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="read operations of unknown dialects in their generic form; running them fails",
     )
+    add_kinds(parser)
     add_backend_arguments(parser, _natural)
     add_limits(parser)
     parser.add_argument(
@@ -165,6 +166,7 @@ def _run_module(options: argparse.Namespace) -> None:
             "--weights": options.weights,
             "--compare-with": options.compare_with,
             "--compare-weights": options.compare_weights,
+            **{f"--kinds {path}": path for path in options.kinds},
         },
     )
     store = store_of(options)
@@ -198,6 +200,7 @@ def _run_with_module(options: argparse.Namespace, store: "ProgramStore | None") 
         if path is None
         else read_module(path, allow_unregistered=allow_unregistered, limits=limits, weights=weights)
     )
+    _stamp_kinds([file] if other is None else [file, other], options)
     for each in (file, other):
         if each is not None:
             _make_runnable(each)
@@ -238,6 +241,19 @@ def _check_sizes(file: "ModuleFile", options: argparse.Namespace) -> None:
 
     with located_errors(file.source_map, " before running"):
         check_sizes(file.module, options.entry, options.max_value_bytes)
+
+
+def _stamp_kinds(files: "Sequence[ModuleFile]", options: argparse.Namespace) -> None:
+    """Write the kinds of the command line on the ops of modules."""
+    if not options.kinds:
+        return
+    from fuse_dialect.loading.given_kinds import GivenKinds
+
+    kinds = GivenKinds(options.kinds)
+    for file in files:
+        kinds.stamp(file.module, file.source_map)
+    for warning in kinds.warnings():
+        tell(warning.format())
 
 
 def _make_runnable(file: "ModuleFile") -> None:

@@ -47,6 +47,7 @@ from fuse_dialect.tools.pass_flags import split_pass_flags
 from fuse_dialect.universe import OWN_NAMES
 
 if TYPE_CHECKING:
+    from fuse_dialect.loading.given_kinds import GivenKinds
     from fuse_dialect.targets.onnx.target import OnnxTarget
     from fuse_dialect.targets.weights import Weights
     from fuse_dialect.tools.looking import Looking
@@ -111,6 +112,8 @@ class FuseOptMain(xDSLOptMain):
         self.args = parser.parse_args(rest)
         self.target_spec = self._target_spec(parser)
         self.ctx.allow_unregistered = self.args.allow_unregistered_dialect
+        self._load_irdl()
+        self._kinds = self._given_kinds()
         self.passes = build_passes(split.passes, self.available_passes)
         if self.args.target_cpu is not None:
             self.passes = self._planned(parser, self.passes, self.args.target_cpu)
@@ -132,6 +135,8 @@ class FuseOptMain(xDSLOptMain):
                 "the input": self.args.input_file,
                 "--input-weights": self.args.input_weights,
                 "--profile": self.args.profile,
+                **{f"--kinds {path}": path for path in self.args.kinds},
+                **{f"--irdl {path}": path for path in self.args.irdl},
             },
         )
         self._dumps = IRDumps(self.args, self._text_of)
@@ -242,6 +247,27 @@ class FuseOptMain(xDSLOptMain):
         """Make every dialect known that xDSL and its plug-ins provide."""
         self.ctx = context()
 
+    def _given_kinds(self) -> "GivenKinds | None":
+        """What the files of the command line say of kinds."""
+        if not self.args.kinds:
+            return None
+        from fuse_dialect.loading.given_kinds import GivenKinds
+
+        return GivenKinds(self.args.kinds)
+
+    def _load_irdl(self) -> None:
+        """Make the dialects known that the command line names files of.
+
+        Raises:
+            FuseError: A file cannot be read, or defines no dialect.
+        """
+        if not self.args.irdl:
+            return
+        from fuse_dialect.loading.irdl_file import load_irdl
+
+        for path in self.args.irdl:
+            load_irdl(self.ctx, path)
+
     def register_all_frontends(self) -> None:
         """Name the input formats; `parse_source` reads them, because it needs more than a stream."""
         for name in FRONTENDS:
@@ -338,6 +364,9 @@ class FuseOptMain(xDSLOptMain):
                 if errors:
                     print_error(errors[-1], self.args.debug)
                 errors.append(error)
+        if self._kinds is not None:
+            for warning in self._kinds.warnings():
+                tell(warning.format())
         text = SEPARATOR.join(results) if failures < len(sources) else ""
         return text, errors[-1] if errors else None
 
@@ -369,7 +398,13 @@ class FuseOptMain(xDSLOptMain):
             return self.output_resulting_program(module)
 
     def parse_source(self, source: Source) -> tuple[ModuleOp, SourceMap]:
-        """The module of a source, and where its operations stand."""
+        """The module of a source, with the kinds of the command line, and where its operations stand."""
+        module, source_map = self._parse(source)
+        if self._kinds is not None:
+            self._kinds.stamp(module, source_map)
+        return module, source_map
+
+    def _parse(self, source: Source) -> tuple[ModuleOp, SourceMap]:
         if source.frontend == "onnx":
             from fuse_dialect.loading.onnx_source import read_onnx
 
@@ -421,6 +456,7 @@ class FuseOptMain(xDSLOptMain):
             yield
         except Exception:
             flags = ["--allow-unregistered-dialect"] if self.args.allow_unregistered_dialect else []
+            flags += [word for path in self.args.irdl for word in ("--irdl", path)]
             write_reproducer(path, text, self.passes, flags)
             raise
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from fuse_dialect.backends.stored.store import ProgramStore
     from fuse_dialect.dialect.op import Array
 
-_OF_THE_MODULE = ("compare_with", "bisect", "json", "trace", "roofline", "benchmark", "dynamic_dim")
-"""Options that ask for more than the outputs, or for sizes by name."""
+_OF_THE_MODULE = ("compare_with", "bisect", "json", "trace", "roofline", "benchmark", "dynamic_dim", "kinds")
+"""Options that ask for more than the outputs, or for sizes by name, or say what a file says that may change."""
 _OF_THE_PROGRAM = ("entry", "frontend", "allow_unregistered_dialect", "fuse_ops", "target_cpu", "fast_math")
 """Options on which the program depends besides numbers."""
 

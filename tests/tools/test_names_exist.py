@@ -47,7 +47,7 @@ FOREIGN = {
     "tiled_norm_auto",
     "IREE": "iree-compile util --iree-input-demote-f64-to-f32",
     "JAX": "jax jaxlib xdsl-jax",
-    "MLIR": "builtin cast_signed chlo dialect_resources func linalg llvm mlir mlir-opt scf stablehlo tensor tosa",
+    "MLIR": "builtin cast_signed chlo dialect_resources func irdl linalg llvm mlir mlir-opt scf stablehlo tensor tosa",
     "ONNX": "onnx onnx_ir raw_data",
     "PyTorch": "torch torchvision nn",
     "TVM": "annotation dyn extern_ref floor_mod image nn_conv2d relax relay vision",

@@ -7,6 +7,7 @@ from xdsl.ir import Operation
 
 from fuse_dialect.dialect.attributes import PATTERN_KIND_ATTRIBUTE
 from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.fusion.kinds.edge_kinds import EDGE_KINDS_ATTRIBUTE, said_edges
 from fuse_dialect.fusion.kinds.edges import EdgeRule, plain_edges
 from fuse_dialect.fusion.kinds.foreign import foreign_op
 from fuse_dialect.fusion.kinds.kind_of import op_name
@@ -16,12 +17,17 @@ from fuse_dialect.pattern_kind import PatternKind
 def edges_of(op: Operation, kind: PatternKind) -> Sequence[PatternKind]:
     """The kind of the edge from each operand of an op.
 
-    An op that says its kind by attribute has the edges that TVM gives an op of that kind.
+    An op that says its kind by attribute has the edges that it says too, or those that TVM gives an op of that kind.
 
     Args:
         op: An operator.
         kind: What `kind_of` says of it.
+
+    Raises:
+        OpError: The attribute `fuse.edge_kinds` is wrong.
     """
+    if op.attributes and EDGE_KINDS_ATTRIBUTE in op.attributes:
+        return said_edges(op, kind)
     if _is_ours(type(op)) or PATTERN_KIND_ATTRIBUTE in op.attributes:
         return plain_edges(op, kind)
     return _rule(op_name(op))(op, kind)

@@ -26,9 +26,7 @@ def kind_origin(op: Operation) -> str:
         return "the definition of the operator"
     rule = foreign_op(op_name(op)).kind
     if rule is None:
-        return (
-            f"no row of the table of other dialects names it; the attribute {PATTERN_KIND_ATTRIBUTE} would say its kind"
-        )
+        return f"no row of the table of other dialects has it; {PATTERN_KIND_ATTRIBUTE} on the op, or --kinds, says it"
     if kind is None:
         return "the table of other dialects has a row for it, but this one may have effects"
     if isinstance(rule, PatternKind):

@@ -22,7 +22,8 @@ from fuse_dialect.fusion.core.value_graph import NodeRole
 from fuse_dialect.fusion.fuse_ops import BlockFusion, FuseOpsPass
 from fuse_dialect.fusion.ir.block_graph import Node
 from fuse_dialect.fusion.ir.fusible_blocks import graph_blocks
-from fuse_dialect.fusion.kinds.kind_of import kind_of
+from fuse_dialect.fusion.kinds.foreign import foreign_op
+from fuse_dialect.fusion.kinds.kind_of import kind_of, op_name
 from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.remarks import wording
 
@@ -93,11 +94,15 @@ def block_remarks(fusion: BlockFusion) -> Iterator[FusionRemark]:
 def is_operator(node: Node) -> bool:
     """Whether fusion has to answer for a node: an operator, or an op of unknown kind that reads or gives a tensor.
 
-    A barrier stays because the program says so, and a call because its callee is fused for itself.
+    A barrier stays because the program says so, a call because its callee is fused for itself, and what says sizes or
+    makes room for results computes nothing.
     """
     if node.role is not NodeRole.IN_PLACE or node.op is None:
         return node.role is NodeRole.OPERATOR
     if isinstance(node.op, StopFusionOp | func.CallOp):
+        return False
+    row = foreign_op(op_name(node.op))
+    if row.is_constant or row.has_no_effects:
         return False
     return any(isinstance(value.type, TensorType) for value in (*node.op.operands, *node.op.results))
 

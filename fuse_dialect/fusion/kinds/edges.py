@@ -32,9 +32,10 @@ def edge_kind(kind: PatternKind, operand: SSAValue, result_type: Attribute) -> P
     type = operand.type
     if type is result_type:
         return PatternKind.ELEMWISE
-    if isinstance(type, TensorType) and isinstance(result_type, TensorType) and type.shape == result_type.shape:
-        return PatternKind.ELEMWISE
-    return kind
+    if isinstance(type, TensorType) and isinstance(result_type, TensorType):
+        return PatternKind.ELEMWISE if type.shape == result_type.shape else kind
+    # Tensors of other dialects: all that is known is whether the types are equal.
+    return PatternKind.ELEMWISE if type == result_type else kind
 
 
 def plain_edges(op: Operation, kind: PatternKind) -> Sequence[PatternKind]:
@@ -67,3 +68,9 @@ def table_behind(op: Operation, kind: PatternKind) -> Sequence[PatternKind]:
     """Operands after the first are tables: injective."""
     # (4)
     return [*plain_edges(op, kind)[:1], *[PatternKind.INJECTIVE] * (len(op.operands) - 1)]
+
+
+def into_second(op: Operation, kind: PatternKind) -> Sequence[PatternKind]:
+    """The first operand replaces elements of the second, which is read in order; places and sizes are opaque."""
+    rest = len(op.operands) - 2
+    return [PatternKind.INJECTIVE, PatternKind.ELEMWISE, *[PatternKind.OPAQUE] * rest]

@@ -12,27 +12,26 @@
 Source: the specifications of StableHLO, TOSA and MLIR's linalg, tensor, arith and math dialects.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TypeAlias, cast
+from collections.abc import Mapping
+from typing import cast
 
 from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, IntegerType
 from xdsl.ir import Operation
 
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor
 from fuse_dialect.fusion.kinds.edges import (
-    EdgeRule,
     edges_with_inits,
     first_operand_alone,
-    plain_edges,
+    into_second,
     sizes_alone,
     table_behind,
 )
+from fuse_dialect.fusion.kinds.foreign_row import ForeignOp as ForeignOp
+from fuse_dialect.fusion.kinds.foreign_row import KindRule as KindRule
+from fuse_dialect.fusion.kinds.foreign_row import rows
+from fuse_dialect.fusion.kinds.imported import IMPORTED_OPS
 from fuse_dialect.fusion.kinds.linalg_generic import elementwise_edges, elementwise_kind, generic_edges, generic_kind
 from fuse_dialect.pattern_kind import PatternKind
-
-KindRule: TypeAlias = PatternKind | Callable[[Operation], PatternKind | None]
-"""A kind, or how to tell it from the op; `None` says that this op is unknown after all."""
 
 
 def elemwise_on_tensors(op: Operation) -> PatternKind | None:
@@ -72,91 +71,62 @@ def sized_product(op: Operation) -> PatternKind:
     return _unless_open(op, PatternKind.OUT_EWISE_FUSABLE)
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignOp:
-    """What a row says about an op."""
-
-    kind: KindRule | None = None
-    """Its pattern kind. An op that has one also has no effects."""
-    edges: EdgeRule = plain_edges
-    """How it reads each operand."""
-    is_constant: bool = False
-    """Its value is known or of no importance: it moves into a primitive with an operator, or becomes an argument."""
-    reads_tuple: bool = False
-    """Its operands form one tuple, as in Relay's `concatenate`."""
-    reshape_only: bool = False
-    """Its result holds the operand's elements in the same row-major order."""
-    is_product: bool = False
-    """It multiplies by weights, and the last axis of its result is channels, which hardware may want aligned."""
-    has_no_effects: bool = False
-    """It may stand in a region of an operator although it has no kind."""
-    is_barrier: bool = False
-    """It has no kind on purpose: it may have effects, or holds code that is fused by itself."""
-    has_scalar_regions: bool = False
-    """Its regions combine two elements, and nothing in them is fused."""
-
-
-def _rows(dialect: str, row: ForeignOp, names: str) -> dict[str, ForeignOp]:
-    """The same row for several ops of a dialect."""
-    return {f"{dialect}.{name}": row for name in names.split()}
-
-
-FOREIGN_OPS: Mapping[str, ForeignOp] = {
-    **_rows(
+_ROWS: Mapping[str, ForeignOp] = {
+    **rows(
         "stablehlo",
         ForeignOp(PatternKind.ELEMWISE),
         "abs cbrt ceil convert cosine count_leading_zeros exponential exponential_minus_one floor imag "
         "iota is_finite log log_plus_one logistic map negate not popcnt real reduce_precision round_nearest_afz "
         "round_nearest_even rsqrt sign sine sqrt tan tanh uniform_dequantize uniform_quantize",
     ),
-    **_rows(
+    **rows(
         "stablehlo",
         ForeignOp(PatternKind.BROADCAST),
         "add and atan2 broadcast clamp compare complex divide maximum minimum multiply or power remainder select "
         "shift_left shift_right_arithmetic shift_right_logical subtract xor",
     ),
-    **_rows("stablehlo", ForeignOp(cast_kind), "bitcast_convert"),
-    **_rows("stablehlo", ForeignOp(broadcast_in_dim_kind), "broadcast_in_dim"),
-    **_rows("stablehlo", ForeignOp(PatternKind.ELEMWISE, sizes_alone), "dynamic_iota"),
-    **_rows("stablehlo", ForeignOp(broadcast_in_dim_kind, first_operand_alone), "dynamic_broadcast_in_dim"),
-    **_rows("stablehlo", ForeignOp(sized_injective), "dynamic_gather dynamic_pad dynamic_reshape real_dynamic_slice"),
-    **_rows("stablehlo", ForeignOp(sized_product), "dynamic_conv"),
-    **_rows(
+    **rows("stablehlo", ForeignOp(cast_kind), "bitcast_convert"),
+    **rows("stablehlo", ForeignOp(broadcast_in_dim_kind), "broadcast_in_dim"),
+    **rows("stablehlo", ForeignOp(PatternKind.ELEMWISE, sizes_alone), "dynamic_iota"),
+    **rows("stablehlo", ForeignOp(broadcast_in_dim_kind, first_operand_alone), "dynamic_broadcast_in_dim"),
+    **rows("stablehlo", ForeignOp(sized_injective), "dynamic_gather dynamic_pad dynamic_reshape real_dynamic_slice"),
+    **rows("stablehlo", ForeignOp(sized_product), "dynamic_conv"),
+    **rows(
         "stablehlo",
         ForeignOp(PatternKind.INJECTIVE),
         " dynamic_slice gather pad  reverse slice torch_index_select transpose",
     ),
-    **_rows("stablehlo", ForeignOp(PatternKind.COMM_REDUCE), "reduce"),
-    **_rows(
+    **rows("stablehlo", ForeignOp(PatternKind.COMM_REDUCE), "reduce"),
+    **rows(
         "stablehlo",
         ForeignOp(PatternKind.OUT_EWISE_FUSABLE),
         "batch_norm_inference convolution dot dot_general einsum reduce_window",
     ),
-    **_rows(
+    **rows(
         "stablehlo",
         ForeignOp(PatternKind.OPAQUE),
         "batch_norm_grad batch_norm_training cholesky dynamic_update_slice fft get_dimension_size get_tuple_element "
         "partition_id replica_id rng_bit_generator scatter select_and_scatter set_dimension_size sort triangular_solve "
         "tuple unary_einsum",
     ),
-    **_rows(
+    **rows(
         "stablehlo",
         ForeignOp(is_barrier=True),
         "after_all all_gather all_to_all async_done case collective_broadcast collective_permute composite "
         "create_token cross-replica-sum custom_call if infeed optimization_barrier outfeed recv rng send while",
     ),
-    **_rows(
+    **rows(
         "stablehlo",
         ForeignOp(is_barrier=True, has_scalar_regions=True),
         "all_reduce async_start collective_reduce reduce_scatter",
     ),
-    **_rows(
+    **rows(
         "chlo",
         ForeignOp(PatternKind.ELEMWISE),
         "_asin_acos_kernel acos acosh asin asinh atan atanh bessel_i1e conj constant_like cosh digamma erf erf_inv "
         "erfc is_inf is_neg_inf is_pos_inf lgamma sinh square tan",
     ),
-    **_rows(
+    **rows(
         "chlo",
         ForeignOp(PatternKind.BROADCAST),
         "broadcast_add broadcast_and broadcast_atan2 broadcast_compare broadcast_complex broadcast_divide "
@@ -164,66 +134,66 @@ FOREIGN_OPS: Mapping[str, ForeignOp] = {
         "broadcast_power broadcast_remainder broadcast_select broadcast_shift_left broadcast_shift_right_arithmetic "
         "broadcast_shift_right_logical broadcast_subtract broadcast_xor broadcast_zeta mulhi next_after polygamma zeta",
     ),
-    **_rows("chlo", ForeignOp(PatternKind.OUT_EWISE_FUSABLE), "ragged_dot"),
-    **_rows("chlo", ForeignOp(PatternKind.OPAQUE), "scan top_k"),
-    **_rows("chlo", ForeignOp(is_constant=True), "constant"),
-    **_rows(
+    **rows("chlo", ForeignOp(PatternKind.OUT_EWISE_FUSABLE), "ragged_dot"),
+    **rows("chlo", ForeignOp(PatternKind.OPAQUE), "scan top_k"),
+    **rows("chlo", ForeignOp(is_constant=True), "constant"),
+    **rows(
         "tosa",
         ForeignOp(PatternKind.ELEMWISE),
         "abs bitwise_not cast ceil clamp clz cos erf exp floor identity log logical_not negate reciprocal rescale "
         "rsqrt sigmoid sin tanh",
     ),
-    **_rows("tosa", ForeignOp(PatternKind.ELEMWISE, table_behind), "table"),
-    **_rows(
+    **rows("tosa", ForeignOp(PatternKind.ELEMWISE, table_behind), "table"),
+    **rows(
         "tosa",
         ForeignOp(PatternKind.BROADCAST),
         "add apply_scale arithmetic_right_shift bitwise_and bitwise_or bitwise_xor equal greater greater_equal int_div "
         "intdiv logical_and logical_left_shift logical_or logical_right_shift logical_xor maximum minimum mul pow "
         "select sub tile",
     ),
-    **_rows("tosa", ForeignOp(PatternKind.INJECTIVE), " gather pad  resize reverse row_gather slice transpose"),
-    **_rows(
+    **rows("tosa", ForeignOp(PatternKind.INJECTIVE), " gather pad  resize reverse row_gather slice transpose"),
+    **rows(
         "tosa",
         ForeignOp(PatternKind.COMM_REDUCE),
         "argmax argmin reduce_all reduce_any reduce_max reduce_min reduce_prod reduce_product reduce_sum",
     ),
-    **_rows(
+    **rows(
         "tosa",
         ForeignOp(PatternKind.OUT_EWISE_FUSABLE),
         "avg_pool2d avg_pool2d_adaptive max_pool2d max_pool2d_adaptive",
     ),
-    **_rows(
+    **rows(
         "tosa",
         ForeignOp(PatternKind.OPAQUE),
         "cast_from_block_scaled cast_to_block_scaled fft2d reshape_block_scaled rfft2d row_gather_block_scaled scatter",
     ),
     # What computes with lists of sizes stays outside: `kind_of`.
-    **_rows(
+    **rows(
         "tosa",
         ForeignOp(has_no_effects=True),
         "add_shape concat_shape dim div_ceil_shape div_floor_shape exp2_shape log2_ceil_shape log2_floor_shape "
         "max_shape min_shape mod_shape mul_shape slice_shape sub_shape",
     ),
-    **_rows(
+    **rows(
         "tosa",
         ForeignOp(is_barrier=True),
         "assert_equal_shape cond_if custom variable variable_read variable_write while_loop yield",
     ),
-    **_rows("linalg", ForeignOp(generic_kind, generic_edges), "generic"),
-    **_rows(
+    **rows("linalg", ForeignOp(generic_kind, generic_edges), "generic"),
+    **rows(
         "linalg",
         ForeignOp(PatternKind.ELEMWISE, edges_with_inits),
         "abs ceil erf exp fill floor log map negf reciprocal round rsqrt sqrt square tanh",
     ),
-    **_rows(
+    **rows(
         "linalg",
         ForeignOp(PatternKind.BROADCAST, edges_with_inits),
         "add broadcast div div_unsigned max min mul powf select sub",
     ),
-    **_rows("linalg", ForeignOp(PatternKind.INJECTIVE), "pack unpack"),
-    **_rows("linalg", ForeignOp(PatternKind.INJECTIVE, edges_with_inits), "transpose"),
-    **_rows("linalg", ForeignOp(PatternKind.COMM_REDUCE, edges_with_inits), "reduce"),
-    **_rows(
+    **rows("linalg", ForeignOp(PatternKind.INJECTIVE), "pack unpack"),
+    **rows("linalg", ForeignOp(PatternKind.INJECTIVE, edges_with_inits), "transpose"),
+    **rows("linalg", ForeignOp(PatternKind.COMM_REDUCE, edges_with_inits), "reduce"),
+    **rows(
         "linalg",
         ForeignOp(PatternKind.OUT_EWISE_FUSABLE, edges_with_inits),
         "batch_matmul batch_matvec batch_reduce_matmul batch_vecmat contract conv_1d_ncw_fcw conv_1d_nwc_wcf "
@@ -232,7 +202,7 @@ FOREIGN_OPS: Mapping[str, ForeignOp] = {
         "depthwise_conv_2d_nhwc_hwc depthwise_conv_2d_nhwc_hwcm dot matmul matvec pooling_nchw_max pooling_nchw_sum "
         "pooling_nhwc_max pooling_nhwc_min pooling_nhwc_sum quantized_matmul softmax vecmat",
     ),
-    **_rows(
+    **rows(
         "linalg",
         ForeignOp(PatternKind.OUT_EWISE_FUSABLE, edges_with_inits),
         "batch_matmul_transpose_a batch_matmul_transpose_b batch_mmt4d conv_1d conv_2d conv_2d_nhwgc_gfhwc "
@@ -242,35 +212,54 @@ FOREIGN_OPS: Mapping[str, ForeignOp] = {
         "pooling_nhwc_max_unsigned pooling_nhwc_min_unsigned pooling_nwc_max pooling_nwc_max_unsigned "
         "pooling_nwc_min pooling_nwc_min_unsigned pooling_nwc_sum",
     ),
-    **_rows("linalg", ForeignOp(elementwise_kind, elementwise_edges), "elementwise"),
-    **_rows("linalg", ForeignOp(PatternKind.ELEMWISE, edges_with_inits), "copy"),
-    **_rows("tensor", ForeignOp(PatternKind.ELEMWISE), "bitcast cast"),
-    **_rows("tensor", ForeignOp(PatternKind.ELEMWISE), "splat"),
-    **_rows(
+    **rows(
+        "linalg",
+        ForeignOp(PatternKind.OUT_EWISE_FUSABLE, edges_with_inits),
+        "conv_2d_nchw_fchw_q conv_2d_ngchw_gfchw_q conv_2d_nhwc_fhwc_q conv_2d_nhwc_hwcf_q conv_3d_ndhwc_dhwcf_q "
+        "depthwise_conv_2d_nhwc_hwc_q depthwise_conv_2d_nhwc_hwcm_q quantized_batch_matmul "
+        "winograd_filter_transform winograd_input_transform winograd_output_transform",
+    ),
+    **rows("linalg", ForeignOp(PatternKind.ELEMWISE, edges_with_inits), "elemwise_unary"),
+    **rows("linalg", ForeignOp(PatternKind.BROADCAST, edges_with_inits), "elemwise_binary"),
+    **rows("linalg", ForeignOp(elementwise_kind, elementwise_edges), "elementwise"),
+    **rows("linalg", ForeignOp(PatternKind.ELEMWISE, edges_with_inits), "copy"),
+    **rows("tensor", ForeignOp(PatternKind.ELEMWISE), "bitcast cast"),
+    **rows("tensor", ForeignOp(PatternKind.ELEMWISE), "splat"),
+    **rows(
         "tensor",
         ForeignOp(PatternKind.INJECTIVE),
         "extract_slice gather generate pad",
     ),
-    **_rows("tensor", ForeignOp(PatternKind.OPAQUE), "insert_slice scatter"),
-    **_rows("stablehlo", ForeignOp(PatternKind.INJECTIVE, reads_tuple=True), "concatenate"),
-    **_rows("stablehlo", ForeignOp(PatternKind.INJECTIVE, reshape_only=True), "reshape"),
-    **_rows("tosa", ForeignOp(PatternKind.INJECTIVE, reads_tuple=True), "concat"),
-    **_rows("tosa", ForeignOp(PatternKind.INJECTIVE, reshape_only=True), "reshape"),
-    **_rows(
+    **rows("tensor", ForeignOp(PatternKind.INJECTIVE), "from_elements"),
+    **rows("tensor", ForeignOp(PatternKind.INJECTIVE, into_second), "insert insert_slice"),
+    **rows("tensor", ForeignOp(PatternKind.OPAQUE), "scatter"),
+    **rows("quant", ForeignOp(PatternKind.ELEMWISE), "dcast qcast scast"),
+    **rows("stablehlo", ForeignOp(PatternKind.INJECTIVE, reads_tuple=True), "concatenate"),
+    **rows("stablehlo", ForeignOp(PatternKind.INJECTIVE, reshape_only=True), "reshape"),
+    **rows("tosa", ForeignOp(PatternKind.INJECTIVE, reads_tuple=True), "concat"),
+    **rows("tosa", ForeignOp(PatternKind.INJECTIVE, reshape_only=True), "reshape"),
+    **rows(
         "tosa",
         ForeignOp(PatternKind.OUT_EWISE_FUSABLE, is_product=True),
         "conv2d conv2d_block_scaled conv3d depthwise_conv2d fully_connected matmul matmul_t matmul_t_block_scaled "
         "transpose_conv2d",
     ),
-    **_rows("tensor", ForeignOp(PatternKind.INJECTIVE, reads_tuple=True), "concat"),
-    **_rows("tensor", ForeignOp(PatternKind.INJECTIVE, reshape_only=True), "collapse_shape expand_shape"),
-    **_rows("tensor", ForeignOp(PatternKind.INJECTIVE, first_operand_alone, reshape_only=True), "reshape"),
-    **_rows("arith", ForeignOp(is_constant=True), "constant"),
-    **_rows("stablehlo", ForeignOp(is_constant=True), "constant"),
-    **_rows("tosa", ForeignOp(is_constant=True), "const const_shape"),
-    **_rows("tensor", ForeignOp(is_constant=True), "empty"),
-    **_rows("linalg", ForeignOp(has_no_effects=True), "index"),
-    **_rows("tensor", ForeignOp(has_no_effects=True), "dim extract"),
+    **rows("tensor", ForeignOp(PatternKind.INJECTIVE, reads_tuple=True), "concat"),
+    **rows("tensor", ForeignOp(PatternKind.INJECTIVE, reshape_only=True), "collapse_shape expand_shape"),
+    **rows("tensor", ForeignOp(PatternKind.INJECTIVE, first_operand_alone, reshape_only=True), "reshape"),
+    **rows("arith", ForeignOp(is_constant=True), "constant"),
+    **rows("stablehlo", ForeignOp(is_constant=True), "constant"),
+    **rows("tosa", ForeignOp(is_constant=True), "const const_shape"),
+    **rows("tensor", ForeignOp(is_constant=True), "empty"),
+    **rows("bufferization", ForeignOp(is_constant=True), "alloc_tensor"),
+    **rows("linalg", ForeignOp(has_no_effects=True), "index"),
+    **rows("tensor", ForeignOp(has_no_effects=True), "dim extract"),
+    **IMPORTED_OPS,
+}
+FOREIGN_OPS: Mapping[str, ForeignOp] = {
+    **_ROWS,
+    # The dialect that StableHLO was taken from has its ops, by the same names.
+    **{name.replace("stablehlo", "mhlo", 1): row for name, row in _ROWS.items() if name.startswith("stablehlo.")},
 }
 """Foreign ops by name."""
 
@@ -278,6 +267,7 @@ FOREIGN_DIALECTS: Mapping[str, ForeignOp] = {
     "arith": ForeignOp(elemwise_on_tensors, has_no_effects=True),
     "complex": ForeignOp(has_no_effects=True),
     "math": ForeignOp(elemwise_on_tensors, has_no_effects=True),
+    "varith": ForeignOp(elemwise_on_tensors, has_no_effects=True),
 }
 """All ops of a dialect that have no row of their own."""
 

@@ -1,5 +1,5 @@
 // RUN: xdsl-opt %s -p defuse-ops --split-input-file --verify-diagnostics | filecheck %s
-// RUN: xdsl-opt %s -p extract-primitives --split-input-file --verify-diagnostics | filecheck %s --check-prefix=EXTRACT
+// RUN: xdsl-opt %s -p fuse-extract-primitives --split-input-file --verify-diagnostics | filecheck %s --check-prefix=EXTRACT
 
 // Calls in a block that stands above the one that runs before it.
 func.func private @p(%x: tensor<4xf32>) -> tensor<4xf32> attributes {primitive} {

@@ -10,8 +10,8 @@
        [project.entry-points."fuse_dialect.kinds"]
        npu = "my_package:KINDS"
 
-   Python takes its time to find entry points. So they are looked for where a module has an op without a kind of a
-   dialect that neither xDSL nor this package defines.
+   Python takes its time to find entry points. So they are looked for where a module has an op without a kind that
+   neither xDSL nor this package defines, and that the table of other dialects does not name.
 
 What stands on the op wins over (1), and that over (2).
 """
@@ -46,7 +46,6 @@ _TRUTH: dict[Attribute | None, bool] = {
     **{IntegerAttr.from_bool(value): value for value in (False, True)},
 }
 _ROW_HINT = 'write fuse.kinds = [{name = "npu.*", kind = #fuse.pattern_kind<elemwise>}]'
-_TABLE_DIALECTS = frozenset({*(name.partition(".")[0] for name in FOREIGN_OPS), *FOREIGN_DIALECTS, "fuse"})
 
 
 def stamp_own_kinds(module: ModuleOp) -> None:
@@ -110,11 +109,10 @@ def _shown(attribute: Attribute | None) -> str:
 
 def _is_strange(op: Operation) -> bool:
     """Whether an op may have a kind that only its own package knows."""
-    return (
-        not _is_shipped(type(op))
-        and PATTERN_KIND_ATTRIBUTE not in op.attributes
-        and op_name(op).partition(".")[0] not in _TABLE_DIALECTS
-    )
+    if _is_shipped(type(op)) or PATTERN_KIND_ATTRIBUTE in op.attributes:
+        return False
+    name = op_name(op)
+    return name not in FOREIGN_OPS and name.partition(".")[0] not in FOREIGN_DIALECTS
 
 
 @cache

@@ -28,7 +28,7 @@ from fuse_dialect.machines.description import UNITS
 from fuse_dialect.machines.names import machine_names
 from fuse_dialect.tools import fuse_opt, fuse_run
 from fuse_dialect.tools.opt_help import OWN_TARGETS
-from fuse_dialect.universe import OWN_NAMES
+from fuse_dialect.universe import FUSE_UNIVERSE, OWN_NAMES
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("fuse_dialect", "tools")
@@ -47,7 +47,7 @@ FOREIGN = {
     "tiled_norm_auto",
     "IREE": "iree-compile util --iree-input-demote-f64-to-f32",
     "JAX": "jax jaxlib xdsl-jax",
-    "MLIR": "builtin cast_signed chlo dialect_resources func irdl linalg llvm mlir mlir-opt scf stablehlo tensor tosa",
+    "MLIR": "bufferization builtin cast_signed chlo dialect_resources func iree_linalg_ext irdl linalg llvm mhlo mlir mlir-opt quant scf stablehlo tensor tm_tensor tosa zhigh",
     "ONNX": "onnx onnx_ir raw_data",
     "PyTorch": "torch torchvision nn",
     "TVM": "annotation dyn extern_ref floor_mod image nn_conv2d relax relay vision",
@@ -265,15 +265,15 @@ def has_options(name: str) -> bool:
 def is_said_in_code(name: str) -> bool:
     """Whether a name with dashes is a pass, one of their options, a machine, its unit, or a text that the code has."""
     passes = OWN_NAMES.all_passes
-    known = (*passes, *PROGRAMS, *machine_names(), *UNITS)
+    known = (*passes, *FUSE_UNIVERSE.all_passes, *PROGRAMS, *machine_names(), *UNITS)
     if name in known or any(name in options_of(each) for each in passes):
         return True
     return any(name in source.literals for source in sources().values())
 
 
 def is_target(name: str) -> bool:
-    """Whether what stands behind `-t` is a format that `fuse-opt` writes."""
-    return _TARGET.findall(name)[0] in (*OWN_TARGETS, "NAME")
+    """Whether what stands behind `-t` is a format that `fuse-opt` or `xdsl-opt` writes."""
+    return _TARGET.findall(name)[0] in (*OWN_TARGETS, *FUSE_UNIVERSE.all_targets, "NAME")
 
 
 def is_identifier(name: str) -> bool:

@@ -139,7 +139,7 @@ MUTANTS: Mapping[str, str] = {
         CapturedValues.of swap 2 true 3; check_ssa_order negate 0; seen_by_other_blocks other-name 0
     """,
     "fuse_dialect.fusion.ir.symbol_tables": "may_be_symbol_table other-truth 0; walk_table drop-term 1",
-    "fuse_dialect.fusion.kinds.edges": "edge_kind drop-term 2",
+    "fuse_dialect.fusion.kinds.edges": "edge_kind negate 1",
     "fuse_dialect.fusion.kinds.kind_of": "_may_have_effects drop-term 0",
     "fuse_dialect.fusion.kinds.region_effects": "RegionEffects.may_have drop-term 3 other-name 0",
     "fuse_dialect.fusion.outlining.arrange": """

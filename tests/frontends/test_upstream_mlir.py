@@ -18,17 +18,12 @@ from fuse_dialect.targets.mlir import FusePrinter
 PRINTED = Path(__file__).parents[1] / "data" / "mlir" / "printed"
 FILES = [path for path in sorted(PRINTED.glob("*/*.mlir")) if path.stem != "util"]
 
-GENERIC_ALONE = {
-    "tosa.int_div",
-    *(
-        f"linalg.{name}"
-        for name in (
-            "conv_2d_nchw_fchw_q conv_2d_ngchw_gfchw_q conv_2d_nhwc_fhwc_q conv_2d_nhwc_hwcf_q conv_3d_ndhwc_dhwcf_q "
-            "depthwise_conv_2d_nhwc_hwc_q depthwise_conv_2d_nhwc_hwcm_q elemwise_binary elemwise_unary "
-            "quantized_batch_matmul winograd_filter_transform winograd_input_transform winograd_output_transform"
-        ).split()
-    ),
-}
+_SHORT_FORM_UNREAD = (
+    "conv_2d_nchw_fchw_q conv_2d_ngchw_gfchw_q conv_2d_nhwc_fhwc_q conv_2d_nhwc_hwcf_q conv_3d_ndhwc_dhwcf_q "
+    "depthwise_conv_2d_nhwc_hwc_q depthwise_conv_2d_nhwc_hwcm_q elemwise_binary elemwise_unary "
+    "quantized_batch_matmul winograd_filter_transform winograd_input_transform winograd_output_transform"
+)
+GENERIC_ALONE = {"tosa.int_div", *(f"linalg.{name}" for name in _SHORT_FORM_UNREAD.split())}
 """Names of old versions, and of ops whose short form is not read: in the generic form they are."""
 
 

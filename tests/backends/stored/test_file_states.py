@@ -159,8 +159,11 @@ class Folder:
         elif how in ("replaced", "linked"):
             # A link may lead back to the same file.
             aside = self.path / (f"aside{self.changes}" if how == "replaced" else f"{form}.{version}")
-            if not aside.exists():
-                aside.write_bytes(data)
+            # What was written in place through a link lies in the file that the link led to.
+            if not aside.exists() or aside.read_bytes() != data:
+                fresh = self.path / f"fresh{self.changes}"
+                fresh.write_bytes(data)
+                os.replace(fresh, aside)
             if how == "linked":
                 link = self.path / f"link{self.changes}"
                 link.symlink_to(aside.name)
@@ -364,6 +367,17 @@ class FileStates(RuleBasedStateMachine):
     def _of_whole(self, changes: Changes) -> Changes:
         """Without those of files that cannot be read: to write into them means to write a whole one."""
         return {at: each for at, each in changes.items() if self.trial.files.now[each[0]] is not None}
+
+
+def test_what_is_written_through_a_link_is_not_taken_for_what_it_led_to() -> None:
+    state = FileStates()
+    try:
+        state.compile(changes={0: ("t.mlir", "linked", 2)}, program="text")
+        state.compile(changes={0: ("t.mlir", "in place", 1)}, program="text")
+        state.compile(changes={0: ("t.mlir", "linked", 2)}, program="text")
+        state.compile(changes={}, program="text")
+    finally:
+        state.teardown()
 
 
 def test_programs_are_of_what_their_files_held() -> None:

@@ -555,6 +555,10 @@ def _fuse_ops_pass(options: FuseOptions) -> "FuseOpsPass":
     return FuseOpsPass(**cast(dict[str, Any], values)).using(rules=options.get("rules"), strategy=strategy)
 
 
+_WORDS = {str: "a text", bool: "True or False"}
+"""What options of a type are, for errors."""
+
+
 def _check_options(options: FuseOptions) -> None:
     """Check names and types of the options, as the tools check those on the command line.
 
@@ -569,19 +573,17 @@ def _check_options(options: FuseOptions) -> None:
             raise FuseError(
                 f"there is no option '{name}'", hint=closest(name, known) or f"there are {', '.join(known)}"
             )
-        match name:
-            case "rules":
-                from fuse_dialect.fusion.core.rules import RuleTable
+        wanted = FuseOptions.__annotations__[name]
+        if name == "rules":
+            from fuse_dialect.fusion.core.rules import RuleTable
 
-                words, is_right = "a RuleTable", value is None or isinstance(value, RuleTable)
-            case "strategy":
-                words, is_right = "a name or a function", value is None or isinstance(value, str) or callable(value)
-            case "machine" | "form":
-                words, is_right = "a text", isinstance(value, str)
-            case "link_params" | "dedup" | "recompute" | "horizontal" | "multi_output":
-                words, is_right = "True or False", isinstance(value, bool)
-            case _:
-                words, is_right = "an integer", not isinstance(value, bool) and isinstance(value, Integral)
+            words, is_right = "a RuleTable", value is None or isinstance(value, RuleTable)
+        elif name == "strategy":
+            words, is_right = "a name or a function", value is None or isinstance(value, str) or callable(value)
+        elif wanted is int:
+            words, is_right = "an integer", not isinstance(value, bool) and isinstance(value, Integral)
+        else:
+            words, is_right = _WORDS[wanted], isinstance(value, wanted)
         if not is_right:
             raise FuseError(f"option '{name}' expects {words}, got {value!r}")
 

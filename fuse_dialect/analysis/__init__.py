@@ -1,1 +1,1 @@
-"""Facts about IR: values, symbols, and blocks as the graphs that fusion is decided on. Nothing here changes IR."""
+"""What is known of sizes, from types and from what IR computes. Nothing here changes IR."""

@@ -28,7 +28,7 @@ from fuse_dialect.loops.simplify import simplify
 from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.lowering.op_loops import keeping_loops
 from fuse_dialect.transforms.compile_pipeline import prepare_to_fuse
-from fuse_dialect.transforms.runnable import make_runnable, needs_conversion
+from fuse_dialect.transforms.runnable import make_runnable
 
 _MUCH = 64 << 20
 """Bytes of constants of which no second copy may stay until the collector of cycles comes by itself."""
@@ -63,8 +63,7 @@ def compile_program(
     again: Callable[[Sizes], Program] | None = None
     if options.specialize and engine.name != "numpy" and has_open_sizes(source, entry):
         again = _maker(source, replace(options, backend=engine, threads=usable, fuse=grouping, specialize=False))
-    if needs_conversion(source):
-        make_runnable(source)
+    make_runnable(source)
     # As the source says it, or `fuse` ops that say the same: passes change what bodies hold.
     mark_iterations(source, functions_of(source))
     numbers = [f"{name}={size}" for name, size in options.sizes.items()]

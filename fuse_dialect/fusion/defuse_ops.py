@@ -241,9 +241,14 @@ def has_one_block(function: func.FuncOp) -> bool:
     return len(blocks) == 1 and isinstance(blocks[0].last_op, func.ReturnOp)
 
 
+def is_primitive(function: func.FuncOp) -> bool:
+    """Whether the function is a primitive of one block."""
+    return PRIMITIVE_ATTRIBUTE in function.attributes and has_one_block(function)
+
+
 _DEFUSION = Inlining(
     DefuseOpsPass.name,
-    takes=lambda function: PRIMITIVE_ATTRIBUTE in function.attributes and has_one_block(function),
+    takes=is_primitive,
     undoes_fusion=True,
 )
 

@@ -32,11 +32,16 @@ from fuse_dialect.fusion.core.plan import FusionPlan, check_plan
 from fuse_dialect.fusion.core.rules import RuleTable
 from fuse_dialect.fusion.core.strategy import STRATEGIES, FusionOptions, Strategy, find_strategy
 from fuse_dialect.fusion.core.tvm_rules import TVM_RULES
-from fuse_dialect.fusion.core.value_graph import ValueGraph
+from fuse_dialect.fusion.core.value_graph import NodeRole, ValueGraph
 from fuse_dialect.fusion.defuse_ops import Inlining, inline_calls
 from fuse_dialect.fusion.ir.block_graph import BlockGraph, RegionFacts, build_graph
 from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse, fusible_blocks
-from fuse_dialect.fusion.kinds.own_kinds import stamp_own_kinds
+from fuse_dialect.fusion.kinds.own_kinds import (
+    is_strange,
+    stamp_added_kinds,
+    stamp_kinds_of_module,
+    stamp_own_kinds,
+)
 from fuse_dialect.fusion.outlining.arrange import arranged
 from fuse_dialect.fusion.outlining.group import Group, groups_of
 from fuse_dialect.fusion.outlining.outline_functions import erase_dead_chains, outline_functions
@@ -117,7 +122,22 @@ class FuseOpsPass(FuseOptions, ModulePass):
             PassFailedException: See `plan_block`.
             FuseError: See `plan_block`.
         """
-        stamp_own_kinds(module)
+        stamp_kinds_of_module(module)
+        plans = self._plan_functions(module)
+        # What an installed package knows is asked for where a plan leaves an op in place that may be its.
+        in_place = (
+            node.op
+            for fusions in plans.values()
+            for fusion in fusions
+            for node in fusion.block_graph.nodes
+            if node.role is NodeRole.IN_PLACE
+        )
+        if any(op is not None and is_strange(op) for op in in_place) and stamp_added_kinds(module):
+            return self._plan_functions(module)
+        return plans
+
+    def _plan_functions(self, module: ModuleOp) -> dict[func.FuncOp, list[BlockFusion]]:
+        """See `plan_functions`."""
         plans: dict[func.FuncOp, list[BlockFusion]] = {}
         merges = 0
         for function in functions_to_fuse(module):

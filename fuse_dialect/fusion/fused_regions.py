@@ -17,13 +17,11 @@ Either after the other gives back what was there, up to the names of shared func
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from fuse_dialect.budget import Limits
-from fuse_dialect.fusion.defuse_ops import Inlining, has_one_block, inline_calls
-from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE
+from fuse_dialect.fusion.defuse_ops import Inlining, inline_calls, is_primitive
 from fuse_dialect.fusion.outlining.regions import outline_regions
 
 
@@ -57,14 +55,4 @@ class InlineFusedPass(ModulePass):
             OpError: A primitive, or a block with calls of primitives, is not in SSA order, or there are more copies
                 than `max-ops`.
         """
-        inline_calls(op, Inlining(self.name, is_kernel, undoes_fusion=False, as_regions=True), self.max_ops)
-
-
-def is_kernel(function: func.FuncOp) -> bool:
-    """Whether the function is a primitive of one block."""
-    return PRIMITIVE_ATTRIBUTE in function.attributes and has_one_block(function)
-
-
-def outline_fused(module: ModuleOp) -> None:
-    """Make primitive functions of kernels in their places: what runs programs runs functions."""
-    outline_regions(module)
+        inline_calls(op, Inlining(self.name, is_primitive, undoes_fusion=False, as_regions=True), self.max_ops)

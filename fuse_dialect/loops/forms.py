@@ -13,7 +13,6 @@ indexing maps that XLA's fusions compose, xla/hlo/analysis/indexing_analysis.cc.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum, IntEnum, auto
 from typing import NamedTuple
 
@@ -86,9 +85,11 @@ ANCHORS = (Loops.PRODUCT, Loops.WINDOWS)
 """Loops of which a kernel has one, with maps around it; only products stand side by side."""
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    """How an operator, or a kernel of several, looks from outside. Values are numbers."""
+class Form(NamedTuple):
+    """How an operator, or a kernel of several, looks from outside. Values are numbers.
+
+    A search makes several for each operator, so it is a tuple: a frozen dataclass sets its fields one by one.
+    """
 
     loops: Loops
     space: tuple[Size, ...]
@@ -144,7 +145,7 @@ class Form:
                 reads[value] = access.with_other(reads[value]) if value in reads else access
         columns = frozenset(value for place in self.columns if (value := values[place]) is not None)
         factors = frozenset(reads) if self.loops in ANCHORS else frozenset[int]()
-        return replace(self, reads=reads, gives=frozenset(gives), factors=factors, columns=columns)
+        return self._replace(reads=reads, gives=frozenset(gives), factors=factors, columns=columns)
 
 
 UNKNOWN_FORM = Form(Loops.UNKNOWN, (), 0, {})

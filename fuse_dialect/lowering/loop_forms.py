@@ -7,7 +7,7 @@
 
 from collections.abc import Sequence
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 
 from fuse_dialect.counts import Count, product
 from fuse_dialect.dialect.op import FuseOp
@@ -58,7 +58,7 @@ def loop_forms(
 
 
 def _is_constant(value: SSAValue) -> bool:
-    return isinstance(value.owner, Operation) and is_constant(value.owner)
+    return type(value) is OpResult and is_constant(value.op)
 
 
 def _form_of_loops(op: FuseOp, machine: Machine, constants: frozenset[int]) -> OperatorForm:

@@ -54,8 +54,8 @@ class Case:
     def changed(self, **changes: Any) -> "Case":
         """The same with other fields of the producer, `p_...`, the consumer, `c_...`, or of the case."""
         own = {name: value for name, value in changes.items() if name[:2] not in ("p_", "c_")}
-        producer = replace(self.producer, **{name[2:]: value for name, value in changes.items() if name[:2] == "p_"})
-        consumer = replace(self.consumer, **{name[2:]: value for name, value in changes.items() if name[:2] == "c_"})
+        producer = self.producer._replace(**{name[2:]: value for name, value in changes.items() if name[:2] == "p_"})
+        consumer = self.consumer._replace(**{name[2:]: value for name, value in changes.items() if name[:2] == "c_"})
         return replace(self, producer=producer, consumer=consumer, **own)
 
     def with_value(self, number: int, value: Value) -> "Case":
@@ -100,12 +100,12 @@ OF_COLUMNS = PROLOGUE.changed(
 OF_AN_END = PROLOGUE.changed(p_reads={X: access(Order.BROADCAST)}, c_factors=frozenset({OTHER}), p_dearest=10)
 OF_BYTES = PROLOGUE.changed(p_reads={X: access(Order.BROADCAST, 0)}, c_is_of_bytes=True)
 POINT_BY_POINT = Case(a_map({X: SAME}, GIVEN), a_map({GIVEN: SAME}, RESULT), kept=frozenset({GIVEN}))
-IN_PLACE = Case(a_map({X: SAME}, GIVEN), replace(a_map({GIVEN: ROW}, RESULT), loops=Loops.ROWS, rows=1))
+IN_PLACE = Case(a_map({X: SAME}, GIVEN), a_map({GIVEN: ROW}, RESULT)._replace(loops=Loops.ROWS, rows=1))
 CUT = IN_PLACE.changed(p_pieces=2, c_pieces=8, c_loops=Loops.MAP, c_reads={GIVEN: SAME})
 DEAR = IN_PLACE.changed(p_dearest=CHEAP + 1)
 ROWS = Case(
-    replace(a_map({X: SAME}, GIVEN), loops=Loops.ROWS, rows=1),
-    replace(a_map({GIVEN: access(Order.SAME, 1)}, RESULT), loops=Loops.ROWS, rows=1),
+    a_map({X: SAME}, GIVEN)._replace(loops=Loops.ROWS, rows=1),
+    a_map({GIVEN: access(Order.SAME, 1)}, RESULT)._replace(loops=Loops.ROWS, rows=1),
 )
 ONE_ROW = ROWS.changed(p_rows=0, c_reads={GIVEN: access(Order.BROADCAST, 0)})
 BESIDE = Case(
@@ -414,7 +414,7 @@ def test_numbers_are_limits_that_are_kept() -> None:
 
 
 def test_a_body_in_place_reads_what_it_needs_there() -> None:
-    found = joined(IN_PLACE.producer, replace(IN_PLACE.consumer, reads={GIVEN: ROW, X: SAME}), _join(IN_PLACE))
+    found = joined(IN_PLACE.producer, IN_PLACE.consumer._replace(reads={GIVEN: ROW, X: SAME}), _join(IN_PLACE))
     assert found.reads == {X: Access(Order.LINES, 0, 1.0)}
     assert found.gives == {RESULT}
 
@@ -433,7 +433,7 @@ def test_maps_become_one_map() -> None:
     case = POINT_BY_POINT.changed(p_dearest=3, c_dearest=5, p_is_view=True)
     found = joined(case.producer, case.consumer, _join(case))
     assert (found.loops, found.dearest, found.is_view, found.reads) == (Loops.MAP, 8, False, {X: SAME})
-    both = joined(case.producer, replace(case.consumer, is_view=True), _join(case))
+    both = joined(case.producer, case.consumer._replace(is_view=True), _join(case))
     assert both.is_view
     cut = joined(CUT.producer, CUT.consumer, _join(CUT))
     assert cut.pieces == MOST_PIECES
@@ -448,11 +448,11 @@ def test_a_product_keeps_its_operands_through_what_moves_them() -> None:
     assert gate.is_gate
     assert gate.factors == {X, WEIGHT, MORE}
     assert gate.siblings == 1
-    assert joined(replace(OF_BYTES.producer), OF_BYTES.consumer, _join(OF_BYTES)).is_of_bytes
+    assert joined(OF_BYTES.producer, OF_BYTES.consumer, _join(OF_BYTES)).is_of_bytes
 
 
 def test_products_side_by_side_are_counted() -> None:
-    found = joined(replace(BESIDE.producer, siblings=2), BESIDE.consumer, _join(BESIDE))
+    found = joined(BESIDE.producer._replace(siblings=2), BESIDE.consumer, _join(BESIDE))
     assert (found.siblings, found.is_gate, found.gives) == (3, False, {GIVEN, RESULT})
 
 
@@ -462,7 +462,7 @@ def test_loops_one_after_the_other_are_apart() -> None:
     assert found.is_apart
     assert not joined(SIDE_BY_SIDE.producer, SIDE_BY_SIDE.consumer, _join(SIDE_BY_SIDE)).is_apart
     assert joined(found, ROWS.consumer, _join(ROWS)).is_apart
-    assert joined(ROWS.producer, replace(ROWS.consumer, is_apart=True), _join(ROWS)).is_apart
+    assert joined(ROWS.producer, ROWS.consumer._replace(is_apart=True), _join(ROWS)).is_apart
 
 
 def test_an_operator_reads_values_by_their_numbers() -> None:
@@ -471,7 +471,7 @@ def test_an_operator_reads_values_by_their_numbers() -> None:
     assert named.reads == {5: ROW.with_other(access(Order.MOVED))}
     assert (named.factors, named.columns, named.gives) == ({5}, {5}, {9})
     assert UNKNOWN_FORM.of([3], [4]).reads[3].order is Order.ANYHOW
-    assert not replace(form, loops=Loops.MAP, columns=frozenset()).of([5, 6, 7], [9]).factors
+    assert not form._replace(loops=Loops.MAP, columns=frozenset()).of([5, 6, 7], [9]).factors
 
 
 def _join(case: Case) -> Join:

@@ -20,7 +20,14 @@ from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.fusion.fused_regions import InlineFusedPass, OutlineFusedPass
 
 FILECHECK = Path(__file__).parents[1] / "filecheck" / "transforms" / "fuse-ops"
-RANDOM_PROGRAMS = 1000
+MANY = settings(
+    max_examples=1000,
+    phases=(Phase.generate,),
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+"""Random programs that are not made smaller: a test that fails shows the first."""
 
 
 def fuse_and_defuse(module: ModuleOp, **options: object) -> None:
@@ -32,13 +39,7 @@ def fuse_and_defuse(module: ModuleOp, **options: object) -> None:
 
 
 @pytest.mark.slow
-@settings(
-    max_examples=RANDOM_PROGRAMS,
-    phases=(Phase.generate,),
-    database=None,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-)
+@MANY
 @given(
     program=random_programs(max_ops=12),
     opt_level=st.sampled_from([0, 2]),
@@ -53,13 +54,7 @@ def test_random_programs_come_back(program: ModuleOp, **options: object) -> None
 
 
 @pytest.mark.slow
-@settings(
-    max_examples=RANDOM_PROGRAMS,
-    phases=(Phase.generate,),
-    database=None,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-)
+@MANY
 @given(
     program=random_programs(max_ops=12),
     strategy=st.sampled_from(["tvm", "cost"]),

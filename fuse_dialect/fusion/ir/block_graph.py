@@ -32,7 +32,7 @@ from fuse_dialect.fusion.ir.argument_weight import argument_weight
 from fuse_dialect.fusion.ir.constants import cannot_be_passed, is_constant, is_scalar_constant
 from fuse_dialect.fusion.ir.op_signatures import OpSignatures
 from fuse_dialect.fusion.ir.ssa import CapturedValues, check_ssa_order, read_values, seen_by_other_blocks
-from fuse_dialect.fusion.kinds.edges_of import edges_of
+from fuse_dialect.fusion.kinds.edges_of import edges_of, has_edges_of_its_kind
 from fuse_dialect.fusion.kinds.foreign import foreign_op
 from fuse_dialect.fusion.kinds.kind_of import kind_of, op_name
 from fuse_dialect.fusion.kinds.region_effects import RegionEffects
@@ -246,9 +246,12 @@ class _GraphBuilder:
         # (4) operands, and what the regions capture
         values = read_values(op, self.captured)
         keys = self.read_keys(place, values)
-        edges = edges_of(op, kind)
-        if len(keys) > len(edges):
-            edges = (*edges, *[kind] * (len(keys) - len(edges)))
+        if has_edges_of_its_kind(op, kind):
+            edges = (kind,) * len(keys)
+        else:
+            edges = edges_of(op, kind)
+            if len(keys) > len(edges):
+                edges = (*edges, *[kind] * (len(keys) - len(edges)))
         return _Entry(Node(NodeRole.OPERATOR, op, None), kind, keys, edges)
 
     def enter_tuple_op(self, place: int, op: Operation) -> _Entry:

@@ -51,8 +51,13 @@ def _walk_outside_operators(module: ModuleOp) -> Iterator[Operation]:
 
 def is_graph(block: Block, function: func.FuncOp) -> bool:
     """Whether a block is a graph, where ops may read values that are defined below them, and do."""
-    may_be = block.parent is not function.body or any(op_name(op).startswith(_E_GRAPHS) for op in block.ops)
+    # A function's own block has many ops of few classes.
+    may_be = block.parent is not function.body or any(map(_is_of_e_graph, {type(op) for op in block.ops}))
     return may_be and not is_in_ssa_order(block)
+
+
+def _is_of_e_graph(op_class: type[Operation]) -> bool:
+    return op_class.name.startswith(_E_GRAPHS)
 
 
 def graph_blocks(function: func.FuncOp) -> list[Block]:

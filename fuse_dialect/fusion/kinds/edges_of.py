@@ -14,6 +14,11 @@ from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.pattern_kind import PatternKind
 
 
+def has_edges_of_its_kind(op: Operation, kind: PatternKind) -> bool:
+    """Whether all edges have the kind of the op, as those of most ops do: nobody need look at its operands."""
+    return kind is not PatternKind.BROADCAST and not op.attributes and _is_ours(type(op))
+
+
 def edges_of(op: Operation, kind: PatternKind) -> Sequence[PatternKind]:
     """The kind of the edge from each operand of an op.
 

@@ -57,12 +57,32 @@ def stamp_own_kinds(module: ModuleOp) -> None:
 
     Complexity: O(ops).
     """
+    stamp_kinds_of_module(module)
+    if any(map(is_strange, ops_inside(module))):
+        stamp_added_kinds(module)
+
+
+def stamp_kinds_of_module(module: ModuleOp) -> None:
+    """Write the kinds of (1) on the ops of a module that have none.
+
+    Raises:
+        OpError: The attribute of the module is wrong, or an op has fewer operands than its row has edges.
+    """
     if KINDS_ATTRIBUTE in module.attributes:
         stamp_kinds(module, KindTable.of(_rows(module)))
-    if any(map(_is_strange, ops_inside(module))):
-        table = _added_kinds()
-        if table.rows:
-            stamp_kinds(module, table)
+
+
+def stamp_added_kinds(module: ModuleOp) -> bool:
+    """Write the kinds of (2) on the ops of a module that have none; whether there are any.
+
+    Raises:
+        OpError: An op has fewer operands than its row has edges.
+        FuseError: An entry point is wrong.
+    """
+    table = _added_kinds()
+    if table.rows:
+        stamp_kinds(module, table)
+    return bool(table.rows)
 
 
 def _rows(module: ModuleOp) -> list[KindRow]:
@@ -107,7 +127,7 @@ def _shown(attribute: Attribute | None) -> str:
     return "nothing" if attribute is None else str(attribute)
 
 
-def _is_strange(op: Operation) -> bool:
+def is_strange(op: Operation) -> bool:
     """Whether an op may have a kind that only its own package knows."""
     if _is_shipped(type(op)) or PATTERN_KIND_ATTRIBUTE in op.attributes:
         return False

@@ -34,12 +34,15 @@ def outline_regions(module: ModuleOp, *, dedup: bool = True) -> None:
 
 def _innermost_first(op: Operation) -> list[FusedOp]:
     """The kernels inside an op, in order, each after those that it holds."""
-    depths: dict[Operation, int] = {}
-    for each in walk_table(op):  # outer ops come before those in them
-        outer = each.parent_op()
-        depths[each] = depths.get(outer, 0) + isinstance(outer, FusedOp) if outer is not None else 0
-    found = [each for each in depths if isinstance(each, FusedOp)]
-    return sorted(found, key=lambda each: -depths[each])
+    found = [each for each in walk_table(op) if type(each) is FusedOp]
+    return sorted(found, key=_depth, reverse=True) if len(found) > 1 else found
+
+
+def _depth(op: Operation) -> int:
+    depth, outer = 0, op.parent_op()
+    while outer is not None:
+        depth, outer = depth + 1, outer.parent_op()
+    return depth
 
 
 def _outlined(fused: FusedOp, primitives: Primitives) -> func.FuncOp | None:

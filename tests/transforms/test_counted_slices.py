@@ -1,4 +1,4 @@
-"""Slices whose bounds are computed and whose length is known: `refine-shapes` makes `take` of them, and only of them."""
+"""Slices whose bounds are computed and whose length is known: `refine-shapes` makes a `take` of each."""
 
 from typing import Any
 
@@ -29,7 +29,8 @@ def looped(begin: int, end: int, *, size: int = 8, trips: int = 6, stride: int =
         %begin = fuse.expand_dims %ia, axis = 0 : (tensor<i64>) -> tensor<1xi64>
         %end = fuse.expand_dims %ib, axis = 0 : (tensor<i64>) -> tensor<1xi64>
         %stride = arith.constant dense<{stride}> : tensor<1xi64>
-        %part = fuse.dyn_strided_slice %x, %begin, %end, %stride : (tensor<{size}xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?xf32>
+        %part = fuse.dyn_strided_slice %x, %begin, %end, %stride
+          : (tensor<{size}xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?xf32>
         %sum = fuse.sum %part, axes = [0] : (tensor<?xf32>) -> tensor<f32>
         %two = arith.constant dense<2.0> : tensor<f32>
         %twice = fuse.multiply %state, %two : tensor<f32>
@@ -48,7 +49,7 @@ def refined(text: str) -> Any:
 
 
 def is_taken(module: Any) -> bool:
-    kinds = {type(op) for op in module.walk()}
+    kinds: set[Any] = {type(op) for op in module.walk()}
     assert (TakeOp in kinds) != (DynStridedSliceOp in kinds)
     return TakeOp in kinds
 
@@ -105,7 +106,8 @@ def test_some_axes_have_constant_bounds_and_a_concatenation_holds_them() -> None
         %begin = fuse.concatenate %first, %il, axis = 0 : (tensor<1xi64>, tensor<1xi64>) -> tensor<2xi64>
         %end = fuse.concatenate %last, %jl, axis = 0 : (tensor<1xi64>, tensor<1xi64>) -> tensor<2xi64>
         %strides = arith.constant dense<1> : tensor<2xi64>
-        %part = fuse.dyn_strided_slice %x, %begin, %end, %strides : (tensor<4x6x5xf32>, tensor<2xi64>, tensor<2xi64>, tensor<2xi64>) -> tensor<?x?x5xf32>
+        %part = fuse.dyn_strided_slice %x, %begin, %end, %strides
+          : (tensor<4x6x5xf32>, tensor<2xi64>, tensor<2xi64>, tensor<2xi64>) -> tensor<?x?x5xf32>
         %next = fuse.add %state, %part : (tensor<2x1x5xf32>, tensor<?x?x5xf32>) -> tensor<2x1x5xf32>
         fuse.yield %next : tensor<2x1x5xf32>
       }

@@ -38,6 +38,7 @@ def test_sizes_that_come_back_are_compiled_for() -> None:
     for call in range(4):
         given = inputs(3, 5)
         np.testing.assert_allclose(program(*given)[0], fd.run(module, *given)[0], rtol=1e-6)
+        assert program.finish_specializing()
         assert len(known(program)) == (call > 0)
     (special,) = program._specializations._programs.values()
     assert all(kernel.family != "numpy" for kernel in special.kernels)
@@ -81,6 +82,7 @@ def test_sizes_that_contradict_are_an_error_of_the_call_each_time() -> None:
         with pytest.raises(fd.FuseError) as caught:
             program(np.zeros((2, 7), np.float32), np.zeros((3, 8), np.float32))
         messages.add(str(caught.value))
+        program.finish_specializing()
     assert len(messages) == 1
     assert not known(program)
 
@@ -92,6 +94,7 @@ def test_the_store_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for columns in range(1, 6):
         for _ in range(2):
             program(*inputs(2, columns))
+            program.finish_specializing()
     assert known(program) == [((2, 4), (2, 4)), ((2, 5), (2, 5))]
     assert len(program._specializations._came) <= 3
     monkeypatch.setattr(specializing, "MAX_BYTES", -1)

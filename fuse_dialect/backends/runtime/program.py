@@ -196,7 +196,8 @@ class Program:
     def specialize(self, *inputs: Any) -> "Program":
         """The program for the sizes of these inputs alone; itself if it is for them alone already.
 
-        Calls with sizes that come back use such programs by themselves; this makes one before the first call.
+        Calls with sizes that come back use such programs by themselves, once a thread beside them has compiled it; this
+        makes one before the first call.
 
         Args:
             inputs: As for a call; their elements do not matter.
@@ -208,6 +209,17 @@ class Program:
         if self._specializations is None:
             return self
         return self._specializations.make(tuple(array.shape for array in arrays))
+
+    def finish_specializing(self, seconds: float | None = None) -> bool:
+        """Wait until nothing is compiled beside the calls: for measuring, or before a process forks.
+
+        Args:
+            seconds: How long at most; `None` for as long as it takes.
+
+        Returns:
+            Whether it is done; always for a program of fixed sizes.
+        """
+        return self._specializations is None or self._specializations.finish(seconds)
 
     def _special(self, executable: "Walk | None", arrays: "Sequence[Array]") -> "Program | None":
         """A program for the sizes of these inputs, where the one for all sizes leaves something to Python."""

@@ -76,3 +76,30 @@ def test_unknown_assembly_names_the_op_and_the_command() -> None:
     with pytest.raises(FuseError, match=r"operation 'util\.func' is not registered") as raised:
         parse_mlir(text, "util.mlir")
     assert "mlir-opt --mlir-print-op-generic" in str(raised.value.diagnostic.format())
+
+
+TRAIT = """
+#map = affine_map<(d0) -> (d0)>
+#trait = {{doc = "twice", indexing_maps = [#map, #map], iterator_types = ["parallel"], custom.word = 1 : i64}}
+func.func @f(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {{
+  %0 = linalg.generic {trait} ins(%x : tensor<4xf32>) outs(%y : tensor<4xf32>) {{
+  ^bb0(%a: f32, %b: f32):
+    %1 = arith.addf %a, %a : f32
+    linalg.yield %1 : f32
+  }} -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}}
+"""
+
+
+def test_trait_of_a_generic_may_be_an_alias() -> None:
+    dictionary = '{doc = "twice", indexing_maps = [#map, #map], iterator_types = ["parallel"], custom.word = 1 : i64}'
+    module = parse_mlir(TRAIT.format(trait="#trait"))
+    module.verify()
+    assert printed(module) == printed(parse_mlir(TRAIT.format(trait=dictionary)))
+
+
+@pytest.mark.parametrize("trait", ["#map", "#other", ""])
+def test_trait_of_a_generic_is_a_dictionary(trait: str) -> None:
+    with pytest.raises(FuseError, match=r"expected indexing_maps|undefined symbol alias|#other"):
+        parse_mlir(TRAIT.format(trait=trait))

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import (
     AffineMapAttr,
     ArrayAttr,
     DenseArrayBase,
+    DictionaryAttr,
     IndexType,
     IntegerAttr,
     ShapedType,
@@ -80,7 +81,9 @@ class UpstreamGenericOp(GenericOp):
     def parse(cls, parser: Parser) -> Self:
         """Parse what stands behind the op's name."""
         start = parser.pos
-        attributes = parser.parse_optional_attr_dict()
+        # A trait is a dictionary, or the alias of one: `linalg.generic #trait ins(...)`.
+        trait = parser.parse_optional_attribute()
+        attributes = dict(trait.data) if isinstance(trait, DictionaryAttr) else {}
         maps, iterators = attributes.pop("indexing_maps", None), attributes.pop("iterator_types", None)
         if not isinstance(maps, ArrayAttr) or not isinstance(iterators, ArrayAttr):
             parser.raise_error("expected indexing_maps and iterator_types for linalg.generic", start)

@@ -9,11 +9,11 @@ Source: the verifiers of stablehlo/dialect/TypeInference.cpp and StablehloOps.cp
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias, cast
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, TensorType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, TensorType, i1
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from fuse_dialect.dialect.types import DYNAMIC, is_tensor
+from fuse_dialect.dialect.types import DYNAMIC, are_compatible, is_tensor, with_element
 from fuse_dialect.frontends.stablehlo.attributes import (
     ConvDimensionNumbersAttr,
     DotDimensionNumbersAttr,
@@ -295,6 +295,39 @@ def _repeats(op: Operation) -> Iterator[tuple[int, int]]:
     yield len(op.operands), len(op.operands)
 
 
+def _loop_values(op: Operation) -> None:
+    """What goes round a loop has the types of the operands, up to sizes that are open (`while_c1` to `while_c3`)."""
+    condition, body = (region.block for region in op.regions)
+    groups: list[tuple[str, Sequence[SSAValue]]] = [
+        ("result", op.results),
+        ("argument of region #0", condition.args),
+        ("argument of region #1", body.args),
+        ("value returned by region #1", _returned(body)),
+    ]
+    for what, values in groups:
+        for index, (value, start) in enumerate(zip(values, op.operands, strict=False)):
+            expected = f"{what}, number {index}, to be like the operand of type {start.type}, got {value.type}"
+            _expect(_are_alike(value.type, start.type), expected)
+    for value in _returned(condition):
+        _expect(value.type == TensorType(i1, []), f"region #0 to return tensor<i1>, got {value.type}")
+
+
+def _returned(block: Block) -> Sequence[SSAValue]:
+    last = block.last_op
+    return last.operands if last is not None and last.name == "stablehlo.return" else ()
+
+
+def _are_alike(one: Attribute, other: Attribute) -> bool:
+    """Whether a value may be of both types; what quantized elements stand for is not looked at."""
+    if (
+        is_tensor(one)
+        and is_tensor(other)
+        and any(each.element_type.name.startswith("quant.") for each in (one, other))
+    ):
+        one, other = with_element(one, i1), with_element(other, i1)
+    return are_compatible(one, other)
+
+
 def _orders(op: Operation) -> Iterator[tuple[int, int]]:
     yield 2 * len(op.operands), 1
 
@@ -384,6 +417,6 @@ CHECKS: Mapping[str, Sequence[Check]] = {
         regions(_orders),
     ),
     "transpose": (for_each_axis(_FIRST, "permutation"), axes("permutation", _FIRST)),
-    "while": (as_many_results, regions(_repeats)),
+    "while": (as_many_results, regions(_repeats), _loop_values),
 }
 """By the name of the op, without its dialect."""

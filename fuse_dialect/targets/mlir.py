@@ -103,7 +103,8 @@ class FusePrinter(Printer):
             super().print_attribute(tensor)
             self.stream, self._current_column = stream, column
             self._types[id(tensor)] = known = (tensor, text.getvalue())
-        self.print_string(known[1])
+        # An encoding of an unknown dialect may have line breaks, behind which nothing may be put.
+        self.print_string(known[1], indent=0)
 
     def print_with_aliases(self, module: ModuleOp) -> None:
         """Print the module, and before and behind it the locations that it names more than once."""

@@ -190,6 +190,18 @@ def test_line_breaks_in_text_that_is_kept_are_not_indented(attribute):
     assert _printed(parse_mlir(once, ctx=context(allow_unregistered=True))) == once
 
 
+def test_line_breaks_in_the_encoding_of_a_tensor_are_not_indented():
+    text = """
+    #enc = #unknown.encoding<{
+      map = (d0) ->
+        (d0 : compressed)
+    }>
+    module { func.func @f(%x: tensor<4xf32, #enc>) -> tensor<4xf32, #enc> { return %x : tensor<4xf32, #enc> } }
+    """
+    once = _printed(parse_mlir(text, ctx=context(allow_unregistered=True)))
+    assert _printed(parse_mlir(once, ctx=context(allow_unregistered=True))) == once
+
+
 def _printed(module):
     stream = StringIO()
     FuseMLIRTarget().emit(context(allow_unregistered=True), module, stream)

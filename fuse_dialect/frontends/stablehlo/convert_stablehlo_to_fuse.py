@@ -47,6 +47,7 @@ from fuse_dialect.frontends.stablehlo.rules.pool_gradient import POOL_GRADIENTS
 from fuse_dialect.frontends.stablehlo.rules.reductions import REDUCTIONS
 from fuse_dialect.frontends.stablehlo.rules.scans import convert_scan
 from fuse_dialect.frontends.stablehlo.rules.shapes import SHAPES
+from fuse_dialect.frontends.stablehlo.rules.triangular import TRIANGULAR
 from fuse_dialect.fusion.inline import InlinePass
 
 _STAYS = {"stablehlo.return"}
@@ -77,6 +78,7 @@ RULES: Mapping[str, Rule] = {
     **INDEXING,
     **ORDERS,
     **COMPOSITES,
+    **TRIANGULAR,
     "stablehlo.constant": _constant,
     "chlo.constant": _constant,
     "stablehlo.optimization_barrier": _same,

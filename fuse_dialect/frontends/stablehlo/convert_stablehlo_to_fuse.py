@@ -11,7 +11,8 @@ A program that JAX prints then runs on NumPy and natively: `fuse-run`, `fuse_dia
 3. Checks of sizes (`custom_call @shape_assertion`) stay: they are made when the program runs.
 4. What is repeated to an open size for an elementwise op alone is not repeated: `fuse` ops broadcast.
 5. A `composite` without a `fuse` op of its own becomes a call of its decomposition.
-6. What is recognised in regions is what one op does, and what JAX writes for `argmax`, `sort` and the like.
+6. Quantized numbers inside a function become integers and real numbers (`quantized.py` there).
+7. What is recognised in regions is what one op does, and what JAX writes for `argmax`, `sort` and the like.
 
 Source: docs/spec.md of openxla/stablehlo, August 2026.
 """
@@ -44,6 +45,7 @@ from fuse_dialect.frontends.stablehlo.rules.elementwise import ELEMENTWISE
 from fuse_dialect.frontends.stablehlo.rules.indexing import INDEXING
 from fuse_dialect.frontends.stablehlo.rules.orders import ORDERS
 from fuse_dialect.frontends.stablehlo.rules.pool_gradient import POOL_GRADIENTS
+from fuse_dialect.frontends.stablehlo.rules.quantized import say_quantized
 from fuse_dialect.frontends.stablehlo.rules.reductions import REDUCTIONS
 from fuse_dialect.frontends.stablehlo.rules.scans import convert_scan
 from fuse_dialect.frontends.stablehlo.rules.shapes import SHAPES
@@ -104,8 +106,10 @@ class ConvertStableHLOToFusePass(ModulePass):
         Complexity: O(ops + operands).
         """
         call_decompositions(op)
+        functions = functions_in(op)
+        say_quantized(functions)
         regions: list[Operation] = []
-        pending = [block for function in functions_in(op) for block in function.body.blocks]
+        pending = [block for function in functions for block in function.body.blocks]
         while pending:
             block = pending.pop()
             for inner in list(block.ops):

@@ -328,6 +328,24 @@ def _are_alike(one: Attribute, other: Attribute) -> bool:
     return are_compatible(one, other)
 
 
+def _scan(op: Operation) -> None:
+    """Operands and results are said to be two sorts each, with a carry for each init, and inputs have the dimension."""
+    counts: list[Sequence[int]] = []
+    for name, values in (("operandSegmentSizes", op.operands), ("resultSegmentSizes", op.results)):
+        sizes = _list(op, name)
+        _expect(sizes is not None and len(sizes) == 2 and min(sizes) >= 0, f"'{name}' of two numbers")
+        counts.append(sizes or ())
+        _expect(sum(counts[-1]) == len(values), f"'{name}' to add up to {len(values)}")
+    _expect(counts[0][1] == counts[1][1], f"a carry for each of {counts[0][1]} inits, got {counts[1][1]}")
+    for value in op.operands[: counts[0][0]]:
+        rank, axis = _rank(value), cast(IntegerAttr, op.properties["dimension"]).value.data
+        _expect(rank is None or 0 <= axis < rank, f"'dimension' to be an axis of a tensor with {rank}, got {axis}")
+
+
+def _scans(op: Operation) -> Iterator[tuple[int, int]]:
+    yield len(op.operands), len(op.results)
+
+
 def _orders(op: Operation) -> Iterator[tuple[int, int]]:
     yield 2 * len(op.operands), 1
 
@@ -402,6 +420,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
         regions(_combines),
     ),
     "reverse": (axes("dimensions", _FIRST),),
+    "scan": (_scan, regions(_scans)),
     "scatter": (_scatter, regions(_combines)),
     "select_and_scatter": (
         for_each_axis(_FIRST, "window_dimensions", "window_strides", least=1),

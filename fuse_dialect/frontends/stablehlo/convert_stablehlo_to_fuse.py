@@ -37,6 +37,7 @@ from fuse_dialect.dialect.ops.dynamic import DynBroadcastToOp, DynFullOp
 from fuse_dialect.dialect.shape_assertion import is_shape_assertion
 from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.frontends.stablehlo.rules.building import NoFuseFormError, Rule
+from fuse_dialect.frontends.stablehlo.rules.chlo_scan import convert_chlo_scan
 from fuse_dialect.frontends.stablehlo.rules.composites import COMPOSITES, call_decompositions
 from fuse_dialect.frontends.stablehlo.rules.contractions import CONTRACTIONS
 from fuse_dialect.frontends.stablehlo.rules.control_flow import CONTROL_FLOW, can_be_converted, convert_control_flow
@@ -118,6 +119,9 @@ class ConvertStableHLOToFusePass(ModulePass):
                     if scan is not None:
                         pending.append(scan.body.block)
                         continue
+                if inner.name == "chlo.scan" and (scan := convert_chlo_scan(inner)) is not None:
+                    pending.append(scan.body.block)
+                    continue
                 if inner.name in CONTROL_FLOW:
                     regions.append(inner)
                     pending.extend(each for region in inner.regions for each in region.blocks)

@@ -51,6 +51,7 @@ from fuse_dialect.frontends.stablehlo.rules.reductions import REDUCTIONS
 from fuse_dialect.frontends.stablehlo.rules.scans import convert_scan
 from fuse_dialect.frontends.stablehlo.rules.shapes import SHAPES
 from fuse_dialect.frontends.stablehlo.rules.triangular import TRIANGULAR
+from fuse_dialect.frontends.stablehlo.rules.tuples import TUPLES
 from fuse_dialect.fusion.inline import InlinePass
 
 _STAYS = {"stablehlo.return"}
@@ -82,6 +83,7 @@ RULES: Mapping[str, Rule] = {
     **ORDERS,
     **COMPOSITES,
     **TRIANGULAR,
+    **TUPLES,
     "stablehlo.constant": _constant,
     "chlo.constant": _constant,
     "stablehlo.optimization_barrier": _same,

@@ -36,6 +36,7 @@ OWN_NAMES = Universe(
         "fuse-ops-hw": _lazy("fuse_dialect.hardware.fuse_ops_hw:FuseOpsHwPass"),
         "insert-hardware": _lazy("fuse_dialect.hardware.insert_hardware:InsertHardwarePass"),
         "simplify-inference": _lazy("fuse_dialect.transforms.simplify_inference:SimplifyInferencePass"),
+        "stack-growing-states": _lazy("fuse_dialect.transforms.stack_growing_states:StackGrowingStatesPass"),
         "fold-constants": _lazy("fuse_dialect.transforms.fold_constants:FoldConstantsPass"),
         "fold-scale-axis": _lazy("fuse_dialect.transforms.fold_scale_axis:FoldScaleAxisPass"),
         "drop-padded-taps": _lazy("fuse_dialect.transforms.drop_padded_taps:DropPaddedTapsPass"),

@@ -12,41 +12,47 @@ Source: the style of StableHLO, stablehlo/dialect/AssemblyFormat.h.
 """
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeVar, cast
+from collections.abc import Callable, Sequence
+from typing import TypeAlias, TypeVar, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, StringAttr, i1
 from xdsl.ir import Attribute
+from xdsl.irdl import IRDLOperation, OpDef
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect.fields import Integers, PropertyValue, Reals
 
-if TYPE_CHECKING:
-    from fuse_dialect.dialect.op import FuseOp
+OpT = TypeVar("OpT", bound=IRDLOperation)
+ShapeRule: TypeAlias = Callable[[], Sequence[Attribute] | None]
+"""The result types that follow from an op's operands and properties, or `None`."""
 
-    OpT = TypeVar("OpT", bound=FuseOp)
 
+def parse_op(op: OpDef, make: Callable[..., OpT], parser: Parser) -> OpT:
+    """Parse everything after the op's name.
 
-def parse_op(cls: "type[OpT]", parser: Parser) -> "OpT":
-    """Parse everything after the op's name."""
+    Args:
+        op: What is declared of the op.
+        make: Builds it from operands, `result_types`, which may be `None`, `attributes`, and properties by name.
+        parser: It stands behind the name.
+    """
     start = parser.pos
-    operands, properties = _parse_arguments(cls, parser)
+    operands, properties = _parse_arguments(op, parser)
     attributes = parser.parse_optional_attr_dict()
     operand_types, result_types = _parse_types(parser, len(operands))
     if operands and not operand_types:
         types = "a type" if len(operands) == 1 else "types"
-        parser.raise_error(f"'{cls.name}' op expects ':' and {types} after its operands", start, operands[-1].span.end)
+        parser.raise_error(f"'{op.name}' op expects ':' and {types} after its operands", start, operands[-1].span.end)
     values = parser.resolve_operands(operands, operand_types, start)
     try:
-        return cls(*values, result_types=result_types, attributes=attributes, **properties)
+        return make(*values, result_types=result_types, attributes=attributes, **properties)
     except VerifyException as error:
-        parser.raise_error(f"'{cls.name}' op {error}", start, parser.pos)
+        parser.raise_error(f"'{op.name}' op {error}", start, parser.pos)
 
 
-def _parse_arguments(cls: "type[FuseOp]", parser: Parser) -> tuple[list[UnresolvedOperand], dict[str, PropertyValue]]:
-    declared = cls.get_irdl_definition().properties
+def _parse_arguments(op: OpDef, parser: Parser) -> tuple[list[UnresolvedOperand], dict[str, PropertyValue]]:
+    declared = op.properties
     operands: list[UnresolvedOperand] = []
     properties: dict[str, PropertyValue] = {}
     first = True
@@ -62,7 +68,7 @@ def _parse_arguments(cls: "type[FuseOp]", parser: Parser) -> tuple[list[Unresolv
             if name is None or name not in declared or name in properties:
                 known = f"expected one of: {', '.join(declared)}" if declared else "the op has no properties"
                 what = "given twice" if name in properties else known
-                parser.raise_error(f"'{cls.name}' op property '{name or ''}': {what}", start, parser.pos)
+                parser.raise_error(f"'{op.name}' op property '{name or ''}': {what}", start, parser.pos)
             parser.parse_punctuation("=")
             properties[name] = _parse_value(parser)
         first = False
@@ -105,7 +111,7 @@ def _parse_results(parser: Parser) -> Sequence[Attribute] | None:
     return [parser.parse_type()] if listed is None else listed
 
 
-def print_op(op: "FuseOp", printer: Printer) -> None:
+def print_op(op: IRDLOperation, infer_types: ShapeRule, printer: Printer) -> None:
     """Print everything after the op's name."""
     separator = " "
     for operand in op.operands:
@@ -121,7 +127,7 @@ def print_op(op: "FuseOp", printer: Printer) -> None:
         _print_value(value, printer)
         separator = ", "
     printer.print_op_attributes(op.attributes)
-    _print_types(op, printer)
+    _print_types(op, infer_types, printer)
 
 
 def _print_value(value: Attribute, printer: Printer) -> None:
@@ -154,7 +160,7 @@ def _float_text(value: float) -> str:
     return f"{mantissa}.0e{exponent}"
 
 
-def _print_types(op: "FuseOp", printer: Printer) -> None:
+def _print_types(op: IRDLOperation, infer_types: ShapeRule, printer: Printer) -> None:
     operand_types, result_types = op.operand_types, op.result_types
     if not operand_types:
         printer.print_string(" -> ")
@@ -162,13 +168,13 @@ def _print_types(op: "FuseOp", printer: Printer) -> None:
         return
     printer.print_string(" : ")
     first = operand_types[0]
-    if all(type == first for type in (*operand_types, *result_types)) and _follows(op, result_types):
+    if all(type == first for type in (*operand_types, *result_types)) and _follows(infer_types, result_types):
         printer.print_attribute(first)
     else:
         printer.print_function_type(operand_types, result_types)
 
 
-def _follows(op: "FuseOp", result_types: Sequence[Attribute]) -> bool:
+def _follows(infer_types: ShapeRule, result_types: Sequence[Attribute]) -> bool:
     """Whether parsing would infer `result_types` back from operands that all have the type of the first result."""
-    inferred = op.infer_types()
+    inferred = infer_types()
     return len(result_types) == 1 if inferred is None else tuple(inferred) == tuple(result_types)

@@ -254,11 +254,11 @@ class FuseOp(IRDLOperation, ABC):
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         """Parse the custom assembly."""
-        return assembly.parse_op(cls, parser)
+        return assembly.parse_op(cls.get_irdl_definition(), cls, parser)
 
     def print(self, printer: Printer) -> None:
         """Print the custom assembly."""
-        assembly.print_op(self, printer)
+        assembly.print_op(self, self.infer_types, printer)
 
 
 class MapOp(FuseOp):

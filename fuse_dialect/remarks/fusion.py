@@ -1,71 +1,23 @@
 """Why was this not fused? One remark for each operator that did not grow into its consumers, as data.
 
 An op of unknown kind counts as an operator here if it works on tensors: it stays where it is, and a remark says why.
-
-What people read of a remark is made in `wording`.
-
-Source: the idea of MLIR's missed-optimization remarks, mlir/docs/Remarks.md.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import Operation
 
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.dialect.ops.opaque import StopFusionOp
 from fuse_dialect.fusion.core.decision import FusionDecision
-from fuse_dialect.fusion.core.rules import FusionRule
 from fuse_dialect.fusion.core.value_graph import NodeRole
 from fuse_dialect.fusion.fuse_ops import BlockFusion, FuseOpsPass
 from fuse_dialect.fusion.ir.block_graph import Node
 from fuse_dialect.fusion.ir.fusible_blocks import graph_blocks
 from fuse_dialect.fusion.kinds.foreign import foreign_op
 from fuse_dialect.fusion.kinds.kind_of import kind_of, op_name
-from fuse_dialect.pattern_kind import PatternKind
-from fuse_dialect.remarks import wording
-
-
-@dataclass(frozen=True, slots=True)
-class FusionRemark:
-    """Why the group that ends in `op` was not fused into what follows it."""
-
-    op: Operation
-    reason: Reason
-    """The stable code."""
-    kind: PatternKind
-    """Kind of the operator."""
-    escapes: bool
-    """Whether something outside the block reads its value."""
-    sink: Node | None
-    """Its immediate post-dominator, if there is one."""
-    rule: FusionRule | None
-    """The rule that was tried last, if any was."""
-    blocker: Node | None
-    """What is in the way: the end of the greatest edge, the sink, or a node between."""
-    blocking_kind: PatternKind | None
-    """The kind that the rule does not allow: of the edge, or of the blocker's group."""
-    counted: int | None
-    """Nodes or arguments that the merged group would have at least; more than `limit`."""
-    limit: int | None
-    has_kind: bool = True
-    """Whether the kind of the operator is known; if not, `kind` is opaque."""
-    apart: float | None = None
-    """Seconds of both kernels, by strategies that know them."""
-    together: float | None = None
-    """Seconds of the kernel that both would be."""
-
-    @property
-    def message(self) -> str:
-        """Ops in quotes, then the code."""
-        return wording.fusion_message(self)
-
-    @property
-    def explanation(self) -> str:
-        """The same in a sentence: what the rule allows, and what is there."""
-        return wording.fusion_explanation(self)
+from fuse_dialect.remarks.wording import FusionRemark
 
 
 def fusion_remarks(module: ModuleOp, fuse_ops: FuseOpsPass) -> Iterator[FusionRemark]:

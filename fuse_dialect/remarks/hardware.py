@@ -1,36 +1,15 @@
 """Why is this not on hardware, or not in the trip before it? One remark for each operator that joined no group."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
 
-from fuse_dialect.diagnostics import Reason
 from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse
 from fuse_dialect.fusion.kinds.own_kinds import stamp_own_kinds
 from fuse_dialect.hardware.fuse_ops_hw import BlockHardwareFusion, FuseOpsHwPass
 from fuse_dialect.hardware.template_file import find_template
-from fuse_dialect.remarks import wording
-
-
-@dataclass(frozen=True, slots=True)
-class HardwareRemark:
-    """Why an operator did not join a trip."""
-
-    op: Operation
-    reason: Reason
-    """The stable code."""
-    is_on_hardware: bool
-    """Whether a unit runs it, in a trip that it starts."""
-    explanation: str
-    """What the template allows, and what is there."""
-
-    @property
-    def message(self) -> str:
-        """The op in quotes, where it runs, then the code."""
-        return wording.hardware_message(self)
+from fuse_dialect.remarks.wording import HardwareRemark
 
 
 def hardware_remarks(module: ModuleOp, fuse_ops_hw: FuseOpsHwPass, ctx: Context) -> Iterator[HardwareRemark]:

@@ -25,11 +25,11 @@ from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.fusion.ir.graph_facts import source_of
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
-from fuse_dialect.remarks.calls import CallRemark, call_remarks
-from fuse_dialect.remarks.fusion import FusionRemark, graph_remarks, is_operator, remark_on
-from fuse_dialect.remarks.hardware import HardwareRemark, hardware_remarks
+from fuse_dialect.remarks.calls import call_remarks
+from fuse_dialect.remarks.fusion import graph_remarks, is_operator, remark_on
+from fuse_dialect.remarks.hardware import hardware_remarks
 from fuse_dialect.remarks.recorded_fusion import RecordedFusion, record_fusion
-from fuse_dialect.remarks.wording import time_text
+from fuse_dialect.remarks.wording import CallRemark, FusionRemark, HardwareRemark, time_text
 
 _Refusal: TypeAlias = FusionRemark | HardwareRemark | CallRemark
 

@@ -1,28 +1,107 @@
-"""Remarks in words: the only place that makes sentences of them. Codes are stable, the words are not."""
+"""Remarks as data, and in words: the only place that makes sentences of them. Codes are stable, the words are not.
+
+Source: the idea of MLIR's missed-optimization remarks, mlir/docs/Remarks.md.
+"""
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+
+from xdsl.dialects import func
+from xdsl.ir import Operation
 
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.dialect.ops.tuples import TupleOp
+from fuse_dialect.fusion.core.rules import FusionRule
 from fuse_dialect.fusion.core.value_graph import NodeRole
 from fuse_dialect.fusion.ir.block_graph import Node
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.pattern_kind import PatternKind
 
-if TYPE_CHECKING:
-    from fuse_dialect.remarks.calls import CallRemark
-    from fuse_dialect.remarks.fusion import FusionRemark
-    from fuse_dialect.remarks.hardware import HardwareRemark
+
+@dataclass(frozen=True, slots=True)
+class FusionRemark:
+    """Why the group that ends in `op` was not fused into what follows it."""
+
+    op: Operation
+    reason: Reason
+    """The stable code."""
+    kind: PatternKind
+    """Kind of the operator."""
+    escapes: bool
+    """Whether something outside the block reads its value."""
+    sink: Node | None
+    """Its immediate post-dominator, if there is one."""
+    rule: FusionRule | None
+    """The rule that was tried last, if any was."""
+    blocker: Node | None
+    """What is in the way: the end of the greatest edge, the sink, or a node between."""
+    blocking_kind: PatternKind | None
+    """The kind that the rule does not allow: of the edge, or of the blocker's group."""
+    counted: int | None
+    """Nodes or arguments that the merged group would have at least; more than `limit`."""
+    limit: int | None
+    has_kind: bool = True
+    """Whether the kind of the operator is known; if not, `kind` is opaque."""
+    apart: float | None = None
+    """Seconds of both kernels, by strategies that know them."""
+    together: float | None = None
+    """Seconds of the kernel that both would be."""
+
+    @property
+    def message(self) -> str:
+        """Ops in quotes, then the code."""
+        return fusion_message(self)
+
+    @property
+    def explanation(self) -> str:
+        """The same in a sentence: what the rule allows, and what is there."""
+        return fusion_explanation(self)
 
 
-def fusion_message(remark: "FusionRemark") -> str:
+@dataclass(frozen=True, slots=True)
+class CallRemark:
+    """Why a call of a primitive stays."""
+
+    op: func.CallOp
+    reason: Reason = Reason.CALL_ATTRIBUTES
+    """The stable code."""
+
+    @property
+    def message(self) -> str:
+        """The op in quotes and what it calls, then the code."""
+        return call_message(self)
+
+    @property
+    def explanation(self) -> str:
+        """Which attributes would be lost."""
+        return call_explanation(self)
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareRemark:
+    """Why an operator did not join a trip."""
+
+    op: Operation
+    reason: Reason
+    """The stable code."""
+    is_on_hardware: bool
+    """Whether a unit runs it, in a trip that it starts."""
+    explanation: str
+    """What the template allows, and what is there."""
+
+    @property
+    def message(self) -> str:
+        """The op in quotes, where it runs, then the code."""
+        return hardware_message(self)
+
+
+def fusion_message(remark: FusionRemark) -> str:
     """Which op is not fused into which, and the code."""
     into = "" if remark.sink is None else f" into {node_name(remark.sink)}"
     return f"'{op_name(remark.op)}' op not fused{into}: {remark.reason.value}"
 
 
-def fusion_explanation(remark: "FusionRemark", name: "Callable[[Node], str] | None" = None) -> str:
+def fusion_explanation(remark: FusionRemark, name: Callable[[Node], str] | None = None) -> str:
     """What the rule or the limit allows, and what is there.
 
     Args:
@@ -96,18 +175,18 @@ def time_text(seconds: float) -> str:
     return f"{seconds * 1e9:.3g} ns"
 
 
-def call_message(remark: "CallRemark") -> str:
+def call_message(remark: CallRemark) -> str:
     """Which call stays, and the code."""
     return f"'{op_name(remark.op)}' op of '@{remark.op.callee.string_value()}' stays: {remark.reason.value}"
 
 
-def call_explanation(remark: "CallRemark") -> str:
+def call_explanation(remark: CallRemark) -> str:
     """Which attributes the call has."""
     names = ", ".join(f"'{name}'" for name in remark.op.attributes)
     return f"no op of the primitive could take over the attributes of the call: {names}"
 
 
-def hardware_message(remark: "HardwareRemark") -> str:
+def hardware_message(remark: HardwareRemark) -> str:
     """Where the op runs, and the code."""
     what = "starts a trip of its own" if remark.is_on_hardware else "stays on the host"
     return f"'{op_name(remark.op)}' op {what}: {remark.reason.value}"

@@ -7,7 +7,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
-from fuse_dialect.remarks.fusion import FusionRemark, fusion_remarks
+from fuse_dialect.remarks.fusion import fusion_remarks
+from fuse_dialect.remarks.wording import FusionRemark
 from fuse_dialect.targets.mlir import FuseMLIRTarget
 
 PROGRAM = """\

@@ -2,21 +2,22 @@
 
 `fuse-opt --compile-prefix --fuse-ops model.onnx` shows what is compiled. `compile_prefix` lists the passes, in order:
 
-1. `refine-shapes` makes static what is known of open sizes, with the numbers that the option `sizes` gives for names:
+1. `stack-growing-states` makes stacks of states that loops only append to: their places are known;
+2. `refine-shapes` makes static what is known of open sizes, with the numbers that the option `sizes` gives for names:
    only then have ops of computed shapes machine code. It leaves a module without open sizes alone;
-2. `fake-quantization-to-integer` finds products of quantized numbers, while their weights and scales stand apart;
-3. `simplify-inference{expand-norms=false}` breaks batch norms into a multiplication and an addition of constants. A
+3. `fake-quantization-to-integer` finds products of quantized numbers, while their weights and scales stand apart;
+4. `simplify-inference{expand-norms=false}` breaks batch norms into a multiplication and an addition of constants. A
    layer norm stays whole: one kernel computes it row by row, with the row in cache;
-4. `fold-constants` leaves the scales and weights that the next pass has to see as plain constants;
-5. `fold-scale-axis` moves scales and shifts into weights and biases;
-6. `expand-transposed-convolutions` makes convolutions of transposed ones, `expand-deformable-convolutions` sampled
+5. `fold-constants` leaves the scales and weights that the next pass has to see as plain constants;
+6. `fold-scale-axis` moves scales and shifts into weights and biases;
+7. `expand-transposed-convolutions` makes convolutions of transposed ones, `expand-deformable-convolutions` sampled
    images and products of deformable ones, `expand-einsum` matrix products of einsums, `expand-depthwise` depthwise
    convolutions without a multiplier of those with one;
-7. `fold-constants` multiplies the scales, and cuts the kernels; `drop-padded-taps` cuts those that mostly meet padding;
-8. `prove-indices` marks indices that cannot be out of range;
-9. `eliminate-common-subexpr` merges what frontends wrote twice;
-10. `convert-layout{if-profitable=true}` gives images the layout that kernels run fastest on;
-11. `rematerialize-dequantization` and `rematerialize-scalars` undo merges: each reader makes real numbers of integers
+8. `fold-constants` multiplies the scales, and cuts the kernels; `drop-padded-taps` cuts those that mostly meet padding;
+9. `prove-indices` marks indices that cannot be out of range;
+10. `eliminate-common-subexpr` merges what frontends wrote twice;
+11. `convert-layout{if-profitable=true}` gives images the layout that kernels run fastest on;
+12. `rematerialize-dequantization` and `rematerialize-scalars` undo merges: each reader makes real numbers of integers
     itself, and has the numbers that several ops read as literals.
 
 Source: TVM, the passes before `FuseOps` in `relay.build`: src/relay/backend/utils.cc, `GetPassPrefix` (v0.18).
@@ -45,6 +46,7 @@ from fuse_dialect.transforms.refine_shapes import RefineShapesPass
 from fuse_dialect.transforms.rematerialize_dequantization import RematerializeDequantizationPass
 from fuse_dialect.transforms.rematerialize_scalars import RematerializeScalarsPass
 from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
+from fuse_dialect.transforms.stack_growing_states import StackGrowingStatesPass
 
 
 def compile_prefix(
@@ -57,6 +59,7 @@ def compile_prefix(
         sizes: Numbers for named sizes of arguments, as `refine-shapes` takes them: `batch=4`.
     """
     passes: tuple[ModulePass, ...] = (
+        StackGrowingStatesPass(),
         RefineShapesPass(tuple(sizes)),
         FakeQuantizationToIntegerPass(),
         SimplifyInferencePass(expand_norms=False),

@@ -3,15 +3,17 @@
 1. A row has the type of the tensor without its first axis.
 2. A state keeps the type that it begins with, if the body, refined under this assumption, yields that type. The body is
    refined in a copy of the loop; where an assumption fails, it is dropped, and another copy is made.
-3. Results have the types of the last states, and of what is stacked.
+3. Results have the types of the last states, and of what is stacked: as often as a constant limit says, where no
+   condition may end the loop before, and otherwise as there are rows.
 """
 
 from collections.abc import Callable, Sequence
 
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, Region
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.budget import Budget
+from fuse_dialect.dialect.constants import constant_of
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.ops.regions import LoopOp, YieldOp, row_type
@@ -58,7 +60,10 @@ def refined_loop(op: LoopOp, visit: Callable[[Operation], None], budget: Budget)
             return _with_results(op, trial)
         assumed = [new if true else old for old, new, true in zip(kept, assumed, holds, strict=False)]
         _erase(trial)
-    return None
+    types = _result_types(op)
+    if types == list(op.result_types):
+        return None
+    return _with_types(op, types)
 
 
 def more_precise(type: Tensor, known: Attribute) -> Tensor:
@@ -93,6 +98,32 @@ def _with_results(op: LoopOp, trial: LoopOp) -> LoopOp:
         new = LoopOp(body, limit=op.limit, condition=op.condition, states=op.states, rows=op.rows)
     except VerifyException as error:
         raise OpError(op, f"'{op.name}' op {error}", "sizes that are known now contradict each other") from error
+    new.attributes.update(op.attributes)
+    types = _result_types(new)
+    return new if types == list(new.result_types) else _with_types(new, types)
+
+
+def _result_types(op: LoopOp) -> list[Tensor]:
+    """Types of the results, where a constant limit says how often something is stacked (3)."""
+    types = [tensor_type(value) for value in op.outputs]
+    end = op.body.block.last_op
+    limit = None if op.limit is None else constant_of(op.limit)
+    assert isinstance(end, YieldOp), "a verified loop ends with a yield"
+    if limit is None or op.condition is not None or end.condition is not None:
+        return types
+    rows = [size for value in op.rows if (size := tensor_type(value).get_shape()[0]) != DYNAMIC]
+    if len(rows) < len(op.rows):
+        return types  # rows of which it is not known how many there are may end the loop before
+    count = min([max(int(limit.item()), 0), *rows])
+    stacks = types[len(op.states) :]
+    known = [more_precise(type, tensor([count, *type.get_shape()[1:]], type.element_type)) for type in stacks]
+    return [*types[: len(op.states)], *known]
+
+
+def _with_types(op: LoopOp, types: Sequence[Tensor]) -> LoopOp:
+    """The loop with other types of results; the body moves."""
+    body = op.body.detach_block(0)
+    new = LoopOp.create(operands=op.operands, result_types=types, properties=op.properties, regions=[Region(body)])
     new.attributes.update(op.attributes)
     return new
 

@@ -4,7 +4,8 @@
    of the function has a number by that name.
 2. Integers that follow from the sizes known, by `shape_of` and arithmetic, become constants.
 3. A `dyn_` op whose numbers are constants becomes its static form; `dyn_broadcast_to`, `dyn_reshape` and
-   `dyn_strided_slice` do so too where the numbers that are not known are sizes of the operand, by name.
+   `dyn_strided_slice` do so too where the numbers that are not known are sizes of the operand, by name. A slice of
+   known length becomes a `take`; see `counted_slices`.
 4. Result types are inferred anew from refined operands; the numbers that a `dyn_` op holds are sizes of its result.
 5. Ops of the dialect that nothing reads any more are erased.
 6. Loops pass sizes on; see `refine_loops`.
@@ -25,6 +26,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException, VerifyException
 
 from fuse_dialect.analysis.forms_by_name import form_by_name
+from fuse_dialect.analysis.integer_ranges import Ranges
 from fuse_dialect.analysis.known_sizes import KnownSizes
 from fuse_dialect.analysis.sizes import Size
 from fuse_dialect.budget import Budget
@@ -38,12 +40,14 @@ from fuse_dialect.dialect.ops.dynamic import (
     DynBroadcastToOp,
     DynFullOp,
     DynReshapeOp,
+    DynStridedSliceOp,
     ShapeOfOp,
 )
 from fuse_dialect.dialect.ops.regions import LoopOp, YieldOp
 from fuse_dialect.dialect.size_names import size_names
 from fuse_dialect.dialect.types import DYNAMIC, Shape, are_compatible, is_tensor, with_shape
 from fuse_dialect.fusion.outlining.rewiring import replace_operands, resolve
+from fuse_dialect.transforms.counted_slices import counted_slice
 from fuse_dialect.transforms.refine_loops import refined_loop
 from fuse_dialect.transforms.unfinished import is_left_alone, walk_unfinished
 
@@ -121,6 +125,7 @@ class _Refining:
     budget: Budget
     """What copies of loops may take."""
     known: KnownSizes = field(default_factory=KnownSizes)
+    ranges: Ranges = field(default_factory=Ranges)
     replacement: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     """What replaces each value; users are rewired when they are visited."""
     retyped: set[SSAValue] = field(default_factory=set[SSAValue])
@@ -172,7 +177,7 @@ class _Refining:
         if not isinstance(op, FuseOp):
             return
         try:
-            refined = self._with_refined_types(self._static_form(op))
+            refined = self._with_refined_types(self._counted_slice(self._static_form(op)))
         except VerifyException as error:
             raise OpError(op, f"'{op.name}' op {error}", "sizes that are known now contradict each other") from error
         self.known.visit(refined)
@@ -240,6 +245,26 @@ class _Refining:
             return op
         form.operands = data
         return self._replace(op, form)
+
+    def _counted_slice(self, op: FuseOp) -> FuseOp:
+        """The op that stands for a slice of known length (3), or the op."""
+        if not isinstance(op, DynStridedSliceOp) or op.parent is None:
+            return op
+        made = counted_slice(op, self.ranges)
+        if made is None:
+            return op
+        last = made.pop()
+        assert isinstance(last, FuseOp), "a slice is an op of the dialect"
+        if not self._fits(op, last.result_types):
+            last.erase()
+            for each in reversed(made):
+                each.erase()
+            return op
+        op.parent.insert_ops_before(made, op)
+        for each in made:
+            if isinstance(each, FuseOp):
+                self.known.visit(each)
+        return self._replace(op, last)
 
     def _fits(self, op: FuseOp, types: Sequence[Attribute]) -> bool:
         """Whether results may have these types: not less precise ones, and other ones only where nobody minds.

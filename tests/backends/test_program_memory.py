@@ -64,7 +64,7 @@ def test_values_that_share_bytes_are_found() -> None:
     places = [Place(Home.ARENA, first) if place.home is Home.ARENA else place for place in executable.plan.places]
     plan = replace(executable.plan, places=places)
     with pytest.raises(CheckError, match="overlaps"):
-        Executable(executable.graph, plan, executable.primitives, executable.constants, 1)
+        check_program_memory(Executable(executable.graph, plan, executable.primitives, executable.constants, 1))
 
 
 def test_a_value_that_is_gone_before_it_is_read_is_found() -> None:
@@ -73,19 +73,17 @@ def test_a_value_that_is_gone_before_it_is_read_is_found() -> None:
     places = list(executable.plan.places)
     in_arena = [number for number, place in enumerate(places) if place.home is Home.ARENA]
     places[in_arena[2]] = places[in_arena[0]]  # written while the first is read for the last time
+    plan = replace(executable.plan, places=places)
     with pytest.raises(CheckError, match="overlaps argument"):
-        Executable(
-            executable.graph, replace(executable.plan, places=places), executable.primitives, executable.constants, 1
-        )
+        check_program_memory(Executable(executable.graph, plan, executable.primitives, executable.constants, 1))
 
 
 def test_results_in_inputs_are_found() -> None:
     executable = executable_of(CHAIN)
     places = [Place(Home.INPUT, 0) if place.home is Home.OUTPUT else place for place in executable.plan.places]
+    plan = replace(executable.plan, places=places)
     with pytest.raises(CheckError, match=r"result 0 of .* would be written to input 0"):
-        Executable(
-            executable.graph, replace(executable.plan, places=places), executable.primitives, executable.constants, 1
-        )
+        check_program_memory(Executable(executable.graph, plan, executable.primitives, executable.constants, 1))
 
 
 def test_workspaces_of_parts_lie_apart() -> None:

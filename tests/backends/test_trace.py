@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fuse_dialect as fd
-from fuse_dialect.backends.runtime.report import KernelReport, KernelTiming, Profile
+from fuse_dialect.backends.runtime.kernel_timing import KernelReport, KernelTiming
 from fuse_dialect.backends.runtime.roofline import Limits
 from fuse_dialect.backends.runtime.roofline_picture import MOST_NAMED, roofline_svg
 from fuse_dialect.backends.runtime.trace import Trace
@@ -142,16 +142,15 @@ def test_a_number_of_runs_that_is_none():
         program.trace(*inputs(), repeat=0)
 
 
-def profile(count: int) -> Profile:
-    rows = [
+def measured(count: int) -> list[KernelTiming]:
+    return [
         KernelTiming(KernelReport(f"k<{n}>&", ("exp",), "map", "", 1, 1000 * n, 10**n), (1e-6 * (n + 1),), 1e-7)
         for n in range(count)
     ]
-    return Profile(tuple(rows), (1e-3,), 2)
 
 
 def test_the_roofline_is_a_picture_of_all_kernels_that_compute():
-    svg = roofline_svg(profile(6), 'a "model" <b>', Limits(2e10, 1e11))
+    svg = roofline_svg(measured(6), 1, 2, 'a "model" <b>', Limits(2e10, 1e11))
     root = ElementTree.fromstring(svg)
     circles = [each for each in root.iter() if each.tag.endswith("circle")]
     assert len(circles) == 5  # the first moves no bytes
@@ -164,7 +163,7 @@ def test_the_roofline_is_a_picture_of_all_kernels_that_compute():
 
 
 def test_the_list_of_the_roofline_ends():
-    texts = "".join(ElementTree.fromstring(roofline_svg(profile(14), "m", Limits(2e10, 1e11))).itertext())
+    texts = "".join(ElementTree.fromstring(roofline_svg(measured(14), 1, 2, "m", Limits(2e10, 1e11))).itertext())
     assert f"and {13 - MOST_NAMED} more" in texts
 
 

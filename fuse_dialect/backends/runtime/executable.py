@@ -26,7 +26,6 @@ from fuse_dialect.backends.runtime.team import team
 from fuse_dialect.backends.runtime.walk import WORD, Frame, Segment, Table, Walk
 from fuse_dialect.backends.types import Shape
 from fuse_dialect.budget import LARGEST_SIZE
-from fuse_dialect.checked import checks_plans
 from fuse_dialect.dialect.op import Array
 
 WORTH_A_THREAD = 200_000
@@ -76,10 +75,6 @@ class Executable(Walk):
             self._control.finish()
         self.bound = self._slots.bound
         super().__init__(self._table())
-        if checks_plans():
-            from fuse_dialect.backends.runtime.checking.program_memory import check_program_memory
-
-            check_program_memory(self)
 
     def _table(self) -> Table:
         plan, slots = self.plan, self._slots

@@ -7,8 +7,9 @@ from typing import Any
 
 from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, How, Loop
 from fuse_dialect.backends.runtime.executable import Executable, Frame
+from fuse_dialect.backends.runtime.kernel_timing import KernelReport, KernelTiming
 from fuse_dialect.backends.runtime.primitives import Compiled
-from fuse_dialect.backends.runtime.report import KernelReport, KernelTiming, Profile
+from fuse_dialect.backends.runtime.report import Profile
 from fuse_dialect.backends.runtime.roofline import Limits, machine_limits
 from fuse_dialect.backends.runtime.shapes import iterations
 from fuse_dialect.backends.runtime.stepwise import StepTimes

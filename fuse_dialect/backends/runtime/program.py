@@ -14,6 +14,7 @@ from fuse_dialect.backends.runtime.arrays import Port, as_input, check_output, i
 from fuse_dialect.backends.runtime.recycling import RecycledMemory
 from fuse_dialect.backends.types import Shape, TensorType
 from fuse_dialect.budget import MAX_REPETITIONS, MOST_VALUE_BYTES
+from fuse_dialect.checked import checks_plans
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.interpreters.input_names import InputNamesError, inputs_by_name
 
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
     from fuse_dialect.backends.runtime.compilation import Compilation
     from fuse_dialect.backends.runtime.entry_graph import EntryGraph
     from fuse_dialect.backends.runtime.executable import Executable
+    from fuse_dialect.backends.runtime.kernel_timing import KernelReport
     from fuse_dialect.backends.runtime.primitives import Compiled
-    from fuse_dialect.backends.runtime.report import KernelReport, Profile
+    from fuse_dialect.backends.runtime.report import Profile
     from fuse_dialect.backends.runtime.specializing import Sizes, Specializations
     from fuse_dialect.backends.runtime.stepwise import StepTimes
     from fuse_dialect.backends.runtime.trace import Trace
@@ -134,7 +136,7 @@ class Program:
         self._named_sizes = any(name for form in interface.inputs for name in form.sizes)
         self._is_static = all(port.type.is_static for port in self._inputs)
         self._shapes = [port.type.shape for port in self._inputs]
-        self._specializations: Specializations | None = None
+        self._specializations: Specializations[Program] | None = None
         self._static: Walk | None = None
 
     def __repr__(self) -> str:
@@ -431,6 +433,10 @@ class Program:
                 executable = Executable(
                     self._graph, plan, self._primitives, self._constants, self.threads, is_only=self._is_static
                 )
+                if checks_plans():
+                    from fuse_dialect.backends.runtime.checking.program_memory import check_program_memory
+
+                    check_program_memory(executable)
             if len(self._plans) >= MAX_PLANS:
                 del self._plans[next(iter(self._plans))]
             self._plans[key] = executable

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
-from fuse_dialect.backends.runtime.report import KernelTiming, Profile
+from fuse_dialect.backends.runtime.kernel_timing import KernelTiming
 from fuse_dialect.backends.runtime.roofline import Limits, machine_limits
 
 WIDTH, HEIGHT = 1080, 480
@@ -61,21 +61,25 @@ class _Scale:
         return self.start + (math.log10(value) - self.low) / (self.high - self.low) * (self.end - self.start)
 
 
-def roofline_svg(profile: Profile, title: str, limits: Limits | None = None) -> str:
+def roofline_svg(
+    kernels: Sequence[KernelTiming], runs: int, threads: int, title: str, limits: Limits | None = None
+) -> str:
     """The picture as SVG, for light and dark pages.
 
     Args:
-        profile: Measured kernels; those that compute nothing, or whose sizes are not known, are not shown.
+        kernels: Measured kernels; those that compute nothing, or whose sizes are not known, are not shown.
+        runs: How often all were measured.
+        threads: That they ran on.
         title: What was measured.
-        limits: Of the machine; by default those of the profile, or as they are measured now.
+        limits: Of the machine; by default as they are measured now.
     """
-    limits = limits or profile.limits or machine_limits(profile.threads)
-    points = _points(profile)
+    limits = limits or machine_limits(threads)
+    points = _points(kernels)
     ridge = limits.flops_per_second / limits.bytes_per_second
     x = _scale([ridge, *(point.intensity for point in points)], LEFT, WIDTH - RIGHT)
     y = _scale([limits.flops_per_second, *(point.rate for point in points)], HEIGHT - BOTTOM, TOP)
-    threads = "1 thread" if profile.threads == 1 else f"{profile.threads} threads"
-    hidden = len(profile.kernels) - len(points)
+    on = "1 thread" if threads == 1 else f"{threads} threads"
+    hidden = len(kernels) - len(points)
     note = f"; without {hidden} of no arithmetic or no known size" if hidden else ""
     return "\n".join(
         [
@@ -83,7 +87,7 @@ def roofline_svg(profile: Profile, title: str, limits: Limits | None = None) -> 
             f'role="img" aria-label={quoteattr(f"Roofline of {title}")}>',
             f"<style>{_STYLE}</style>",
             f'<rect class="page" width="{WIDTH}" height="{HEIGHT}"/>',
-            f'<text x="{LEFT}" y="20">{escape(title)}: median of {len(profile.seconds)} runs, {threads}</text>',
+            f'<text x="{LEFT}" y="20">{escape(title)}: median of {runs} runs, {on}</text>',
             f'<text class="dim" x="{LEFT}" y="36">area: part of the time of all kernels{note}</text>',
             *_grid(x, y),
             *_roof(limits, ridge, x, y),
@@ -94,12 +98,12 @@ def roofline_svg(profile: Profile, title: str, limits: Limits | None = None) -> 
     )
 
 
-def _points(profile: Profile) -> list[_Point]:
+def _points(kernels: Sequence[KernelTiming]) -> list[_Point]:
     """Kernels with known numbers, those that take most time first."""
-    total = sum(row.median for row in profile.kernels) or 1.0
+    total = sum(row.median for row in kernels) or 1.0
     points = [
         _Point(row, row.kernel.flops / row.kernel.bytes, row.gigaflops_per_second * 1e9, row.median / total)
-        for row in profile.kernels
+        for row in kernels
         if row.kernel.bytes and row.kernel.flops and row.gigaflops_per_second
     ]
     return sorted(points, key=lambda point: -point.part)

@@ -10,15 +10,12 @@
 from collections import OrderedDict
 from collections.abc import Callable
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import Generic, Protocol, TypeVar
 
 from xdsl.utils.exceptions import InterpretationError, PassFailedException, VerifyException
 
 from fuse_dialect.backends.types import Shape
 from fuse_dialect.diagnostics import FuseError
-
-if TYPE_CHECKING:
-    from fuse_dialect.backends.runtime.program import Program
 
 MAX_PROGRAMS = 8
 """Sets of sizes that have a program of their own."""
@@ -27,27 +24,37 @@ MAX_BYTES = 1 << 30
 MAX_REMEMBERED = 256
 """Sets of sizes of which it is known that they came before."""
 Sizes = tuple[Shape, ...]
+ProgramT = TypeVar("ProgramT", bound="Held")
 REFUSALS = (FuseError, InterpretationError, PassFailedException, VerifyException)
 """What compiling for sizes may raise that contradict the program; running it then says so better."""
 
 
-class Specializations:
+class Held(Protocol):
+    """What is kept: a program that knows the memory of its constants."""
+
+    @property
+    def constant_bytes(self) -> int:
+        """Bytes of its constants."""
+        ...
+
+
+class Specializations(Generic[ProgramT]):
     """The programs for sets of sizes; any number of threads may ask."""
 
-    def __init__(self, make: "Callable[[Sizes], Program]"):
+    def __init__(self, make: Callable[[Sizes], ProgramT]):
         """Begin without any.
 
         Args:
             make: Compiles for the shapes of the inputs.
         """
         self._make = make
-        self._programs: OrderedDict[Sizes, Program] = OrderedDict()
+        self._programs: OrderedDict[Sizes, ProgramT] = OrderedDict()
         self._came: OrderedDict[Sizes, bool] = OrderedDict()
         """Whether sizes that came before may be compiled for."""
         self._lock = Lock()
         self._compiling = Lock()
 
-    def known(self, sizes: Sizes) -> "Program | None":
+    def known(self, sizes: Sizes) -> ProgramT | None:
         """The program for these sizes, if there is one."""
         # Without the lock, because every call comes here: one look into a dictionary is one step for all threads.
         found = self._programs.get(sizes)
@@ -58,7 +65,7 @@ class Specializations:
                     self._programs.move_to_end(sizes)
         return found
 
-    def find(self, sizes: Sizes) -> "Program | None":
+    def find(self, sizes: Sizes) -> ProgramT | None:
         """The program for these sizes, if there is one or it is time to make it."""
         with self._lock:
             found = self._programs.get(sizes)
@@ -87,7 +94,7 @@ class Specializations:
         finally:
             self._compiling.release()
 
-    def make(self, sizes: Sizes) -> "Program":
+    def make(self, sizes: Sizes) -> ProgramT:
         """The program for these sizes, made now if there is none.
 
         Raises:
@@ -104,7 +111,7 @@ class Specializations:
                     raise
                 raise FuseError(str(error)) from error
 
-    def _made(self, sizes: Sizes) -> "Program":
+    def _made(self, sizes: Sizes) -> ProgramT:
         program = self._make(sizes)
         with self._lock:
             self._programs[sizes] = program

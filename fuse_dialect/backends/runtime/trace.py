@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fuse_dialect.backends.runtime.report import KernelReport
+from fuse_dialect.backends.runtime.kernel_timing import KernelReport
 
 _PROCESS = 1
 _MICROSECONDS = 1e6

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
+from fuse_dialect.backends.runtime.kernel_timing import KernelReport
 from fuse_dialect.backends.runtime.program import InputForm, Interface
-from fuse_dialect.backends.runtime.report import KernelReport
 from fuse_dialect.backends.runtime.walk import Segment, Table
 from fuse_dialect.backends.types import OPEN, TensorType
 

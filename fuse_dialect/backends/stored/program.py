@@ -16,7 +16,8 @@ from fuse_dialect.backends.stored.machine_code import MachineCode
 
 if TYPE_CHECKING:
     from fuse_dialect.backends.runtime.compilation import Compilation
-    from fuse_dialect.backends.runtime.report import KernelReport, Profile
+    from fuse_dialect.backends.runtime.kernel_timing import KernelReport
+    from fuse_dialect.backends.runtime.report import Profile
     from fuse_dialect.backends.runtime.trace import Trace
     from fuse_dialect.dialect.op import Array
     from fuse_dialect.machines.machine import Machine

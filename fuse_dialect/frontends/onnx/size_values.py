@@ -5,14 +5,15 @@ is computed is the same arithmetic on `tensor<1xi64>`. Each is written out once:
 """
 
 from collections import ChainMap
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import f64
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from fuse_dialect.analysis.sizes import SCALED, Element, Size
+from fuse_dialect.dialect.fields import PropertyValue
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.broadcast import AddOp, DivideOp, MultiplyOp, SubtractOp
 from fuse_dialect.dialect.ops.concatenation import ConcatenateOp
@@ -24,9 +25,6 @@ from fuse_dialect.dialect.ops.layout import ReshapeOp, SqueezeOp
 from fuse_dialect.dialect.types import Tensor, element_type_of, tensor
 from fuse_dialect.frontends.onnx.values import Constant, SizeVector, Value
 
-if TYPE_CHECKING:
-    from fuse_dialect.frontends.onnx.builder import BodyBuilder
-
 _I64 = element_type_of(np.dtype(np.int64))
 _OPERATIONS: dict[str, type[FuseOp]] = {"+": AddOp, "-": SubtractOp, "*": MultiplyOp, "/": DivideOp}
 
@@ -36,10 +34,28 @@ _Key: TypeAlias = tuple[object, ...]
 """A value whose shape it is; value, axis and count of sizes; a name; or a shape and elements."""
 
 
+class Emitter(Protocol):
+    """What writes the ops: the builder of the body."""
+
+    def emit(
+        self,
+        op_class: type[FuseOp],
+        *operands: Value,
+        properties: Mapping[str, PropertyValue],
+        result_types: Sequence[Attribute] | None = None,
+    ) -> tuple[Value, ...]:
+        """The results of an op."""
+        ...
+
+    def materialize(self, value: Value) -> SSAValue[Tensor]:
+        """The value in the IR."""
+        ...
+
+
 class SizeValues:
     """Values of the IR for sizes, each made when it is first needed."""
 
-    def __init__(self, builder: "BodyBuilder", outer: "SizeValues | None" = None):
+    def __init__(self, builder: Emitter, outer: "SizeValues | None" = None):
         """Start with what is known around the builder's block, if it is inside another one."""
         self._builder = builder
         self._extents: ChainMap[str, _Extent] = ChainMap() if outer is None else outer._extents.new_child()

@@ -83,7 +83,7 @@ class ReduceBase(StableHLOOp):
             parser.parse_keyword("reducer")
             region = parser.parse_region(_parse_reducer_arguments(parser))
         else:
-            region = _applying(inner, type_.inputs.data[0])
+            region = _applying(inner, type_.inputs.data[0], parser)
         return cls.create(
             operands=values,
             result_types=type_.outputs.data,
@@ -128,16 +128,14 @@ def _parse_inner_op(parser: Parser) -> type[Operation]:
     return inner
 
 
-def _applying(inner: type[Operation], operand_type: Attribute) -> Region:
+def _applying(inner: type[Operation], operand_type: Attribute, parser: Parser) -> Region:
     """The region that the compact form stands for."""
     is_tensor = isinstance(operand_type, TensorType)
     element = cast("TensorType[Attribute]", operand_type).element_type if is_tensor else operand_type
     scalar = TensorType(element, [])
     block = Block(arg_types=[scalar, scalar])
     op = inner.create(operands=block.args, result_types=[scalar])
-    from fuse_dialect.frontends.stablehlo.dialect import ReturnOp
-
-    block.add_ops([op, ReturnOp.create(operands=op.results)])
+    block.add_ops([op, parser.ctx.get_op("stablehlo.return").create(operands=op.results)])
     return Region(block)
 
 

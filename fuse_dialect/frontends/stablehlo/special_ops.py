@@ -196,6 +196,8 @@ class WhileBase(StableHLOOp, PartialForm):
 
     def has_own_form(self) -> bool:
         """Whether the blocks' arguments and the results have the types of the operands, which the form says once."""
+        if any(len(region.blocks) != 1 for region in self.regions):
+            return False
         types = list(self.operand_types)
         lists = [list(self.result_types), *([value.type for value in region.block.args] for region in self.regions)]
         return all(each == types for each in lists)

@@ -85,7 +85,7 @@ def test_large_numbers_stay_in_the_integers() -> None:
 
 def of(text: str) -> Quantization | None:
     """What is read in a type."""
-    module = parse_mlir(f"func.func private @f(tensor<4x{text}>)")
+    module = parse_mlir(f"func.func private @f(tensor<2x{text}>)")
     type = next(op for op in module.ops).properties["function_type"].inputs.data[0]  # pyright: ignore[reportAttributeAccessIssue]
     assert isinstance(type, TensorType)
     return quantization_of(type)
@@ -101,7 +101,13 @@ def test_types_say_their_integers() -> None:
     assert (unsigned.scales, unsigned.zero_points, unsigned.axis) == ((0.5, 0.25), (0, 128), 0)
 
 
-@pytest.mark.parametrize("text", ["<i8:f32:{0:2}, {1.0, 2.0}>", "<i8:f8E5M2, 1.0>", "<i8:f32:0, 1.0>", "<i8:f32, x>"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("<i8:f32:{0:2}, {1.0, 2.0}>", "<i8:f8E5M2, 1.0>", "<i8:f32:0, 1.0>", "<i8:f32, x>", "<i8>"),
+        *("<i64:f32, 1.0>", "<i99999:f32, 1.0>", "<i8:f32:1, {1.0, 2.0}>", "<i8:f32:0, {1.0, 2.0, 3.0}>"),
+    ],
+)
 def test_other_types_are_not_read(text: str) -> None:
     assert of(f"!quant.uniform{text}") is None
 

@@ -40,6 +40,8 @@ from fuse_dialect.frontends.stablehlo.clauses import int_array
 from fuse_dialect.frontends.stablehlo.dialect import BY_NAME
 
 _QUANTIZED = "quant.uniform"
+_WIDEST = 32
+"""Bits of the integers. Source: `QuantizationStorageType` in docs/spec.md of openxla/stablehlo."""
 _REAL: Mapping[str, Attribute] = {
     "bf16": BFloat16Type(),
     "f16": Float16Type(),
@@ -47,7 +49,7 @@ _REAL: Mapping[str, Attribute] = {
     "f64": Float64Type(),
 }
 _FORM = re.compile(
-    r"(?P<sign>[iu])(?P<width>\d+)(?:<(?P<low>-?\d+):(?P<high>-?\d+)>)?:(?P<real>\w+)(?::(?P<axis>\d+))?,"
+    r"(?P<sign>[iu])(?P<width>\d{1,2})(?:<(?P<low>-?\d{1,10}):(?P<high>-?\d{1,10})>)?:(?P<real>\w+)(?::(?P<axis>\d{1,9}))?,"
     r"\s*(?P<list>\{)?(?P<numbers>[^{}]*)\}?"
 )
 _MOVES = frozenset(
@@ -88,12 +90,16 @@ def quantization_of(type: Attribute) -> Quantization | None:
         zero_points = tuple(int(zero or 0) for _, _, zero in pairs)
     except ValueError:
         return None
+    axis = None if found["axis"] is None else int(found["axis"])
+    sizes = cast(Tensor, type).get_shape()
+    if width > _WIDEST or (axis is not None and (axis >= len(sizes) or sizes[axis] != len(scales))):
+        return None
     return Quantization(
         IntegerType(width, Signedness.UNSIGNED if is_unsigned else Signedness.SIGNLESS),
         int(found["low"] or (0 if is_unsigned else -(1 << (width - 1)))),
         int(found["high"] or (1 << (width - (not is_unsigned))) - 1),
         _REAL[found["real"]],
-        None if found["axis"] is None else int(found["axis"]),
+        axis,
         scales,
         zero_points,
     )

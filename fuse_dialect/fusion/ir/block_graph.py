@@ -29,7 +29,7 @@ from fuse_dialect.extensions import at_place
 from fuse_dialect.fusion.core.forward_graph import ForwardGraph
 from fuse_dialect.fusion.core.value_graph import GraphFacts, NodeRole, ValueGraph
 from fuse_dialect.fusion.ir.argument_weight import argument_weight
-from fuse_dialect.fusion.ir.constants import cannot_be_passed, is_constant, is_scalar_constant
+from fuse_dialect.fusion.ir.constants import goes_along, is_constant, is_scalar_constant
 from fuse_dialect.fusion.ir.op_signatures import OpSignatures
 from fuse_dialect.fusion.ir.ssa import CapturedValues, check_ssa_order, read_values, seen_by_other_blocks
 from fuse_dialect.fusion.kinds.edges_of import edges_of, has_edges_of_its_kind
@@ -423,7 +423,7 @@ def _values(
             is_embedded = (
                 isinstance(value.owner, Operation)
                 and is_constant(value.owner)
-                and (embeds_constants or cannot_be_passed(value.owner))
+                and (embeds_constants or goes_along(value.owner))
             )
             weights.append(0 if is_embedded else argument_weight(value.type))
         return number[value]

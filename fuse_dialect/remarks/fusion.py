@@ -28,7 +28,7 @@ def fusion_remarks(module: ModuleOp, fuse_ops: FuseOpsPass) -> Iterator[FusionRe
         yield from graph_remarks(function)
 
 
-def graph_remarks(function: func.FuncOp) -> Iterator[FusionRemark]:
+def graph_remarks(function: Operation) -> Iterator[FusionRemark]:
     """Remarks on the operators in blocks of a function that are graphs."""
     for block in graph_blocks(function):
         for op in block.ops:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Operation
 
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.dialect.ops.opaque import StopFusionOp

@@ -11,9 +11,12 @@ import argparse
 import subprocess
 import sys
 from collections.abc import Sequence
+from io import StringIO
 from pathlib import Path
 
 from fuse_dialect.frontends.mlir.linalg_forms import FORMS, Form
+from fuse_dialect.frontends.mlir.reader import parse_mlir
+from fuse_dialect.targets.mlir import FusePrinter
 
 FOLDER = Path(__file__).parents[1] / "tests" / "data" / "mlir"
 _SIZES = {"n": 1, "m": 4, "k": 5, "c": 3, "f": 4, **dict.fromkeys("xyz", 4), **dict.fromkeys("bguvwpqr", 2)}
@@ -65,6 +68,13 @@ def _products(missing: Sequence[str]) -> str:
     return "".join(_named(name, form) for name, form in FORMS.items() if name not in missing)
 
 
+def _generic(text: str) -> str:
+    """The program in the generic form, which versions read whose own forms differ."""
+    out = StringIO()
+    FusePrinter(stream=out, print_generic_format=True).print_op(parse_mlir(text))
+    return out.getvalue()
+
+
 def main() -> int:
     """Write the files."""
     argparse.ArgumentParser(description="Writes tests/data/mlir/printed with MLIR's own tools.").parse_args()
@@ -85,7 +95,10 @@ def main() -> int:
             "tensor": source["tensor"],
             "tosa": source["tosa"],
         },
-        "iree-opt": {"structured": source["structured"], "tensor": source["tensor"], "util": source["util"]},
+        "iree-opt": {
+            **{name: source[name] for name in ("structured", "tensor", "util")},
+            **{name: _generic(source[name]) for name in ("structured_new", "tosa")},
+        },
     }
     for tool, texts in programs.items():
         folder = FOLDER / "printed" / tool

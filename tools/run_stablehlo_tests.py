@@ -32,13 +32,25 @@ def files_of(checkout: Path, suite: str, only: str = "") -> list[Path]:
 
 
 def table(suite: str, verdicts: Sequence[Verdict], ways: Sequence[str]) -> str:
-    """Counts of a suite, a line for each way."""
+    """Counts of a suite, a line for each way; a file is right when all of its cases are."""
     lines: list[str] = []
     for way in ways:
-        counts = Counter(each.outcome for each in verdicts if each.way == way)
+        own = [each for each in verdicts if each.way == way]
+        counts = Counter(each.outcome for each in own)
         numbers = ", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome)
-        lines.append(f"{suite:<16} {way:<7} {counts.total()} cases: {numbers}")
+        files = {_file_of(each) for each in own}
+        right = len(files - {_file_of(each) for each in own if each.outcome is not Outcome.RIGHT})
+        checks = sum(each.checks for each in own if each.outcome is Outcome.RIGHT)
+        total = sum(each.checks for each in own)
+        lines.append(
+            f"{suite:<16} {way:<7} {counts.total()} cases: {numbers}; right are {right} of {len(files)} files and "
+            f"{checks} of {total} checks"
+        )
     return "\n".join(lines)
+
+
+def _file_of(verdict: Verdict) -> str:
+    return verdict.case.partition("/")[0]
 
 
 def reasons(verdicts: Iterable[Verdict]) -> Counter[str]:

@@ -7,7 +7,12 @@ external models give one to an op of another dialect:
 2. so has a kernel in its place, `fuse.fused`;
 3. either may run where it would not have run (it is *speculatable*) if all in the function may.
 
-Every other call is as unknown as before. Importing this module attaches the interfaces; xDSL does that when it loads
+Every other call is as unknown as before.
+
+4. A call in a function of an unregistered dialect names a function of the table around that function. xDSL takes an
+   unregistered op for a symbol table, and would not find the callee.
+
+Importing this module attaches the interfaces; xDSL does that when it loads
 the dialect `fuse`, or a pass that fuses. A text in which neither occurs is read without them: xDSL 0.74 has no way for
 a call itself to say that it has no effects.
 
@@ -19,7 +24,7 @@ from typing import cast
 from weakref import WeakKeyDictionary
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import StringAttr, SymbolRefAttr
 from xdsl.ir import Operation
 from xdsl.traits import (
     ConditionallySpeculatable,
@@ -35,6 +40,7 @@ from fuse_dialect.dialect.fuse import Fuse as Fuse
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.ops.regions import FusedOp
 from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE
+from fuse_dialect.fusion.ir.symbol_tables import may_be_symbol_table
 from fuse_dialect.fusion.kinds.kind_of import kind_of
 
 _functions: WeakKeyDictionary[Operation, dict[str, func.FuncOp]] = WeakKeyDictionary()
@@ -81,7 +87,7 @@ def _callee(call: func.CallOp) -> func.FuncOp | None:
     Complexity: O(1) for a symbol table that has not changed; xDSL's lookup goes through all symbols for each call.
     """
     table = call.parent_op()
-    while table is not None and not table.has_trait(SymbolTable):
+    while table is not None and not may_be_symbol_table(table):
         table = table.parent_op()
     if table is None or call.callee.nested_references.data:
         return None
@@ -97,7 +103,19 @@ def _callee(call: func.CallOp) -> func.FuncOp | None:
     return function
 
 
+_search = SymbolTable.lookup_symbol
+
+
+def _lookup_around_functions(op: Operation, name: str | StringAttr | SymbolRefAttr) -> Operation | None:
+    """What a name in an op stands for (4)."""
+    table: Operation | None = op
+    while table is not None and not may_be_symbol_table(table):
+        table = table.parent_op()
+    return _search(op if table is None else table, name)
+
+
 def _attach() -> None:
+    SymbolTable.lookup_symbol = _lookup_around_functions
     for op_class in (func.CallOp, FusedOp):
         if op_class.get_trait(CallsWithoutEffects) is None:
             op_class.traits.add_trait(CallsWithoutEffects())

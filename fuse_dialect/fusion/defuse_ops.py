@@ -18,7 +18,7 @@ Source: TVM `DefuseOps`, src/relay/transforms/defuse_ops.cc (v0.18).
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -34,6 +34,7 @@ from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.ops.hardware import UNIT_ATTRIBUTE
 from fuse_dialect.dialect.ops.regions import FusedOp, YieldOp
+from fuse_dialect.fusion.ir.function_like import is_function
 from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE
 from fuse_dialect.fusion.ir.ssa import check_ssa_order
 from fuse_dialect.fusion.ir.symbol_tables import blocks_of_functions, may_be_symbol_table, walk_table
@@ -123,12 +124,14 @@ class _CallsOfTable:
 
     def __init__(self, block: Block, inlining: Inlining):
         self.inlining = inlining
-        self.calls: dict[Operation, list[func.CallOp]] = {
-            op: [inner for inner in walk_table(op) if type(inner) is func.CallOp]
-            for op in block.ops
-            if not may_be_symbol_table(op)
-        }
-        """For each op of the table the calls inside."""
+        self.calls: dict[Operation, list[func.CallOp]] = {}
+        """For each function of the table the calls inside; those of the table's own ops stand under the table."""
+        table = block.parent_op()
+        assert table is not None, "a symbol table is an op"
+        for op in block.ops:
+            if not may_be_symbol_table(op):
+                calls = self.calls.setdefault(op if is_function(op) else table, [])
+                calls.extend(inner for inner in walk_table(op) if type(inner) is func.CallOp)
         candidates = {op.sym_name.data: op for op in self.calls if isinstance(op, func.FuncOp) and inlining.takes(op)}
         self.primitives = self._innermost_first(candidates)
         """What will be inlined, by name; whatever a primitive calls stands before it."""
@@ -214,7 +217,7 @@ class _CallsOfTable:
         replacement: dict[SSAValue, SSAValue] = {}
         copies = Copies()
         if self.inlining.undoes_fusion and any(call.attributes for call in calls):
-            copies.add_originals(op)
+            copies.add_originals(_ops_of(op))
         for call in calls:
             name = callee(call)
             self.calls_left[name] -= 1
@@ -228,11 +231,20 @@ class _CallsOfTable:
                 copies.add(call, ops)
         if replacement:
             resolve(replacement)
-            for inner in ops_inside(op):
+            for inner in _ops_of(op):
                 replace_operands(inner, replacement)
-        copies.merge(op)
+        copies.merge(lambda: _ops_of(op))
         for call in calls:
             call.drop_all_references()
+
+
+def _ops_of(op: Operation) -> Iterable[Operation]:
+    """All ops of a function, or those of a symbol table that stand outside its functions."""
+    if is_function(op):
+        return ops_inside(op)
+    # A function may read values of the table that it stands in, unless it is known to be isolated.
+    outside = [each for each in op.regions[0].block.ops if not isinstance(each, func.FuncOp)]
+    return [inner for each in outside for inner in (each, *ops_inside(each))]
 
 
 def has_one_block(function: func.FuncOp) -> bool:

@@ -1,6 +1,7 @@
 """`fuse-ops`: group operators as TVM does, and outline each group as a primitive function.
 
-For every function that is not primitive itself, and for every block in it, also those of ops that are no operators:
+For every function of any dialect that is not primitive itself, for a module's top level, and for every block in them,
+also those of ops that are no operators:
 
 1. build the forward graph of the block (`fusion/ir/block_graph.py`);
 2. plan kernels by a strategy (`fusion/core/strategy.py`); TVM's merges nodes by rule (`fusion/core/partition.py`);
@@ -19,7 +20,7 @@ from typing import Self
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block
+from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
@@ -110,7 +111,7 @@ class FuseOpsPass(FuseOptions, ModulePass):
             inlining = Inlining(self.name, lambda each: each not in kept, undoes_fusion=False, as_regions=True)
             inline_calls(op, inlining, Limits().ops)
 
-    def plan_functions(self, module: ModuleOp) -> dict[func.FuncOp, list[BlockFusion]]:
+    def plan_functions(self, module: ModuleOp) -> dict[Operation, list[BlockFusion]]:
         """Decide how the ops of all functions are grouped, and erase those that are dead; nothing else changes.
 
         Kinds that the module or an installed package gives to names of ops are on the ops from then on.
@@ -136,9 +137,9 @@ class FuseOpsPass(FuseOptions, ModulePass):
             return self._plan_functions(module)
         return plans
 
-    def _plan_functions(self, module: ModuleOp) -> dict[func.FuncOp, list[BlockFusion]]:
+    def _plan_functions(self, module: ModuleOp) -> dict[Operation, list[BlockFusion]]:
         """See `plan_functions`."""
-        plans: dict[func.FuncOp, list[BlockFusion]] = {}
+        plans: dict[Operation, list[BlockFusion]] = {}
         merges = 0
         for function in functions_to_fuse(module):
             fusions = self.plan_function(function, merges)
@@ -151,14 +152,14 @@ class FuseOpsPass(FuseOptions, ModulePass):
 
     def replanned(
         self, module: ModuleOp, plans: Iterable[Sequence[tuple[FusionPlan, int]]]
-    ) -> dict[func.FuncOp, list[BlockFusion]]:
+    ) -> dict[Operation, list[BlockFusion]]:
         """Plans of a module as those of an equal one; the strategy is not asked.
 
         Args:
             module: A copy of a module as `plan_functions` has left it.
             plans: What that has said: for each function the plan of each block, and its merges.
         """
-        fusions: dict[func.FuncOp, list[BlockFusion]] = {}
+        fusions: dict[Operation, list[BlockFusion]] = {}
         for function, own in zip(functions_to_fuse(module), plans, strict=True):
             facts = RegionFacts()
             blocks = fusible_blocks(function, facts.effects)
@@ -167,7 +168,7 @@ class FuseOpsPass(FuseOptions, ModulePass):
             ]
         return fusions
 
-    def outline(self, module: ModuleOp, plans: Mapping[func.FuncOp, Sequence[BlockFusion]]) -> None:
+    def outline(self, module: ModuleOp, plans: Mapping[Operation, Sequence[BlockFusion]]) -> None:
         """Make the kernels of plans primitive functions.
 
         Args:
@@ -196,7 +197,7 @@ class FuseOpsPass(FuseOptions, ModulePass):
             has_copies=fusion.plan.partition is None,
         )
 
-    def merges_before(self, module: ModuleOp) -> dict[func.FuncOp, int]:
+    def merges_before(self, module: ModuleOp) -> dict[Operation, int]:
         """For each function that fuses how many merges `fusion-limit` counts before it: 0 without a limit.
 
         As for `plan_functions`, kinds are on the ops from then on.
@@ -206,7 +207,7 @@ class FuseOpsPass(FuseOptions, ModulePass):
             FuseError: See `plan_block`.
         """
         stamp_own_kinds(module)
-        made: dict[func.FuncOp, int] = {}
+        made: dict[Operation, int] = {}
         merges = 0
         for function in functions_to_fuse(module):
             made[function] = merges
@@ -214,7 +215,7 @@ class FuseOpsPass(FuseOptions, ModulePass):
                 merges += sum(fusion.merges for fusion in self.plan_function(function, merges))
         return made
 
-    def plan_function(self, function: func.FuncOp, merges: int = 0) -> list[BlockFusion]:
+    def plan_function(self, function: Operation, merges: int = 0) -> list[BlockFusion]:
         """Decide, without changing anything, how the ops of all blocks of a function are grouped.
 
         Args:

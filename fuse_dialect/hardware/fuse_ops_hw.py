@@ -19,9 +19,8 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from xdsl.context import Context
-from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Block
+from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from fuse_dialect.dialect.errors import OpError
@@ -72,7 +71,7 @@ class FuseOpsHwPass(ModulePass):
         stamp_own_kinds(op)
         outline_functions(op, lambda function: self.groups_in(function, template), dedup=self.dedup, keep_barriers=True)
 
-    def groups_in(self, function: func.FuncOp, template: HardwareTemplate) -> list[Group]:
+    def groups_in(self, function: Operation, template: HardwareTemplate) -> list[Group]:
         """The groups of one function; their ops are annotated and brought together, dead ops are erased."""
         fusions = self.plan_function(function, template)
         if erase_dead_chains([dead for fusion in fusions for dead in fusion.block_graph.dead]):
@@ -81,7 +80,7 @@ class FuseOpsHwPass(ModulePass):
         facts, numbers = RegionFacts(), count()
         return [group for fusion in fusions for group in _arranged_groups(fusion, template.name, facts, numbers)]
 
-    def plan_function(self, function: func.FuncOp, template: HardwareTemplate) -> list[BlockHardwareFusion]:
+    def plan_function(self, function: Operation, template: HardwareTemplate) -> list[BlockHardwareFusion]:
         """Decide, without changing anything, how the ops of all blocks of a function are grouped.
 
         Raises:

@@ -20,6 +20,7 @@ from xdsl.ir.core import RegionBlocks
 from xdsl.traits import SymbolOpInterface, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.fusion.ir.symbol_tables import may_be_symbol_table
 from fuse_dialect.process_wide import EXCLUSIVE
 
 
@@ -119,7 +120,7 @@ def indexed_symbols() -> Generator[None]:
         if get_ident() != verifier:
             return search(op, name)
         holder: Operation | None = op
-        while holder is not None and not holder.has_trait(SymbolTable):
+        while holder is not None and not may_be_symbol_table(holder):
             holder = holder.parent_op()
         if holder is None or (isinstance(name, SymbolRefAttr) and name.nested_references):
             return search(op, name)

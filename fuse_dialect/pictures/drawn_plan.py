@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from xdsl.context import Context
-from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from fuse_dialect.fusion.core.decision import FusionDecision, Merge
@@ -14,6 +14,7 @@ from fuse_dialect.fusion.core.plan import FusionPlan
 from fuse_dialect.fusion.core.post_dominators import PostDominatorTree
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.fusion.ir.block_graph import BlockGraph
+from fuse_dialect.fusion.ir.function_like import place_name
 from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.fusion.kinds.own_kinds import stamp_own_kinds
@@ -37,7 +38,7 @@ MOST_STORIES = 10_000
 class DrawnPlan:
     """The plan of one block."""
 
-    function: func.FuncOp
+    function: Operation
     block: int
     """Its number among the blocks of the function that fuse."""
     block_graph: BlockGraph
@@ -125,7 +126,7 @@ def _by_hardware(
 
 
 def _by_trips(
-    func: func.FuncOp, block: int, fusion: BlockHardwareFusion, printed: PrintedIR, template: HardwareTemplate
+    function: Operation, block: int, fusion: BlockHardwareFusion, printed: PrintedIR, template: HardwareTemplate
 ) -> DrawnPlan:
     source, node_of = fusion.block_graph.source, fusion.block_graph.node_of
     number_of = {id(op): node for node, (role, op, _) in enumerate(source.nodes) if op is not None and not role.is_view}
@@ -136,7 +137,7 @@ def _by_trips(
         op = source.nodes[node].op
         assert op is not None, "stories are about ops"
         values = ", ".join(map(printed.name_of, op.results))
-        lines = [f"{values} = '{op_name(op)}' of @{func.sym_name.data}"]
+        lines = [f"{values} = '{op_name(op)}' of {place_name(function)}"]
         if node in units:
             lines.append(f"unit: {units[node]}")
         if node in remarks:
@@ -146,7 +147,7 @@ def _by_trips(
     calls = [group.kernel for group in groups_of(source, fusion.plan.kernels, embeds_constants=True, has_copies=True)]
     refusals = {node: remark.reason.value for node, remark in remarks.items()}
     return DrawnPlan(
-        func,
+        function,
         block,
         source,
         fusion.plan,

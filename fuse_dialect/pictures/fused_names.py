@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block
+from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
@@ -34,7 +34,7 @@ def fused_module(
     module: ModuleOp,
     module_pass: ModulePass,
     ctx: Context,
-    expected: Sequence[tuple[func.FuncOp, int]],
+    expected: Sequence[tuple[Operation, int]],
     made: MadePlans | None = None,
 ) -> FusedModule:
     """Run a pass on a copy of a module.

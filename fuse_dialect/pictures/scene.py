@@ -20,6 +20,7 @@ from fuse_dialect.counts import Count
 from fuse_dialect.fusion.core.cost import kernel_cost
 from fuse_dialect.fusion.core.plan import FusionKernel
 from fuse_dialect.fusion.core.value_graph import NodeRole
+from fuse_dialect.fusion.ir.function_like import place_name
 from fuse_dialect.fusion.ir.graph_facts import source_of
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.pattern_kind import PatternKind
@@ -126,7 +127,7 @@ def _block(
     drawn = [number for number, node in enumerate(nodes) if node.role in _DRAWN]
     edges = _edges(plan, drawn)
     name_of = dict(zip(plan.calls, names, strict=True)) if len(names) == len(plan.calls) else {}
-    name = f"@{plan.function.sym_name.data}"
+    name = place_name(plan.function)
     block: dict[str, Any] = {
         "name": name if not plan.block else f"{name}, block {plan.block + 1}",
         "nodes": [_node(plan, number, printed, options) for number in range(len(nodes))],

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.fusion.core.decision import Merge
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.ir.function_like import place_name
 from fuse_dialect.remarks.printed_ir import printed_ir
 from fuse_dialect.remarks.recorded_fusion import RecordedFusion, record_fusion
 from fuse_dialect.remarks.story import StoryTeller
@@ -32,7 +33,7 @@ def debug_lines(module: ModuleOp, fuse_ops: FuseOpsPass) -> Iterator[str]:
         for recorded in record_fusion(function, fuse_ops, merges):
             nodes, kernels = len(recorded.fusion.block_graph.nodes), len(recorded.fusion.plan.kernels)
             block = f", block {recorded.block + 1}" if recorded.block else ""
-            yield f"@{function.sym_name.data}{block}: {nodes} nodes"
+            yield f"{place_name(function)}{block}: {nodes} nodes"
             teller = StoryTeller(recorded, printed)
             yield from (f"  {line}" for line in _steps(recorded, teller, made))
             made += len(recorded.merges)

@@ -3,13 +3,13 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 
-from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.fusion.ir.constants import is_constant
+from fuse_dialect.fusion.ir.function_like import is_function, symbol_of
 from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse
 from fuse_dialect.fusion.ir.graph_facts import source_of
 from fuse_dialect.fusion.kinds.kind_of import op_name
@@ -56,7 +56,7 @@ def _op_of(question: Operation | SSAValue) -> Operation:
     raise FuseError("an argument is no operator, and has no story", hint="ask for an op that reads it")
 
 
-def _named(question: str, functions: Sequence[func.FuncOp], printed: PrintedIR) -> list[Operation]:
+def _named(question: str, functions: Sequence[Operation], printed: PrintedIR) -> list[Operation]:
     """The ops that a name stands for.
 
     Raises:
@@ -65,9 +65,9 @@ def _named(question: str, functions: Sequence[func.FuncOp], printed: PrintedIR) 
     text = question.strip()
     if text.startswith("@"):
         symbol, _, text = text[1:].partition(":")
-        chosen = [function for function in functions if function.sym_name.data == symbol]
+        chosen = [function for function in functions if symbol_of(function) == symbol]
         if not chosen or not text:
-            symbols = [function.sym_name.data for function in functions]
+            symbols = [symbol_of(function) for function in functions]
             wrong = f"no function '@{symbol}' that fuses" if not chosen else f"'{question}' names a function alone"
             raise FuseError(wrong, hint=_nearest(symbol, symbols, "@") if not chosen else f"write @{symbol}:%value")
         functions = chosen
@@ -78,7 +78,8 @@ def _named(question: str, functions: Sequence[func.FuncOp], printed: PrintedIR) 
     if text in known:
         # A model's node gives the name to its constants, too.
         return [op for op in known[text] if not is_constant(op)] or known[text]
-    arguments = {printed.name_of(arg) for function in functions for arg in function.body.block.args}
+    entries = [function.regions[0].first_block for function in functions]
+    arguments = {printed.name_of(arg) for entry in entries if entry is not None for arg in entry.args}
     if text in arguments:
         raise FuseError(f"'{text}' is an argument: it is no operator, and has no story", hint="ask for what reads it")
     raise FuseError(f"no op gives '{question}'", hint=_nearest(text, list(known), ""))
@@ -104,14 +105,14 @@ def _nearest(name: str, known: Sequence[str], prefix: str) -> str:
     return f"there are {some}" + (", ..." if len(words) > 5 else "") if some else "there is none"
 
 
-def _ops(functions: Sequence[func.FuncOp]) -> Iterator[Operation]:
+def _ops(functions: Sequence[Operation]) -> Iterator[Operation]:
     for function in functions:
         yield from (op for op in function.walk() if op is not function)
 
 
 def _stories(
     wanted: Sequence[Operation],
-    merges: Mapping[func.FuncOp, int],
+    merges: Mapping[Operation, int],
     fuse_ops: FuseOpsPass,
     printed: PrintedIR,
     made: MadePlans | None,
@@ -140,11 +141,11 @@ def _stories(
                 yield "\n".join(StoryTeller(recorded, printed).story(numbers[id(op)]))
 
 
-def _function_of(op: Operation, functions: Collection[func.FuncOp]) -> func.FuncOp | None:
+def _function_of(op: Operation, functions: Collection[Operation]) -> Operation | None:
     """The function that fuses around an op."""
     current: Operation | None = op
     while current is not None:
-        if isinstance(current, func.FuncOp):
+        if is_function(current) or isinstance(current, ModuleOp):
             return current if current in functions else None
         current = current.parent_op()
     return None

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Operation
 
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.dialect.ops.opaque import StopFusionOp
@@ -28,7 +29,7 @@ def fusion_remarks(module: ModuleOp, fuse_ops: FuseOpsPass) -> Iterator[FusionRe
         yield from graph_remarks(function)
 
 
-def graph_remarks(function: func.FuncOp) -> Iterator[FusionRemark]:
+def graph_remarks(function: Operation) -> Iterator[FusionRemark]:
     """Remarks on the operators in blocks of a function that are graphs."""
     for block in graph_blocks(function):
         for op in block.ops:

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Literal, TypeAlias
 
-from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from fuse_dialect.diagnostics import FuseError, Reason
 from fuse_dialect.fusion.fuse_ops import BlockFusion, FuseOpsPass
+from fuse_dialect.fusion.ir.function_like import place_name
 from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.remarks.fusion import is_operator, remark_on
@@ -23,7 +23,7 @@ from fuse_dialect.remarks.statistics import FusionStatistics
 class PlannedGroup:
     """Ops that would become one kernel."""
 
-    function: func.FuncOp
+    function: Operation
     """The function that holds them."""
     ops: tuple[Operation, ...]
     """In block order, constants and tuple ops that move along included."""
@@ -74,7 +74,7 @@ class ModulePlan:
     """Kernels to be, function by function, in block order of their roots."""
     decisions: tuple[Decision, ...]
     """One for each operator, function by function, producers before consumers."""
-    _fusions: tuple[tuple[func.FuncOp, BlockFusion], ...] = field(repr=False)
+    _fusions: tuple[tuple[Operation, BlockFusion], ...] = field(repr=False)
     """The plan of each block, with its function."""
     _draw: "Draw | None" = field(default=None, repr=False)
     """Makes pictures of it; they stand above remarks, and are handed in."""
@@ -164,7 +164,7 @@ class ModulePlan:
         functions = dict.fromkeys([*functions_to_fuse(self.module), *(group.function for group in self.groups)])
         for function in functions:
             groups = [group for group in self.groups if group.function is function]
-            yield f"@{function.sym_name.data}: {len(groups)} {'group' if len(groups) == 1 else 'groups'}"
+            yield f"{place_name(function)}: {len(groups)} {'group' if len(groups) == 1 else 'groups'}"
             yield from (f"  {group!r}" for group in groups)
         yield from (f"{decision!r}" for decision in self.decisions if not decision)
 

@@ -3,19 +3,19 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from xdsl.dialects import func
-from xdsl.ir import Block
+from xdsl.ir import Block, Operation
 
 from fuse_dialect.fusion.core.cost import kernel_cost
 from fuse_dialect.fusion.core.plan import FusionKernel
 from fuse_dialect.fusion.core.value_graph import NodeRole
 from fuse_dialect.fusion.fuse_ops import BlockFusion, FuseOpsPass
+from fuse_dialect.fusion.ir.function_like import symbols_around
 from fuse_dialect.fusion.outlining.primitives import Primitives
 from fuse_dialect.remarks.statistics import FusionStatistics
 
 
 def statistics_of_plan(
-    fuse_ops: FuseOpsPass, fusions: Sequence[tuple[func.FuncOp, BlockFusion]], refusals: Iterable[str]
+    fuse_ops: FuseOpsPass, fusions: Sequence[tuple[Operation, BlockFusion]], refusals: Iterable[str]
 ) -> FusionStatistics:
     """The numbers of a plan; `statistics_of` gives the same for the fused module.
 
@@ -31,8 +31,7 @@ def statistics_of_plan(
     met: set[tuple[int, object]] = set()
     for function, fusion in fusions:
         graph = fusion.block_graph.value_graph
-        symbols = function.parent
-        assert symbols is not None, "a function inside a module stands in a block"
+        symbols = symbols_around(function)
         known = structures.setdefault(symbols, Primitives(symbols))
         for group in fuse_ops.planned_groups(fusion):
             groups += 1

@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from xdsl.dialects import func
+from xdsl.ir import Operation
 
 from fuse_dialect.fusion.core.decision import FusionDecision, Merge
 from fuse_dialect.fusion.fuse_ops import BlockFusion, FuseOpsPass
 from fuse_dialect.fusion.ir.block_graph import RegionFacts
 from fuse_dialect.fusion.ir.fusible_blocks import fusible_blocks
 
-MadePlans: TypeAlias = Mapping[func.FuncOp, Sequence[BlockFusion]]
+MadePlans: TypeAlias = Mapping[Operation, Sequence[BlockFusion]]
 """Plans that have been made already: for each function that fuses those of its blocks."""
 
 
@@ -19,7 +19,7 @@ MadePlans: TypeAlias = Mapping[func.FuncOp, Sequence[BlockFusion]]
 class RecordedFusion:
     """The plan of one block, and how it came about."""
 
-    function: func.FuncOp
+    function: Operation
     block: int
     """Its number among the blocks of the function that fuse."""
     fusion: BlockFusion
@@ -38,7 +38,7 @@ class RecordedFusion:
 
 
 def record_fusion(
-    function: func.FuncOp, fuse_ops: FuseOpsPass, merges_before: int = 0, made: MadePlans | None = None
+    function: Operation, fuse_ops: FuseOpsPass, merges_before: int = 0, made: MadePlans | None = None
 ) -> list[RecordedFusion]:
     """Plan all blocks of a function, and keep what the strategy says meanwhile; nothing is changed.
 
@@ -67,7 +67,7 @@ def record_fusion(
 
 
 def _recorded(
-    function: func.FuncOp,
+    function: Operation,
     number: int,
     fusion: BlockFusion,
     fuse_ops: FuseOpsPass,

@@ -12,7 +12,6 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from xdsl.context import Context
-from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
@@ -22,6 +21,7 @@ from fuse_dialect.fusion.core.plan import FusionKernel
 from fuse_dialect.fusion.core.value_graph import NodeRole
 from fuse_dialect.fusion.defuse_ops import DefuseOpsPass
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.ir.function_like import is_function, symbol_of
 from fuse_dialect.fusion.ir.graph_facts import source_of
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
@@ -63,9 +63,9 @@ class RemarkRow:
     def function(self) -> str:
         """Name of the function around the op; empty if there is none."""
         current: Operation | None = self.op
-        while current is not None and not isinstance(current, func.FuncOp):
+        while current is not None and not is_function(current):
             current = current.parent_op()
-        return "" if current is None else current.sym_name.data
+        return "" if current is None else symbol_of(current)
 
     @property
     def value(self) -> str:

@@ -12,6 +12,7 @@ from fuse_dialect.diagnostics import Reason
 from fuse_dialect.fusion.core.decision import FusionDecision
 from fuse_dialect.fusion.core.value_graph import NodeRole
 from fuse_dialect.fusion.ir.block_graph import Node
+from fuse_dialect.fusion.ir.function_like import place_name
 from fuse_dialect.fusion.ir.graph_facts import source_of
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.fusion.kinds.kind_origin import kind_origin
@@ -80,7 +81,7 @@ class StoryTeller:
         node = self.recorded.fusion.block_graph.nodes[number]
         assert node.op is not None, "stories are about ops"
         source = source_of(node.op)
-        where = f" of @{self.recorded.function.sym_name.data}"
+        where = f" of {place_name(self.recorded.function)}"
         yield f"{self.name(number)}{where}{f', from {source}' if source else ''}"
         kind = self.recorded.fusion.block_graph.graph.kinds[number].keyword
         if node.role is NodeRole.CONSTANT:

@@ -1,6 +1,7 @@
 """The `mlir` target of `fuse-opt`: xDSL's printer, with constants printed exactly and, on request, elided.
 
-Differs from xDSL 0.74 in what follows `dense<`:
+An op that its own form cannot say is printed in the generic form, with all that is in it. Otherwise the printer differs
+from xDSL 0.74 in what follows `dense<`:
 
 1. A splat is recognised by its bytes: xDSL compares numbers, and prints `[0.0, -0.0]` as `dense<0.0>`.
 2. A nan is a splat too, and hexadecimal digits are upper case, as in MLIR.
@@ -26,13 +27,14 @@ from xdsl.dialects.builtin import (
     UnregisteredAttr,
     i1,
 )
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 from xdsl.printer import Printer
 from xdsl.syntax_printer import SyntaxPrinter
 from xdsl.targets.mlir import MLIRTarget
 
 from fuse_dialect.dialect.elision import ELIDED_RESOURCE
 from fuse_dialect.frontends.mlir.locations import RANGE, range_text
+from fuse_dialect.frontends.mlir.own_form import PartialForm
 from fuse_dialect.targets.location_aliases import LOCATIONS_OF_OTHERS, shared_locations
 
 if TYPE_CHECKING:
@@ -66,6 +68,15 @@ class FusePrinter(Printer):
             assert self.stream is not None, "this printer is made with a stream"
             self.stream.write(text)
 
+    def print_op(self, op: Operation) -> None:
+        """Print an op, in the generic form where its own leaves something out."""
+        if self.print_generic_format or not isinstance(op, PartialForm) or op.has_own_form():
+            super().print_op(op)
+            return
+        self.print_generic_format = True
+        super().print_op(op)
+        self.print_generic_format = False
+
     def print_attribute(self, attribute: Attribute) -> None:
         """Print an attribute or type."""
         if type(attribute) is TensorType:
@@ -92,7 +103,8 @@ class FusePrinter(Printer):
             super().print_attribute(tensor)
             self.stream, self._current_column = stream, column
             self._types[id(tensor)] = known = (tensor, text.getvalue())
-        self.print_string(known[1])
+        # An encoding of an unknown dialect may have line breaks, behind which nothing may be put.
+        self.print_string(known[1], indent=0)
 
     def print_with_aliases(self, module: ModuleOp) -> None:
         """Print the module, and before and behind it the locations that it names more than once."""

@@ -100,7 +100,11 @@ def _with_results(op: LoopOp, trial: LoopOp) -> LoopOp:
         raise OpError(op, f"'{op.name}' op {error}", "sizes that are known now contradict each other") from error
     new.attributes.update(op.attributes)
     types = _result_types(new)
-    return new if types == list(new.result_types) else _with_types(new, types)
+    if types == list(new.result_types):
+        return new
+    typed = _with_types(new, types)
+    new.erase()  # what is left of it would still count as a reader of its operands
+    return typed
 
 
 def _result_types(op: LoopOp) -> list[Tensor]:

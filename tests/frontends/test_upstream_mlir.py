@@ -76,3 +76,70 @@ def test_unknown_assembly_names_the_op_and_the_command() -> None:
     with pytest.raises(FuseError, match=r"operation 'util\.func' is not registered") as raised:
         parse_mlir(text, "util.mlir")
     assert "mlir-opt --mlir-print-op-generic" in str(raised.value.diagnostic.format())
+
+
+TRAIT = """
+#map = affine_map<(d0) -> (d0)>
+#trait = {{doc = "twice", indexing_maps = [#map, #map], iterator_types = ["parallel"], custom.word = 1 : i64}}
+func.func @f(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {{
+  %0 = linalg.generic {trait} ins(%x : tensor<4xf32>) outs(%y : tensor<4xf32>) {{
+  ^bb0(%a: f32, %b: f32):
+    %1 = arith.addf %a, %a : f32
+    linalg.yield %1 : f32
+  }} -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}}
+"""
+
+
+def test_trait_of_a_generic_may_be_an_alias() -> None:
+    dictionary = '{doc = "twice", indexing_maps = [#map, #map], iterator_types = ["parallel"], custom.word = 1 : i64}'
+    module = parse_mlir(TRAIT.format(trait="#trait"))
+    module.verify()
+    assert printed(module) == printed(parse_mlir(TRAIT.format(trait=dictionary)))
+
+
+@pytest.mark.parametrize("trait", ["#map", "#other", ""])
+def test_trait_of_a_generic_is_a_dictionary(trait: str) -> None:
+    with pytest.raises(FuseError, match=r"expected indexing_maps|undefined symbol alias|#other"):
+        parse_mlir(TRAIT.format(trait=trait))
+
+
+def test_clauses_of_tosa_say_what_braces_say() -> None:
+    text = """
+    func.func @f(%x: tensor<2x9xf32>) -> tensor<2xi32> {{
+      %0 = tosa.custom %x {custom} : (tensor<2x9xf32>) -> tensor<2x9xf32>
+      %1 = tosa.transpose %0 {perms} : (tensor<2x9xf32>) -> tensor<9x2xf32>
+      %2 = tosa.argmax %1 {argmax} : (tensor<9x2xf32>) -> tensor<2xi32>
+      return %2 : tensor<2xi32>
+    }}
+    """
+    clauses = text.format(
+        custom='operator_name("a") domain_name("b") implementation_attrs("c")',
+        perms="perms([1, 0])",
+        argmax="axis(0) nan_mode<IGNORE> {own.word = 1 : i64}",
+    )
+    braces = text.format(
+        custom='{domain_name = "b", implementation_attrs = "c", operator_name = "a"}',
+        perms="{perms = array<i32: 1, 0>}",
+        argmax="{axis = 0 : i32, nan_mode = IGNORE, own.word = 1 : i64}",
+    )
+    assert parse_mlir(clauses).is_structurally_equivalent(parse_mlir(braces))
+    assert printed(parse_mlir(clauses)) == printed(parse_mlir(braces))
+
+
+@pytest.mark.parametrize(
+    ("clauses", "message"),
+    [
+        ("axes(0)", "unknown or repeated attribute 'axes'"),
+        ("axis(0) axis(1)", "unknown or repeated attribute 'axis'"),
+        ("axis(true)", "xpected an integer|xpected integer"),
+        ("nan_mode(IGNORE)", "Expected '<'|'<' expected"),
+    ],
+)
+def test_clause_of_tosa_that_is_wrong_has_a_place(clauses: str, message: str) -> None:
+    op = f"%0 = tosa.argmax %x {clauses} : (tensor<9xf32>) -> tensor<i32>"
+    text = f"func.func @f(%x: tensor<9xf32>) {{\n  {op}\n  return\n}}"
+    with pytest.raises(FuseError, match=message) as raised:
+        parse_mlir(text, "clauses.mlir")
+    assert "clauses.mlir:2:" in str(raised.value.diagnostic.format())

@@ -73,7 +73,10 @@ def test_right_in_every_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     printed = capsys.readouterr().out
     for way in ("numpy", "fused", "native"):
         assert f"testdata         {way:<7} 1 cases: 1 right, 0 refused, 0 wrong" in printed
-        assert f"tests/interpret  {way:<7} 2 cases: 2 right, 0 refused, 0 wrong" in printed
+        assert (
+            f"tests/interpret  {way:<7} 2 cases: 2 right, 0 refused, 0 wrong; right are 1 of 1 files and 3 of 3 checks"
+            in (printed)
+        )
 
 
 @pytest.mark.parametrize(
@@ -230,3 +233,9 @@ def test_the_units_of_a_sum_are_those_of_the_largest() -> None:
     assert complaint(CLOSE, near, expected)
     assert is_near_sum(CLOSE, near, expected)
     assert not is_near_sum(CLOSE, far, expected)
+
+
+def test_functions_of_one_part_are_cases_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = OF_INTERPRETER.replace("// -----", "// // -----")
+    assert run_stablehlo_tests.main([str(checkout(tmp_path, interpreter=text)), "--ways", "numpy"]) == 0
+    assert "2 cases: 2 right, 0 refused, 0 wrong" in capsys.readouterr().out

@@ -104,3 +104,26 @@ def test_a_tuple_of_constants_has_no_elements():
         }""")
     x = np.array([-1, 2], np.float32)
     assert_same(run_module(refined(module), [x]), run_module(module, [x]))
+
+
+LOOP_OF_A_CONSTANT_LIMIT = """
+func.func @main(%x: tensor<?x2xf32> {fuse.sizes = ["n", ""]}) -> (tensor<?x2xf32>, tensor<?x?x2xf32>, tensor<i64>) {
+  %n = arith.constant dense<3> : tensor<i64>
+  %last, %stack = fuse.loop limit(%n : tensor<i64>) states(%x : tensor<?x2xf32>)
+      -> (tensor<?x2xf32>, tensor<?x?x2xf32>) {
+  ^bb0(%i: tensor<i64>, %s: tensor<?x2xf32>):
+    %y = fuse.exp %s : (tensor<?x2xf32>) -> (tensor<?x2xf32>)
+    fuse.yield %y, %s : tensor<?x2xf32>, tensor<?x2xf32>
+  }
+  return %last, %stack, %n : tensor<?x2xf32>, tensor<?x?x2xf32>, tensor<i64>
+}
+"""
+
+
+def test_a_loop_that_was_replaced_reads_nothing():
+    # Passes that follow ask a value for its readers: one that stands nowhere ended `rematerialize-scalars`.
+    module = refined(parse_mlir(LOOP_OF_A_CONSTANT_LIMIT), n=5)
+    readers = [use.operation for op in module.walk() for value in op.results for use in value.uses]
+    assert readers
+    assert all(reader.parent is not None for reader in readers)
+    assert "tensor<3x5x2xf32>" in str(module)

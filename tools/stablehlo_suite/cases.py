@@ -1,7 +1,7 @@
 """Test cases of a file: a program that returns what the file checks, its inputs, and what must come out.
 
 1. A file is cut at `// -----`. What remains is one module whose entry is `main`, or, where no function of that name
-   checks anything, each function that does is an entry.
+   checks anything, each function that does is an entry, and the others are left out.
 2. Checks (`check.eq` of any kind, as an op or as a `custom_call`) are taken out, and the entry returns what they
    look at.
 3. Inputs, the constants of the entry or what its `@inputs` returns, become arguments: nothing of the program may be
@@ -88,7 +88,7 @@ def cases_of(path: Path, *, as_written: bool = False) -> Iterator[Case]:
         for entry in mains or checking:
             name = f"{path.stem}/{number}/{entry.name}"
             try:
-                case = _Reading(text, entry, as_written).case(name)
+                case = _Reading(text, entry, [each for each in checking if each is not entry], as_written).case(name)
             except UnreadableError as error:
                 case = Case(name, text, entry.name, (), (), str(error))
             yield case
@@ -106,10 +106,10 @@ class _Edit:
 class _Reading:
     """One entry of a text, and the changes that make a case of it."""
 
-    def __init__(self, text: str, entry: Function, as_written: bool):
+    def __init__(self, text: str, entry: Function, others: Sequence[Function], as_written: bool):
         self.text = text
         self.entry = entry
-        self.edits: list[_Edit] = []
+        self.edits = [_Edit(each.start, each.end, "") for each in others]
         self.inputs: list[tuple[str, Constant]] = []
         self.known: dict[str, Constant] = {}
         """Constants by the names that the entry has for them."""

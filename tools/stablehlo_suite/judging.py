@@ -23,7 +23,7 @@ from stablehlo_suite.constants import Array
 _FARTHEST = 2**64 - 1
 _ADDS = re.compile(r"stablehlo\.add\b")
 _COMBINES = re.compile(r"stablehlo\.(?:reduce|reduce_window|scatter|select_and_scatter)\b")
-_PRODUCTS = re.compile(r"stablehlo\.(?:dot_general|convolution|dynamic_conv)\b")
+_PRODUCTS = re.compile(r"stablehlo\.(?:dot_general|convolution|dynamic_conv|triangular_solve)\b")
 _OP = re.compile(r"\b(?:stablehlo|chlo)\.(?!constant|custom_call)(\w+)")
 _ROUNDED = re.compile(
     r"(?:stablehlo\.(?:log|log_plus_one|exponential|exponential_minus_one|power|cosine|sine|tanh|logistic)"

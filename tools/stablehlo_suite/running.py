@@ -39,6 +39,8 @@ class Verdict:
     outcome: Outcome
     detail: str = ""
     """Why it was refused, or what is wrong."""
+    checks: int = 1
+    """How many results it looks at; 1 where that cannot be read."""
     has_arguments: bool = True
     """Whether its inputs came from outside."""
 
@@ -81,7 +83,7 @@ def verdicts_of(path: Path, ways: Sequence[str]) -> list[Verdict]:
 
 def _verdict(case: Case, way: str) -> Verdict:
     def of(outcome: Outcome, detail: str = "") -> Verdict:
-        return Verdict(case.name, way, outcome, detail, bool(case.inputs))
+        return Verdict(case.name, way, outcome, detail, max(1, len(case.checks)), bool(case.inputs))
 
     if case.unreadable:
         return of(Outcome.REFUSED, case.unreadable)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 from xdsl.dialects import func
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr, ModuleOp
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 
 from fuse_dialect.dialect.elision import ELIDED_RESOURCE
 from fuse_dialect.dialect.nesting import ops_inside
@@ -41,7 +41,7 @@ class RanPlan:
     """For each function that fuses, in order, the plan of each block, and how many merges it counts."""
 
     @classmethod
-    def of(cls, module: ModuleOp, plans: Mapping[func.FuncOp, Sequence[BlockFusion]]) -> Self:
+    def of(cls, module: ModuleOp, plans: Mapping[Operation, Sequence[BlockFusion]]) -> Self:
         """What is about to be outlined.
 
         Args:

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import (
     AffineMapAttr,
     ArrayAttr,
     DenseArrayBase,
+    DictionaryAttr,
     IndexType,
     IntegerAttr,
     ShapedType,
@@ -80,7 +81,9 @@ class UpstreamGenericOp(GenericOp):
     def parse(cls, parser: Parser) -> Self:
         """Parse what stands behind the op's name."""
         start = parser.pos
-        attributes = parser.parse_optional_attr_dict()
+        # A trait is a dictionary, or the alias of one: `linalg.generic #trait ins(...)`.
+        trait = parser.parse_optional_attribute()
+        attributes = dict(trait.data) if isinstance(trait, DictionaryAttr) else {}
         maps, iterators = attributes.pop("indexing_maps", None), attributes.pop("iterator_types", None)
         if not isinstance(maps, ArrayAttr) or not isinstance(iterators, ArrayAttr):
             parser.raise_error("expected indexing_maps and iterator_types for linalg.generic", start)
@@ -263,6 +266,14 @@ def _identities(type: Attribute, count: int) -> ArrayAttr[AffineMapAttr]:
     return ArrayAttr([AffineMapAttr(AffineMap.identity(rank))] * count)
 
 
+def _elementwise_kind(parser: Parser) -> Attribute:
+    """Parse `kind=#linalg.elementwise_kind<add>`, or `<add>` as newer versions of MLIR print it."""
+    if parser.parse_optional_keyword("kind") is None:
+        return ElementwiseKindAttr(ElementwiseKindAttr.parse_parameter(parser))
+    parser.parse_punctuation("=")
+    return parser.parse_attribute()
+
+
 _FUNCTION_OF_KIND = {"max_signed": "max", "min_signed": "min"}
 """The named op that computes the same as an elementwise kind, where the names differ."""
 
@@ -285,9 +296,7 @@ class ElementwiseOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         """Parse what stands behind the op's name."""
-        parser.parse_keyword("kind")
-        parser.parse_punctuation("=")
-        properties = {"kind": parser.parse_attribute()}
+        properties = {"kind": _elementwise_kind(parser)}
         maps = parse_indexing_maps(parser)
         if maps is not None:
             properties["indexing_maps"] = maps

@@ -2,14 +2,19 @@
 
     %1 = tosa.conv2d %x, %w, %b, %z, %z {acc_type = f32, stride = array<i64: 1, 1>} : (tensor<...>, ...) -> tensor<...>
 
-xDSL 0.74 has 21 of the 103 ops, some of them with fewer operands than MLIR gives them today; the ops here take any.
-Missing are `while_loop` and the `variable` ops, whose assembly is another; `cond_if` is that of xDSL.
+Newer versions of MLIR, those of IREE 3.13 among them, print attributes as clauses, and both are read:
+
+    %1 = tosa.conv2d %x, %w, %b, %z, %z pad([0, 0, 0, 0]) stride([1, 1]) dilation([1, 1]) acc_type(f32) : ...
+
+What is printed is the form with braces. xDSL 0.74 has 21 of the 103 ops, some of them with fewer operands than MLIR
+gives them today; the ops here take any. Missing are `while_loop` and the `variable` ops, whose assembly is another;
+`cond_if` is that of xDSL.
 """
 
 from collections.abc import Mapping
 from typing import Self
 
-from xdsl.dialects.builtin import IntAttr, UnitAttr
+from xdsl.dialects.builtin import DenseArrayBase, IntAttr, IntegerAttr, UnitAttr, i32, i64
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import (
     IRDLOperation,
@@ -43,6 +48,13 @@ input2_zp input_unsigned input_zp inverse kernel local_bound max_fp max_int max_
 multiples multiplier nan_mode new_shape operator_name out_pad out_shape output_unsigned output_zp pad pad_const
 per_channel perms quantization_info round rounding_mode scale32 shift size start stride value values weight_zp
 """
+
+
+@irdl_attr_definition
+class BlockSizeAttr(KeywordAttr):
+    """How many elements share a scale: BLOCK_SIZE_32."""
+
+    name = "tosa.block_size"
 
 
 @irdl_attr_definition
@@ -86,6 +98,7 @@ class ShapeType(ParametrizedAttribute, TypeAttribute):
 
 
 _KEYWORDS: Mapping[str, type[KeywordAttr]] = {
+    "block_size": BlockSizeAttr,
     "nan_mode": NanModeAttr,
     "mode": ResizeModeAttr,
     "rounding_mode": RoundingModeAttr,
@@ -101,11 +114,12 @@ class TosaOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        """Parse operands, attributes and a function type."""
+        """Parse operands, clauses, attributes and a function type."""
         position = parser.pos
         names = parser.parse_optional_undelimited_comma_separated_list(
             parser.parse_optional_unresolved_operand, parser.parse_unresolved_operand
         )
+        clauses = _clauses(parser)
         entries = parser.parse_optional_comma_separated_list(parser.Delimiter.BRACES, lambda: _entry(parser))
         parser.parse_punctuation(":")
         type = parser.parse_function_type()
@@ -114,7 +128,7 @@ class TosaOp(IRDLOperation):
         return cls.create(
             operands=operands,
             result_types=type.outputs.data,
-            properties={name: value for name, value in entries or () if name in known},
+            properties=clauses | {name: value for name, value in entries or () if name in known},
             attributes={name: value for name, value in entries or () if name not in known},
         )
 
@@ -136,6 +150,32 @@ class TosaOp(IRDLOperation):
             printer.print_string("}")
         printer.print_string(" : ")
         printer.print_operation_type(self)
+
+
+def _clauses(parser: Parser) -> dict[str, Attribute]:
+    """Parse `axis(1) nan_mode<IGNORE>`: any number of properties, each once."""
+    found: dict[str, Attribute] = {}
+    start = parser.pos
+    while (name := parser.parse_optional_identifier()) is not None:
+        if name not in _PROPERTIES.split() or name in found:
+            parser.raise_error(f"unknown or repeated attribute '{printable(name)}'", start, parser.pos)
+        if name in _KEYWORDS:
+            found[name] = _KEYWORDS[name](_KEYWORDS[name].parse_parameter(parser))
+        else:
+            with parser.in_parens():
+                found[name] = _clause_value(parser, name)
+        start = parser.pos
+    return found
+
+
+def _clause_value(parser: Parser, name: str) -> Attribute:
+    """Parse the value of a clause; lists and axes have no type in the text."""
+    integers = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
+    if integers is not None:
+        return DenseArrayBase.from_list(i32 if name == "perms" else i64, integers)
+    if name == "axis":
+        return IntegerAttr(parser.parse_integer(allow_boolean=False), i32)
+    return parser.parse_attribute()
 
 
 def _entry(parser: Parser) -> tuple[str, Attribute]:

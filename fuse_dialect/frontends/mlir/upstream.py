@@ -58,6 +58,7 @@ def _tosa() -> Dialect:
     from fuse_dialect.frontends.mlir import tosa_ops
 
     attributes = (
+        tosa_ops.BlockSizeAttr,
         tosa_ops.NanModeAttr,
         tosa_ops.ResizeModeAttr,
         tosa_ops.RoundingModeAttr,

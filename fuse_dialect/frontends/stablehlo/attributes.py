@@ -94,23 +94,29 @@ class Numbers(Data[tuple[Number, ...]]):
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> tuple[Number, ...]:
         """Parse the fields in any order."""
-        values: dict[str, Number] = {}
-
-        def parse_field() -> None:
-            name = parser.parse_identifier(f" of {cls.name}")
-            if name not in cls.FIELDS or name in values:
-                parser.raise_error(f"unknown or repeated field '{name}', expected one of {', '.join(cls.FIELDS)}")
-            parser.parse_punctuation("=")
-            values[name] = parse_ints(parser) if cls.FIELDS[name] else parser.parse_integer()
-
-        parser.parse_comma_separated_list(parser.Delimiter.ANGLE, parse_field)
-        return cls.of(values).data
+        parser.parse_punctuation("<")
+        return cls.of(_parse_fields(parser, cls.name, cls.FIELDS)).data
 
     def print_parameter(self, printer: Printer) -> None:
         """Print the fields that are not 0 or empty."""
         named = zip(self.FIELDS, self.data, strict=True)
         texts = [f"{name} = {spell(value)}" for name, value in named if self.PRINTS_ZEROS or value not in (0, ())]
         printer.print_string(f"<{', '.join(texts)}>")
+
+
+def _parse_fields(parser: AttrParser, name: str, fields: Mapping[str, bool]) -> dict[str, Number]:
+    """Parse `a = 1, b = [2],>` up to and with the bracket; each field once, with or without a last comma."""
+    values: dict[str, Number] = {}
+    while parser.parse_optional_punctuation(">") is None:
+        field = parser.parse_identifier(f" of {name}")
+        if field not in fields or field in values:
+            parser.raise_error(f"unknown or repeated field '{field}', expected one of {', '.join(fields)}")
+        parser.parse_punctuation("=")
+        values[field] = parse_ints(parser) if fields[field] else parser.parse_integer()
+        if parser.parse_optional_punctuation(",") is None:
+            parser.parse_punctuation(">")
+            break
+    return values
 
 
 def parse_ints(parser: AttrParser) -> tuple[int, ...]:
@@ -186,9 +192,13 @@ class ConvDimensionNumbersAttr(Data[tuple[tuple[str, ...], ...]]):
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> tuple[tuple[str, ...], ...]:
-        """Parse `<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>`."""
-        with parser.in_angle_brackets():
-            return parse_conv_dimensions(parser)
+        """Parse `<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>`, or `<raw input_batch_dimension = 0, ...>`."""
+        parser.parse_punctuation("<")
+        if parser.parse_optional_keyword("raw") is not None:
+            return _parse_raw_conv_dimensions(parser)
+        axes = parse_conv_dimensions(parser)
+        parser.parse_punctuation(">")
+        return axes
 
     def print_parameter(self, printer: Printer) -> None:
         """Print the three lists."""
@@ -202,6 +212,37 @@ def parse_conv_dimensions(parser: AttrParser) -> tuple[tuple[str, ...], ...]:
     rhs = _parse_axes(parser, "io")
     parser.parse_punctuation("->")
     return lhs, rhs, _parse_axes(parser, "bf")
+
+
+_RAW_CONV_FIELDS: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "input": (("b", "batch"), ("f", "feature")),
+    "kernel": (("i", "input_feature"), ("o", "output_feature")),
+    "output": (("b", "batch"), ("f", "feature")),
+}
+"""Which letters stand for which fields of the raw form, for each tensor; besides there are its spatial dimensions."""
+
+
+def _parse_raw_conv_dimensions(parser: AttrParser) -> tuple[tuple[str, ...], ...]:
+    """Parse `input_batch_dimension = 0, ..., output_spatial_dimensions = [1, 2]>`, the form behind `raw`.
+
+    Source: `parseConvolutionDimensionsRaw` in stablehlo/dialect/StablehloOps.cpp.
+    """
+    fields = {
+        **{f"{side}_{each}_dimension": False for side, named in _RAW_CONV_FIELDS.items() for _, each in named},
+        **{f"{side}_spatial_dimensions": True for side in _RAW_CONV_FIELDS},
+    }
+    values = _parse_fields(parser, ConvDimensionNumbersAttr.name, fields)
+    return tuple(_raw_axes(parser, values, side) for side in _RAW_CONV_FIELDS)
+
+
+def _raw_axes(parser: AttrParser, values: Mapping[str, Number], side: str) -> tuple[str, ...]:
+    """What each axis of one tensor is, in order."""
+    spatial = cast("tuple[int, ...]", values.get(f"{side}_spatial_dimensions", ()))
+    places = {cast(int, values.get(f"{side}_{each}_dimension", 0)): letter for letter, each in _RAW_CONV_FIELDS[side]}
+    places.update((axis, str(index)) for index, axis in enumerate(spatial))
+    if sorted(places) != list(range(len(spatial) + 2)):
+        parser.raise_error(f"expected the dimensions of the {side} to be each of 0 to {len(spatial) + 1} once")
+    return tuple(places[axis] for axis in range(len(places)))
 
 
 def _parse_axes(parser: AttrParser, letters: str) -> tuple[str, ...]:

@@ -9,11 +9,11 @@ Source: the verifiers of stablehlo/dialect/TypeInference.cpp and StablehloOps.cp
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias, cast
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, TensorType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, TensorType, i1
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from fuse_dialect.dialect.types import DYNAMIC, is_tensor
+from fuse_dialect.dialect.types import DYNAMIC, are_compatible, is_tensor, with_element
 from fuse_dialect.frontends.stablehlo.attributes import (
     ConvDimensionNumbersAttr,
     DotDimensionNumbersAttr,
@@ -295,6 +295,57 @@ def _repeats(op: Operation) -> Iterator[tuple[int, int]]:
     yield len(op.operands), len(op.operands)
 
 
+def _loop_values(op: Operation) -> None:
+    """What goes round a loop has the types of the operands, up to sizes that are open (`while_c1` to `while_c3`)."""
+    condition, body = (region.block for region in op.regions)
+    groups: list[tuple[str, Sequence[SSAValue]]] = [
+        ("result", op.results),
+        ("argument of region #0", condition.args),
+        ("argument of region #1", body.args),
+        ("value returned by region #1", _returned(body)),
+    ]
+    for what, values in groups:
+        for index, (value, start) in enumerate(zip(values, op.operands, strict=False)):
+            expected = f"{what}, number {index}, to be like the operand of type {start.type}, got {value.type}"
+            _expect(_are_alike(value.type, start.type), expected)
+    for value in _returned(condition):
+        _expect(value.type == TensorType(i1, []), f"region #0 to return tensor<i1>, got {value.type}")
+
+
+def _returned(block: Block) -> Sequence[SSAValue]:
+    last = block.last_op
+    return last.operands if last is not None and last.name == "stablehlo.return" else ()
+
+
+def _are_alike(one: Attribute, other: Attribute) -> bool:
+    """Whether a value may be of both types; what quantized elements stand for is not looked at."""
+    if (
+        is_tensor(one)
+        and is_tensor(other)
+        and any(each.element_type.name.startswith("quant.") for each in (one, other))
+    ):
+        one, other = with_element(one, i1), with_element(other, i1)
+    return are_compatible(one, other)
+
+
+def _scan(op: Operation) -> None:
+    """Operands and results are said to be two sorts each, with a carry for each init, and inputs have the dimension."""
+    counts: list[Sequence[int]] = []
+    for name, values in (("operandSegmentSizes", op.operands), ("resultSegmentSizes", op.results)):
+        sizes = _list(op, name)
+        _expect(sizes is not None and len(sizes) == 2 and min(sizes) >= 0, f"'{name}' of two numbers")
+        counts.append(sizes or ())
+        _expect(sum(counts[-1]) == len(values), f"'{name}' to add up to {len(values)}")
+    _expect(counts[0][1] == counts[1][1], f"a carry for each of {counts[0][1]} inits, got {counts[1][1]}")
+    for value in op.operands[: counts[0][0]]:
+        rank, axis = _rank(value), cast(IntegerAttr, op.properties["dimension"]).value.data
+        _expect(rank is None or 0 <= axis < rank, f"'dimension' to be an axis of a tensor with {rank}, got {axis}")
+
+
+def _scans(op: Operation) -> Iterator[tuple[int, int]]:
+    yield len(op.operands), len(op.results)
+
+
 def _orders(op: Operation) -> Iterator[tuple[int, int]]:
     yield 2 * len(op.operands), 1
 
@@ -369,6 +420,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
         regions(_combines),
     ),
     "reverse": (axes("dimensions", _FIRST),),
+    "scan": (_scan, regions(_scans)),
     "scatter": (_scatter, regions(_combines)),
     "select_and_scatter": (
         for_each_axis(_FIRST, "window_dimensions", "window_strides", least=1),
@@ -384,6 +436,6 @@ CHECKS: Mapping[str, Sequence[Check]] = {
         regions(_orders),
     ),
     "transpose": (for_each_axis(_FIRST, "permutation"), axes("permutation", _FIRST)),
-    "while": (as_many_results, regions(_repeats)),
+    "while": (as_many_results, regions(_repeats), _loop_values),
 }
 """By the name of the op, without its dialect."""

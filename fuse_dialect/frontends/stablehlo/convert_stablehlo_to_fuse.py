@@ -11,7 +11,8 @@ A program that JAX prints then runs on NumPy and natively: `fuse-run`, `fuse_dia
 3. Checks of sizes (`custom_call @shape_assertion`) stay: they are made when the program runs.
 4. What is repeated to an open size for an elementwise op alone is not repeated: `fuse` ops broadcast.
 5. A `composite` without a `fuse` op of its own becomes a call of its decomposition.
-6. What is recognised in regions is what one op does, and what JAX writes for `argmax`, `sort` and the like.
+6. Quantized numbers inside a function become integers and real numbers (`quantized.py` there).
+7. What is recognised in regions is what one op does, and what JAX writes for `argmax`, `sort` and the like.
 
 Source: docs/spec.md of openxla/stablehlo, August 2026.
 """
@@ -36,6 +37,7 @@ from fuse_dialect.dialect.ops.dynamic import DynBroadcastToOp, DynFullOp
 from fuse_dialect.dialect.shape_assertion import is_shape_assertion
 from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.frontends.stablehlo.rules.building import NoFuseFormError, Rule
+from fuse_dialect.frontends.stablehlo.rules.chlo_scan import convert_chlo_scan
 from fuse_dialect.frontends.stablehlo.rules.composites import COMPOSITES, call_decompositions
 from fuse_dialect.frontends.stablehlo.rules.contractions import CONTRACTIONS
 from fuse_dialect.frontends.stablehlo.rules.control_flow import CONTROL_FLOW, can_be_converted, convert_control_flow
@@ -44,9 +46,12 @@ from fuse_dialect.frontends.stablehlo.rules.elementwise import ELEMENTWISE
 from fuse_dialect.frontends.stablehlo.rules.indexing import INDEXING
 from fuse_dialect.frontends.stablehlo.rules.orders import ORDERS
 from fuse_dialect.frontends.stablehlo.rules.pool_gradient import POOL_GRADIENTS
+from fuse_dialect.frontends.stablehlo.rules.quantized import say_quantized
 from fuse_dialect.frontends.stablehlo.rules.reductions import REDUCTIONS
 from fuse_dialect.frontends.stablehlo.rules.scans import convert_scan
 from fuse_dialect.frontends.stablehlo.rules.shapes import SHAPES
+from fuse_dialect.frontends.stablehlo.rules.triangular import TRIANGULAR
+from fuse_dialect.frontends.stablehlo.rules.tuples import TUPLES
 from fuse_dialect.fusion.inline import InlinePass
 
 _STAYS = {"stablehlo.return"}
@@ -77,6 +82,8 @@ RULES: Mapping[str, Rule] = {
     **INDEXING,
     **ORDERS,
     **COMPOSITES,
+    **TRIANGULAR,
+    **TUPLES,
     "stablehlo.constant": _constant,
     "chlo.constant": _constant,
     "stablehlo.optimization_barrier": _same,
@@ -102,8 +109,10 @@ class ConvertStableHLOToFusePass(ModulePass):
         Complexity: O(ops + operands).
         """
         call_decompositions(op)
+        functions = functions_in(op)
+        say_quantized(functions)
         regions: list[Operation] = []
-        pending = [block for function in functions_in(op) for block in function.body.blocks]
+        pending = [block for function in functions for block in function.body.blocks]
         while pending:
             block = pending.pop()
             for inner in list(block.ops):
@@ -112,6 +121,9 @@ class ConvertStableHLOToFusePass(ModulePass):
                     if scan is not None:
                         pending.append(scan.body.block)
                         continue
+                if inner.name == "chlo.scan" and (scan := convert_chlo_scan(inner)) is not None:
+                    pending.append(scan.body.block)
+                    continue
                 if inner.name in CONTROL_FLOW:
                     regions.append(inner)
                     pending.extend(each for region in inner.regions for each in region.blocks)

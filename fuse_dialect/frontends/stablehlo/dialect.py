@@ -11,10 +11,12 @@ from fuse_dialect.frontends.stablehlo.rows import (
     CHLO_ROWS,
     CONSTANT_ROW,
     REDUCE_ROW,
+    SCAN_ROW,
     STABLEHLO_ROWS,
     TOP_K_ROW,
     WHILE_ROW,
 )
+from fuse_dialect.frontends.stablehlo.scan_op import ScanBase
 from fuse_dialect.frontends.stablehlo.sharding_ops import SDY_ATTRIBUTES, SDY_OPS
 from fuse_dialect.frontends.stablehlo.special_ops import BarrierBase, ConstantBase, ReduceBase, TopKBase, WhileBase
 
@@ -27,6 +29,7 @@ STABLEHLO_OPS: tuple[type[StableHLOOp], ...] = (
 )
 CHLO_OPS: tuple[type[StableHLOOp], ...] = (
     op_class("chlo", CONSTANT_ROW, ConstantBase),
+    op_class("chlo", SCAN_ROW, ScanBase),
     op_class("chlo", TOP_K_ROW, TopKBase),
     *(op_class("chlo", row) for row in CHLO_ROWS),
 )

@@ -339,6 +339,20 @@ CONSTANT_ROW = Row("constant", 0, properties={"value": _ANY})
 REDUCE_ROW = Row("reduce", results=None, regions=1, effects=_REGIONS, properties={"dimensions": _INTS})
 WHILE_ROW = Row("while", results=None, regions=2, effects=_REGIONS)
 BARRIER_ROW = Row("optimization_barrier", results=None)
+SCAN_ROW = Row(
+    "scan",
+    results=None,
+    regions=1,
+    properties={
+        "dimension": _INT,
+        "scan_dim_size": _OPTIONAL,
+        "is_reverse": _OPTIONAL_BOOL,
+        "is_associative": _OPTIONAL_BOOL,
+        "operandSegmentSizes": _OPTIONAL,
+        "resultSegmentSizes": _OPTIONAL,
+    },
+    effects=_REGIONS,
+)
 TOP_K_ROW = Row("top_k", 1, 2, properties={"k": _INT, "is_stable": _OPTIONAL_BOOL})
 
 _BROADCAST_DIMENSIONS = {"broadcast_dimensions": _OPTIONAL_INTS}
@@ -403,20 +417,5 @@ CHLO_ROWS: tuple[Row, ...] = (
     Row("broadcast_select", 3),
     _generic("constant_like", 1, 1, {"value": _ANY}),
     _generic("ragged_dot", 3, 1, {"ragged_dot_dimension_numbers": _ANY, "precision_config": _OPTIONAL_LIST}),
-    _generic(
-        "scan",
-        None,
-        None,
-        {
-            "dimension": _INT,
-            "scan_dim_size": _OPTIONAL,
-            "is_reverse": _OPTIONAL_BOOL,
-            "is_associative": _OPTIONAL_BOOL,
-            "operandSegmentSizes": _OPTIONAL,
-            "resultSegmentSizes": _OPTIONAL,
-        },
-        regions=1,
-        effects=_REGIONS,
-    ),
 )
-"""All ops of CHLO but `constant` and `top_k`."""
+"""All ops of CHLO but `constant`, `scan` and `top_k`."""

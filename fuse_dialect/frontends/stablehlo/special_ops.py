@@ -8,6 +8,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
+from fuse_dialect.frontends.mlir.own_form import PartialForm
 from fuse_dialect.frontends.stablehlo.attributes import parse_ints, spell
 from fuse_dialect.frontends.stablehlo.clauses import int_array, ints_of
 from fuse_dialect.frontends.stablehlo.op import StableHLOOp, print_attributes, split_attributes
@@ -190,8 +191,16 @@ def _print_reducer(region: Region, printer: Printer) -> None:
     printer.print_region(region, print_entry_block_args=False)
 
 
-class WhileBase(StableHLOOp):
+class WhileBase(StableHLOOp, PartialForm):
     """`stablehlo.while(%i = %c) : tensor<i32> cond { ... } do { ... }`."""
+
+    def has_own_form(self) -> bool:
+        """Whether the blocks' arguments and the results have the types of the operands, which the form says once."""
+        if any(len(region.blocks) != 1 for region in self.regions):
+            return False
+        types = list(self.operand_types)
+        lists = [list(self.result_types), *([value.type for value in region.block.args] for region in self.regions)]
+        return all(each == types for each in lists)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

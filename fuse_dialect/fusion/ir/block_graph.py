@@ -20,7 +20,6 @@ from typing import NamedTuple, TypeAlias, cast
 
 from xdsl.dialects.builtin import TensorType, TupleType, UnregisteredOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
-from xdsl.traits import IsTerminator
 
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.opaque import StopFusionOp
@@ -29,7 +28,8 @@ from fuse_dialect.extensions import at_place
 from fuse_dialect.fusion.core.forward_graph import ForwardGraph
 from fuse_dialect.fusion.core.value_graph import GraphFacts, NodeRole, ValueGraph
 from fuse_dialect.fusion.ir.argument_weight import argument_weight
-from fuse_dialect.fusion.ir.constants import cannot_be_passed, is_constant, is_scalar_constant
+from fuse_dialect.fusion.ir.constants import goes_along, is_constant, is_scalar_constant
+from fuse_dialect.fusion.ir.function_like import is_top_level, terminator_of
 from fuse_dialect.fusion.ir.op_signatures import OpSignatures
 from fuse_dialect.fusion.ir.ssa import CapturedValues, check_ssa_order, read_values, seen_by_other_blocks
 from fuse_dialect.fusion.kinds.edges_of import edges_of, has_edges_of_its_kind
@@ -333,12 +333,14 @@ def build_graph(
     Complexity: O(ops + operands), those in regions included where `facts` do not know them yet.
     """
     builder = _GraphBuilder(block, facts or RegionFacts())
-    terminator = block.last_op if block.last_op is not None and block.last_op.has_trait(IsTerminator) else None
+    terminator = terminator_of(block)
     outputs: list[_Key] = []
     if terminator is not None:
         builder.check_order(len(builder.ops) - 1, terminator)
         outputs.extend(builder.key_of(value) for value in read_values(terminator, builder.captured))
     outputs.extend(builder.key_of(value) for value in seen_by_other_blocks(block))
+    if is_top_level(block):
+        outputs.extend(builder.key_of(value) for value in _unread(builder))
     # (1) arguments, then what the outputs need; (3) the outputs escape
     for key in (*map(builder.own_key, block.args), *outputs):
         builder.visit(key)
@@ -369,6 +371,15 @@ def build_graph(
         return at_place(FORMS)(nodes, builder.captured, signatures, machine)
 
     return BlockGraph(block, graph, value_graph, nodes, dead, builder.ops, builder.places, find_forms)
+
+
+def _unread(builder: _GraphBuilder) -> Iterable[SSAValue]:
+    """What operators and constants give that nothing reads: at a top level, where nothing returns, it is the result."""
+    for op in builder.ops:
+        if (is_constant(op) or kind_of(op, builder.effects) is not None) and all(
+            result.first_use is None for result in op.results
+        ):
+            yield from op.results
 
 
 def _value_graph(
@@ -423,7 +434,7 @@ def _values(
             is_embedded = (
                 isinstance(value.owner, Operation)
                 and is_constant(value.owner)
-                and (embeds_constants or cannot_be_passed(value.owner))
+                and (embeds_constants or goes_along(value.owner))
             )
             weights.append(0 if is_embedded else argument_weight(value.type))
         return number[value]

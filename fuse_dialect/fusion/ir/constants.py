@@ -15,9 +15,26 @@ def is_constant(op: Operation) -> bool:
     return op_name(op) in CONSTANT_OPS and not op.operands and len(op.results) == 1
 
 
-def cannot_be_passed(constant: Operation) -> bool:
-    """Whether a constant has a type of which no argument is allowed, so that it goes wherever it is read."""
-    return constant.results[0].type.name == SHAPE_TYPE
+def goes_along(constant: Operation) -> bool:
+    """Whether a constant goes wherever it is read and is never an argument.
+
+    1. Its type may not be that of an argument.
+    2. A reduction of StableHLO starts with it and is recognised by it: one that starts with infinity may be an
+       `argmin`, one that starts with an argument could be anything.
+    """
+    (result,) = constant.results
+    return result.type.name == SHAPE_TYPE or any(_starts(use.operation, use.index) for use in result.uses)
+
+
+def _starts(op: Operation, place: int) -> bool:
+    """Whether a reduction reads there what it starts with: the second half of its operands, or the last of them."""
+    match op.name:
+        case "stablehlo.reduce" | "stablehlo.reduce_window":
+            return 2 * place >= len(op.operands)
+        case "stablehlo.select_and_scatter":
+            return place == len(op.operands) - 1
+        case _:
+            return False
 
 
 _SCALAR_TYPES: Collection[Attribute] = (i1, i32, i64, f32, f64)

@@ -8,11 +8,15 @@ from xdsl.ir import Block, Operation
 from xdsl.traits import SymbolTable
 
 from fuse_dialect.dialect.nesting import ops_inside
+from fuse_dialect.fusion.ir.function_like import is_function
 
 
 def may_be_symbol_table(op: Operation | None) -> bool:
-    """Whether the op may have names of its own for the symbols inside; an unregistered op may."""
-    return op is not None and op.has_trait(SymbolTable, value_if_unregistered=True)
+    """Whether the op may have names of its own for the symbols inside.
+
+    An unregistered op may, unless it is a function.
+    """
+    return op is not None and op.has_trait(SymbolTable, value_if_unregistered=True) and not is_function(op)
 
 
 def blocks_of_functions(module: ModuleOp) -> list[Block]:

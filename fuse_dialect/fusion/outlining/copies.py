@@ -8,13 +8,12 @@
    changed meanwhile stays apart.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.fusion.outlining.rewiring import replace_operands
 
@@ -45,9 +44,9 @@ class Copies:
     def __init__(self) -> None:
         self._same: dict[int, list[Operation]] = {}
 
-    def add_originals(self, function: Operation) -> None:
-        """Note ops that have their numbers themselves, and take the numbers off (2)."""
-        for op in ops_inside(function):
+    def add_originals(self, ops: Iterable[Operation]) -> None:
+        """Note ops of a function that have their numbers themselves, and take the numbers off (2)."""
+        for op in ops:
             number = op.attributes.get(COMPUTED_AGAIN_ATTRIBUTE)
             if isinstance(number, IntegerAttr) and not isinstance(op, func.CallOp):
                 del op.attributes[COMPUTED_AGAIN_ATTRIBUTE]
@@ -63,8 +62,11 @@ class Copies:
             if 0 <= place < len(ops):
                 self._same.setdefault(number, []).append(ops[place])
 
-    def merge(self, function: Operation) -> None:
+    def merge(self, ops_of_function: Callable[[], Iterable[Operation]]) -> None:
         """Let one op stand for all that are equal: the one that stands first.
+
+        Args:
+            ops_of_function: The ops of the function in order, found when there is something to do.
 
         Calls stand in the order of their ops, and within a primitive operands come first. So whatever a copy reads has
         become one before.
@@ -74,13 +76,14 @@ class Copies:
         kept_by_number: dict[tuple[int, object], Operation] = {}
         number_of = {op: number for number, ops in self._same.items() for op in ops}
         replacement: dict[SSAValue, SSAValue] = {}
-        for op in [op for op in ops_inside(function) if op in number_of]:
+        ops = list(ops_of_function())
+        for op in [op for op in ops if op in number_of]:
             replace_operands(op, replacement)
             kept = kept_by_number.setdefault((number_of[op], op.parent), op)
             if kept is not op and _is_equal(kept, op):
                 replacement.update(zip(op.results, kept.results, strict=True))
         if replacement:
-            for op in ops_inside(function):
+            for op in ops:
                 replace_operands(op, replacement)
             for op in {value.owner: None for value in replacement}:
                 assert isinstance(op, Operation), "results belong to ops"

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 
 from xdsl.ir import Block, Operation, OpResult
-from xdsl.traits import IsTerminator
 
 from fuse_dialect.fusion.ir.block_graph import RegionFacts
 from fuse_dialect.fusion.ir.constants import is_constant
+from fuse_dialect.fusion.ir.function_like import terminator_of
 from fuse_dialect.fusion.ir.ssa import read_values
 from fuse_dialect.fusion.kinds.kind_of import kind_of
 
@@ -27,8 +27,7 @@ def gather_ops(block: Block, groups: Sequence[Sequence[Operation]], facts: Regio
 
     Complexity: O((ops + operands) log ops).
     """
-    last = block.last_op
-    terminator = last if last is not None and last.has_trait(IsTerminator) else None
+    terminator = terminator_of(block)
     ops = [op for op in block.ops if op is not terminator]
     # By identity: xDSL's ops have a slow hash.
     position = {id(op): index for index, op in enumerate(ops)}

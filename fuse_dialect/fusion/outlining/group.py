@@ -11,7 +11,7 @@ from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.fusion.core.plan import FusionKernel
 from fuse_dialect.fusion.core.value_graph import NodeRole
 from fuse_dialect.fusion.ir.block_graph import BlockGraph
-from fuse_dialect.fusion.ir.constants import cannot_be_passed, is_constant
+from fuse_dialect.fusion.ir.constants import goes_along, is_constant
 from fuse_dialect.fusion.ir.ssa import CapturedValues, read_values
 from fuse_dialect.fusion.kinds.foreign import CONSTANT_OPS
 from fuse_dialect.fusion.kinds.kind_of import op_name
@@ -58,8 +58,8 @@ def groups_of(
     Args:
         block_graph: What the nodes are.
         kernels: Those of a plan, see `check_plan`.
-        embeds_constants: Whether all constants from outside are copied, and so are no arguments; those that cannot be
-            arguments are in any case.
+        embeds_constants: Whether all constants from outside are copied, and so are no arguments; those that go along
+            with their readers are in any case.
         has_copies: Whether a node may be in several kernels, or be a constant that is read elsewhere, too.
         captured: What regions read, for a caller that knows it.
 
@@ -69,6 +69,8 @@ def groups_of(
     held_by = [-1] * len(places)
     """For each place the kernel that was gone through last among those that hold the op there."""
     mover = _movers(block_graph, kernels) if has_copies else {}
+    along: dict[Operation, bool] = {}
+    """What `goes_along` says: a constant may have very many users, in as many kernels."""
     groups: list[tuple[int, Group]] = []
     for number, kernel in enumerate(kernels):
         moved: list[int] = []
@@ -86,7 +88,9 @@ def groups_of(
                     reads[read] = None
         moved.sort()
         own = [ops[place] for place in moved]
-        embedded = [each for each in _constants(reads) if embeds_constants or cannot_be_passed(each)]
+        constants = _constants(reads)
+        along.update((each, embeds_constants or goes_along(each)) for each in constants if each not in along)
+        embedded = [each for each in constants if along[each]]
         inside = {constant.results[0] for constant in embedded}
         group = Group(
             own,

@@ -7,7 +7,10 @@
 3. Ops move, they are not copied: attributes that nobody knows, locations and name hints stay with them.
 4. Groups of the same structure share one function: same ops, attributes and types, wired alike. Locations do not count;
    each call carries the location of its own root.
-5. Names are `fused_<op>_<op>`, made unique in the module with a number, and follow from the block order alone.
+5. A function is called from where it stands: one for a function's group follows that function, one for a group at a
+   module's top level stands at the end of the module. Whatever a group reads from outside is an argument, so that no
+   primitive captures values of the top level.
+6. Names are `fused_<op>_<op>`, made unique in the module with a number, and follow from the block order alone.
 
 Source: TVM `FuseMutator`, src/relay/transforms/fuse_ops.cc (v0.18).
 """
@@ -15,7 +18,7 @@ Source: TVM `FuseMutator`, src/relay/transforms/fuse_ops.cc (v0.18).
 from collections.abc import Sequence
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import StringAttr, SymbolRefAttr, UnitAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from fuse_dialect.dialect.nesting import ops_inside
@@ -30,12 +33,13 @@ _PRIVATE, _UNIT = StringAttr("private"), UnitAttr()
 
 
 def outline(
-    function: func.FuncOp, groups: Sequence[Group], primitives: Primitives, *, keep_barriers: bool = False
+    function: Operation, groups: Sequence[Group], primitives: Primitives, *, keep_barriers: bool = False
 ) -> None:
     """Move each group of `function` into a primitive function, and leave a call in its place.
 
     Args:
-        function: The function that holds the groups; new functions follow it in its block.
+        function: The function that holds the groups; new functions follow it in its block. Or a module, whose top level
+            does; new functions stand at its end.
         groups: Groups of all blocks of the function, those of one block in block order of their roots.
         primitives: The module's primitive functions; it grows.
         keep_barriers: Whether `fuse.stop_fusion` stays, for a later pass.
@@ -66,6 +70,9 @@ def outline(
     for constant in dict.fromkeys(constant for group in groups for constant in group.embedded):
         if constant.results[0].first_use is None:
             constant.detach()
+    if isinstance(function, ModuleOp):
+        function.body.block.add_ops(created)
+        return
     block = function.parent
     assert block is not None, "a function to outline from is part of a module"
     block.insert_ops_after(created, function)
@@ -121,7 +128,7 @@ def _move_into_function(callee: SymbolRefAttr, group: Group, primitives: Primiti
     )
 
 
-def _remove_stop_fusion(function: func.FuncOp, replacement: dict[SSAValue, SSAValue]) -> None:
+def _remove_stop_fusion(function: Operation, replacement: dict[SSAValue, SSAValue]) -> None:
     """Let the users of every `fuse.stop_fusion` read its operand: the barrier has done its work.
 
     One in a region that fusion does not look into stays: what it reads was planned as something that is needed.
@@ -138,6 +145,6 @@ def _remove_stop_fusion(function: func.FuncOp, replacement: dict[SSAValue, SSAVa
         op.drop_all_references()
 
 
-def _replace_operands(function: func.FuncOp, replacement: dict[SSAValue, SSAValue]) -> None:
+def _replace_operands(function: Operation, replacement: dict[SSAValue, SSAValue]) -> None:
     for op in ops_inside(function):
         replace_operands(op, replacement)

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, OpResult
 
 from fuse_dialect.fusion.ir.constants import is_constant
+from fuse_dialect.fusion.ir.function_like import symbols_around
 from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse
 from fuse_dialect.fusion.ir.ssa import read_values
 from fuse_dialect.fusion.kinds.kind_of import kind_of
@@ -17,7 +17,7 @@ from fuse_dialect.fusion.outlining.primitives import Primitives
 
 def outline_functions(
     module: ModuleOp,
-    groups_in: Callable[[func.FuncOp], Sequence[Group]],
+    groups_in: Callable[[Operation], Sequence[Group]],
     *,
     dedup: bool,
     keep_barriers: bool = False,
@@ -33,8 +33,7 @@ def outline_functions(
     """
     primitives: dict[Block, Primitives] = {}
     for function in functions_to_fuse(module):
-        symbols = function.parent
-        assert symbols is not None, "a function inside a module stands in a block"
+        symbols = symbols_around(function)
         if symbols not in primitives:
             # Functions of one symbol table share names and structures, those of another one cannot be called.
             primitives[symbols] = Primitives(symbols, dedup)

@@ -5,7 +5,9 @@ from io import StringIO
 import pytest
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir
+from fuse_dialect.loading.module_file import module_of_text
 from fuse_dialect.loading.verification import verify_module
 from fuse_dialect.targets.mlir import FuseMLIRTarget
 
@@ -47,13 +49,27 @@ def _region(name, arguments, returned, properties="", operands="%x, %s", types=f
 
 
 def _verify(op):
-    module = parse_mlir(f"""
+    text = f"""
       func.func @main(%x: {M}, %s: tensor<f32>, %i: tensor<i32>, %v: tensor<3x2xi32>, %u: tensor<3xf32>) {{
         {op}
         return
-      }}""")
+      }}"""
+    module = parse_mlir(text, ctx=context(allow_unregistered=True))
     verify_module(module)
     return module
+
+
+def _while(first="tensor<4x4xf32>", second="tensor<4x4xf32>", truth="tensor<i1>", returned="tensor<4x4xf32>", result=M):
+    """A loop over `%x`: the types of its blocks' arguments, of what they return, and of its result."""
+    return f"""%w = "stablehlo.while"(%x) ({{
+      ^bb0(%a: {first}):
+        %t = "test.value"() : () -> {truth}
+        "stablehlo.return"(%t) : ({truth}) -> ()
+    }}, {{
+      ^bb0(%b: {second}):
+        %y = "test.value"() : () -> {returned}
+        "stablehlo.return"(%y) : ({returned}) -> ()
+    }}) : ({M}) -> {result}"""
 
 
 VALID = [
@@ -134,6 +150,13 @@ INVALID = {
     f'"stablehlo.reduce"(%x, %s) <{{dimensions = array<i64: 0>}}> ({{}}) : ({M}, tensor<f32>) -> {M}': (
         "region #0 to be one block"
     ),
+    _while(first="tensor<4x4xi32>"): (
+        "expects argument of region #0, number 0, to be like the operand of type tensor<4x4xf32>, got tensor<4x4xi32>"
+    ),
+    _while(second="tensor<4x8xf32>"): "argument of region #1, number 0, to be like the operand of type tensor<4x4xf32>",
+    _while(returned="tensor<4xf32>"): "value returned by region #1, number 0, to be like the operand",
+    _while(truth="tensor<1xi1>"): "region #0 to return tensor<i1>, got tensor<1xi1>",
+    _while(result="tensor<f32>"): "result, number 0, to be like the operand",
     f'"stablehlo.while"(%x) ({{}}, {{}}) : ({M}) -> {M}': "region #0 to be one block",
     f'"stablehlo.optimization_barrier"(%x) : ({M}) -> ({M}, {M})': "expects 1 results, got 2",
 }
@@ -167,7 +190,47 @@ def test_line_breaks_in_text_that_is_kept_are_not_indented(attribute):
     assert _printed(parse_mlir(once, ctx=context(allow_unregistered=True))) == once
 
 
+def test_line_breaks_in_the_encoding_of_a_tensor_are_not_indented():
+    text = """
+    #enc = #unknown.encoding<{
+      map = (d0) ->
+        (d0 : compressed)
+    }>
+    module { func.func @f(%x: tensor<4xf32, #enc>) -> tensor<4xf32, #enc> { return %x : tensor<4xf32, #enc> } }
+    """
+    once = _printed(parse_mlir(text, ctx=context(allow_unregistered=True)))
+    assert _printed(parse_mlir(once, ctx=context(allow_unregistered=True))) == once
+
+
 def _printed(module):
     stream = StringIO()
     FuseMLIRTarget().emit(context(allow_unregistered=True), module, stream)
     return stream.getvalue()
+
+
+_OPEN = {
+    "first": "tensor<?x4xf32>",
+    "second": "tensor<4x?xf32>",
+    "returned": "tensor<?x4xf32>",
+    "result": "tensor<4x?xf32>",
+}
+
+
+@pytest.mark.parametrize("open", [*_OPEN, "all", "none"])
+def test_loop_with_other_sizes_inside_is_printed_as_it_is(open):
+    known = context(allow_unregistered=True)
+    op = _while(**{name: type for name, type in _OPEN.items() if open in (name, "all")})
+    text = f"func.func @main(%x: {M}) {{ {op}\n return }}"
+    module = parse_mlir(text, ctx=known)
+    verify_module(module)
+    printed = _printed(module)
+    assert ('"stablehlo.while"' in printed) == (open not in ("none", "returned"))
+    again = parse_mlir(printed, ctx=context(allow_unregistered=True))
+    assert again.is_structurally_equivalent(module)
+
+
+def test_loop_whose_condition_takes_another_type_is_refused_with_a_place():
+    text = f"func.func @main(%x: {M}) {{\n  {_while(first='tensor<4x4xi32>')}\n  return\n}}"
+    with pytest.raises(FuseError, match="argument of region #0") as raised:
+        module_of_text(text, "loop.mlir", allow_unregistered=True)
+    assert raised.value.diagnostic.format().startswith("loop.mlir:2:8: error: 'stablehlo.while' op expects")

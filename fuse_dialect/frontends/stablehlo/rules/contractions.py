@@ -21,9 +21,11 @@ from fuse_dialect.frontends.stablehlo.rules.building import (
     ints,
     number,
     padding,
+    reshape,
     result,
     scalar,
     shape,
+    static_shape,
     tensor,
     transpose,
 )
@@ -84,8 +86,9 @@ def convolve(op: Operation, x: SSAValue, w: SSAValue, around: list[tuple[int, in
     assert isinstance(numbers, ConvDimensionNumbersAttr), "the class of the op says so"
     x_axes, w_axes, y_axes = numbers.data
     rank = len(x_axes) - 2
-    if rank not in _CONVOLUTIONS or number(op, "batch_group_count", 1) != 1:
-        raise NoFuseFormError("several groups of the batch" if rank in _CONVOLUTIONS else f"{rank} spatial axes")
+    if rank not in _CONVOLUTIONS:
+        raise NoFuseFormError(f"{rank} spatial axes")
+    batch_groups = number(op, "batch_group_count", 1)
     ones = [1] * rank
     element_type = tensor(op.results[0]).element_type
     x, w = (cast_to(value, element_type) for value in (x, w))
@@ -95,11 +98,17 @@ def convolve(op: Operation, x: SSAValue, w: SSAValue, around: list[tuple[int, in
         turned = [w_axes.index(str(axis)) for axis, flag in enumerate(ints_of(reversal)) if flag]
         w = result(ReverseOp(w, axes=turned)) if turned else w
     cls, letters = _CONVOLUTIONS[rank]
-    channels_last = rank == 2 and list(x_axes) == ["b", *spatial, "f"] and list(w_axes) == [*spatial, "i", "o"]
+    channels_last = (
+        batch_groups == 1
+        and rank == 2
+        and list(x_axes) == ["b", *spatial, "f"]
+        and list(w_axes) == [*spatial, "i", "o"]
+    )
     x_order = ["b", *spatial, "f"] if channels_last else ["b", "f", *spatial]
     if not channels_last:
         x = transpose(x, [x_axes.index(name) for name in x_order])
         w = transpose(w, [w_axes.index(name) for name in ("o", "i", *spatial)])
+        x = _batch_groups_as_channels(x, batch_groups)
     base = ints(op, "lhs_dilation", ones)
     if any(each > 1 for each in base) or any(width < 0 for pair in around for width in pair):
         # `fuse` convolutions add zeros on the outside alone; the others are put in first.
@@ -114,11 +123,23 @@ def convolve(op: Operation, x: SSAValue, w: SSAValue, around: list[tuple[int, in
         strides=list(ints(op, "window_strides", ones)),
         padding=[*(low for low, _ in around), *(high for _, high in around)],
         dilation=list(ints(op, "rhs_dilation", ones)),
-        groups=number(op, "feature_group_count", 1),
+        groups=number(op, "feature_group_count", 1) * batch_groups,
         data_layout=f"N{letters}C" if channels_last else f"NC{letters}",
         kernel_layout=f"{letters}IO" if channels_last else f"OI{letters}",
     )
     return transpose(result(made), [x_order.index(name) for name in y_axes])
+
+
+def _batch_groups_as_channels(x: SSAValue, groups: int) -> SSAValue:
+    """An image `b f ...` whose groups of the batch are groups of channels: `g*b f ...` as `b g*f ...`."""
+    if groups == 1:
+        return x
+    batch, channels, *spatial = static_shape(x)
+    if batch % groups:
+        raise NoFuseFormError(f"{groups} groups of a batch of {batch}")
+    parted = reshape(x, [groups, batch // groups, channels, *spatial])
+    turned = transpose(parted, [1, 0, *range(2, len(shape(parted)))])
+    return reshape(turned, [batch // groups, groups * channels, *spatial])
 
 
 def _batch_norm_inference(op: Operation) -> Sequence[SSAValue]:

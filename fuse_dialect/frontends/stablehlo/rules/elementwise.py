@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from xdsl.dialects.builtin import i1
+from xdsl.dialects.builtin import ComplexType, i1
 from xdsl.ir import Operation, SSAValue
 
 from fuse_dialect.dialect.op import FuseOp
@@ -16,12 +16,14 @@ from fuse_dialect.frontends.stablehlo.rules.bits import BITS, bitcast, unsigned_
 from fuse_dialect.frontends.stablehlo.rules.building import (
     NoFuseFormError,
     Rule,
+    broadcast,
     cast_to,
     dtype,
     known_number,
     result,
     scalar,
     shape,
+    static_shape,
     tensor,
     word,
 )
@@ -150,6 +152,22 @@ def _convert(op: Operation) -> Sequence[SSAValue]:
     return [cast_to(op.operands[0], tensor(op.results[0]).element_type)]
 
 
+def _real(op: Operation) -> Sequence[SSAValue]:
+    """A real number is its own real part."""
+    return [_of_real_numbers(op)]
+
+
+def _imag(op: Operation) -> Sequence[SSAValue]:
+    x = _of_real_numbers(op)
+    return [broadcast(scalar(x, 0), static_shape(x))]
+
+
+def _of_real_numbers(op: Operation) -> SSAValue:
+    if isinstance(tensor(op.operands[0]).element_type, ComplexType):
+        raise NoFuseFormError("complex numbers")
+    return op.operands[0]
+
+
 def _square(op: Operation) -> Sequence[SSAValue]:
     (x,) = op.operands
     return [result(b.MultiplyOp(x, x))]
@@ -188,6 +206,8 @@ ELEMENTWISE: Mapping[str, Rule] = {
     "stablehlo.not": _not,
     "stablehlo.or": _logical(c.LogicalOrOp, c.BitwiseOrOp),
     "stablehlo.power": _of(b.PowerOp),
+    "stablehlo.imag": _imag,
+    "stablehlo.real": _real,
     "stablehlo.remainder": _remainder,
     "stablehlo.round_nearest_afz": _round_away,
     "stablehlo.round_nearest_even": _of(e.RoundOp),

@@ -1,7 +1,9 @@
 """Ops that read or write where other tensors say."""
 
+import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Operation, SSAValue
 
@@ -42,6 +44,9 @@ from fuse_dialect.frontends.stablehlo.rules.sizes import (
     size_list,
     size_of,
 )
+
+MOST_PLACES = 1 << 16
+"""Indexed places of a slice, which become an index vector each."""
 
 
 def _start(x: SSAValue, axis: int, start: SSAValue, part: SSAValue | int) -> SSAValue:
@@ -92,7 +97,7 @@ def _index_vectors(indices: SSAValue, axis: int) -> SSAValue:
 
 
 def _gather(op: Operation) -> Sequence[SSAValue]:
-    """A gather of whole slices, of single elements of an axis, or of one part of the operand."""
+    """A gather of slices, each of whole axes and of single elements or parts of the axes that are indexed."""
     x, indices, *computed = op.operands
     numbers = op.properties["dimension_numbers"]
     assert isinstance(numbers, GatherDimensionNumbersAttr), "the class of the op says so"
@@ -104,8 +109,9 @@ def _gather(op: Operation) -> Sequence[SSAValue]:
         return [_part(x, indices, computed, parts, numbers)]
     rest = [axis for axis in range(len(sizes)) if axis not in (*batch, *index_map)]
     kept = [axis for axis in index_map if axis not in collapsed]
-    if any(parts[axis] != 1 for axis in index_map):
-        raise NoFuseFormError("slices that are parts of an axis")
+    boxes = [parts[axis] for axis in index_map]
+    if DYNAMIC in boxes or math.prod(boxes) > MOST_PLACES:
+        raise NoFuseFormError("large slices, or of open sizes, that are parts of an axis")
     if any(axis in collapsed for axis in rest):
         raise NoFuseFormError("an axis that is dropped and not indexed")
     x = _beginnings(x, computed, parts, rest)
@@ -114,20 +120,39 @@ def _gather(op: Operation) -> Sequence[SSAValue]:
     others = [axis for axis in range(places) if axis not in _without(index_batch, numbers)]
     batch_places = list(_without(index_batch, numbers))
     vectors = transpose(vectors, [*batch_places, *others, places])
-    limits = [last_start((x, axis), 1, vectors) for axis in index_map]
+    limits = [last_start((x, axis), parts[axis], vectors) for axis in index_map]
     x = transpose(x, [*batch, *index_map, *rest])
+    now = [*(("place", axis) for axis in (*batch_places, *others)), *(("rest", axis) for axis in rest)]
+    if math.prod(boxes) > 1:
+        vectors = _with_boxes(_clamp_each(vectors, limits), boxes)
+        found = result(GatherNdOp(x, vectors, batch_dims=len(batch), mode="fast"))
+        for place in sorted((places + index_map.index(axis) for axis in index_map if axis in collapsed), reverse=True):
+            found = drop_axis(found, place)
+        now[places:places] = [("rest", axis) for axis in index_map if axis in kept]
+        return [transpose(found, _slice_order(now, offset, (*rest, *kept)))]
     if len(index_map) == 1 and not batch:
         found = result(TakeOp(x, clamp(drop_axis(vectors, places), 0, limits[0]), axis=0))
     else:
         found = result(GatherNdOp(x, _clamp_each(vectors, limits), batch_dims=len(batch), mode="fast"))
     # Axes of `found`: batches, other places, whole slices. Axes of size 1 that the slices keep are put in last.
-    now = [*(("place", axis) for axis in (*batch_places, *others)), *(("rest", axis) for axis in rest)]
     found = insert_axes(found, [len(now) + place for place in range(len(kept))])
     now += [("rest", axis) for axis in kept]
-    window = iter(sorted((*rest, *kept)))
-    place = iter(range(places))
+    return [transpose(found, _slice_order(now, offset, (*rest, *kept)))]
+
+
+def _slice_order(now: Sequence[tuple[str, int]], offset: Sequence[int], kept: Sequence[int]) -> list[int]:
+    """The axes of a gather's result, in the order that it has: those of slices at `offset`, and places elsewhere."""
+    window, place = iter(sorted(kept)), iter(range(len(now) - len(kept)))
     wanted = [("rest", next(window)) if axis in offset else ("place", next(place)) for axis in range(len(now))]
-    return [transpose(found, [now.index(each) for each in wanted])]
+    return [now.index(each) for each in wanted]
+
+
+def _with_boxes(vectors: SSAValue, sizes: Sequence[int]) -> SSAValue:
+    """Index vectors of all places in boxes of these sizes that begin where other vectors say."""
+    places = len(shape(vectors)) - 1
+    within = np.stack(np.meshgrid(*map(np.arange, sizes), indexing="ij"), axis=-1)
+    begins = insert_axes(vectors, range(places, places + len(sizes)))
+    return result(b.AddOp(begins, integers(within, vectors)))
 
 
 def _slice_sizes(op: Operation, offset: Sequence[int], dropped: Sequence[int]) -> list[int]:
@@ -184,6 +209,12 @@ def _with_batches(vectors: SSAValue, axes: Sequence[int]) -> SSAValue:
     return result(ConcatenateOp(*columns, vectors, axis=places)) if columns else vectors
 
 
+def _with_zeros(vectors: SSAValue, count: int) -> SSAValue:
+    """Index vectors with so many zeros behind each."""
+    rank = len(shape(vectors))
+    return pad(vectors, scalar(vectors, 0), [0] * rank, [*[0] * (rank - 1), count], [0] * rank) if count else vectors
+
+
 def _without(axes: Sequence[int], numbers: GatherDimensionNumbersAttr | ScatterDimensionNumbersAttr) -> Sequence[int]:
     """Axes of the indices as they are numbered without the axis of the vectors."""
     vector = numbers.number_named("index_vector_dim")
@@ -208,7 +239,10 @@ _SCATTER_MODES = {"add": "add", "multiply": "mul", "maximum": "max", "minimum": 
 
 
 def _scatter(op: Operation) -> Sequence[SSAValue]:
-    """A scatter of whole slices or single elements; what lies outside is written to a place that is cut off again."""
+    """A scatter of windows; what lies outside is written to a place that is cut off again.
+
+    Where windows are parts of an axis, or of one that is indexed, each of their places has an index vector.
+    """
     if len(op.operands) != 3:
         raise NoFuseFormError("several operands")
     x, indices, updates = op.operands
@@ -217,17 +251,27 @@ def _scatter(op: Operation) -> Sequence[SSAValue]:
     window, inserted, batch, index_batch, index_map = (numbers.list_named(name) for name in list(numbers.FIELDS)[:5])
     sizes = shape(x)
     inserted, index_map = (*batch, *inserted), (*batch, *index_map)
-    rest = [axis for axis in range(len(sizes)) if axis not in index_map]
-    if sorted(inserted) != sorted(index_map):
-        raise NoFuseFormError("windows that are parts of an axis")
-    if [shape(updates)[axis] for axis in window] != [sizes[axis] for axis in rest]:
-        raise NoFuseFormError("windows that are parts of an axis")
+    kept = [axis for axis in range(len(sizes)) if axis not in inserted]
+    update_of = dict(zip(kept, window, strict=True))
+    """Which axis of the updates says an axis of the windows."""
+    parts = {axis: shape(updates)[place] for axis, place in update_of.items()}
+    partial = [axis for axis in kept if axis not in index_map and parts[axis] != sizes[axis]]
+    rest = [axis for axis in kept if axis not in index_map and axis not in partial]
+    if any(axis not in index_map for axis in inserted):
+        raise NoFuseFormError("an axis that is dropped and not indexed")
+    boxes = [parts.get(axis, 1) for axis in (*index_map, *partial)]
+    if DYNAMIC in boxes or math.prod(boxes) > MOST_PLACES:
+        raise NoFuseFormError("large windows, or of open sizes, that are parts of an axis")
     if tensor(x).element_type == i1:
         raise NoFuseFormError("booleans")
     mode = _scatter_mode(op)
     vectors = _with_batches(
         _index_vectors(indices, numbers.number_named("index_vector_dim")), _without(index_batch, numbers)
     )
+    has_boxes = bool(partial) or any(axis in kept for axis in index_map)
+    index_map = (*index_map, *partial)
+    if has_boxes:
+        vectors = _with_boxes(_with_zeros(vectors, len(partial)), boxes)
     limits = _list_of([last_start((x, axis), 0, vectors) for axis in index_map], vectors)
     is_inside = result(
         c.LogicalAndOp(
@@ -242,7 +286,10 @@ def _scatter(op: Operation) -> Sequence[SSAValue]:
     spare = [1] * len(index_map) + [0] * len(rest)
     padded = pad(turned, scalar(x, 0), [0] * len(sizes), spare, [0] * len(sizes))
     places = [axis for axis in range(len(shape(updates))) if axis not in window]
-    updates = transpose(updates, [*places, *window])
+    updates = transpose(updates, [*places, *(update_of[axis] for axis in (*index_map, *rest) if axis in update_of)])
+    if has_boxes:
+        alone = [len(places) + number for number, axis in enumerate(index_map) if axis not in update_of]
+        updates = insert_axes(updates, alone)
     written = result(ScatterNdOp(padded, vectors, updates, mode=mode))
     # The spare place is the last one: all but it, where the size is not known.
     ends = [size if size != DYNAMIC or not more else -1 for size, more in zip(shape(turned), spare, strict=True)]

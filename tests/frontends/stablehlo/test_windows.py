@@ -1,0 +1,115 @@
+"""Gathers and scatters of windows are what the specification's loops over places say.
+
+Source: `gather` and `scatter` in docs/spec.md of openxla/stablehlo.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import fuse_dialect as fd
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows of a tensor, at places that index vectors say."""
+
+    sizes: tuple[int, ...]
+    parts: tuple[int, ...]
+    collapsed: tuple[int, ...]
+    index_map: tuple[int, ...]
+    places: tuple[int, ...]
+    offset: tuple[int, ...]
+    """Axes of the windows in the gathered tensor."""
+
+    @property
+    def gathered(self) -> tuple[int, ...]:
+        """The shape of all windows in one tensor."""
+        window = iter([part for axis, part in enumerate(self.parts) if axis not in self.collapsed])
+        place = iter(self.places)
+        rank = len(self.places) + len(self.offset)
+        return tuple(next(window) if axis in self.offset else next(place) for axis in range(rank))
+
+    def at(self, full: tuple[int, ...], indices: np.ndarray, *, fits: bool) -> tuple[int, ...]:
+        """Where in the tensor an element of the gathered one lies."""
+        place = tuple(number for axis, number in enumerate(full) if axis not in self.offset)
+        window = iter([number for axis, number in enumerate(full) if axis in self.offset])
+        begin = [0] * len(self.sizes)
+        for number, axis in zip(indices[place], self.index_map, strict=True):
+            begin[axis] = int(np.clip(number, 0, self.sizes[axis] - self.parts[axis])) if fits else int(number)
+        return tuple(start + (0 if axis in self.collapsed else next(window)) for axis, start in enumerate(begin))
+
+
+def drawn(seed: int) -> tuple[Windows, np.ndarray, np.ndarray]:
+    """Windows, a tensor and index vectors, some of which are too small or too large."""
+    random = np.random.default_rng(seed)
+    rank = int(random.integers(1, 4))
+    sizes = tuple(int(each) for each in random.integers(2, 5, rank))
+    index_map = tuple(int(each) for each in random.permutation(rank)[: random.integers(1, rank + 1)])
+    parts = [int(random.integers(1, size + 1)) for size in sizes]
+    collapsed = tuple(axis for axis in sorted(index_map) if random.random() < 0.4)
+    for axis in collapsed:
+        parts[axis] = 1
+    places = tuple(int(each) for each in random.integers(1, 4, random.integers(0, 3)))
+    kept = rank - len(collapsed)
+    offset = tuple(sorted(int(each) for each in random.permutation(kept + len(places))[:kept]))
+    indices = random.integers(-1, 5, (*places, len(index_map))).astype(np.int32)
+    tensor = random.integers(-50, 50, sizes).astype(np.int32)
+    return Windows(sizes, tuple(parts), collapsed, index_map, places, offset), tensor, indices
+
+
+def of(array: np.ndarray) -> str:
+    return f"tensor<{''.join(f'{size}x' for size in array.shape)}i32>"
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_gather(seed: int) -> None:
+    windows, x, indices = drawn(seed)
+    expected = np.array(
+        [x[windows.at(full, indices, fits=True)] for full in np.ndindex(windows.gathered)], np.int32
+    ).reshape(windows.gathered)
+    numbers = (
+        f"offset_dims = {list(windows.offset)}, collapsed_slice_dims = {list(windows.collapsed)}, "
+        f"start_index_map = {list(windows.index_map)}, index_vector_dim = {len(windows.places)}"
+    )
+    text = f"""func.func @main(%x: {of(x)}, %i: {of(indices)}) -> {of(expected)} {{
+      %r = "stablehlo.gather"(%x, %i) <{{
+        dimension_numbers = #stablehlo.gather<{numbers}>,
+        slice_sizes = array<i64: {str(list(windows.parts))[1:-1]}>
+      }}> : ({of(x)}, {of(indices)}) -> {of(expected)}
+      return %r : {of(expected)}
+    }}"""
+    (found,) = fd.run(fd.parse(text), x, indices)
+    np.testing.assert_array_equal(found, expected)
+    if seed % 4 == 0:
+        (found,) = fd.compile(fd.parse(text), cache=False)(x, indices)
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_scatter(seed: int) -> None:
+    windows, x, indices = drawn(seed)
+    updates = np.random.default_rng(seed).integers(-50, 50, windows.gathered).astype(np.int32)
+    expected = x.copy()
+    for full in np.ndindex(windows.gathered):
+        place = windows.at(full, indices, fits=False)
+        if all(0 <= number < size for number, size in zip(place, windows.sizes, strict=True)):
+            expected[place] += updates[full]
+    numbers = (
+        f"update_window_dims = {list(windows.offset)}, inserted_window_dims = {list(windows.collapsed)}, "
+        f"scatter_dims_to_operand_dims = {list(windows.index_map)}, index_vector_dim = {len(windows.places)}"
+    )
+    text = f"""func.func @main(%x: {of(x)}, %i: {of(indices)}, %u: {of(updates)}) -> {of(x)} {{
+      %r = "stablehlo.scatter"(%x, %i, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<{numbers}>}}> ({{
+        ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+          %s = stablehlo.add %a, %b : tensor<i32>
+          stablehlo.return %s : tensor<i32>
+      }}) : ({of(x)}, {of(indices)}, {of(updates)}) -> {of(x)}
+      return %r : {of(x)}
+    }}"""
+    (found,) = fd.run(fd.parse(text), x, indices, updates)
+    np.testing.assert_array_equal(found, expected)
+    if seed % 4 == 0:
+        (found,) = fd.compile(fd.parse(text), cache=False)(x, indices, updates)
+        np.testing.assert_array_equal(found, expected)

@@ -49,6 +49,23 @@ def test_sizes_that_come_back_are_compiled_for() -> None:
     assert program.profile(*inputs(3, 5), repeat=1).kernels
 
 
+def test_no_call_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = fd.compile(fd.parse(TEXT), cache=False)
+    compiled_by: list[str] = []
+    made = program._specializations._make
+
+    def watched(sizes):
+        compiled_by.append(threading.current_thread().name)
+        return made(sizes)
+
+    monkeypatch.setattr(program._specializations, "_make", watched)
+    for columns in (3, 4, 5) * 3:
+        program(*inputs(2, columns))
+    assert program.finish_specializing()
+    assert compiled_by == ["fuse-specialize"] * 3
+    assert len(known(program)) == 3
+
+
 def test_inputs_of_other_forms_are_taken_as_before() -> None:
     module = fd.parse(TEXT)
     program = fd.compile(module, cache=False)

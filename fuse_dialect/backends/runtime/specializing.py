@@ -3,10 +3,10 @@
 1. The program of open sizes serves the first call with a set of sizes. When the set comes again, the module is compiled
    for it, where that leaves less to NumPy. Compilation takes seconds, so sizes that never come back do not pay for it.
 2. No call compiles. A thread beside the calls does, one set after the other, the one that was asked for last first; it
-   ends when nothing waits. Calls go on with what there is, and so they do for ever when the sizes cannot be compiled for.
+   ends when nothing waits. Calls go on with what there is, for ever where the sizes cannot be compiled for.
 3. At most `MAX_PROGRAMS` sets are kept, and constants of at most `MAX_BYTES` for all but the latest; the set that was
    not called for the longest time goes first.
-4. The thread works for at most `MAX_SECONDS` for one program: sets that drive each other out would keep it busy for ever.
+4. The thread works for at most `MAX_SECONDS` for one program: sets that drive each other out would keep it busy.
 5. A child of a fork has no such thread and no such waiting; it begins anew with the programs that there are.
 """
 

@@ -215,6 +215,9 @@ class Executable(Walk):
         call, kernel, slots = self.plan.call_at(index), self._kernel(index), self._slots
         compiled = self.primitives[call.kernel]
         start = len(slots)
+        if compiled.how is How.MOVE:
+            # The record lies behind the addresses and the word of a workspace.
+            slots.add(1 + len(call.arguments) + len(call.results) + 1)
         for position, tensor in enumerate((*call.arguments, *call.results)):
             packing = kernel.packings.get(position) if position < len(call.arguments) else None
             if packing is None:
@@ -223,6 +226,9 @@ class Executable(Walk):
                 slots.add_constant(self.constants.packed(self.plan.places[tensor].at, packing))
         # Workspaces of the parts lie behind the arena: parts run at once, kernels of a part do not.
         slots.add_offset(rounded_up(self.plan.arena_bytes) + part * self.workspace_bytes)
+        if compiled.how is How.MOVE:
+            slots.add(*self.plan.moves[call.results[0]])
+            return start
         assert compiled.program is not None, "a native call has loops"
         # Sizes are known here, once; a kernel reads them from its slots at each call.
         sizes = bind_sizes(compiled.program, [self.plan.shapes[tensor] for tensor in call.arguments])
@@ -259,6 +265,9 @@ class Executable(Walk):
             place, shape = self.plan.places[tensor], self.plan.shapes[tensor]
             if place.home is Home.CONSTANT:
                 arguments.append(self.constants.elements(place.at).reshape(shape))
+                continue
+            if place.home is Home.SETTLED:
+                arguments.append(self.plan.values[place.at].reshape(shape))
                 continue
             memory = memoryview((c_uint8 * self.plan.sizes[tensor]).from_address(address))
             arguments.append(np.ndarray(shape, self.graph.tensors[tensor].dtype, memory))
@@ -343,6 +352,8 @@ class Executable(Walk):
                 array = outputs[place.at].reshape(shape)
             case Home.CONSTANT:
                 return self.constants.elements(place.at).reshape(shape)
+            case Home.SETTLED:
+                return self.plan.values[place.at].reshape(shape)
             case Home.HELD:
                 return held[place.at].reshape(shape)
             case Home.ARENA:

@@ -18,7 +18,9 @@ from math import prod
 from fuse_dialect.backends.runtime.arena import Lifetime, arrange, most_live_bytes
 from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, How
 from fuse_dialect.backends.runtime.flow import Flow, flatten
+from fuse_dialect.backends.runtime.shapes import Resolved
 from fuse_dialect.backends.types import Shape
+from fuse_dialect.dialect.op import Array
 
 
 class Home(Enum):
@@ -26,6 +28,8 @@ class Home(Enum):
 
     INPUT = "input"
     CONSTANT = "constant"
+    SETTLED = "settled"
+    """Of the plan: what the sizes of the inputs say."""
     OUTPUT = "output"
     ARENA = "arena"
     HELD = "held"
@@ -40,7 +44,8 @@ class Place:
 
     home: Home
     at: int
-    """Number of the input or output, offset in the arena, or number of the tensor that is held, constant or moves."""
+    """Number of the input or output, offset in the arena, or number of the tensor if it is held, constant, settled or moves.
+    """
 
 
 _NOWHERE = Place(Home.INSIDE, 0)
@@ -69,6 +74,10 @@ class Plan:
     arena_bytes: int
     held_bytes: int
     """Most bytes of held tensors at a time."""
+    values: Mapping[int, Array]
+    """Settled values by tensor."""
+    moves: Mapping[int, Sequence[int]]
+    """The record of each move, by its first result."""
 
     def call_at(self, step: int) -> Call:
         """The call that a step is."""
@@ -77,18 +86,18 @@ class Plan:
         return call
 
 
-def make_plan(graph: EntryGraph, shapes: Sequence[Shape], how: Sequence[How]) -> Plan:
+def make_plan(graph: EntryGraph, resolved: Resolved, how: Sequence[How]) -> Plan:
     """Places for all tensors.
 
     Args:
         graph: The function.
-        shapes: Sizes of each tensor, all known.
+        resolved: Sizes of each tensor, and what they settle.
         how: How each primitive is run.
 
     Complexity: linear in the number of tensors and arguments times the depth of loops, apart from `arrange`.
     """
     flow = flatten(graph, how)
-    shapes = list(shapes)
+    shapes = list(resolved.shapes)
     types = list(graph.tensors)
     for source in flow.copies:
         shapes.append(shapes[source])
@@ -96,7 +105,9 @@ def make_plan(graph: EntryGraph, shapes: Sequence[Shape], how: Sequence[How]) ->
     sizes = [prod(shape) * type.dtype.itemsize for shape, type in zip(shapes, types, strict=True)]
     writer, last = _uses(flow)
     places = _given_places(graph, flow)
-    native = [not isinstance(step, Call) or how[step.kernel] is How.NATIVE for step in flow.steps]
+    for tensor in resolved.values:
+        places[tensor] = Place(Home.SETTLED, tensor)
+    native = [not isinstance(step, Call) or how[step.kernel] in (How.NATIVE, How.MOVE) for step in flow.steps]
     # What NumPy makes comes in memory of its own.
     for tensor, step in writer.items():
         if not native[step]:
@@ -129,6 +140,8 @@ def make_plan(graph: EntryGraph, shapes: Sequence[Shape], how: Sequence[How]) ->
         last_reads=_last_reads(held, last, end),
         arena_bytes=layout.size,
         held_bytes=most_live_bytes([Lifetime(sizes[tensor], writer[tensor], last[tensor]) for tensor in held]),
+        values=resolved.values,
+        moves=resolved.moves,
     )
 
 

@@ -42,6 +42,8 @@ class Compiled:
     """What its NumPy meaning may take."""
     control: How | None = None
     """Of a loop or a branch with kernels inside: `CONTROL` if it is native throughout, else `MIXED`."""
+    settled: How | None = None
+    """How it is run because of what the sizes of the inputs settle."""
     _is_view: bool = field(init=False)
     _runner: Runner = field(init=False)
     _cost: PrimitiveCost | None = field(init=False, default=None)
@@ -58,6 +60,8 @@ class Compiled:
     @property
     def how(self) -> How:
         """How it is run."""
+        if self.settled is not None:
+            return self.settled
         if self._is_view:
             return How.VIEW
         if self.control is not None:
@@ -131,8 +135,13 @@ class Compiled:
             error = EvaluationError(first, reason, STEPS_HINT)
             raise FuseError(str(error), hint=STEPS_HINT) from error
 
+    @property
+    def leading_words(self) -> int:
+        """Words of a call before the addresses: a move says where its record begins."""
+        return 1 if self.how is How.MOVE else 0
+
     def view_shape(self, source: Shape) -> Shape:
-        """The shape in which a view shows its argument.
+        """The shape in which a view shows its only argument.
 
         Raises:
             FuseError: An op in it rejects the shape: it would have another number of elements.

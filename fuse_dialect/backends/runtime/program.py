@@ -221,10 +221,13 @@ class Program:
         """
         return self._specializations is None or self._specializations.finish(seconds)
 
-    def _special(self, executable: "Walk | None", arrays: "Sequence[Array]") -> "Program | None":
-        """A program for the sizes of these inputs, where the one for all sizes leaves something to Python."""
+    def _special(self, executable: "Executable | None", arrays: "Sequence[Array]") -> "Program | None":
+        """A program for the sizes of these inputs, where the one for all sizes is not as fast as it could be.
+
+        It leaves something to Python, or has steps that one for given sizes does not have: what sizes settle, moves.
+        """
         assert self._specializations is not None, "only programs of open sizes ask"
-        if executable is not None and executable.is_native:
+        if executable is not None and executable.is_native and not (executable.plan.values or executable.plan.moves):
             return None
         return self._specializations.find(tuple(array.shape for array in arrays))
 

@@ -62,6 +62,8 @@ class Slots:
                 return self.add_offset(place.at)
             case Home.CONSTANT:
                 return self.add_constant(self.constants.dense(place.at))
+            case Home.SETTLED:
+                return self.add_constant(self.plan.values[place.at])
             case Home.INPUT | Home.OUTPUT | Home.HELD:
                 self.bound.setdefault((place.home, place.at), []).append(word)
             case Home.MOVING:

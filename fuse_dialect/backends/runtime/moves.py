@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from fuse_dialect.backends.backend import Packing
+from fuse_dialect.backends.runtime.size_arithmetic import sized_evaluate
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.concatenation import ConcatenateOp, SplitOp
 from fuse_dialect.dialect.ops.dynamic import DynBroadcastToOp, DynStridedSliceOp
@@ -80,7 +81,7 @@ def movement(op: FuseOp, operands: Sequence[Array], places: Sequence[int], argum
     else:
         source = operands[0]
         base = _address(source)
-        for number, result in enumerate(op.evaluate(*operands)):
+        for number, result in enumerate(sized_evaluate(op)(*operands)):
             shapes.append(result.shape)
             if not result.size:
                 continue

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from xdsl.utils.exceptions import InterpretationError
 
 from fuse_dialect.backends.backend import Kernel
 from fuse_dialect.backends.runtime.entry_graph import How, Primitive
+from fuse_dialect.backends.runtime.size_arithmetic import SizeArithmetic, size_arithmetic
 from fuse_dialect.backends.types import Shape
 from fuse_dialect.budget import SIZE_HINT, STEPS_HINT, Limits, is_without_end, spelled
 from fuse_dialect.counts import Size
@@ -27,7 +29,7 @@ from fuse_dialect.loops.program import LoopProgram, Role
 _LIMITS = Limits()
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class Compiled:
     """A primitive and what runs it."""
 
@@ -43,7 +45,9 @@ class Compiled:
     control: How | None = None
     """Of a loop or a branch with kernels inside: `CONTROL` if it is native throughout, else `MIXED`."""
     settled: How | None = None
-    """How it is run because of what the sizes of the inputs settle."""
+    """How it is run where the sizes of the inputs settle that; see `settled`."""
+    sized_by: tuple[int, ...] = ()
+    """Places of arguments whose elements say sizes, where it is no loop or branch: all of them, where it is settled."""
     _is_view: bool = field(init=False)
     _runner: Runner = field(init=False)
     _cost: PrimitiveCost | None = field(init=False, default=None)
@@ -134,6 +138,11 @@ class Compiled:
             first = next(op for op in self.primitive.function.body.block.ops if isinstance(op, FuseOp))
             error = EvaluationError(first, reason, STEPS_HINT)
             raise FuseError(str(error), hint=STEPS_HINT) from error
+
+    @cached_property
+    def size_arithmetic(self) -> SizeArithmetic | None:
+        """Its meaning on small arrays, and on shapes of any; `None` if there is only that on arrays."""
+        return size_arithmetic(self.primitive.function)
 
     @property
     def leading_words(self) -> int:

@@ -93,6 +93,7 @@ class Program:
             specialize: Compiles the same function for given sizes of its arguments, some of which are open.
         """
         from fuse_dialect.backends.runtime.constants import Constants
+        from fuse_dialect.backends.runtime.shapes import SizeResolver
         from fuse_dialect.backends.runtime.specializing import Specializations
 
         interface = Interface(
@@ -116,6 +117,7 @@ class Program:
         self._graph = graph
         self._primitives = primitives
         self._constants = Constants(graph.constants, most_bytes)
+        self._resolver = SizeResolver(graph, primitives)
         self._plans: dict[tuple[Shape, ...], Executable | None] = {}
         self._lock = Lock()
         if self._is_static:
@@ -435,13 +437,11 @@ class Program:
         """How the function runs on inputs of these shapes; `None` for step by step."""
         from fuse_dialect.backends.runtime.executable import Executable
         from fuse_dialect.backends.runtime.plan import make_plan
-        from fuse_dialect.backends.runtime.shapes import resolve_shapes
-
         key = tuple(shapes)
         with self._lock:
             if key in self._plans:
                 return self._plans[key]
-            found = resolve_shapes(self._graph, self._primitives, key)
+            found = self._resolver.resolve(key)
             executable = None
             if found is not None:
                 plan = make_plan(self._graph, found, [compiled.how for compiled in self._primitives])

@@ -75,7 +75,10 @@ class _Settling:
             self.marked[key] = len(self.compiled)
             own = self.compiled[call.kernel]
             kernel = move_kernel() if how is How.MOVE else None
-            self.compiled.append(Compiled(own.primitive, None, kernel, own.reason, own.limits, settled=how))
+            sized_by = self._sized_by(call, how)
+            self.compiled.append(
+                Compiled(own.primitive, None, kernel, own.reason, own.limits, settled=how, sized_by=sized_by)
+            )
         return replace(call, kernel=self.marked[key])
 
     def _how(self, call: Call) -> How | None:
@@ -92,7 +95,16 @@ class _Settling:
             return None
         if isinstance(op, DynReshapeOp) and op.input is block.args[0]:
             return How.VIEW
-        return How.MOVE if isinstance(op, MOVES) else None
+        return How.MOVE if isinstance(op, MOVES) else How.NUMPY
+
+    def _sized_by(self, call: Call, how: How) -> tuple[int, ...]:
+        """Which arguments have elements that say sizes."""
+        function = self.compiled[call.kernel].primitive.function
+        if how is How.SETTLED:
+            arguments = function.body.block.args
+            return tuple(place for place, argument in enumerate(arguments) if not _is_sized_alone(argument))
+        op = only_op(function)
+        return tuple(number_places(op)) if isinstance(op, DynamicOp) else ()
 
     def _is_settled(self, call: Call, block: Block) -> bool:
         """Condition 1 and 2."""

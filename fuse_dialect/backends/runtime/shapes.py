@@ -1,6 +1,6 @@
 """Sizes of all tensors from those of the inputs, before anything runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -8,17 +8,13 @@ from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop
 from fuse_dialect.backends.runtime.primitives import Compiled
-from fuse_dialect.backends.runtime.settled import (
-    inferred_shapes,
-    number_places,
-    only_op,
-    settled_movement,
-    stand_in,
-)
-from fuse_dialect.backends.types import Shape, TensorType
-from fuse_dialect.dialect.dynamic_form import DynamicOp
-from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.backends.runtime.settled import inferred_shapes, only_op, settled_movement, stand_in
+from fuse_dialect.backends.types import Shape
+from fuse_dialect.dialect.op import Array
 from fuse_dialect.loops.program import LoopProgram, Role
+
+MOST_SEEN = 4096
+"""Calls that are remembered."""
 
 
 @dataclass(eq=False, slots=True)
@@ -33,27 +29,46 @@ class Resolved:
     """The record of each move, by its first result."""
 
 
-def resolve_shapes(
-    graph: EntryGraph,
-    primitives: Sequence[Compiled],
-    input_shapes: Sequence[Shape],
-) -> Resolved | None:
-    """The sizes of each tensor and what they settle, or `None` when some are known only while the function runs.
+class SizeResolver:
+    """The sizes of a function's tensors for one set of input shapes after another.
 
-    Args:
-        graph: The function.
-        primitives: What runs each primitive.
-        input_shapes: Sizes of the inputs; they fit the function's types.
-
-    Raises:
-        FuseError: A tensor takes more bytes than a value may, or a view has another number of elements than what it
-            shows; nothing that the function makes has been made by then.
+    What a call gives follows from what it gets: the shapes of its arguments, and the elements of those that say sizes.
+    Calls that are alike, in the layers of a model and from one set of sizes to the next, are asked for it once.
     """
-    shapes = [type.shape for type in graph.tensors]
-    for tensor, shape in zip(graph.inputs, input_shapes, strict=True):
-        shapes[tensor] = shape
-    found = Resolved(shapes)
-    return found if _Resolving(graph, primitives, found).calls(graph.calls) else None
+
+    def __init__(self, graph: EntryGraph, primitives: Sequence[Compiled]):
+        """Take over a function, and what runs its primitives."""
+        self._graph, self._primitives = graph, primitives
+        self._seen: dict[Hashable, _Given | None] = {}
+
+    def resolve(self, input_shapes: Sequence[Shape]) -> Resolved | None:
+        """The sizes of each tensor and what they settle, or `None` when some are known only while the function runs.
+
+        Args:
+            input_shapes: Sizes of the inputs; they fit the function's types.
+
+        Raises:
+            FuseError: A tensor takes more bytes than a value may, or a view has another number of elements than what
+                it shows; nothing that the function makes has been made by then.
+        """
+        shapes = [type.shape for type in self._graph.tensors]
+        for tensor, shape in zip(self._graph.inputs, input_shapes, strict=True):
+            shapes[tensor] = shape
+        if len(self._seen) > MOST_SEEN:
+            self._seen.clear()
+        found = Resolved(shapes)
+        return found if _Resolving(self._graph, self._primitives, found, self._seen).calls(self._graph.calls) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What a call gives."""
+
+    shapes: Sequence[Shape]
+    values: Sequence[Array] = ()
+    """Settled values of the results."""
+    record: Sequence[int] = ()
+    """Of a move."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +76,7 @@ class _Resolving:
     graph: EntryGraph
     primitives: Sequence[Compiled]
     found: Resolved
+    seen: dict[Hashable, _Given | None]
 
     @property
     def shapes(self) -> list[Shape]:
@@ -72,86 +88,116 @@ class _Resolving:
         return all(self._call(call) for call in calls)
 
     def _call(self, call: Call) -> bool:
-        compiled = self.primitives[call.kernel]
-        types = [self.graph.tensors[tensor] for tensor in call.results]
-        if compiled.how is How.CONTROL:
-            assert call.control is not None, "only loops and branches are control"
-            found = self._loop(call.control) if isinstance(call.control, Loop) else self._branch(call.control)
+        if call.control is not None:
+            given = self._control(call, call.control)
         else:
-            found = self._result_shapes(call, compiled, types)
-        if found is None:
+            key = self._key(call)
+            if key in self.seen:
+                given = self.seen[key]
+            else:
+                given = self.seen[key] = self._given(call)
+        if given is None:
             return False
-        compiled.check_sizes(found, [type.dtype for type in types])
-        compiled.check_workspace()
-        if compiled.how is How.NATIVE and compiled.program is not None:
-            arguments = self._of(call.arguments)
-            compiled.check_steps(arguments, bind_sizes(compiled.program, arguments) or {})
-        for tensor, shape in zip(call.results, found, strict=True):
+        for tensor, shape in zip(call.results, given.shapes, strict=True):
             self.shapes[tensor] = shape
+        self.found.values.update(zip(call.results, given.values, strict=False))
+        if given.record:
+            self.found.moves[call.results[0]] = given.record
         return True
 
-    def _of(self, tensors: Sequence[int]) -> list[Shape]:
-        return [self.shapes[tensor] for tensor in tensors]
+    def _key(self, call: Call) -> Hashable:
+        """All that decides what a call gives."""
+        shapes = self.shapes
+        key: list[Hashable] = [call.kernel, *[shapes[tensor] for tensor in call.arguments]]
+        for place in self.primitives[call.kernel].sized_by:
+            value = self._value(call.arguments[place])
+            key.append(None if value is None else value.tobytes())
+        return tuple(key)
 
-    def _result_shapes(self, call: Call, compiled: Compiled, types: Sequence[TensorType]) -> Sequence[Shape] | None:
+    def _control(self, call: Call, control: Loop | Branch) -> _Given | None:
+        compiled = self.primitives[call.kernel]
+        types = [self.graph.tensors[tensor] for tensor in call.results]
+        found: Sequence[Shape] | None = None
+        if compiled.how is How.CONTROL:
+            found = self._loop(control) if isinstance(control, Loop) else self._branch(control)
+        elif all(type.is_static for type in types):
+            found = [type.shape for type in types]
+        return None if found is None else self._checked(call, _Given(found))
+
+    def _given(self, call: Call) -> _Given | None:
+        compiled = self.primitives[call.kernel]
+        types = [self.graph.tensors[tensor] for tensor in call.results]
         arguments = self._of(call.arguments)
         match compiled.how:
             case How.NATIVE:
                 assert compiled.program is not None, "a native primitive has loops"
                 sizes = bind_sizes(compiled.program, arguments)
-                return None if sizes is None else result_shapes(compiled.program, sizes)
-            case How.VIEW if len(arguments) == 1:
-                return [compiled.view_shape(arguments[0])]
+                if sizes is None:
+                    return None
+                given = self._checked(call, _Given(result_shapes(compiled.program, sizes)))
+                compiled.check_steps(arguments, sizes)
+                return given
+            case How.VIEW if compiled.primitive.is_static:
+                given = _Given([compiled.view_shape(arguments[0])])
             case How.VIEW:
-                return [result.shape for result in compiled.evaluate(self._arrays(call))]
+                given = _Given([result.shape for result in self._results(call, compiled)])
             case How.SETTLED:
-                return self._settle(call, compiled)
+                values = [np.array(result, order="C") for result in self._results(call, compiled)]
+                for value in values:
+                    value.flags.writeable = False
+                given = _Given([value.shape for value in values], values)
             case How.NUMPY | How.MIXED | How.CONTROL if all(type.is_static for type in types):
-                return [type.shape for type in types]
+                given = _Given([type.shape for type in types])
             case How.NUMPY | How.MOVE:
-                return self._inferred(call, compiled)
+                given = self._inferred(call, compiled)
             case How.MIXED | How.CONTROL:
-                return None
+                given = None
+        return None if given is None else self._checked(call, given)
 
-    def _settle(self, call: Call, compiled: Compiled) -> list[Shape]:
-        results = [np.array(result, order="C") for result in compiled.evaluate(self._arrays(call))]
-        for tensor, result in zip(call.results, results, strict=True):
-            result.flags.writeable = False
-            self.found.values[tensor] = result
-        return [result.shape for result in results]
+    def _results(self, call: Call, compiled: Compiled) -> Sequence[Array]:
+        """The results of a call by NumPy, whose elements count if it is settled."""
+        arrays = self._arrays(call)
+        quick = compiled.size_arithmetic
+        results = None if quick is None else quick(arrays)
+        return compiled.evaluate(arrays) if results is None else results
 
-    def _inferred(self, call: Call, compiled: Compiled) -> Sequence[Shape] | None:
-        """The sizes of what one op gives, and the record of a move; `None` if only the op knows, or it has rejected."""
+    def _checked(self, call: Call, given: _Given) -> _Given:
+        """What is given, if it is not too large."""
+        compiled = self.primitives[call.kernel]
+        compiled.check_sizes(given.shapes, [self.graph.tensors[tensor].dtype for tensor in call.results])
+        compiled.check_workspace()
+        return given
+
+    def _of(self, tensors: Sequence[int]) -> list[Shape]:
+        return [self.shapes[tensor] for tensor in tensors]
+
+    def _inferred(self, call: Call, compiled: Compiled) -> _Given | None:
+        """What one op gives; `None` if only the op knows, or it has rejected."""
         op = only_op(compiled.primitive.function)
-        if op is None or not self._has_numbers(op, call):
+        if op is None or (op.SIZED_BY_ELEMENTS and not compiled.sized_by):
+            return None
+        if any(self._value(call.arguments[place]) is None for place in compiled.sized_by):
             return None
         arrays = self._arrays(call)
         try:
             if compiled.how is How.NUMPY:
-                return inferred_shapes(op, arrays)
+                shapes = inferred_shapes(op, arrays)
+                return None if shapes is None else _Given(shapes)
             moved = settled_movement(op, arrays)
         except VerifyException:
             return None
-        if moved is None:
-            return None
-        self.found.moves[call.results[0]] = moved.words
-        return moved.results
-
-    def _has_numbers(self, op: FuseOp, call: Call) -> bool:
-        """Whether the elements are known that say sizes."""
-        if not isinstance(op, DynamicOp):
-            return not op.SIZED_BY_ELEMENTS
-        return all(self._value(call.arguments[place]) is not None for place in number_places(op))
+        return None if moved is None else _Given(moved.results, record=moved.words)
 
     def _value(self, tensor: int) -> Array | None:
         found = self.found.values.get(tensor)
         return self.graph.constants.get(tensor) if found is None else found
 
     def _arrays(self, call: Call) -> list[Array]:
-        """The arguments of a call, whose elements count where they are settled."""
+        """The arguments of a call, whose elements count where they say sizes."""
+        sized_by = self.primitives[call.kernel].sized_by
         arrays: list[Array] = []
-        for tensor in call.arguments:
-            value = self._value(tensor)
+        for place, tensor in enumerate(call.arguments):
+            value = self._value(tensor) if place in sized_by else None
             arrays.append(stand_in(self.graph.tensors[tensor], self.shapes[tensor]) if value is None else value)
         return arrays
 

@@ -19,7 +19,6 @@ from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, 
 from fuse_dialect.backends.runtime.flow import Begin, End
 from fuse_dialect.backends.runtime.plan import Home, Plan
 from fuse_dialect.backends.runtime.primitives import Compiled
-from fuse_dialect.backends.runtime.shapes import bind_sizes
 from fuse_dialect.backends.runtime.slots import Slots
 from fuse_dialect.backends.runtime.stepwise import run_control
 from fuse_dialect.backends.runtime.team import team
@@ -231,7 +230,7 @@ class Executable(Walk):
             return start
         assert compiled.program is not None, "a native call has loops"
         # Sizes are known here, once; a kernel reads them from its slots at each call.
-        sizes = bind_sizes(compiled.program, [self.plan.shapes[tensor] for tensor in call.arguments])
+        sizes = compiled.bind([self.plan.shapes[tensor] for tensor in call.arguments])
         assert sizes is not None, "shapes were resolved with these sizes"
         slots.add(*(sizes[symbol] for symbol in symbols_of(compiled.program)))
         return start

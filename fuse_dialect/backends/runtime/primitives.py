@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Operation, OpResult
 from xdsl.utils.exceptions import InterpretationError
 
 from fuse_dialect.backends.backend import Kernel
+from fuse_dialect.backends.runtime.bound_sizes import bind_sizes
 from fuse_dialect.backends.runtime.entry_graph import How, Primitive
 from fuse_dialect.backends.runtime.size_arithmetic import SizeArithmetic, size_arithmetic
 from fuse_dialect.backends.types import Shape
@@ -24,7 +25,7 @@ from fuse_dialect.fusion.ir.op_costs import PrimitiveCost
 from fuse_dialect.interpreters.loop_costs import marked_iteration
 from fuse_dialect.interpreters.numpy import TOO_LONG, TOO_LONG_HINT, Runner
 from fuse_dialect.interpreters.values import EvaluationError, Value, flatten
-from fuse_dialect.loops.program import LoopProgram, Role
+from fuse_dialect.loops.program import Extent, LoopProgram, Role
 
 _LIMITS = Limits()
 
@@ -143,6 +144,18 @@ class Compiled:
     def size_arithmetic(self) -> SizeArithmetic | None:
         """Its meaning on small arrays, and on shapes of any; `None` if there is only that on arrays."""
         return size_arithmetic(self.primitive.function)
+
+    @cached_property
+    def counted(self) -> frozenset[str]:
+        """Sizes that its loops compute with: an index into an axis without elements cannot be brought into range."""
+        bodies = [] if self.program is None else [(*stage.body, *stage.finish) for stage in self.program.stages]
+        return frozenset(each.size for body in bodies for each in body if isinstance(each, Extent))
+
+    def bind(self, arguments: Sequence[Shape]) -> Mapping[str, int] | None:
+        """The values of the sizes that its loops have by name; `None` if it is not for arrays of these shapes."""
+        assert self.program is not None, "a native primitive has loops"
+        sizes = bind_sizes(self.program, arguments)
+        return None if sizes is None or not all(sizes[size] for size in self.counted) else sizes
 
     @property
     def leading_words(self) -> int:

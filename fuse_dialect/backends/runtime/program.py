@@ -437,6 +437,7 @@ class Program:
         """How the function runs on inputs of these shapes; `None` for step by step."""
         from fuse_dialect.backends.runtime.executable import Executable
         from fuse_dialect.backends.runtime.plan import make_plan
+
         key = tuple(shapes)
         with self._lock:
             if key in self._plans:

@@ -16,9 +16,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from xdsl.dialects import func
-from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Block, BlockArgument, Operation
-from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, How
 from fuse_dialect.backends.runtime.moves import MOVES, Movement, move_kernel, movement

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.backends.runtime.bound_sizes import result_shapes
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.settled import inferred_shapes, only_op, settled_movement, stand_in
 from fuse_dialect.backends.types import Shape
 from fuse_dialect.dialect.op import Array
-from fuse_dialect.loops.program import LoopProgram, Role
 
 MOST_SEEN = 4096
 """Calls that are remembered."""
@@ -130,10 +130,10 @@ class _Resolving:
         arguments = self._of(call.arguments)
         match compiled.how:
             case How.NATIVE:
-                assert compiled.program is not None, "a native primitive has loops"
-                sizes = bind_sizes(compiled.program, arguments)
+                sizes = compiled.bind(arguments)
                 if sizes is None:
                     return None
+                assert compiled.program is not None, "a native primitive has loops"
                 given = self._checked(call, _Given(result_shapes(compiled.program, sizes)))
                 compiled.check_steps(arguments, sizes)
                 return given
@@ -242,31 +242,3 @@ def iterations(
             return None
         counts.append(max(0, int(limit.reshape(()))))
     return min(counts)
-
-
-def bind_sizes(program: LoopProgram, arguments: Sequence[Shape]) -> Mapping[str, int] | None:
-    """The values of a program's symbolic sizes, or `None` when the arrays are not for this program.
-
-    They are not where a name stands for two sizes, or a size differs from the known one: one operand is broadcast
-    along an axis whose size the type does not say, for example.
-    """
-    sizes: dict[str, int] = {}
-    buffers = [buffer for buffer in program.buffers if buffer.role is Role.ARGUMENT]
-    for buffer, shape in zip(buffers, arguments, strict=True):
-        for size, actual in zip(buffer.shape, shape, strict=True):
-            if (sizes.setdefault(size, actual) if isinstance(size, str) else size) != actual:
-                return None
-    return sizes if all(_is_bound(sizes, buffer.shape) for buffer in program.buffers) else None
-
-
-def _is_bound(sizes: Mapping[str, int], shape: Sequence[int | str]) -> bool:
-    return all(isinstance(size, int) or size in sizes for size in shape)
-
-
-def result_shapes(program: LoopProgram, sizes: Mapping[str, int]) -> list[Shape]:
-    """The sizes of the program's results."""
-    return [
-        tuple(sizes[size] if isinstance(size, str) else size for size in buffer.shape)
-        for buffer in program.buffers
-        if buffer.role is Role.RESULT
-    ]

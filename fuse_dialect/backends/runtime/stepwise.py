@@ -13,11 +13,11 @@ from xdsl.utils.exceptions import InterpretationError
 
 from fuse_dialect.backends.backend import symbols_of
 from fuse_dialect.backends.runtime.arrays import address_of, aligned_bytes, own_arrays
+from fuse_dialect.backends.runtime.bound_sizes import result_shapes
 from fuse_dialect.backends.runtime.constants import Constants
 from fuse_dialect.backends.runtime.driver import CONTROL, ROW, native_driver
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop
 from fuse_dialect.backends.runtime.primitives import Compiled, as_fuse_error
-from fuse_dialect.backends.runtime.shapes import bind_sizes, result_shapes
 from fuse_dialect.backends.types import Shape
 from fuse_dialect.budget import Budget
 from fuse_dialect.checked import checks_accesses
@@ -197,7 +197,7 @@ class _Steps:
         kernel, program = compiled.kernel, compiled.program
         assert kernel is not None, "a native primitive has a kernel"
         assert program is not None, "a native primitive has loops"
-        sizes = bind_sizes(program, [array.shape for array in arguments])
+        sizes = compiled.bind([array.shape for array in arguments])
         # Equal names of sizes are an assumption (ADR 10), which only now can be checked.
         if sizes is None:
             return None

@@ -23,7 +23,7 @@ from fuse_dialect.backends.runtime.checking.control_steps import ControlSteps
 from fuse_dialect.backends.runtime.checking.program_meaning import RUNS, Decisions, Event, Meaning
 from fuse_dialect.backends.runtime.checking.symbolic_memory import SymbolicMemory
 from fuse_dialect.backends.runtime.flow import Begin, Choice, Copy, End, Jump
-from fuse_dialect.backends.runtime.plan import Home, Place
+from fuse_dialect.backends.runtime.plan import Home
 from fuse_dialect.backends.runtime.walk import WORD
 from fuse_dialect.checked import CheckError
 

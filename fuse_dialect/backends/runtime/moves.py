@@ -36,6 +36,9 @@ from fuse_dialect.process_wide import Once
 VIEWS = (BroadcastToOp, DynBroadcastToOp, DynStridedSliceOp, ReverseOp, SplitOp, StridedSliceOp, TransposeOp)
 """Ops whose results are their first operand under other strides."""
 MOVES = (*VIEWS, ConcatenateOp)
+_PIECE_WORDS = 9
+"""Of a piece without axes."""
+_AXIS_WORDS = 3
 MOST_AXES = 16
 """As many counters as the code has room for."""
 _ITEMS = (1, 2, 4, 8)
@@ -100,6 +103,11 @@ def movement(op: FuseOp, operands: Sequence[Array], places: Sequence[int], argum
     if any(piece[0] > MOST_AXES or piece[5] not in (0, *_ITEMS) for piece in pieces):
         return None
     return Movement(shapes, [len(pieces), *(word for piece in pieces for word in piece)])
+
+
+def longest_record(pieces: int, rank: int) -> int:
+    """Words of a record of so many pieces of arrays of this rank, at most."""
+    return 1 + pieces * (_PIECE_WORDS + _AXIS_WORDS * rank)
 
 
 def _address(array: Array) -> int:

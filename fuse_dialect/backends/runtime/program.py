@@ -119,6 +119,8 @@ class Program:
         self._constants = Constants(graph.constants, most_bytes)
         self._resolver = SizeResolver(graph, primitives)
         self._plans: dict[tuple[Shape, ...], Executable | None] = {}
+        self._laid_out: Executable | None = None
+        """What was laid out last; it may serve other sizes, too."""
         self._lock = Lock()
         if self._is_static:
             self._specializations = None  # nothing is open that a call could say
@@ -229,7 +231,7 @@ class Program:
         It leaves something to Python, or has steps that one for given sizes does not have: what sizes settle, moves.
         """
         assert self._specializations is not None, "only programs of open sizes ask"
-        if executable is not None and executable.is_native and not (executable.plan.values or executable.plan.moves):
+        if executable is not None and executable.is_native and not executable.has_settled:
             return None
         return self._specializations.find(tuple(array.shape for array in arrays))
 
@@ -444,11 +446,16 @@ class Program:
                 return self._plans[key]
             found = self._resolver.resolve(key)
             executable = None
-            if found is not None:
-                plan = make_plan(self._graph, found, [compiled.how for compiled in self._primitives])
+            if found is not None and self._laid_out is not None:
+                executable = self._laid_out.resized(found)
+            if found is not None and executable is None:
+                how = [compiled.how for compiled in self._primitives]
+                plan = make_plan(self._graph, found, how, grows=self._laid_out is not None)
                 executable = Executable(
                     self._graph, plan, self._primitives, self._constants, self.threads, is_only=self._is_static
                 )
+                self._laid_out = executable
+            if executable is not None:
                 if checks_plans():
                     from fuse_dialect.backends.runtime.checking.program_memory import check_program_memory
 
@@ -511,6 +518,8 @@ def _check_repeat(repeat: object) -> None:
 def _taken(executable: "Walk") -> "Frame":
     """A frame that nobody else uses."""
     try:
-        return executable.spare.pop()
+        frame = executable.spare.pop()
     except IndexError:
         return executable.new_frame()
+    executable.suit(frame)
+    return frame

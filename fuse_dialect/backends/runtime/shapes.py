@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.backends.backend import symbols_of
 from fuse_dialect.backends.runtime.bound_sizes import result_shapes
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop
 from fuse_dialect.backends.runtime.primitives import Compiled
@@ -25,8 +26,8 @@ class Resolved:
     """Sizes of each tensor."""
     values: dict[int, Array] = field(default_factory=dict[int, Array])
     """Settled values, dense and read-only, by tensor."""
-    moves: dict[int, Sequence[int]] = field(default_factory=dict[int, Sequence[int]])
-    """The record of each move, by its first result."""
+    words: dict[int, Sequence[int]] = field(default_factory=dict[int, Sequence[int]])
+    """What each native call is told of sizes, by its first result: those by name, or the record of a move."""
 
 
 class SizeResolver:
@@ -67,8 +68,8 @@ class _Given:
     shapes: Sequence[Shape]
     values: Sequence[Array] = ()
     """Settled values of the results."""
-    record: Sequence[int] = ()
-    """Of a move."""
+    words: Sequence[int] = ()
+    """What native code is told of sizes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +102,8 @@ class _Resolving:
         for tensor, shape in zip(call.results, given.shapes, strict=True):
             self.shapes[tensor] = shape
         self.found.values.update(zip(call.results, given.values, strict=False))
-        if given.record:
-            self.found.moves[call.results[0]] = given.record
+        if given.words:
+            self.found.words[call.results[0]] = given.words
         return True
 
     def _key(self, call: Call) -> Hashable:
@@ -134,7 +135,8 @@ class _Resolving:
                 if sizes is None:
                     return None
                 assert compiled.program is not None, "a native primitive has loops"
-                given = self._checked(call, _Given(result_shapes(compiled.program, sizes)))
+                words = [sizes[symbol] for symbol in symbols_of(compiled.program)]
+                given = self._checked(call, _Given(result_shapes(compiled.program, sizes), words=words))
                 compiled.check_steps(arguments, sizes)
                 return given
             case How.VIEW if compiled.primitive.is_static:
@@ -186,7 +188,7 @@ class _Resolving:
             moved = settled_movement(op, arrays)
         except VerifyException:
             return None
-        return None if moved is None else _Given(moved.results, record=moved.words)
+        return None if moved is None else _Given(moved.results, words=moved.words)
 
     def _value(self, tensor: int) -> Array | None:
         found = self.found.values.get(tensor)

@@ -84,7 +84,8 @@ def _cut(module: ModuleOp, function: func.FuncOp, ops: Sequence[FuseOp], machine
     parts: list[_Part] = []
     part_of: dict[Operation, int] = {}
     for op in ops:
-        before = [part_of[value.owner] for value in op.operands if value.owner in part_of]
+        owners = [value.owner for value in op.operands]
+        before = [part_of[owner] for owner in owners if isinstance(owner, Operation) and owner in part_of]
         place = max(before, default=-1)
         # Condition 1: all operands are of this part or of parts before it.
         joined = place >= 0 and parts[place].has_kernel

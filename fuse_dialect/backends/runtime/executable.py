@@ -246,7 +246,7 @@ class Executable(Walk):
 
     @property
     def has_settled(self) -> bool:
-        """Whether a program for these sizes alone would do without some steps."""
+        """See `Walk.has_settled`."""
         return bool(self.plan.values) or any(each.how is How.MOVE for each in self.primitives)
 
     def resized(self, resolved: Resolved) -> "Executable | None":

@@ -105,7 +105,7 @@ def make_plan(graph: EntryGraph, resolved: Resolved, how: Sequence[How], *, grow
     Args:
         graph: The function.
         resolved: Sizes of each tensor, and what they settle.
-        grows: Whether sizes change from call to call: then tensors of open sizes get room for up to twice as many bytes.
+        grows: Whether sizes change from call to call: then tensors of open sizes get room for twice as many bytes.
         how: How each primitive is run.
 
     Complexity: linear in the number of tensors and arguments times the depth of loops, apart from `arrange`.

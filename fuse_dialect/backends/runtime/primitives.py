@@ -1,7 +1,7 @@
 """A primitive that is ready to run: its kernel or the reason why it has none, and its NumPy meaning in any case."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -12,12 +12,11 @@ from xdsl.ir import Attribute, Operation, OpResult
 from xdsl.utils.exceptions import InterpretationError
 
 from fuse_dialect.backends.backend import Kernel
-from fuse_dialect.backends.runtime.bound_sizes import bind_sizes
+from fuse_dialect.backends.runtime.bound_sizes import ProgramSizes
 from fuse_dialect.backends.runtime.entry_graph import How, Primitive
 from fuse_dialect.backends.runtime.size_arithmetic import SizeArithmetic, size_arithmetic
 from fuse_dialect.backends.types import Shape
 from fuse_dialect.budget import SIZE_HINT, STEPS_HINT, Limits, is_without_end, spelled
-from fuse_dialect.counts import Size
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.types import element_dtype, is_tensor, shape_text
@@ -25,7 +24,7 @@ from fuse_dialect.fusion.ir.op_costs import PrimitiveCost
 from fuse_dialect.interpreters.loop_costs import marked_iteration
 from fuse_dialect.interpreters.numpy import TOO_LONG, TOO_LONG_HINT, Runner
 from fuse_dialect.interpreters.values import EvaluationError, Value, flatten
-from fuse_dialect.loops.program import Extent, LoopProgram, Role
+from fuse_dialect.loops.program import LoopProgram
 
 _LIMITS = Limits()
 
@@ -126,14 +125,8 @@ class Compiled:
         Raises:
             FuseError: They would; its cause knows the op.
         """
-        assert self.program is not None, "a native primitive has loops"
-
-        def count(shape: Iterable[Size]) -> int:
-            return math.prod(sizes[size] if isinstance(size, str) else size for size in shape)
-
-        steps = sum(count(axis.size for axis in stage.axes) for stage in self.program.stages)
-        elements = sum(map(math.prod, arguments))
-        elements += sum(count(buffer.shape) for buffer in self.program.buffers if buffer.role is Role.RESULT)
+        steps = self.sizes.steps(sizes)
+        elements = sum(map(math.prod, (*arguments, *self.sizes.result_shapes(sizes))))
         if is_without_end(steps, elements):
             reason = f"cannot be run: takes about 2**{steps.bit_length() - 1} steps for {elements} elements"
             first = next(op for op in self.primitive.function.body.block.ops if isinstance(op, FuseOp))
@@ -146,16 +139,10 @@ class Compiled:
         return size_arithmetic(self.primitive.function)
 
     @cached_property
-    def counted(self) -> frozenset[str]:
-        """Sizes that its loops compute with: an index into an axis without elements cannot be brought into range."""
-        bodies = [] if self.program is None else [(*stage.body, *stage.finish) for stage in self.program.stages]
-        return frozenset(each.size for body in bodies for each in body if isinstance(each, Extent))
-
-    def bind(self, arguments: Sequence[Shape]) -> Mapping[str, int] | None:
-        """The values of the sizes that its loops have by name; `None` if it is not for arrays of these shapes."""
+    def sizes(self) -> ProgramSizes:
+        """What its loops say of sizes."""
         assert self.program is not None, "a native primitive has loops"
-        sizes = bind_sizes(self.program, arguments)
-        return None if sizes is None or not all(sizes[size] for size in self.counted) else sizes
+        return ProgramSizes.of(self.program)
 
     @property
     def leading_words(self) -> int:

@@ -225,7 +225,7 @@ class Program:
         """
         return self._specializations is None or self._specializations.finish(seconds)
 
-    def _special(self, executable: "Executable | None", arrays: "Sequence[Array]") -> "Program | None":
+    def _special(self, executable: "Walk | None", arrays: "Sequence[Array]") -> "Program | None":
         """A program for the sizes of these inputs, where the one for all sizes is not as fast as it could be.
 
         It leaves something to Python, or has steps that one for given sizes does not have: what sizes settle, moves.
@@ -455,11 +455,10 @@ class Program:
                     self._graph, plan, self._primitives, self._constants, self.threads, is_only=self._is_static
                 )
                 self._laid_out = executable
-            if executable is not None:
-                if checks_plans():
-                    from fuse_dialect.backends.runtime.checking.program_memory import check_program_memory
+            if executable is not None and checks_plans():
+                from fuse_dialect.backends.runtime.checking.program_memory import check_program_memory
 
-                    check_program_memory(executable)
+                check_program_memory(executable)
             if len(self._plans) >= MAX_PLANS:
                 del self._plans[next(iter(self._plans))]
             self._plans[key] = executable

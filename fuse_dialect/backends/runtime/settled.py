@@ -26,7 +26,7 @@ from fuse_dialect.dialect.dynamic_form import DynamicOp
 from fuse_dialect.dialect.fields import PropertyValue
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.dynamic import DynReshapeOp, ShapeOfOp
-from fuse_dialect.dialect.types import DYNAMIC, is_tensor, with_shape
+from fuse_dialect.dialect.types import DYNAMIC, Tensor, is_tensor, with_shape
 
 MOST_ELEMENTS = 4096
 """Of a constant that counts as settled."""
@@ -175,7 +175,7 @@ def inferred_shapes(op: FuseOp, arguments: Sequence[Array]) -> list[Shape] | Non
         form, _ = op.form_for(operands)
         types = list(form.result_types)
     else:
-        given = []
+        given: list[Tensor] = []
         for operand, array in zip(op.operands, operands, strict=True):
             assert is_tensor(operand.type), "an op on tensors"
             given.append(with_shape(operand.type, array.shape))

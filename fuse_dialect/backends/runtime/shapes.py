@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from xdsl.utils.exceptions import VerifyException
 
-from fuse_dialect.backends.backend import symbols_of
-from fuse_dialect.backends.runtime.bound_sizes import result_shapes
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.settled import inferred_shapes, only_op, settled_movement, stand_in
@@ -131,12 +129,11 @@ class _Resolving:
         arguments = self._of(call.arguments)
         match compiled.how:
             case How.NATIVE:
-                sizes = compiled.bind(arguments)
+                sizes = compiled.sizes.bind(arguments)
                 if sizes is None:
                     return None
-                assert compiled.program is not None, "a native primitive has loops"
-                words = [sizes[symbol] for symbol in symbols_of(compiled.program)]
-                given = self._checked(call, _Given(result_shapes(compiled.program, sizes), words=words))
+                words = [sizes[symbol] for symbol in compiled.sizes.symbols]
+                given = self._checked(call, _Given(compiled.sizes.result_shapes(sizes), words=words))
                 compiled.check_steps(arguments, sizes)
                 return given
             case How.VIEW if compiled.primitive.is_static:

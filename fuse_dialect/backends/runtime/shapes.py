@@ -183,8 +183,8 @@ class _Resolving:
                 shapes = inferred_shapes(op, arrays)
                 return None if shapes is None else _Given(shapes)
             moved = settled_movement(op, arrays)
-        except VerifyException:
-            return None
+        except (VerifyException, ValueError, TypeError, IndexError):
+            return None  # whoever runs it says what is wrong
         return None if moved is None else _Given(moved.results, words=moved.words)
 
     def _value(self, tensor: int) -> Array | None:

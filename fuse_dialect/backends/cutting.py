@@ -7,6 +7,8 @@ an open axis, an array between two loops whose size a workspace cannot have.
    begins a part. What a part reads comes from parts before it, so that they can run one after the other.
 2. Parts of several ops are primitives. The function that was cut is none any more, and calls them.
 
+3. A constant in a primitive of one op leaves it with the function's mark: whatever runs the op finds it in memory.
+
 Fusion does not change: plans, pictures and remarks show what the strategy decided.
 """
 
@@ -43,8 +45,12 @@ def cut_primitives(module: ModuleOp, machine: Machine) -> None:
         if not isinstance(function, func.FuncOp) or PRIMITIVE_ATTRIBUTE not in function.attributes:
             continue
         ops = _operators(function)
-        if 1 < len(ops) <= MOST_OPS and _is_open(function) and not _has_kernel(function, machine):
+        if not 0 < len(ops) <= MOST_OPS or not _is_open(function) or _has_kernel(function, machine):
+            continue
+        if len(ops) > 1:
             _cut(module, function, ops, machine)
+        elif any(isinstance(op, arith.ConstantOp) for op in function.body.block.ops):
+            del function.attributes[PRIMITIVE_ATTRIBUTE]  # condition 3
 
 
 def _operators(function: func.FuncOp) -> list[FuseOp]:

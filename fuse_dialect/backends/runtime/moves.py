@@ -16,6 +16,7 @@ known only when the program runs need no code of their own.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import mul
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -23,19 +24,22 @@ from typing import Any
 import numpy as np
 
 from fuse_dialect.backends.backend import Packing
-from fuse_dialect.backends.runtime.size_arithmetic import sized_evaluate
+from fuse_dialect.backends.runtime.size_arithmetic import meaning_on_sizes
+from fuse_dialect.dialect.dynamic_form import sizes_in
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.concatenation import ConcatenateOp, SplitOp
-from fuse_dialect.dialect.ops.dynamic import DynBroadcastToOp, DynStridedSliceOp
-from fuse_dialect.dialect.ops.indexing import StridedSliceOp
+from fuse_dialect.dialect.ops.dynamic import DynBroadcastToOp, DynFullOp, DynPadOp, DynStridedSliceOp, DynTileOp
+from fuse_dialect.dialect.ops.indexing import PadOp, StridedSliceOp
 from fuse_dialect.dialect.ops.layout import ReverseOp, TransposeOp
-from fuse_dialect.dialect.ops.replication import BroadcastToOp
+from fuse_dialect.dialect.ops.replication import BroadcastToOp, TileOp
 from fuse_dialect.dialect.types import normalize_axis
 from fuse_dialect.process_wide import Once
 
-VIEWS = (BroadcastToOp, DynBroadcastToOp, DynStridedSliceOp, ReverseOp, SplitOp, StridedSliceOp, TransposeOp)
-"""Ops whose results are their first operand under other strides."""
-MOVES = (*VIEWS, ConcatenateOp)
+MOVES = (
+    *(BroadcastToOp, DynBroadcastToOp, DynFullOp, DynStridedSliceOp, ReverseOp, SplitOp, StridedSliceOp, TransposeOp),
+    *(ConcatenateOp, DynPadOp, DynTileOp, PadOp, TileOp),
+)
+"""Ops whose results are an operand under other strides, or made of several."""
 _PIECE_WORDS = 9
 """Of a piece without axes."""
 _AXIS_WORDS = 3
@@ -66,48 +70,107 @@ def movement(op: FuseOp, operands: Sequence[Array], places: Sequence[int], argum
 
     Raises:
         VerifyException: The op rejects shapes or numbers.
+        ValueError: NumPy does.
     """
-    pieces: list[Sequence[int]] = []
-    shapes: list[tuple[int, ...]] = []
-    if isinstance(op, ConcatenateOp):
-        axis = normalize_axis(op.axis.value.data, operands[0].ndim)
-        shape = (
-            *operands[0].shape[:axis],
-            sum(array.shape[axis] for array in operands),
-            *operands[0].shape[axis + 1 :],
-        )
-        strides, offset = _dense(shape, operands[0].itemsize), 0
-        for place, array in zip(places, operands, strict=True):
-            pieces += _piece(array.shape, array.strides, strides, 1 + place, 1 + arguments, 0, offset, array.itemsize)
-            offset += array.shape[axis] * strides[axis]
-        shapes.append(shape)
-    else:
-        source = operands[0]
-        base = _address(source)
-        for number, result in enumerate(sized_evaluate(op)(*operands)):
-            shapes.append(result.shape)
-            if not result.size:
-                continue
-            if not np.may_share_memory(result, source):
-                return None
-            pieces += _piece(
-                result.shape,
-                result.strides,
-                _dense(result.shape, result.itemsize),
-                1 + places[0],
-                1 + arguments + number,
-                _address(result) - base,
-                0,
-                result.itemsize,
+    match op:
+        case ConcatenateOp():
+            found = _concatenation(normalize_axis(op.axis.value.data, operands[0].ndim), operands)
+        case TileOp():
+            found = _tiling(operands[0], op.reps.get_values())
+        case DynTileOp():
+            found = _tiling(operands[0], sizes_in(operands[1], "reps"))
+        case PadOp() if op.mode.data == "constant":
+            found = _padding(operands[0], operands[1], op.low.get_values(), op.high.get_values())
+        case DynPadOp() if op.mode.data == "constant":
+            found = _padding(operands[0], operands[1], operands[2].tolist(), operands[3].tolist())
+        case PadOp() | DynPadOp():
+            return None
+        case _:
+            evaluate = meaning_on_sizes(op) or op.evaluate
+            results = evaluate(*operands)
+            found = _Found(
+                [each.shape for each in results], [_Lines(0, each, number) for number, each in enumerate(results)]
             )
-    if any(piece[0] > MOST_AXES or piece[5] not in (0, *_ITEMS) for piece in pieces):
-        return None
-    return Movement(shapes, [len(pieces), *(word for piece in pieces for word in piece)])
+    pieces: list[list[int]] = []
+    for lines in found.lines:
+        source = operands[lines.operand]
+        if not lines.view.size:
+            continue  # condition 4
+        if not np.may_share_memory(lines.view, source):
+            return None
+        item = source.itemsize
+        strides = _dense(lines.view.shape, item) if lines.strides is None else lines.strides
+        skip = _address(lines.view) - _address(source)
+        axes, line = _axes(lines.view.shape, lines.view.strides, strides, item)
+        if len(axes) > MOST_AXES or line[0] not in (0, *_ITEMS):
+            return None
+        addresses = [1 + places[lines.operand], 1 + arguments + lines.result]
+        words = [word for axis in axes for word in axis]
+        pieces.append([len(axes), *addresses, skip, lines.offset, *line, *words])
+    return Movement(found.shapes, [len(pieces), *(word for piece in pieces for word in piece)])
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """A piece, as NumPy sees it."""
+
+    operand: int
+    view: Array
+    """Of the operand: its elements in the order in which they are written."""
+    result: int = 0
+    strides: Sequence[int] | None = None
+    """Of what is written, for the shape of the view; `None` if it is all of the result."""
+    offset: int = 0
+    """Where in the result it begins, in bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    shapes: Sequence[tuple[int, ...]]
+    lines: Sequence[_Lines]
+
+
+def _concatenation(axis: int, operands: Sequence[Array]) -> _Found:
+    first = operands[0].shape
+    shape = (*first[:axis], sum(array.shape[axis] for array in operands), *first[axis + 1 :])
+    strides, offset = _dense(shape, operands[0].itemsize), 0
+    lines: list[_Lines] = []
+    for number, array in enumerate(operands):
+        if (*array.shape[:axis], *array.shape[axis + 1 :]) != (*first[:axis], *first[axis + 1 :]):
+            raise ValueError("sizes differ that are not joined")
+        lines.append(_Lines(number, array, strides=strides, offset=offset))
+        offset += array.shape[axis] * strides[axis]
+    return _Found([shape], lines)
+
+
+def _tiling(x: Array, reps: Sequence[int]) -> _Found:
+    rank = max(x.ndim, len(reps))
+    sizes = (*[1] * (rank - x.ndim), *x.shape)
+    times = (*[1] * (rank - len(reps)), *reps)
+    apart = x.reshape([part for size in sizes for part in (1, size)])
+    shown = np.broadcast_to(apart, [part for pair in zip(times, sizes, strict=True) for part in pair])
+    return _Found([tuple(map(mul, times, sizes))], [_Lines(0, shown)])
+
+
+def _padding(x: Array, value: Array, low: Sequence[int], high: Sequence[int]) -> _Found:
+    """The value everywhere, then what is left of the operand."""
+    shape = tuple(size + before + behind for size, before, behind in zip(x.shape, low, high, strict=True))
+    if any(size < 0 for size in shape):
+        raise ValueError("less than nothing is left")
+    strides = _dense(shape, x.itemsize)
+    cuts = [
+        slice(max(-before, 0), size - max(-behind, 0)) for size, before, behind in zip(x.shape, low, high, strict=True)
+    ]
+    if any(cut.start > cut.stop for cut in cuts):
+        return _Found([shape], [_Lines(1, np.broadcast_to(value, shape))])
+    offset = sum(max(before, 0) * stride for before, stride in zip(low, strides, strict=True))
+    kept = x[tuple(cuts)]
+    return _Found([shape], [_Lines(1, np.broadcast_to(value, shape)), _Lines(0, kept, strides=strides, offset=offset)])
 
 
 def longest_record(pieces: int, rank: int) -> int:
-    """Words of a record of so many pieces of arrays of this rank, at most."""
-    return 1 + pieces * (_PIECE_WORDS + _AXIS_WORDS * rank)
+    """Words of a record of so many pieces of arrays of this rank, at most; a tiling has two axes for each."""
+    return 1 + pieces * (_PIECE_WORDS + _AXIS_WORDS * 2 * rank)
 
 
 def _address(array: Array) -> int:
@@ -124,19 +187,10 @@ def _dense(shape: Sequence[int], item: int) -> list[int]:
     return strides[::-1]
 
 
-def _piece(
-    shape: Sequence[int],
-    read: Sequence[int],
-    written: Sequence[int],
-    source: int,
-    target: int,
-    skip: int,
-    offset: int,
-    item: int,
-) -> list[list[int]]:
-    """The words of a piece (2), in a list; an empty one if it has no elements (4)."""
-    if 0 in shape:
-        return []
+def _axes(
+    shape: Sequence[int], read: Sequence[int], written: Sequence[int], item: int
+) -> tuple[list[tuple[int, int, int]], list[int]]:
+    """The axes of a piece with both strides, and the words of its line (2)."""
     axes: list[tuple[int, int, int]] = []
     for size, one, other in zip(shape, read, written, strict=True):
         if size == 1:
@@ -148,8 +202,7 @@ def _piece(
             axes.append((size, one, other))
     count, one, other = axes.pop() if axes else (1, item, item)
     has_gaps = (one, other) != (item, item)
-    line = [item, count, one, other] if has_gaps else [0, count * item, 0, 0]
-    return [[len(axes), source, target, skip, offset, *line, *(word for axis in axes for word in axis)]]
+    return axes, [item, count, one, other] if has_gaps else [0, count * item, 0, 0]
 
 
 @dataclass(frozen=True, slots=True)

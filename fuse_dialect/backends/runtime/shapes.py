@@ -99,7 +99,8 @@ class _Resolving:
             return False
         for tensor, shape in zip(call.results, given.shapes, strict=True):
             self.shapes[tensor] = shape
-        self.found.values.update(zip(call.results, given.values, strict=False))
+        for tensor, value in zip(call.results, given.values, strict=False):
+            self.found.values[tensor] = value.view()  # what is remembered may be the value of several tensors
         if given.words:
             self.found.words[call.results[0]] = given.words
         return True

@@ -19,7 +19,7 @@ from fuse_dialect.backends.types import Shape
 from fuse_dialect.dialect.constants import constant_array
 from fuse_dialect.dialect.dynamic_form import DynamicOp
 from fuse_dialect.dialect.op import Array, FuseOp
-from fuse_dialect.dialect.ops.dynamic import DynArangeOp, DynBroadcastToOp, DynReshapeOp, DynStridedSliceOp
+from fuse_dialect.dialect.ops.dynamic import DynArangeOp, DynBroadcastToOp, DynFullOp, DynReshapeOp, DynStridedSliceOp
 from fuse_dialect.dialect.types import DYNAMIC, element_dtype, is_tensor, normalize_axes
 
 _Evaluate = Callable[..., Sequence[Array]]
@@ -99,7 +99,7 @@ def size_arithmetic(function: func.FuncOp) -> SizeArithmetic | None:
 
 
 def _step(op: FuseOp, places: dict[SSAValue, int]) -> _Step | None:
-    evaluate = _meaning(op)
+    evaluate = meaning_on_sizes(op)
     forms: list[tuple[np.dtype[Any], Shape]] = []
     for result in op.results:
         if not is_tensor(result.type):
@@ -111,16 +111,12 @@ def _step(op: FuseOp, places: dict[SSAValue, int]) -> _Step | None:
     return _Step(evaluate, tuple(places[operand] for operand in op.operands), tuple(forms))
 
 
-def _meaning(op: FuseOp) -> _Evaluate | None:
+def meaning_on_sizes(op: FuseOp) -> _Evaluate | None:
+    """The meaning of an op, by NumPy's own views where it has computed numbers; `None` if there is none here."""
     if not isinstance(op, DynamicOp):
         return op.evaluate
     make = _DYNAMIC.get(type(op))
     return None if make is None else make(op)
-
-
-def sized_evaluate(op: FuseOp) -> _Evaluate:
-    """The meaning of an op that moves elements, by NumPy's own views where it has computed numbers."""
-    return _meaning(op) or op.evaluate
 
 
 def _reshape(op: DynReshapeOp) -> _Evaluate:
@@ -138,6 +134,13 @@ def _reshape(op: DynReshapeOp) -> _Evaluate:
 def _broadcast_to(op: DynBroadcastToOp) -> _Evaluate:
     def evaluate(x: Array, shape: Array) -> Sequence[Array]:
         return (np.broadcast_to(x, np.broadcast_shapes(x.shape, tuple(shape.tolist()))),)
+
+    return evaluate
+
+
+def _full(op: DynFullOp) -> _Evaluate:
+    def evaluate(fill: Array, shape: Array) -> Sequence[Array]:
+        return (np.broadcast_to(fill, tuple(shape.tolist())),)
 
     return evaluate
 
@@ -173,6 +176,7 @@ _EXACT = 1 << 53
 _DYNAMIC: Mapping[type[Operation], Callable[[Any], _Evaluate | None]] = {
     DynArangeOp: _arange,
     DynBroadcastToOp: _broadcast_to,
+    DynFullOp: _full,
     DynReshapeOp: _reshape,
     DynStridedSliceOp: _strided_slice,
 }

@@ -6,11 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import fuse_dialect as fd
 from fuse_dialect.backends.runtime import specializing
-from fuse_dialect.backends.runtime.moves import move_kernel
 
 sys.path.append(str(Path(__file__).parents[1] / "transforms"))
 from random_shapes import arguments, shape_programs

@@ -8,6 +8,7 @@ import pytest
 from checking.rounding import assert_near, roundings_of
 
 import fuse_dialect as fd
+from fuse_dialect.backends.runtime import program as program_module
 from fuse_dialect.backends.runtime import specializing
 
 TORCH = Path(__file__).parents[1] / "data" / "torch"
@@ -20,6 +21,12 @@ func.func @main(%x: tensor<?x?xf32> {fuse.sizes = ["batch", ""]}, %y: tensor<?x?
   return %z : tensor<?x?xf32>
 }
 """
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs that are native for all sizes wait for many calls."""
+    monkeypatch.setattr(program_module, "MANY_CALLS", 2)
 
 
 def inputs(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:

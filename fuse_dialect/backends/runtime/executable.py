@@ -6,7 +6,6 @@ The conditions are those of `walk`.
 from collections.abc import Mapping, Sequence
 from copy import copy
 from ctypes import c_int64, c_uint8
-from dataclasses import replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -81,8 +80,7 @@ class Executable(Walk):
         self.bound = self._slots.bound
         super().__init__(self._table())
         sized = [word for _, start, room in self._sized for word in range(start, start + room)]
-        self._varying = [*sized, *self._slots.settled]
-        self.set_varying(self._varying)
+        self.set_varying([*sized, *self._slots.settled])
 
     def _table(self) -> Table:
         plan, slots = self.plan, self._slots
@@ -249,6 +247,11 @@ class Executable(Walk):
         """See `Walk.has_settled`."""
         return bool(self.plan.values) or any(each.how is How.MOVE for each in self.primitives)
 
+    @property
+    def settled_words(self) -> Mapping[int, int]:
+        """Words that hold the address of a settled value, with the number of the tensor."""
+        return self._slots.settled
+
     def resized(self, resolved: Resolved) -> "Executable | None":
         """The same table for other sizes, with frames in common; `None` if they need one of their own."""
         plan = None if self._control is not None else self.plan.resized(self.graph, resolved)
@@ -256,20 +259,14 @@ class Executable(Walk):
             return None
         other = copy(self)
         other.plan = plan
-        table = self.table
-        words = list(table.words)
-        for tensor, start, room in self._sized:
-            told = plan.words[tensor]
-            words[start : start + room] = [*told, *[0] * (room - len(told))]
-        settled = dict(self._slots.settled)
-        constants = [
-            (word, plan.values[settled[word]] if word in settled else array) for word, array in table.in_constants
-        ]
-        for word, tensor in settled.items():
-            words[word] = address_of(plan.values[tensor])
-        other.table = replace(table, words=words, in_constants=constants, forms=_forms(self.graph, plan))
-        other.forms = other.table.forms
-        other.set_varying(self._varying)
+        other.forms = _forms(self.graph, plan)
+        told: list[int] = []
+        for tensor, _, room in self._sized:
+            words = plan.words[tensor]
+            told += words
+            told += [0] * (room - len(words))
+        told += [address_of(plan.values[tensor]) for tensor in self._slots.settled.values()]
+        other.variables = np.array(told, np.int64)
         return other
 
     def _slots_of(self, home: Home) -> tuple[tuple[int, tuple[int, ...]], ...]:

@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from fuse_dialect.machines.machine import Machine
     from fuse_dialect.remarks.module_plan import ModulePlan
 
-MAX_PLANS = 32
-"""Most sets of sizes that a program with dynamic sizes keeps a plan for."""
+MAX_PLANS = 512
+"""Most sets of sizes that a program with dynamic sizes keeps a plan for; most have their table in common."""
+MANY_CALLS = 64
+"""After so many calls with one set of sizes a program that is native for all sizes is compiled for it."""
 MAX_SPARE_FRAMES = 4
 """Most frames that are kept for later calls; more are made when more threads call at once."""
 
@@ -229,11 +231,13 @@ class Program:
         """A program for the sizes of these inputs, where the one for all sizes is not as fast as it could be.
 
         It leaves something to Python, or has steps that one for given sizes does not have: what sizes settle, moves.
+        Native as it is, it is not much slower, so that sizes must come often before they are compiled for.
         """
         assert self._specializations is not None, "only programs of open sizes ask"
         if executable is not None and executable.is_native and not executable.has_settled:
             return None
-        return self._specializations.find(tuple(array.shape for array in arrays))
+        is_native = executable is not None and executable.is_native
+        return self._specializations.find(tuple(array.shape for array in arrays), often=MANY_CALLS if is_native else 2)
 
     def run_into(self, inputs: Sequence[Any], outputs: "Sequence[Array]") -> None:
         """Run the function, and write its results to given arrays.

@@ -66,7 +66,7 @@ class Slots:
                 return self.add_constant(self.constants.dense(place.at))
             case Home.SETTLED:
                 self.settled[word] = place.at
-                return self.add_constant(self.plan.values[place.at])
+                return self.add(address_of(self.plan.values[place.at]))
             case Home.INPUT | Home.OUTPUT | Home.HELD:
                 self.bound.setdefault((place.home, place.at), []).append(word)
             case Home.MOVING:

@@ -1,7 +1,8 @@
 """Plans for sizes that come back: a program of open sizes, compiled again for the sizes that it is called with.
 
 1. The program of open sizes serves the first call with a set of sizes. When the set comes again, the module is compiled
-   for it, where that leaves less to NumPy. Compilation takes seconds, so sizes that never come back do not pay for it.
+   for it, where that leaves less to NumPy; where it leaves nothing as it is, when the set has come often. Compilation
+   takes seconds, so sizes that never come back do not pay for it.
 2. No call compiles. A thread beside the calls does, one set after the other, the one that was asked for last first; it
    ends when nothing waits. Calls go on with what there is, for ever where the sizes cannot be compiled for.
 3. At most `MAX_PROGRAMS` sets are kept, and constants of at most `MAX_BYTES` for all but the latest; the set that was
@@ -14,7 +15,7 @@ import atexit
 import os
 from collections import OrderedDict
 from collections.abc import Callable
-from threading import Lock, Thread
+from threading import Lock, Thread, main_thread
 from time import monotonic
 from typing import Any, Generic, Protocol, TypeVar
 from warnings import warn
@@ -31,7 +32,9 @@ MAX_BYTES = 1 << 30
 """Bytes of constants of all programs but the one that was called last."""
 MAX_SECONDS = 120.0
 """Seconds that are spent on compiling beside the calls of one program; `make` does not count."""
-MAX_REMEMBERED = 256
+_REFUSED = -1
+"""Sizes that cannot be compiled for."""
+MAX_REMEMBERED = 1024
 """Sets of sizes of which it is known that they came before, and sets that wait."""
 LAST_SECONDS = 5.0
 """Seconds for which the end of the process waits for the thread: it must not be stopped in the middle of LLVM."""
@@ -61,8 +64,8 @@ class Specializations(Generic[ProgramT]):
         """
         self._make = make
         self._programs: OrderedDict[Sizes, ProgramT] = OrderedDict()
-        self._came: OrderedDict[Sizes, bool] = OrderedDict()
-        """Whether sizes that came before may be compiled for."""
+        self._came: OrderedDict[Sizes, int] = OrderedDict()
+        """How often sizes came, or `_REFUSED`."""
         self._seconds = 0.0
         """Spent by the thread."""
         self.begin_anew()
@@ -86,21 +89,26 @@ class Specializations(Generic[ProgramT]):
                     self._programs.move_to_end(sizes)
         return found
 
-    def find(self, sizes: Sizes) -> ProgramT | None:
-        """The program for these sizes, if there is one; if it is time to make it, it is made beside the calls."""
+    def find(self, sizes: Sizes, often: int = 2) -> ProgramT | None:
+        """The program for these sizes, if there is one; if it is time to make it, it is made beside the calls.
+
+        Args:
+            sizes: Those of a call.
+            often: With which call of the same sizes it is time.
+        """
         with self._lock:
             found = self._programs.get(sizes)
             if found is not None:
                 self._programs.move_to_end(sizes)
                 return found
             # Condition 1: sizes that come for the first time are remembered, and no more.
-            may_be_made = self._came.get(sizes, False)
-            self._came.setdefault(sizes, True)
+            came = self._came.get(sizes, 0)
+            self._came[sizes] = came if came == _REFUSED else came + 1
             self._came.move_to_end(sizes)
             # Sizes that never come back must not pile up.
             if len(self._came) > MAX_REMEMBERED:
                 self._came.popitem(last=False)
-            if may_be_made and self._seconds < MAX_SECONDS:
+            if came + 1 >= often and came != _REFUSED and self._seconds < MAX_SECONDS:
                 self._ask(sizes)
         return None
 
@@ -166,14 +174,17 @@ class Specializations(Generic[ProgramT]):
                     self._made(sizes)
             except REFUSALS:
                 can_be_made = False
-            except Exception as error:  # whoever called has gone on: nobody else would hear of it
+            except Exception as error:
                 can_be_made = False
+                if not main_thread().is_alive():
+                    return  # the process ends, and takes with it what compilation needs
+                # Whoever called has gone on: nobody else would hear of it.
                 warn(f"compiling for sizes that came back failed, a bug: {type(error).__name__}: {error}", stacklevel=1)
             with self._lock:
                 self._seconds += monotonic() - start
                 if not can_be_made:
                     # Condition 2: these sizes would be refused each time, after seconds of work.
-                    self._came[sizes] = False
+                    self._came[sizes] = _REFUSED
 
     def _made(self, sizes: Sizes) -> ProgramT:
         """The program for these sizes, made if nobody has; whoever calls holds `_compiling`."""

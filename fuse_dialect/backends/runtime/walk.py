@@ -159,7 +159,7 @@ class Walk:
         except (MemoryError, ValueError, OverflowError) as error:  # NumPy refuses in all these ways
             needed = spelled(self.memory_bytes)
             raise FuseError(f"out of memory: {needed} bytes are needed for intermediate values") from error
-        slots = np.array(self.table.words if len(self.table.words) else [0], np.int64)
+        slots = self.words()
         # Slots hold offsets until a frame has memory; addresses differ from frame to frame, offsets never.
         slots[self.table.in_arena] += address_of(memory)
         # A ctypes array: one address is written faster there than into an array of NumPy.
@@ -170,6 +170,13 @@ class Walk:
         table = np.array(self.table.rows, np.int64).reshape(-1, ROW)
         table[:, 1] = table[:, 1] * WORD + first
         return Frame(memory, holder, table, address_of(table), sized_for=self)
+
+    def words(self) -> "Array":
+        """What slots hold for these sizes when a frame is new."""
+        words = np.array(self.table.words if len(self.table.words) else [0], np.int64)
+        if len(self.varying):
+            words[self.varying] = self.variables
+        return words
 
     def set_varying(self, words: Sequence[int]) -> None:
         """Note which words other sizes fill in otherwise; the table has those for these sizes."""

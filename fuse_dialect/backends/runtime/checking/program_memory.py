@@ -78,7 +78,7 @@ class _Walk:
         for tensor, packing, array in executable.constants.forms():
             if packing is None and array.dtype == np.int64 and array.size == 1:
                 numbers[content_of(self.meaning.constant(tensor), array.nbytes)] = array.item()
-        self.memory = SymbolicMemory(self.meaning.atoms, list(self.table.words))
+        self.memory = SymbolicMemory(self.meaning.atoms, executable.words().tolist())
         self.steps = ControlSteps(self.memory, self.meaning)
         self.arena = self.memory.add("the arena", self.table.memory_bytes)
         self.inputs = [self._input(place, plan.sizes[tensor]) for place, tensor in enumerate(graph.inputs)]
@@ -109,7 +109,9 @@ class _Walk:
         for tensor, array in self.plan.values.items():
             self.forms[id(array)] = self.meaning.constant(tensor)
         bases: dict[int, int] = {}
-        for word, array in table.in_constants:
+        settled = self.executable.settled_words
+        given = [*table.in_constants, *((word, self.plan.values[tensor]) for word, tensor in settled.items())]
+        for word, array in given:
             if id(array) not in bases:
                 bases[id(array)] = self.memory.add("a constant", array.nbytes, self._form(array), is_read_only=True)
             words[word] = bases[id(array)]

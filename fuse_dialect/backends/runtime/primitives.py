@@ -7,8 +7,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from xdsl.dialects import func
 from xdsl.dialects.builtin import TupleType
-from xdsl.ir import Attribute, Operation, OpResult
+from xdsl.ir import Attribute, BlockArgument, Operation, OpResult
 from xdsl.utils.exceptions import InterpretationError
 
 from fuse_dialect.backends.backend import Kernel
@@ -137,6 +138,18 @@ class Compiled:
     def size_arithmetic(self) -> SizeArithmetic | None:
         """Its meaning on small arrays, and on shapes of any; `None` if there is only that on arrays."""
         return size_arithmetic(self.primitive.function)
+
+    @cached_property
+    def only_op(self) -> FuseOp | None:
+        """The one op that it is, whose operands are the arguments and whose results are returned in order."""
+        block = self.primitive.function.body.block
+        ops = [op for op in block.ops if not isinstance(op, func.ReturnOp)]
+        end = block.last_op
+        if len(ops) != 1 or not isinstance(ops[0], FuseOp) or end is None:
+            return None
+        if tuple(end.operands) != tuple(ops[0].results):
+            return None
+        return ops[0] if all(isinstance(operand, BlockArgument) for operand in ops[0].operands) else None
 
     @cached_property
     def sizes(self) -> ProgramSizes:

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from xdsl.dialects import func
 from xdsl.ir import Block, BlockArgument, Operation
 
 from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, How
@@ -88,7 +87,7 @@ class _Settling:
             return None  # tuples
         if self._is_settled(call, block):
             return How.SETTLED
-        op = only_op(own.primitive.function)
+        op = own.only_op
         if op is None or own.how is not How.NUMPY or not self._has_numbers(call, op):
             return None
         if isinstance(op, DynReshapeOp) and op.input is block.args[0]:
@@ -97,11 +96,11 @@ class _Settling:
 
     def _sized_by(self, call: Call, how: How) -> tuple[int, ...]:
         """Which arguments have elements that say sizes."""
-        function = self.compiled[call.kernel].primitive.function
+        own = self.compiled[call.kernel]
         if how is How.SETTLED:
-            arguments = function.body.block.args
+            arguments = own.primitive.function.body.block.args
             return tuple(place for place, argument in enumerate(arguments) if not _is_sized_alone(argument))
-        op = only_op(function)
+        op = own.only_op
         return tuple(number_places(op)) if isinstance(op, DynamicOp) else ()
 
     def _is_settled(self, call: Call, block: Block) -> bool:
@@ -121,15 +120,6 @@ class _Settling:
 
 def _is_sized_alone(argument: BlockArgument) -> bool:
     return all(isinstance(use.operation, ShapeOfOp) for use in argument.uses)
-
-
-def only_op(function: func.FuncOp) -> FuseOp | None:
-    """The one op that a primitive is, whose operands are the arguments and whose results are returned in order."""
-    ops = [op for op in function.body.block.ops if not isinstance(op, func.ReturnOp)]
-    end = function.body.block.last_op
-    if len(ops) != 1 or not isinstance(ops[0], FuseOp) or end is None or tuple(end.operands) != tuple(ops[0].results):
-        return None
-    return ops[0] if all(isinstance(operand, BlockArgument) for operand in ops[0].operands) else None
 
 
 def number_places(op: DynamicOp) -> list[int]:

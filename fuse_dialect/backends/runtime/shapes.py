@@ -8,7 +8,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop
 from fuse_dialect.backends.runtime.primitives import Compiled
-from fuse_dialect.backends.runtime.settled import inferred_shapes, only_op, settled_movement, stand_in
+from fuse_dialect.backends.runtime.settled import inferred_shapes, settled_movement, stand_in
 from fuse_dialect.backends.types import Shape
 from fuse_dialect.dialect.op import Array
 
@@ -39,6 +39,9 @@ class SizeResolver:
         """Take over a function, and what runs its primitives."""
         self._graph, self._primitives = graph, primitives
         self._seen: dict[Hashable, _Given | None] = {}
+        self._last: Resolved | None = None
+        """What was found last: of other sizes only those calls are asked that get something else."""
+        self._has_control = any(call.control is not None for call in graph.calls)
 
     def resolve(self, input_shapes: Sequence[Shape]) -> Resolved | None:
         """The sizes of each tensor and what they settle, or `None` when some are known only while the function runs.
@@ -50,13 +53,23 @@ class SizeResolver:
             FuseError: A tensor takes more bytes than a value may, or a view has another number of elements than what
                 it shows; nothing that the function makes has been made by then.
         """
-        shapes = [type.shape for type in self._graph.tensors]
-        for tensor, shape in zip(self._graph.inputs, input_shapes, strict=True):
-            shapes[tensor] = shape
         if len(self._seen) > MOST_SEEN:
             self._seen.clear()
-        found = Resolved(shapes)
-        return found if _Resolving(self._graph, self._primitives, found, self._seen).calls(self._graph.calls) else None
+        last, self._last = self._last, None
+        if last is None:
+            found, changed = Resolved([type.shape for type in self._graph.tensors]), None
+        else:
+            found, changed = Resolved([*last.shapes], {**last.values}, {**last.words}), set[int]()
+        for tensor, shape in zip(self._graph.inputs, input_shapes, strict=True):
+            if changed is not None and found.shapes[tensor] != shape:
+                changed.add(tensor)
+            found.shapes[tensor] = shape
+        resolving = _Resolving(self._graph, self._primitives, found, self._seen, changed)
+        if not resolving.calls(self._graph.calls):
+            return None
+        if not self._has_control:
+            self._last = found
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +89,8 @@ class _Resolving:
     primitives: Sequence[Compiled]
     found: Resolved
     seen: dict[Hashable, _Given | None]
+    changed: set[int] | None
+    """Tensors of other sizes or values than `found` has from before; `None` if it has nothing yet."""
 
     @property
     def shapes(self) -> list[Shape]:
@@ -87,6 +102,8 @@ class _Resolving:
         return all(self._call(call) for call in calls)
 
     def _call(self, call: Call) -> bool:
+        if self.changed is not None and self.changed.isdisjoint(call.arguments):
+            return True
         if call.control is not None:
             given = self._control(call, call.control)
         else:
@@ -98,6 +115,8 @@ class _Resolving:
         if given is None:
             return False
         for tensor, shape in zip(call.results, given.shapes, strict=True):
+            if self.changed is not None and (given.values or self.shapes[tensor] != shape):
+                self.changed.add(tensor)
             self.shapes[tensor] = shape
         for tensor, value in zip(call.results, given.values, strict=False):
             self.found.values[tensor] = value.view()  # what is remembered may be the value of several tensors
@@ -173,7 +192,7 @@ class _Resolving:
 
     def _inferred(self, call: Call, compiled: Compiled) -> _Given | None:
         """What one op gives; `None` if only the op knows, or it has rejected."""
-        op = only_op(compiled.primitive.function)
+        op = compiled.only_op
         if op is None or (op.SIZED_BY_ELEMENTS and not compiled.sized_by):
             return None
         if any(self._value(call.arguments[place]) is None for place in compiled.sized_by):

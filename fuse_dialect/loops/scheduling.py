@@ -117,7 +117,9 @@ def _phase(stages: list[Stage], rows: int, buffers: dict[str, Buffer], machine: 
     if stages[0].scatter is not None:
         return _scatter_phase(stages[0], buffers, machine)
     only_maps = all(stage.reduction is None for stage in stages)
-    if rows and (only_maps or _wants_along(stages, rows, buffers, machine)):
+    if only_maps and rows and _has_open_rows(stages, rows):
+        pass  # what is between the stages has a place for one row: nobody knows how many there are
+    elif rows and (only_maps or _wants_along(stages, rows, buffers, machine)):
         rows -= 1  # the last of the shared axes is the vector loop
         if only_maps and len(cut_in_nests(stages, rows)) == 1:
             return _map_phase(stages, buffers, machine)
@@ -127,6 +129,12 @@ def _phase(stages: list[Stage], rows: int, buffers: dict[str, Buffer], machine: 
         tuple(_nest(members, rows, buffers, machine) for members in nests),
         splits_rows=rows > 0,
     )
+
+
+def _has_open_rows(stages: Sequence[Stage], rows: int) -> bool:
+    """Whether stages over several spaces share a last axis of which the size is not known."""
+    sizes = [parallel_sizes(stage) for stage in stages]
+    return isinstance(sizes[0][rows - 1], str) and any(len(own) > rows for own in sizes)
 
 
 def _map_phase(stages: list[Stage], buffers: dict[str, Buffer], machine: Machine) -> Phase:

@@ -86,7 +86,7 @@ def compile_program(
     shown = Compilation(source, grouping, ran)
     kernels = compile_primitives(graph, engine, limits, progress)
     is_open = any(not graph.tensors[tensor].is_static for tensor in graph.inputs)
-    if is_open and any(each.how is How.NATIVE for each in kernels):
+    if is_open and machine is not None:
         graph, kernels = settle(graph, kernels)
     return Program(
         graph, kernels, engine.name, usable, most_bytes=limits.value_bytes, compilation=shown, specialize=again

@@ -49,6 +49,11 @@ _ITEMS = (1, 2, 4, 8)
 """Bytes of elements."""
 
 
+def moves_elements(op: FuseOp) -> bool:
+    """Whether an op only moves elements, by strides."""
+    return isinstance(op, MOVES) and not (isinstance(op, PadOp | DynPadOp) and op.mode.data != "constant")
+
+
 @dataclass(frozen=True, slots=True)
 class Movement:
     """What a call moves."""
@@ -63,7 +68,7 @@ def movement(op: FuseOp, operands: Sequence[Array], places: Sequence[int], argum
     """How an op of `MOVES` moves elements; `None` if it is not by strides.
 
     Args:
-        op: The op.
+        op: The op; it `moves_elements`.
         operands: Arrays of the right shapes; only the elements of numbers that say sizes count.
         places: Which argument of the call each operand is.
         arguments: How many arguments the call has.
@@ -79,12 +84,10 @@ def movement(op: FuseOp, operands: Sequence[Array], places: Sequence[int], argum
             found = _tiling(operands[0], op.reps.get_values())
         case DynTileOp():
             found = _tiling(operands[0], sizes_in(operands[1], "reps"))
-        case PadOp() if op.mode.data == "constant":
+        case PadOp():
             found = _padding(operands[0], operands[1], op.low.get_values(), op.high.get_values())
-        case DynPadOp() if op.mode.data == "constant":
+        case DynPadOp():
             found = _padding(operands[0], operands[1], operands[2].tolist(), operands[3].tolist())
-        case PadOp() | DynPadOp():
-            return None
         case _:
             evaluate = meaning_on_sizes(op) or op.evaluate
             results = evaluate(*operands)
@@ -155,14 +158,12 @@ def _tiling(x: Array, reps: Sequence[int]) -> _Found:
 def _padding(x: Array, value: Array, low: Sequence[int], high: Sequence[int]) -> _Found:
     """The value everywhere, then what is left of the operand."""
     shape = tuple(size + before + behind for size, before, behind in zip(x.shape, low, high, strict=True))
-    if any(size < 0 for size in shape):
-        raise ValueError("less than nothing is left")
     strides = _dense(shape, x.itemsize)
     cuts = [
         slice(max(-before, 0), size - max(-behind, 0)) for size, before, behind in zip(x.shape, low, high, strict=True)
     ]
     if any(cut.start > cut.stop for cut in cuts):
-        return _Found([shape], [_Lines(1, np.broadcast_to(value, shape))])
+        raise ValueError("more is cropped than there is")
     offset = sum(max(before, 0) * stride for before, stride in zip(low, strides, strict=True))
     kept = x[tuple(cuts)]
     return _Found([shape], [_Lines(1, np.broadcast_to(value, shape)), _Lines(0, kept, strides=strides, offset=offset)])

@@ -18,7 +18,7 @@ import numpy as np
 from xdsl.ir import Block, BlockArgument, Operation
 
 from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, How
-from fuse_dialect.backends.runtime.moves import MOVES, Movement, move_kernel, movement
+from fuse_dialect.backends.runtime.moves import Movement, move_kernel, movement, moves_elements
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.types import Shape, TensorType
 from fuse_dialect.dialect.dynamic_form import DynamicOp
@@ -92,7 +92,7 @@ class _Settling:
             return None
         if isinstance(op, DynReshapeOp) and op.input is block.args[0]:
             return How.VIEW
-        return How.MOVE if isinstance(op, MOVES) else How.NUMPY
+        return How.MOVE if moves_elements(op) else How.NUMPY
 
     def _sized_by(self, call: Call, how: How) -> tuple[int, ...]:
         """Which arguments have elements that say sizes."""

@@ -10,6 +10,9 @@ the slowest step of each pass, as ratios too, and the greatest difference of the
 Needs `pip install onnx onnxruntime`. Weights are random.
 """
 
+# onnxruntime is no dependency of the checks, and says little about its types.
+# pyright: basic, reportMissingImports=false
+
 import argparse
 import time
 from collections.abc import Sequence

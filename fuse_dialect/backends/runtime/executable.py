@@ -254,7 +254,7 @@ class Executable(Walk):
 
     def resized(self, resolved: Resolved) -> "Executable | None":
         """The same table for other sizes, with frames in common; `None` if they need one of their own."""
-        plan = None if self._control is not None else self.plan.resized(self.graph, resolved)
+        plan = None if self._control is not None else self.plan.resized(resolved)
         if plan is None:
             return None
         other = copy(self)

@@ -13,7 +13,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from math import prod
 from operator import gt
 
 from fuse_dialect.backends.runtime.arena import Lifetime, arrange, most_live_bytes
@@ -82,15 +81,13 @@ class Plan:
     room: Sequence[int]
     """Bytes that each tensor may have where it is: the same plan serves other sizes, if none takes more."""
 
-    def resized(self, graph: EntryGraph, resolved: Resolved) -> "Plan | None":
+    def resized(self, resolved: Resolved) -> "Plan | None":
         """The plan for other sizes of the same function; `None` if they need one of their own."""
         if self.flow.copies or resolved.values.keys() != self.values.keys():
             return None
-        types = graph.tensors
-        sizes = [prod(shape) * type.dtype.itemsize for shape, type in zip(resolved.shapes, types, strict=True)]
-        if any(map(gt, sizes, self.room)):
+        if any(map(gt, resolved.bytes, self.room)):
             return None
-        return replace(self, shapes=resolved.shapes, sizes=sizes, values=resolved.values, words=resolved.words)
+        return replace(self, shapes=resolved.shapes, sizes=resolved.bytes, values=resolved.values, words=resolved.words)
 
     def call_at(self, step: int) -> Call:
         """The call that a step is."""
@@ -111,12 +108,12 @@ def make_plan(graph: EntryGraph, resolved: Resolved, how: Sequence[How], *, grow
     Complexity: linear in the number of tensors and arguments times the depth of loops, apart from `arrange`.
     """
     flow = flatten(graph, how)
-    shapes = list(resolved.shapes)
+    shapes, sizes = list(resolved.shapes), list(resolved.bytes)
     types = list(graph.tensors)
     for source in flow.copies:
         shapes.append(shapes[source])
         types.append(types[source])
-    sizes = [prod(shape) * type.dtype.itemsize for shape, type in zip(shapes, types, strict=True)]
+        sizes.append(sizes[source])
     room = [
         1 << (size - 1).bit_length() if grows and size and not type.is_static else size
         for size, type in zip(sizes, types, strict=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 from xdsl.utils.exceptions import VerifyException
@@ -9,7 +10,7 @@ from xdsl.utils.exceptions import VerifyException
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.settled import inferred_shapes, settled_movement, stand_in
-from fuse_dialect.backends.types import Shape
+from fuse_dialect.backends.types import Shape, TensorType
 from fuse_dialect.dialect.op import Array
 
 MOST_SEEN = 4096
@@ -22,6 +23,8 @@ class Resolved:
 
     shapes: list[Shape]
     """Sizes of each tensor."""
+    bytes: list[int]
+    """Of each tensor."""
     values: dict[int, Array] = field(default_factory=dict[int, Array])
     """Settled values, dense and read-only, by tensor."""
     words: dict[int, Sequence[int]] = field(default_factory=dict[int, Sequence[int]])
@@ -57,14 +60,17 @@ class SizeResolver:
             self._seen.clear()
         last, self._last = self._last, None
         if last is None:
-            found, changed = Resolved([type.shape for type in self._graph.tensors]), None
+            types = self._graph.tensors
+            found, changed = (
+                Resolved([type.shape for type in types], [_bytes_of(type, type.shape) for type in types]),
+                None,
+            )
         else:
-            found, changed = Resolved([*last.shapes], {**last.values}, {**last.words}), set[int]()
-        for tensor, shape in zip(self._graph.inputs, input_shapes, strict=True):
-            if changed is not None and found.shapes[tensor] != shape:
-                changed.add(tensor)
-            found.shapes[tensor] = shape
+            found = Resolved([*last.shapes], [*last.bytes], {**last.values}, {**last.words})
+            changed = set[int]()
         resolving = _Resolving(self._graph, self._primitives, found, self._seen, changed)
+        for tensor, shape in zip(self._graph.inputs, input_shapes, strict=True):
+            resolving.set_shape(tensor, shape)
         if not resolving.calls(self._graph.calls):
             return None
         if not self._has_control:
@@ -99,11 +105,24 @@ class _Resolving:
 
     def calls(self, calls: Sequence[Call]) -> bool:
         """Find the sizes of all results; whether they are known."""
-        return all(self._call(call) for call in calls)
+        changed = self.changed
+        for call in calls:
+            if changed is not None and changed.isdisjoint(call.arguments):
+                continue  # it gives what it gave before
+            if not self._call(call):
+                return False
+        return True
+
+    def set_shape(self, tensor: int, shape: Shape) -> None:
+        """Note the sizes of a tensor."""
+        if self.shapes[tensor] == shape:
+            return
+        self.shapes[tensor] = shape
+        self.found.bytes[tensor] = _bytes_of(self.graph.tensors[tensor], shape)
+        if self.changed is not None:
+            self.changed.add(tensor)
 
     def _call(self, call: Call) -> bool:
-        if self.changed is not None and self.changed.isdisjoint(call.arguments):
-            return True
         if call.control is not None:
             given = self._control(call, call.control)
         else:
@@ -115,10 +134,10 @@ class _Resolving:
         if given is None:
             return False
         for tensor, shape in zip(call.results, given.shapes, strict=True):
-            if self.changed is not None and (given.values or self.shapes[tensor] != shape):
-                self.changed.add(tensor)
-            self.shapes[tensor] = shape
+            self.set_shape(tensor, shape)
         for tensor, value in zip(call.results, given.values, strict=False):
+            if self.changed is not None:
+                self.changed.add(tensor)
             self.found.values[tensor] = value.view()  # what is remembered may be the value of several tensors
         if given.words:
             self.found.words[call.results[0]] = given.words
@@ -224,9 +243,9 @@ class _Resolving:
         """The sizes of a loop's results; `None` if they depend on how often it runs, or change on the way."""
         initial, rows = self._of(loop.initial), self._of(loop.rows)
         for tensor, shape in zip(loop.states, initial, strict=True):
-            self.shapes[tensor] = shape
+            self.set_shape(tensor, shape)
         for tensor, shape in zip(loop.elements, rows, strict=True):
-            self.shapes[tensor] = shape[1:]
+            self.set_shape(tensor, shape[1:])
         if not self.calls(loop.calls) or self._of(loop.following) != initial:
             return None
         count = iterations(self.graph, loop, self.shapes, self.found.values)
@@ -261,3 +280,7 @@ def iterations(
             return None
         counts.append(max(0, int(limit.reshape(()))))
     return min(counts)
+
+
+def _bytes_of(type: TensorType, shape: Shape) -> int:
+    return prod(shape) * type.dtype.itemsize

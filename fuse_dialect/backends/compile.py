@@ -193,5 +193,5 @@ def _settle_control(graph: EntryGraph, compiled: Sequence[Compiled]) -> None:
 def _loops(primitive: Primitive) -> LoopProgram | Refusal:
     if primitive.is_view:
         return Refusal("it only reshapes")
-    program = lower(primitive.function)
+    program = lower(primitive.function, knows_results=True)
     return simplify(program) if isinstance(program, LoopProgram) else program

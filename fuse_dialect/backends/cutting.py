@@ -73,7 +73,7 @@ def _is_open(function: func.FuncOp) -> bool:
 
 
 def _has_kernel(function: func.FuncOp, machine: Machine) -> bool:
-    program = lower(function)
+    program = lower(function, knows_results=True)
     return isinstance(program, LoopProgram) and not isinstance(choose(simplify(program), machine), Refusal)
 
 

@@ -54,10 +54,12 @@ def position_in(nest: Nest, at: Sequence[Index], sizes: Sequence[Size]) -> SSAVa
 
 def is_outside(nest: Nest, wanted: SSAValue, size: Size) -> SSAValue:
     """Whether an index names no element of an axis, counted from either end."""
-    count = nest.count(size)
-    back = scalars.constant(-size, i64) if isinstance(size, int) else scalars.subtract(scalars.constant(0, i64), count)
-    is_below = scalars.compare("less", wanted, back)
-    is_above = scalars.compare("greater_equal", wanted, count)
+    if isinstance(size, int):
+        least = scalars.constant(-size, i64)
+    else:
+        least = scalars.subtract(scalars.constant(0, i64), nest.count(size))
+    is_below = scalars.compare("less", wanted, least)
+    is_above = scalars.compare("greater_equal", wanted, nest.count(size))
     return scalars.apply(arith.OrIOp, is_below, is_above)
 
 

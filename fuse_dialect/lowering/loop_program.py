@@ -32,6 +32,8 @@ from fuse_dialect.loops.rewriting import renamed, with_sizes
 from fuse_dialect.loops.sizes import Sizes
 from fuse_dialect.lowering.op_loops import PLACES, Made, fault_loops, result_loops
 
+_NOT_FROM_ONE = "has a result whose size does not follow from one size of an argument"
+
 
 @dataclass(frozen=True, slots=True)
 class _Array:
@@ -47,18 +49,20 @@ class _Array:
 _Lowered: TypeAlias = "_Array | tuple[_Lowered, ...]"
 
 
-def lower(function: func.FuncOp, *, for_kernels: bool = True) -> LoopProgram | Refusal:
+def lower(function: func.FuncOp, *, for_kernels: bool = True, knows_results: bool = False) -> LoopProgram | Refusal:
     """The loops that compute a function of one block: one stage for each result of each op, not simplified.
 
     Args:
         function: The function.
         for_kernels: Whether code computes with sizes only where they are numbers, and finds faults. Else sizes of
             results may have names that begin with `?`, which who runs the program must know.
+        knows_results: Whether who runs kernels knows the sizes of results that follow from several sizes, as those of
+            windows do. They have names that no argument has.
 
     Complexity: linear in the number of ops, and in the size of their loops.
     """
     try:
-        return _Lowering(Sizes(are_computed_with=not for_kernels)).program(function)
+        return _Lowering(Sizes(are_computed_with=not for_kernels), knows_results).program(function)
     except LoopFormError as refusal:
         return Refusal(str(refusal))
 
@@ -90,9 +94,13 @@ class _Lowering:
     """The stages so far."""
 
     sizes: Sizes = field(default_factory=Sizes)
+    knows_results: bool = False
+    """Whether sizes of results may have names of their own."""
     values: dict[SSAValue, _Lowered] = field(default_factory=dict[SSAValue, _Lowered])
     buffers: dict[str, Buffer] = field(default_factory=dict[str, Buffer])
     stages: list[Stage] = field(default_factory=list[Stage])
+    named: dict[str, str] = field(default_factory=dict[str, str])
+    """Names of sizes that no argument has, and the ops that they are of."""
     parts: list[Block] = field(default_factory=list[Block])
     """Blocks of ops that others were made of; they must live as long as their values are looked up."""
 
@@ -208,8 +216,14 @@ class _Lowering:
         shape = tuple(self.sizes.fresh() if dim == DYNAMIC else dim for dim in result.type.get_shape())
         made = result_loops(op, number, _known(operands), shape, self.sizes, origin)
         stages = [stage for each in made for stage in self._named(each)]
-        if not self.sizes.are_computed_with and not all(self.sizes.is_known(size) for size in shape):
-            raise LoopFormError("has a result whose size does not follow from one size of an argument")
+        unknown = [size for size in shape if not self.sizes.is_known(size)]
+        if unknown and not self.sizes.are_computed_with:
+            if not self.knows_results:
+                raise LoopFormError(_NOT_FROM_ONE)
+            for size in unknown:
+                named = self.sizes.given()
+                self.sizes.unify(size, named)
+                self.named[named] = op.name
         array = self._array(result.type, shape, result.name_hint or f"{origin}{len(self.buffers)}", Role.LOCAL)
         self.values[result] = array
         names = _names(array.buffer, operands)
@@ -234,10 +248,21 @@ class _Lowering:
             results.append(array.buffer)
         buffers = [buffer for buffer in self.buffers.values() if buffer.role is Role.ARGUMENT]
         buffers += [replace(self.buffers[result], role=Role.RESULT) for result in results]
+        shown = {self.sizes.resolve(size) for result in results for size in self.buffers[result].shape}
+        for size, op in self.named.items():
+            if self.sizes.resolve(size) not in shown and not self._is_given(size):
+                raise LoopFormError(f"'{op}' op {_NOT_FROM_ONE}")
         taken = {buffer.name for buffer in buffers}
         buffers += [buffer for buffer in self.buffers.values() if buffer.name not in taken]
         program = LoopProgram(name, tuple(buffers), tuple(self.stages))
         return with_sizes(program, self.sizes) if self.sizes.has_names else program
+
+    def _is_given(self, size: Size) -> bool:
+        """Whether a size is a number, or that of an argument."""
+        size = self.sizes.resolve(size)
+        arguments = [buffer for buffer in self.buffers.values() if buffer.role is Role.ARGUMENT]
+        known = {self.sizes.resolve(own) for buffer in arguments for own in buffer.shape}
+        return isinstance(size, int) or size in known
 
     def _role(self, array: _Array) -> Role:
         return self.buffers[array.buffer].role

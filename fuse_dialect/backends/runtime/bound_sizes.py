@@ -39,15 +39,28 @@ class ProgramSizes:
             loops=[_product(axis.size for axis in stage.axes) for stage in program.stages],
         )
 
-    def bind(self, arguments: Sequence[Shape]) -> Mapping[str, int] | None:
+    @property
+    def needs_results(self) -> bool:
+        """Whether sizes of results have names that no argument has: those of windows follow from several sizes."""
+        given = {size for shape in self.arguments for size in shape}
+        return not given.issuperset(self.symbols)
+
+    def bind(self, arguments: Sequence[Shape], results: Sequence[Shape] | None = None) -> Mapping[str, int] | None:
         """The values of the sizes by name, or `None` when the arrays are not for this program.
 
         They are not where a name stands for two sizes, or a size differs from the known one: one operand is broadcast
         along an axis whose size the type does not say, for example. Nor where it picks elements of an axis that has
         none.
+
+        Args:
+            arguments: Shapes of the arguments.
+            results: Those of the results, where the program `needs_results`.
         """
         sizes: dict[str, int] = {}
-        for own, shape in zip(self.arguments, arguments, strict=True):
+        pairs = [*zip(self.arguments, arguments, strict=True)]
+        if results is not None:
+            pairs += zip(self.results, results, strict=True)
+        for own, shape in pairs:
             if own == shape:
                 continue
             for size, actual in zip(own, shape, strict=True):

@@ -15,7 +15,7 @@ from xdsl.utils.exceptions import InterpretationError
 from fuse_dialect.backends.backend import Kernel
 from fuse_dialect.backends.runtime.bound_sizes import ProgramSizes
 from fuse_dialect.backends.runtime.entry_graph import How, Primitive
-from fuse_dialect.backends.runtime.size_arithmetic import SizeArithmetic, size_arithmetic
+from fuse_dialect.backends.runtime.size_arithmetic import SizeArithmetic, result_shapes, size_arithmetic
 from fuse_dialect.backends.types import Shape
 from fuse_dialect.budget import SIZE_HINT, STEPS_HINT, Limits, is_without_end, spelled
 from fuse_dialect.diagnostics import FuseError
@@ -156,6 +156,17 @@ class Compiled:
         """What its loops say of sizes."""
         assert self.program is not None, "a native primitive has loops"
         return ProgramSizes.of(self.program)
+
+    def bind(self, arguments: Sequence[Shape]) -> Mapping[str, int] | None:
+        """The values of the sizes that its loops have by name; `None` if it is not for arrays of these shapes."""
+        if not self._needs_results:
+            return self.sizes.bind(arguments)
+        results = result_shapes(self.primitive.function, arguments)
+        return None if results is None else self.sizes.bind(arguments, results)
+
+    @cached_property
+    def _needs_results(self) -> bool:
+        return self.sizes.needs_results
 
     @property
     def leading_words(self) -> int:

@@ -20,12 +20,11 @@ from xdsl.ir import Block, BlockArgument, Operation
 from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, How
 from fuse_dialect.backends.runtime.moves import Movement, move_kernel, movement, moves_elements
 from fuse_dialect.backends.runtime.primitives import Compiled
+from fuse_dialect.backends.runtime.size_arithmetic import sizes_of_results, static_shapes
 from fuse_dialect.backends.types import Shape, TensorType
 from fuse_dialect.dialect.dynamic_form import DynamicOp
-from fuse_dialect.dialect.fields import PropertyValue
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.dynamic import DynReshapeOp, ShapeOfOp
-from fuse_dialect.dialect.types import DYNAMIC, Tensor, is_tensor, with_shape
 
 MOST_ELEMENTS = 4096
 """Of a constant that counts as settled."""
@@ -161,16 +160,7 @@ def inferred_shapes(op: FuseOp, arguments: Sequence[Array]) -> list[Shape] | Non
         VerifyException: The op rejects shapes or numbers.
     """
     operands = [arguments[_place(op, number)] for number in range(len(op.operands))]
-    if isinstance(op, DynamicOp):
-        form, _ = op.form_for(operands)
-        types = list(form.result_types)
-    else:
-        given: list[Tensor] = []
-        for operand, array in zip(op.operands, operands, strict=True):
-            assert is_tensor(operand.type), "an op on tensors"
-            given.append(with_shape(operand.type, array.shape))
-        properties: dict[str, PropertyValue] = {**op.properties}
-        copy = type(op)(*Block(arg_types=given).args, result_types=op.result_types, attributes=None, **properties)
-        types = list(copy.refine_types() or op.result_types)
-    shapes = [tuple(each.get_shape()) if is_tensor(each) else (DYNAMIC,) for each in types]
-    return None if any(DYNAMIC in shape for shape in shapes) else shapes
+    if not isinstance(op, DynamicOp):
+        return sizes_of_results(op, [operand.shape for operand in operands])
+    form, _ = op.form_for(operands)
+    return static_shapes(form.result_types)

@@ -168,7 +168,7 @@ class _Resolving:
         arguments = self._of(call.arguments)
         match compiled.how:
             case How.NATIVE:
-                sizes = compiled.sizes.bind(arguments)
+                sizes = compiled.bind(arguments)
                 if sizes is None:
                     return None
                 words = [sizes[symbol] for symbol in compiled.sizes.symbols]

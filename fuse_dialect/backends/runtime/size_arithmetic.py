@@ -12,15 +12,16 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith, func
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.backends.types import Shape
 from fuse_dialect.dialect.constants import constant_array
 from fuse_dialect.dialect.dynamic_form import DynamicOp
+from fuse_dialect.dialect.fields import PropertyValue
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.dynamic import DynArangeOp, DynBroadcastToOp, DynFullOp, DynReshapeOp, DynStridedSliceOp
-from fuse_dialect.dialect.types import DYNAMIC, element_dtype, is_tensor, normalize_axes
+from fuse_dialect.dialect.types import DYNAMIC, Tensor, element_dtype, is_tensor, normalize_axes, with_shape
 
 _Evaluate = Callable[..., Sequence[Array]]
 
@@ -117,6 +118,50 @@ def meaning_on_sizes(op: FuseOp) -> _Evaluate | None:
         return op.evaluate
     make = _DYNAMIC.get(type(op))
     return None if make is None else make(op)
+
+
+def sizes_of_results(op: FuseOp, shapes: Sequence[Shape]) -> list[Shape] | None:
+    """The sizes of an op's results for operands of these; `None` if they do not say them.
+
+    Raises:
+        VerifyException: The op rejects them.
+    """
+    given: list[Tensor] = []
+    for operand, shape in zip(op.operands, shapes, strict=True):
+        assert is_tensor(operand.type), "an op on tensors"
+        given.append(with_shape(operand.type, shape))
+    properties: dict[str, PropertyValue] = {**op.properties}
+    copy = type(op)(*Block(arg_types=given).args, result_types=op.result_types, attributes=None, **properties)
+    return static_shapes(copy.refine_types() or op.result_types)
+
+
+def static_shapes(types: Sequence[Attribute]) -> list[Shape] | None:
+    """The shapes of types; `None` if one leaves a size open, or is that of a tuple."""
+    shapes = [tuple(each.get_shape()) if is_tensor(each) else (DYNAMIC,) for each in types]
+    return None if any(DYNAMIC in shape for shape in shapes) else shapes
+
+
+def result_shapes(function: func.FuncOp, arguments: Sequence[Shape]) -> list[Shape] | None:
+    """The sizes of what a primitive returns for arguments of these; `None` if shapes do not say them, or are wrong."""
+    block = function.body.block
+    shapes: dict[SSAValue, Shape] = dict(zip(block.args, arguments, strict=True))
+    for op in block.ops:
+        match op:
+            case func.ReturnOp():
+                return [shapes[value] for value in op.operands] if all(v in shapes for v in op.operands) else None
+            case arith.ConstantOp():
+                found = static_shapes(op.result_types)
+            case FuseOp() if all(operand in shapes for operand in op.operands):
+                try:
+                    found = sizes_of_results(op, [shapes[operand] for operand in op.operands])
+                except (VerifyException, ValueError):
+                    return None
+            case _:
+                return None
+        if found is None:
+            return None
+        shapes.update(zip(op.results, found, strict=True))
+    return None
 
 
 def _reshape(op: DynReshapeOp) -> _Evaluate:

@@ -194,7 +194,7 @@ class _Steps:
         """What the kernel gives, or `None` if it is not for arguments of these sizes or finds a fault."""
         kernel, known = compiled.kernel, compiled.sizes
         assert kernel is not None, "a native primitive has a kernel"
-        sizes = known.bind([array.shape for array in arguments])
+        sizes = compiled.bind([array.shape for array in arguments])
         # Equal names of sizes are an assumption (ADR 10), which only now can be checked.
         if sizes is None:
             return None

@@ -112,8 +112,8 @@ class WindowedProductOp(FuseOp, ABC):
     def loop_shapes(self, nest: Nest) -> tuple[tuple[Size, ...], tuple[Size, ...], list[Index]]:
         """Sizes of the input but its batch, those of the kernel, and indices of the result, in the first layouts."""
         data, x, w = self.data_axes, nest.shape(0), nest.shape(1)
-        sizes = nest.counted(*(x[axis] for axis in data[1:]))
-        return sizes, nest.counted(*(w[axis] for axis in self.kernel_axes)), [nest.at[axis] for axis in data]
+        sizes = tuple(x[axis] for axis in data[1:])
+        return sizes, nest.static(*(w[axis] for axis in self.kernel_axes)), [nest.at[axis] for axis in data]
 
     def kernel_in_layout(self, canonical: Sequence[_Each]) -> tuple[_Each, ...]:
         """Sizes or indices of the kernel in the order of the first layout, reordered to the op's layout."""
@@ -342,7 +342,7 @@ class ConvTransposeOp(WindowedProductOp, ABC):
         added = kernel @ x.reshape(len(x), groups, w.shape[0] // groups, product(sizes))
         added = added.reshape(len(x), groups * w.shape[1], *extent, *sizes)
         y = np.zeros((len(x), groups * w.shape[1], *full), x.dtype)
-        for offset in np.ndindex(*extent):
+        for offset in np.ndindex(*extent) if product(sizes) else ():
             y[(..., *windows.tap_slices(offset, sizes))] += added[(slice(None), slice(None), *offset)]
         y = y[(..., *(slice(low, low + size) for low, size in zip(windows.low, grown, strict=True)))]
         return (y.transpose(self.in_layout(range(y.ndim))).astype(operands[0].dtype, copy=False),)

@@ -130,7 +130,7 @@ class StridedSliceOp(PickOp):
         """From the first index on, in strides."""
         indices: list[Place] = []
         for index, cut, size in zip(nest.at, self.slices, nest.shape(0), strict=True):
-            (count,) = (0,) if cut == slice(None) else nest.counted(size)
+            count = nest.resolve(size)
             if cut == slice(None):
                 indices.append(index)
             elif isinstance(count, int):

@@ -68,8 +68,8 @@ class SpatialOp(FuseOp, ABC):
         return nest.static(*(nest.shape(0)[self.layout.data.index(letter)] for letter in "HW"))
 
     def counted_sizes(self, nest: Nest) -> tuple[Size, ...]:
-        """The same, as sizes that code computes with."""
-        return nest.counted(*(nest.shape(0)[self.layout.data.index(letter)] for letter in "HW"))
+        """The same, as sizes that may have names."""
+        return tuple(nest.shape(0)[self.layout.data.index(letter)] for letter in "HW")
 
     def spatial_indices(self, nest: Nest) -> list[Index]:
         """Height and width of the element."""

@@ -243,11 +243,6 @@ class Executable(Walk):
         return longest_record(max(len(call.arguments), len(call.results)), rank)
 
     @property
-    def has_settled(self) -> bool:
-        """See `Walk.has_settled`."""
-        return bool(self.plan.values) or any(each.how is How.MOVE for each in self.primitives)
-
-    @property
     def settled_words(self) -> Mapping[int, int]:
         """Words that hold the address of a settled value, with the number of the tensor."""
         return self._slots.settled

@@ -228,14 +228,11 @@ class Program:
         return self._specializations is None or self._specializations.finish(seconds)
 
     def _special(self, executable: "Walk | None", arrays: "Sequence[Array]") -> "Program | None":
-        """A program for the sizes of these inputs, where the one for all sizes is not as fast as it could be.
+        """A program for the sizes of these inputs, if there is one; sizes that came often enough are compiled for.
 
-        It leaves something to Python, or has steps that one for given sizes does not have: what sizes settle, moves.
-        Native as it is, it is not much slower, so that sizes must come often before they are compiled for.
+        Where the one for all sizes leaves something to Python, that is soon. Native as it is, it is seldom much slower.
         """
         assert self._specializations is not None, "only programs of open sizes ask"
-        if executable is not None and executable.is_native and not executable.has_settled:
-            return None
         is_native = executable is not None and executable.is_native
         return self._specializations.find(tuple(array.shape for array in arrays), often=MANY_CALLS if is_native else 2)
 

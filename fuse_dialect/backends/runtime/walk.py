@@ -134,11 +134,6 @@ class Walk:
         return all(segment.rows for segment in self.segments)
 
     @property
-    def has_settled(self) -> bool:
-        """Whether a program for these sizes alone would do without some steps."""
-        return False
-
-    @property
     def output_shapes(self) -> "Sequence[Shape]":
         """Of all outputs."""
         return [form[0] for form in self.forms if form is not None]

@@ -61,7 +61,8 @@ def compile_program(
     usable = usable_threads(options.threads, warn_of_threads)
     engine, entry, limits = engine_of(options), options.entry, options.limits
     source = module if in_place else module.clone()
-    grouping = (options.fuse or FuseOpsPass()).using(target=machine_of(engine, options))
+    target = machine_of(engine, options)
+    grouping = (options.fuse or FuseOpsPass()).using(target=target)
     again: Callable[[Sizes], Program] | None = None
     if options.specialize and engine.name != "numpy" and has_open_sizes(source, entry):
         again = _maker(source, replace(options, backend=engine, threads=usable, fuse=grouping, specialize=False))
@@ -69,7 +70,7 @@ def compile_program(
     # As the source says it, or `fuse` ops that say the same: passes change what bodies hold.
     mark_iterations(source, functions_of(source))
     numbers = [f"{name}={size}" for name, size in options.sizes.items()]
-    prepare_to_fuse(source, options.layout or layout_of(engine), numbers)
+    prepare_to_fuse(source, options.layout or layout_of(engine), numbers, target)
     plans = grouping.plan_functions(source)
     ran = RanPlan.of(source, plans)
     grouping.outline(source, plans)

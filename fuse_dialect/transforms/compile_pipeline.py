@@ -20,6 +20,7 @@ from xdsl.passes import ModulePass
 
 from fuse_dialect.fusion.core.options import FuseOptions
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.machines.machine import Machine
 from fuse_dialect.transforms.compile_prefix import compile_prefix
 from fuse_dialect.transforms.runnable import make_runnable
 
@@ -42,12 +43,15 @@ def prepare(
         OpError: A function cannot be inlined, or a block is not in SSA order.
         PassFailedException: The module cannot be fused.
     """
-    prepare_to_fuse(module, layout, sizes)
+    prepare_to_fuse(module, layout, sizes, fuse.machine or fuse.target)
     fuse.apply(Context(), module)
 
 
 def prepare_to_fuse(
-    module: ModuleOp, layout: Literal["NHWC", "NCHW", "keep"] = "NHWC", sizes: Sequence[str] = ()
+    module: ModuleOp,
+    layout: Literal["NHWC", "NCHW", "keep"] = "NHWC",
+    sizes: Sequence[str] = (),
+    target: Machine | str | None = None,
 ) -> None:
     """Do all of `prepare` but the fusion.
 
@@ -55,13 +59,14 @@ def prepare_to_fuse(
         module: The module; it changes.
         layout: Of images.
         sizes: Numbers for named sizes of arguments.
+        target: What code is made for, or its name; by default the processor at hand.
 
     Raises:
         OpError: A function cannot be inlined, or a block is not in SSA order.
     """
     make_runnable(module)
     context = Context()
-    for each in compile_prefix(layout, sizes):
+    for each in compile_prefix(layout, sizes, target):
         each.apply(context, module)
 
 

@@ -31,6 +31,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from fuse_dialect.machines.machine import Machine
 from fuse_dialect.transforms.convert_layout import ConvertLayoutPass
 from fuse_dialect.transforms.drop_padded_taps import DropPaddedTapsPass
 from fuse_dialect.transforms.eliminate_common_subexpr import EliminateCommonSubexprPass
@@ -50,13 +51,14 @@ from fuse_dialect.transforms.stack_growing_states import StackGrowingStatesPass
 
 
 def compile_prefix(
-    layout: Literal["NHWC", "NCHW", "keep"] = "NHWC", sizes: Sequence[str] = ()
+    layout: Literal["NHWC", "NCHW", "keep"] = "NHWC", sizes: Sequence[str] = (), target: Machine | str | None = None
 ) -> tuple[ModulePass, ...]:
     """The passes that run before `fuse-ops`, in order.
 
     Args:
         layout: Of images; `keep` for that which each op has.
         sizes: Numbers for named sizes of arguments, as `refine-shapes` takes them: `batch=4`.
+        target: What code is made for, or its name; by default the processor at hand.
     """
     passes: tuple[ModulePass, ...] = (
         StackGrowingStatesPass(),
@@ -74,8 +76,11 @@ def compile_prefix(
         ProveIndicesPass(),
         EliminateCommonSubexprPass(),
     )
-    layouts = () if layout == "keep" else (ConvertLayoutPass(layout, if_profitable=True),)
-    return (*passes, *layouts, RematerializeDequantizationPass(), RematerializeScalarsPass())
+    if layout != "keep":
+        named = target if isinstance(target, str) else ""
+        convert = ConvertLayoutPass(layout, if_profitable=True, machine=named)
+        passes = (*passes, convert.using(None if isinstance(target, str) else target))
+    return (*passes, RematerializeDequantizationPass(), RematerializeScalarsPass())
 
 
 @dataclass(frozen=True)
@@ -88,8 +93,10 @@ class CompilePrefixPass(ModulePass):
     """Layout of images, as in `convert-layout`; `keep` for that which each op has."""
     sizes: tuple[str, ...] = ()
     """Numbers for named sizes of arguments: `sizes="batch=4","seq=128"`."""
+    machine: str = ""
+    """What layouts are chosen for: a name or a file, as in `convert-layout`."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run the passes one after the other."""
-        for each in compile_prefix(self.layout, self.sizes):
+        for each in compile_prefix(self.layout, self.sizes, self.machine):
             each.apply(ctx, op)

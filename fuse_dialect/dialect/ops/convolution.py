@@ -113,7 +113,7 @@ class WindowedProductOp(FuseOp, ABC):
         """Sizes of the input but its batch, those of the kernel, and indices of the result, in the first layouts."""
         data, x, w = self.data_axes, nest.shape(0), nest.shape(1)
         sizes = tuple(x[axis] for axis in data[1:])
-        return sizes, nest.static(*(w[axis] for axis in self.kernel_axes)), [nest.at[axis] for axis in data]
+        return sizes, nest.counted(*(w[axis] for axis in self.kernel_axes)), [nest.at[axis] for axis in data]
 
     def kernel_in_layout(self, canonical: Sequence[_Each]) -> tuple[_Each, ...]:
         """Sizes or indices of the kernel in the order of the first layout, reordered to the op's layout."""

@@ -4,8 +4,8 @@
 // RUN: fuse-opt %s --refine-shapes --simplify-inference="expand-norms=false" --fold-constants --fold-scale-axis --fold-constants --eliminate-common-subexpr --convert-layout="if-profitable=true" > %t && fuse-opt %s --compile-prefix | diff - %t
 // RUN: fuse-opt %s --compile-prefix='sizes="batch=3"' | filecheck %s --check-prefix=SIZES
 
-// A convolution with its batch norm, activation and residual is one primitive. Two transposes would move more
-// than this one convolution, so it keeps its layout; `convert-layout/if-profitable.mlir` has the other case.
+// A convolution with its batch norm, activation and residual is one primitive. Two transposes would take
+// longer than this small convolution, so it keeps its layout; `convert-layout/if-profitable.mlir` has other cases.
 // CHECK-LABEL: func.func @block
 // CHECK-NEXT:    [[W:%.*]] = arith.constant dense<[{{\[\[\[}}2.000000e+00]], {{\[\[}}0.000000e+00]]], {{\[\[\[}}0.000000e+00]], {{\[\[}}4.000000e+00]]]]> : tensor<2x2x1x1xf32>
 // CHECK-NEXT:    %c = fuse.conv2d %x, [[W]] :

@@ -101,7 +101,7 @@ def _judged(piece: Source, path: Path) -> Verdict:
         plans = fuse.plan_functions(file.module)
         fusions = [fusion for own in plans.values() for fusion in own]
         operators, pairs = sum(map(_operators, fusions)), sum(map(_pairs, fusions))
-        refusals = [_refusal(remark, file, piece.line_offset) for fusion in fusions for remark in block_remarks(fusion)]
+        refusals = [_refusal(remark, file, piece.line_offset) for fusion in fusions for remark in _remarks(fusion)]
         fused = sum(
             sum(fusion.block_graph.nodes[node].role is NodeRole.OPERATOR for node in kernel.nodes) > 1
             for fusion in fusions
@@ -156,6 +156,12 @@ def _pairs(fusion: BlockFusion) -> int:
                 elif nodes[user].role is not NodeRole.IN_PLACE:
                     pending.append(user)
     return count
+
+
+def _remarks(fusion: BlockFusion) -> Iterator[FusionRemark]:
+    """Remarks on operators; what must stay in place has none that says anything of fusion."""
+    operators = {id(node.op) for node in fusion.block_graph.nodes if node.role is NodeRole.OPERATOR}
+    return (remark for remark in block_remarks(fusion) if id(remark.op) in operators)
 
 
 def _refusal(remark: FusionRemark, file: ModuleFile, line_offset: int) -> Refusal:

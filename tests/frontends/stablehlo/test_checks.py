@@ -166,7 +166,9 @@ INVALID = {
     _while(truth="tensor<1xi1>"): "region #0 to return tensor<i1>, got tensor<1xi1>",
     _while(result="tensor<f32>"): "result, number 0, to be like the operand",
     f'"stablehlo.while"(%x) ({{}}, {{}}) : ({M}) -> {M}': "region #0 to be one block",
-    f'"stablehlo.tuple"(%x) : ({M}) -> tuple<{M}, {M}>': "expects the tuple of its 1 operands, got tuple<tensor<4x4xf32>",
+    f'"stablehlo.tuple"(%x) : ({M}) -> tuple<{M}, {M}>': (
+        "expects the tuple of its 1 operands, got tuple<tensor<4x4xf32>"
+    ),
     f'"stablehlo.tuple"(%x) : ({M}) -> tuple<tensor<4x4xi32>>': "expects the tuple of its 1 operands",
     f'"stablehlo.tuple"(%x) : ({M}) -> {M}': "expects the tuple of its 1 operands",
     _precision(0, 3): "'exponent_bits' to be at least 1, got 0",

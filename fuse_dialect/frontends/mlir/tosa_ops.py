@@ -213,7 +213,9 @@ class ConstOp(TosaOp, PartialForm):
 def _op_class(name: str) -> type[TosaOp]:
     members = {"name": f"tosa.{name}", "__doc__": f"`tosa.{name}`."}
     members |= {f"{own}_": opt_prop_def(Attribute, prop_name=own) for own in _PROPERTIES.split()}
-    return irdl_op_definition(type(f"{name.title().replace('_', '')}Op", (ConstOp if name == "const" else TosaOp,), members))
+    return irdl_op_definition(
+        type(f"{name.title().replace('_', '')}Op", (ConstOp if name == "const" else TosaOp,), members)
+    )
 
 
 TOSA_OPS: tuple[type[TosaOp], ...] = tuple(_op_class(name) for name in _NAMES.split())

@@ -7,8 +7,8 @@
 3. `fuse-opt --fuse-ops` on a file of 10,000 ops, against stock `xdsl-opt` that parses, verifies and prints it.
 4. What `--fuse-ops=dedup=false` adds to reading, verifying and printing a file in generic form: thousands of functions
    are made, verified and printed. At two sizes, with the exponent of growth.
-5. 100,000 ops with 2,000 constants, in the form that ops have and in the generic one: reading alone beside xDSL's parser,
-   and `fuse-opt --fuse-ops` beside `xdsl-opt`. One run each, for a run takes a minute.
+5. 100,000 ops with 2,000 constants, in both forms of the ops: reading alone beside xDSL's parser, and
+   `fuse-opt --fuse-ops` beside `xdsl-opt`. One run each, for a run takes a minute.
 
 The best of `--repeat` runs counts; both tools of a comparison take turns, so that other load meets both.
 """

@@ -5,8 +5,8 @@ A large program says the same few lines over and over, with other names:
     %7 = arith.addf %5, %6 : tensor<4xf32>
     %8 = arith.addf %7, %6 : tensor<4xf32>
 
-What an op is follows from its text, the dialect that it stands in, and its operands. So the second line is the op of the
-first one with other operands, if
+What an op is follows from its text, the dialect that it stands in, and its operands. So the second line is the op of
+the first one with other operands, if
 
 1. both lines are equal but for the names of values, and nothing in them can mean something else at another place: no
    comment, location, alias, constant with many elements or string;

@@ -13,7 +13,7 @@ another; `cond_if` is that of xDSL.
 """
 
 from collections.abc import Mapping
-from typing import Self
+from typing import Self, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, IntAttr, IntegerAttr, UnitAttr, i32, i64
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
@@ -213,9 +213,8 @@ class ConstOp(TosaOp, PartialForm):
 def _op_class(name: str) -> type[TosaOp]:
     members = {"name": f"tosa.{name}", "__doc__": f"`tosa.{name}`."}
     members |= {f"{own}_": opt_prop_def(Attribute, prop_name=own) for own in _PROPERTIES.split()}
-    return irdl_op_definition(
-        type(f"{name.title().replace('_', '')}Op", (ConstOp if name == "const" else TosaOp,), members)
-    )
+    base = ConstOp if name == "const" else TosaOp
+    return irdl_op_definition(cast("type[TosaOp]", type(f"{name.title().replace('_', '')}Op", (base,), members)))
 
 
 TOSA_OPS: tuple[type[TosaOp], ...] = tuple(_op_class(name) for name in _NAMES.split())

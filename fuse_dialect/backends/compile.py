@@ -7,6 +7,7 @@ from dataclasses import replace
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 
 from fuse_dialect.backends.backend import Backend, KernelRequest
+from fuse_dialect.backends.cutting import cut_primitives
 from fuse_dialect.backends.options import CompileOptions
 from fuse_dialect.backends.progress import Progress, WatchedRequests
 from fuse_dialect.backends.runtime.compilation import Compilation, RanPlan, elide_constants
@@ -14,6 +15,7 @@ from fuse_dialect.backends.runtime.entry_graph import EntryGraph, How, Primitive
 from fuse_dialect.backends.runtime.entry_reader import read_entry
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.program import Program
+from fuse_dialect.backends.runtime.settled import settle
 from fuse_dialect.backends.runtime.specializing import Sizes
 from fuse_dialect.backends.table import engine_of, layout_of, machine_of
 from fuse_dialect.backends.threads import usable_threads, warn_of_threads
@@ -72,6 +74,9 @@ def compile_program(
     ran = RanPlan.of(source, plans)
     grouping.outline(source, plans)
     del plans  # it knows ops and their constants
+    machine = machine_of(engine, options)
+    if machine is not None and has_open_sizes(source, entry):
+        cut_primitives(source, machine)
     graph = read_entry(source, entry)
     # The graph has the elements, and lets go of them one by one; functions that run need those in their bodies.
     run = {each for primitive in graph.primitives for each in (primitive.function, *primitive.callees.values())}
@@ -80,6 +85,9 @@ def compile_program(
         gc.collect()  # what passes replaced refers to itself, and to other forms of the same constants
     shown = Compilation(source, grouping, ran)
     kernels = compile_primitives(graph, engine, limits, progress)
+    is_open = any(not graph.tensors[tensor].is_static for tensor in graph.inputs)
+    if is_open and machine is not None:
+        graph, kernels = settle(graph, kernels)
     return Program(
         graph, kernels, engine.name, usable, most_bytes=limits.value_bytes, compilation=shown, specialize=again
     )

@@ -184,13 +184,10 @@ class Nest:
         return tuple(map(self._sizes.resolve, sizes)) if self._sizes.are_computed_with else self.static(*sizes)
 
     def count(self, *sizes: Size, plus: int = 0, type: Attribute = i64) -> SSAValue:
-        """The product of sizes, and a number more.
-
-        Raises:
-            LoopFormError: As `counted`.
-        """
-        known = product(size for size in self.counted(*sizes) if isinstance(size, int))
-        names = [size for size in self.counted(*sizes) if isinstance(size, str)]
+        """The product of sizes, and a number more. A kernel with a size by name is for arrays that are not empty."""
+        resolved = [self._sizes.resolve(size) for size in sizes]
+        known = product(size for size in resolved if isinstance(size, int))
+        names = [size for size in resolved if isinstance(size, str)]
         if not names:
             return scalars.constant(known + plus, type)
         total = reduce(scalars.multiply, [self.extent(name, type) for name in names])

@@ -52,10 +52,12 @@ def position_in(nest: Nest, at: Sequence[Index], sizes: Sequence[Size]) -> SSAVa
     return place
 
 
-def is_outside(wanted: SSAValue, size: int) -> SSAValue:
-    """Whether an index names no element, counted from either end."""
-    is_below = scalars.compare("less", wanted, scalars.constant(-size, i64))
-    is_above = scalars.compare("greater_equal", wanted, scalars.constant(size, i64))
+def is_outside(nest: Nest, wanted: SSAValue, size: Size) -> SSAValue:
+    """Whether an index names no element of an axis, counted from either end."""
+    count = nest.count(size)
+    back = scalars.constant(-size, i64) if isinstance(size, int) else scalars.subtract(scalars.constant(0, i64), count)
+    is_below = scalars.compare("less", wanted, back)
+    is_above = scalars.compare("greater_equal", wanted, count)
     return scalars.apply(arith.OrIOp, is_below, is_above)
 
 
@@ -70,7 +72,7 @@ def any_outside(nest: Nest, at: Sequence[Index], sizes: Sequence[Size], depth: S
     """
     (count,) = nest.static(depth)
     outside: list[SSAValue] = [
-        is_outside(index_at(nest, [*at, number(axis)]), size) for axis, size in enumerate(nest.static(*sizes[:count]))
+        is_outside(nest, index_at(nest, [*at, number(axis)]), size) for axis, size in enumerate(sizes[:count])
     ]
     return nest.total(Combiner.OR, reduce(_either, outside))
 

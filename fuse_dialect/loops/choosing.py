@@ -104,18 +104,24 @@ def _map(program: LoopProgram, machine: Machine, constants: _Constants) -> LoopN
     """One nest for stages over the same space: intermediate values stay in registers."""
     if any(stage.reduction is not None for stage in program.stages):
         return None
-    return _loops(schedule(program, machine), machine)
+    return _scheduled(program, machine)
 
 
 def _rows(program: LoopProgram, machine: Machine, constants: _Constants) -> LoopNests | Refusal | None:
     """A row stays in the first cache while all stages run over it."""
     if all(stage.reduction is None for stage in program.stages):
         return None
-    return _loops(schedule(program, machine), machine)
+    return _scheduled(program, machine)
 
 
 def _generic(program: LoopProgram, machine: Machine, constants: _Constants) -> LoopNests | Refusal:
     return _loops(plain_schedule(program), machine)
+
+
+def _scheduled(program: LoopProgram, machine: Machine) -> LoopNests | Refusal:
+    """The nests of a program; where nobody knows how many rows there are, a workspace has one row of what it holds."""
+    form = _loops(schedule(program, machine), machine)
+    return _loops(schedule(program, machine, keeps_rows=True), machine) if isinstance(form, Refusal) else form
 
 
 def _loops(plan: Schedule, machine: Machine) -> LoopNests | Refusal:

@@ -28,14 +28,20 @@ _FEW_REGISTERS = 16
 """With so many, long bodies that are stored and combined leave none for constants, which are read again and again."""
 
 
-def schedule(program: LoopProgram, machine: Machine) -> Schedule:
-    """How a program runs on a machine."""
+def schedule(program: LoopProgram, machine: Machine, *, keeps_rows: bool = False) -> Schedule:
+    """How a program runs on a machine.
+
+    Args:
+        program: What is computed.
+        machine: Where.
+        keeps_rows: Whether no shared axis is the vector loop: what lies between stages then has a place for one row.
+    """
     shapes = {buffer.name: buffer for buffer in program.buffers}
     stages = [without_single_points(stage) for stage in program.stages]
     cut = cut_in_phases(stages)
     tables = [_are_tables(members, shapes) for members, _ in cut]
     phases = tuple(
-        replace(_phase(members, rows, shapes, machine), is_everyones=is_table)
+        replace(_phase(members, rows, shapes, machine, keeps_rows=keeps_rows), is_everyones=is_table)
         for (members, rows), is_table in zip(cut, tables, strict=True)
     )
     written = [
@@ -111,13 +117,13 @@ def _scatter_phase(stage: Stage, buffers: dict[str, Buffer], machine: Machine) -
     return Phase((), (nest,), splits_rows=False)
 
 
-def _phase(stages: list[Stage], rows: int, buffers: dict[str, Buffer], machine: Machine) -> Phase:
+def _phase(stages: list[Stage], rows: int, buffers: dict[str, Buffer], machine: Machine, *, keeps_rows: bool) -> Phase:
     if stages[0].is_scan:
         return _scan_phase(stages, buffers, machine)
     if stages[0].scatter is not None:
         return _scatter_phase(stages[0], buffers, machine)
     only_maps = all(stage.reduction is None for stage in stages)
-    if rows and (only_maps or _wants_along(stages, rows, buffers, machine)):
+    if rows and not keeps_rows and (only_maps or _wants_along(stages, rows, buffers, machine)):
         rows -= 1  # the last of the shared axes is the vector loop
         if only_maps and len(cut_in_nests(stages, rows)) == 1:
             return _map_phase(stages, buffers, machine)

@@ -1,7 +1,8 @@
 """What would have to change for an operator to fuse: one kind, one reader or one limit, found by trying.
 
 A change is tried on the graph of the block, by the rules and limits of the pass; nothing of the IR changes. What is
-said was seen to work.
+said was seen to work with the operators in the order that they have. Without a reader their order may be another one,
+and where two anchors want the same epilogue, the first one gets it.
 """
 
 from collections.abc import Iterator

@@ -8,6 +8,7 @@ import pytest
 from checking.rounding import assert_near, roundings_of
 
 import fuse_dialect as fd
+from fuse_dialect.backends.runtime import program as program_module
 from fuse_dialect.backends.runtime import specializing
 
 TORCH = Path(__file__).parents[1] / "data" / "torch"
@@ -20,6 +21,12 @@ func.func @main(%x: tensor<?x?xf32> {fuse.sizes = ["batch", ""]}, %y: tensor<?x?
   return %z : tensor<?x?xf32>
 }
 """
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs that are native for all sizes wait for many calls."""
+    monkeypatch.setattr(program_module, "MANY_CALLS", 2)
 
 
 def inputs(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
@@ -38,14 +45,34 @@ def test_sizes_that_come_back_are_compiled_for() -> None:
     for call in range(4):
         given = inputs(3, 5)
         np.testing.assert_allclose(program(*given)[0], fd.run(module, *given)[0], rtol=1e-6)
+        assert program.finish_specializing()
         assert len(known(program)) == (call > 0)
     (special,) = program._specializations._programs.values()
     assert all(kernel.family != "numpy" for kernel in special.kernels)
-    assert any(kernel.family == "numpy" for kernel in program.kernels)
+    families = {kernel.family for kernel in program.kernels}
+    assert families >= {"settled", "move"}
+    assert families.isdisjoint(kernel.family for kernel in special.kernels if kernel.family in ("settled", "move"))
     output = np.empty((3, 5), np.float32)
     program.run_into(inputs(3, 5), [output])
     np.testing.assert_array_equal(output, special(*inputs(3, 5))[0])
     assert program.profile(*inputs(3, 5), repeat=1).kernels
+
+
+def test_no_call_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = fd.compile(fd.parse(TEXT), cache=False)
+    compiled_by: list[str] = []
+    made = program._specializations._make
+
+    def watched(sizes):
+        compiled_by.append(threading.current_thread().name)
+        return made(sizes)
+
+    monkeypatch.setattr(program._specializations, "_make", watched)
+    for columns in (3, 4, 5) * 3:
+        program(*inputs(2, columns))
+    assert program.finish_specializing()
+    assert compiled_by == ["fuse-specialize"] * 3
+    assert len(known(program)) == 3
 
 
 def test_inputs_of_other_forms_are_taken_as_before() -> None:
@@ -81,6 +108,7 @@ def test_sizes_that_contradict_are_an_error_of_the_call_each_time() -> None:
         with pytest.raises(fd.FuseError) as caught:
             program(np.zeros((2, 7), np.float32), np.zeros((3, 8), np.float32))
         messages.add(str(caught.value))
+        program.finish_specializing()
     assert len(messages) == 1
     assert not known(program)
 
@@ -92,6 +120,7 @@ def test_the_store_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for columns in range(1, 6):
         for _ in range(2):
             program(*inputs(2, columns))
+            program.finish_specializing()
     assert known(program) == [((2, 4), (2, 4)), ((2, 5), (2, 5))]
     assert len(program._specializations._came) <= 3
     monkeypatch.setattr(specializing, "MAX_BYTES", -1)

@@ -332,5 +332,5 @@ def test_programs_of_open_sizes_are_profiled() -> None:
     assert [len(kernel.seconds) for kernel in profile.kernels] == [3] * len(profile.kernels)
     assert {op for kernel in profile.kernels for op in kernel.kernel.ops} >= {"exp", "take"}
     exp = next(kernel.kernel for kernel in profile.kernels if "exp" in kernel.kernel.ops)
-    assert exp.bytes == 1600 + 2 * 8 + 2 * 16  # the table, the indices, what is picked
+    assert exp.bytes == 1600 + 1600  # no kernel has room for a table of open size: what picks from it is another one
     assert "exp" in str(profile)

@@ -97,6 +97,11 @@ def _apply(recorded: RecordedFusion, source: Operation, change: Change) -> FuseO
     return recorded.fuse_ops
 
 
+def _order(recorded: RecordedFusion) -> list[Operation]:
+    """The operators in the order of their numbers."""
+    return [node.op for node in recorded.fusion.block_graph.nodes if node.op is not None and is_operator(node)]
+
+
 def _fuses(module: ModuleOp, op: Operation, fuse_ops: FuseOpsPass) -> bool:
     for recorded in _recorded(module, fuse_ops):
         for number, node in enumerate(recorded.fusion.block_graph.nodes):
@@ -153,7 +158,11 @@ def test_every_change_that_is_told_makes_the_merge_happen(text, fuse_ops):
         op = fresh.fusion.block_graph.nodes[number].op
         assert op is not None
         assert not _fuses(module, op, fuse_ops)
-        assert _fuses(module, op, _apply(fresh, op, change))
+        order = _order(fresh)
+        changed = _apply(fresh, op, change)
+        # Of two anchors that want one epilogue the first gets it: a change holds for the order that it was tried in.
+        keeps_order = all(_order(recorded) == order for recorded in _recorded(module, changed))
+        assert _fuses(module, op, changed) or (change.sort is ChangeSort.READER and not keeps_order)
 
 
 def test_every_operator_of_a_model_has_one_verdict():

@@ -48,7 +48,7 @@ FOREIGN = {
     "IREE": "iree-compile util --iree-input-demote-f64-to-f32",
     "JAX": "jax jaxlib xdsl-jax",
     "MLIR": "bufferization builtin cast_signed chlo dialect_resources func irdl "
-    "linalg llvm mhlo ml_program mlir mlir-opt scf stablehlo tensor tosa zhigh",
+    "linalg llvm mhlo mlir mlir-opt ml_program scf stablehlo tensor tosa zhigh",
     "ONNX": "onnx onnx_ir raw_data",
     "PyTorch": "torch torchvision nn",
     "StableHLO": "reduce_precision_c2 tuple_c1 while_c1 while_c3",

@@ -59,7 +59,7 @@ MUTANTS: Mapping[str, str] = {
     "fuse_dialect.backends.runtime.primitives": "Compiled.view_shape true 0",
     "fuse_dialect.backends.runtime.program": "Program._run drop-term 1; _may_be_written drop-term 6",
     "fuse_dialect.backends.runtime.recycling": "RecycledMemory.empty drop 0",
-    "fuse_dialect.backends.runtime.shapes": "_Resolving._call drop 0; bind_sizes swap 5",
+    "fuse_dialect.backends.runtime.shapes": "_Resolving._call drop 0",
     "fuse_dialect.backends.runtime.stepwise": "run_stepwise drop-term 1",
     "fuse_dialect.backends.stored.files": """
         FilesRead.note drop 0; _compare drop-term 1; _digest drop 0; _identity drop-element 4; _state bound 0;

@@ -8,8 +8,9 @@
 5. Two calls of one function share a kernel if the same arguments of theirs are constants.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TypeAlias, Union, cast
 
 from xdsl.dialects import arith, func
@@ -96,6 +97,8 @@ class _Reader:
     """How many of these are bodies of loops."""
     reason: str = ""
     """Why the last loop or branch that could not be read was not."""
+    alone: dict[Hashable, func.FuncOp] = field(default_factory=dict[Hashable, func.FuncOp])
+    """Functions that hold an op alone, by all that says what it does."""
     unread: dict[func.FuncOp, str] = field(default_factory=dict[func.FuncOp, str])
     """Why what is in loops and branches was not read, by the functions that were made of them."""
 
@@ -186,7 +189,7 @@ class _Reader:
                 assert callee is not None, "a call has a callee"
                 return self._call(op, callee, operands)
             case FuseOp():
-                return self._call(op, _function_of(op), operands)
+                return self._call(op, self._function_of(op), operands)
             case LoopOp() | IfOp():
                 function = _function_of(op)
                 self.regions.add(function)
@@ -198,6 +201,20 @@ class _Reader:
                 return self._call(op, _function_of(op), operands)
             case _:
                 raise NoMeaningError(op)
+
+    def _function_of(self, op: FuseOp) -> func.FuncOp:
+        """A primitive that holds the op alone; ops that are alike share one."""
+        places = {value: place for place, value in enumerate(read_values(op))}
+        alike = (
+            type(op),
+            tuple((places[operand], operand.type) for operand in op.operands),
+            tuple(op.result_types),
+            tuple(sorted(op.properties.items(), key=itemgetter(0))),
+            tuple(sorted(op.attributes.items(), key=itemgetter(0))),
+        )
+        if op.regions or alike not in self.alone:
+            self.alone[alike] = _function_of(op)
+        return self.alone[alike]
 
     def _control(
         self, op: LoopOp | IfOp, operands: Sequence[_Value], values: dict[SSAValue, _Value]

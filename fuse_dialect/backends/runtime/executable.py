@@ -4,12 +4,13 @@ The conditions are those of `walk`.
 """
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from ctypes import c_int64, c_uint8
 from typing import Any, NoReturn
 
 import numpy as np
 
-from fuse_dialect.backends.backend import Kernel, Packing, symbols_of
+from fuse_dialect.backends.backend import Kernel, Packing
 from fuse_dialect.backends.runtime.arena import rounded_up
 from fuse_dialect.backends.runtime.arrays import address_of, own_arrays
 from fuse_dialect.backends.runtime.constants import Constants
@@ -17,9 +18,10 @@ from fuse_dialect.backends.runtime.control_layout import ControlLayout
 from fuse_dialect.backends.runtime.driver import CONTROL, PARALLEL, ROW
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop
 from fuse_dialect.backends.runtime.flow import Begin, End
+from fuse_dialect.backends.runtime.moves import longest_record
 from fuse_dialect.backends.runtime.plan import Home, Plan
 from fuse_dialect.backends.runtime.primitives import Compiled
-from fuse_dialect.backends.runtime.shapes import bind_sizes
+from fuse_dialect.backends.runtime.shapes import Resolved
 from fuse_dialect.backends.runtime.slots import Slots
 from fuse_dialect.backends.runtime.stepwise import run_control
 from fuse_dialect.backends.runtime.team import team
@@ -66,6 +68,8 @@ class Executable(Walk):
         self._control = ControlLayout(self._slots) if plan.flow.has_control else None
         self._times = self._repetitions()
         self._rows: list[tuple[int, int, int]] = []
+        self._sized: list[tuple[int, int, int]] = []
+        """Words of sizes: the first result of the call, the first word, how many."""
         self.workspace_bytes = rounded_up(max((c.kernel.workspace_bytes for c in self._native()), default=0))
         # Before any address is asked for: that makes a constant's form, and the last form drops the elements.
         self._want_constants(is_only=is_only)
@@ -75,6 +79,8 @@ class Executable(Walk):
             self._control.finish()
         self.bound = self._slots.bound
         super().__init__(self._table())
+        sized = [word for _, start, room in self._sized for word in range(start, start + room)]
+        self.set_varying([*sized, *self._slots.settled])
 
     def _table(self) -> Table:
         plan, slots = self.plan, self._slots
@@ -88,10 +94,7 @@ class Executable(Walk):
             segments=self.segments,
             inputs=self._slots_of(Home.INPUT),
             outputs=self._slots_of(Home.OUTPUT),
-            forms=[
-                (plan.shapes[tensor], self.graph.tensors[tensor].dtype) if written else None
-                for tensor, written in zip(self.graph.outputs, plan.written, strict=True)
-            ],
+            forms=_forms(self.graph, plan),
             memory_bytes=rounded_up(plan.arena_bytes) + self.workspace_bytes * self.threads,
             threads=self.threads,
             left=None if self._control is None else self._control.left,
@@ -215,6 +218,9 @@ class Executable(Walk):
         call, kernel, slots = self.plan.call_at(index), self._kernel(index), self._slots
         compiled = self.primitives[call.kernel]
         start = len(slots)
+        if compiled.leading_words:
+            # The record lies behind the addresses and the word of a workspace.
+            slots.add(1 + len(call.arguments) + len(call.results) + 1)
         for position, tensor in enumerate((*call.arguments, *call.results)):
             packing = kernel.packings.get(position) if position < len(call.arguments) else None
             if packing is None:
@@ -223,12 +229,45 @@ class Executable(Walk):
                 slots.add_constant(self.constants.packed(self.plan.places[tensor].at, packing))
         # Workspaces of the parts lie behind the arena: parts run at once, kernels of a part do not.
         slots.add_offset(rounded_up(self.plan.arena_bytes) + part * self.workspace_bytes)
-        assert compiled.program is not None, "a native call has loops"
         # Sizes are known here, once; a kernel reads them from its slots at each call.
-        sizes = bind_sizes(compiled.program, [self.plan.shapes[tensor] for tensor in call.arguments])
-        assert sizes is not None, "shapes were resolved with these sizes"
-        slots.add(*(sizes[symbol] for symbol in symbols_of(compiled.program)))
+        words = self.plan.words.get(call.results[0], ()) if call.results else ()
+        room = self._most_words(call) if compiled.how is How.MOVE else len(words)
+        if room:
+            self._sized.append((call.results[0], len(slots), room))
+        slots.add(*words, *[0] * (room - len(words)))
         return start
+
+    def _most_words(self, call: Call) -> int:
+        """How long the record of a move may be, whatever the sizes are."""
+        rank = max(len(self.plan.shapes[tensor]) for tensor in (*call.arguments, *call.results))
+        return longest_record(max(len(call.arguments), len(call.results)), rank)
+
+    @property
+    def has_settled(self) -> bool:
+        """See `Walk.has_settled`."""
+        return bool(self.plan.values) or any(each.how is How.MOVE for each in self.primitives)
+
+    @property
+    def settled_words(self) -> Mapping[int, int]:
+        """Words that hold the address of a settled value, with the number of the tensor."""
+        return self._slots.settled
+
+    def resized(self, resolved: Resolved) -> "Executable | None":
+        """The same table for other sizes, with frames in common; `None` if they need one of their own."""
+        plan = None if self._control is not None else self.plan.resized(self.graph, resolved)
+        if plan is None:
+            return None
+        other = copy(self)
+        other.plan = plan
+        other.forms = _forms(self.graph, plan)
+        told: list[int] = []
+        for tensor, _, room in self._sized:
+            words = plan.words[tensor]
+            told += words
+            told += [0] * (room - len(words))
+        told += [address_of(plan.values[tensor]) for tensor in self._slots.settled.values()]
+        other.variables = np.array(told, np.int64)
+        return other
 
     def _slots_of(self, home: Home) -> tuple[tuple[int, tuple[int, ...]], ...]:
         """Numbers of inputs or outputs with the slots that their addresses go to."""
@@ -259,6 +298,9 @@ class Executable(Walk):
             place, shape = self.plan.places[tensor], self.plan.shapes[tensor]
             if place.home is Home.CONSTANT:
                 arguments.append(self.constants.elements(place.at).reshape(shape))
+                continue
+            if place.home is Home.SETTLED:
+                arguments.append(self.plan.values[place.at].reshape(shape))
                 continue
             memory = memoryview((c_uint8 * self.plan.sizes[tensor]).from_address(address))
             arguments.append(np.ndarray(shape, self.graph.tensors[tensor].dtype, memory))
@@ -343,6 +385,8 @@ class Executable(Walk):
                 array = outputs[place.at].reshape(shape)
             case Home.CONSTANT:
                 return self.constants.elements(place.at).reshape(shape)
+            case Home.SETTLED:
+                return self.plan.values[place.at].reshape(shape)
             case Home.HELD:
                 return held[place.at].reshape(shape)
             case Home.ARENA:
@@ -361,3 +405,11 @@ class Executable(Walk):
             view.flags.writeable = False
             frame.views[tensor] = view
         return view
+
+
+def _forms(graph: EntryGraph, plan: Plan) -> list[tuple[Shape, np.dtype[Any]] | None]:
+    """Shape and dtype of each output that a kernel writes; `None` for others."""
+    return [
+        (plan.shapes[tensor], graph.tensors[tensor].dtype) if written else None
+        for tensor, written in zip(graph.outputs, plan.written, strict=True)
+    ]

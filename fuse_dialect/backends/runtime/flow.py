@@ -183,6 +183,8 @@ class _Flattening:
                 case How.VIEW, _:
                     # No step: whoever reads a view reads its operand's memory.
                     self.parents[call.results[0]] = call.arguments[0]
+                case How.SETTLED, _:
+                    pass  # a plan has what it gives
                 case How.CONTROL, Loop() as loop:
                     self._add_loop(call, loop)
                 case How.CONTROL, Branch() as branch:

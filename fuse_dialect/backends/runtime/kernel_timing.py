@@ -13,7 +13,13 @@ class KernelReport:
     ops: tuple[str, ...]
     """Its operators in order, without `fuse.`."""
     family: str
-    """The generator of its code, `numpy`, or `view` where nothing is run."""
+    """The generator of its code, or one of these:
+
+    - `numpy`: its NumPy meaning is run;
+    - `view`: nothing is run;
+    - `settled`: it follows from the sizes of the inputs, and is computed when a plan is made;
+    - `move`: elements are put elsewhere, by code that is the same for all sizes.
+    """
     reason: str
     """Why NumPy runs it; empty otherwise."""
     calls: int

@@ -11,14 +11,18 @@
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from math import prod
+from operator import gt
 
 from fuse_dialect.backends.runtime.arena import Lifetime, arrange, most_live_bytes
 from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, How
 from fuse_dialect.backends.runtime.flow import Flow, flatten
+from fuse_dialect.backends.runtime.shapes import Resolved
 from fuse_dialect.backends.types import Shape
+from fuse_dialect.budget import LARGEST_SIZE
+from fuse_dialect.dialect.op import Array
 
 
 class Home(Enum):
@@ -26,6 +30,8 @@ class Home(Enum):
 
     INPUT = "input"
     CONSTANT = "constant"
+    SETTLED = "settled"
+    """Of the plan: what the sizes of the inputs say."""
     OUTPUT = "output"
     ARENA = "arena"
     HELD = "held"
@@ -40,7 +46,7 @@ class Place:
 
     home: Home
     at: int
-    """Number of the input or output, offset in the arena, or number of the tensor that is held, constant or moves."""
+    """Number of the input or output, offset in the arena, or number of a tensor that is elsewhere."""
 
 
 _NOWHERE = Place(Home.INSIDE, 0)
@@ -69,6 +75,22 @@ class Plan:
     arena_bytes: int
     held_bytes: int
     """Most bytes of held tensors at a time."""
+    values: Mapping[int, Array]
+    """Settled values by tensor."""
+    words: Mapping[int, Sequence[int]]
+    """What each native call is told of sizes, by its first result: those by name, or the record of a move."""
+    room: Sequence[int]
+    """Bytes that each tensor may have where it is: the same plan serves other sizes, if none takes more."""
+
+    def resized(self, graph: EntryGraph, resolved: Resolved) -> "Plan | None":
+        """The plan for other sizes of the same function; `None` if they need one of their own."""
+        if self.flow.copies or resolved.values.keys() != self.values.keys():
+            return None
+        types = graph.tensors
+        sizes = [prod(shape) * type.dtype.itemsize for shape, type in zip(resolved.shapes, types, strict=True)]
+        if any(map(gt, sizes, self.room)):
+            return None
+        return replace(self, shapes=resolved.shapes, sizes=sizes, values=resolved.values, words=resolved.words)
 
     def call_at(self, step: int) -> Call:
         """The call that a step is."""
@@ -77,26 +99,33 @@ class Plan:
         return call
 
 
-def make_plan(graph: EntryGraph, shapes: Sequence[Shape], how: Sequence[How]) -> Plan:
+def make_plan(graph: EntryGraph, resolved: Resolved, how: Sequence[How], *, grows: bool = False) -> Plan:
     """Places for all tensors.
 
     Args:
         graph: The function.
-        shapes: Sizes of each tensor, all known.
+        resolved: Sizes of each tensor, and what they settle.
+        grows: Whether sizes change from call to call: then tensors of open sizes get room for twice as many bytes.
         how: How each primitive is run.
 
     Complexity: linear in the number of tensors and arguments times the depth of loops, apart from `arrange`.
     """
     flow = flatten(graph, how)
-    shapes = list(shapes)
+    shapes = list(resolved.shapes)
     types = list(graph.tensors)
     for source in flow.copies:
         shapes.append(shapes[source])
         types.append(types[source])
     sizes = [prod(shape) * type.dtype.itemsize for shape, type in zip(shapes, types, strict=True)]
+    room = [
+        1 << (size - 1).bit_length() if grows and size and not type.is_static else size
+        for size, type in zip(sizes, types, strict=True)
+    ]
     writer, last = _uses(flow)
     places = _given_places(graph, flow)
-    native = [not isinstance(step, Call) or how[step.kernel] is How.NATIVE for step in flow.steps]
+    for tensor in resolved.values:
+        places[tensor] = Place(Home.SETTLED, tensor)
+    native = [not isinstance(step, Call) or how[step.kernel] in (How.NATIVE, How.MOVE) for step in flow.steps]
     # What NumPy makes comes in memory of its own.
     for tensor, step in writer.items():
         if not native[step]:
@@ -105,15 +134,18 @@ def make_plan(graph: EntryGraph, shapes: Sequence[Shape], how: Sequence[How]) ->
     written = _place_outputs(graph, flow.roots, places)
     # Inputs, constants and outputs have memory already; only what is left needs some.
     in_arena = [tensor for tensor in writer if places[tensor] is None]
-    lives = [Lifetime(sizes[tensor], writer[tensor], last[tensor]) for tensor in in_arena]
+    lives = [Lifetime(room[tensor], writer[tensor], last[tensor]) for tensor in in_arena]
     turning = [(tensor, loop) for loop in flow.loops for tensor in loop.turns]
     # A value that takes turns has two buffers all through its loop: one is read while the other is written.
-    lives += [Lifetime(sizes[tensor], loop.begin, loop.exit) for tensor, loop in turning for _ in range(2)]
+    lives += [Lifetime(room[tensor], loop.begin, loop.exit) for tensor, loop in turning for _ in range(2)]
     layout = arrange(lives)
     for tensor, offset in zip(in_arena, layout.offsets, strict=False):
         places[tensor] = Place(Home.ARENA, offset)
     pairs = iter(layout.offsets[len(in_arena) :])
     turns = {tensor: (next(pairs), next(pairs)) for tensor, _ in turning}
+    # What lies in the arena alone must fit where it is.
+    bounded = {*in_arena, *(tensor for tensor, _ in turning)}
+    room = [size if tensor in bounded else LARGEST_SIZE for tensor, size in enumerate(room)]
     end = len(flow.steps)
     for tensor in graph.outputs:  # held until it has been handed over
         last[flow.roots[tensor]] = end
@@ -129,6 +161,9 @@ def make_plan(graph: EntryGraph, shapes: Sequence[Shape], how: Sequence[How]) ->
         last_reads=_last_reads(held, last, end),
         arena_bytes=layout.size,
         held_bytes=most_live_bytes([Lifetime(sizes[tensor], writer[tensor], last[tensor]) for tensor in held]),
+        values=resolved.values,
+        words=resolved.words,
+        room=room,
     )
 
 

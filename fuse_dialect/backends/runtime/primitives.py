@@ -1,20 +1,23 @@
 """A primitive that is ready to run: its kernel or the reason why it has none, and its NumPy meaning in any case."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from xdsl.dialects import func
 from xdsl.dialects.builtin import TupleType
-from xdsl.ir import Attribute, Operation, OpResult
+from xdsl.ir import Attribute, BlockArgument, Operation, OpResult
 from xdsl.utils.exceptions import InterpretationError
 
 from fuse_dialect.backends.backend import Kernel
+from fuse_dialect.backends.runtime.bound_sizes import ProgramSizes
 from fuse_dialect.backends.runtime.entry_graph import How, Primitive
+from fuse_dialect.backends.runtime.size_arithmetic import SizeArithmetic, size_arithmetic
 from fuse_dialect.backends.types import Shape
 from fuse_dialect.budget import SIZE_HINT, STEPS_HINT, Limits, is_without_end, spelled
-from fuse_dialect.counts import Size
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.types import element_dtype, is_tensor, shape_text
@@ -22,12 +25,12 @@ from fuse_dialect.fusion.ir.op_costs import PrimitiveCost
 from fuse_dialect.interpreters.loop_costs import marked_iteration
 from fuse_dialect.interpreters.numpy import TOO_LONG, TOO_LONG_HINT, Runner
 from fuse_dialect.interpreters.values import EvaluationError, Value, flatten
-from fuse_dialect.loops.program import LoopProgram, Role
+from fuse_dialect.loops.program import LoopProgram
 
 _LIMITS = Limits()
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class Compiled:
     """A primitive and what runs it."""
 
@@ -42,6 +45,10 @@ class Compiled:
     """What its NumPy meaning may take."""
     control: How | None = None
     """Of a loop or a branch with kernels inside: `CONTROL` if it is native throughout, else `MIXED`."""
+    settled: How | None = None
+    """How it is run where the sizes of the inputs settle that; see `settled`."""
+    sized_by: tuple[int, ...] = ()
+    """Places of arguments whose elements say sizes, where it is no loop or branch: all of them, where it is settled."""
     _is_view: bool = field(init=False)
     _runner: Runner = field(init=False)
     _cost: PrimitiveCost | None = field(init=False, default=None)
@@ -58,6 +65,8 @@ class Compiled:
     @property
     def how(self) -> How:
         """How it is run."""
+        if self.settled is not None:
+            return self.settled
         if self._is_view:
             return How.VIEW
         if self.control is not None:
@@ -117,22 +126,44 @@ class Compiled:
         Raises:
             FuseError: They would; its cause knows the op.
         """
-        assert self.program is not None, "a native primitive has loops"
-
-        def count(shape: Iterable[Size]) -> int:
-            return math.prod(sizes[size] if isinstance(size, str) else size for size in shape)
-
-        steps = sum(count(axis.size for axis in stage.axes) for stage in self.program.stages)
-        elements = sum(map(math.prod, arguments))
-        elements += sum(count(buffer.shape) for buffer in self.program.buffers if buffer.role is Role.RESULT)
+        steps = self.sizes.steps(sizes)
+        elements = sum(map(math.prod, (*arguments, *self.sizes.result_shapes(sizes))))
         if is_without_end(steps, elements):
             reason = f"cannot be run: takes about 2**{steps.bit_length() - 1} steps for {elements} elements"
             first = next(op for op in self.primitive.function.body.block.ops if isinstance(op, FuseOp))
             error = EvaluationError(first, reason, STEPS_HINT)
             raise FuseError(str(error), hint=STEPS_HINT) from error
 
+    @cached_property
+    def size_arithmetic(self) -> SizeArithmetic | None:
+        """Its meaning on small arrays, and on shapes of any; `None` if there is only that on arrays."""
+        return size_arithmetic(self.primitive.function)
+
+    @cached_property
+    def only_op(self) -> FuseOp | None:
+        """The one op that it is, whose operands are the arguments and whose results are returned in order."""
+        block = self.primitive.function.body.block
+        ops = [op for op in block.ops if not isinstance(op, func.ReturnOp)]
+        end = block.last_op
+        if len(ops) != 1 or not isinstance(ops[0], FuseOp) or end is None:
+            return None
+        if tuple(end.operands) != tuple(ops[0].results):
+            return None
+        return ops[0] if all(isinstance(operand, BlockArgument) for operand in ops[0].operands) else None
+
+    @cached_property
+    def sizes(self) -> ProgramSizes:
+        """What its loops say of sizes."""
+        assert self.program is not None, "a native primitive has loops"
+        return ProgramSizes.of(self.program)
+
+    @property
+    def leading_words(self) -> int:
+        """Words of a call before the addresses: a move says where its record begins."""
+        return 1 if self.how is How.MOVE else 0
+
     def view_shape(self, source: Shape) -> Shape:
-        """The shape in which a view shows its argument.
+        """The shape in which a view shows its only argument.
 
         Raises:
             FuseError: An op in it rejects the shape: it would have another number of elements.

@@ -70,11 +70,13 @@ def _report(compiled: Compiled, calls: int, bytes: int | None, flops: int | None
     match compiled.how:
         case How.VIEW:
             return KernelReport(compiled.name, compiled.ops, "view", "", calls, bytes, flops)
+        case How.SETTLED:
+            return KernelReport(compiled.name, compiled.ops, "settled", "", calls, 0, 0)
         case How.NUMPY:
             return KernelReport(compiled.name, compiled.ops, "numpy", compiled.reason, calls, bytes, flops)
         case How.MIXED | How.CONTROL:
             return KernelReport(compiled.name, compiled.ops, "python", compiled.reason, calls, None, None)
-        case How.NATIVE:
+        case How.NATIVE | How.MOVE:
             assert compiled.kernel is not None, "a native primitive has a kernel"
             return KernelReport(compiled.name, compiled.ops, compiled.kernel.family, "", calls, bytes, flops)
 

@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from fuse_dialect.machines.machine import Machine
     from fuse_dialect.remarks.module_plan import ModulePlan
 
-MAX_PLANS = 32
-"""Most sets of sizes that a program with dynamic sizes keeps a plan for."""
+MAX_PLANS = 512
+"""Most sets of sizes that a program with dynamic sizes keeps a plan for; most have their table in common."""
+MANY_CALLS = 64
+"""After so many calls with one set of sizes a program that is native for all sizes is compiled for it."""
 MAX_SPARE_FRAMES = 4
 """Most frames that are kept for later calls; more are made when more threads call at once."""
 
@@ -93,6 +95,7 @@ class Program:
             specialize: Compiles the same function for given sizes of its arguments, some of which are open.
         """
         from fuse_dialect.backends.runtime.constants import Constants
+        from fuse_dialect.backends.runtime.shapes import SizeResolver
         from fuse_dialect.backends.runtime.specializing import Specializations
 
         interface = Interface(
@@ -116,7 +119,10 @@ class Program:
         self._graph = graph
         self._primitives = primitives
         self._constants = Constants(graph.constants, most_bytes)
+        self._resolver = SizeResolver(graph, primitives)
         self._plans: dict[tuple[Shape, ...], Executable | None] = {}
+        self._laid_out: Executable | None = None
+        """What was laid out last; it may serve other sizes, too."""
         self._lock = Lock()
         if self._is_static:
             self._specializations = None  # nothing is open that a call could say
@@ -196,7 +202,8 @@ class Program:
     def specialize(self, *inputs: Any) -> "Program":
         """The program for the sizes of these inputs alone; itself if it is for them alone already.
 
-        Calls with sizes that come back use such programs by themselves; this makes one before the first call.
+        Calls with sizes that come back use such programs by themselves, once a thread beside them has compiled it; this
+        makes one before the first call.
 
         Args:
             inputs: As for a call; their elements do not matter.
@@ -209,12 +216,28 @@ class Program:
             return self
         return self._specializations.make(tuple(array.shape for array in arrays))
 
+    def finish_specializing(self, seconds: float | None = None) -> bool:
+        """Wait until nothing is compiled beside the calls: for measuring, or before a process forks.
+
+        Args:
+            seconds: How long at most; `None` for as long as it takes.
+
+        Returns:
+            Whether it is done; always for a program of fixed sizes.
+        """
+        return self._specializations is None or self._specializations.finish(seconds)
+
     def _special(self, executable: "Walk | None", arrays: "Sequence[Array]") -> "Program | None":
-        """A program for the sizes of these inputs, where the one for all sizes leaves something to Python."""
+        """A program for the sizes of these inputs, where the one for all sizes is not as fast as it could be.
+
+        It leaves something to Python, or has steps that one for given sizes does not have: what sizes settle, moves.
+        Native as it is, it is not much slower, so that sizes must come often before they are compiled for.
+        """
         assert self._specializations is not None, "only programs of open sizes ask"
-        if executable is not None and executable.is_native:
+        if executable is not None and executable.is_native and not executable.has_settled:
             return None
-        return self._specializations.find(tuple(array.shape for array in arrays))
+        is_native = executable is not None and executable.is_native
+        return self._specializations.find(tuple(array.shape for array in arrays), often=MANY_CALLS if is_native else 2)
 
     def run_into(self, inputs: Sequence[Any], outputs: "Sequence[Array]") -> None:
         """Run the function, and write its results to given arrays.
@@ -420,23 +443,26 @@ class Program:
         """How the function runs on inputs of these shapes; `None` for step by step."""
         from fuse_dialect.backends.runtime.executable import Executable
         from fuse_dialect.backends.runtime.plan import make_plan
-        from fuse_dialect.backends.runtime.shapes import resolve_shapes
 
         key = tuple(shapes)
         with self._lock:
             if key in self._plans:
                 return self._plans[key]
-            found = resolve_shapes(self._graph, self._primitives, key)
+            found = self._resolver.resolve(key)
             executable = None
-            if found is not None:
-                plan = make_plan(self._graph, found, [compiled.how for compiled in self._primitives])
+            if found is not None and self._laid_out is not None:
+                executable = self._laid_out.resized(found)
+            if found is not None and executable is None:
+                how = [compiled.how for compiled in self._primitives]
+                plan = make_plan(self._graph, found, how, grows=self._laid_out is not None)
                 executable = Executable(
                     self._graph, plan, self._primitives, self._constants, self.threads, is_only=self._is_static
                 )
-                if checks_plans():
-                    from fuse_dialect.backends.runtime.checking.program_memory import check_program_memory
+                self._laid_out = executable
+            if executable is not None and checks_plans():
+                from fuse_dialect.backends.runtime.checking.program_memory import check_program_memory
 
-                    check_program_memory(executable)
+                check_program_memory(executable)
             if len(self._plans) >= MAX_PLANS:
                 del self._plans[next(iter(self._plans))]
             self._plans[key] = executable
@@ -495,6 +521,8 @@ def _check_repeat(repeat: object) -> None:
 def _taken(executable: "Walk") -> "Frame":
     """A frame that nobody else uses."""
     try:
-        return executable.spare.pop()
+        frame = executable.spare.pop()
     except IndexError:
         return executable.new_frame()
+    executable.suit(frame)
+    return frame

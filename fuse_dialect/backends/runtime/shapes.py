@@ -1,67 +1,224 @@
 """Sizes of all tensors from those of the inputs, before anything runs."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop
 from fuse_dialect.backends.runtime.primitives import Compiled
-from fuse_dialect.backends.types import Shape, TensorType
-from fuse_dialect.loops.program import LoopProgram, Role
+from fuse_dialect.backends.runtime.settled import inferred_shapes, settled_movement, stand_in
+from fuse_dialect.backends.types import Shape
+from fuse_dialect.dialect.op import Array
+
+MOST_SEEN = 4096
+"""Calls that are remembered."""
 
 
-def resolve_shapes(
-    graph: EntryGraph,
-    primitives: Sequence[Compiled],
-    input_shapes: Sequence[Shape],
-) -> list[Shape] | None:
-    """The sizes of each tensor, or `None` when some are known only while the function runs.
+@dataclass(eq=False, slots=True)
+class Resolved:
+    """What is known before anything runs."""
 
-    Args:
-        graph: The function.
-        primitives: What runs each primitive.
-        input_shapes: Sizes of the inputs; they fit the function's types.
+    shapes: list[Shape]
+    """Sizes of each tensor."""
+    values: dict[int, Array] = field(default_factory=dict[int, Array])
+    """Settled values, dense and read-only, by tensor."""
+    words: dict[int, Sequence[int]] = field(default_factory=dict[int, Sequence[int]])
+    """What each native call is told of sizes, by its first result: those by name, or the record of a move."""
 
-    Raises:
-        FuseError: A tensor takes more bytes than a value may, or a view has another number of elements than what it
-            shows; nothing that the function makes has been made by then.
+
+class SizeResolver:
+    """The sizes of a function's tensors for one set of input shapes after another.
+
+    What a call gives follows from what it gets: the shapes of its arguments, and the elements of those that say sizes.
+    Calls that are alike, in the layers of a model and from one set of sizes to the next, are asked for it once.
     """
-    shapes = [type.shape for type in graph.tensors]
-    for tensor, shape in zip(graph.inputs, input_shapes, strict=True):
-        shapes[tensor] = shape
-    return shapes if _Resolving(graph, primitives, shapes).calls(graph.calls) else None
+
+    def __init__(self, graph: EntryGraph, primitives: Sequence[Compiled]):
+        """Take over a function, and what runs its primitives."""
+        self._graph, self._primitives = graph, primitives
+        self._seen: dict[Hashable, _Given | None] = {}
+        self._last: Resolved | None = None
+        """What was found last: of other sizes only those calls are asked that get something else."""
+        self._has_control = any(call.control is not None for call in graph.calls)
+
+    def resolve(self, input_shapes: Sequence[Shape]) -> Resolved | None:
+        """The sizes of each tensor and what they settle, or `None` when some are known only while the function runs.
+
+        Args:
+            input_shapes: Sizes of the inputs; they fit the function's types.
+
+        Raises:
+            FuseError: A tensor takes more bytes than a value may, or a view has another number of elements than what
+                it shows; nothing that the function makes has been made by then.
+        """
+        if len(self._seen) > MOST_SEEN:
+            self._seen.clear()
+        last, self._last = self._last, None
+        if last is None:
+            found, changed = Resolved([type.shape for type in self._graph.tensors]), None
+        else:
+            found, changed = Resolved([*last.shapes], {**last.values}, {**last.words}), set[int]()
+        for tensor, shape in zip(self._graph.inputs, input_shapes, strict=True):
+            if changed is not None and found.shapes[tensor] != shape:
+                changed.add(tensor)
+            found.shapes[tensor] = shape
+        resolving = _Resolving(self._graph, self._primitives, found, self._seen, changed)
+        if not resolving.calls(self._graph.calls):
+            return None
+        if not self._has_control:
+            self._last = found
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What a call gives."""
+
+    shapes: Sequence[Shape]
+    values: Sequence[Array] = ()
+    """Settled values of the results."""
+    words: Sequence[int] = ()
+    """What native code is told of sizes."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Resolving:
     graph: EntryGraph
     primitives: Sequence[Compiled]
-    shapes: list[Shape]
+    found: Resolved
+    seen: dict[Hashable, _Given | None]
+    changed: set[int] | None
+    """Tensors of other sizes or values than `found` has from before; `None` if it has nothing yet."""
+
+    @property
+    def shapes(self) -> list[Shape]:
+        """Sizes of each tensor."""
+        return self.found.shapes
 
     def calls(self, calls: Sequence[Call]) -> bool:
         """Find the sizes of all results; whether they are known."""
         return all(self._call(call) for call in calls)
 
     def _call(self, call: Call) -> bool:
+        if self.changed is not None and self.changed.isdisjoint(call.arguments):
+            return True
+        if call.control is not None:
+            given = self._control(call, call.control)
+        else:
+            key = self._key(call)
+            if key in self.seen:
+                given = self.seen[key]
+            else:
+                given = self.seen[key] = self._given(call)
+        if given is None:
+            return False
+        for tensor, shape in zip(call.results, given.shapes, strict=True):
+            if self.changed is not None and (given.values or self.shapes[tensor] != shape):
+                self.changed.add(tensor)
+            self.shapes[tensor] = shape
+        for tensor, value in zip(call.results, given.values, strict=False):
+            self.found.values[tensor] = value.view()  # what is remembered may be the value of several tensors
+        if given.words:
+            self.found.words[call.results[0]] = given.words
+        return True
+
+    def _key(self, call: Call) -> Hashable:
+        """All that decides what a call gives."""
+        shapes = self.shapes
+        key: list[Hashable] = [call.kernel, *[shapes[tensor] for tensor in call.arguments]]
+        for place in self.primitives[call.kernel].sized_by:
+            value = self._value(call.arguments[place])
+            key.append(None if value is None else value.tobytes())
+        return tuple(key)
+
+    def _control(self, call: Call, control: Loop | Branch) -> _Given | None:
         compiled = self.primitives[call.kernel]
         types = [self.graph.tensors[tensor] for tensor in call.results]
+        found: Sequence[Shape] | None = None
         if compiled.how is How.CONTROL:
-            assert call.control is not None, "only loops and branches are control"
-            found = self._loop(call.control) if isinstance(call.control, Loop) else self._branch(call.control)
-        else:
-            found = _result_shapes(compiled, types, self._of(call.arguments))
-        if found is None:
-            return False
-        compiled.check_sizes(found, [type.dtype for type in types])
+            found = self._loop(control) if isinstance(control, Loop) else self._branch(control)
+        elif all(type.is_static for type in types):
+            found = [type.shape for type in types]
+        return None if found is None else self._checked(call, _Given(found))
+
+    def _given(self, call: Call) -> _Given | None:
+        compiled = self.primitives[call.kernel]
+        types = [self.graph.tensors[tensor] for tensor in call.results]
+        arguments = self._of(call.arguments)
+        match compiled.how:
+            case How.NATIVE:
+                sizes = compiled.sizes.bind(arguments)
+                if sizes is None:
+                    return None
+                words = [sizes[symbol] for symbol in compiled.sizes.symbols]
+                given = self._checked(call, _Given(compiled.sizes.result_shapes(sizes), words=words))
+                compiled.check_steps(arguments, sizes)
+                return given
+            case How.VIEW if compiled.primitive.is_static:
+                given = _Given([compiled.view_shape(arguments[0])])
+            case How.VIEW:
+                given = _Given([result.shape for result in self._results(call, compiled)])
+            case How.SETTLED:
+                values = [np.array(result, order="C") for result in self._results(call, compiled)]
+                for value in values:
+                    value.flags.writeable = False
+                given = _Given([value.shape for value in values], values)
+            case How.NUMPY | How.MIXED | How.CONTROL if all(type.is_static for type in types):
+                given = _Given([type.shape for type in types])
+            case How.NUMPY | How.MOVE:
+                given = self._inferred(call, compiled)
+            case How.MIXED | How.CONTROL:
+                given = None
+        return None if given is None else self._checked(call, given)
+
+    def _results(self, call: Call, compiled: Compiled) -> Sequence[Array]:
+        """The results of a call by NumPy, whose elements count if it is settled."""
+        arrays = self._arrays(call)
+        quick = compiled.size_arithmetic
+        results = None if quick is None else quick(arrays)
+        return compiled.evaluate(arrays) if results is None else results
+
+    def _checked(self, call: Call, given: _Given) -> _Given:
+        """What is given, if it is not too large."""
+        compiled = self.primitives[call.kernel]
+        compiled.check_sizes(given.shapes, [self.graph.tensors[tensor].dtype for tensor in call.results])
         compiled.check_workspace()
-        if compiled.how is How.NATIVE and compiled.program is not None:
-            arguments = self._of(call.arguments)
-            compiled.check_steps(arguments, bind_sizes(compiled.program, arguments) or {})
-        for tensor, shape in zip(call.results, found, strict=True):
-            self.shapes[tensor] = shape
-        return True
+        return given
 
     def _of(self, tensors: Sequence[int]) -> list[Shape]:
         return [self.shapes[tensor] for tensor in tensors]
+
+    def _inferred(self, call: Call, compiled: Compiled) -> _Given | None:
+        """What one op gives; `None` if only the op knows, or it has rejected."""
+        op = compiled.only_op
+        if op is None or (op.SIZED_BY_ELEMENTS and not compiled.sized_by):
+            return None
+        if any(self._value(call.arguments[place]) is None for place in compiled.sized_by):
+            return None
+        arrays = self._arrays(call)
+        try:
+            if compiled.how is How.NUMPY:
+                shapes = inferred_shapes(op, arrays)
+                return None if shapes is None else _Given(shapes)
+            moved = settled_movement(op, arrays)
+        except (VerifyException, ValueError, TypeError, IndexError):
+            return None  # whoever runs it says what is wrong
+        return None if moved is None else _Given(moved.results, words=moved.words)
+
+    def _value(self, tensor: int) -> Array | None:
+        found = self.found.values.get(tensor)
+        return self.graph.constants.get(tensor) if found is None else found
+
+    def _arrays(self, call: Call) -> list[Array]:
+        """The arguments of a call, whose elements count where they say sizes."""
+        sized_by = self.primitives[call.kernel].sized_by
+        arrays: list[Array] = []
+        for place, tensor in enumerate(call.arguments):
+            value = self._value(tensor) if place in sized_by else None
+            arrays.append(stand_in(self.graph.tensors[tensor], self.shapes[tensor]) if value is None else value)
+        return arrays
 
     def _loop(self, loop: Loop) -> list[Shape] | None:
         """The sizes of a loop's results; `None` if they depend on how often it runs, or change on the way."""
@@ -72,7 +229,7 @@ class _Resolving:
             self.shapes[tensor] = shape[1:]
         if not self.calls(loop.calls) or self._of(loop.following) != initial:
             return None
-        count = iterations(self.graph, loop, self.shapes)
+        count = iterations(self.graph, loop, self.shapes, self.found.values)
         if len({shape[0] for shape in rows}) > 1 or (count is None and loop.stacked):
             return None
         return [*initial, *((count or 0, *shape) for shape in self._of(loop.stacked))]
@@ -84,61 +241,23 @@ class _Resolving:
         return then if then == otherwise else None
 
 
-def iterations(graph: EntryGraph, loop: Loop, shapes: Sequence[Shape]) -> int | None:
+def iterations(
+    graph: EntryGraph, loop: Loop, shapes: Sequence[Shape], values: Mapping[int, Array] | None = None
+) -> int | None:
     """How often a loop runs, if that is known before it does.
 
     Args:
         graph: The function.
         loop: One of its loops.
         shapes: Sizes of its tensors.
+        values: What is settled.
     """
     if loop.goes_on is not None or loop.condition is not None:
         return None
     counts = [shapes[tensor][0] for tensor in loop.rows]
     if loop.limit is not None:
-        if loop.limit not in graph.constants:
+        limit = (values or {}).get(loop.limit, graph.constants.get(loop.limit))
+        if limit is None:
             return None
-        counts.append(max(0, int(graph.constants[loop.limit].reshape(()))))
+        counts.append(max(0, int(limit.reshape(()))))
     return min(counts)
-
-
-def _result_shapes(
-    compiled: Compiled, types: Sequence[TensorType], arguments: Sequence[Shape]
-) -> Sequence[Shape] | None:
-    match compiled.how:
-        case How.NATIVE:
-            assert compiled.program is not None, "a native primitive has loops"
-            sizes = bind_sizes(compiled.program, arguments)
-            return None if sizes is None else result_shapes(compiled.program, sizes)
-        case How.VIEW:
-            return [compiled.view_shape(arguments[0])]
-        case How.NUMPY | How.MIXED | How.CONTROL:
-            return [type.shape for type in types] if all(type.is_static for type in types) else None
-
-
-def bind_sizes(program: LoopProgram, arguments: Sequence[Shape]) -> Mapping[str, int] | None:
-    """The values of a program's symbolic sizes, or `None` when the arrays are not for this program.
-
-    They are not where a name stands for two sizes, or a size differs from the known one: one operand is broadcast
-    along an axis whose size the type does not say, for example.
-    """
-    sizes: dict[str, int] = {}
-    buffers = [buffer for buffer in program.buffers if buffer.role is Role.ARGUMENT]
-    for buffer, shape in zip(buffers, arguments, strict=True):
-        for size, actual in zip(buffer.shape, shape, strict=True):
-            if (sizes.setdefault(size, actual) if isinstance(size, str) else size) != actual:
-                return None
-    return sizes if all(_is_bound(sizes, buffer.shape) for buffer in program.buffers) else None
-
-
-def _is_bound(sizes: Mapping[str, int], shape: Sequence[int | str]) -> bool:
-    return all(isinstance(size, int) or size in sizes for size in shape)
-
-
-def result_shapes(program: LoopProgram, sizes: Mapping[str, int]) -> list[Shape]:
-    """The sizes of the program's results."""
-    return [
-        tuple(sizes[size] if isinstance(size, str) else size for size in buffer.shape)
-        for buffer in program.buffers
-        if buffer.role is Role.RESULT
-    ]

@@ -27,6 +27,8 @@ class Slots:
     """Words that hold the address of a constant, with the constant."""
     bound: dict[tuple[Home, int], list[int]] = field(default_factory=dict[tuple[Home, int], list[int]])
     """Words to fill in every call, by input, output or held tensor."""
+    settled: dict[int, int] = field(default_factory=dict[int, int])
+    """Words that hold the address of a settled value, with the number of the tensor."""
     moving: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
     """Words that a loop writes, by the tensor whose address they hold."""
 
@@ -62,6 +64,9 @@ class Slots:
                 return self.add_offset(place.at)
             case Home.CONSTANT:
                 return self.add_constant(self.constants.dense(place.at))
+            case Home.SETTLED:
+                self.settled[word] = place.at
+                return self.add(address_of(self.plan.values[place.at]))
             case Home.INPUT | Home.OUTPUT | Home.HELD:
                 self.bound.setdefault((place.home, place.at), []).append(word)
             case Home.MOVING:

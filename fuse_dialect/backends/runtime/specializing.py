@@ -1,28 +1,43 @@
 """Plans for sizes that come back: a program of open sizes, compiled again for the sizes that it is called with.
 
 1. The program of open sizes serves the first call with a set of sizes. When the set comes again, the module is compiled
-   for it, where that leaves less to NumPy. Compilation takes seconds, so sizes that never come back do not pay for it.
-2. One caller compiles. Others go on with what there is, and so does everybody when the sizes cannot be compiled for.
+   for it, where that leaves less to NumPy; where it leaves nothing as it is, when the set has come often. Compilation
+   takes seconds, so sizes that never come back do not pay for it.
+2. No call compiles. A thread beside the calls does, one set after the other, the one that was asked for last first; it
+   ends when nothing waits. Calls go on with what there is, for ever where the sizes cannot be compiled for.
 3. At most `MAX_PROGRAMS` sets are kept, and constants of at most `MAX_BYTES` for all but the latest; the set that was
    not called for the longest time goes first.
+4. The thread works for at most `MAX_SECONDS` for one program: sets that drive each other out would keep it busy.
+5. A child of a fork has no such thread and no such waiting; it begins anew with the programs that there are.
 """
 
+import atexit
+import os
 from collections import OrderedDict
 from collections.abc import Callable
-from threading import Lock
-from typing import Generic, Protocol, TypeVar
+from threading import Lock, Thread, main_thread
+from time import monotonic
+from typing import Any, Generic, Protocol, TypeVar
+from warnings import warn
+from weakref import WeakSet
 
 from xdsl.utils.exceptions import InterpretationError, PassFailedException, VerifyException
 
 from fuse_dialect.backends.types import Shape
 from fuse_dialect.diagnostics import FuseError
 
-MAX_PROGRAMS = 8
+MAX_PROGRAMS = 64
 """Sets of sizes that have a program of their own."""
 MAX_BYTES = 1 << 30
 """Bytes of constants of all programs but the one that was called last."""
-MAX_REMEMBERED = 256
-"""Sets of sizes of which it is known that they came before."""
+MAX_SECONDS = 120.0
+"""Seconds that are spent on compiling beside the calls of one program; `make` does not count."""
+_REFUSED = -1
+"""Sizes that cannot be compiled for."""
+MAX_REMEMBERED = 1024
+"""Sets of sizes of which it is known that they came before, and sets that wait."""
+LAST_SECONDS = 5.0
+"""Seconds for which the end of the process waits for the thread: it must not be stopped in the middle of LLVM."""
 Sizes = tuple[Shape, ...]
 ProgramT = TypeVar("ProgramT", bound="Held")
 REFUSALS = (FuseError, InterpretationError, PassFailedException, VerifyException)
@@ -49,8 +64,17 @@ class Specializations(Generic[ProgramT]):
         """
         self._make = make
         self._programs: OrderedDict[Sizes, ProgramT] = OrderedDict()
-        self._came: OrderedDict[Sizes, bool] = OrderedDict()
-        """Whether sizes that came before may be compiled for."""
+        self._came: OrderedDict[Sizes, int] = OrderedDict()
+        """How often sizes came, or `_REFUSED`."""
+        self._seconds = 0.0
+        """Spent by the thread."""
+        self.begin_anew()
+        _ALL.add(self)
+
+    def begin_anew(self) -> None:
+        """Forget the thread and what it was to do (5)."""
+        self._waiting: OrderedDict[Sizes, None] = OrderedDict()
+        self._thread: Thread | None = None
         self._lock = Lock()
         self._compiling = Lock()
 
@@ -65,34 +89,28 @@ class Specializations(Generic[ProgramT]):
                     self._programs.move_to_end(sizes)
         return found
 
-    def find(self, sizes: Sizes) -> ProgramT | None:
-        """The program for these sizes, if there is one or it is time to make it."""
+    def find(self, sizes: Sizes, often: int = 2) -> ProgramT | None:
+        """The program for these sizes, if there is one; if it is time to make it, it is made beside the calls.
+
+        Args:
+            sizes: Those of a call.
+            often: With which call of the same sizes it is time.
+        """
         with self._lock:
             found = self._programs.get(sizes)
             if found is not None:
                 self._programs.move_to_end(sizes)
                 return found
             # Condition 1: sizes that come for the first time are remembered, and no more.
-            may_be_made = self._came.get(sizes, False)
-            self._came.setdefault(sizes, True)
+            came = self._came.get(sizes, 0)
+            self._came[sizes] = came if came == _REFUSED else came + 1
             self._came.move_to_end(sizes)
             # Sizes that never come back must not pile up.
             if len(self._came) > MAX_REMEMBERED:
                 self._came.popitem(last=False)
-        # Condition 2: nobody waits for a compilation that the program of open sizes makes unnecessary.
-        if not may_be_made or not self._compiling.acquire(blocking=False):
-            return None
-        try:
-            with self._lock:  # another caller may have made it since
-                found = self._programs.get(sizes)
-            return found or self._made(sizes)
-        except REFUSALS:
-            # Condition 2: these sizes would be refused each time, after seconds of work.
-            with self._lock:
-                self._came[sizes] = False
-            return None
-        finally:
-            self._compiling.release()
+            if came + 1 >= often and came != _REFUSED and self._seconds < MAX_SECONDS:
+                self._ask(sizes)
+        return None
 
     def make(self, sizes: Sizes) -> ProgramT:
         """The program for these sizes, made now if there is none.
@@ -101,17 +119,79 @@ class Specializations(Generic[ProgramT]):
             FuseError: The sizes contradict the program.
         """
         with self._compiling:
-            # Whoever compiled until now may have made it.
-            with self._lock:
-                found = self._programs.get(sizes)
             try:
-                return found or self._made(sizes)
+                return self._made(sizes)
             except REFUSALS as error:
                 if isinstance(error, FuseError):
                     raise
                 raise FuseError(str(error)) from error
 
+    def finish(self, seconds: float | None = None) -> bool:
+        """Wait until nothing is compiled beside the calls.
+
+        Args:
+            seconds: How long at most; `None` for as long as it takes.
+
+        Returns:
+            Whether it is done.
+        """
+        with self._lock:
+            thread = self._thread
+        if thread is not None:
+            thread.join(seconds)
+        with self._lock:
+            return self._thread is None
+
+    def stop(self) -> None:
+        """Let the thread end with what it is doing; sizes that come again start another one."""
+        with self._lock:
+            self._waiting.clear()
+
+    def _ask(self, sizes: Sizes) -> None:
+        """Let the thread make the program for these sizes next (2); the lock is held."""
+        self._waiting[sizes] = None
+        self._waiting.move_to_end(sizes)
+        if len(self._waiting) > MAX_REMEMBERED:
+            self._waiting.popitem(last=False)
+        if self._thread is None:
+            self._thread = Thread(target=self._work, name="fuse-specialize", daemon=True)
+            self._thread.start()
+
+    def _work(self) -> None:
+        """What the thread does."""
+        while True:
+            with self._lock:
+                if self._seconds >= MAX_SECONDS:  # condition 4
+                    self._waiting.clear()
+                if not self._waiting:
+                    self._thread = None
+                    return
+                sizes, _ = self._waiting.popitem()
+            start = monotonic()
+            can_be_made = True
+            try:
+                with self._compiling:
+                    self._made(sizes)
+            except REFUSALS:
+                can_be_made = False
+            except Exception as error:
+                can_be_made = False
+                if not main_thread().is_alive():
+                    return  # the process ends, and takes with it what compilation needs
+                # Whoever called has gone on: nobody else would hear of it.
+                warn(f"compiling for sizes that came back failed, a bug: {type(error).__name__}: {error}", stacklevel=1)
+            with self._lock:
+                self._seconds += monotonic() - start
+                if not can_be_made:
+                    # Condition 2: these sizes would be refused each time, after seconds of work.
+                    self._came[sizes] = _REFUSED
+
     def _made(self, sizes: Sizes) -> ProgramT:
+        """The program for these sizes, made if nobody has; whoever calls holds `_compiling`."""
+        with self._lock:
+            found = self._programs.get(sizes)
+        if found is not None:
+            return found
         program = self._make(sizes)
         with self._lock:
             self._programs[sizes] = program
@@ -123,3 +203,22 @@ class Specializations(Generic[ProgramT]):
     def _held(self) -> int:
         """Bytes of constants of all programs but the latest."""
         return sum(program.constant_bytes for program in list(self._programs.values())[:-1])
+
+
+_ALL: "WeakSet[Specializations[Any]]" = WeakSet()
+
+
+def _begin_anew() -> None:
+    for each in list(_ALL):
+        each.begin_anew()
+
+
+def _end() -> None:
+    end = monotonic() + LAST_SECONDS
+    for each in list(_ALL):
+        each.stop()
+        each.finish(max(end - monotonic(), 0.0))
+
+
+os.register_at_fork(after_in_child=_begin_anew)  # condition 5
+atexit.register(_end)

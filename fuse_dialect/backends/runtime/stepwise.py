@@ -11,13 +11,11 @@ from time import perf_counter
 import numpy as np
 from xdsl.utils.exceptions import InterpretationError
 
-from fuse_dialect.backends.backend import symbols_of
 from fuse_dialect.backends.runtime.arrays import address_of, aligned_bytes, own_arrays
 from fuse_dialect.backends.runtime.constants import Constants
 from fuse_dialect.backends.runtime.driver import CONTROL, ROW, native_driver
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop
 from fuse_dialect.backends.runtime.primitives import Compiled, as_fuse_error
-from fuse_dialect.backends.runtime.shapes import bind_sizes, result_shapes
 from fuse_dialect.backends.types import Shape
 from fuse_dialect.budget import Budget
 from fuse_dialect.checked import checks_accesses
@@ -194,10 +192,9 @@ class _Steps:
 
     def _run_native(self, call: Call, compiled: Compiled, arguments: Sequence[Array]) -> list[Array] | None:
         """What the kernel gives, or `None` if it is not for arguments of these sizes or finds a fault."""
-        kernel, program = compiled.kernel, compiled.program
+        kernel, known = compiled.kernel, compiled.sizes
         assert kernel is not None, "a native primitive has a kernel"
-        assert program is not None, "a native primitive has loops"
-        sizes = bind_sizes(program, [array.shape for array in arguments])
+        sizes = known.bind([array.shape for array in arguments])
         # Equal names of sizes are an assumption (ADR 10), which only now can be checked.
         if sizes is None:
             return None
@@ -205,7 +202,7 @@ class _Steps:
         for position, packing in kernel.packings.items():
             read[position] = self.constants.packed(call.arguments[position], packing)
         dtypes = [self.graph.tensors[tensor].dtype for tensor in call.results]
-        shapes = result_shapes(program, sizes)
+        shapes = known.result_shapes(sizes)
         # Before memory is asked for: sizes that values decide may be of any magnitude.
         compiled.check_sizes(shapes, dtypes)
         compiled.check_steps([array.shape for array in arguments], sizes)
@@ -213,7 +210,7 @@ class _Steps:
         results = [np.empty(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
         workspace = aligned_bytes(kernel.workspace_bytes)
         addresses = [address_of(array) for array in (*read, *results, workspace)]
-        named = [sizes[symbol] for symbol in symbols_of(program)]
+        named = [sizes[symbol] for symbol in known.symbols]
         # One row of one part, with the words in the order in which an `Executable` lays them out.
         slots = (c_int64 * (len(addresses) + len(sizes)))(*addresses, *named)
         row = (c_int64 * ROW)(kernel.checked or kernel.address, addressof(slots), CONTROL if kernel.checked else 0)

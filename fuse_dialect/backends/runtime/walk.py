@@ -63,6 +63,8 @@ class Frame:
     """Arrays on the arena, for steps that NumPy runs, by tensor."""
     is_abandoned: bool = False
     """Whether a thread that nobody waits for may still use it."""
+    sized_for: "Walk | None" = None
+    """Whose sizes the slots hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,11 @@ class Walk:
         self.writes_all = all(form is not None for form in table.forms)
         """Whether kernels write every output."""
         self.spare: list[Frame] = []
-        """Frames that nobody uses."""
+        """Frames that nobody uses; those for other sizes of the same function may have them in common."""
+        self.varying: Any = ()
+        """Words that other sizes fill in otherwise, in order."""
+        self.variables: Any = ()
+        """What they hold for these sizes."""
         self._reports = checks_accesses()
         """Whether kernels report accesses outside of arrays."""
         # What Python runs in between sees signals as it is.
@@ -126,6 +132,11 @@ class Walk:
     def is_native(self) -> bool:
         """Whether no step runs on NumPy."""
         return all(segment.rows for segment in self.segments)
+
+    @property
+    def has_settled(self) -> bool:
+        """Whether a program for these sizes alone would do without some steps."""
+        return False
 
     @property
     def output_shapes(self) -> "Sequence[Shape]":
@@ -148,7 +159,7 @@ class Walk:
         except (MemoryError, ValueError, OverflowError) as error:  # NumPy refuses in all these ways
             needed = spelled(self.memory_bytes)
             raise FuseError(f"out of memory: {needed} bytes are needed for intermediate values") from error
-        slots = np.array(self.table.words if len(self.table.words) else [0], np.int64)
+        slots = self.words()
         # Slots hold offsets until a frame has memory; addresses differ from frame to frame, offsets never.
         slots[self.table.in_arena] += address_of(memory)
         # A ctypes array: one address is written faster there than into an array of NumPy.
@@ -158,7 +169,26 @@ class Walk:
         ctypes.memmove(holder, slots.ctypes.data, slots.nbytes)
         table = np.array(self.table.rows, np.int64).reshape(-1, ROW)
         table[:, 1] = table[:, 1] * WORD + first
-        return Frame(memory, holder, table, address_of(table))
+        return Frame(memory, holder, table, address_of(table), sized_for=self)
+
+    def words(self) -> "Array":
+        """What slots hold for these sizes when a frame is new."""
+        words = np.array(self.table.words if len(self.table.words) else [0], np.int64)
+        if len(self.varying):
+            words[self.varying] = self.variables
+        return words
+
+    def set_varying(self, words: Sequence[int]) -> None:
+        """Note which words other sizes fill in otherwise; the table has those for these sizes."""
+        self.varying = np.array(words, np.int64)
+        self.variables = np.array([self.table.words[word] for word in words], np.int64)
+
+    def suit(self, frame: Frame) -> None:
+        """Let a frame hold these sizes."""
+        if frame.sized_for is not self:
+            np.frombuffer(frame.slots, np.int64)[self.varying] = self.variables
+            frame.views.clear()
+            frame.sized_for = self
 
     def run(self, frame: Frame, inputs: "Sequence[Array]", outputs: "Sequence[Array]") -> "dict[int, Array]":
         """Run everything.

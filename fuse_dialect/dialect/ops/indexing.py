@@ -193,10 +193,10 @@ class TakeOp(PickOp):
         axis = 0 if self.axis is None else normalize_axis(self.axis.value.data, len(sizes))
         wanted = index_at(nest, nest.at[axis : axis + rank])
         if self.axis is not None:
-            place = in_range(nest, wanted, *nest.counted(sizes[axis]), wraps=self.mode.data == "wrap")
+            place = in_range(nest, wanted, sizes[axis], wraps=self.mode.data == "wrap")
             return nest.read(0, [*nest.at[:axis], place, *nest.at[axis + rank :]])
         places: list[SSAValue] = []
-        place = in_range(nest, wanted, *nest.counted(*sizes), wraps=self.mode.data == "wrap")
+        place = in_range(nest, wanted, *sizes, wraps=self.mode.data == "wrap")
         for size in reversed(sizes):
             places.insert(0, scalars.apply(arith.RemSIOp, place, nest.count(size)))
             place = scalars.apply(arith.DivSIOp, place, nest.count(size))
@@ -256,7 +256,7 @@ class GatherOp(PickOp):
         """Read the index, and read there."""
         sizes = nest.shape(0)
         axis = normalize_axis(self.axis.value.data, len(sizes))
-        place = in_range(nest, index_at(nest, nest.at), *nest.counted(sizes[axis]))
+        place = in_range(nest, index_at(nest, nest.at), sizes[axis])
         return nest.read(0, [*nest.at[:axis], place, *nest.at[axis + 1 :]])
 
     def fault(self, nest: Nest) -> SSAValue | None:
@@ -266,7 +266,7 @@ class GatherOp(PickOp):
         at = [nest.reduced(size) for size in nest.shape(1)]
         axis = normalize_axis(self.axis.value.data, len(nest.shape(0)))
         wanted = index_at(nest, at)
-        return nest.total(Combiner.OR, is_outside(wanted, *nest.static(nest.shape(0)[axis])))
+        return nest.total(Combiner.OR, is_outside(nest, wanted, nest.shape(0)[axis]))
 
 
 @irdl_op_definition
@@ -325,7 +325,7 @@ class GatherNdOp(PickOp):
         sizes, batch = nest.shape(0), self.batch_dims.value.data
         *outer, last = nest.shape(1)
         (depth,) = nest.static(last)
-        at, picked = nest.at[: len(outer)], nest.counted(*sizes[batch : batch + depth])
+        at, picked = nest.at[: len(outer)], sizes[batch : batch + depth]
         places = [in_range(nest, index_at(nest, [*at, number(place)]), size) for place, size in enumerate(picked)]
         return nest.read(0, [*nest.at[:batch], *places, *nest.at[len(outer) :]])
 

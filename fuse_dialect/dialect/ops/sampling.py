@@ -292,7 +292,7 @@ class RoiAlignOp(FuseOp):
     def fault(self, nest: Nest) -> SSAValue:
         """Whether a number of an image is out of range."""
         region = nest.reduced(nest.shape(2)[0])
-        return nest.total(Combiner.OR, is_outside(index_at(nest, [region], 2), nest.static(nest.shape(0)[0])[0]))
+        return nest.total(Combiner.OR, is_outside(nest, index_at(nest, [region], 2), nest.static(nest.shape(0)[0])[0]))
 
     def _corner(self, axis: int, size: Size, *, is_second: bool, is_share: bool) -> Callable[[Nest], SSAValue]:
         """The pixel before or behind a value of a region along an axis, or its weight, as `_corner_weights`."""

@@ -68,8 +68,7 @@ class CumulativeOp(LineOp, ABC):
         """One step for each element, which keeps what the elements so far combine to."""
         axis = self.line_axis(self.axis.value.data)
         (size,) = nest.shape(0)[axis : axis + 1] if not self.reverse.value.data else nest.counted(nest.shape(0)[axis])
-        if not nest.is_for_kernel:
-            nest.equal(nest.extents[axis], size)
+        nest.equal(nest.extents[axis], size)
         step = nest.reduced(size)
         if self.reverse.value.data and isinstance(size, int):
             step = number(size - 1) - step

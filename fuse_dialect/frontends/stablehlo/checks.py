@@ -296,7 +296,7 @@ def _repeats(op: Operation) -> Iterator[tuple[int, int]]:
 
 
 def _loop_values(op: Operation) -> None:
-    """What goes round a loop has the types of the operands, up to sizes that are open (`while_c1` to `while_c3`)."""
+    """What goes round a loop has the types of the operands, up to sizes that are open (C1 to C3 of `while`)."""
     condition, body = (region.block for region in op.regions)
     groups: list[tuple[str, Sequence[SSAValue]]] = [
         ("result", op.results),

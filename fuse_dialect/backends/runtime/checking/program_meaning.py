@@ -89,6 +89,8 @@ class Meaning:
             match self.how[call.kernel], call.control:
                 case How.VIEW, _:
                     self.values[call.results[0]] = self.values[call.arguments[0]]
+                case How.SETTLED, _:
+                    pass  # constants of the plan
                 case How.CONTROL, Loop() as loop:
                     yield from self._run_loop(call, loop)
                 case How.CONTROL, Branch() as branch:

@@ -23,7 +23,7 @@ from fuse_dialect.backends.runtime.checking.control_steps import ControlSteps
 from fuse_dialect.backends.runtime.checking.program_meaning import RUNS, Decisions, Event, Meaning
 from fuse_dialect.backends.runtime.checking.symbolic_memory import SymbolicMemory
 from fuse_dialect.backends.runtime.flow import Begin, Choice, Copy, End, Jump
-from fuse_dialect.backends.runtime.plan import Home, Place
+from fuse_dialect.backends.runtime.plan import Home
 from fuse_dialect.backends.runtime.walk import WORD
 from fuse_dialect.checked import CheckError
 
@@ -67,14 +67,18 @@ class _Walk:
             [compiled.how for compiled in executable.primitives],
             plan.sizes,
             lambda tensor: plan.shapes[tensor][0],
-            [tensor for tensor, place in enumerate(plan.places) if place == Place(Home.CONSTANT, tensor)],
+            [
+                tensor
+                for tensor, place in enumerate(plan.places)
+                if place.home in (Home.CONSTANT, Home.SETTLED) and place.at == tensor
+            ],
             Atoms(),
             Decisions(run, numbers),
         )
         for tensor, packing, array in executable.constants.forms():
             if packing is None and array.dtype == np.int64 and array.size == 1:
                 numbers[content_of(self.meaning.constant(tensor), array.nbytes)] = array.item()
-        self.memory = SymbolicMemory(self.meaning.atoms, list(self.table.words))
+        self.memory = SymbolicMemory(self.meaning.atoms, executable.words().tolist())
         self.steps = ControlSteps(self.memory, self.meaning)
         self.arena = self.memory.add("the arena", self.table.memory_bytes)
         self.inputs = [self._input(place, plan.sizes[tensor]) for place, tensor in enumerate(graph.inputs)]
@@ -102,8 +106,12 @@ class _Walk:
             # What is row by row is the constant itself; a packed form is something of its own.
             packed = self.meaning.atoms.number(("packed", tensor, packing))
             self.forms[id(array)] = self.meaning.constant(tensor) if packing is None else packed
+        for tensor, array in self.plan.values.items():
+            self.forms[id(array)] = self.meaning.constant(tensor)
         bases: dict[int, int] = {}
-        for word, array in table.in_constants:
+        settled = self.executable.settled_words
+        given = [*table.in_constants, *((word, self.plan.values[tensor]) for word, tensor in settled.items())]
+        for word, array in given:
             if id(array) not in bases:
                 bases[id(array)] = self.memory.add("a constant", array.nbytes, self._form(array), is_read_only=True)
             words[word] = bases[id(array)]
@@ -170,8 +178,9 @@ class _Walk:
         call = event.call
         name, kernel = self._name(call), self.executable.primitives[call.kernel].kernel
         assert kernel is not None, "a native call has a kernel"
-        slots, count = self.table.rows[row][1], len(call.arguments) + len(call.results)
-        self._check_parts(row, name, count)
+        lead = self.executable.primitives[call.kernel].leading_words
+        slots, count = self.table.rows[row][1] + lead, len(call.arguments) + len(call.results)
+        self._check_parts(row, name, count, lead)
         addresses = self.memory.words[slots : slots + count]
         read: list[_Range] = []
         for place, expected in enumerate(event.arguments):
@@ -191,13 +200,13 @@ class _Walk:
         for each, content in zip((space, *written), (scratch, *event.results), strict=True):
             self.memory.write(each.address, content, each.size, each.what)
 
-    def _check_parts(self, row: int, name: str, count: int) -> None:
+    def _check_parts(self, row: int, name: str, count: int, lead: int) -> None:
         """(3): a row of one part against those of the others; `count` words are of arguments and results."""
         table, words = self.table, self.memory.words
-        per_part, first = len(table.rows) // table.threads, table.rows[row][1]
+        per_part, first = len(table.rows) // table.threads, table.rows[row][1] + lead
         spaces = {words[first + count]}
         for part in range(1, table.threads):
-            slots = table.rows[row + part * per_part][1]
+            slots = table.rows[row + part * per_part][1] + lead
             if words[slots : slots + count] != words[first : first + count]:
                 raise CheckError(f"part {part} of {name} has other arrays than the first")
             spaces.add(words[slots + count])
@@ -221,7 +230,7 @@ class _Walk:
                 return self.memory.read(self.outputs[place.at], size, what)
             case Home.ARENA:
                 return self.memory.read(self.arena + place.at, size, what)
-            case Home.CONSTANT:
+            case Home.CONSTANT | Home.SETTLED:
                 return content_of(self.meaning.constant(place.at), size)
             case Home.HELD if place.at in self.held:
                 return self.memory.read(self.held[place.at], size, what)

@@ -31,6 +31,7 @@ OWN_NAMES = Universe(
         "defuse-ops": _lazy("fuse_dialect.fusion.defuse_ops:DefuseOpsPass"),
         "outline-fused": _lazy("fuse_dialect.fusion.fused_regions:OutlineFusedPass"),
         "inline-fused": _lazy("fuse_dialect.fusion.fused_regions:InlineFusedPass"),
+        "rename-primitives": _lazy("fuse_dialect.fusion.rename_primitives:RenamePrimitivesPass"),
         "inline": _lazy("fuse_dialect.fusion.inline:InlinePass"),
         "extract-primitives": _lazy("fuse_dialect.fusion.extract_primitives:ExtractPrimitivesPass"),
         "fuse-ops-hw": _lazy("fuse_dialect.hardware.fuse_ops_hw:FuseOpsHwPass"),

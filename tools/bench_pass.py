@@ -7,6 +7,8 @@
 3. `fuse-opt --fuse-ops` on a file of 10,000 ops, against stock `xdsl-opt` that parses, verifies and prints it.
 4. What `--fuse-ops=dedup=false` adds to reading, verifying and printing a file in generic form: thousands of functions
    are made, verified and printed. At two sizes, with the exponent of growth.
+5. 100,000 ops with 2,000 constants, in both forms of the ops: reading alone beside xDSL's parser, and
+   `fuse-opt --fuse-ops` beside `xdsl-opt`. One run each, for a run takes a minute.
 
 The best of `--repeat` runs counts; both tools of a comparison take turns, so that other load meets both.
 """
@@ -19,17 +21,24 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from math import log
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 from bench_scaling import lines
 from networks.graph_families import FAMILIES, program
+from xdsl.context import Context
+from xdsl.parser import Parser
 from xdsl.printer import Printer
+from xdsl.universe import Universe
+
+from fuse_dialect.frontends.mlir.reader import parse_mlir
 
 SCRIPTS = Path(sys.executable).parent
 FILE_SIZE = 10_000
 """Ops of the file that both tools read."""
 WHOLE_SIZES = (3_000, 12_000)
 """Ops of the files for the cost of the whole process."""
+LARGE_SIZE, CONSTANTS = 100_000, 2_000
+"""Ops and constants of the large file."""
 
 
 def wall_seconds(command: Sequence[str]) -> float:
@@ -73,6 +82,33 @@ def whole_process(family: str, folder: Path, repeat: int) -> str:
     )
 
 
+def with_constants(*, generic: bool) -> str:
+    """A chain of additions on tensors, in each 50th place with a new constant."""
+    type = "tensor<4xf32>"
+    lines = [f"func.func @main(%v0: {type}) -> {type} {{"]
+    for place in range(LARGE_SIZE):
+        number = place * CONSTANTS // LARGE_SIZE
+        if place % (LARGE_SIZE // CONSTANTS) == 0:
+            lines.append(f"  %c{number} = arith.constant dense<[{number}.5, 1.0, 2.0, 3.0]> : {type}")
+        operands = f"%v{place}, %c{number}"
+        written = f'"arith.addf"({operands}) : ({type}, {type})' if generic else f"arith.addf {operands} : {type}"
+        lines.append(f"  %v{place + 1} = {written}{f' -> {type}' if generic else ''}")
+    return "\n".join([*lines, f"  func.return %v{LARGE_SIZE} : {type}", "}\n"])
+
+
+def reading(what: str, text: str) -> str:
+    """A line with the CPU seconds that reading takes here and with xDSL's own parser."""
+    start = process_time()
+    parse_mlir(text)
+    middle = process_time()
+    context = Context()
+    for name, dialect in Universe.get_multiverse().all_dialects.items():
+        context.register_dialect(name, dialect)
+    Parser(context, text).parse_module()
+    ours, theirs = middle - start, process_time() - middle
+    return f"{what:<34} reading {ours:6.2f} s, xDSL {theirs:6.2f} s, ratio {ours / theirs:.2f}"
+
+
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="Costs of fuse-ops and fuse-opt.")
@@ -96,6 +132,12 @@ def main() -> int:
             print(compare(f"{family}, {ops} ops, fuse and print", *commands, options.repeat), flush=True)
         for family in ("chain", "residual_blocks", "nested_skips"):
             print(whole_process(family, Path(folder), options.repeat), flush=True)
+        for form in ("own form", "generic form"):
+            file, text = Path(folder) / "constants.mlir", with_constants(generic=form == "generic form")
+            file.write_text(text)
+            what = f"{LARGE_SIZE} ops, {CONSTANTS} constants, {form}"
+            print(reading(what, text), flush=True)
+            print(compare(what, [fuse_opt, str(file), "--fuse-ops"], [xdsl_opt, str(file)], 1), flush=True)
     return 0
 
 

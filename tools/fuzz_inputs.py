@@ -47,6 +47,7 @@ from fuse_dialect.fusion.defuse_ops import DefuseOpsPass
 from fuse_dialect.fusion.extract_primitives import ExtractPrimitivesPass
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.fusion.inline import InlinePass
+from fuse_dialect.fusion.rename_primitives import RenamePrimitivesPass
 from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 from fuse_dialect.loading.array_archives import read_arrays
 from fuse_dialect.loading.failure import located_errors
@@ -67,7 +68,7 @@ PIPELINES = (
     (EliminateCommonSubexprPass(), FoldScaleAxisPass(), ConvertLayoutPass(), FuseOpsPass(link_params=True)),
     (CompilePrefixPass(), FuseOpsPass(max_function_args=6, dedup=False), ExtractPrimitivesPass()),
     (FuseOpsHwPass(), DefuseOpsPass(), FoldConstantsPass()),
-    (InlinePass(), FuseOpsPass(), DefuseOpsPass()),
+    (InlinePass(), FuseOpsPass(), RenamePrimitivesPass(), DefuseOpsPass()),
     (InlinePass(), ConvertStableHLOToFusePass(), RefineShapesPass(), FuseOpsPass()),
     (ConvertStableHLOToFusePass(), CompilePrefixPass(), FuseOpsPass(), ConvertFuseToLinalgPass()),
 )

@@ -97,7 +97,7 @@ def inline_calls(module: ModuleOp, inlining: Inlining, max_ops: int) -> None:
         raise PassFailedException(f"option 'max-ops' expects 0 or more, got {max_ops}")
     budget = Limits(ops=max_ops).budget()
     tables = [_CallsOfTable(block, inlining) for block in blocks_of_functions(module)]
-    pinned = _other_references(module, {call for table in tables for calls in table.calls.values() for call in calls})
+    pinned = other_references(module, {call for table in tables for calls in table.calls.values() for call in calls})
     for table in tables:
         table.pinned = pinned
         table.run(budget)
@@ -344,7 +344,7 @@ def _forget_fusion(call: func.CallOp, ops: Sequence[Operation], replacement: Map
 _SYMBOL_IN_TEXT = re.compile(r"@([\w$.-]+)")
 
 
-def _other_references(module: ModuleOp, calls: Collection[Operation]) -> set[str]:
+def other_references(module: ModuleOp, calls: Collection[Operation]) -> set[str]:
     """Names of symbols that anything in the module refers to, apart from the callees of `calls`.
 
     Attributes of every op count, the module's own and those inside symbol tables too, also where a symbol is named in

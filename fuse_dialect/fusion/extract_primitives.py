@@ -6,6 +6,7 @@
    called often by one that is itself called often, which is not multiplied out.
 3. Primitives of the same structure count as one, also where `fuse-ops` was told not to share them.
 4. Functions that a primitive calls come along, as private ones. Symbol tables inside the module are searched, too.
+5. A kernel in its place, `fuse.fused`, is a primitive with a call.
 
 Source: TVM `ExtractFusedFunctions`, src/relay/analysis/extract_fused_functions.cc (v0.18), which does not count.
 """
@@ -25,6 +26,7 @@ from fuse_dialect.fusion.ir.ssa import check_ssa_order
 from fuse_dialect.fusion.ir.symbol_tables import blocks_of_functions, may_be_symbol_table, walk_table
 from fuse_dialect.fusion.outlining.group import Group
 from fuse_dialect.fusion.outlining.primitives import Primitives
+from fuse_dialect.fusion.outlining.regions import outline_regions
 
 CALLS_ATTRIBUTE = "fuse.calls"
 """Name of the attribute that says how often a primitive is called."""
@@ -48,6 +50,7 @@ class ExtractPrimitivesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Replace the contents of the module."""
+        outline_regions(op)
         structures = Primitives(op.body.block)
         extracts: dict[object, _Extract] = {}
         for block in blocks_of_functions(op):

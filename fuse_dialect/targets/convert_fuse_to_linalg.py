@@ -2,8 +2,8 @@
 
 1. Matrix products, convolutions and pools become named ops of linalg where there is one; everything else that computes
    becomes `linalg.generic`, each with all the elementwise work that can be done in one pass.
-2. Primitive functions stay functions, by default with `noinline`, so that IREE does not merge them again, and then one
-   for each call.
+2. Kernels in their places, `fuse.fused`, become primitive functions first. These stay functions, by default with
+   `noinline`, so that IREE does not merge them again, and then one for each call.
 3. Integers lose their sign in types: `ui8` is `i8`, as `arith` has it. The bits are the same.
 4. Equal names of dynamic sizes are taken for equal: a dimension that is 1 when the program runs is not broadcast.
 
@@ -20,6 +20,7 @@ from xdsl.passes import ModulePass
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.fusion.ir.ssa import check_ssa_order
+from fuse_dialect.fusion.outlining.regions import outline_regions
 from fuse_dialect.targets.linalg.arrays import signless_type
 from fuse_dialect.targets.linalg.calls import keep_calls
 from fuse_dialect.targets.linalg.function import ConvertedBlock, converted_block
@@ -41,8 +42,10 @@ class ConvertFuseToLinalgPass(ModulePass):
         """Convert all functions of the module.
 
         Raises:
-            OpError: An op has no form in linalg, or stands in a function of several blocks; the module is not changed.
+            OpError: An op has no form in linalg, or stands in a function of several blocks; the module is not changed,
+                but for kernels in their places, which are functions then.
         """
+        outline_regions(op)
         functions = [inner for inner in op.walk() if isinstance(inner, func.FuncOp)]
         blocks = [self._converted(function) for function in functions]
         for function, block in zip(functions, blocks, strict=True):

@@ -16,6 +16,7 @@ from xdsl.utils.exceptions import PassFailedException
 from xdsl.utils.target import Target
 
 from fuse_dialect.backends.backend import KernelRequest
+from fuse_dialect.fusion.outlining.regions import kernels_as_functions
 from fuse_dialect.loops.program import Refusal
 from fuse_dialect.loops.simplify import simplify
 from fuse_dialect.lowering.loop_program import lower
@@ -40,10 +41,13 @@ class KernelTarget(Target):
         Raises:
             PassFailedException: The module has no function of the name that is asked for, or llvmlite is missing.
         """
-        functions = [op for op in module.walk() if isinstance(op, func.FuncOp) and op.body.blocks]
-        if not functions:
+        if not _functions(module):
             LLVMTarget().emit(ctx, module, output)
             return
+        with kernels_as_functions(module) as outlined:
+            output.write(self._text(_functions(outlined)))
+
+    def _text(self, functions: list[func.FuncOp]) -> str:
         if self.function:
             functions = [function for function in functions if function.sym_name.data == self.function]
             if not functions:
@@ -52,7 +56,11 @@ class KernelTarget(Target):
             functions = [function for function in functions if "primitive" in function.attributes] or functions
         if find_spec("llvmlite") is None:
             raise PassFailedException("-t llvm needs the 'native' extra: pip install \"fuse_dialect[native]\"")
-        output.write(_text(functions, self.fast_math, self.target_cpu))
+        return _text(functions, self.fast_math, self.target_cpu)
+
+
+def _functions(module: ModuleOp) -> list[func.FuncOp]:
+    return [op for op in module.walk() if isinstance(op, func.FuncOp) and op.body.blocks]
 
 
 def _text(functions: list[func.FuncOp], fast_math: bool, target_cpu: str) -> str:

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import PassFailedException
 from xdsl.utils.target import Target
 
+from fuse_dialect.fusion.outlining.regions import kernels_as_functions
 from fuse_dialect.loops.printing import program_text
 from fuse_dialect.loops.program import Refusal
 from fuse_dialect.loops.simplify import simplify
@@ -36,6 +37,10 @@ class LoopsTarget(Target):
         Raises:
             PassFailedException: The module has no function of the name that is asked for.
         """
+        with kernels_as_functions(module) as outlined:
+            output.write(self._text_of_all(outlined))
+
+    def _text_of_all(self, module: ModuleOp) -> str:
         functions = [op for op in module.walk() if isinstance(op, func.FuncOp) and op.body.blocks]
         if self.function:
             chosen = [function for function in functions if function.sym_name.data == self.function]
@@ -43,7 +48,7 @@ class LoopsTarget(Target):
                 raise PassFailedException(f"the module has no function '@{self.function}' with a body")
         else:
             chosen = [function for function in functions if "primitive" in function.attributes] or functions
-        output.write("\n".join(self._text(function) for function in chosen))
+        return "\n".join(self._text(function) for function in chosen)
 
     def _text(self, function: func.FuncOp) -> str:
         program = lower(function)

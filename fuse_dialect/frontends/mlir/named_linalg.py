@@ -117,6 +117,11 @@ class NamedOp(IRDLOperation):
             printer.print_string(" indexing_maps = ")
             printer.print_attribute(self.indexing_maps)
         shown = {name: value for name, value in self.properties.items() if name in ("cast", "dilations", "strides")}
+        form = FORMS.get(self.name.removeprefix("linalg."))
+        if form is not None and form.window_rank:
+            # MLIR may leave them out where they are 1, xDSL may not.
+            ones = DenseIntElementsAttr.from_list(TensorType(i64, [form.window_rank]), [1])
+            shown = {"dilations": ones, "strides": ones, **shown}
         printer.print_op_attributes(dict(sorted({**shown, **self.attributes}.items())))
         print_operands(printer, "ins", self.inputs)
         print_operands(printer, "outs", self.outputs)

@@ -26,6 +26,7 @@ from fuse_dialect.frontends.mlir.dense_literal import DenseLiteralParser
 from fuse_dialect.frontends.mlir.lexer import FuseLexer
 from fuse_dialect.frontends.mlir.locations import LocationParser
 from fuse_dialect.frontends.mlir.parse_error import GENERIC_FORM_ONLY, diagnose_parse_error
+from fuse_dialect.frontends.mlir.repeated_lines import RepeatedLines
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 
 _MAX_INTEGER_WIDTH = (1 << 24) - 1
@@ -180,6 +181,7 @@ class FuseParser(LocationParser, DenseLiteralParser):
         self._op_name_offsets: list[int] = []
         self._first_uses: dict[str, Span] = {}
         self._types: dict[str, TypeAttribute] = {}
+        self._lines = RepeatedLines()
         self._alias_sizes: dict[str, int] = {}
         self._expanded = 0
         self.find_location_aliases(input)
@@ -250,6 +252,14 @@ class FuseParser(LocationParser, DenseLiteralParser):
 
     def parse_operation(self) -> Operation:
         """Parse an operation and remember where its name stands."""
+        start, stack = self._current_token.span.start, self._parser_state.dialect_stack
+        line = self._lines.line_at(self.source_map.text, start)
+        if line is not None and (known := self._lines.op_of(line, self, stack[-1] if stack else "")) is not None:
+            for name, result in zip(line.results, known.results, strict=True):
+                self._register_ssa_definition(name, (result,), Span(start, line.start, self.lexer.input))
+            self.source_map.offsets[known] = line.start
+            self._resume_from(line.end)
+            return known
         depth = len(self._op_name_offsets)
         op = super().parse_operation()
         self.source_map.offsets[op] = self._op_name_offsets[depth]
@@ -259,6 +269,8 @@ class FuseParser(LocationParser, DenseLiteralParser):
             name = self._name_span(op.name)
             raise ParseError(name, f"'{op.name}' op visibility expected to be one of public, private or nested")
         del self._op_name_offsets[depth:]
+        if line is not None:
+            self._lines.remember(line, op, self, stack[-1] if stack else "")
         return op
 
     def _parse_op_result_list(self) -> list[tuple[Span, int]]:

@@ -6,13 +6,14 @@ Newer versions of MLIR, those of IREE 3.13 among them, print attributes as claus
 
     %1 = tosa.conv2d %x, %w, %b, %z, %z pad([0, 0, 0, 0]) stride([1, 1]) dilation([1, 1]) acc_type(f32) : ...
 
-What is printed is the form with braces. xDSL 0.74 has 21 of the 103 ops, some of them with fewer operands than MLIR
-gives them today; the ops here take any. Missing are `while_loop` and the `variable` ops, whose assembly is another;
-`cond_if` is that of xDSL.
+What is printed is the form with braces, and `tosa.const` in the generic form, as versions of MLIR did before it had one
+of its own: all of them read it, and so does xDSL. xDSL 0.74 has 21 of the 103 ops, some of them with fewer operands
+than MLIR gives them today; the ops here take any. Missing are `while_loop` and the `variable` ops, whose assembly is
+another; `cond_if` is that of xDSL.
 """
 
 from collections.abc import Mapping
-from typing import Self
+from typing import Self, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, IntAttr, IntegerAttr, UnitAttr, i32, i64
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
@@ -30,6 +31,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.diagnostics import printable
 from fuse_dialect.frontends.mlir.keyword_attribute import KeywordAttr
+from fuse_dialect.frontends.mlir.own_form import PartialForm
 
 _NAMES = """
 abs add add_shape apply_scale argmax argmin arithmetic_right_shift assert_equal_shape avg_pool2d avg_pool2d_adaptive
@@ -200,10 +202,19 @@ def _print_entry(printer: Printer, name: str, value: Attribute) -> None:
         printer.print_attribute(value)
 
 
+class ConstOp(TosaOp, PartialForm):
+    """A constant, of which xDSL 0.74 knows the generic form alone."""
+
+    def has_own_form(self) -> bool:
+        """Print the generic form."""
+        return False
+
+
 def _op_class(name: str) -> type[TosaOp]:
     members = {"name": f"tosa.{name}", "__doc__": f"`tosa.{name}`."}
     members |= {f"{own}_": opt_prop_def(Attribute, prop_name=own) for own in _PROPERTIES.split()}
-    return irdl_op_definition(type(f"{name.title().replace('_', '')}Op", (TosaOp,), members))
+    base = ConstOp if name == "const" else TosaOp
+    return irdl_op_definition(cast("type[TosaOp]", type(f"{name.title().replace('_', '')}Op", (base,), members)))
 
 
 TOSA_OPS: tuple[type[TosaOp], ...] = tuple(_op_class(name) for name in _NAMES.split())

@@ -9,7 +9,7 @@ Source: the verifiers of stablehlo/dialect/TypeInference.cpp and StablehloOps.cp
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias, cast
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, TensorType, i1
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, TensorType, TupleType, i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -377,6 +377,24 @@ def inputs_and_starts(op: Operation) -> None:
     _expect(bool(op.results), "a result")
 
 
+def _fields(op: Operation) -> None:
+    """The result is the tuple of the operands (`tuple_c1`)."""
+    fields = op.results[0].type
+    _expect(
+        isinstance(fields, TupleType)
+        and len(fields.types) == len(op.operands)
+        and all(map(_are_alike, fields.types, op.operand_types)),
+        f"the tuple of its {len(op.operands)} operands, got {fields}",
+    )
+
+
+def _formats(op: Operation) -> None:
+    """Bits of the exponent and of the mantissa (`reduce_precision_c2` and `c3`)."""
+    for name, least in (("exponent_bits", 1), ("mantissa_bits", 0)):
+        bits = cast(IntegerAttr, op.properties[name]).value.data
+        _expect(bits >= least, f"'{name}' to be at least {least}, got {bits}")
+
+
 _FIRST, _SECOND = operand(0), operand(1)
 _SLICE = ("start_indices", "limit_indices", "strides")
 _PADS = ("edge_padding_low", "edge_padding_high")
@@ -412,6 +430,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
     "optimization_barrier": (as_many_results,),
     "pad": (for_each_axis(_FIRST, *_PADS), for_each_axis(_FIRST, "interior_padding", least=0)),
     "reduce": (inputs_and_starts, axes("dimensions", _FIRST), regions(_combines)),
+    "reduce_precision": (_formats,),
     "reduce_scatter": (regions(lambda op: iter([(2, 1)])),),
     "reduce_window": (
         inputs_and_starts,
@@ -436,6 +455,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
         regions(_orders),
     ),
     "transpose": (for_each_axis(_FIRST, "permutation"), axes("permutation", _FIRST)),
+    "tuple": (_fields,),
     "while": (as_many_results, regions(_repeats), _loop_values),
 }
 """By the name of the op, without its dialect."""

@@ -71,6 +71,11 @@ def _tuple(types: Sequence[Attribute], operands: int) -> Signature | None:
     return (types[0].types.data, types) if len(types) == 1 and isinstance(types[0], TupleType) else None
 
 
+def _shorten_tuple(op: Operation) -> Sequence[Attribute] | None:
+    (result,) = op.result_types
+    return (result,) if isinstance(result, TupleType) and result.types.data == tuple(op.operand_types) else None
+
+
 FUNCTIONAL = Types(lambda types, operands: None, lambda op: None)
 """`(a, b) -> c`, always."""
 SAME = Types(_same, _shorten_same)
@@ -81,7 +86,7 @@ COMPLEX = Types(_complex, _shorten_complex)
 """The complex result; the operands are its parts."""
 SELECT = Types(_select, _shorten_select)
 """The predicate, then the type of both branches and the result."""
-TUPLE = Types(_tuple, lambda op: op.result_types)
+TUPLE = Types(_tuple, _shorten_tuple)
 """The tuple, whose fields are the operands."""
 PAIRWISE = Types(lambda types, operands: (types, types), lambda op: op.result_types)
 """Operands and results alike."""

@@ -7,7 +7,8 @@ more, and so do the rows of `foreign`:
 2. what an op of linalg writes on, its *init*, is read element by element where the result is written: elementwise, also
    into a product;
 3. an operand that says how large the result is must be known before the kernel starts: opaque;
-4. a table that elements look up is read anyhow: injective.
+4. a table that elements look up is read anyhow: injective;
+5. what a reduction starts with is one element, which all that compute it may repeat: elementwise, also into windows.
 
 Source: TVM `IndexedForwardGraph::Creator`, src/relay/transforms/fuse_ops.cc (v0.18), for (1); MLIR's destination style,
 mlir/include/mlir/Interfaces/DestinationStyleOpInterface.td, for (2).
@@ -49,6 +50,13 @@ def plain_edges(op: Operation, kind: PatternKind) -> Sequence[PatternKind]:
 def edges_with_inits(op: Operation, kind: PatternKind) -> Sequence[PatternKind]:
     """The last operands, as many as there are results, are elementwise; others as TVM has them."""
     inputs = max(0, len(op.operands) - len(op.results))
+    return [*plain_edges(op, kind)[:inputs], *[PatternKind.ELEMWISE] * (len(op.operands) - inputs)]
+
+
+def edges_with_starts(op: Operation, kind: PatternKind) -> Sequence[PatternKind]:
+    """The second half of the operands is elementwise; others as TVM has them."""
+    # (5)
+    inputs = len(op.operands) // 2
     return [*plain_edges(op, kind)[:inputs], *[PatternKind.ELEMWISE] * (len(op.operands) - inputs)]
 
 

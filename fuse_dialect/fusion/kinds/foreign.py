@@ -21,6 +21,7 @@ from xdsl.ir import Operation
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor
 from fuse_dialect.fusion.kinds.edges import (
     edges_with_inits,
+    edges_with_starts,
     first_operand_alone,
     into_second,
     sizes_alone,
@@ -96,12 +97,13 @@ _ROWS: Mapping[str, ForeignOp] = {
         ForeignOp(PatternKind.INJECTIVE),
         " dynamic_slice gather pad  reverse slice torch_index_select transpose",
     ),
-    **rows("stablehlo", ForeignOp(PatternKind.COMM_REDUCE), "reduce"),
+    **rows("stablehlo", ForeignOp(PatternKind.COMM_REDUCE, edges_with_starts), "reduce"),
     **rows(
         "stablehlo",
         ForeignOp(PatternKind.OUT_EWISE_FUSABLE),
-        "batch_norm_inference convolution dot dot_general einsum reduce_window",
+        "batch_norm_inference convolution dot dot_general einsum",
     ),
+    **rows("stablehlo", ForeignOp(PatternKind.OUT_EWISE_FUSABLE, edges_with_starts), "reduce_window"),
     **rows(
         "stablehlo",
         ForeignOp(PatternKind.OPAQUE),

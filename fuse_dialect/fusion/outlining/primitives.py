@@ -75,6 +75,10 @@ class Primitives:
         self._names.add(name)
         return name
 
+    def release(self, name: str) -> None:
+        """Let the name be given again: the function that has it gets another one."""
+        self._names.discard(name)
+
     def structure(self, group: Group) -> object:
         """A key that is equal for groups of the same structure."""
         reference = {id(value): index for index, value in enumerate(group.arguments)}

@@ -1,9 +1,13 @@
 """Kernels in their places, `fuse.fused`, as primitive functions and calls."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.ops.regions import FusedOp, YieldOp
 from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE
 from fuse_dialect.fusion.ir.symbol_tables import blocks_of_functions, may_be_symbol_table, walk_table
@@ -30,6 +34,26 @@ def outline_regions(module: ModuleOp, *, dedup: bool = True) -> None:
                 if function is not None:
                     created.append(function)
             block.insert_ops_after(created, op)
+
+
+@contextmanager
+def kernels_as_functions(module: ModuleOp) -> Generator[ModuleOp]:
+    """The module for somebody who writes primitive functions, or a copy where kernels in their places are such.
+
+    Raises:
+        OpError: The body of the `with` has raised it; it names the op of the module, not that of the copy.
+    """
+    if not any(type(op) is FusedOp for op in module.walk()):
+        yield module
+        return
+    copy = module.clone()
+    origins = dict(zip(copy.walk(), module.walk(), strict=True))
+    outline_regions(copy)
+    try:
+        yield copy
+    except OpError as error:
+        error.op = origins.get(error.op, module)
+        raise
 
 
 def _innermost_first(op: Operation) -> list[FusedOp]:

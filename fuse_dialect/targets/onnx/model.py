@@ -19,6 +19,7 @@ from xdsl.ir import Operation
 from fuse_dialect.dialect.constants import constant_array
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.types import element_dtype, is_tensor
+from fuse_dialect.fusion.outlining.regions import kernels_as_functions
 from fuse_dialect.targets.onnx.body import DOMAIN, BodyWriter, fields_of, type_info
 from fuse_dialect.targets.onnx.element_types import IR_VERSIONS, opset_for
 from fuse_dialect.targets.onnx.graph import tensor_proto
@@ -39,7 +40,8 @@ def onnx_model(module: ModuleOp, weights: Weights | None = None, weights_name: s
     Raises:
         OpError: An op has no ONNX operators, or a constant no elements.
     """
-    return _ModelWriter(module, weights, weights_name).run()
+    with kernels_as_functions(module) as outlined:
+        return _ModelWriter(outlined, weights, weights_name).run()
 
 
 def _dtypes(module: ModuleOp) -> set["np.dtype[Any]"]:

@@ -72,7 +72,15 @@ def _while(first="tensor<4x4xf32>", second="tensor<4x4xf32>", truth="tensor<i1>"
     }}) : ({M}) -> {result}"""
 
 
+def _precision(exponent, mantissa):
+    bits = f"exponent_bits = {exponent} : i32, mantissa_bits = {mantissa} : i32"
+    return f'"stablehlo.reduce_precision"(%x) <{{{bits}}}> : ({M}) -> {M}'
+
+
 VALID = [
+    _precision(1, 0),
+    f'"stablehlo.tuple"(%x) : ({M}) -> tuple<tensor<?x4xf32>>',
+    "stablehlo.tuple %x, %i : tuple<tensor<4x4xf32>, tensor<i32>>",
     _gather(),
     _scatter(),
     _DOT.format(lb="0", rb="1", lc="1", rc="0"),
@@ -158,6 +166,13 @@ INVALID = {
     _while(truth="tensor<1xi1>"): "region #0 to return tensor<i1>, got tensor<1xi1>",
     _while(result="tensor<f32>"): "result, number 0, to be like the operand",
     f'"stablehlo.while"(%x) ({{}}, {{}}) : ({M}) -> {M}': "region #0 to be one block",
+    f'"stablehlo.tuple"(%x) : ({M}) -> tuple<{M}, {M}>': (
+        "expects the tuple of its 1 operands, got tuple<tensor<4x4xf32>"
+    ),
+    f'"stablehlo.tuple"(%x) : ({M}) -> tuple<tensor<4x4xi32>>': "expects the tuple of its 1 operands",
+    f'"stablehlo.tuple"(%x) : ({M}) -> {M}': "expects the tuple of its 1 operands",
+    _precision(0, 3): "'exponent_bits' to be at least 1, got 0",
+    _precision(8, -1): "'mantissa_bits' to be at least 0, got -1",
     f'"stablehlo.optimization_barrier"(%x) : ({M}) -> ({M}, {M})': "expects 1 results, got 2",
 }
 

@@ -1,0 +1,1 @@
+"""What `run_corpora.py` asks of each piece of a file of MLIR."""

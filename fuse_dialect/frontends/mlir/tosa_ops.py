@@ -7,8 +7,8 @@ Newer versions of MLIR, those of IREE 3.13 among them, print attributes as claus
     %1 = tosa.conv2d %x, %w, %b, %z, %z pad([0, 0, 0, 0]) stride([1, 1]) dilation([1, 1]) acc_type(f32) : ...
 
 What is printed is the form with braces. xDSL 0.74 has 21 of the 103 ops, some of them with fewer operands than MLIR
-gives them today; the ops here take any. Missing are `while_loop` and the `variable` ops, whose assembly is another;
-`cond_if` is that of xDSL.
+gives them today; the ops here take any. Missing are the `variable` ops, whose assembly is another; ops with regions
+stand in `tosa_regions`.
 """
 
 from collections.abc import Mapping

@@ -56,6 +56,7 @@ def _tensor() -> Dialect:
 
 def _tosa() -> Dialect:
     from fuse_dialect.frontends.mlir import tosa_ops
+    from fuse_dialect.frontends.mlir.tosa_regions import TOSA_REGIONS
 
     attributes = (
         tosa_ops.BlockSizeAttr,
@@ -64,7 +65,7 @@ def _tosa() -> Dialect:
         tosa_ops.RoundingModeAttr,
         tosa_ops.ShapeType,
     )
-    return _extended(TOSA, tosa_ops.TOSA_OPS, attributes)
+    return _extended(TOSA, (*tosa_ops.TOSA_OPS, *TOSA_REGIONS), attributes)
 
 
 def _check() -> Dialect:

@@ -1,6 +1,6 @@
 """Runs IREE's end-to-end tests of ops by the NumPy meaning of the ops, before and after fusion, and counts them.
 
-    python tools/run_iree_tests.py --iree CHECKOUT [--suites tosa_ops linalg] [--ways plain tvm] [--only PART] [--verbose]
+    python tools/run_iree_tests.py --iree CHECKOUT [--suites tosa_ops] [--ways plain tvm] [--only PART] [--verbose]
 
 Each function of `tests/e2e/SUITE/*.mlir` without arguments is a case: a program with constants and checks. It is
 *right* when it runs and all its checks pass; *refused* when a diagnosed error says what is not supported; *wrong* when

@@ -8,6 +8,7 @@ import numpy as np
 from xdsl.dialects.builtin import AnyFloat, IndexType, IntAttr, IntegerType, StringAttr, TupleType
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import InterpretationError
+from xdsl.utils.hints import isa
 
 from fuse_dialect.budget import MOST_VALUE_BYTES, spelled
 from fuse_dialect.dialect.errors import OpError
@@ -101,11 +102,12 @@ def layout_of(type: Attribute) -> "tuple[tuple[int, ...], np.dtype[np.generic]] 
     """
     if is_tensor(type):
         return tuple(type.get_shape()), value_dtype(type.element_type)
-    if isinstance(type, AnyFloat | IntegerType | IndexType):
+    if isinstance(type, AnyFloat) or isa(type, IntegerType) or isinstance(type, IndexType):
         return (), value_dtype(type)
     if type.name == _SIZES_TYPE:
         rank: object = getattr(type, "rank", None)
-        return (rank.data,) if isinstance(rank, IntAttr) else (DYNAMIC,), np.dtype(np.int64)
+        size = cast(int, rank.data) if isinstance(rank, IntAttr) else DYNAMIC
+        return (size,), np.dtype(np.int64)
     return None
 
 

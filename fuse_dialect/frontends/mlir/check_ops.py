@@ -5,16 +5,16 @@
     check.expect_eq_const %0, dense<[1, 2]> : tensor<2xi32>                                              StableHLO
     check.expect_close %0, %1, max_ulp_difference = 3, min_ulp_difference = 0 : tensor<2xf32>, tensor<2xf32>
 
-Both projects call the dialect `check`. Each form is read, and printed as it was read. Ops of one name compare alike, but
-that a tolerance is `tolerance` in StableHLO, and `atol` and `rtol` in IREE.
+Both projects call the dialect `check`. Each form is read, and printed as it was read. Ops of one name compare alike; a
+tolerance is `tolerance` in StableHLO, and `atol` and `rtol` in IREE.
 
 Source: iree/compiler/Modules/Check/IR/CheckOps.td; stablehlo/tests/CheckOps.td.
 """
 
 from typing import Self
 
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, TypedAttribute, UnitAttr, f32, f64, i64
-from xdsl.ir import Attribute, Dialect, SSAValue
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, UnitAttr, f32, f64, i64
+from xdsl.ir import Attribute, Dialect, SSAValue, TypedAttribute
 from xdsl.irdl import IRDLOperation, irdl_op_definition, opt_prop_def, var_operand_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer

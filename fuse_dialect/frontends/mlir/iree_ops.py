@@ -9,8 +9,8 @@
 
 from typing import Self
 
-from xdsl.dialects.builtin import IndexType, TypedAttribute
-from xdsl.ir import Attribute, Dialect
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Attribute, Dialect, TypedAttribute
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,

@@ -1,8 +1,8 @@
 """Branches and loops of TOSA as mlir-opt prints them; of xDSL's `cond_if` only the first form is known.
 
     %1 = tosa.cond_if %c : tensor<i1> -> tensor<i32> { ... tosa.yield %a : tensor<i32> } else { ... }
-    %1 = tosa.cond_if %c (%a = %x) : tensor<i1> (tensor<i32>) -> tensor<i32> { ^bb0(%a: tensor<i32>): ... } else { ... }
-    %1 = tosa.while_loop (%a = %x) : (tensor<i32>) -> tensor<i32> { ... tosa.yield %c : tensor<i1> } do { ^bb0(...): ... }
+    %1 = tosa.cond_if %c (%a = %x) : tensor<i1> (tensor<i32>) -> tensor<i32> { ^bb0(...): ... } else { ^bb0(...): ... }
+    %1 = tosa.while_loop (%a = %x) : (tensor<i32>) -> tensor<i32> { ... tosa.yield %c : tensor<i1> } do { ... }
 
 The first region of a loop has the names in brackets as arguments, without a label.
 """
@@ -52,7 +52,7 @@ def _parse_bindings(parser: Parser) -> list[tuple[Parser.UnresolvedArgument, Unr
 
 def _parse_results(parser: Parser) -> list[Attribute]:
     types = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
-    return [parser.parse_type()] if types is None else types
+    return [parser.parse_type()] if types is None else list(types)
 
 
 def _print_types(printer: Printer, types: Sequence[Attribute]) -> None:
@@ -96,7 +96,7 @@ class CondIfOp(IRDLOperation):
         condition = parser.parse_unresolved_operand()
         bindings = _parse_bindings(parser)
         parser.parse_punctuation(":")
-        operands = [parser.resolve_operand(condition, parser.parse_type())]
+        operands: list[SSAValue] = [parser.resolve_operand(condition, parser.parse_type())]
         types = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type) or []
         operands += parser.resolve_operands([operand for _, operand in bindings], types, parser.pos)
         parser.parse_punctuation("->")

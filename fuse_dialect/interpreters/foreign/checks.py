@@ -1,7 +1,7 @@
 """Meanings of checks: ops that compare results with what is expected, and fail where they differ.
 
 1. Floats are equal if `==` says so, or both are nan. IREE compares bytes instead, StableHLO the sign of zero, too.
-2. `expect_almost_eq` of IREE allows `atol + rtol * |expected|`, by default 1e-4 and 0; StableHLO's `tolerance` is `atol`.
+2. `expect_almost_eq` allows `atol + rtol * |expected|`, by default 1e-4 and 0; StableHLO's `tolerance` is `atol`.
 3. `expect_close` counts the floats between two; what is not finite must be the same.
 
 Source: iree/compiler/Modules/Check/IR/CheckOps.td; stablehlo/tests/CheckOps.td.
@@ -98,7 +98,7 @@ def _order(values: Array) -> "npt.NDArray[Any]":
 
 def _is(expected: bool) -> Meaning:
     def meaning(op: Operation, operands: Sequence[Array], around: Surroundings) -> Sequence[Array]:
-        actual = operands[0] != 0
+        actual = np.asarray(operands[0] != 0, np.bool_)
         _fail(op, np.asarray(actual == expected), operands[0], np.full(actual.shape, int(expected)))
         return ()
 

@@ -5,10 +5,10 @@ A value is an array: of rank 0 for a scalar, whose index type is `int64`; of siz
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
-from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
+from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 
 from fuse_dialect.budget import SIZE_HINT, spelled
@@ -89,7 +89,7 @@ def integers_of(op: Operation, name: str) -> list[int]:
     """
     match attribute_of(op, name):
         case DenseArrayBase() as numbers:
-            return [int(number) for number in numbers.get_values()]
+            return [int(number) for number in cast("DenseArrayBase[IntegerType]", numbers).get_values()]
         case DenseIntOrFPElementsAttr() as numbers:
             return [int(number) for number in constant_array(numbers).reshape(-1)]
         case IntegerAttr() as number:

@@ -6,6 +6,7 @@
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from xdsl.ir import Operation
@@ -111,18 +112,31 @@ def _round_away(x: Array) -> Array:
 def _bits(array: Array) -> Array:
     """The bits of each integer, the lowest first, along a new last axis."""
     places = np.arange(8 * array.dtype.itemsize, dtype=_unsigned(array).dtype)
-    return (_unsigned(array)[..., None] >> places) & 1 == 1
+    return np.asarray((_unsigned(array)[..., None] >> places) & 1 == 1)
 
 
 def leading_zeros(array: Array) -> Array:
     """How many high bits of each integer are 0."""
     bits = _bits(array)[..., ::-1]
-    return np.where(bits.any(-1), bits.argmax(-1), bits.shape[-1])
+    return np.asarray(np.where(bits.any(-1), bits.argmax(-1), bits.shape[-1]))
 
 
 def _trailing_zeros(array: Array) -> Array:
     bits = _bits(array)
-    return np.where(bits.any(-1), bits.argmax(-1), bits.shape[-1])
+    return np.asarray(np.where(bits.any(-1), bits.argmax(-1), bits.shape[-1]))
+
+
+def _count_of_ones(array: Array) -> Array:
+    return _bits(array).sum(-1)
+
+
+def _angle(y: Array, x: Array) -> Array:
+    return np.arctan2(y.astype(np.float64), x.astype(np.float64))
+
+
+def _is_normal(x: Array) -> Array:
+    tiny = {2: 2.0**-14, 4: 2.0**-126, 8: 2.0**-1022}[x.dtype.itemsize]
+    return np.isfinite(x) & (np.abs(x) >= (2.0**-126 if x.dtype.name == "bfloat16" else tiny))
 
 
 def _clamped(x: Array, low: Array, high: Array) -> Array:
@@ -140,20 +154,20 @@ _MORE: Mapping[str, Callable[..., Array]] = {
     "arith.index_castui": _unsigned,
     "arith.maxnumf": np.fmax,
     "arith.minnumf": np.fmin,
-    "arith.scaling_extf": lambda x, scale: x.astype(np.float32) * scale.astype(np.float32),
-    "arith.scaling_truncf": lambda x, scale: x.astype(np.float32) / scale.astype(np.float32),
-    "math.atan2": lambda y, x: np.arctan2(y.astype(np.float64), x.astype(np.float64)),
-    "math.cbrt": lambda x: of_reals(np.cbrt, x),
+    "arith.scaling_extf": np.multiply,
+    "arith.scaling_truncf": np.divide,
+    "math.atan2": _angle,
+    "math.cbrt": partial(of_reals, np.cbrt),
     "math.clampf": _clamped,
     "math.ctlz": leading_zeros,
-    "math.ctpop": lambda x: _bits(x).sum(-1),
+    "math.ctpop": _count_of_ones,
     "math.cttz": _trailing_zeros,
     "math.fpowi": _integer_power_of_float,
     "math.isfinite": np.isfinite,
     "math.isinf": np.isinf,
     "math.isnan": np.isnan,
-    "math.isnormal": lambda x: np.isfinite(x) & (np.abs(x) >= np.finfo(x.dtype).tiny),
-    "math.log10": lambda x: of_reals(np.log10, x),
+    "math.isnormal": _is_normal,
+    "math.log10": partial(of_reals, np.log10),
     "math.round": _round_away,
 }
 """Functions that no kernel of this package has."""

@@ -1,12 +1,12 @@
-"""Meanings of the tensor dialect. What `tensor.empty` holds nobody says; here it is 0, so that programs can be compared."""
+"""Meanings of the tensor dialect. What `tensor.empty` holds nobody says; here it is 0, so that results compare."""
 
 from collections.abc import Iterator, Sequence
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntegerAttr
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Operation
 
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.types import DYNAMIC, tensor_type
@@ -78,12 +78,8 @@ def _bitcast(op: Operation, operands: Sequence[Array], around: Surroundings) -> 
 def _groups(op: Operation) -> list[list[int]]:
     """The axes of the longer shape, for each axis of the shorter one."""
     attribute = attribute_of(op, "reassociation")
-    groups: Sequence[Attribute] = attribute.data if isinstance(attribute, ArrayAttr) else ()
-    return [
-        [int(axis.value.data) for axis in group if isinstance(axis, IntegerAttr)]
-        for group in groups
-        if isinstance(group, ArrayAttr)
-    ]
+    groups = cast("ArrayAttr[ArrayAttr[IntegerAttr]]", attribute)
+    return [[axis.value.data for axis in group] for group in groups]
 
 
 def _collapse_shape(op: Operation, operands: Sequence[Array], around: Surroundings) -> Sequence[Array]:
@@ -212,16 +208,13 @@ def _slice_places(op: Operation, name: str, array: Array, indices: Array) -> tup
     axes = integers_of(op, name)
     places = [indices[..., number] for number in range(len(axes))]
     checked_places(array.transpose([*axes, *(axis for axis in range(array.ndim) if axis not in axes)]), places)
-    batch = indices.ndim - 1
-    found: list[Array] = []
-    for axis, size in enumerate(array.shape):
-        if axis in axes:
-            found.append(places[axes.index(axis)].reshape(indices.shape[:-1] + (1,) * array.ndim))
-        else:
-            found.append(
-                np.arange(size).reshape([1] * batch + [size if own == axis else 1 for own in range(array.ndim)])
-            )
-    return tuple(found)
+    ones = [1] * array.ndim
+    return tuple(
+        places[axes.index(axis)].reshape([*indices.shape[:-1], *ones])
+        if axis in axes
+        else np.arange(size).reshape([size if own == axis else 1 for own in range(array.ndim)])
+        for axis, size in enumerate(array.shape)
+    )
 
 
 def _gather(op: Operation, operands: Sequence[Array], around: Surroundings) -> Sequence[Array]:

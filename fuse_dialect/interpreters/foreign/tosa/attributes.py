@@ -49,9 +49,12 @@ def widened(array: Array) -> Array:
 
 def clipped(array: Array, dtype: "np.dtype[Any]") -> Array:
     """Integers in the range of a type."""
+    return np.clip(array, *integer_range(dtype))
+
+
+def integer_range(dtype: "np.dtype[Any]") -> tuple[int, int]:
+    """The least and the greatest integer of a type."""
     if dtype.name in ("int4", "uint4"):
-        low, high = (-8, 7) if dtype.name == "int4" else (0, 15)
-    else:
-        info = np.iinfo(dtype)
-        low, high = info.min, info.max
-    return np.clip(array, low, high)
+        return (-8, 7) if dtype.name == "int4" else (0, 15)
+    info = np.iinfo(dtype.name)
+    return int(info.min), int(info.max)

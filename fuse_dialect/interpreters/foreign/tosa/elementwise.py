@@ -1,20 +1,22 @@
 """TOSA, element by element. Operands broadcast along axes of size 1."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from xdsl.ir import Operation
 
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.interpreters.foreign.meaning import Meaning, Rows, Surroundings, attribute_of, is_set, number_of
-from fuse_dialect.interpreters.foreign.scalars import leading_zeros
+from fuse_dialect.interpreters.foreign.scalars import leading_zeros, narrowed
 from fuse_dialect.interpreters.foreign.tosa.attributes import (
     clipped,
+    integer_range,
     is_integer,
     keyword,
-    widened,
     zero_point,
 )
+from fuse_dialect.interpreters.values import layout_of
 from fuse_dialect.loops.special_functions import erf, of_reals, truncated_quotient
 
 
@@ -33,11 +35,15 @@ def _computed(array: Array) -> Array:
 
 
 def _of_reals(function: np.ufunc) -> Meaning:
-    return _of(lambda x: of_reals(function, x))
+    return _of(partial(of_reals, function))
 
 
 def _sigmoid(x: Array) -> Array:
     return of_reals(np.reciprocal, np.asarray(1 + np.exp(-x.astype(np.float64)))).astype(x.dtype)
+
+
+def _reciprocal_root(x: Array) -> Array:
+    return 1 / np.sqrt(x)
 
 
 def _unsigned(array: Array) -> Array:
@@ -118,9 +124,6 @@ def _identity(op: Operation, operands: Sequence[Array], around: Surroundings) ->
 
 def _cast(op: Operation, operands: Sequence[Array], around: Surroundings) -> Sequence[Array]:
     """Floats become integers by rounding to the nearest, even ones for halves, in the range of the type."""
-    from fuse_dialect.interpreters.foreign.scalars import narrowed
-    from fuse_dialect.interpreters.values import layout_of
-
     given = operands[0]
     layout = layout_of(op.results[0].type)
     if layout is None:
@@ -138,7 +141,7 @@ def _cast(op: Operation, operands: Sequence[Array], around: Surroundings) -> Seq
 
 
 def _as_integers(whole: Array, dtype: "np.dtype[np.generic]") -> Array:
-    low, high = (-8, 7) if dtype.name == "int4" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
+    low, high = integer_range(dtype)
     exact = np.where(np.isnan(whole), 0, whole).astype(np.float64)
     inside = np.clip(exact, low, np.nextafter(float(high), 0) if high > 2**53 else high)
     return np.where(exact >= high, high, inside.astype(np.int64)).astype(dtype)
@@ -178,7 +181,7 @@ ROWS: Rows = {
     "negate": _negate,
     "pow": _of(_power),
     "reciprocal": _of(np.reciprocal),
-    "rsqrt": _of(lambda x: 1 / np.sqrt(x)),
+    "rsqrt": _of(_reciprocal_root),
     "select": _select,
     "sigmoid": _of(_sigmoid),
     "sin": _of_reals(np.sin),

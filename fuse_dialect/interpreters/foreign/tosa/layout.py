@@ -92,8 +92,7 @@ def _checked(indices: Array, size: int) -> Array:
 def _gather(op: Operation, operands: Sequence[Array], around: Surroundings) -> Sequence[Array]:
     """Rows of `[N, K, C]` at indices `[N, W]`."""
     values, indices = operands
-    batch = np.arange(values.shape[0])[:, None]
-    return (values[batch, _checked(indices, values.shape[1])],)
+    return (values[np.arange(values.shape[0])[:, None], _checked(indices, values.shape[1])],)
 
 
 def _row_gather(op: Operation, operands: Sequence[Array], around: Surroundings) -> Sequence[Array]:

@@ -1,12 +1,13 @@
 """TOSA: pools."""
 
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 from xdsl.ir import Operation
 
 from fuse_dialect.dialect.op import Array
-from fuse_dialect.interpreters.foreign.meaning import Rows, Surroundings, integers_of
+from fuse_dialect.interpreters.foreign.meaning import Rows, Surroundings
 from fuse_dialect.interpreters.foreign.tosa.attributes import (
     clipped,
     given_integers,
@@ -42,10 +43,8 @@ def _max_pool(op: Operation, operands: Sequence[Array], around: Surroundings) ->
     least = np.iinfo(np.int64).min if is_integer(image) else -np.inf
     image = padded(op, wide, pad, least, around)
     ignores = keyword(op, "nan_mode") == "IGNORE"
-    total: Array | None = None
-    for _, read in taps(image, kernel, stride, [1, 1], out):
-        total = read if total is None else (np.fmax if ignores else np.maximum)(total, read)
-    return (total,)
+    combine = np.fmax if ignores else np.maximum
+    return (reduce(combine, (read for _, read in taps(image, kernel, stride, [1, 1], out))),)
 
 
 def _avg_pool(op: Operation, operands: Sequence[Array], around: Surroundings) -> Sequence[Array]:

@@ -1,4 +1,4 @@
-"""TOSA: products of matrices, convolutions and transforms. Integers are multiplied less their zero points, in 64 bits."""
+"""TOSA: products of matrices, convolutions, transforms. Integers are multiplied less their zero points, in 64 bits."""
 
 from collections.abc import Sequence
 from itertools import product

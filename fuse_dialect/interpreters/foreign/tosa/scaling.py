@@ -7,7 +7,7 @@ from xdsl.ir import Operation
 
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.interpreters.foreign.meaning import Rows, Surroundings, attribute_of, integers_of, is_set
-from fuse_dialect.interpreters.foreign.tosa.attributes import keyword, zero_point
+from fuse_dialect.interpreters.foreign.tosa.attributes import clipped, keyword, zero_point
 from fuse_dialect.interpreters.values import layout_of
 
 
@@ -76,8 +76,7 @@ def _point(points: Sequence[Array], place: int, default: int, *, unsigned: bool)
 def _written(total: Array, dtype: "np.dtype[np.generic]", *, unsigned: bool) -> Array:
     """Integers cut to the range of a type, which may be read as unsigned."""
     own = np.dtype(f"u{dtype.itemsize}") if unsigned and dtype.kind == "i" else dtype
-    info = np.iinfo(own)
-    return np.clip(total, info.min, info.max).astype(own).astype(dtype)
+    return clipped(total, own).astype(own).astype(dtype)
 
 
 def _table(op: Operation, operands: Sequence[Array], around: Surroundings) -> Sequence[Array]:

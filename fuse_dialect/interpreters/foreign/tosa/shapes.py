@@ -64,7 +64,7 @@ ROWS: Rows = {
     "concat_shape": _concat_shape,
     "div_ceil_shape": _divided(lambda lhs, rhs: -(-lhs // rhs)),
     "div_floor_shape": _divided(np.floor_divide),
-    "exp2_shape": _of(lambda x: np.left_shift(1, x)),
+    "exp2_shape": _of(np.exp2),
     "log2_ceil_shape": _logarithm(np.ceil),
     "log2_floor_shape": _logarithm(np.floor),
     "max_shape": _of(np.maximum),

@@ -30,6 +30,7 @@ from fuse_dialect.fusion.core.partition import partition
 from fuse_dialect.fusion.core.post_dominators import PostDominatorTree, post_dominator_tree
 from fuse_dialect.fusion.core.tvm_rules import TVM_RULES
 from fuse_dialect.fusion.ir.block_graph import build_graph
+from fuse_dialect.fusion.ir.function_like import place_name
 from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse, fusible_blocks
 from fuse_dialect.loading.module_file import read_module
 from fuse_dialect.pattern_kind import PatternKind
@@ -219,7 +220,7 @@ def main() -> int:
         for block in fusible_blocks(function):
             graph = build_graph(block).graph
             ours = our_groups(graph, **limits)
-            what = f"@{function.sym_name.data}: {len(graph)} nodes, {len(ours)} groups of several"
+            what = f"{place_name(function)}: {len(graph)} nodes, {len(ours)} groups of several"
             try:
                 theirs = tvm_groups(graph, **limits)
             except InexactError as error:

@@ -13,19 +13,21 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith, func
-from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.traits import IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.budget import MOST_VALUE_BYTES, SIZE_HINT, Budget, Limits
-from fuse_dialect.dialect.constants import constant_array
-from fuse_dialect.dialect.elision import ELIDED_RESOURCE
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.regions import IfOp, LoopOp, YieldOp
 from fuse_dialect.dialect.shape_assertion import is_shape_assertion, violation
 from fuse_dialect.dialect.types import element_dtype, is_tensor
+from fuse_dialect.interpreters.constants import evaluate_constant
 from fuse_dialect.interpreters.entry import bind_inputs, check_has_body, function_named, functions_of
+from fuse_dialect.interpreters.foreign.meaning import Surroundings
+from fuse_dialect.interpreters.foreign.table import foreign_results
 from fuse_dialect.interpreters.loop_costs import LoopCosts
 from fuse_dialect.interpreters.regions import Yielded, is_first, is_true, run_loop, yielded
 from fuse_dialect.interpreters.sizes import TooLargeError, check_value, evaluate_within
@@ -108,33 +110,6 @@ def _check_results(op: Operation, results: Sequence[Value]) -> None:
             raise EvaluationError(op, f"result {index} {problem}")
 
 
-def evaluate_constant(op: arith.ConstantOp) -> Array:
-    """The elements of a constant.
-
-    Raises:
-        EvaluationError: They are not in the module, or of a type that the dialect does not know.
-    """
-    try:
-        return constant_array(op.value)
-    except VerifyException as error:
-        raise EvaluationError(op, str(error), _missing_elements_hint(op.value)) from error
-
-
-_ELIDED_HINT = (
-    "whoever printed the module left the elements out: print it without "
-    "--mlir-elide-elementsattrs-if-larger, or read the original"
-)
-
-_ELSEWHERE_HINT = "weights= (--weights) names the safetensors file that was written with the module"
-
-
-def _missing_elements_hint(value: Attribute) -> str | None:
-    """Where the elements of a constant may be that are not in the module."""
-    if not isinstance(value, DenseResourceAttr):
-        return None
-    return _ELIDED_HINT if value.resource_handle.data == ELIDED_RESOURCE else _ELSEWHERE_HINT
-
-
 @dataclass(frozen=True, slots=True)
 class _Step:
     """An op of a block, and the values of the block that nobody needs after it."""
@@ -168,6 +143,13 @@ class _Frame:
     """What loops may still run."""
     is_counted: bool = False
     """Whether an iteration that is counted runs: what it calls is among its ops."""
+    indices: Sequence[Array] = ()
+    """What `linalg.index` gives, by loop."""
+
+
+def _is_end(op: Operation) -> bool:
+    """Whether an op ends its block, and gives its operands to whoever ran it."""
+    return isinstance(op, func.ReturnOp | YieldOp) or op.get_trait(IsTerminator) is not None
 
 
 class Runner:
@@ -230,7 +212,7 @@ class Runner:
         for step in self._plan(block):
             op = step.op
             operands = [values[operand] for operand in op.operands]
-            if isinstance(op, func.ReturnOp | YieldOp):
+            if op.next_op is None and _is_end(op):
                 return op, operands
             for result, value in zip(op.results, self._results(op, operands, frame), strict=True):
                 values[result] = value
@@ -257,7 +239,9 @@ class Runner:
                     raise EvaluationError(op, f"fails: {problem}")
                 return ()
             case _:
-                raise EvaluationError(op, "has no meaning in the NumPy interpreter")
+                run = partial(self._foreign_region, op, frame)
+                around = Surroundings(frame.values, frame.indices, run, self._limits.value_bytes)
+                return foreign_results(op, operands, around)
 
     def _iteration(self, op: LoopOp, arguments: Sequence[Value], frame: _Frame) -> Yielded:
         """What the body of a loop yields."""
@@ -275,6 +259,24 @@ class Runner:
         if not isinstance(end, YieldOp):
             raise EvaluationError(op, "has a region that ends without 'fuse.yield'")
         return yielded(end, values)
+
+    def _foreign_region(
+        self,
+        op: Operation,
+        frame: _Frame,
+        region: Region,
+        arguments: Sequence[Value] = (),
+        *,
+        indices: Sequence[Array] | None = None,
+        is_repeated: bool = False,
+    ) -> Sequence[Value]:
+        """What the end of a region of another dialect's op is given."""
+        if frame.depth > MAX_CALL_DEPTH:
+            raise EvaluationError(op, f"exceeds {MAX_CALL_DEPTH} calls and regions within each other")
+        if is_repeated and not frame.loops.take(ops=len(self._plan(region.block))):
+            raise EvaluationError(op, TOO_LONG, TOO_LONG_HINT)
+        own = replace(frame, depth=frame.depth + 1, indices=frame.indices if indices is None else indices)
+        return self._run_block(region.block, arguments, own)[1]
 
     def _call(self, op: func.CallOp, operands: list[Value], frame: _Frame) -> tuple[Value, ...]:
         if frame.depth > MAX_CALL_DEPTH:

@@ -20,8 +20,9 @@ from xdsl.interpreters.func import FuncFunctions
 from fuse_dialect.dialect.fuse import ALL_OPS
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.regions import IfOp, LoopOp, YieldOp
+from fuse_dialect.interpreters.constants import evaluate_constant
 from fuse_dialect.interpreters.entry import functions_of
-from fuse_dialect.interpreters.numpy import evaluate, evaluate_constant
+from fuse_dialect.interpreters.numpy import evaluate
 from fuse_dialect.interpreters.regions import Yielded, is_true, run_loop
 from fuse_dialect.interpreters.values import EvaluationError, Value
 

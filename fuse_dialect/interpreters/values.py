@@ -5,18 +5,23 @@ from functools import lru_cache
 from typing import Any, TypeAlias, Union, cast
 
 import numpy as np
-from xdsl.dialects.builtin import StringAttr, TupleType
+from xdsl.dialects.builtin import AnyFloat, IndexType, IntAttr, IntegerType, StringAttr, TupleType
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import InterpretationError
+from xdsl.utils.hints import isa
 
 from fuse_dialect.budget import MOST_VALUE_BYTES, spelled
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.op import Array
-from fuse_dialect.dialect.types import DYNAMIC, Tensor, element_dtype, is_tensor, shape_text
+from fuse_dialect.dialect.types import DYNAMIC, element_dtype, is_tensor, shape_text
 from fuse_dialect.fusion.kinds.kind_of import op_name
 
 Value: TypeAlias = Union[Array, "tuple[Value, ...]"]
 """What an SSA value is at run time: an array, or a tuple of values."""
+
+
+_SIZES_TYPE = "tosa.shape"
+"""A list of sizes, whose class is a wing's."""
 
 
 class EvaluationError(OpError, InterpretationError):
@@ -73,12 +78,13 @@ def mismatch(value: Any, type: Attribute) -> str | None:
             return f"expects a value of type {type}"
         pairs = zip(cast("tuple[Any, ...]", value), type.types, strict=True)
         return next((problem for item, field in pairs if (problem := mismatch(item, field)) is not None), None)
-    if not is_tensor(type):
+    layout = layout_of(type)
+    if layout is None:
         return f"has type {type}, which the NumPy interpreter does not know"
     if not isinstance(value, np.ndarray):
         return f"expects a value of type {type}, got a {value.__class__.__name__}"
     array = cast(Array, value)
-    shape, dtype = _layout(type)
+    shape, dtype = layout
     fits = len(shape) == array.ndim and all(
         dim in (size, DYNAMIC) for dim, size in zip(shape, array.shape, strict=True)
     )
@@ -88,5 +94,27 @@ def mismatch(value: Any, type: Attribute) -> str | None:
 
 
 @lru_cache(4096)
-def _layout(type: Tensor) -> tuple[tuple[int, ...], "np.dtype[np.generic]"]:
-    return tuple(type.get_shape()), element_dtype(type.element_type)
+def layout_of(type: Attribute) -> "tuple[tuple[int, ...], np.dtype[np.generic]] | None":
+    """Sizes and dtype of a value: of a tensor, a number (of rank 0), or a shape of TOSA; `None` for other types.
+
+    Raises:
+        VerifyException: The elements are of a type that the dialect does not know.
+    """
+    if is_tensor(type):
+        return tuple(type.get_shape()), value_dtype(type.element_type)
+    if isinstance(type, AnyFloat) or isa(type, IntegerType) or isinstance(type, IndexType):
+        return (), value_dtype(type)
+    if type.name == _SIZES_TYPE:
+        rank: object = getattr(type, "rank", None)
+        size = cast(int, rank.data) if isinstance(rank, IntAttr) else DYNAMIC
+        return (size,), np.dtype(np.int64)
+    return None
+
+
+def value_dtype(element_type: Attribute) -> "np.dtype[np.generic]":
+    """The dtype of elements or of a number; an index has 64 bits.
+
+    Raises:
+        VerifyException: The dialect has no such element type.
+    """
+    return np.dtype(np.int64) if isinstance(element_type, IndexType) else element_dtype(element_type)

@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 from fuse_dialect.diagnostics import FuseError, printable
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.ir.function_like import place_name
 from fuse_dialect.loading.failure import located_errors
 from fuse_dialect.loading.output_file import write_output
 from fuse_dialect.loading.pipeline import build_passes
@@ -128,7 +129,7 @@ def _side(module: ModuleOp, source_map: SourceMap, ctx: Context, spec: str, pass
 
 
 def _kernels(plan: ModulePlan) -> tuple[str, ...]:
-    return tuple(f"@{group.function.sym_name.data}: {group!r}" for group in plan.groups)
+    return tuple(f"{place_name(group.function)}: {group!r}" for group in plan.groups)
 
 
 def _lines(sides: Sequence[Side]) -> list[str]:

@@ -184,7 +184,8 @@ def test_looks_at_pipes_grow_as_ops_do(monkeypatch: pytest.MonkeyPatch) -> None:
         ]
         text = "\n".join(lines)
         module = fuse_dialect.parse(
-            f"func.func @main(%v0: {image}, %w: tensor<32x32x3x3xf32>) -> {image} {{{text}\n return %v{length} : {image} }}"
+            f"func.func @main(%v0: {image}, %w: tensor<32x32x3x3xf32>) -> {image} "
+            f"{{{text}\n return %v{length} : {image} }}"
         )
         looks.clear()
         assert 'data_layout = "NHWC"' in str(converted(module, AVX512))

@@ -51,7 +51,8 @@ from fuse_dialect.dialect.ops import (
     tuples,
 )
 from fuse_dialect.dialect.types import element_dtype
-from fuse_dialect.interpreters.numpy import evaluate, evaluate_constant
+from fuse_dialect.interpreters.constants import evaluate_constant
+from fuse_dialect.interpreters.numpy import evaluate
 from fuse_dialect.interpreters.values import EvaluationError, Value, flatten
 
 RUNS = 8

@@ -16,7 +16,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.fusion.kinds.kind_of import op_name
-from fuse_dialect.interpreters.numpy import evaluate, evaluate_constant
+from fuse_dialect.interpreters.constants import evaluate_constant
+from fuse_dialect.interpreters.numpy import evaluate
 
 MOST_BRANCHES = 200
 """Taken in one run; where a program loops for longer, the effects so far are its meaning. Calls do not count: fusion

@@ -13,18 +13,21 @@ from typing import Self, cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
+    AffineMapAttr,
     AnyFloat,
     ArrayAttr,
     DenseIntElementsAttr,
     FloatAttr,
     IntegerType,
     MemRefType,
+    ShapedType,
     TensorType,
     i64,
 )
 from xdsl.dialects.linalg.ops import YieldOp
 from xdsl.dialects.math import Math
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -81,6 +84,13 @@ class NamedOp(IRDLOperation):
         if list(self.result_types) != result_types(self.outputs):
             raise VerifyException("expects a result of the type of each tensor in 'outs'")
 
+    def get_indexing_maps(self) -> ArrayAttr[AffineMapAttr]:
+        """For each operand the map from loops to the place of an element, as ops of xDSL have it."""
+        if self.indexing_maps is not None:
+            return cast(ArrayAttr[AffineMapAttr], self.indexing_maps)
+        form = FORMS.get(self.name.removeprefix("linalg."))
+        return _aligned(self.operands) if form is None else _maps_of(form, self.strides, self.dilations)
+
     @classmethod
     def hidden_region(cls, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]) -> Region:
         """The region that MLIR builds from the op's name and the types of its elements."""
@@ -128,6 +138,42 @@ class NamedOp(IRDLOperation):
         if self.res:
             printer.print_string(" -> ")
             printer.print_list([result.type for result in self.res], printer.print_attribute)
+
+
+def _aligned(operands: Sequence[SSAValue]) -> ArrayAttr[AffineMapAttr]:
+    """Maps that leave loops as they are; a number is read in every iteration."""
+    loops = _rank(operands[-1])
+    return ArrayAttr(
+        AffineMapAttr(AffineMap.identity(loops) if _rank(value) == loops else AffineMap(loops, 0, ()))
+        for value in operands
+    )
+
+
+def _rank(value: SSAValue) -> int:
+    return len(value.type.get_shape()) if isinstance(value.type, ShapedType) else 0
+
+
+def _maps_of(
+    form: Form, strides: DenseIntElementsAttr | None, dilations: DenseIntElementsAttr | None
+) -> ArrayAttr[AffineMapAttr]:
+    """The maps of a named op, from its form; strides and dilations that it lacks are 1."""
+    loops = [*form.parallel.split(), *form.reduced.split()]
+    window = form.window_rank
+    factors = {
+        sign: iter([1] * window if attribute is None else list(attribute.get_values()))
+        for sign, attribute in (("s", strides), ("d", dilations))
+    }
+
+    def axis(text: str) -> AffineExpr:
+        total = AffineExpr.constant(0)
+        for term in text.split("+"):
+            factor, _, loop = term.rpartition("*")
+            place = AffineExpr.dimension(loops.index(loop))
+            total = total + (place * next(factors[factor]) if factor else place)
+        return total
+
+    results = [*form.inputs, form.parallel]
+    return ArrayAttr(AffineMapAttr(AffineMap(len(loops), 0, tuple(map(axis, text.split())))) for text in results)
 
 
 def parse_operands(parser: Parser, keyword: str) -> list[SSAValue]:

@@ -46,7 +46,10 @@ def _lazily(module: str, table: str, name: str) -> Callable[[], Dialect]:
 
 
 _PRETTY: dict[str, Callable[[], Dialect]] = {
-    **{name: _lazily("mlir.upstream", "UPSTREAM", name) for name in ("linalg", "tensor", "tosa")},
+    **{
+        name: _lazily("mlir.upstream", "UPSTREAM", name)
+        for name in ("check", "flow", "linalg", "tensor", "tosa", "util")
+    },
     **{name: _lazily("stablehlo.dialect", "DIALECTS", name) for name in ("stablehlo", "chlo", "quant", "sdy")},
 }
 """Dialects of which xDSL reads less than MLIR and JAX print."""

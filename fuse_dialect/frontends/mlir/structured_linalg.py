@@ -293,6 +293,10 @@ class ElementwiseOp(IRDLOperation):
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
+    def get_indexing_maps(self) -> ArrayAttr[AffineMapAttr]:
+        """For each operand the map from loops to the place of an element, as ops of xDSL have it."""
+        return cast(ArrayAttr[AffineMapAttr], self.indexing_maps)
+
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         """Parse what stands behind the op's name."""

@@ -8,8 +8,8 @@ Newer versions of MLIR, those of IREE 3.13 among them, print attributes as claus
 
 What is printed is the form with braces, and `tosa.const` in the generic form, as versions of MLIR did before it had one
 of its own: all of them read it, and so does xDSL. xDSL 0.74 has 21 of the 103 ops, some of them with fewer operands
-than MLIR gives them today; the ops here take any. Missing are `while_loop` and the `variable` ops, whose assembly is
-another; `cond_if` is that of xDSL.
+than MLIR gives them today; the ops here take any. Missing are the `variable` ops, whose assembly is another; ops with
+regions stand in `tosa_regions`.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The dialects linalg, tensor and TOSA with what MLIR prints and xDSL 0.74 cannot read.
+"""The dialects linalg, tensor and TOSA with what MLIR prints and xDSL 0.74 cannot read, and what tests of IREE add.
 
 Each imports its ops when it is asked for: making 150 classes takes longer than reading a small file.
 """
@@ -56,6 +56,7 @@ def _tensor() -> Dialect:
 
 def _tosa() -> Dialect:
     from fuse_dialect.frontends.mlir import tosa_ops
+    from fuse_dialect.frontends.mlir.tosa_regions import TOSA_REGIONS
 
     attributes = (
         tosa_ops.BlockSizeAttr,
@@ -64,8 +65,33 @@ def _tosa() -> Dialect:
         tosa_ops.RoundingModeAttr,
         tosa_ops.ShapeType,
     )
-    return _extended(TOSA, tosa_ops.TOSA_OPS, attributes)
+    return _extended(TOSA, (*tosa_ops.TOSA_OPS, *TOSA_REGIONS), attributes)
 
 
-UPSTREAM: Mapping[str, Callable[[], Dialect]] = {"linalg": _linalg, "tensor": _tensor, "tosa": _tosa}
+def _check() -> Dialect:
+    from fuse_dialect.frontends.mlir.check_ops import CHECK
+
+    return CHECK
+
+
+def _flow() -> Dialect:
+    from fuse_dialect.frontends.mlir.iree_ops import FLOW
+
+    return FLOW
+
+
+def _util() -> Dialect:
+    from fuse_dialect.frontends.mlir.iree_ops import UTIL
+
+    return UTIL
+
+
+UPSTREAM: Mapping[str, Callable[[], Dialect]] = {
+    "check": _check,
+    "flow": _flow,
+    "linalg": _linalg,
+    "tensor": _tensor,
+    "tosa": _tosa,
+    "util": _util,
+}
 """Dialects by name."""

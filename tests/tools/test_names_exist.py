@@ -51,7 +51,7 @@ FOREIGN = {
     "linalg llvm mhlo mlir mlir-opt ml_program scf stablehlo tensor tosa zhigh",
     "ONNX": "onnx onnx_ir raw_data",
     "PyTorch": "torch torchvision nn",
-    "StableHLO": "reduce_precision_c2 tuple_c1 while_c1 while_c3",
+    "StableHLO": "reduce_precision_c2 tuple_c1",
     "TVM": "annotation dyn extern_ref floor_mod image nn_conv2d relax relay vision",
     "Vela": "npu_post_fuse_limited_ops memory_only_ops test_sequence",
     "ruff": "ruff",

@@ -1,15 +1,18 @@
 """Inputs for the functions of a module: arrays of files made to fit, or made up from a seed."""
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 import numpy as np
 from xdsl.dialects import func
+from xdsl.dialects.builtin import AnyFloat, IntegerType
+from xdsl.ir import Attribute
 from xdsl.utils.exceptions import InterpretationError, VerifyException
 
 from fuse_dialect.budget import MOST_VALUE_BYTES
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.size_names import size_names
-from fuse_dialect.dialect.types import DYNAMIC, Tensor, check_bytes, element_dtype, is_tensor, with_shape
+from fuse_dialect.dialect.types import DYNAMIC, Tensor, check_bytes, element_dtype, is_tensor, tensor, with_shape
 from fuse_dialect.interpreters.entry import argument_names
 from fuse_dialect.loading.array_archives import random_array
 
@@ -48,7 +51,7 @@ def random_inputs(
         Arrays as `random_array` makes them.
 
     Raises:
-        InterpretationError: An argument is no tensor, or too large; or no argument has a size of a name.
+        InterpretationError: An argument is no tensor and no number, or too large; or no argument has a size of a name.
     """
     types: Sequence[object] = function.function_type.inputs.data
     names = size_names(function)
@@ -61,7 +64,7 @@ def random_inputs(
             own = [sizes.get(each, dynamic_dim) for each in names[index]]
             sized = _static_type(type, own, dynamic_dim)
             check_bytes(sized, most_bytes)
-            inputs.append(random_array(sized.get_shape(), element_dtype(sized.element_type), seed, index))
+            inputs.append(np.asarray(random_array(sized.get_shape(), element_dtype(sized.element_type), seed, index)))
         except (VerifyException, ValueError, MemoryError) as error:
             message = str(error) or "not enough memory"
             raise InterpretationError(f"no random value for input '{name}': {message}") from error
@@ -69,6 +72,8 @@ def random_inputs(
 
 
 def _static_type(type: object, named: Sequence[int], size: int) -> Tensor:
+    if isinstance(type, AnyFloat | IntegerType):
+        return tensor((), cast("Attribute", type))
     if not is_tensor(type):  # pyright: ignore[reportArgumentType]
         raise VerifyException(f"expects a tensor, got {type}")
     dims = type.get_shape()

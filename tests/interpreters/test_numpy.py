@@ -111,8 +111,8 @@ def test_run_module_diagnoses_a_missing_entry() -> None:
         ("func.func @main() { func.call @f() : () -> () func.return }", r"calls '@f', which is not in the module"),
         ("func.func @main() { func.call @main() : () -> () func.return }", rf"exceeds {MAX_CALL_DEPTH} calls"),
         (
-            "func.func @main(%x: tensor<4xf32>) { %y = tensor.empty() : tensor<4xf32> func.return }",
-            r"'tensor.empty' op has no meaning in the NumPy interpreter",
+            "func.func @main(%x: tensor<4xf32>) { %y = memref.alloc() : memref<4xf32> func.return }",
+            r"'memref.alloc' op has no meaning in the NumPy interpreter",
         ),
     ],
 )

@@ -22,7 +22,7 @@ from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.types import is_tensor
 from fuse_dialect.frontends.mlir.reader import parse_mlir
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
-from fuse_dialect.interpreters.numpy import evaluate
+from fuse_dialect.interpreters.numpy import evaluate, run_module
 from fuse_dialect.interpreters.values import EvaluationError
 from fuse_dialect.loops.program import Refusal
 from fuse_dialect.lowering.loop_program import lower
@@ -82,9 +82,15 @@ def check_op(module: ModuleOp, function: func.FuncOp, random: np.random.Generato
         expected = evaluate(operator(function), arrays)
     except EvaluationError:
         return  # the size that stands for `?` does not fit this op
-    for actual, array in zip(run_linalg(module, arrays, function.sym_name.data), expected, strict=True):
-        assert isinstance(array, np.ndarray)
-        assert_close(actual.view(array.dtype) if array.dtype.kind == "u" else actual, array, str(function))
+    name = function.sym_name.data
+    for results in (run_linalg(module, arrays, name), run_module(module, [*map(signless, arrays)], name)):
+        for actual, array in zip(results, expected, strict=True):
+            assert isinstance(array, np.ndarray)
+            assert_close(actual.view(array.dtype) if array.dtype.kind == "u" else actual, array, str(function))
+
+
+def signless(array: np.ndarray) -> np.ndarray:
+    return array.view(f"i{array.dtype.itemsize}") if array.dtype.kind == "u" else array
 
 
 @pytest.mark.parametrize("op_class", ALL_OPS, ids=lambda op: op.name)
@@ -129,7 +135,9 @@ def check_program(program: ModuleOp, *, fused: bool) -> None:
     arrays, written = arrays_for(program), program.clone()
     if fused:
         FuseOpsPass().apply(Context(), program)
-    assert_agrees(written, arrays, run_linalg(converted(program), arrays))
+    linalg = converted(program)
+    assert_agrees(written, arrays, run_linalg(linalg, arrays))
+    assert_agrees(written, arrays, run_module(linalg, arrays))
 
 
 @settings(max_examples=25)

@@ -102,6 +102,7 @@ def test_regions_keep_their_meaning_in_linalg(name: str, fused: bool) -> None:
     linalg = converted(module)
     for arrays in inputs:
         assert_same(run_linalg(linalg, arrays), run_module(module, arrays))
+        assert_same(run_module(linalg, arrays), run_module(module, arrays))
 
 
 @needs_iree

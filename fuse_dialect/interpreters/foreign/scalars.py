@@ -118,12 +118,12 @@ def _bits(array: Array) -> Array:
 def leading_zeros(array: Array) -> Array:
     """How many high bits of each integer are 0."""
     bits = _bits(array)[..., ::-1]
-    return np.asarray(np.where(bits.any(-1), bits.argmax(-1), bits.shape[-1]))
+    return np.where(np.any(bits, -1), np.argmax(bits, -1), np.int64(bits.shape[-1]))
 
 
 def _trailing_zeros(array: Array) -> Array:
     bits = _bits(array)
-    return np.asarray(np.where(bits.any(-1), bits.argmax(-1), bits.shape[-1]))
+    return np.where(np.any(bits, -1), np.argmax(bits, -1), np.int64(bits.shape[-1]))
 
 
 def _count_of_ones(array: Array) -> Array:

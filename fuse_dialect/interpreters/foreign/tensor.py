@@ -206,13 +206,13 @@ def _pad(op: Operation, operands: Sequence[Array], around: Surroundings) -> Sequ
 def _slice_places(op: Operation, name: str, array: Array, indices: Array) -> tuple[Array, ...]:
     """Indices of slices for each row of `indices`, which follow its other axes."""
     axes = integers_of(op, name)
-    places = [indices[..., number] for number in range(len(axes))]
+    places: list[Array] = [indices[..., number] for number in range(len(axes))]
     checked_places(array.transpose([*axes, *(axis for axis in range(array.ndim) if axis not in axes)]), places)
     ones = [1] * array.ndim
     return tuple(
         places[axes.index(axis)].reshape([*indices.shape[:-1], *ones])
         if axis in axes
-        else np.arange(size).reshape([size if own == axis else 1 for own in range(array.ndim)])
+        else np.arange(size, dtype=np.int64).reshape([size if own == axis else 1 for own in range(array.ndim)])
         for axis, size in enumerate(array.shape)
     )
 

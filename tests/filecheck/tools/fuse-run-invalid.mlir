@@ -15,11 +15,11 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   func.return %x : tensor<4xf32>
 }
 
-// Ops of other dialects have no meaning here.
-// UNKNOWN:      fuse-run-invalid.mlir:{{[0-9]+}}:8: error: 'tensor.empty' op has no meaning in the NumPy interpreter
-func.func @unknown() -> tensor<4xf32> {
-  %x = tensor.empty() : tensor<4xf32>
-  func.return %x : tensor<4xf32>
+// Ops on buffers have no meaning here.
+// UNKNOWN:      fuse-run-invalid.mlir:{{[0-9]+}}:8: error: 'memref.alloc' op has no meaning in the NumPy interpreter
+func.func @unknown() {
+  %x = memref.alloc() : memref<4xf32>
+  func.return
 }
 
 // A function that calls itself is stopped before Python's stack is.

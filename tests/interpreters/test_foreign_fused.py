@@ -1,0 +1,61 @@
+"""Programs of linalg, tensor and TOSA as MLIR's tools print them give the same before and after fusion."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import IndexType
+
+import fuse_dialect as fd
+from fuse_dialect.dialect.op import Array
+from fuse_dialect.dialect.types import DYNAMIC
+from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.interpreters.numpy import run_module
+from fuse_dialect.interpreters.values import layout_of
+from fuse_dialect.transforms.runnable import make_runnable
+
+PRINTED = Path(__file__).parents[1] / "data" / "mlir" / "printed"
+FILES = sorted(str(path.relative_to(PRINTED)) for path in PRINTED.rglob("*.mlir") if path.name != "util.mlir")
+FORMS = {
+    "tvm": FuseOpsPass(),
+    "cost": FuseOpsPass(strategy="cost"),
+    "inline": FuseOpsPass(form="inline"),
+}
+REFUSED = {"scatter"}
+"""Functions that the random inputs do not fit: each index may be there once."""
+
+
+def inputs_of(function: func.FuncOp) -> list[Array]:
+    """Random inputs; integers are small, since some are places."""
+    random = np.random.default_rng(0)
+    arrays: list[Array] = []
+    for type in function.function_type.inputs:
+        layout = layout_of(type)
+        assert layout is not None
+        shape, dtype = [4 if size == DYNAMIC else size for size in layout[0]], layout[1]
+        is_float = dtype.kind == "f"
+        arrays.append((random.standard_normal(shape) if is_float else random.integers(0, 2, shape)).astype(dtype))
+    return [
+        np.array(1) if isinstance(type, IndexType) else array
+        for type, array in zip(function.function_type.inputs, arrays, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", FILES)
+def test_fusion_keeps_what_a_printed_program_means(name: str, form: str) -> None:
+    module = fd.read(PRINTED / name)
+    fused = module.clone()
+    FORMS[form].apply(Context(), fused)
+    make_runnable(fused)
+    fused.verify()
+    for function in [op for op in module.ops if isinstance(op, func.FuncOp)]:
+        entry = function.sym_name.data
+        if entry in REFUSED:
+            continue
+        arrays = inputs_of(function)
+        expected = run_module(module, arrays, entry)
+        for one, other in zip(run_module(fused, arrays, entry), expected, strict=True):
+            np.testing.assert_array_equal(one, other)

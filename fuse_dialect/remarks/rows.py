@@ -1,7 +1,8 @@
 """Remarks as rows, of all passes that fuse and of all three types that MLIR has: passed, missed, analysis.
 
 A *missed* remark says why an operator was not fused, a *passed* one which merge fused it, an *analysis* what a kernel
-holds and moves; `convert-layout` says by the first two which ops get a layout. What people read is made elsewhere: a row is data with a message.
+holds and moves; `convert-layout` says by the first two which ops get a layout. What people read is made elsewhere: a
+row is data with a message.
 
 Source: the types are those of MLIR's remarks, mlir/docs/Remarks.md.
 """

@@ -74,6 +74,8 @@ class Reason(StrEnum):
     """No unit of the hardware runs this operator, or no group takes this view along; it stays on the host."""
     HARDWARE_LIMIT = "hardware-limit"
     """The group would exceed a limit of the hardware, or the operator would broadcast what streams by."""
+    LAYOUT_KEPT = "layout-kept"
+    """By the cost model the op gains less from another layout than transposes around it would take."""
     CALL_ATTRIBUTES = "call-attributes"
     """The call of a primitive has attributes of its own, which would be lost: `defuse-ops` keeps it."""
 

@@ -1,7 +1,8 @@
 """Remarks as rows, of all passes that fuse and of all three types that MLIR has: passed, missed, analysis.
 
 A *missed* remark says why an operator was not fused, a *passed* one which merge fused it, an *analysis* what a kernel
-holds and moves. What people read is made elsewhere: a row is data with a message.
+holds and moves; `convert-layout` says by the first two which ops get a layout. What people read is made elsewhere: a
+row is data with a message.
 
 Source: the types are those of MLIR's remarks, mlir/docs/Remarks.md.
 """
@@ -16,6 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from fuse_dialect.diagnostics import Reason
 from fuse_dialect.fusion.core.cost import kernel_cost
 from fuse_dialect.fusion.core.plan import FusionKernel
 from fuse_dialect.fusion.core.value_graph import NodeRole
@@ -28,8 +30,10 @@ from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 from fuse_dialect.remarks.calls import call_remarks
 from fuse_dialect.remarks.fusion import graph_remarks, is_operator, remark_on
 from fuse_dialect.remarks.hardware import hardware_remarks
+from fuse_dialect.remarks.layouts import layout_remarks
 from fuse_dialect.remarks.recorded_fusion import RecordedFusion, record_fusion
 from fuse_dialect.remarks.wording import CallRemark, FusionRemark, HardwareRemark, time_text
+from fuse_dialect.transforms.convert_layout import ConvertLayoutPass
 
 _Refusal: TypeAlias = FusionRemark | HardwareRemark | CallRemark
 
@@ -99,7 +103,8 @@ def remark_rows(
 ) -> list[RemarkRow]:
     """The remarks on what a pass would do to a module, in the order of its ops as they are printed.
 
-    A pass that has nothing to do with fusion has none; those of `fuse-ops-hw` and `defuse-ops` are missed ones.
+    `convert-layout{if-profitable}` has one on each op that it weighs. Other passes that have nothing to do with fusion
+    have none; those of `fuse-ops-hw` and `defuse-ops` are missed ones.
 
     Raises:
         FuseError: The pass has no such template or strategy.
@@ -118,11 +123,32 @@ def remark_rows(
             rows += _refusals(module_pass.name, hardware_remarks(module, module_pass, ctx))
         case DefuseOpsPass() if RemarkType.MISSED in types:
             rows += _refusals(module_pass.name, call_remarks(module))
+        case ConvertLayoutPass():
+            rows += _layout_rows(module, module_pass, types)
         case _:
             return []
     # Graphs are numbered from the results back, whatever the order in the text is.
     places = {op: place for place, op in enumerate(module.walk())}
     return sorted(rows, key=lambda row: places[row.op])
+
+
+def _layout_rows(
+    module: ModuleOp, module_pass: ConvertLayoutPass, types: Collection[RemarkType]
+) -> Iterator[RemarkRow]:
+    """A passed row for each op that gets the layout, a missed one for each that keeps its own."""
+    for remark in layout_remarks(module, module_pass):
+        type = RemarkType.PASSED if remark.choice.is_converted else RemarkType.MISSED
+        if type in types:
+            code = "layout" if remark.choice.is_converted else Reason.LAYOUT_KEPT.value
+            yield RemarkRow(
+                type,
+                module_pass.name,
+                code,
+                remark.choice.op,
+                remark.message,
+                remark.explanation,
+                remark.details,
+            )
 
 
 def _refusals(pass_name: str, remarks: Iterable[_Refusal]) -> Iterator[RemarkRow]:

@@ -16,7 +16,7 @@
 8. `fold-constants` multiplies the scales, and cuts the kernels; `drop-padded-taps` cuts those that mostly meet padding;
 9. `prove-indices` marks indices that cannot be out of range;
 10. `eliminate-common-subexpr` merges what frontends wrote twice;
-11. `convert-layout{if-profitable=true}` gives images the layout that kernels run fastest on;
+11. `convert-layout{if-profitable=true}` gives each op with images the layout that takes the least time on `machine`;
 12. `rematerialize-dequantization` and `rematerialize-scalars` undo merges: each reader makes real numbers of integers
     itself, and has the numbers that several ops read as literals.
 

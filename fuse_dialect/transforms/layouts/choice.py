@@ -174,25 +174,31 @@ class _Network:
         self._wants[lying.source].append(want)
 
     def _connect(self, node: int, wants: Sequence[_Want]) -> None:
-        """Pipes between an op and the readers of its value: one for all readers that want one form.
-
-        What a reader takes is a sum: by the side of the op, by its own side, and of two pipes.
-        """
+        """Pipes between an op and the readers of its value: one for all readers that want one form."""
         ahead: dict[tuple[Permutation, int], list[int]] = defaultdict(list)
         back: dict[tuple[Permutation, int], list[int]] = defaultdict(list)
+        # What a reader from outside gets transposed in any case is at hand for others.
+        paid = {want.targets[0] for want in wants if want.node == node == SOURCE and want.costs[0][0]}
         for want in wants:
             (both_first, reader_second), (reader_first, both_second) = want.costs
-            # Without transposes of the program it costs nothing that both agree, and all of this is 0.
+            first, second = want.targets
+            if node == SOURCE:
+                ahead[second, 0 if second in paid else reader_second].append(want.node)
+                back[first, 0 if first in paid else both_first].append(want.node)
+                continue
+            # A sum of what the reader costs by its own side, what the op does by its side, and two pipes. Without
+            # transposes of the program nothing is paid where both agree: then the first two are 0.
             own = min(max(0, both_second - reader_first), reader_second - both_first)
             self._bias(want.node, own)
             self._bias(node, both_second - both_first - own)
-            ahead[want.targets[1], reader_second - both_first - own].append(want.node)
+            ahead[second, reader_second - both_first - own].append(want.node)
             # Less than 0 is more than two sides can say: then they do not gain by differing.
-            back[want.targets[0], max(0, reader_first - both_second + own)].append(want.node)
+            back[first, max(0, reader_first - both_second + own)].append(want.node)
         for (_, room), readers in ahead.items():
             self._cut.add_pipe(node, self._gathered(readers, is_ahead=True), room)
         for (_, room), readers in back.items():
-            self._cut.add_pipe(self._gathered(readers, is_ahead=False), node, room)
+            # Readers on the first side of what stays there may want it transposed, too.
+            self._cut.add_pipe(self._gathered(readers, is_ahead=False), SINK if node == SOURCE else node, room)
 
     def _gathered(self, readers: Sequence[int], *, is_ahead: bool) -> int:
         """A node that is on the second side as soon as one of the readers is; on the first side, if not ahead."""

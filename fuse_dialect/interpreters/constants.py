@@ -1,5 +1,7 @@
 """The elements of constants when a program runs."""
 
+from math import prod
+
 import numpy as np
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr, IndexType, IntegerAttr
@@ -34,11 +36,9 @@ def evaluate_attribute(op: Operation, value: Attribute | None) -> Array:
             case IntegerAttr() if isinstance(value.type, IndexType):
                 return np.array(value.value.data, np.int64)
             case DenseIntOrFPElementsAttr() if isinstance(value.get_element_type(), IndexType):
-                return (
-                    np.broadcast_to(np.array(value.get_values(), np.int64), value.get_shape() or ())
-                    if value.is_splat()
-                    else np.array(value.get_values(), np.int64).reshape(value.get_shape())
-                )
+                # As i64, of which one may stand for all.
+                numbers, shape = np.frombuffer(value.data.data, "<i8"), value.get_shape()
+                return numbers.reshape(shape) if len(numbers) == prod(shape) else np.broadcast_to(numbers[0], shape)
             case _:
                 return constant_array(value)
     except VerifyException as error:

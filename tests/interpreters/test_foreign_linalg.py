@@ -1,4 +1,4 @@
-"""What linalg means by NumPy: named ops as sums over their forms, random structured ops loop by loop, bad ones by name."""
+"""What linalg means by NumPy: named ops by their forms, random structured ops loop by loop, bad ones by name."""
 
 from itertools import product
 

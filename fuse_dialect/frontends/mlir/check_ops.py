@@ -31,6 +31,11 @@ _OPERANDS = {
     "expect_close": 2,
 }
 """How many values an op of a name compares."""
+_TOLERANCES_OF = {
+    "expect_almost_eq": ("atol", "rtol", "tolerance"),
+    "expect_close": ("max_ulp_difference", "min_ulp_difference"),
+}
+"""What an op of a name is told of how near is near enough."""
 _TOLERANCES = ("atol", "rtol", "tolerance", "max_ulp_difference", "min_ulp_difference")
 
 
@@ -54,6 +59,10 @@ class CheckOp(IRDLOperation):
             raise VerifyException(f"expects {_OPERANDS[short]} operands, got {len(self.operands)}")
         if short.endswith("_const") != (self.value is not None):
             raise VerifyException("expects a constant in 'value' where the name says so")
+        known = _TOLERANCES_OF.get(short.removesuffix("_const"), ())
+        unknown = [name for name in _TOLERANCES if name in self.properties and name not in known]
+        if unknown:
+            raise VerifyException(f"compares without '{unknown[0]}'")
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

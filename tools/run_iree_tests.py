@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import ModuleOp
 import fuse_dialect as fd
 
 SUITES = ("stablehlo_ops", "tosa_ops", "tensor_ops", "linalg")
-"""Folders of a checkout, below `tests/e2e`."""
+"""Folders of the tests of a checkout."""
 _FUNCTION = re.compile(r"func\.func\s+(?:public\s+)?@([\w$.-]+)\s*\(\s*\)")
 _FAILED = re.compile(r"op fails: ")
 

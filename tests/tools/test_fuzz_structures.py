@@ -139,6 +139,9 @@ def wrong_counts(monkeypatch: pytest.MonkeyPatch) -> None:
         def __init__(self, program: fd.Program):
             self.program = program
 
+        def finish_specializing(self) -> bool:
+            return self.program.finish_specializing()
+
         def __call__(self, *inputs: object) -> tuple[np.ndarray, ...]:
             return tuple(each + 1 if each.dtype == np.int64 else each for each in self.program(*inputs))
 

@@ -48,10 +48,11 @@ FOREIGN = {
     "IREE": "iree-compile util --iree-input-demote-f64-to-f32",
     "JAX": "jax jaxlib xdsl-jax",
     "MLIR": "bufferization builtin cast_signed chlo dialect_resources func irdl "
-    "linalg llvm mhlo mlir mlir-opt ml_program scf stablehlo tensor tosa zhigh",
+    "linalg llvm mhlo mlir mlir-opt ml_program stablehlo tosa zhigh",
     "ONNX": "onnx onnx_ir raw_data",
     "PyTorch": "torch torchvision nn",
     "StableHLO": "reduce_precision_c2 tuple_c1",
+    "TOSA": "apply_scale_16 apply_scale_32 reciprocal_scale",
     "TVM": "annotation dyn extern_ref floor_mod image nn_conv2d relax relay vision",
     "Vela": "npu_post_fuse_limited_ops memory_only_ops test_sequence",
     "ruff": "ruff",

@@ -220,7 +220,6 @@ MUTANTS: Mapping[str, str] = {
         pool_windows drop 1 drop-term 2; write_reduction false 1; write_variance operand 0
     """,
     "fuse_dialect.targets.onnx.operators.shapes": "write_reshape true 2; write_resize2d drop-term 1 3",
-    "fuse_dialect.transforms.convert_layout": "ConvertLayoutPass._moves_too_much bound 0",
     "fuse_dialect.transforms.eliminate_common_subexpr": """
         EliminateCommonSubexprPass.apply branch 1; _Scope.close drop 0; _key false 0 true 0
     """,

@@ -20,7 +20,7 @@ from fuse_dialect.interpreters.values import EvaluationError
 
 @runtime_checkable
 class _Structured(Protocol):
-    """An op that tells its indexing maps, as xDSL's and those of `frontends.mlir` do."""
+    """An op that tells its indexing maps, as xDSL's and those of our reader do."""
 
     def get_indexing_maps(self) -> ArrayAttr[AffineMapAttr]:
         """For each operand the map from loops to the place of an element."""

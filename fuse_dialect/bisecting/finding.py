@@ -116,7 +116,7 @@ def _kernels_that_differ(
 
 def _values(
     prepared: ModuleOp,
-    function: func.FuncOp | None,
+    function: Operation | None,
     entry: str,
     sample: Sample,
     inputs: Sequence[Array],
@@ -125,8 +125,8 @@ def _values(
     """What the ops of a sample read and give, as far as it is tensors."""
     given = [value for op in sample.ops for value in op.results if is_tensor(value.type)]
     block = sample.ops[0].parent
-    is_outermost = function is not None and function.sym_name.data == entry and block is function.body.block
-    if function is not None and is_outermost:
+    is_entry = isinstance(function, func.FuncOp) and function.sym_name.data == entry
+    if isinstance(function, func.FuncOp) and is_entry and block is function.body.block:
         wanted = list(dict.fromkeys([*(value for value in sample.reads if is_tensor(value.type)), *given]))
         return dict(zip(wanted, values_in(prepared, function, inputs, wanted), strict=True))
     whole = replace(sample, results=tuple(given))

@@ -11,7 +11,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
@@ -43,7 +42,7 @@ class BadMerge:
     """The merge in words; empty for 0."""
     prepared: ModuleOp
     """The module as it is before fusion, in which the kernel's ops stand."""
-    function: func.FuncOp | None
+    function: Operation | None
     ops: Sequence[Operation]
     """The ops of the kernel in block order; none if no kernel alone is to blame."""
     fuse: FuseOpsPass

@@ -14,8 +14,8 @@ PASSES = [
     f"check.expect_eq(%x, %x) : {ROW}",
     f"check.expect_eq_const(%x, dense<[1.000000e+00, 2.000000e+00]> : {ROW}) : {ROW}",
     f"check.expect_almost_eq_const(%x, dense<[1.000010e+00, 2.000000e+00]> : {ROW}) : {ROW}",
-    f"check.expect_almost_eq_const(%x, dense<[1.500000e+00, 2.500000e+00]> : {ROW}, atol 1.000000e-02, rtol 5.000000e-01)"
-    f" : {ROW}",
+    f"check.expect_almost_eq_const(%x, dense<[1.500000e+00, 2.500000e+00]> : {ROW}, "
+    f"atol 1.000000e-02, rtol 5.000000e-01) : {ROW}",
     f"check.expect_almost_eq %x, %y, tolerance = 1.000000e-01 : {ROW}",
     f"check.expect_almost_eq_const %x, dense<[1.000000e+00, 2.000000e+00]> : {ROW}",
     f"check.expect_eq_const %x, dense<[1.000000e+00, 2.000000e+00]> : {ROW}",

@@ -297,7 +297,7 @@ def test_a_loop_without_an_end_is_stopped() -> None:
       return %y : tensor<i1>
     }"""
     assert not run_module(parse_mlir(text), [np.array(False)])[0]
-    with pytest.raises(EvaluationError, match="'tosa.while_loop' op runs too long: no more ops may be run"):
+    with pytest.raises(EvaluationError, match=r"'tosa.while_loop' op runs too long: no more ops may be run"):
         run_module(parse_mlir(text), [np.array(True)])
 
 

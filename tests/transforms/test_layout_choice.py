@@ -69,8 +69,8 @@ def test_random_programs_keep_their_meaning(program: tuple[ModuleOp, list[Any]],
 def test_random_programs_take_no_longer_than_with_one_layout(program: tuple[ModuleOp, list[Any]], times: float) -> None:
     """Transposes of the program are left out: one that nobody else needs costs nothing if it is not counted.
 
-    The choice is the best of a network that does not know every way to share a transpose: of some thousand programs, one
-    took 0.9 % longer than with channels last everywhere.
+    The choice is the best of a network that does not know every way to share a transpose: of some thousand programs,
+    one took 0.9 % longer than with channels last everywhere.
     """
     module, _ = program
     assume(all(order_of(op) is None for op in module.walk()))

@@ -52,14 +52,21 @@ class LoopFaultError(InterpretationError):
     """A fault of the program came out true."""
 
 
-def run_loops(program: LoopProgram, arguments: Sequence[Array]) -> list[Array]:
+def run_loops(
+    program: LoopProgram, arguments: Sequence[Array], result_sizes: Mapping[str, int] | None = None
+) -> list[Array]:
     """The results of a loop program.
+
+    Args:
+        program: The program.
+        arguments: Arrays of its types.
+        result_sizes: Values of named sizes that only results have.
 
     Raises:
         LoopFaultError: The arguments are ones that an op rejects.
         InterpretationError: The arguments have other shapes or element types than the program's.
     """
-    sizes = bind_sizes(program, arguments)
+    sizes = {**(result_sizes or {}), **bind_sizes(program, arguments)}
     arrays: dict[str, Array] = {}
     given = iter(arguments)
     for buffer in program.buffers:

@@ -55,7 +55,7 @@ class LoopsKernel:
         ]
         count = sum(buffer.role is Role.ARGUMENT for buffer in outer)
         with np.errstate(all="ignore"):
-            results = run_loops(program, arrays[:count])
+            results = run_loops(program, arrays[:count], sizes)
         for target, result in zip(arrays[count:], results, strict=True):
             target[...] = result
 

@@ -3,10 +3,10 @@
     python tools/run_stablehlo_tests.py CHECKOUT [--only PART] [--ways numpy native] [--jobs 2] [--verbose]
 
 The suites are `stablehlo/testdata`, where JAX computed what is expected, `stablehlo/tests/interpret` and
-`stablehlo/tests/math`. Each case runs as `fd.run` runs it, fused on NumPy, and fused as machine code. It is *right*
-when its results pass the suite's own checks, signs of zero included; *refused* when a diagnosed error says what is not
-supported; everything else is *wrong*, internal errors as well. Inputs and expected values are read by
-`stablehlo_suite/constants.py`, and not by the parser that is tested.
+`stablehlo/tests/math`. Each case runs as `fd.run` runs it, fused by TVM's rules and by cost on NumPy, and fused as
+machine code. It is *right* when its results pass the suite's own checks, signs of zero included; *refused* when a
+diagnosed error says what is not supported; everything else is *wrong*, internal errors as well. Inputs and expected
+values are read by `stablehlo_suite/constants.py`, and not by the parser that is tested.
 
 Refusals are counted by reason. Exit code: 1 if anything is wrong.
 """

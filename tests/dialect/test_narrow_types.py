@@ -12,11 +12,16 @@ from fuse_dialect.loops.program import Refusal
 from fuse_dialect.lowering.loop_program import lower
 
 NAMES = {
+    "float8_e3m4": "f8E3M4",
+    "float8_e4m3": "f8E4M3",
+    "float8_e4m3b11fnuz": "f8E4M3B11FNUZ",
     "float8_e4m3fn": "f8E4M3FN",
     "float8_e4m3fnuz": "f8E4M3FNUZ",
     "float8_e5m2": "f8E5M2",
     "float8_e5m2fnuz": "f8E5M2FNUZ",
     "float8_e8m0fnu": "f8E8M0FNU",
+    "float6_e2m3fn": "f6E2M3FN",
+    "float6_e3m2fn": "f6E3M2FN",
     "float4_e2m1fn": "f4E2M1FN",
     "int4": "i4",
     "uint4": "ui4",

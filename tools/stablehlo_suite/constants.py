@@ -26,7 +26,10 @@ DTYPES: Mapping[str, npt.DTypeLike] = {
     **{f"{sign}i{bits}": getattr(ml_dtypes, f"{'u' * bool(sign)}int{bits}") for sign in ("", "u") for bits in (2, 4)},
     **{
         name: getattr(ml_dtypes, name.replace("f", "float", 1).lower().replace("e", "_e", 1))
-        for name in ("f8E3M4", "f8E4M3", "f8E4M3B11FNUZ", "f8E4M3FN", "f8E4M3FNUZ", "f8E5M2", "f8E5M2FNUZ")
+        for name in (
+            *("f8E3M4", "f8E4M3", "f8E4M3B11FNUZ", "f8E4M3FN", "f8E4M3FNUZ", "f8E5M2", "f8E5M2FNUZ", "f8E8M0FNU"),
+            *("f6E2M3FN", "f6E3M2FN", "f4E2M1FN"),
+        )
     },
     "complex<f32>": np.complex64,
     "complex<f64>": np.complex128,

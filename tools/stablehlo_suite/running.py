@@ -56,12 +56,16 @@ def _fused(module: ModuleOp, entry: str, inputs: Sequence[Array]) -> Sequence[Ar
     return fd.compile(module, backend="numpy", entry=entry, cache=False)(*inputs)
 
 
+def _by_cost(module: ModuleOp, entry: str, inputs: Sequence[Array]) -> Sequence[Array]:
+    return fd.compile(module, backend="numpy", entry=entry, cache=False, strategy="cost")(*inputs)
+
+
 def _native(module: ModuleOp, entry: str, inputs: Sequence[Array]) -> Sequence[Array]:
     return fd.compile(module, entry=entry, cache=False)(*inputs)
 
 
-WAYS: Mapping[str, Way] = {"numpy": _numpy, "fused": _fused, "native": _native}
-"""`fd.run`; fused, its kernels by their NumPy meaning; fused, as machine code."""
+WAYS: Mapping[str, Way] = {"numpy": _numpy, "fused": _fused, "cost": _by_cost, "native": _native}
+"""`fd.run`; fused by TVM's rules and by cost, its kernels by their NumPy meaning; fused, as machine code."""
 
 
 def verdicts_of(path: Path, ways: Sequence[str]) -> list[Verdict]:

@@ -12,7 +12,8 @@ A program that JAX prints then runs on NumPy and natively: `fuse-run`, `fuse_dia
 4. What is repeated to an open size for an elementwise op alone is not repeated: `fuse` ops broadcast.
 5. A `composite` without a `fuse` op of its own becomes a call of its decomposition.
 6. Quantized numbers inside a function become integers and real numbers (`quantized.py` there).
-7. What is recognised in regions is what one op does, and what JAX writes for `argmax`, `sort` and the like.
+7. Complex numbers are pairs of real ones (`complex_pairs.py` there).
+8. What is recognised in regions is what one op does, and what JAX writes for `argmax`, `sort` and the like.
 
 Source: docs/spec.md of openxla/stablehlo, August 2026.
 """
@@ -24,7 +25,7 @@ from typing import cast
 from xdsl.context import Context
 from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
@@ -34,27 +35,34 @@ from fuse_dialect.dialect.dynamic_form import shape_of_type
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.ops.dynamic import DynBroadcastToOp, DynFullOp
+from fuse_dialect.dialect.ops.regions import FusedOp
 from fuse_dialect.dialect.shape_assertion import is_shape_assertion
 from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.frontends.stablehlo.rules.building import NoFuseFormError, Rule
 from fuse_dialect.frontends.stablehlo.rules.chlo_scan import convert_chlo_scan
+from fuse_dialect.frontends.stablehlo.rules.complex_pairs import FOURIER, PAIRS, is_complex, is_pair
 from fuse_dialect.frontends.stablehlo.rules.composites import COMPOSITES, call_decompositions
 from fuse_dialect.frontends.stablehlo.rules.contractions import CONTRACTIONS
 from fuse_dialect.frontends.stablehlo.rules.control_flow import CONTROL_FLOW, can_be_converted, convert_control_flow
 from fuse_dialect.frontends.stablehlo.rules.dynamic import DYNAMIC_SHAPES, without_expansions
 from fuse_dialect.frontends.stablehlo.rules.elementwise import ELEMENTWISE
+from fuse_dialect.frontends.stablehlo.rules.implicit_broadcasts import IMPLICIT_BROADCASTS
+from fuse_dialect.frontends.stablehlo.rules.index_select import INDEX_SELECT
 from fuse_dialect.frontends.stablehlo.rules.indexing import INDEXING
+from fuse_dialect.frontends.stablehlo.rules.map_op import expand_map
 from fuse_dialect.frontends.stablehlo.rules.orders import ORDERS
 from fuse_dialect.frontends.stablehlo.rules.pool_gradient import POOL_GRADIENTS
 from fuse_dialect.frontends.stablehlo.rules.quantized import say_quantized
+from fuse_dialect.frontends.stablehlo.rules.ragged_dot import RAGGED_DOT
 from fuse_dialect.frontends.stablehlo.rules.reductions import REDUCTIONS
 from fuse_dialect.frontends.stablehlo.rules.scans import convert_scan
 from fuse_dialect.frontends.stablehlo.rules.shapes import SHAPES
 from fuse_dialect.frontends.stablehlo.rules.triangular import TRIANGULAR
 from fuse_dialect.frontends.stablehlo.rules.tuples import TUPLES
+from fuse_dialect.fusion.defuse_ops import DefuseOpsPass
 from fuse_dialect.fusion.inline import InlinePass
 
-_STAYS = {"stablehlo.return"}
+_STAYS = {"stablehlo.complex", "stablehlo.return"}
 
 
 def _may_stay(op: Operation) -> bool:
@@ -80,6 +88,10 @@ RULES: Mapping[str, Rule] = {
     **POOL_GRADIENTS,
     **CONTRACTIONS,
     **INDEXING,
+    **INDEX_SELECT,
+    **IMPLICIT_BROADCASTS,
+    **FOURIER,
+    **RAGGED_DOT,
     **ORDERS,
     **COMPOSITES,
     **TRIANGULAR,
@@ -124,10 +136,13 @@ class ConvertStableHLOToFusePass(ModulePass):
                 if inner.name == "chlo.scan" and (scan := convert_chlo_scan(inner)) is not None:
                     pending.append(scan.body.block)
                     continue
-                if inner.name in CONTROL_FLOW:
+                if inner.name == "stablehlo.map" and (made := expand_map(inner)):
+                    for each in made:
+                        self._replace(each)
+                elif inner.name in CONTROL_FLOW:
                     regions.append(inner)
                     pending.extend(each for region in inner.regions for each in region.blocks)
-                elif inner.name in RULES:
+                elif inner.name in RULES or (inner.name in PAIRS and is_complex(inner.operands[0])):
                     self._replace(inner)
                 elif self.strict and inner.name.startswith(("stablehlo.", "chlo.")) and not _may_stay(inner):
                     raise OpError(inner, f"'{inner.name}' op has no equal among the 'fuse' ops")
@@ -136,6 +151,10 @@ class ConvertStableHLOToFusePass(ModulePass):
                 convert_control_flow(each)
             elif self.strict:
                 raise OpError(each, f"'{each.name}' op has no equal among the 'fuse' ops")
+        if self.strict:
+            for each in ops_inside(op):
+                if each.name == "stablehlo.complex":
+                    raise OpError(each, "'stablehlo.complex' op has no equal among the 'fuse' ops")
 
     def _replace(self, op: Operation) -> None:
         block, operands = Block(), list(op.operands)
@@ -143,7 +162,7 @@ class ConvertStableHLOToFusePass(ModulePass):
             op.operands = without_expansions(op)
         try:
             with building(block):
-                values = list(RULES[op.name](op))
+                values = list(_rule_of(op)(op))
             _check_types(op, values)
             for each in block.ops:
                 each.verify()
@@ -165,8 +184,13 @@ class ConvertStableHLOToFusePass(ModulePass):
             old.replace_all_uses_with(new)
         Rewriter.erase_op(op)
         for operand in dict.fromkeys(operands):
-            if isinstance(operand.owner, DynBroadcastToOp | DynFullOp) and not any(operand.uses):
-                Rewriter.erase_op(operand.owner)
+            is_helper = isinstance(operand.owner, DynBroadcastToOp | DynFullOp) or is_pair(operand)
+            if is_helper and isinstance(operand, OpResult) and not any(operand.uses):
+                Rewriter.erase_op(operand.op)
+
+
+def _rule_of(op: Operation) -> Rule:
+    return PAIRS[op.name] if op.name in PAIRS and is_complex(op.operands[0]) else RULES[op.name]
 
 
 def _check_types(op: Operation, values: Sequence[SSAValue]) -> None:
@@ -178,12 +202,21 @@ def _check_types(op: Operation, values: Sequence[SSAValue]) -> None:
 def convert(module: ModuleOp) -> None:
     """Say a module with `fuse` ops, with its private functions and compositions where they are called.
 
+    Where complex numbers go in or out of a kernel, fusion is undone first: their parts are found beside each other.
+
     Raises:
         OpError: A function cannot be inlined.
     """
     call_decompositions(module)
+    if any(_takes_or_gives_complex(op) for op in ops_inside(module)):
+        DefuseOpsPass().apply(Context(), module)
     InlinePass().apply(Context(), module)
     ConvertStableHLOToFusePass().apply(Context(), module)
+
+
+def _takes_or_gives_complex(op: Operation) -> bool:
+    """Whether the op is the call of a function, or a kernel, that complex numbers go into or come out of."""
+    return isinstance(op, func.CallOp | FusedOp) and any(map(is_complex, (*op.operands, *op.results)))
 
 
 def functions_in(module: ModuleOp) -> list[func.FuncOp]:

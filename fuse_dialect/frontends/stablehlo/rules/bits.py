@@ -2,22 +2,39 @@
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 from xdsl.dialects.builtin import (
     BFloat16Type,
+    FixedBitwidthType,
     Float16Type,
     Float32Type,
     Float64Type,
     IntegerType,
     Signedness,
     TensorType,
+    i1,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from fuse_dialect.dialect.constants import constant
 from fuse_dialect.dialect.ops import broadcast as b
 from fuse_dialect.dialect.ops import comparison as c
 from fuse_dialect.dialect.ops import elementwise as e
 from fuse_dialect.dialect.ops.conversion import BitcastOp
-from fuse_dialect.frontends.stablehlo.rules.building import Rule, cast_to, dtype, number, result, scalar, shape, tensor
+from fuse_dialect.dialect.ops.reduction import SumOp
+from fuse_dialect.dialect.types import element_dtype
+from fuse_dialect.frontends.stablehlo.rules.building import (
+    NoFuseFormError,
+    Rule,
+    cast_to,
+    dtype,
+    number,
+    result,
+    scalar,
+    shape,
+    tensor,
+)
+from fuse_dialect.frontends.stablehlo.rules.sizes import insert_axes
 
 
 def unsigned_of(x: SSAValue) -> TensorType[Attribute]:
@@ -28,6 +45,36 @@ def unsigned_of(x: SSAValue) -> TensorType[Attribute]:
 def bitcast(x: SSAValue, type_: TensorType[Attribute]) -> SSAValue:
     """The same bits as another type of the same width."""
     return x if x.type == type_ else result(BitcastOp(x, result_types=[type_]))
+
+
+def _bitcast_convert(op: Operation) -> Sequence[SSAValue]:
+    """The same bits as another type; where widths differ, on an axis behind the others, the lowest bits first."""
+    (x,), target = op.operands, tensor(op.results[0])
+    before, after = _width(tensor(x).element_type), _width(target.element_type)
+    if before == after:
+        return [bitcast(x, target)]
+    wide = _unsigned(max(before, after))
+    parts, narrow = max(before, after) // min(before, after), min(before, after)
+    places = constant((np.arange(parts) * narrow).astype(element_dtype(wide))).result
+    if before > after:
+        bits = insert_axes(bitcast(x, TensorType(wide, shape(x))), [len(shape(x))])
+        found = _and(result(c.RightShiftOp(bits, places)), (1 << narrow) - 1)
+        part = cast_to(found, i1 if narrow == 1 else _unsigned(narrow))
+        return [bitcast(part, TensorType(target.element_type, shape(part)))]
+    part = x if narrow == 1 else bitcast(x, TensorType(_unsigned(narrow), shape(x)))
+    bits = result(c.LeftShiftOp(cast_to(part, wide), places))
+    return [bitcast(result(SumOp(bits, axes=[len(shape(x)) - 1])), target)]
+
+
+def _unsigned(width: int) -> IntegerType:
+    return IntegerType(width, Signedness.UNSIGNED)
+
+
+def _width(element: Attribute) -> int:
+    """Bits of an element of one bit or of whole bytes."""
+    if not isinstance(element, FixedBitwidthType) or (element.bitwidth != 1 and element.bitwidth % 8):
+        raise NoFuseFormError(f"bits of {element}")
+    return element.bitwidth
 
 
 def signed_of(x: SSAValue) -> TensorType[Attribute]:
@@ -172,6 +219,7 @@ def _bounded(bits: SSAValue, own_exponent: int, own_mantissa: int, exponent: int
 
 
 BITS: Mapping[str, Rule] = {
+    "stablehlo.bitcast_convert": _bitcast_convert,
     "stablehlo.count_leading_zeros": _count_leading_zeros,
     "stablehlo.popcnt": _popcnt,
     "stablehlo.reduce_precision": _reduce_precision,

@@ -77,11 +77,20 @@ _CONVOLUTIONS: Mapping[int, tuple[type[FuseOp], str]] = {1: (Conv1dOp, "W"), 2: 
 
 def _convolution(op: Operation) -> Sequence[SSAValue]:
     x, w = op.operands
-    return [convolve(op, x, w, padding(op, len(shape(x)) - 2))]
+    around = padding(op, len(shape(x)) - 2)
+    return [convolve(op, x, w, around, ints(op, "lhs_dilation", [1] * len(around)))]
 
 
-def convolve(op: Operation, x: SSAValue, w: SSAValue, around: list[tuple[int, int]]) -> SSAValue:
-    """What a convolution with the op's properties makes of an image, padded by so much before and behind each axis."""
+def convolve(op: Operation, x: SSAValue, w: SSAValue, around: list[tuple[int, int]], base: Sequence[int]) -> SSAValue:
+    """What a convolution with the op's properties makes of an image.
+
+    Args:
+        op: The convolution.
+        x: The image.
+        w: The kernel.
+        around: What is added before and behind each spatial axis.
+        base: How far apart its elements are moved on each of them.
+    """
     numbers = op.properties["dimension_numbers"]
     assert isinstance(numbers, ConvDimensionNumbersAttr), "the class of the op says so"
     x_axes, w_axes, y_axes = numbers.data
@@ -109,7 +118,6 @@ def convolve(op: Operation, x: SSAValue, w: SSAValue, around: list[tuple[int, in
         x = transpose(x, [x_axes.index(name) for name in x_order])
         w = transpose(w, [w_axes.index(name) for name in ("o", "i", *spatial)])
         x = _batch_groups_as_channels(x, batch_groups)
-    base = ints(op, "lhs_dilation", ones)
     if any(each > 1 for each in base) or any(width < 0 for pair in around for width in pair):
         # `fuse` convolutions add zeros on the outside alone; the others are put in first.
         widths = [[0] * (rank + 2) for _ in range(3)]

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.ir import Operation, OpResult, SSAValue
 
+from fuse_dialect.dialect.constants import constant_of
 from fuse_dialect.dialect.ops.concatenation import ConcatenateOp
 from fuse_dialect.dialect.ops.dynamic import (
     DynBroadcastToOp,
@@ -23,7 +24,6 @@ from fuse_dialect.frontends.stablehlo.rules.building import (
     counting,
     integers,
     ints,
-    known_number,
     number,
     of,
     reshape,
@@ -34,6 +34,7 @@ from fuse_dialect.frontends.stablehlo.rules.building import (
     transpose,
 )
 from fuse_dialect.frontends.stablehlo.rules.contractions import convolve
+from fuse_dialect.frontends.stablehlo.rules.shapes import pad
 from fuse_dialect.frontends.stablehlo.rules.sizes import as_scalar, counting_up_to, insert_axes, item, size_of
 
 
@@ -105,14 +106,16 @@ def _real_dynamic_slice(op: Operation) -> Sequence[SSAValue]:
 
 def _dynamic_pad(op: Operation) -> Sequence[SSAValue]:
     x, value, low, high, interior = op.operands
-    between = known_number(interior)
-    if between is None or int(between) != 0:
-        raise NoFuseFormError("elements between its own")
+    between = constant_of(interior)
+    if between is None:
+        raise NoFuseFormError("as many elements between its own as the program computes")
+    none = [0] * len(shape(x))
+    x = pad(x, value, none, none, [int(each) for each in between])
     return [result(DynPadOp(x, value, low, high, result_types=[op.results[0].type]))]
 
 
 def _dynamic_conv(op: Operation) -> Sequence[SSAValue]:
-    """A convolution of an image that is padded first: the widths are operands."""
+    """A convolution of an image that gets its gaps, and is padded, first: the widths are operands."""
     x, w, widths = op.operands
     numbers = op.properties["dimension_numbers"]
     assert isinstance(numbers, ConvDimensionNumbersAttr), "the class of the op says so"
@@ -124,9 +127,17 @@ def _dynamic_conv(op: Operation) -> Sequence[SSAValue]:
         result(ConcatenateOp(*(item(flat, 2 * int(axis) + side) if axis.isdigit() else none for axis in axes), axis=0))
         for side in (0, 1)
     ]
+    dilation, zeros = ints(op, "lhs_dilation", [1] * rank), [0] * len(axes)
+    x = pad(x, scalar(x, 0), zeros, zeros, [dilation[int(axis)] - 1 if axis.isdigit() else 0 for axis in axes])
     sizes = [DYNAMIC if axis.isdigit() else size for axis, size in zip(axes, shape(x), strict=True)]
     padded = result(DynPadOp(x, scalar(x, 0), *sides, result_types=[of(x, sizes)]))
-    return [convolve(op, padded, w, [(0, 0)] * rank)]
+    return [_with_sizes(convolve(op, padded, w, [(0, 0)] * rank, [1] * rank), op.results[0])]
+
+
+def _with_sizes(x: SSAValue, like: SSAValue) -> SSAValue:
+    """The tensor with the sizes that another type knows of it."""
+    known = shape(like)
+    return x if known == shape(x) or not remainder_says(known) else result(ReshapeOp(x, result_types=[of(x, known)]))
 
 
 DYNAMIC_SHAPES: Mapping[str, Rule] = {

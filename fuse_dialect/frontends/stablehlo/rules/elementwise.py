@@ -22,7 +22,6 @@ from fuse_dialect.frontends.stablehlo.rules.building import (
     known_number,
     result,
     scalar,
-    shape,
     static_shape,
     tensor,
     word,
@@ -142,12 +141,6 @@ def _shift_right_logical(x: SSAValue, distance: SSAValue) -> SSAValue:
     return bitcast(shifted, tensor(x))
 
 
-def _bitcast_convert(op: Operation) -> Sequence[SSAValue]:
-    if shape(op.operands[0]) != shape(op.results[0]):
-        raise NoFuseFormError("another width")
-    return [bitcast(op.operands[0], tensor(op.results[0]))]
-
-
 def _convert(op: Operation) -> Sequence[SSAValue]:
     return [cast_to(op.operands[0], tensor(op.results[0]).element_type)]
 
@@ -187,7 +180,6 @@ ELEMENTWISE: Mapping[str, Rule] = {
     "stablehlo.abs": _of(e.AbsOp),
     "stablehlo.add": _add,
     "stablehlo.and": _logical(c.LogicalAndOp, c.BitwiseAndOp),
-    "stablehlo.bitcast_convert": _bitcast_convert,
     "stablehlo.ceil": _of(e.CeilOp),
     "stablehlo.clamp": _clamp,
     "stablehlo.compare": _compare,

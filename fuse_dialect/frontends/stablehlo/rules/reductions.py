@@ -26,12 +26,14 @@ from fuse_dialect.frontends.stablehlo.rules.building import (
     padding,
     reshape,
     result,
+    scalar,
     shape,
     static_shape,
     tensor,
 )
 from fuse_dialect.frontends.stablehlo.rules.fingerprint import fingerprint
 from fuse_dialect.frontends.stablehlo.rules.shapes import pad, slice_of
+from fuse_dialect.frontends.stablehlo.rules.sizes import insert_axes
 
 MOST_SLICES = 256
 """Positions in a window that become a slice each; a larger one is made of halves."""
@@ -141,22 +143,43 @@ _INTEGER_ARGMAX = (
 )
 
 
+_TIES = "compare {0} a0 a2;select 0 a0 a2;compare EQ a0 a2;minimum a1 a3;select 0 a1 a3;select 2 3 4;return 1 5"
+"""The same of integers as TensorFlow writes it, with `GE` and `LE`; a nan would be lost."""
+
+
 def _reduce_with_index(op: Operation, axes: Sequence[int]) -> Sequence[SSAValue]:
     """`argmax` and `argmin`: a reduction of elements beside their positions."""
     x, positions = op.operands[:2]
     block = op.regions[0].blocks[0]
     found = fingerprint(block)
     choices: dict[str, tuple[type[FuseOp], type[FuseOp], str]] = {}
-    for form in (_ARGMAX, _INTEGER_ARGMAX):
-        choices[form.format("GT")] = (r.ArgmaxOp, r.MaxOp, "maximum")
-        choices[form.format("LT")] = (r.ArgminOp, r.MinOp, "minimum")
-    if found not in choices or len(axes) != 1 or not _counts_along(positions, axes[0]):
+    for form, greater, less in ((_ARGMAX, "GT", "LT"), (_INTEGER_ARGMAX, "GT", "LT"), (_TIES, "GE", "LE")):
+        choices[form.format(greater)] = (r.ArgmaxOp, r.MaxOp, "maximum")
+        choices[form.format(less)] = (r.ArgminOp, r.MinOp, "minimum")
+    if found not in choices:
         raise NoFuseFormError("a combination of its own")
+    if dtype(x).kind not in "iu" and found in (_TIES.format("GE"), _TIES.format("LE")):
+        raise NoFuseFormError("a combination that loses a nan")
     arg, reduce, name = choices[found]
-    if not _starts_neutral(op.operands[2], name):
-        raise NoFuseFormError("a start of its own")
-    index = result(arg(x, axes=list(axes), result_types=[op.results[1].type]))
-    return [result(reduce(x, axes=list(axes))), index]
+    counts = len(axes) == 1 and _counts_along(positions, axes[0])
+    if counts and _starts_neutral(op.operands[2], name):
+        index = result(arg(x, axes=list(axes), result_types=[op.results[1].type]))
+        return [result(reduce(x, axes=list(axes))), index]
+    if not axes or dtype(x).kind not in "iu" or dtype(positions).kind not in "iu":
+        raise NoFuseFormError("a combination of its own" if not counts else "a start of its own")
+    return _with_least_companion(op, axes, name)
+
+
+def _with_least_companion(op: Operation, axes: Sequence[int], name: str) -> Sequence[SSAValue]:
+    """The greatest or least integers with their starts, and beside each the least of what stands beside its equals."""
+    x, companions, init, init_companion = op.operands
+    best = _reduced(x, init, name, axes)
+    spread = insert_axes(best, sorted(axes))
+    none = scalar(companions, neutral("minimum", dtype(companions)))
+    beside = result(b.WhereOp(result(c.EqualOp(x, spread)), companions, none))
+    least = result(r.MinOp(beside, axes=list(axes)))
+    with_start = result(b.MinimumOp(least, init_companion))
+    return [best, result(b.WhereOp(result(c.EqualOp(best, init)), with_start, least))]
 
 
 _REPEATS = frozenset(f"fuse.{name}" for name in ("broadcast_to", "dyn_broadcast_to", "reshape", "expand_dims", "cast"))

@@ -61,3 +61,35 @@ def test_fusion_keeps_what_a_printed_program_means(name: str, form: str) -> None
         expected = run_module(module, arrays, entry)
         for one, other in zip(run_module(fused, arrays, entry), expected, strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+LINALG_WITH_NUMBERS = """func.func @main(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %zero = arith.constant 0 : index
+  %two = arith.constant 2.0 : f32
+  %n = tensor.dim %x, %zero : tensor<?x8xf32>
+  %empty = tensor.empty(%n) : tensor<?x8xf32>
+  %start = linalg.fill ins(%two : f32) outs(%empty : tensor<?x8xf32>) -> tensor<?x8xf32>
+  %y = linalg.add ins(%x, %start : tensor<?x8xf32>, tensor<?x8xf32>) outs(%empty : tensor<?x8xf32>) -> tensor<?x8xf32>
+  return %y : tensor<?x8xf32>
+}"""
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_programs_with_numbers_that_are_no_tensors_compile(backend: str) -> None:
+    if backend == "llvm":
+        pytest.importorskip("llvmlite")
+    x = np.arange(24, dtype=np.float32).reshape(3, 8)
+    (found,) = fd.compile(fd.parse(LINALG_WITH_NUMBERS), backend=backend, cache=False)(x)
+    np.testing.assert_array_equal(found, x + 2)
+
+
+def test_checks_are_made_in_compiled_programs() -> None:
+    text = """func.func @main(%x: tensor<2xf32>) {
+      %y = tosa.tanh %x : (tensor<2xf32>) -> tensor<2xf32>
+      check.expect_eq_const(%y, dense<0.0> : tensor<2xf32>) : tensor<2xf32>
+      return
+    }"""
+    program = fd.compile(fd.parse(text), backend="numpy", cache=False)
+    assert not program(np.zeros(2, np.float32))
+    with pytest.raises(fd.FuseError, match=r"expects 0\.0 at \[1\]"):
+        program(np.array([0, 1], np.float32))

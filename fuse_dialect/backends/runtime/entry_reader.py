@@ -20,17 +20,16 @@ from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, Loop, Primitive
 from fuse_dialect.backends.types import TensorType
-from fuse_dialect.dialect.constants import constant_array
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.regions import IfOp, LoopOp, YieldOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.dialect.shape_assertion import is_shape_assertion
 from fuse_dialect.dialect.size_names import size_names
-from fuse_dialect.dialect.types import element_dtype, is_tensor
 from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE
 from fuse_dialect.fusion.ir.ssa import read_values
 from fuse_dialect.fusion.kinds.reshapes import RESHAPE_ONLY_ATTRIBUTE, only_reshapes
+from fuse_dialect.interpreters.constants import evaluate_constant
 from fuse_dialect.interpreters.entry import (
     argument_names,
     check_has_body,
@@ -39,9 +38,10 @@ from fuse_dialect.interpreters.entry import (
     model_names,
     result_names,
 )
+from fuse_dialect.interpreters.foreign.table import meaning_of
 from fuse_dialect.interpreters.loop_costs import marked_iteration
 from fuse_dialect.interpreters.numpy import MAX_CALL_DEPTH
-from fuse_dialect.interpreters.values import EvaluationError
+from fuse_dialect.interpreters.values import EvaluationError, layout_of
 
 _Value: TypeAlias = Union[int, "tuple[_Value, ...]"]
 """Number of a tensor, or a tuple."""
@@ -197,7 +197,7 @@ class _Reader:
                 if control is None:
                     self.unread[function] = self.reason
                 return self._call(op, function, operands, control)
-            case _ if is_shape_assertion(op):
+            case _ if is_shape_assertion(op) or meaning_of(op) is not None:
                 return self._call(op, _function_of(op), operands)
             case _:
                 raise NoMeaningError(op)
@@ -299,10 +299,7 @@ class _Reader:
             del self.constants[number]
 
     def _constant(self, op: arith.ConstantOp) -> _Value:
-        try:
-            array = constant_array(op.value)
-        except VerifyException as error:
-            raise EvaluationError(op, str(error)) from error
+        array = evaluate_constant(op)
         number = self._new(op.result.type, op)
         assert isinstance(number, int), "no constant is a tuple"
         self.constants[number] = array
@@ -328,12 +325,13 @@ class _Reader:
         """A new tensor, or a tuple of new ones."""
         if isinstance(type, TupleType):
             return tuple(self._new(field, op) for field in type.types)
-        if not is_tensor(type):
-            raise EvaluationError(op, f"has a value of type {type}, which a backend does not know")
         try:
-            self.tensors.append(TensorType(tuple(type.get_shape()), element_dtype(type.element_type)))
+            layout = layout_of(type)
         except VerifyException as error:
             raise EvaluationError(op, str(error)) from error
+        if layout is None:
+            raise EvaluationError(op, f"has a value of type {type}, which a backend does not know")
+        self.tensors.append(TensorType(*layout))
         return len(self.tensors) - 1
 
 

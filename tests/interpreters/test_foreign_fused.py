@@ -93,3 +93,52 @@ def test_checks_are_made_in_compiled_programs() -> None:
     assert not program(np.zeros(2, np.float32))
     with pytest.raises(fd.FuseError, match=r"expects 0\.0 at \[1\]"):
         program(np.array([0, 1], np.float32))
+
+
+PADDED = """func.func @main(%x: tensor<1x2x5x5xf32>, %w: tensor<3x2x3x3xf32>)
+    -> (tensor<1x3x5x5xf32>, tensor<1x2x7x7xf32>) {{
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<1x2x5x5xf32>
+  %abs = linalg.abs ins(%x : tensor<1x2x5x5xf32>) outs(%empty : tensor<1x2x5x5xf32>) -> tensor<1x2x5x5xf32>
+  %padded = tensor.pad %abs low[0, 0, 1, 1] high[0, 0, 1, 1] {{
+  ^bb0(%a: index, %b: index, %c: index, %d: index):
+    tensor.yield %zero : f32
+  }} : tensor<1x2x5x5xf32> to tensor<1x2x7x7xf32>
+  %out = tensor.empty() : tensor<1x3x5x5xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%out : tensor<1x3x5x5xf32>) -> tensor<1x3x5x5xf32>
+  %y = linalg.conv_2d_nchw_fchw {{dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>}}
+    ins(%padded, %w : tensor<1x2x7x7xf32>, tensor<3x2x3x3xf32>) outs(%start : tensor<1x3x5x5xf32>)
+    -> tensor<1x3x5x5xf32>
+  %other = tensor.empty() : tensor<1x2x7x7xf32>
+  %z = linalg.exp ins({exp} : tensor<1x2x7x7xf32>) outs(%other : tensor<1x2x7x7xf32>) -> tensor<1x2x7x7xf32>
+  return %y, %z : tensor<1x3x5x5xf32>, tensor<1x2x7x7xf32>
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("exp", "names"),
+    [
+        ("%other", ["fused_abs", "fused_pad_fill_conv_2d_nchw_fchw", "fused_exp"]),
+        ("%padded", ["fused_abs_pad", "fused_fill_conv_2d_nchw_fchw", "fused_exp"]),
+    ],
+)
+def test_what_is_padded_for_one_window_is_read_where_it_lies(exp: str, names: list[str]) -> None:
+    module = fd.parse(PADDED.format(exp=exp))
+    fused = fd.fuse_ops(module)
+    calls = [op.callee.string_value() for op in fused.walk() if isinstance(op, func.CallOp)]
+    assert sorted(calls) == sorted(names)
+    if exp == "%padded":
+        inputs = [
+            np.random.default_rng(0).integers(-4, 4, shape).astype(np.float32) for shape in ((1, 2, 5, 5), (3, 2, 3, 3))
+        ]
+        for one, other in zip(fd.run(module, *inputs), fd.run(fused, *inputs), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_an_assertion_that_is_false_is_an_error() -> None:
+    text = """func.func @main(%x: i1) -> i1 {
+      cf.assert %x, "it must hold"
+      return %x : i1
+    }"""
+    with pytest.raises(fd.FuseError, match=r"'cf\.assert' op fails: it must hold"):
+        fd.run(fd.parse(text), np.array(False))

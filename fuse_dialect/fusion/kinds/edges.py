@@ -8,7 +8,9 @@ more, and so do the rows of `foreign`:
    into a product;
 3. an operand that says how large the result is must be known before the kernel starts: opaque;
 4. a table that elements look up is read anyhow: injective;
-5. what a reduction starts with is one element, which all that compute it may repeat: elementwise, also into windows.
+5. what a reduction starts with is one element, which all that compute it may repeat: elementwise, also into windows;
+6. a padded operand that a product or window alone reads, is read where it lies, with a test of bounds, as Relay's
+   convolutions pad: injective. Nothing else is repeated for each window: the edge into that padding is opaque.
 
 Source: TVM `IndexedForwardGraph::Creator`, src/relay/transforms/fuse_ops.cc (v0.18), for (1); MLIR's destination style,
 mlir/include/mlir/Interfaces/DestinationStyleOpInterface.td, for (2).
@@ -18,7 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from fuse_dialect.pattern_kind import PatternKind
 
@@ -51,6 +53,36 @@ def edges_with_inits(op: Operation, kind: PatternKind) -> Sequence[PatternKind]:
     """The last operands, as many as there are results, are elementwise; others as TVM has them."""
     inputs = max(0, len(op.operands) - len(op.results))
     return [*plain_edges(op, kind)[:inputs], *[PatternKind.ELEMWISE] * (len(op.operands) - inputs)]
+
+
+def lone_reader(op: Operation) -> Operation | None:
+    """The only op that reads the only result of an op, and once; `None` if there is none."""
+    return op.results[0].get_user_of_unique_use()
+
+
+def product_edges(edges: EdgeRule) -> EdgeRule:
+    """Those of a product or window, which reads what is padded for it alone injectively."""
+
+    def rule(op: Operation, kind: PatternKind) -> Sequence[PatternKind]:
+        # (6)
+        return [
+            PatternKind.INJECTIVE
+            if edge is PatternKind.OUT_EWISE_FUSABLE
+            and isinstance(operand, OpResult)
+            and operand.op.name == "tensor.pad"
+            and lone_reader(operand.op) is op
+            else edge
+            for operand, edge in zip(op.operands, edges(op, kind), strict=True)
+        ]
+
+    return rule
+
+
+def pad_edges(op: Operation, kind: PatternKind) -> Sequence[PatternKind]:
+    """All injective; where a product or window reads it, as the kind says, what is padded is another kernel."""
+    # (6)
+    rest = [PatternKind.INJECTIVE] * (len(op.operands) - 1)
+    return [PatternKind.OPAQUE if kind is PatternKind.BROADCAST else PatternKind.INJECTIVE, *rest]
 
 
 def edges_with_starts(op: Operation, kind: PatternKind) -> Sequence[PatternKind]:

@@ -24,6 +24,9 @@ from fuse_dialect.fusion.kinds.edges import (
     edges_with_starts,
     first_operand_alone,
     into_second,
+    lone_reader,
+    pad_edges,
+    product_edges,
     sizes_alone,
     table_behind,
 )
@@ -54,6 +57,16 @@ def broadcast_in_dim_kind(op: Operation) -> PatternKind:
         return PatternKind.INJECTIVE
     order = list(cast(DenseArrayBase[IntegerType], dimensions).get_values())
     return PatternKind.BROADCAST if order == sorted(order) else PatternKind.INJECTIVE
+
+
+def pad_kind(op: Operation) -> PatternKind:
+    """A broadcast, which products and windows take in, if one of linalg reads it, and nothing else; else injective."""
+    reader = lone_reader(op)
+    if reader is None or not reader.name.startswith("linalg."):
+        return PatternKind.INJECTIVE
+    kind = foreign_op(reader.name).kind
+    kind = kind if isinstance(kind, PatternKind) or kind is None else kind(reader)
+    return PatternKind.BROADCAST if kind is PatternKind.OUT_EWISE_FUSABLE else PatternKind.INJECTIVE
 
 
 def _unless_open(op: Operation, kind: PatternKind) -> PatternKind:
@@ -181,7 +194,7 @@ _ROWS: Mapping[str, ForeignOp] = {
         ForeignOp(is_barrier=True),
         "assert_equal_shape cond_if custom variable variable_read variable_write while_loop yield",
     ),
-    **rows("linalg", ForeignOp(generic_kind, generic_edges), "generic"),
+    **rows("linalg", ForeignOp(generic_kind, product_edges(generic_edges)), "generic"),
     **rows(
         "linalg",
         ForeignOp(PatternKind.ELEMWISE, edges_with_inits),
@@ -197,7 +210,7 @@ _ROWS: Mapping[str, ForeignOp] = {
     **rows("linalg", ForeignOp(PatternKind.COMM_REDUCE, edges_with_inits), "reduce"),
     **rows(
         "linalg",
-        ForeignOp(PatternKind.OUT_EWISE_FUSABLE, edges_with_inits),
+        ForeignOp(PatternKind.OUT_EWISE_FUSABLE, product_edges(edges_with_inits)),
         "batch_matmul batch_matvec batch_reduce_matmul batch_vecmat contract conv_1d_ncw_fcw conv_1d_nwc_wcf "
         "conv_2d_nchw_fchw conv_2d_ngchw_fgchw conv_2d_ngchw_gfchw conv_2d_nhwc_fhwc conv_2d_nhwc_hwcf "
         "conv_3d_ncdhw_fcdhw conv_3d_ndhwc_dhwcf depthwise_conv_1d_nwc_wc depthwise_conv_2d_nchw_chw "
@@ -206,7 +219,7 @@ _ROWS: Mapping[str, ForeignOp] = {
     ),
     **rows(
         "linalg",
-        ForeignOp(PatternKind.OUT_EWISE_FUSABLE, edges_with_inits),
+        ForeignOp(PatternKind.OUT_EWISE_FUSABLE, product_edges(edges_with_inits)),
         "batch_matmul_transpose_a batch_matmul_transpose_b batch_mmt4d conv_1d conv_2d conv_2d_nhwgc_gfhwc "
         "conv_3d depthwise_conv_1d_ncw_cw depthwise_conv_1d_nwc_wcm depthwise_conv_3d_ncdhw_cdhw "
         "depthwise_conv_3d_ndhwc_dhwc depthwise_conv_3d_ndhwc_dhwcm matmul_transpose_a matmul_transpose_b mmt4d "
@@ -216,7 +229,7 @@ _ROWS: Mapping[str, ForeignOp] = {
     ),
     **rows(
         "linalg",
-        ForeignOp(PatternKind.OUT_EWISE_FUSABLE, edges_with_inits),
+        ForeignOp(PatternKind.OUT_EWISE_FUSABLE, product_edges(edges_with_inits)),
         "conv_2d_nchw_fchw_q conv_2d_ngchw_gfchw_q conv_2d_nhwc_fhwc_q conv_2d_nhwc_hwcf_q conv_3d_ndhwc_dhwcf_q "
         "depthwise_conv_2d_nhwc_hwc_q depthwise_conv_2d_nhwc_hwcm_q quantized_batch_matmul "
         "winograd_filter_transform winograd_input_transform winograd_output_transform",
@@ -230,8 +243,9 @@ _ROWS: Mapping[str, ForeignOp] = {
     **rows(
         "tensor",
         ForeignOp(PatternKind.INJECTIVE),
-        "extract_slice gather generate pad",
+        "extract_slice gather generate",
     ),
+    **rows("tensor", ForeignOp(pad_kind, pad_edges), "pad"),
     **rows("tensor", ForeignOp(PatternKind.INJECTIVE), "from_elements"),
     **rows("tensor", ForeignOp(PatternKind.INJECTIVE, into_second), "insert insert_slice"),
     **rows("tensor", ForeignOp(PatternKind.OPAQUE), "scatter"),

@@ -20,6 +20,7 @@ PLACES: Mapping[str, str] = {
     name: f"fuse_dialect.interpreters.foreign.{place}:MEANINGS"
     for name, place in {
         "arith": "scalars",
+        "cf": "cf",
         "check": "checks",
         "flow": "iree",
         "linalg": "linalg",

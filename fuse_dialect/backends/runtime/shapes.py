@@ -216,12 +216,13 @@ class _Resolving:
             return None
         if any(self._value(call.arguments[place]) is None for place in compiled.sized_by):
             return None
-        arrays = self._arrays(call)
         try:
             if compiled.how is How.NUMPY:
-                shapes = inferred_shapes(op, arrays)
+                shapes = inferred_shapes(op, self._arrays(call))
                 return None if shapes is None else _Given(shapes)
-            moved = settled_movement(op, arrays)
+            types = [self.graph.tensors[tensor] for tensor in call.arguments]
+            values = [self._value(tensor) for tensor in call.arguments]
+            moved = settled_movement(op, types, self._of(call.arguments), values)
         except (VerifyException, ValueError, TypeError, IndexError):
             return None  # whoever runs it says what is wrong
         return None if moved is None else _Given(moved.results, words=moved.words)

@@ -68,9 +68,9 @@ class BroadcastToOp(FuseOp):
 
     def refine_types(self) -> Sequence[Attribute]:
         """`?` that the operand knows."""
-        return (with_shape(self.input.type, self._target(tuple(self.input.type.get_shape()))),)
+        return (with_shape(self.input.type, self.target(tuple(self.input.type.get_shape()))),)
 
-    def _target(self, shape: Shape) -> Shape:
+    def target(self, shape: Shape) -> Shape:
         """The shape of the result for an operand of shape `shape`."""
         target = self.result.type.get_shape()
         added = len(target) - len(shape)
@@ -79,7 +79,7 @@ class BroadcastToOp(FuseOp):
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """`numpy.broadcast_to`."""
         (x,) = operands
-        return (np.broadcast_to(x, self._target(x.shape)),)
+        return (np.broadcast_to(x, self.target(x.shape)),)
 
     def loops(self, nest: Nest) -> SSAValue:
         """The only element along an axis of size 1."""

@@ -10,11 +10,11 @@
 Source: the shape guards of PyTorch's `torch.fx.experimental.symbolic_shapes`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from math import prod
-from typing import TypeAlias, Union, cast
+from typing import Any, TypeAlias, Union, cast
 
 Monomial: TypeAlias = tuple[int, ...]
 """Numbers of atoms, in order; one that occurs twice is squared."""
@@ -41,15 +41,19 @@ class SizeTrace:
     """Of the atoms."""
     conditions: dict[tuple[Relation, "Terms"], None] = field(default_factory=dict[tuple[Relation, "Terms"], None])
     """In order, each once."""
-    quotients: dict[tuple["Terms", "Terms"], "Size"] = field(default_factory=dict[tuple["Terms", "Terms"], "Size"])
-    """Atoms that are quotients of two polynomials, rounded down."""
-    on_quotient: Callable[["Terms", "Terms"], None] = lambda number, divisor: None
-    """Called when such an atom is made, which has the next number."""
+    quotients: dict["Quotient", int] = field(default_factory=dict["Quotient", int])
+    """Atoms that are quotients."""
+    derived: list[Any] = field(default_factory=list[Any])
+    """What gives the atoms behind those of the inputs, in order: quotients, and what the owner of the trace adds."""
 
     def atom(self, value: int) -> int:
         """A new one; an integer as far as arithmetic goes (2), and typed as one."""
         self.values.append(value)
-        return cast("int", TracedSize(self, {(len(self.values) - 1,): 1}, value))
+        return self.size_of(len(self.values) - 1)
+
+    def size_of(self, atom: int) -> int:
+        """An atom by its number."""
+        return cast("int", TracedSize(self, {(atom,): 1}, self.values[atom]))
 
     def hold(self, relation: Relation, size: Size) -> None:
         """Note what is so."""
@@ -59,6 +63,14 @@ class SizeTrace:
 
 Terms: TypeAlias = tuple[tuple[Monomial, int], ...]
 """A polynomial: coefficients by monomial, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """An atom: a polynomial divided by another one, which is positive, rounded down."""
+
+    number: Terms
+    divisor: Terms
 
 
 @dataclass(eq=False, slots=True)
@@ -150,12 +162,11 @@ class TracedSize:
         by = value_of(divisor, self.trace.values)
         if by <= 0:
             raise UntraceableError("a divisor is not positive")
-        both = self.key, tuple(sorted(divisor.items()))
-        self.trace.hold(Relation.NOT_NEGATIVE, TracedSize(self.trace, divisor, by) - 1)
-        if both not in self.trace.quotients:
-            self.trace.on_quotient(*both)
-            self.trace.quotients[both] = self.trace.atom(self.value // by)
-        return self.trace.quotients[both]
+        quotient = Quotient(self.key, tuple(sorted(divisor.items())))
+        if quotient not in self.trace.quotients:
+            self.trace.derived.append(quotient)
+            self.trace.quotients[quotient] = self.trace.atom(self.value // by)
+        return self.trace.quotients[quotient]
 
     def _compared(self, other: object) -> "Size | None":
         return None if _terms(other) is None else self - other

@@ -469,7 +469,10 @@ class Program:
         """
         for unit in (8, 64):
             try:
-                if self._executable(self._likely_shapes(unit)) is not None:
+                shapes = tuple(self._likely_shapes(unit))
+                if self._executable(shapes) is not None:
+                    with self._lock:
+                        self._by_formulas(shapes)  # makes the matrix
                     return
             except FuseError:
                 continue

@@ -94,7 +94,7 @@ def compile_program(
     )
     if is_open and machine is not None:
         program.prepare()
-        gc.collect(1)  # young garbage of the passes, which one of the first calls would have to look through
+        gc.collect()  # garbage of the passes, which one of the first calls would have to look through
     return program
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fuse_dialect.backends.runtime.strided import Strided
@@ -58,6 +58,7 @@ def test_no_index_is_traced():
         Strided.dense((4,), 4).cut(0, 0, 4, SizeTrace().atom(1))
 
 
+@example(1, None, -1, -1)  # -1 is the last element, and not what lies before the first one
 @given(st.integers(0, 9), st.none() | st.integers(-12, 12), st.none() | st.integers(-12, 12), st.integers(-4, 4))
 def test_slices_are_those_of_numpy(size, begin, end, step):
     if not step:

@@ -76,8 +76,10 @@ class Strided:
 
 def _bounded(index: int | None, size: int, least: int, most: int, default: int) -> int:
     """A bound of a slice, counted from the front and within the axis."""
-    if index is None or is_same(index, default):
+    if index is None:
         return default
+    if is_same(index, most):
+        return most
     if index < 0:
         index = index + size
         return least if index < least else index

@@ -102,7 +102,7 @@ def is_without_end(steps: int, elements: int) -> bool:
         steps: How often the innermost loops run.
         elements: Those of all arrays that are read or written.
     """
-    return steps.bit_length() > 63 or steps > max(MANY_STEPS, elements * STEPS_OF_AN_ELEMENT)
+    return steps >= 1 << 63 or (steps > MANY_STEPS and steps > elements * STEPS_OF_AN_ELEMENT)
 
 
 def spelled(number: int) -> str:

@@ -89,9 +89,13 @@ def compile_program(
     is_open = any(not graph.tensors[tensor].is_static for tensor in graph.inputs)
     if is_open and machine is not None:
         graph, kernels = settle(graph, kernels)
-    return Program(
+    program = Program(
         graph, kernels, engine.name, usable, most_bytes=limits.value_bytes, compilation=shown, specialize=again
     )
+    if is_open and machine is not None:
+        program.prepare()
+        gc.collect()  # garbage of the passes, which one of the first calls would have to look through
+    return program
 
 
 def _maker(module: ModuleOp, options: CompileOptions) -> Callable[[Sizes], Program]:

@@ -174,3 +174,45 @@ def test_exported_transformers_leave_nothing_to_numpy():
             executable = program._executable([array.shape for array in inputs])
             assert executable is not None, name
             assert executable.is_native, name
+
+
+def test_formulas_say_of_every_size_what_the_calls_say_one_by_one():
+    program = fd.compile(fd.parse(CACHE), cache=False)
+    rng = np.random.default_rng(2)
+    for batch, length in [(1, 1), (2, 0), (1, 7), (3, 1), (0, 4), *rng.integers(1, 300, (12, 2)).tolist()]:
+        sizes = ((batch, length, 4), (batch, 1, 4))
+        by_formulas = program._by_formulas(sizes)
+        wanted = program._resolver.resolve(sizes)
+        if by_formulas is None:
+            continue  # sizes of another kind, for which there are no formulas yet
+        found = by_formulas.plan
+        assert list(found.shapes) == wanted.shapes
+        assert list(found.sizes) == wanted.bytes
+        assert by_formulas.output_shapes == [(batch, length + 1, 4), (batch, 1, length + 1)]
+
+
+def test_a_new_length_asks_no_call(monkeypatch):
+    program = fd.compile(fd.parse(CACHE), cache=False)
+    monkeypatch.setattr(shapes.SizeResolver, "resolve", lambda self, sizes: pytest.fail("a call is asked"))
+    for length in range(40):
+        program(np.zeros((2, length, 4), np.float32), np.ones((2, 1, 4), np.float32))
+    # All of them fit what was laid out when the program was made.
+    assert len({id(each.table) for each in program._plans.values()}) == 1
+
+
+@settings(max_examples=40, deadline=None)
+@given(module=shape_programs())
+def test_formulas_of_random_programs_agree_with_their_calls(module):
+    program = fd.compile(module, cache=False)
+    for b, s in [(3, 11), (2, 3), (1, 1), (0, 2), (5, 13)]:
+        inputs = arguments({"b": b, "s": s}, seed=b)
+        sizes = tuple(array.shape for array in inputs)
+        if outcome(program, inputs) is None:
+            continue
+        wanted = program._resolver.resolve(sizes)
+        by_formulas = None if wanted is None else program._by_formulas(sizes)
+        if by_formulas is not None:
+            assert list(by_formulas.plan.shapes)[: len(wanted.shapes)] == wanted.shapes
+            assert by_formulas.plan.values.keys() == wanted.values.keys()
+            for tensor, value in wanted.values.items():
+                np.testing.assert_array_equal(by_formulas.plan.values[tensor], value)

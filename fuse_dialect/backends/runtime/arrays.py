@@ -87,7 +87,7 @@ def as_input(port: Port, value: Any) -> "Array":
 
 
 def _as_array(port: Port, value: Any) -> "Array":
-    if isinstance(value, np.ma.MaskedArray):
+    if type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray):  # asking imports `numpy.ma`
         raise port.mismatch("a masked array", "fill it: value.filled(0)")
     if isinstance(value, np.ndarray | np.generic):
         return np.asarray(cast("Array", value))

@@ -22,9 +22,12 @@ from fuse_dialect.backends.runtime.moves import longest_record
 from fuse_dialect.backends.runtime.plan import Home, Plan
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.shapes import Resolved
+from fuse_dialect.backends.runtime.size_formulas import FoundSizes, SizeFormulas
+from fuse_dialect.backends.runtime.size_table import Sizes, SizeTable
 from fuse_dialect.backends.runtime.slots import Slots
 from fuse_dialect.backends.runtime.stepwise import run_control
 from fuse_dialect.backends.runtime.team import team
+from fuse_dialect.backends.runtime.traced_sizes import is_known
 from fuse_dialect.backends.runtime.walk import WORD, Frame, Segment, Table, Walk
 from fuse_dialect.backends.types import Shape
 from fuse_dialect.budget import LARGEST_SIZE
@@ -61,7 +64,15 @@ class Executable(Walk):
             threads: Parts that kernels are split into at most.
             is_only: Whether there will be no other executable of the same constants.
         """
-        self.graph, self.plan, self.primitives, self.constants = graph, plan, primitives, constants
+        self.graph, self.primitives, self.constants = graph, primitives, constants
+        self._plan: Plan | None = plan
+        self._laid_out = plan
+        """What the table was made for, which may be other sizes."""
+        self._found: FoundSizes | None = None
+        """Formulas that the plan follows from, where nobody has asked for it."""
+        self._tables: dict[int, SizeTable | None] = {}
+        self.settled_arrays: Sequence[Array] = ()
+        """Keeps what kernels read."""
         self.threads = threads
         self.segments: list[Segment] = []
         self._slots = Slots(plan, constants)
@@ -247,13 +258,72 @@ class Executable(Walk):
         """Words that hold the address of a settled value, with the number of the tensor."""
         return self._slots.settled
 
+    @property
+    def plan(self) -> Plan:
+        """How the function runs for these sizes."""
+        if self._plan is None:
+            assert self._found is not None, "the plan follows from formulas"
+            self._plan = self._laid_out.resized(self._found.resolved(self.graph))
+            assert self._plan is not None, "these sizes fit"
+        return self._plan
+
+    def sizes_by(self, number: int, found: FoundSizes) -> Sizes | None:
+        """What the table needs of other sizes, by formulas.
+
+        Args:
+            number: Of the formulas, each of which has a matrix here.
+            found: What they say of the sizes.
+
+        Returns:
+            `None` if the formulas are not for these sizes, or they need a table of their own.
+        """
+        if self._control is not None:
+            return None
+        if number not in self._tables:
+            self._tables[number] = self._size_table(found.formulas)
+        table = self._tables[number]
+        return None if table is None else table.sizes(found)
+
+    def resized_by(self, found: FoundSizes, sizes: Sizes) -> "Executable":
+        """The same table for other sizes that fit, with frames in common."""
+        other = copy(self)
+        other._plan, other._found = None, found
+        outputs = iter(sizes.outputs)
+        other.forms = [None if form is None else (next(outputs), form[1]) for form in self.forms]
+        other.variables = sizes.variables
+        if self._slots.settled:
+            other.settled_arrays = [found.value_of(self.graph, tensor) for tensor in self._slots.settled.values()]
+            addresses = [address_of(array) for array in other.settled_arrays]
+            other.variables[len(sizes.variables) - len(addresses) :] = addresses
+        return other
+
+    def _size_table(self, formulas: SizeFormulas) -> SizeTable | None:
+        plan = self._laid_out
+        if formulas.values.keys() != plan.values.keys():
+            return None
+        words: list[int] = []
+        for tensor, _, room in self._sized:
+            own = formulas.words[tensor]
+            words += [*own, *[0] * (room - len(own))]
+        words += [0] * len(self._slots.settled)
+        room = [
+            (count, most)
+            for count, most in zip(formulas.bytes, plan.room, strict=True)
+            if most < LARGEST_SIZE and not (is_known(count) and count <= most)
+        ]
+        shapes = [formulas.shapes[tensor] for tensor, form in zip(self.graph.outputs, self.forms, strict=True) if form]
+        try:
+            return SizeTable(formulas, words, room, shapes)
+        except OverflowError:
+            return None
+
     def resized(self, resolved: Resolved) -> "Executable | None":
         """The same table for other sizes, with frames in common; `None` if they need one of their own."""
-        plan = None if self._control is not None else self.plan.resized(resolved)
+        plan = None if self._control is not None else self._laid_out.resized(resolved)
         if plan is None:
             return None
         other = copy(self)
-        other.plan = plan
+        other._plan = plan
         other.forms = _forms(self.graph, plan)
         told: list[int] = []
         for tensor, _, room in self._sized:

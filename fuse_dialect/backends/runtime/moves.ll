@@ -45,7 +45,9 @@ read:
   %target_base = load ptr, ptr %target_word
   %source_start = getelementptr i8, ptr %source_base, i64 %skip
   %target_start = getelementptr i8, ptr %target_base, i64 %offset
-  br label %clear
+  ; (4) The line, then all axes, while their counters are cleared.
+  %has_none = icmp eq i64 %count, 0
+  br i1 %has_none, label %piece_done, label %clear
 
 clear:
   %cleared = phi i64 [ 0, %read ], [ %next_cleared, %clear_one ]
@@ -56,7 +58,11 @@ clear_one:
   %counter_at = getelementptr i64, ptr %counters, i64 %cleared
   store i64 0, ptr %counter_at
   %next_cleared = add i64 %cleared, 1
-  br label %clear
+  %words_before = mul i64 %cleared, 3
+  %extent_at = getelementptr i64, ptr %axes, i64 %words_before
+  %extent = load i64, ptr %extent_at
+  %is_empty = icmp eq i64 %extent, 0
+  br i1 %is_empty, label %piece_done, label %clear
 
 line:
   %source = phi ptr [ %source_start, %clear ], [ %stepped_source, %stepped ]
@@ -78,7 +84,7 @@ line_done:
   br label %axis
 
 axis:
-  ; (4) The next line: the innermost axis first.
+  ; The next line: the innermost axis first.
   %left = phi i64 [ %rank, %line_done ], [ %this, %wrap ]
   %axis_source = phi ptr [ %source, %line_done ], [ %wrapped_source, %wrap ]
   %axis_target = phi ptr [ %target, %line_done ], [ %wrapped_target, %wrap ]

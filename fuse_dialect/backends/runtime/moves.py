@@ -1,8 +1,7 @@
 """Moves: ops that put elements elsewhere and compute nothing, by native code that is the same for all sizes.
 
-Where a result is the operand under other strides is what NumPy says: an op is evaluated on an array of the right shape
-whose elements nobody reads, and what it gives is a view of that. So broadcasts, slices and transposes of sizes that are
-known only when the program runs need no code of their own.
+A result is the operand under other sizes and strides, or made of several such pieces. So broadcasts, slices and
+transposes of sizes that are known only when the program runs need no code of their own.
 
 1. A call's words are: the number of the word where the record begins, then the addresses as for any kernel, then the
    record.
@@ -11,28 +10,27 @@ known only when the program runs need no code of their own.
    a line without gaps; how long a line is, in elements or in bytes; how many bytes from one element of a line to the
    next, of what is read and of what is written; and for each axis its size and both strides.
 3. A line without gaps is copied at once. Another one is copied element by element.
-4. No size is 0: a piece without elements is left out.
+4. A piece one of whose sizes is 0 moves nothing.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from operator import mul
 from pathlib import Path
 from string import Template
 from typing import Any
 
-import numpy as np
-
 from fuse_dialect.backends.backend import Packing
-from fuse_dialect.backends.runtime.size_arithmetic import meaning_on_sizes
-from fuse_dialect.dialect.dynamic_form import sizes_in
-from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.backends.runtime.strided import Strided, broadcast_sizes, dense_strides
+from fuse_dialect.backends.runtime.traced_sizes import is_same
+from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.concatenation import ConcatenateOp, SplitOp
 from fuse_dialect.dialect.ops.dynamic import DynBroadcastToOp, DynFullOp, DynPadOp, DynStridedSliceOp, DynTileOp
 from fuse_dialect.dialect.ops.indexing import PadOp, StridedSliceOp
 from fuse_dialect.dialect.ops.layout import ReverseOp, TransposeOp
 from fuse_dialect.dialect.ops.replication import BroadcastToOp, TileOp
-from fuse_dialect.dialect.types import normalize_axis
+from fuse_dialect.dialect.types import normalize_axes, normalize_axis
 from fuse_dialect.process_wide import Once
 
 MOVES = (
@@ -64,61 +62,12 @@ class Movement:
     """The record (2)."""
 
 
-def movement(op: FuseOp, operands: Sequence[Array], places: Sequence[int], arguments: int) -> Movement | None:
-    """How an op of `MOVES` moves elements; `None` if it is not by strides.
-
-    Args:
-        op: The op; it `moves_elements`.
-        operands: Arrays of the right shapes; only the elements of numbers that say sizes count.
-        places: Which argument of the call each operand is.
-        arguments: How many arguments the call has.
-
-    Raises:
-        VerifyException: The op rejects shapes or numbers.
-        ValueError: NumPy does.
-    """
-    match op:
-        case ConcatenateOp():
-            found = _concatenation(normalize_axis(op.axis.value.data, operands[0].ndim), operands)
-        case TileOp():
-            found = _tiling(operands[0], op.reps.get_values())
-        case DynTileOp():
-            found = _tiling(operands[0], sizes_in(operands[1], "reps"))
-        case PadOp():
-            found = _padding(operands[0], operands[1], op.low.get_values(), op.high.get_values())
-        case DynPadOp():
-            found = _padding(operands[0], operands[1], operands[2].tolist(), operands[3].tolist())
-        case _:
-            evaluate = meaning_on_sizes(op) or op.evaluate
-            results = evaluate(*operands)
-            found = _Found(
-                [each.shape for each in results], [_Lines(0, each, number) for number, each in enumerate(results)]
-            )
-    pieces: list[list[int]] = []
-    for lines in found.lines:
-        source = operands[lines.operand]
-        if not lines.view.size:
-            continue  # condition 4
-        if not np.may_share_memory(lines.view, source):
-            return None
-        item = source.itemsize
-        strides = _dense(lines.view.shape, item) if lines.strides is None else lines.strides
-        skip = _address(lines.view) - _address(source)
-        axes, line = _axes(lines.view.shape, lines.view.strides, strides, item)
-        if len(axes) > MOST_AXES or line[0] not in (0, *_ITEMS):
-            return None
-        addresses = [1 + places[lines.operand], 1 + arguments + lines.result]
-        words = [word for axis in axes for word in axis]
-        pieces.append([len(axes), *addresses, skip, lines.offset, *line, *words])
-    return Movement(found.shapes, [len(pieces), *(word for piece in pieces for word in piece)])
-
-
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """A piece, as NumPy sees it."""
+    """A piece."""
 
     operand: int
-    view: Array
+    view: Strided
     """Of the operand: its elements in the order in which they are written."""
     result: int = 0
     strides: Sequence[int] | None = None
@@ -133,40 +82,136 @@ class _Found:
     lines: Sequence[_Lines]
 
 
-def _concatenation(axis: int, operands: Sequence[Array]) -> _Found:
+def movement(
+    op: FuseOp,
+    operands: Sequence[Strided],
+    numbers: Mapping[int, Sequence[int]],
+    places: Sequence[int],
+    arguments: int,
+) -> Movement | None:
+    """How an op of `MOVES` moves elements; `None` if it is not by strides.
+
+    Args:
+        op: The op; it `moves_elements`.
+        operands: Its operands, dense.
+        numbers: The elements of those that say sizes, by position.
+        places: Which argument of the call each operand is.
+        arguments: How many arguments the call has.
+
+    Raises:
+        VerifyException: The op rejects shapes or numbers.
+        ValueError: The sizes do not fit.
+        UntraceableError: More must be known of a traced size.
+    """
+    found = _found(op, operands, numbers)
+    if any(size < 0 for shape in found.shapes for size in shape):
+        raise ValueError("a size is negative")
+    pieces: list[list[int]] = []
+    for lines in found.lines:
+        view = lines.view
+        strides = dense_strides(view.shape, view.item) if lines.strides is None else lines.strides
+        axes, line = _axes(view.shape, view.strides, strides, view.item)
+        if len(axes) > MOST_AXES or line[0] not in (0, *_ITEMS):
+            return None
+        addresses = [1 + places[lines.operand], 1 + arguments + lines.result]
+        words = [word for axis in axes for word in axis]
+        pieces.append([len(axes), *addresses, view.start, lines.offset, *line, *words])
+    return Movement(found.shapes, [len(pieces), *(word for piece in pieces for word in piece)])
+
+
+def _found(op: FuseOp, operands: Sequence[Strided], numbers: Mapping[int, Sequence[int]]) -> _Found:
+    """The pieces that an op moves."""
+    x = operands[0]
+    match op:
+        case ConcatenateOp():
+            return _concatenation(normalize_axis(op.axis.value.data, len(x.shape)), operands)
+        case TileOp():
+            return _tiling(x, op.reps.get_values())
+        case DynTileOp():
+            return _tiling(x, numbers[1])
+        case PadOp():
+            return _padding(x, operands[1], op.low.get_values(), op.high.get_values())
+        case DynPadOp():
+            return _padding(x, operands[1], numbers[2], numbers[3])
+        case SplitOp():
+            return _splitting(normalize_axis(op.axis.value.data, len(x.shape)), x, op.sizes.get_values())
+        case BroadcastToOp():
+            return _shown(x.broadcast_to(op.target(x.shape)))
+        case DynBroadcastToOp():
+            return _shown(x.broadcast_to(broadcast_sizes(x.shape, numbers[1])))
+        case DynFullOp():
+            return _shown(x.broadcast_to(numbers[1]))
+        case StridedSliceOp():
+            for axis, cut in enumerate(op.slices):
+                x = x.cut(axis, cut.start, cut.stop, cut.step)
+            return _shown(x)
+        case DynStridedSliceOp():
+            axes = range(len(numbers[1])) if op.axes is None else op.axes.get_values()
+            for axis, *cut in zip(axes, numbers[1], numbers[2], numbers[3], strict=True):
+                x = x.cut(normalize_axis(axis, len(x.shape)), *cut)
+            return _shown(x)
+        case ReverseOp():
+            for axis in normalize_axes(op.axes.get_values(), len(x.shape)):
+                x = x.cut(axis, None, None, -1)
+            return _shown(x)
+        case TransposeOp():
+            return _shown(x.transposed(op.order))
+        case _:
+            raise AssertionError("an op that moves elements")
+
+
+def _shown(view: Strided) -> _Found:
+    """All of the result is a view of the operand."""
+    return _Found([view.shape], [_Lines(0, view)])
+
+
+def _concatenation(axis: int, operands: Sequence[Strided]) -> _Found:
     first = operands[0].shape
-    shape = (*first[:axis], sum(array.shape[axis] for array in operands), *first[axis + 1 :])
-    strides, offset = _dense(shape, operands[0].itemsize), 0
+    total: int = sum(array.shape[axis] for array in operands)
+    shape = (*first[:axis], total, *first[axis + 1 :])
+    strides, offset = dense_strides(shape, operands[0].item), 0
     lines: list[_Lines] = []
     for number, array in enumerate(operands):
         if (*array.shape[:axis], *array.shape[axis + 1 :]) != (*first[:axis], *first[axis + 1 :]):
             raise ValueError("sizes differ that are not joined")
         lines.append(_Lines(number, array, strides=strides, offset=offset))
-        offset += array.shape[axis] * strides[axis]
+        offset = offset + array.shape[axis] * strides[axis]
     return _Found([shape], lines)
 
 
-def _tiling(x: Array, reps: Sequence[int]) -> _Found:
-    rank = max(x.ndim, len(reps))
-    sizes = (*[1] * (rank - x.ndim), *x.shape)
-    times = (*[1] * (rank - len(reps)), *reps)
-    apart = x.reshape([part for size in sizes for part in (1, size)])
-    shown = np.broadcast_to(apart, [part for pair in zip(times, sizes, strict=True) for part in pair])
+def _splitting(axis: int, x: Strided, sizes: Sequence[int]) -> _Found:
+    if x.shape[axis] != sum(sizes):
+        raise ValueError("the pieces are not the whole")
+    ends = [*accumulate(sizes)]
+    cuts = [x.cut(axis, end - size, end) for size, end in zip(sizes, ends, strict=True)]
+    return _Found([cut.shape for cut in cuts], [_Lines(0, cut, number) for number, cut in enumerate(cuts)])
+
+
+def _tiling(x: Strided, reps: Sequence[int]) -> _Found:
+    rank = max(len(x.shape), len(reps))
+    if any(count < 0 for count in reps):
+        raise ValueError("a number of repetitions is negative")
+    sizes: tuple[int, ...] = (*[1] * (rank - len(x.shape)), *x.shape)
+    times: tuple[int, ...] = (*[1] * (rank - len(reps)), *reps)
+    apart = x.reshaped_dense([part for size in sizes for part in (1, size)])
+    shown = apart.broadcast_to([part for pair in zip(times, sizes, strict=True) for part in pair])
     return _Found([tuple(map(mul, times, sizes))], [_Lines(0, shown)])
 
 
-def _padding(x: Array, value: Array, low: Sequence[int], high: Sequence[int]) -> _Found:
+def _padding(x: Strided, value: Strided, low: Sequence[int], high: Sequence[int]) -> _Found:
     """The value everywhere, then what is left of the operand."""
-    shape = tuple(size + before + behind for size, before, behind in zip(x.shape, low, high, strict=True))
-    strides = _dense(shape, x.itemsize)
-    cuts = [
-        slice(max(-before, 0), size - max(-behind, 0)) for size, before, behind in zip(x.shape, low, high, strict=True)
-    ]
-    if any(cut.start > cut.stop for cut in cuts):
-        raise ValueError("more is cropped than there is")
-    offset = sum(max(before, 0) * stride for before, stride in zip(low, strides, strict=True))
-    kept = x[tuple(cuts)]
-    return _Found([shape], [_Lines(1, np.broadcast_to(value, shape)), _Lines(0, kept, strides=strides, offset=offset)])
+    widths = [*zip(x.shape, low, high, strict=True)]
+    shape = tuple(size + before + behind for size, before, behind in widths)
+    strides = dense_strides(shape, x.item)
+    offset: int = 0
+    for axis, (size, before, behind) in enumerate(widths):
+        begin: int = -before if before < 0 else 0
+        end: int = size + behind if behind < 0 else size
+        if begin > end:
+            raise ValueError("more is cropped than there is")
+        offset = offset + (0 if before < 0 else before) * strides[axis]
+        x = x.cut(axis, begin, end)
+    return _Found([shape], [_Lines(1, value.broadcast_to(shape)), _Lines(0, x, strides=strides, offset=offset)])
 
 
 def longest_record(pieces: int, rank: int) -> int:
@@ -174,35 +219,25 @@ def longest_record(pieces: int, rank: int) -> int:
     return 1 + pieces * (_PIECE_WORDS + _AXIS_WORDS * 2 * rank)
 
 
-def _address(array: Array) -> int:
-    return array.__array_interface__["data"][0]
-
-
-def _dense(shape: Sequence[int], item: int) -> list[int]:
-    """Strides of a row-major array, in bytes."""
-    strides: list[int] = []
-    step = item
-    for size in reversed(shape):
-        strides.append(step)
-        step *= max(size, 1)
-    return strides[::-1]
-
-
 def _axes(
     shape: Sequence[int], read: Sequence[int], written: Sequence[int], item: int
 ) -> tuple[list[tuple[int, int, int]], list[int]]:
-    """The axes of a piece with both strides, and the words of its line (2)."""
+    """The axes of a piece with both strides, and the words of its line (2).
+
+    What sizes are decides nothing here that traced ones would be asked for: a record is right where axes are left apart
+    that are one for some sizes.
+    """
     axes: list[tuple[int, int, int]] = []
     for size, one, other in zip(shape, read, written, strict=True):
-        if size == 1:
+        if is_same(size, 1):
             continue
         # Two axes that both arrays step through as if they were one are one.
-        if axes and axes[-1][1] == size * one and axes[-1][2] == size * other:
+        if axes and is_same(axes[-1][1], size * one) and is_same(axes[-1][2], size * other):
             axes[-1] = (axes[-1][0] * size, one, other)
         else:
             axes.append((size, one, other))
     count, one, other = axes.pop() if axes else (1, item, item)
-    has_gaps = (one, other) != (item, item)
+    has_gaps = not (is_same(one, item) and is_same(other, item))
     return axes, [item, count, one, other] if has_gaps else [0, count * item, 0, 0]
 
 

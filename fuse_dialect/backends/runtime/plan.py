@@ -15,13 +15,16 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from operator import gt
 
-from fuse_dialect.backends.runtime.arena import Lifetime, arrange, most_live_bytes
+from fuse_dialect.backends.runtime.arena import ALIGNMENT, Lifetime, arrange, most_live_bytes
 from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, How
 from fuse_dialect.backends.runtime.flow import Flow, flatten
 from fuse_dialect.backends.runtime.shapes import Resolved
 from fuse_dialect.backends.types import Shape
 from fuse_dialect.budget import LARGEST_SIZE
 from fuse_dialect.dialect.op import Array
+
+SPARE_BYTES = 16 << 20
+"""Of an arena for sizes that may come."""
 
 
 class Home(Enum):
@@ -96,13 +99,12 @@ class Plan:
         return call
 
 
-def make_plan(graph: EntryGraph, resolved: Resolved, how: Sequence[How], *, grows: bool = False) -> Plan:
+def make_plan(graph: EntryGraph, resolved: Resolved, how: Sequence[How]) -> Plan:
     """Places for all tensors.
 
     Args:
         graph: The function.
         resolved: Sizes of each tensor, and what they settle.
-        grows: Whether sizes change from call to call: then tensors of open sizes get room for twice as many bytes.
         how: How each primitive is run.
 
     Complexity: linear in the number of tensors and arguments times the depth of loops, apart from `arrange`.
@@ -114,10 +116,6 @@ def make_plan(graph: EntryGraph, resolved: Resolved, how: Sequence[How], *, grow
         shapes.append(shapes[source])
         types.append(types[source])
         sizes.append(sizes[source])
-    room = [
-        1 << (size - 1).bit_length() if grows and size and not type.is_static else size
-        for size, type in zip(sizes, types, strict=True)
-    ]
     writer, last = _uses(flow)
     places = _given_places(graph, flow)
     for tensor in resolved.values:
@@ -131,6 +129,9 @@ def make_plan(graph: EntryGraph, resolved: Resolved, how: Sequence[How], *, grow
     written = _place_outputs(graph, flow.roots, places)
     # Inputs, constants and outputs have memory already; only what is left needs some.
     in_arena = [tensor for tensor in writer if places[tensor] is None]
+    room = _room(
+        sizes, [type.is_static for type in types], [(tensor, writer[tensor], last[tensor]) for tensor in in_arena]
+    )
     lives = [Lifetime(room[tensor], writer[tensor], last[tensor]) for tensor in in_arena]
     turning = [(tensor, loop) for loop in flow.loops for tensor in loop.turns]
     # A value that takes turns has two buffers all through its loop: one is read while the other is written.
@@ -162,6 +163,25 @@ def make_plan(graph: EntryGraph, resolved: Resolved, how: Sequence[How], *, grow
         words=resolved.words,
         room=room,
     )
+
+
+def _room(sizes: Sequence[int], is_static: Sequence[bool], lives: Sequence[tuple[int, int, int]]) -> list[int]:
+    """Bytes that each tensor may have where it is.
+
+    Of open sizes that is more than it has, so that a table serves sizes that grow: twice as much, and no less than its
+    share of memory that nobody would miss, which those have in common that live at a time.
+
+    Args:
+        sizes: Bytes of each tensor.
+        is_static: Whether that never changes.
+        lives: Of tensors in the arena: number, first step, last step.
+    """
+    grow = [Lifetime(ALIGNMENT, first, last) for tensor, first, last in lives if not is_static[tensor]]
+    share = SPARE_BYTES // max(most_live_bytes(grow) // ALIGNMENT, 1)
+    return [
+        size if static else max(1 << (2 * size).bit_length(), share)
+        for size, static in zip(sizes, is_static, strict=True)
+    ]
 
 
 def _given_places(graph: EntryGraph, flow: Flow) -> list[Place | None]:

@@ -159,13 +159,14 @@ class Compiled:
 
     def bind(self, arguments: Sequence[Shape]) -> Mapping[str, int] | None:
         """The values of the sizes that its loops have by name; `None` if it is not for arrays of these shapes."""
-        if not self._needs_results:
+        if not self.needs_results:
             return self.sizes.bind(arguments)
         results = result_shapes(self.primitive.function, arguments)
         return None if results is None else self.sizes.bind(arguments, results)
 
     @cached_property
-    def _needs_results(self) -> bool:
+    def needs_results(self) -> bool:
+        """Whether sizes of its results have names of their own."""
         return self.sizes.needs_results
 
     @property

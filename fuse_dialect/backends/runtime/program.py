@@ -16,6 +16,7 @@ from fuse_dialect.backends.types import Shape, TensorType
 from fuse_dialect.budget import MAX_REPETITIONS, MOST_VALUE_BYTES
 from fuse_dialect.checked import checks_plans
 from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.interpreters.input_names import InputNamesError, inputs_by_name
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from fuse_dialect.backends.runtime.kernel_timing import KernelReport
     from fuse_dialect.backends.runtime.primitives import Compiled
     from fuse_dialect.backends.runtime.report import Profile
+    from fuse_dialect.backends.runtime.shapes import Resolved
+    from fuse_dialect.backends.runtime.size_formulas import SizeFormulas
     from fuse_dialect.backends.runtime.specializing import Sizes, Specializations
     from fuse_dialect.backends.runtime.stepwise import StepTimes
     from fuse_dialect.backends.runtime.trace import Trace
@@ -37,6 +40,8 @@ if TYPE_CHECKING:
 
 MAX_PLANS = 512
 """Most sets of sizes that a program with dynamic sizes keeps a plan for; most have their table in common."""
+MAX_FORMULAS = 8
+"""Most kinds of sizes that a program has formulas for: sizes that are 0 or 1 for some, for example."""
 MANY_CALLS = 64
 """After so many calls with one set of sizes a program that is native for all sizes is compiled for it."""
 MAX_SPARE_FRAMES = 4
@@ -121,6 +126,8 @@ class Program:
         self._constants = Constants(graph.constants, most_bytes)
         self._resolver = SizeResolver(graph, primitives)
         self._plans: dict[tuple[Shape, ...], Executable | None] = {}
+        self._formulas: list[SizeFormulas] = []
+        """Of sizes that came; each serves those that are like them."""
         self._laid_out: Executable | None = None
         """What was laid out last; it may serve other sizes, too."""
         self._lock = Lock()
@@ -438,24 +445,13 @@ class Program:
 
     def _executable(self, shapes: Sequence[Shape]) -> "Executable | None":
         """How the function runs on inputs of these shapes; `None` for step by step."""
-        from fuse_dialect.backends.runtime.executable import Executable
-        from fuse_dialect.backends.runtime.plan import make_plan
-
         key = tuple(shapes)
         with self._lock:
             if key in self._plans:
                 return self._plans[key]
-            found = self._resolver.resolve(key)
-            executable = None
-            if found is not None and self._laid_out is not None:
-                executable = self._laid_out.resized(found)
-            if found is not None and executable is None:
-                how = [compiled.how for compiled in self._primitives]
-                plan = make_plan(self._graph, found, how, grows=self._laid_out is not None)
-                executable = Executable(
-                    self._graph, plan, self._primitives, self._constants, self.threads, is_only=self._is_static
-                )
-                self._laid_out = executable
+            executable = self._by_formulas(key)
+            if executable is None:
+                executable = self._resolved(key)
             if executable is not None and checks_plans():
                 from fuse_dialect.backends.runtime.checking.program_memory import check_program_memory
 
@@ -464,6 +460,75 @@ class Program:
                 del self._plans[next(iter(self._plans))]
             self._plans[key] = executable
             return executable
+
+    def prepare(self) -> None:
+        """Do before the first call what calls need, for sizes that may come: put constants in order, find formulas.
+
+        Which sizes they are matters little, since formulas are for all that are like them. Most functions take those
+        that are small and have many divisors; of a function that does not, the first call finds all of it.
+        """
+        for unit in (8, 64):
+            try:
+                shapes = tuple(self._likely_shapes(unit))
+                if self._executable(shapes) is not None:
+                    with self._lock:
+                        self._by_formulas(shapes)  # makes the matrix
+                    return
+            except FuseError:
+                continue
+
+    def _likely_shapes(self, unit: int) -> list[Shape]:
+        """Sizes of inputs: different ones, few of those that come first, multiples of `unit` of others."""
+        known: dict[object, int] = {}
+        shapes: list[Shape] = []
+        for place, form in enumerate(self._interface.inputs):
+            names = form.sizes or ("",) * len(form.type.shape)
+            shape: list[int] = []
+            for axis, (size, name) in enumerate(zip(form.type.shape, names, strict=True)):
+                likely = 2 + len(known) if axis == 0 and len(form.type.shape) > 1 else unit * (1 + len(known))
+                shape.append(known.setdefault(name or (place, axis), likely) if size == DYNAMIC else size)
+            shapes.append(tuple(shape))
+        return shapes
+
+    def _by_formulas(self, shapes: tuple[Shape, ...]) -> "Executable | None":
+        """How the function runs on inputs of these shapes, if formulas say all of it."""
+        if self._laid_out is None:
+            return None
+        for number, formulas in enumerate(self._formulas):
+            found = formulas.found(self._resolver, shapes)
+            sizes = None if found is None else self._laid_out.sizes_by(number, found)
+            if found is not None and sizes is not None:
+                if sizes.fits:
+                    return self._laid_out.resized_by(found, sizes)
+                return self._lay_out(found.resolved(self._graph))
+        return None
+
+    def _resolved(self, shapes: tuple[Shape, ...]) -> "Executable | None":
+        """How the function runs on inputs of these shapes, found call by call; `None` for step by step."""
+        from fuse_dialect.backends.runtime.size_formulas import trace_sizes
+
+        found = self._resolver.resolve(shapes)
+        if found is None:
+            return None
+        executable = None if self._laid_out is None else self._laid_out.resized(found)
+        if executable is None:
+            executable = self._lay_out(found)
+        if not self._is_static and len(self._formulas) < MAX_FORMULAS:
+            formulas = trace_sizes(self._resolver, shapes)
+            if formulas is not None:
+                self._formulas.append(formulas)
+        return executable
+
+    def _lay_out(self, found: "Resolved") -> "Executable":
+        """A table of its own for these sizes, with room for others."""
+        from fuse_dialect.backends.runtime.executable import Executable
+        from fuse_dialect.backends.runtime.plan import make_plan
+
+        plan = make_plan(self._graph, found, [compiled.how for compiled in self._primitives])
+        self._laid_out = Executable(
+            self._graph, plan, self._primitives, self._constants, self.threads, is_only=self._is_static
+        )
+        return self._laid_out
 
     def _fresh(self, executable: "Walk") -> list[Any]:
         """An array for each output that a kernel writes, `None` for the others."""

@@ -21,6 +21,7 @@ from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, How
 from fuse_dialect.backends.runtime.moves import Movement, move_kernel, movement, moves_elements
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.size_arithmetic import sizes_of_results, static_shapes
+from fuse_dialect.backends.runtime.strided import Strided
 from fuse_dialect.backends.types import Shape, TensorType
 from fuse_dialect.dialect.dynamic_form import DynamicOp
 from fuse_dialect.dialect.op import Array, FuseOp
@@ -138,15 +139,28 @@ def stand_in(type: TensorType, shape: Shape) -> Array:
     return np.broadcast_to(np.zeros((), type.dtype), shape)
 
 
-def settled_movement(op: FuseOp, arguments: Sequence[Array]) -> Movement | None:
-    """What a move does for arguments of these shapes; those that hold no numbers are `stand_in`s."""
+def settled_movement(
+    op: FuseOp, types: Sequence[TensorType], shapes: Sequence[Sequence[int]], values: Sequence[Array | None]
+) -> Movement | None:
+    """What a move does.
+
+    Args:
+        op: The only op of a primitive, that of a move.
+        types: Those of the arguments of the call.
+        shapes: Their sizes.
+        values: The elements of arguments that hold numbers, which are traced or not.
+
+    Raises:
+        VerifyException, ValueError, UntraceableError: As `movement` does.
+    """
     places = [_place(op, number) for number in range(len(op.operands))]
-    numbers = op.NUMBERS if isinstance(op, DynamicOp) else ()
-    operands = [
-        arguments[place] if number in numbers else np.empty(arguments[place].shape, arguments[place].dtype)
-        for number, place in enumerate(places)
-    ]
-    return movement(op, operands, places, len(arguments))
+    operands = [Strided.dense(shapes[place], types[place].dtype.itemsize) for place in places]
+    numbers: dict[int, Sequence[int]] = {}
+    for number in op.NUMBERS if isinstance(op, DynamicOp) else ():
+        value = values[places[number]]
+        assert value is not None, "a move has settled numbers"
+        numbers[number] = value.reshape(-1).tolist()
+    return movement(op, operands, numbers, places, len(types))
 
 
 def inferred_shapes(op: FuseOp, arguments: Sequence[Array]) -> list[Shape] | None:

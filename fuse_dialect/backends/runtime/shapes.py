@@ -40,11 +40,14 @@ class SizeResolver:
 
     def __init__(self, graph: EntryGraph, primitives: Sequence[Compiled]):
         """Take over a function, and what runs its primitives."""
-        self._graph, self._primitives = graph, primitives
-        self._seen: dict[Hashable, _Given | None] = {}
+        self.graph, self.primitives = graph, primitives
+        self._seen: dict[Hashable, Given | None] = {}
         self._last: Resolved | None = None
         """What was found last: of other sizes only those calls are asked that get something else."""
-        self._has_control = any(call.control is not None for call in graph.calls)
+        types = graph.tensors
+        self._asked = Resolved([type.shape for type in types], [0] * len(types))
+        """Of the arguments of a call that is asked by itself."""
+        self.has_control = any(call.control is not None for call in graph.calls)
 
     def resolve(self, input_shapes: Sequence[Shape]) -> Resolved | None:
         """The sizes of each tensor and what they settle, or `None` when some are known only while the function runs.
@@ -60,26 +63,44 @@ class SizeResolver:
             self._seen.clear()
         last, self._last = self._last, None
         if last is None:
-            types = self._graph.tensors
+            types = self.graph.tensors
             found, changed = (
-                Resolved([type.shape for type in types], [_bytes_of(type, type.shape) for type in types]),
+                Resolved([type.shape for type in types], [bytes_of(type, type.shape) for type in types]),
                 None,
             )
         else:
             found = Resolved([*last.shapes], [*last.bytes], {**last.values}, {**last.words})
             changed = set[int]()
-        resolving = _Resolving(self._graph, self._primitives, found, self._seen, changed)
-        for tensor, shape in zip(self._graph.inputs, input_shapes, strict=True):
+        resolving = _Resolving(self.graph, self.primitives, found, self._seen, changed)
+        for tensor, shape in zip(self.graph.inputs, input_shapes, strict=True):
             resolving.set_shape(tensor, shape)
-        if not resolving.calls(self._graph.calls):
+        if not resolving.calls(self.graph.calls):
             return None
-        if not self._has_control:
+        if not self.has_control:
             self._last = found
         return found
 
+    def ask(self, call: Call, shapes: Sequence[Shape], values: Sequence[Array | None]) -> "Given | None":
+        """What one call gives that is no loop and no branch.
+
+        Args:
+            call: The call.
+            shapes: Sizes of its arguments.
+            values: Their elements, where they are settled.
+
+        Raises:
+            FuseError: As for `resolve`.
+        """
+        self._asked.values.clear()
+        for tensor, shape, value in zip(call.arguments, shapes, values, strict=True):
+            self._asked.shapes[tensor] = shape
+            if value is not None:
+                self._asked.values[tensor] = value
+        return _Resolving(self.graph, self.primitives, self._asked, self._seen, None).given(call)
+
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class Given:
     """What a call gives."""
 
     shapes: Sequence[Shape]
@@ -94,7 +115,7 @@ class _Resolving:
     graph: EntryGraph
     primitives: Sequence[Compiled]
     found: Resolved
-    seen: dict[Hashable, _Given | None]
+    seen: dict[Hashable, Given | None]
     changed: set[int] | None
     """Tensors of other sizes or values than `found` has from before; `None` if it has nothing yet."""
 
@@ -118,19 +139,12 @@ class _Resolving:
         if self.shapes[tensor] == shape:
             return
         self.shapes[tensor] = shape
-        self.found.bytes[tensor] = _bytes_of(self.graph.tensors[tensor], shape)
+        self.found.bytes[tensor] = bytes_of(self.graph.tensors[tensor], shape)
         if self.changed is not None:
             self.changed.add(tensor)
 
     def _call(self, call: Call) -> bool:
-        if call.control is not None:
-            given = self._control(call, call.control)
-        else:
-            key = self._key(call)
-            if key in self.seen:
-                given = self.seen[key]
-            else:
-                given = self.seen[key] = self._given(call)
+        given = self.given(call) if call.control is None else self._control(call, call.control)
         if given is None:
             return False
         for tensor, shape in zip(call.results, given.shapes, strict=True):
@@ -143,6 +157,13 @@ class _Resolving:
             self.found.words[call.results[0]] = given.words
         return True
 
+    def given(self, call: Call) -> Given | None:
+        """What a call gives, as it is remembered if there was one like it."""
+        key = self._key(call)
+        if key not in self.seen:
+            self.seen[key] = self._given(call)
+        return self.seen[key]
+
     def _key(self, call: Call) -> Hashable:
         """All that decides what a call gives."""
         shapes = self.shapes
@@ -152,7 +173,7 @@ class _Resolving:
             key.append(None if value is None else value.tobytes())
         return tuple(key)
 
-    def _control(self, call: Call, control: Loop | Branch) -> _Given | None:
+    def _control(self, call: Call, control: Loop | Branch) -> Given | None:
         compiled = self.primitives[call.kernel]
         types = [self.graph.tensors[tensor] for tensor in call.results]
         found: Sequence[Shape] | None = None
@@ -160,9 +181,9 @@ class _Resolving:
             found = self._loop(control) if isinstance(control, Loop) else self._branch(control)
         elif all(type.is_static for type in types):
             found = [type.shape for type in types]
-        return None if found is None else self._checked(call, _Given(found))
+        return None if found is None else self._checked(call, Given(found))
 
-    def _given(self, call: Call) -> _Given | None:
+    def _given(self, call: Call) -> Given | None:
         compiled = self.primitives[call.kernel]
         types = [self.graph.tensors[tensor] for tensor in call.results]
         arguments = self._of(call.arguments)
@@ -172,20 +193,20 @@ class _Resolving:
                 if sizes is None:
                     return None
                 words = [sizes[symbol] for symbol in compiled.sizes.symbols]
-                given = self._checked(call, _Given(compiled.sizes.result_shapes(sizes), words=words))
+                given = self._checked(call, Given(compiled.sizes.result_shapes(sizes), words=words))
                 compiled.check_steps(arguments, sizes)
                 return given
             case How.VIEW if compiled.primitive.is_static:
-                given = _Given([compiled.view_shape(arguments[0])])
+                given = Given([compiled.view_shape(arguments[0])])
             case How.VIEW:
-                given = _Given([result.shape for result in self._results(call, compiled)])
+                given = Given([result.shape for result in self._results(call, compiled)])
             case How.SETTLED:
                 values = [np.array(result, order="C") for result in self._results(call, compiled)]
                 for value in values:
                     value.flags.writeable = False
-                given = _Given([value.shape for value in values], values)
+                given = Given([value.shape for value in values], values)
             case How.NUMPY | How.MIXED | How.CONTROL if all(type.is_static for type in types):
-                given = _Given([type.shape for type in types])
+                given = Given([type.shape for type in types])
             case How.NUMPY | How.MOVE:
                 given = self._inferred(call, compiled)
             case How.MIXED | How.CONTROL:
@@ -199,7 +220,7 @@ class _Resolving:
         results = None if quick is None else quick(arrays)
         return compiled.evaluate(arrays) if results is None else results
 
-    def _checked(self, call: Call, given: _Given) -> _Given:
+    def _checked(self, call: Call, given: Given) -> Given:
         """What is given, if it is not too large."""
         compiled = self.primitives[call.kernel]
         compiled.check_sizes(given.shapes, [self.graph.tensors[tensor].dtype for tensor in call.results])
@@ -209,22 +230,23 @@ class _Resolving:
     def _of(self, tensors: Sequence[int]) -> list[Shape]:
         return [self.shapes[tensor] for tensor in tensors]
 
-    def _inferred(self, call: Call, compiled: Compiled) -> _Given | None:
+    def _inferred(self, call: Call, compiled: Compiled) -> Given | None:
         """What one op gives; `None` if only the op knows, or it has rejected."""
         op = compiled.only_op
         if op is None or (op.SIZED_BY_ELEMENTS and not compiled.sized_by):
             return None
         if any(self._value(call.arguments[place]) is None for place in compiled.sized_by):
             return None
-        arrays = self._arrays(call)
         try:
             if compiled.how is How.NUMPY:
-                shapes = inferred_shapes(op, arrays)
-                return None if shapes is None else _Given(shapes)
-            moved = settled_movement(op, arrays)
+                shapes = inferred_shapes(op, self._arrays(call))
+                return None if shapes is None else Given(shapes)
+            types = [self.graph.tensors[tensor] for tensor in call.arguments]
+            values = [self._value(tensor) for tensor in call.arguments]
+            moved = settled_movement(op, types, self._of(call.arguments), values)
         except (VerifyException, ValueError, TypeError, IndexError):
             return None  # whoever runs it says what is wrong
-        return None if moved is None else _Given(moved.results, words=moved.words)
+        return None if moved is None else Given(moved.results, words=moved.words)
 
     def _value(self, tensor: int) -> Array | None:
         found = self.found.values.get(tensor)
@@ -282,5 +304,6 @@ def iterations(
     return min(counts)
 
 
-def _bytes_of(type: TensorType, shape: Shape) -> int:
+def bytes_of(type: TensorType, shape: Shape) -> int:
+    """Bytes of a tensor of these sizes."""
     return prod(shape) * type.dtype.itemsize

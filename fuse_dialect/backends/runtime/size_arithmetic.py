@@ -15,12 +15,36 @@ from xdsl.dialects import arith, func
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.backends.runtime.traced_sizes import UntraceableError, is_known
 from fuse_dialect.backends.types import Shape
 from fuse_dialect.dialect.constants import constant_array
 from fuse_dialect.dialect.dynamic_form import DynamicOp
 from fuse_dialect.dialect.fields import PropertyValue
 from fuse_dialect.dialect.op import Array, FuseOp
-from fuse_dialect.dialect.ops.dynamic import DynArangeOp, DynBroadcastToOp, DynFullOp, DynReshapeOp, DynStridedSliceOp
+from fuse_dialect.dialect.ops.broadcast import (
+    AddOp,
+    DivideOp,
+    FloorDivideOp,
+    MaximumOp,
+    MinimumOp,
+    MultiplyOp,
+    SubtractOp,
+    WhereOp,
+)
+from fuse_dialect.dialect.ops.comparison import EqualOp, GreaterEqualOp, GreaterOp, LessEqualOp, LessOp, NotEqualOp
+from fuse_dialect.dialect.ops.concatenation import ConcatenateOp, StackOp
+from fuse_dialect.dialect.ops.conversion import CastOp
+from fuse_dialect.dialect.ops.dynamic import (
+    DynArangeOp,
+    DynBroadcastToOp,
+    DynFullOp,
+    DynReshapeOp,
+    DynStridedSliceOp,
+    ShapeOfOp,
+)
+from fuse_dialect.dialect.ops.indexing import StridedSliceOp, TakeOp
+from fuse_dialect.dialect.ops.layout import ReshapeOp, SqueezeOp
+from fuse_dialect.dialect.ops.replication import ExpandDimsOp
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, element_dtype, is_tensor, normalize_axes, with_shape
 
 _Evaluate = Callable[..., Sequence[Array]]
@@ -33,6 +57,8 @@ class _Step:
     """Places among the values."""
     forms: tuple[tuple[np.dtype[Any], Shape], ...]
     """Of the results, as their types declare them."""
+    traced: _Evaluate | None = None
+    """The same on arrays of traced sizes; `None` if there is no such meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +86,43 @@ class SizeArithmetic:
         except (ValueError, TypeError, IndexError, ArithmeticError, VerifyException):
             return None
         return [values[place] for place in self.returned]
+
+    @property
+    def is_traceable(self) -> bool:
+        """Whether all that it computes are integers, by ops that have a meaning on traced ones."""
+        return all(step.traced is not None for step in self.steps)
+
+    def traced(self, arguments: Sequence[Any]) -> list[Array]:
+        """The results as arrays of objects, integers and traced sizes.
+
+        Args:
+            arguments: Such arrays, or what has a shape and is asked for nothing else.
+
+        Raises:
+            UntraceableError: A number leaves the range of its type, or an op rejects what it gets.
+        """
+        values = [*[array.astype(object) for array in self.constants], *arguments]
+        for step in self.steps:
+            assert step.traced is not None, "it is traceable"
+            try:
+                results = step.traced(*[values[place] for place in step.operands])
+            except ArithmeticError as error:
+                raise UntraceableError(str(error)) from error
+            for result, (dtype, shape) in zip(results, step.forms, strict=True):
+                array = np.asarray(result, object)
+                if not _fits(array.shape, shape) or not _in_range(array, dtype):
+                    raise UntraceableError("not what the type declares")
+                values.append(array)
+        return [values[place] for place in self.returned]
+
+
+def _in_range(array: Array, dtype: np.dtype[Any]) -> bool:
+    if dtype == np.bool_:
+        return True
+    range = np.iinfo(dtype)
+    # Of polynomials in 64 bits those who evaluate them see to that.
+    numbers = [each for each in array.reshape(-1).tolist() if dtype != np.int64 or is_known(each)]
+    return all(int(range.min) <= each <= int(range.max) for each in numbers)
 
 
 def _fits(shape: Sequence[int], declared: Shape) -> bool:
@@ -109,7 +172,14 @@ def _step(op: FuseOp, places: dict[SSAValue, int]) -> _Step | None:
         forms.append((element_dtype(result.type.element_type), tuple(result.type.get_shape())))
     if evaluate is None or any(operand not in places for operand in op.operands):
         return None
-    return _Step(evaluate, tuple(places[operand] for operand in op.operands), tuple(forms))
+    is_integer = all(_dtype(each.type).kind in "ib" for each in (*op.operands, *op.results))
+    traced = _TRACED.get(type(op)) if is_integer or isinstance(op, ShapeOfOp) else None
+    return _Step(
+        evaluate,
+        tuple(places[operand] for operand in op.operands),
+        tuple(forms),
+        None if traced is None else traced(op),
+    )
 
 
 def meaning_on_sizes(op: FuseOp) -> _Evaluate | None:
@@ -225,3 +295,76 @@ _DYNAMIC: Mapping[type[Operation], Callable[[Any], _Evaluate | None]] = {
     DynReshapeOp: _reshape,
     DynStridedSliceOp: _strided_slice,
 }
+
+
+def _own(op: FuseOp) -> _Evaluate:
+    """The meaning of an op that only puts elements elsewhere, or computes with whatever knows `+` and `*`."""
+    return op.evaluate
+
+
+def _sizes(op: FuseOp) -> _Evaluate:
+    def evaluate(x: Array) -> Sequence[Array]:
+        return (np.array([*x.shape, None], object)[:-1],)
+
+    return evaluate
+
+
+def _cast(op: FuseOp) -> _Evaluate:
+    """Integers stay what they are, if they are in the range of the result."""
+    is_truth = any(_dtype(value.type).kind == "b" for value in (*op.operands, *op.results))
+
+    def evaluate(x: Array) -> Sequence[Array]:
+        if is_truth:
+            raise UntraceableError("a number of a truth value")
+        return (x,)
+
+    return evaluate
+
+
+def _dtype(type: Attribute) -> np.dtype[Any]:
+    assert is_tensor(type), "an op on tensors"
+    return element_dtype(type.element_type)
+
+
+def _maximum(op: FuseOp) -> _Evaluate:
+    def evaluate(lhs: Array, rhs: Array) -> Sequence[Array]:
+        return (np.maximum(lhs, rhs),)
+
+    return evaluate
+
+
+def _minimum(op: FuseOp) -> _Evaluate:
+    def evaluate(lhs: Array, rhs: Array) -> Sequence[Array]:
+        return (np.minimum(lhs, rhs),)
+
+    return evaluate
+
+
+def _quotient(op: FuseOp) -> _Evaluate:
+    """Towards zero; of what is not negative that is the one that is rounded down."""
+
+    def evaluate(lhs: Array, rhs: Array) -> Sequence[Array]:
+        if any(number < 0 for number in (*lhs.reshape(-1).tolist(), *rhs.reshape(-1).tolist())):
+            raise UntraceableError("a quotient of negative numbers")
+        return (lhs // rhs,)
+
+    return evaluate
+
+
+_TRACED: Mapping[type[Operation], Callable[[Any], _Evaluate]] = {
+    ShapeOfOp: _sizes,
+    CastOp: _cast,
+    MaximumOp: _maximum,
+    MinimumOp: _minimum,
+    DivideOp: _quotient,
+    FloorDivideOp: _quotient,
+    **dict.fromkeys(
+        (
+            *(AddOp, SubtractOp, MultiplyOp, EqualOp, NotEqualOp, LessOp, LessEqualOp, GreaterOp, GreaterEqualOp),
+            *(WhereOp,),
+            *(TakeOp, ConcatenateOp, StackOp, ReshapeOp, ExpandDimsOp, SqueezeOp, StridedSliceOp),
+        ),
+        _own,
+    ),
+}
+"""Ops that have a meaning on arrays of integers and traced sizes."""

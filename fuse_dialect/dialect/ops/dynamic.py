@@ -7,6 +7,7 @@ Kinds are TVM's. A `dyn_` op counts as opaque wherever its result type leaves a 
 """
 
 from collections.abc import Sequence
+from math import prod
 from typing import ClassVar
 
 import numpy as np
@@ -142,8 +143,26 @@ class DynReshapeOp(DynamicOp):
 
     def static_form(self, data: Sequence[SSAValue], numbers: Sequence[Array]) -> FuseOp:
         """`reshape` to the sizes, -1 replaced by what remains."""
-        source = shape_of_type(data[0].type)
-        target = sizes_in(numbers[0], "sizes", -1)
+        target = self.sizes_for(shape_of_type(data[0].type), numbers[0].reshape(-1).tolist())
+        shape = [DYNAMIC if size == -1 else size for size in target]
+        return ReshapeOp(*data, result_types=[with_shape(self.input.type, shape)])
+
+    def sizes_for(self, source: Sequence[int], sizes: Sequence[int]) -> list[int]:
+        """The sizes of the result.
+
+        Args:
+            source: Those of the operand.
+            sizes: The numbers.
+
+        Returns:
+            A -1 is replaced by what remains, unless a size of the operand is not known.
+
+        Raises:
+            VerifyException: The numbers are not what the op may get.
+        """
+        target = [*sizes]
+        if any(size < -1 for size in target):
+            raise VerifyException(f"expects sizes of at least -1, got {target}")
         for axis, size in enumerate(target):
             if size == 0 and not self.allowzero.value.data:
                 if axis >= len(source):
@@ -154,15 +173,11 @@ class DynReshapeOp(DynamicOp):
         if target.count(-1) > 1:
             raise VerifyException(f"expects at most one size of -1, got {target}")
         if -1 in target and DYNAMIC not in source:
-            count, known = (
-                int(np.prod(source, dtype=object)),
-                int(np.prod([s for s in target if s != -1], dtype=object)),
-            )
+            count, known = prod(source), prod(size for size in target if size != -1)
             if known == 0 or count % known:
                 raise VerifyException(f"expects sizes that {count} elements fill, got {target}")
             target[target.index(-1)] = count // known
-        shape = [DYNAMIC if size == -1 else size for size in target]
-        return ReshapeOp(*data, result_types=[with_shape(self.input.type, shape)])
+        return target
 
 
 @irdl_op_definition

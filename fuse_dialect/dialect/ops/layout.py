@@ -117,7 +117,7 @@ class ReshapeOp(MoveOp):
         """`?` before the last keep the operand's sizes; the last is what remains, where all sizes are known."""
         shape = list(self.result.type.get_shape())
         if DYNAMIC not in self.shape:
-            filled = self._filled(self.shape)
+            filled = self.filled(self.shape)
             return (with_shape(self.result.type, filled if product(filled) == product(self.shape) else shape),)
         unknown = [axis for axis, dim in enumerate(shape) if dim == DYNAMIC]
         for axis in unknown[:-1]:
@@ -125,7 +125,7 @@ class ReshapeOp(MoveOp):
             shape[axis] = self.shape[axis] or DYNAMIC
         return (with_shape(self.result.type, shape),)
 
-    def _filled(self, source: Sequence[int]) -> list[int]:
+    def filled(self, source: Sequence[int]) -> list[int]:
         """The sizes of the result for those of the operand, whether it has as many elements or not."""
         shape = list(self.result.type.get_shape())
         unknown = [axis for axis, dim in enumerate(shape) if dim == DYNAMIC]
@@ -134,10 +134,13 @@ class ReshapeOp(MoveOp):
         for last in unknown[-1:]:
             before, after = shape[:last], shape[last + 1 :]
             known = product(before) * product(after)
+            if known:
+                shape[last] = product(source) // known
+                continue
             # Nothing can be computed from no elements: the size stays that of the operand, if the others allow it.
             keeps = 0 not in self.result.type.get_shape() and list(source[:last]) == before and len(source) > last
             keeps = keeps and product(source[last + 1 :]) == product(after)
-            shape[last] = product(source) // known if known else source[last] if keeps else 0
+            shape[last] = source[last] if keeps else 0
         return shape
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
@@ -146,7 +149,7 @@ class ReshapeOp(MoveOp):
         The last one keeps it too where another size is 0 that the type does not say, if the dimensions allow it.
         """
         (x,) = operands
-        shape = self._filled(x.shape)
+        shape = self.filled(x.shape)
         if product(shape) != x.size:
             declared = shape_text(self.result.type.get_shape())
             raise VerifyException(f"expects a result of {x.size} elements as in {shape_text(x.shape)}, got {declared}")

@@ -68,9 +68,9 @@ class BroadcastToOp(FuseOp):
 
     def refine_types(self) -> Sequence[Attribute]:
         """`?` that the operand knows."""
-        return (with_shape(self.input.type, self._target(tuple(self.input.type.get_shape()))),)
+        return (with_shape(self.input.type, self.target(tuple(self.input.type.get_shape()))),)
 
-    def _target(self, shape: Shape) -> Shape:
+    def target(self, shape: Shape) -> Shape:
         """The shape of the result for an operand of shape `shape`."""
         target = self.result.type.get_shape()
         added = len(target) - len(shape)
@@ -79,7 +79,7 @@ class BroadcastToOp(FuseOp):
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """`numpy.broadcast_to`."""
         (x,) = operands
-        return (np.broadcast_to(x, self._target(x.shape)),)
+        return (np.broadcast_to(x, self.target(x.shape)),)
 
     def loops(self, nest: Nest) -> SSAValue:
         """The only element along an axis of size 1."""
@@ -117,7 +117,8 @@ class ExpandDimsOp(FuseOp):
     num_newaxis = integer(1)
     """How many there are."""
 
-    def _expanded(self, shape: Shape) -> Shape:
+    def expanded(self, shape: Shape) -> Shape:
+        """The shape of the result for an operand of shape `shape`."""
         axis = normalize_axis(self.axis.value.data, len(shape) + 1)
         return (*shape[:axis], *(1,) * self.num_newaxis.value.data, *shape[axis:])
 
@@ -127,12 +128,12 @@ class ExpandDimsOp(FuseOp):
         require_positive(count, "num_newaxis")
         if count > MOST_NEW_AXES:
             raise VerifyException(f"expects num_newaxis of at most {MOST_NEW_AXES}, got {count}")
-        return (with_shape(self.input.type, self._expanded(self.input.type.get_shape())),)
+        return (with_shape(self.input.type, self.expanded(self.input.type.get_shape())),)
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """`numpy.reshape`."""
         (x,) = operands
-        return (x.reshape(self._expanded(x.shape)),)
+        return (x.reshape(self.expanded(x.shape)),)
 
     def loops(self, nest: Nest) -> SSAValue:
         """The element at the indices on the old axes."""

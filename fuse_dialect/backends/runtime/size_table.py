@@ -1,0 +1,123 @@
+"""Formulas of sizes as one matrix, for one table of the driver.
+
+1. Every polynomial that is asked for is a row of integers, every product of atoms that occurs a column. For given sizes
+   the products are computed as Python's integers; one product of the matrix and their vector gives all the rest.
+2. Nothing wraps around: a row is exact if no product is too large, which follows from the coefficients. For larger
+   products there is no answer. A condition that holds up to there is left out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from fuse_dialect.backends.runtime.size_formulas import FoundSizes, SizeFormulas
+from fuse_dialect.backends.runtime.traced_sizes import Monomial, Relation, Terms, TracedSize
+from fuse_dialect.backends.types import Shape
+from fuse_dialect.dialect.op import Array
+
+LARGEST = 1 << 62
+"""What a row may give, at most."""
+MOST_PRODUCT = 1 << 44
+"""Products are not taken to be larger, so that a condition on a size of 2^62 needs no row."""
+
+
+@dataclass(eq=False, slots=True)
+class _Rows:
+    """Polynomials, each once, with the numbers of their rows."""
+
+    numbers: dict[Terms, int] = field(default_factory=dict[Terms, int])
+    columns: dict[Monomial, int] = field(default_factory=dict[Monomial, int])
+
+    def row(self, size: int | TracedSize) -> int:
+        """The row of a size."""
+        return self.row_of(size.key if isinstance(size, TracedSize) else (((), size),))
+
+    def row_of(self, terms: Terms) -> int:
+        """The row of a polynomial."""
+        for monomial, _ in terms:
+            self.columns.setdefault(monomial, len(self.columns))
+        return self.numbers.setdefault(terms, len(self.numbers))
+
+    def matrix(self) -> Array:
+        """The rows."""
+        matrix = np.zeros((len(self.numbers), len(self.columns)), np.int64)
+        for terms, row in self.numbers.items():
+            for monomial, number in terms:
+                matrix[row, self.columns[monomial]] = number
+        return matrix
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What a table of the driver needs of one set of sizes."""
+
+    variables: Array
+    """Words in the order in which `SizeTable` was given them."""
+    outputs: Sequence[Shape]
+    fits: bool
+    """Whether no value is larger than its room."""
+
+
+class SizeTable:
+    """The formulas of a function for one layout of its memory."""
+
+    def __init__(
+        self,
+        formulas: SizeFormulas,
+        words: Sequence[int],
+        room: Sequence[tuple[int, int]],
+        outputs: Sequence[Shape],
+    ):
+        """Make the matrix.
+
+        Args:
+            formulas: What a trace has found.
+            words: Words that sizes fill in, in order.
+            room: Bytes, and how many there may be.
+            outputs: Shapes of outputs.
+
+        Raises:
+            OverflowError: A coefficient does not fit a word.
+        """
+        rows = _Rows()
+        conditions: dict[Relation, list[int]] = {relation: [] for relation in Relation}
+        for relation, terms in formulas.conditions:
+            if not _always(relation, terms):
+                conditions[relation].append(rows.row_of(terms))
+        self._conditions = [np.array(conditions[relation], np.int64) for relation in Relation]
+        self._words = np.array([rows.row(word) for word in words], np.int64)
+        self._bytes = np.array([rows.row(bytes) for bytes, _ in room], np.int64)
+        self._room = np.array([most for _, most in room], np.int64)
+        self._outputs = [[rows.row(size) for size in shape] for shape in outputs]
+        self._matrix = rows.matrix()
+        self._monomials = list(rows.columns)
+        widest = max((sum(abs(number) for _, number in terms) for terms in rows.numbers), default=1)
+        self._most = min(MOST_PRODUCT, LARGEST // max(widest, 1))
+        self.formulas = formulas
+
+    def sizes(self, found: FoundSizes) -> "Sizes | None":
+        """What follows from atoms; `None` if a condition does not hold."""
+        atoms = found.atoms
+        products = [prod([atoms[atom] for atom in monomial]) for monomial in self._monomials]
+        if products and not (-self._most <= min(products) and max(products) <= self._most):
+            return None
+        values: Any = self._matrix @ np.array(products, np.int64)
+        zero, not_zero, not_negative = [values[rows] for rows in self._conditions]
+        if zero.any() or not not_zero.all() or (not_negative < 0).any():
+            return None
+        fits = not (values[self._bytes] > self._room).any()
+        listed = values.tolist()
+        outputs = [tuple([listed[row] for row in shape]) for shape in self._outputs]
+        return Sizes(values[self._words], outputs, fits=fits)
+
+
+def _always(relation: Relation, terms: Terms) -> bool:
+    """Whether a condition holds for all products up to the largest one (2)."""
+    constant = sum(number for monomial, number in terms if not monomial)
+    rest = MOST_PRODUCT * sum(abs(number) for monomial, number in terms if monomial)
+    return (relation is Relation.NOT_NEGATIVE and constant >= rest) or (
+        relation is Relation.NOT_ZERO and abs(constant) > rest
+    )

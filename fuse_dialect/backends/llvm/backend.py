@@ -19,7 +19,7 @@ from fuse_dialect.loops.kernel_schedule import KernelSchedule
 from fuse_dialect.loops.program import Refusal
 from fuse_dialect.machines.machine import Machine, Unit
 
-_THOROUGH = frozenset({"contraction"})
+_THOROUGH = frozenset({"contraction", "strips"})
 """Families whose kernels gain from LLVM's own passes; a convolution runs 1.5 times as fast."""
 
 

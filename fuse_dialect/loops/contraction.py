@@ -139,6 +139,22 @@ def as_rows_and_columns(program: LoopProgram, contraction: Contraction) -> Contr
     return _as_matrices(program, contraction, keeps_rows=True)
 
 
+def rows_of_product(program: LoopProgram, stage: Stage, contraction: Contraction) -> int:
+    """How many leading axes of a stage are in front of the columns of its product; see `forms`, 2.
+
+    Args:
+        program: What the stage is from.
+        stage: Without axes of one element.
+        contraction: What `contraction_of` gives for it.
+    """
+    plain = as_rows_and_columns(program, contraction)
+    front = len(plain.outer)
+    is_first = plain.outer == tuple(range(front)) and plain.row_axes == (front,)
+    # An axis that was split is two here, and none of the rows that others have.
+    is_whole = plain.stage.axes[: front + 1] == stage.axes[: front + 1]
+    return front + 1 if is_first and is_whole and min(plain.column_axes) > front else 0
+
+
 def _as_matrices(program: LoopProgram, contraction: Contraction, *, keeps_rows: bool) -> Contraction:
     while (merged := _merged(program, contraction, keeps_rows=keeps_rows)) is not None:
         contraction = merged

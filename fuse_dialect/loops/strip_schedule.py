@@ -19,6 +19,7 @@ of a processor hold some whole rows of scores, the memory of a GPU's block does 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import lcm, prod
+from typing import TypeAlias
 
 from fuse_dialect.loops import tiling
 from fuse_dialect.loops.contraction import Contraction, as_rows_and_columns, contraction_of
@@ -35,7 +36,7 @@ from fuse_dialect.loops.reaxing import without_single_points
 from fuse_dialect.loops.scheduling import schedule
 from fuse_dialect.machines.machine import Machine
 
-_MOST_BYTES = 1 << 26
+_MOST_BYTES = 1 << 29
 """Of the workspace of a part: longer rows, or larger columns, are left to kernels that go through memory."""
 
 
@@ -54,10 +55,16 @@ class Passed:
 class ProductStep:
     """A product for the rows of a strip (2)."""
 
+    program: LoopProgram
     matrices: Matrices
     """Its outer axes are those in front of the rows: their points, in order, are those of the strips."""
     offset: int
     """Of its workspace: room for copied rows, then for packed columns."""
+
+    @property
+    def workspace_bytes(self) -> int:
+        """Of each part."""
+        return self.matrices.workspace_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +76,14 @@ class LoopStep:
     loops: LoopNests
     offset: int
     """Of its workspace."""
+
+    @property
+    def workspace_bytes(self) -> int:
+        """Of each part."""
+        return self.loops.workspace_bytes
+
+
+Step: TypeAlias = ProductStep | LoopStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +97,7 @@ class Strips:
     height: int
     """Rows of a strip; the last one may have fewer."""
     passed: tuple[Passed, ...]
-    steps: tuple[ProductStep | LoopStep, ...]
-    program: LoopProgram
-    """The whole program, with what passes between steps as results (4)."""
+    steps: tuple[Step, ...]
     workspace_bytes: int
     """Of each part."""
     packings: dict[int, Packing]
@@ -99,6 +112,12 @@ class Strips:
     def is_parallel(self) -> bool:
         """Whether parts share the work."""
         return self.outer * self.strips > 1
+
+
+def passed_to(strips: Strips, step: Step) -> list[str]:
+    """What passes between steps of which a step has the address, in the order of its buffers."""
+    passed = {each.buffer for each in strips.passed}
+    return [buffer.name for buffer in step.program.buffers if buffer.name in passed]
 
 
 def strips_of(program: LoopProgram, machine: Machine, constants: frozenset[str]) -> Strips | None:
@@ -121,7 +140,7 @@ def strips_of(program: LoopProgram, machine: Machine, constants: frozenset[str])
     passed = _passed_buffers(program, stages, groups, rows)
     if passed is None or not any(contraction is not None for contraction, _ in groups):
         return None
-    padded = _with_room(program, passed, machine)
+    padded = _with_room(program, passed, prod(known), machine)
     steps: list[Matrices | tuple[LoopProgram, LoopNests]] = []
     written: set[str] = set()
     for contraction, members in groups:
@@ -171,20 +190,21 @@ def _passed_buffers(
 
 
 def _has_rows(shape: Sequence[int | str], rows: Sequence[int | str]) -> bool:
-    """Whether the first axes of a shape, but for those of one element, are the rows, and one more is left (4)."""
+    """Whether the first axes of a shape, but for those of one element, are the rows; all sizes are known."""
     left = [size for size in shape if size != 1]
-    return left[: len(rows)] == list(rows) and len(left) > len(rows) and all(isinstance(size, int) for size in left)
+    return left[: len(rows)] == list(rows) and all(isinstance(size, int) for size in left)
 
 
-def _with_room(program: LoopProgram, passed: Sequence[str], machine: Machine) -> LoopProgram:
-    """The program with what passes between steps as results, their rows apart (4)."""
+def _with_room(program: LoopProgram, passed: Sequence[str], points: int, machine: Machine) -> LoopProgram:
+    """The program with what passes between steps as results, their rows apart (4), of which there are `points`."""
 
     def changed(buffer: Buffer) -> Buffer:
         if buffer.name not in passed:
             return buffer
-        *outer, last = buffer.shape
-        assert isinstance(last, int), "sizes have been looked at"
-        last = tiling.pitch(machine, last, element_bytes(buffer.element))
+        *outer, last = (size for size in buffer.shape if isinstance(size, int))
+        # Where a row has one element and no axis for it, rows lie side by side.
+        if prod(outer) >= points:
+            last = tiling.pitch(machine, last, element_bytes(buffer.element))
         return replace(buffer, shape=(*outer, last), role=Role.RESULT)
 
     return LoopProgram(program.name, tuple(map(changed, program.buffers)), program.stages)
@@ -236,7 +256,7 @@ def _loops(
 
     buffers = tuple(own(buffer) for buffer in program.buffers if buffer.name in written | read)
     inner = LoopProgram(program.name, buffers, tuple(stages))
-    plan = schedule(inner, machine, keeps_rows=True)
+    plan = schedule(inner, machine, keeps_rows=True, most_rows=rows)
     places = place_locals(plan)
     if isinstance(places, Refusal) or len(plan.phases) != 1:
         return None
@@ -264,11 +284,7 @@ def _placed(
     if tile > 4 * max(product.tile.rows for product in products):
         return None
     most = tiling.block_bytes(machine) // max(1, tile * total)
-    if most == 0 and tile * total > machine.second_cache.bytes:
-        return None
-    import os
 
-    most = int(os.environ.get("SH", most))
     height = min(tile * max(1, most), -(-sizes[-1] // tile) * tile)
     height = -(-tiling.even_part(sizes[-1], height) // tile) * tile
     end = 0
@@ -280,13 +296,13 @@ def _placed(
         return start
 
     lying = tuple(Passed(name, row_bytes[name], room(height * row_bytes[name])) for name in passed)
-    placed: list[ProductStep | LoopStep] = []
+    placed: list[Step] = []
     packings: dict[int, Packing] = {}
     arguments = [buffer.name for buffer in program.buffers if buffer.role is Role.ARGUMENT]
     for step in steps:
         if isinstance(step, Matrices):
             step = replace(step, strip_rows=height)
-            placed.append(ProductStep(step, room(step.workspace_bytes)))
+            placed.append(ProductStep(padded, step, room(step.workspace_bytes)))
             read = step.contraction.columns.constant_read
             if step.packing is not None and read is not None:
                 packings[arguments.index(read.buffer)] = step.packing
@@ -294,7 +310,7 @@ def _placed(
             placed.append(LoopStep(*step, room(step[1].workspace_bytes)))
     if end > _MOST_BYTES:
         return None
-    return Strips(prod(sizes[:-1]), sizes[-1], height, lying, tuple(placed), padded, end, packings)
+    return Strips(prod(sizes[:-1]), sizes[-1], height, lying, tuple(placed), end, packings)
 
 
 def _row_bytes(buffer: Buffer, rows: int) -> int:

@@ -330,5 +330,6 @@ def _first_way(ways: Sequence[Way], pair: Pair) -> Join | Reason:
         if row is None:
             return way.joined(pair)
         # Why two kernels do not run in strips says less than why one is no part of the other.
-        reason = row.reason if way is not IN_STRIPS else reason
+        if way is not IN_STRIPS or reason is KNOWN.reason:
+            reason = row.reason
     return reason

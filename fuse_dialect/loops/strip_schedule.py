@@ -136,53 +136,82 @@ def strips_of(program: LoopProgram, machine: Machine, constants: frozenset[str])
     known = [size for size in sizes if isinstance(size, int)]
     if not rows or len(known) < rows or not all(known):
         return None
-    groups = _steps_of(program, stages)
-    passed = _passed_buffers(program, stages, groups, rows)
-    if passed is None or not any(contraction is not None for contraction, _ in groups):
+    groups = _groups(program, stages, known)
+    passed = _passed_buffers(program, groups, rows)
+    if passed is None or not any(group.is_product for group in groups):
         return None
     padded = _with_room(program, passed, prod(known), machine)
     steps: list[Matrices | tuple[LoopProgram, LoopNests]] = []
-    written: set[str] = set()
-    for contraction, members in groups:
+    for group in groups:
         step = (
-            _loops(padded, members, rows, machine)
-            if contraction is None
-            else _product(padded, members[0], rows, prod(known[:-1]), machine, constants, written)
+            _product(padded, group.stages[0], known, machine, constants)
+            if group.is_product
+            else _loops(padded, group.stages, rows, machine)
         )
         if step is None:
             return None
         steps.append(step)
-        written |= {stage.buffer for stage in members}
     return _placed(program, padded, passed, steps, known, machine)
 
 
-def _steps_of(program: LoopProgram, stages: Sequence[Stage]) -> list[tuple[Contraction | None, list[Stage]]]:
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The stages of a step."""
+
+    is_product: bool
+    stages: list[Stage]
+
+
+def _groups(program: LoopProgram, stages: Sequence[Stage], sizes: Sequence[int]) -> list[_Group]:
     """The stages in steps (2): each product by itself, and neighbours that are none."""
-    groups: list[tuple[Contraction | None, list[Stage]]] = []
+    groups: list[_Group] = []
+    written: set[str] = set()
     for stage in stages:
-        contraction = contraction_of(program, stage) if is_served(stage) else None
-        if contraction is None and groups and groups[-1][0] is None:
-            groups[-1][1].append(stage)
+        contraction = _contraction(program, stage, sizes)
+        # Columns that a step writes are of one strip, and no product has them for all its rows.
+        is_product = contraction is not None and not any(
+            isinstance(each, Read) and each.buffer in written for each in contraction.columns.body
+        )
+        if not is_product and groups and not groups[-1].is_product:
+            groups[-1].stages.append(stage)
         else:
-            groups.append((contraction, [stage]))
+            groups.append(_Group(is_product, [stage]))
+        written.add(stage.buffer)
     return groups
 
 
-def _passed_buffers(
-    program: LoopProgram, stages: Sequence[Stage], groups: Sequence[tuple[Contraction | None, list[Stage]]], rows: int
-) -> list[str] | None:
+def _contraction(program: LoopProgram, stage: Stage, sizes: Sequence[int]) -> Contraction | None:
+    """A product whose rows are those of strips, and whose columns are the same for all strips of an outer point."""
+    found = contraction_of(program, stage) if is_served(stage) else None
+    if found is None:
+        return None
+    contraction = as_rows_and_columns(program, found)
+    # An axis that was split is two that count in the same order, so the points in front of the rows are as many.
+    parallel = [axis.size for axis in contraction.stage.axes if not axis.is_reduced]
+    front, points = 0, 1
+    while front < len(parallel) and points < prod(sizes[:-1]):
+        size = parallel[front]
+        if not isinstance(size, int):
+            return None
+        points, front = points * size, front + 1
+    is_in_front = points == prod(sizes[:-1]) and contraction.outer == tuple(range(front))
+    has_rows = contraction.row_axes == (front,) and parallel[front] == sizes[-1]
+    return contraction if is_in_front and has_rows and min(contraction.column_axes) > front else None
+
+
+def _passed_buffers(program: LoopProgram, groups: Sequence[_Group], rows: int) -> list[str] | None:
     """Local buffers that one step writes and another one reads; `None` if one is not whole rows."""
     buffers = {buffer.name: buffer for buffer in program.buffers}
     writer: dict[str, int] = {}
     passed: list[str] = []
-    for number, (_, members) in enumerate(groups):
-        for stage in members:
+    for number, group in enumerate(groups):
+        for stage in group.stages:
             for read in reads_of(stage):
                 if writer.get(read.buffer, number) != number and read.buffer not in passed:
                     passed.append(read.buffer)
             writer[stage.buffer] = number
     passed = [name for name in passed if buffers[name].role is Role.LOCAL]
-    for stage in stages:
+    for stage in (stage for group in groups for stage in group.stages):
         shape = buffers[stage.buffer].shape
         if stage.buffer in passed and not (is_whole(stage, shape) and _has_rows(shape, parallel_sizes(stage)[:rows])):
             return None
@@ -211,34 +240,10 @@ def _with_room(program: LoopProgram, passed: Sequence[str], points: int, machine
 
 
 def _product(
-    program: LoopProgram,
-    stage: Stage,
-    rows: int,
-    outer: int,
-    machine: Machine,
-    constants: frozenset[str],
-    written: set[str],
+    program: LoopProgram, stage: Stage, sizes: Sequence[int], machine: Machine, constants: frozenset[str]
 ) -> Matrices | None:
-    """A product whose rows are those of the strips, and whose columns are the same for all strips of an outer point."""
-    found = contraction_of(program, stage)
-    if found is None:
-        return None
-    contraction = as_rows_and_columns(program, found)
-    # A split axis is two that count in the same order, so the points in front of the rows are as many, in order.
-    parallel = [axis.size for axis in contraction.stage.axes if not axis.is_reduced]
-    front, points = 0, 1
-    while front < len(parallel) and points < outer:
-        size = parallel[front]
-        if not isinstance(size, int):
-            return None
-        points, front = points * size, front + 1
-    row = stage.axes[rows - 1].size
-    if points != outer or front >= len(parallel) or parallel[front] != row:
-        return None
-    inside = (*contraction.row_axes, *contraction.column_axes)
-    if contraction.row_axes != (front,) or contraction.outer != tuple(range(front)) or min(inside) < front:
-        return None
-    if any(isinstance(each, Read) and each.buffer in written for each in contraction.columns.body):
+    contraction = _contraction(program, stage, sizes)
+    if contraction is None:
         return None
     alone = replace(program, stages=(stage,))
     return matrices_of(alone, contraction, machine, constants, shares_columns=True)

@@ -264,14 +264,18 @@ WAYS = (
     SIDE_BY_SIDE,
 )
 """All of them."""
-_WAYS_OF: Mapping[tuple[bool, bool], tuple[Way, ...]] = {
-    (True, True): (GATE, IN_STRIPS),
-    (True, False): (EPILOGUE, IN_STRIPS),
-    (False, True): (PROLOGUE, IN_STRIPS),
-    (False, False): (POINT_BY_POINT, IN_PLACE, IN_STEP, ONE_ROW, IN_SEQUENCE),
+_WAYS_OF: Mapping[tuple[Loops, Loops], tuple[Way, ...]] = {
+    (Loops.PRODUCT, Loops.PRODUCT): (GATE, IN_STRIPS),
+    (Loops.PRODUCT, Loops.ROWS): (EPILOGUE, IN_STRIPS),
+    (Loops.PRODUCT, Loops.STRIPS): (IN_STRIPS,),
+    (Loops.ROWS, Loops.PRODUCT): (PROLOGUE, IN_STRIPS),
+    (Loops.ROWS, Loops.ROWS): (POINT_BY_POINT, IN_PLACE, IN_STEP, ONE_ROW, IN_SEQUENCE),
+    (Loops.ROWS, Loops.STRIPS): (PROLOGUE, IN_STRIPS),
+    (Loops.STRIPS, Loops.PRODUCT): (IN_STRIPS,),
+    (Loops.STRIPS, Loops.ROWS): (IN_STRIPS,),
+    (Loops.STRIPS, Loops.STRIPS): (IN_STRIPS,),
 }
-"""Those of a producer and a consumer, by which of them multiplies."""
-_TILED = (*ANCHORS, Loops.STRIPS)
+"""Those of a producer and a consumer, by what they are (`_part`)."""
 _SIBLINGS = (BESIDE, SIDE_BY_SIDE)
 """Those of kernels that do not depend on each other."""
 
@@ -307,7 +311,14 @@ def join(
     for value in through[1:]:
         access = access.with_other(reads[value])
     pair = Pair(producer, consumer, through, access, kept, values, places)
-    return _first_way(_WAYS_OF[producer.loops in _TILED, consumer.loops in _TILED], pair)
+    return _first_way(_WAYS_OF[_part(producer), _part(consumer)], pair)
+
+
+def _part(form: Form) -> Loops:
+    """What a form is in a pair: one product or window, strips, or loops."""
+    if form.loops is Loops.STRIPS:
+        return form.loops
+    return Loops.PRODUCT if form.loops in ANCHORS else Loops.ROWS
 
 
 def siblings(one: Form, other: Form) -> Join | Reason:

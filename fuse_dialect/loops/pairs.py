@@ -185,6 +185,9 @@ def strip_rows(pair: Pair) -> int:
 
 def may_run_in_strips(pair: Pair) -> bool:
     forms = (pair.producer, pair.consumer)
+    # Maps in front of one product are left to a kernel of their own: strips pay for what a row needs all of.
+    if not pair.producer.reduces and pair.consumer.loops is Loops.PRODUCT:
+        return False
     return all(form.loops in (*LOOPS, *STRIPPED) and form.pieces == 1 and not form.is_of_bytes for form in forms)
 
 

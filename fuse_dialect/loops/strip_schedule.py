@@ -25,7 +25,8 @@ from fuse_dialect.loops import tiling
 from fuse_dialect.loops.contraction import Contraction, as_rows_and_columns, contraction_of
 from fuse_dialect.loops.contraction_schedule import is_served
 from fuse_dialect.loops.elements import element_bytes
-from fuse_dialect.loops.grouping import is_whole, parallel_sizes, reads_of, shared_rows
+from fuse_dialect.loops.grouping import parallel_sizes, reads_of, shared_rows
+from fuse_dialect.loops.indices import loop
 from fuse_dialect.loops.local_places import ALIGNMENT, place_locals
 from fuse_dialect.loops.loop_nests import LoopNests
 from fuse_dialect.loops.matrix_schedule import Matrices, matrices_of
@@ -211,17 +212,19 @@ def _passed_buffers(program: LoopProgram, groups: Sequence[_Group], rows: int) -
                     passed.append(read.buffer)
             writer[stage.buffer] = number
     passed = [name for name in passed if buffers[name].role is Role.LOCAL]
-    for stage in (stage for group in groups for stage in group.stages):
-        shape = buffers[stage.buffer].shape
-        if stage.buffer in passed and not (is_whole(stage, shape) and _has_rows(shape, parallel_sizes(stage)[:rows])):
-            return None
-    return passed
+    writers = [stage for group in groups for stage in group.stages if stage.buffer in passed]
+    return passed if all(_writes_rows(stage, buffers[stage.buffer].shape, rows) for stage in writers) else None
 
 
-def _has_rows(shape: Sequence[int | str], rows: Sequence[int | str]) -> bool:
-    """Whether the first axes of a shape, but for those of one element, are the rows; all sizes are known."""
-    left = [size for size in shape if size != 1]
-    return left[: len(rows)] == list(rows) and all(isinstance(size, int) for size in left)
+def _writes_rows(stage: Stage, shape: Sequence[int | str], rows: int) -> bool:
+    """Whether the first axes of a buffer, but for those of one element, are the rows; all its sizes are known."""
+    kept = [place for place, size in enumerate(shape) if size != 1]
+    sizes = parallel_sizes(stage)[:rows]
+    return (
+        [shape[place] for place in kept[:rows]] == sizes
+        and [stage.store[place] for place in kept[:rows]] == [loop(axis) for axis in range(rows)]
+        and all(isinstance(size, int) for size in shape)
+    )
 
 
 def _with_room(program: LoopProgram, passed: Sequence[str], points: int, machine: Machine) -> LoopProgram:

@@ -120,7 +120,7 @@ STRIPS = Case(
     a_map({GIVEN: access(Order.SAME, 1)}, RESULT)._replace(loops=Loops.ROWS, rows=1),
 )
 INTO_PRODUCT = Case(
-    a_map({X: SAME}, GIVEN)._replace(loops=Loops.ROWS, rows=1),
+    a_map({X: SAME}, GIVEN)._replace(loops=Loops.ROWS, rows=1, reduces=True),
     product({GIVEN: access(Order.LINES, 1), OTHER: access(Order.MOVED, 0)}, RESULT, OTHER)._replace(rows=1),
 )
 SIDE_BY_SIDE = Case(a_map({X: SAME}, GIVEN), a_map({X: ROW}, RESULT), are_siblings=True)
@@ -328,6 +328,7 @@ REFUSED: Mapping[int, list[Case]] = {
         STRIPS.changed(p_is_of_bytes=True),
         STRIPS.changed(c_is_of_bytes=True),
         INTO_PRODUCT.changed(p_loops=Loops.WINDOWS),
+        INTO_PRODUCT.changed(p_reduces=False),
     ],
     43: [STRIPS.changed(kept=frozenset({GIVEN}))],
     44: [STRIPS.changed(p_is_gate=True), INTO_PRODUCT.changed(c_is_gate=True)],

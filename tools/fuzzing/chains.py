@@ -61,11 +61,12 @@ def random_chain(seed: int) -> Chain:
     lead = tuple(w.pick(1, 2, 3, 4) for _ in range(w.pick(0, 1, 1, 2)))
     rows = w.pick(1, 2, 7, 13, 16, 29, 45, 70)
     shape = (*lead, rows, w.pick(3, 8, 16, 20, 64))
-    value, earlier = w.argument(shape), [("", ())]
+    earlier: list[tuple[str, tuple[int, ...]]] = []
+    value = w.argument(shape)
     for _ in range(w.pick(2, 3, 4, 5, 6)):
         link = (_product, _product, _softmax, _norm, _map, _map, _row_sum)[w.pick(*range(7))]
         earlier.append((value, shape))
-        value, shape = link(w, value, shape, earlier[1:])
+        value, shape = link(w, value, shape, earlier)
     if w.pick(0, 0, 1) and len(shape) > 2:
         axes = [*range(len(shape) - 3), len(shape) - 2, len(shape) - 3, len(shape) - 1]
         turned = tuple(shape[axis] for axis in axes)
@@ -81,7 +82,8 @@ def _product(
     """A product with a matrix for each batch, one for all, or one that groups of batches share."""
     *lead, rows, depth = shape
     columns = w.pick(2, 5, 16, 31, 48, 70)
-    outer = tuple(lead) if w.pick(0, 1, 1) else (1,) * len(lead) if w.pick(0, 1) else ()
+    shared: tuple[int, ...] = (1,) * len(lead) if w.pick(0, 1) else ()
+    outer = tuple(lead) if w.pick(0, 1, 1) else shared
     is_turned = w.pick(0, 1)
     matrix = (columns, depth) if is_turned else (depth, columns)
     operand = (*outer, *matrix)

@@ -17,6 +17,9 @@ from fuse_dialect.loops.forms import ANCHORS, Form, Loops, OperatorForm, Order
 from fuse_dialect.loops.joins import Join
 from fuse_dialect.machines.machine import Machine
 
+STRIP = 16
+"""Rows of a strip, about: the least that one has."""
+
 
 class Times(NamedTuple):
     """What a kernel takes, in seconds."""
@@ -150,7 +153,10 @@ class Prices:
             return Times(self.rates.call, other.moving, other.work + other.products, other.between, own + other.apart)
         moving, between = self._moved(first, second, join), one.between + other.between
         if not join.are_siblings:
-            is_stored = join.loops is Loops.ROWS and not join.is_in_place and join.access.order is not Order.SAME
+            is_stored = not join.is_in_place and (
+                (join.loops is Loops.ROWS and join.access.order is not Order.SAME)
+                or (join.loops is Loops.STRIPS and second.form.loops is not Loops.MAP)
+            )
             if is_stored or (one.products and other.products):
                 between += self._passing([value for value in first.form.gives if value in other.reading], join)
         work = one.work
@@ -186,6 +192,8 @@ class Prices:
     def _passing(self, values: Iterable[int], join: Join) -> float:
         """Seconds of storing values row by row and reading them again."""
         rows = max(1.0, self.number(product(join.space[: join.rows])))
+        if join.loops is Loops.STRIPS:
+            rows = max(1.0, rows / STRIP)
         return sum(2 * self.machine.moving(self._bytes[value], self._bytes[value] / rows) for value in values)
 
     def _work_of(self, nodes: Collection[int]) -> float:

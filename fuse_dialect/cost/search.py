@@ -27,7 +27,7 @@ NEIGHBOURS = 2
 """Other readers of a value, before and behind a kernel, that are tried as its siblings."""
 MOST_CHECKED = 64
 """Steps of a plan in the making that is checked after every change, in checked mode; larger ones are in the end."""
-_WITHOUT_SIBLINGS = (Loops.UNKNOWN, Loops.WINDOWS)
+_WITHOUT_SIBLINGS = (Loops.UNKNOWN, Loops.WINDOWS, Loops.STRIPS)
 
 
 def machine_of(options: FusionOptions) -> Machine:

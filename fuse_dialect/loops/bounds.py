@@ -13,6 +13,10 @@ MOST_REPEATED = 16
 """Additions an element for all places together where something cheap is computed; and places of what only moves."""
 MOST_PIECES = 16
 """Pieces in which a stage, or a kernel, is cut."""
+MOST_ROW = 1 << 16
+"""Bytes of a row of what lies between two products that run in strips: a tile of rows is in a second-level cache."""
+MOST_COLUMNS = 1 << 25
+"""Bytes of an operand of which each thread has packed columns while it runs strips."""
 MOST_GATED = 1 << 22
 """Bytes that one product of a gate passes to the other: each thread has memory for them."""
 

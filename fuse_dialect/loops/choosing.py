@@ -6,6 +6,7 @@
 3. Who writes code writes what was chosen: there is nothing left to decline.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
@@ -19,8 +20,9 @@ from fuse_dialect.loops.elements import element_bytes, is_known
 from fuse_dialect.loops.for_machine import for_machine
 from fuse_dialect.loops.functions import PAIR_DOT, SCALAR_FUNCTIONS
 from fuse_dialect.loops.grouping import reads_of
-from fuse_dialect.loops.kernel_schedule import Gate, KernelSchedule, LoopNests, StageKernel, StagePlan, Sums
+from fuse_dialect.loops.kernel_schedule import Gate, KernelSchedule, StageKernel, StagePlan, Sums
 from fuse_dialect.loops.local_places import ALIGNMENT, place_locals
+from fuse_dialect.loops.loop_nests import LoopNests
 from fuse_dialect.loops.matrix_schedule import Matrices
 from fuse_dialect.loops.nest_forms import nest_forms
 from fuse_dialect.loops.orders import unsorted
@@ -28,17 +30,19 @@ from fuse_dialect.loops.packing import Packing
 from fuse_dialect.loops.program import Apply, LoopProgram, Refusal, Role, Stage
 from fuse_dialect.loops.schedule import Schedule
 from fuse_dialect.loops.scheduling import plain_schedule, schedule
+from fuse_dialect.loops.strip_schedule import Strips, strips_of
 from fuse_dialect.loops.window_schedule import WindowPlan, window_plan
 from fuse_dialect.loops.windowing import windowing_of, with_packed_constants
 from fuse_dialect.loops.winograd_schedule import WinogradPlan
 from fuse_dialect.loops.words import in_pairs, in_words, rounds_to_bytes
 from fuse_dialect.machines.machine import Machine, Unit
 
-FAMILIES = ("contraction", "map", "rows", "generic")
+FAMILIES = ("contraction", "map", "strips", "rows", "generic")
 """Families of kernels by the names that reports use, in the order in which they are tried (2):
 
 - `contraction`: sums of products, and windows, in tiles of results that stay in registers;
 - `map`: every stage computes its elements one by one, none combines values;
+- `strips`: products and what lies between them, some rows at a time: attention is one kernel;
 - `rows`: reductions with whatever they read and whatever reads them; a softmax or a layer norm is one kernel;
 - `generic`: any program, stage by stage and element by element: slow, and too simple to be wrong.
 """
@@ -105,6 +109,15 @@ def _map(program: LoopProgram, machine: Machine, constants: _Constants) -> LoopN
     if any(stage.reduction is not None for stage in program.stages):
         return None
     return _scheduled(program, machine)
+
+
+def _strips(program: LoopProgram, machine: Machine, constants: _Constants) -> Strips | None:
+    """Some rows pass all stages before the next ones: what lies between products stays in the caches."""
+    arguments = _arguments(program)
+    readers = Counter(read.buffer for stage in program.stages for read in reads_of(stage))
+    # Of several readers of an argument each would want an order of its own.
+    names = frozenset(arguments[place] for place in constants if readers[arguments[place]] == 1)
+    return strips_of(program, machine, names)
 
 
 def _rows(program: LoopProgram, machine: Machine, constants: _Constants) -> LoopNests | Refusal | None:
@@ -251,5 +264,5 @@ def _arguments(program: LoopProgram) -> list[str]:
     return [buffer.name for buffer in program.buffers if buffer.role is Role.ARGUMENT]
 
 
-_Form: TypeAlias = Callable[[LoopProgram, Machine, _Constants], LoopNests | Sums | Refusal | None]
-_FORMS: Mapping[str, _Form] = {"contraction": _sums, "map": _map, "rows": _rows, "generic": _generic}
+_Form: TypeAlias = Callable[[LoopProgram, Machine, _Constants], LoopNests | Sums | Strips | Refusal | None]
+_FORMS: Mapping[str, _Form] = {"contraction": _sums, "map": _map, "strips": _strips, "rows": _rows, "generic": _generic}

@@ -131,7 +131,32 @@ def as_matrices(program: LoopProgram, contraction: Contraction) -> Contraction:
     what a factor reads may then need divisions. Those that do not merge are outer axes. Reduced axes merge only where
     both factors stay plain.
     """
-    while (merged := _merged(program, contraction)) is not None:
+    return _as_matrices(program, contraction, keeps_rows=False)
+
+
+def as_rows_and_columns(program: LoopProgram, contraction: Contraction) -> Contraction:
+    """The same, but rows do not merge: of several row axes the last one is left, and the others are outer axes."""
+    return _as_matrices(program, contraction, keeps_rows=True)
+
+
+def rows_of_product(program: LoopProgram, stage: Stage, contraction: Contraction) -> int:
+    """How many leading axes of a stage are in front of the columns of its product; see `forms`, 2.
+
+    Args:
+        program: What the stage is from.
+        stage: Without axes of one element.
+        contraction: What `contraction_of` gives for it.
+    """
+    plain = as_rows_and_columns(program, contraction)
+    front = len(plain.outer)
+    is_first = plain.outer == tuple(range(front)) and plain.row_axes == (front,)
+    # An axis that was split is two here, and none of the rows that others have.
+    is_whole = plain.stage.axes[: front + 1] == stage.axes[: front + 1]
+    return front + 1 if is_first and is_whole and min(plain.column_axes) > front else 0
+
+
+def _as_matrices(program: LoopProgram, contraction: Contraction, *, keeps_rows: bool) -> Contraction:
+    while (merged := _merged(program, contraction, keeps_rows=keeps_rows)) is not None:
         contraction = merged
     # What did not merge is counted outside of the matrices, one product for each of its points.
     left = (*contraction.row_axes[:-1], *contraction.column_axes[:-1])
@@ -243,10 +268,10 @@ def slice_of(body: Body, place: int) -> Body:
     return tuple(moved(body[old], places) for old in order)
 
 
-def _merged(program: LoopProgram, contraction: Contraction) -> Contraction | None:
+def _merged(program: LoopProgram, contraction: Contraction, *, keeps_rows: bool) -> Contraction | None:
     """The contraction with one pair of neighbouring axes merged, if there is a pair that merges."""
     # Columns first: vectors run along them, and the more there are the fewer reach beyond the last.
-    for axes in (contraction.column_axes, contraction.row_axes):
+    for axes in (contraction.column_axes, () if keeps_rows else contraction.row_axes):
         if len(axes) > 1:
             merged = _merged_pair(program, contraction, axes[-2], axes[-1])
             if merged is not None:

@@ -2,7 +2,8 @@
 
 1. A node's *space* is its iteration space: parallel axes, then reduced ones. Axes of one element are left out.
 2. Its *rows* are leading parallel axes that all of its loops share. A map has all of its space as rows; a softmax along
-   the last axis has all axes but that one.
+   the last axis has all axes but that one. A product has those in front of its columns, the last of which only one
+   operand has: at each point of the others, all its rows meet the same columns. Without such an axis it has none.
 3. An *access* says how a node reads a value: in what order, in how many leading axes its own row is the row that it
    reads, and how often it reads each element.
 4. Accesses compose. If B reads a value of A, and A reads v, then a kernel that computes A where B needs it reads v by
@@ -77,6 +78,8 @@ class Loops(Enum):
     """A matrix product, batched or not."""
     WINDOWS = auto()
     """A convolution, or a pool."""
+    STRIPS = auto()
+    """Products and what lies between them, some rows at a time."""
     UNKNOWN = auto()
     """There are no loops, or such as share nothing: the node stays alone."""
 
@@ -129,6 +132,8 @@ class Form(NamedTuple):
         """
         if self.loops in ANCHORS:
             return "contraction"
+        if self.loops is Loops.STRIPS:
+            return "strips"
         return "rows" if self.reduces else "map"
 
     def of(self, values: Sequence[int | None], gives: Iterable[int]) -> "Form":

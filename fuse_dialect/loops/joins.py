@@ -39,7 +39,7 @@ def joined(first: Form, second: Form, join: Join) -> Form:
         # What stands where it is read reads what it needs there; a stage of its own reads as it always does.
         own = join.access.then(inner) if is_inlined else inner.within(join.rows)
         reads[value] = own.with_other(reads[value]) if value in reads else own
-    is_row_step = join.loops is Loops.ROWS and not join.is_in_place
+    is_row_step = join.loops in (Loops.ROWS, Loops.STRIPS) and not join.is_in_place
     is_beside = join.are_siblings and join.loops is Loops.PRODUCT
     return Form(
         join.loops,
@@ -51,21 +51,22 @@ def joined(first: Form, second: Form, join: Join) -> Form:
         first.is_view and second.is_view,
         # In a row, pieces are stages like others.
         1 if is_row_step else first.pieces * second.pieces,
-        _passed_on(first, second, first.factors, second.factors, reads),
-        _passed_on(first, second, first.columns, second.columns, reads),
+        _passed_on(first, second, join, first.factors, second.factors, reads),
+        _passed_on(first, second, join, first.columns, second.columns, reads),
         first.is_of_bytes or second.is_of_bytes,
         first.reduces or second.reduces,
         first.siblings + second.siblings if is_beside else max(first.siblings, second.siblings),
-        first.loops in ANCHORS and second.loops in ANCHORS and not join.are_siblings,
+        join.loops is Loops.PRODUCT and first.loops in ANCHORS and second.loops in ANCHORS and not join.are_siblings,
         first.is_apart or second.is_apart or join.is_one_after_other,
     )
 
 
 def _passed_on(
-    first: Form, second: Form, one: frozenset[int], other: frozenset[int], reads: Iterable[int]
+    first: Form, second: Form, join: Join, one: frozenset[int], other: frozenset[int], reads: Iterable[int]
 ) -> frozenset[int]:
     """Which of some operands of products in both are still read; in place of what a prologue gave, what it reads."""
     if not one and not other:
         return one
-    moved = first.reads if not first.factors and not other.isdisjoint(first.gives) else ()
+    is_moved = join.loops is not Loops.STRIPS or join.is_in_place
+    moved = first.reads if is_moved and not first.factors and not other.isdisjoint(first.gives) else ()
     return frozenset({*one, *other, *moved}.intersection(reads))

@@ -8,47 +8,16 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from fuse_dialect.loops.convolution_schedule import ConvolutionPlan
-from fuse_dialect.loops.local_places import LocalPlaces
+from fuse_dialect.loops.loop_nests import LoopNests
 from fuse_dialect.loops.matrix_schedule import Matrices
-from fuse_dialect.loops.nest_forms import NestForm
-from fuse_dialect.loops.orders import sorted_line_of
 from fuse_dialect.loops.packing import Packing
 from fuse_dialect.loops.program import LoopProgram
-from fuse_dialect.loops.schedule import Schedule
+from fuse_dialect.loops.strip_schedule import Strips
 from fuse_dialect.loops.window_schedule import WindowPlan
 from fuse_dialect.loops.winograd_schedule import WinogradPlan
 
 StagePlan: TypeAlias = Matrices | ConvolutionPlan | WinogradPlan | WindowPlan
 """How one stage of sums runs; each has the program of that stage alone, in the form that it is computed in."""
-
-
-@dataclass(frozen=True, slots=True)
-class LoopNests:
-    """A kernel of loops: phases, one after the other, each row by row."""
-
-    schedule: Schedule
-    places: LocalPlaces
-    forms: tuple[tuple[NestForm, ...], ...]
-    """How the nests of each phase run."""
-
-    @property
-    def scratch_bytes(self) -> int:
-        """Memory beside the buffers, behind them in the workspace: that of the largest line that is sorted."""
-        nests = [nest for phase in self.schedule.phases for nest in phase.nests]
-        return max((order.bytes for nest in nests if (order := sorted_line_of(nest)) is not None), default=0)
-
-    @property
-    def workspace_bytes(self) -> int:
-        """Of each part."""
-        return self.places.bytes + self.scratch_bytes
-
-    @property
-    def is_parallel(self) -> bool:
-        """Whether parts share the work."""
-        # Who finds a fault says so once, for all of it.
-        if not self.schedule.is_parallel or self.schedule.program.finds_faults:
-            return False
-        return any(phase.can_split for phase in self.schedule.phases if not phase.is_everyones)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +77,7 @@ class KernelSchedule:
     """In the form for the machine, see `for_machine`."""
     family: str
     """How reports call this kind of kernel; one of `choosing.FAMILIES`."""
-    form: LoopNests | Sums
+    form: LoopNests | Sums | Strips
     contracts: bool
     """Whether a product and a sum may be one instruction, which rounds once."""
 
@@ -125,4 +94,4 @@ class KernelSchedule:
     @property
     def packings(self) -> dict[int, Packing]:
         """Arguments, by position, that must be passed packed."""
-        return self.form.packings if isinstance(self.form, Sums) else {}
+        return {} if isinstance(self.form, LoopNests) else self.form.packings

@@ -9,6 +9,7 @@ A producer and a kernel that reads it are one kernel in one of these *ways*, the
 - *point by point*: both are maps, and an element of the one needs an element of the other;
 - *in place*: the producer is a map, whose body stands where it is read;
 - *in step*: both share rows, and the consumer reads in each row what the producer wrote in that row;
+- *in strips*: at least one has products, and both share rows: some rows pass both before the next ones;
 - *one row*: both run over one space, of which nothing is a row;
 - *in sequence*: both are so small that one thread may run the loops one after the other; how small says the caller.
 
@@ -27,6 +28,7 @@ from fuse_dialect.loops.bounds import MOST_PIECES
 from fuse_dialect.loops.forms import ANCHORS, Form, Loops, Order
 from fuse_dialect.loops.joins import OWN_ACCESS, Join
 from fuse_dialect.loops.pairs import (
+    STRIPPED,
     Pair,
     Passed,
     are_alike,
@@ -34,6 +36,7 @@ from fuse_dialect.loops.pairs import (
     are_products,
     are_whole,
     gives_one_each,
+    has_few_columns,
     is_cut_alike,
     is_gate,
     is_read_by_the_end,
@@ -41,13 +44,18 @@ from fuse_dialect.loops.pairs import (
     is_within_reach,
     is_worth_repeating,
     keeps_lines,
+    may_run_in_strips,
     moves_factors_only,
     moves_nothing_in_rows,
     multiply_one_operand,
+    passes_no_columns,
+    passes_short_rows,
     reads_the_rest_in_order,
     rows_in_step,
     run_over_one_space,
     shared_rows,
+    strip_rows,
+    strips_in_step,
 )
 
 
@@ -77,7 +85,10 @@ class Way:
 def _into(pair: Pair) -> Join:
     """The join of a producer that becomes a part of the consumer's loops."""
     loops = pair.producer.loops if pair.producer.loops in ANCHORS else pair.consumer.loops
-    return Join(pair.kept, loops, pair.access, pair.consumer.space, pair.consumer.rows)
+    rows = pair.consumer.rows
+    if loops is Loops.PRODUCT:
+        rows = pair.producer.rows if rows_in_step(pair) >= pair.producer.rows else 0
+    return Join(pair.kept, loops, pair.access, pair.consumer.space, rows)
 
 
 def _as_gate(pair: Pair) -> Join:
@@ -87,6 +98,11 @@ def _as_gate(pair: Pair) -> Join:
 def _in_place(pair: Pair) -> Join:
     access = pair.access if pair.consumer.loops not in ANCHORS else pair.consumer.reads[pair.through[0]]
     return Join(pair.kept, pair.consumer.loops, access, pair.consumer.space, pair.consumer.rows, is_in_place=True)
+
+
+def _in_strips(pair: Pair) -> Join:
+    space = pair.producer.space if pair.producer.loops in STRIPPED else pair.consumer.space
+    return Join(pair.kept, Loops.STRIPS, pair.access, space, strip_rows(pair))
 
 
 def _in_stages(pair: Pair) -> Join:
@@ -199,6 +215,19 @@ ONE_ROW = Way(
     _in_stages,
 )
 IN_SEQUENCE = Way("in sequence", (), _in_sequence)
+IN_STRIPS = Way(
+    "in strips",
+    (
+        Row(42, "both have loops of one piece, on no bytes", may_run_in_strips, _DIFFER),
+        Row(43, "nothing that passes is stored", lambda p: not p.kept, _STORED),
+        Row(44, "neither has a gate", lambda p: not is_gate(p), _TWO),
+        Row(45, "rows of both are in step", strips_in_step, _DIFFER),
+        Row(46, "what passes is no operand that all rows need", passes_no_columns, _TWO),
+        Row(47, "rows of what passes are short", passes_short_rows, _DIFFER),
+        Row(48, "each thread has memory for columns", has_few_columns, _TWO),
+    ),
+    _in_strips,
+)
 BESIDE = Way(
     "products side by side",
     (
@@ -221,15 +250,32 @@ SIDE_BY_SIDE = Way(
     ),
     _side_by_side,
 )
-WAYS = (GATE, EPILOGUE, PROLOGUE, POINT_BY_POINT, IN_PLACE, IN_STEP, ONE_ROW, IN_SEQUENCE, BESIDE, SIDE_BY_SIDE)
+WAYS = (
+    GATE,
+    EPILOGUE,
+    PROLOGUE,
+    POINT_BY_POINT,
+    IN_PLACE,
+    IN_STEP,
+    ONE_ROW,
+    IN_SEQUENCE,
+    IN_STRIPS,
+    BESIDE,
+    SIDE_BY_SIDE,
+)
 """All of them."""
-_WAYS_OF: Mapping[tuple[bool, bool], tuple[Way, ...]] = {
-    (True, True): (GATE,),
-    (True, False): (EPILOGUE,),
-    (False, True): (PROLOGUE,),
-    (False, False): (POINT_BY_POINT, IN_PLACE, IN_STEP, ONE_ROW, IN_SEQUENCE),
+_WAYS_OF: Mapping[tuple[Loops, Loops], tuple[Way, ...]] = {
+    (Loops.PRODUCT, Loops.PRODUCT): (GATE, IN_STRIPS),
+    (Loops.PRODUCT, Loops.ROWS): (EPILOGUE, IN_STRIPS),
+    (Loops.PRODUCT, Loops.STRIPS): (IN_STRIPS,),
+    (Loops.ROWS, Loops.PRODUCT): (PROLOGUE, IN_STRIPS),
+    (Loops.ROWS, Loops.ROWS): (POINT_BY_POINT, IN_PLACE, IN_STEP, ONE_ROW, IN_SEQUENCE),
+    (Loops.ROWS, Loops.STRIPS): (PROLOGUE, IN_STRIPS),
+    (Loops.STRIPS, Loops.PRODUCT): (IN_STRIPS,),
+    (Loops.STRIPS, Loops.ROWS): (IN_STRIPS,),
+    (Loops.STRIPS, Loops.STRIPS): (IN_STRIPS,),
 }
-"""Those of a producer and a consumer, by which of them multiplies."""
+"""Those of a producer and a consumer, by what they are (`_part`)."""
 _SIBLINGS = (BESIDE, SIDE_BY_SIDE)
 """Those of kernels that do not depend on each other."""
 
@@ -265,7 +311,14 @@ def join(
     for value in through[1:]:
         access = access.with_other(reads[value])
     pair = Pair(producer, consumer, through, access, kept, values, places)
-    return _first_way(_WAYS_OF[producer.loops in ANCHORS, consumer.loops in ANCHORS], pair)
+    return _first_way(_WAYS_OF[_part(producer), _part(consumer)], pair)
+
+
+def _part(form: Form) -> Loops:
+    """What a form is in a pair: one product or window, strips, or loops."""
+    if form.loops is Loops.STRIPS:
+        return form.loops
+    return Loops.PRODUCT if form.loops in ANCHORS else Loops.ROWS
 
 
 def siblings(one: Form, other: Form) -> Join | Reason:
@@ -287,5 +340,7 @@ def _first_way(ways: Sequence[Way], pair: Pair) -> Join | Reason:
         row = refused(way, pair)
         if row is None:
             return way.joined(pair)
-        reason = row.reason
+        # Why two kernels do not run in strips says less than why one is no part of the other.
+        if way is not IN_STRIPS or reason is KNOWN.reason:
+            reason = row.reason
     return reason

@@ -38,6 +38,8 @@ class Matrices:
     """All points of the reduced axes; `None` if that is not known."""
     block_depth: int | None
     """Points of the last reduced axis in a block; `None` if all."""
+    strip_rows: int | None = None
+    """Rows that meet all columns at once, whole tiles, where a program runs in strips; `None` where this decides."""
 
     @property
     def vectors(self) -> int:
@@ -84,6 +86,8 @@ class Matrices:
     @property
     def most_tiles(self) -> int:
         """Tiles of rows in a block."""
+        if self.strip_rows is not None:
+            return self.strip_rows // self.tile.rows
         depth = self.block_depth if self.block_depth is not None else self.depth
         # (1) All tiles of a block meet a panel before the next one comes, so the block stays in the cache.
         row = self.tile.rows * max(depth or 1, 1) * self.bytes
@@ -92,8 +96,8 @@ class Matrices:
     @property
     def most_panels(self) -> int:
         """Panels of a group that is packed at run time."""
-        # Columns that need no copy need no room either.
-        if self.packing is not None or self.lying is not None:
+        # Columns that need no copy need no room either; those of strips are there as long as there are strips.
+        if self.packing is not None or self.lying is not None or self.strip_rows is not None:
             return 1 << 40
         return max(1, tiling.packed_bytes(self.machine) // (self.width * max(self.depth or 4096, 1) * self.bytes))
 
@@ -146,7 +150,12 @@ def _known(size: int | str) -> int | None:
 
 
 def matrices_of(
-    program: LoopProgram, contraction: Contraction, machine: Machine, constants: frozenset[str]
+    program: LoopProgram,
+    contraction: Contraction,
+    machine: Machine,
+    constants: frozenset[str],
+    *,
+    shares_columns: bool = False,
 ) -> Matrices | None:
     """What to do about a contraction; `None` if it has sizes for which there is no kernel.
 
@@ -155,6 +164,7 @@ def matrices_of(
         contraction: As `as_matrices` gives it.
         machine: The processor.
         constants: Buffers that may be packed at compile time.
+        shares_columns: Whether columns meet more rows than these: they are packed in any case.
     """
     stage = contraction.stage
     element = element_bytes(contraction.element)
@@ -176,7 +186,7 @@ def matrices_of(
     packing = packing_of(program, contraction, constants, width)
     direct = _direct_place(program, contraction, machine, tile.rows, columns)
     # (4) One tile of rows needs each column once: to pack it would cost as much as the product.
-    lying = _lying_columns(program, contraction) if packing is None and tiles == 1 else None
+    lying = _lying_columns(program, contraction) if packing is None and tiles == 1 and not shares_columns else None
     block_depth = None if block == depth else block
     return Matrices(program, contraction, machine, tile, lanes, direct, packing, lying, depth, block_depth)
 

@@ -3,9 +3,22 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from fuse_dialect.counts import Count, Size
-from fuse_dialect.loops.bounds import common_rows, is_one_space, may_be_gated, may_repeat, repeats_nothing
-from fuse_dialect.loops.forms import ANCHORS, Access, Form, Loops, Order
+from fuse_dialect.counts import Count, Size, product
+from fuse_dialect.loops.bounds import (
+    MOST_COLUMNS,
+    MOST_ROW,
+    common_rows,
+    is_one_space,
+    may_be_gated,
+    may_repeat,
+    repeats_nothing,
+)
+from fuse_dialect.loops.forms import Access, Form, Loops, Order
+
+LOOPS = (Loops.MAP, Loops.ROWS)
+"""Loops that multiply nothing in tiles."""
+STRIPPED = (Loops.PRODUCT, Loops.STRIPS)
+"""Loops that run strip by strip."""
 
 
 class Passed(Protocol):
@@ -111,7 +124,7 @@ def is_within_reach(pair: Pair) -> bool:
 
 def moves_factors_only(pair: Pair) -> bool:
     is_factor = pair.through[0] in pair.consumer.factors
-    return not is_factor or (not pair.producer.dearest and pair.consumer.loops is Loops.PRODUCT)
+    return not is_factor or (not pair.producer.dearest and pair.consumer.loops in STRIPPED)
 
 
 def moves_nothing_in_rows(pair: Pair) -> bool:
@@ -153,7 +166,7 @@ def run_over_one_space(pair: Pair) -> bool:
 
 
 def are_loops(pair: Pair) -> bool:
-    return pair.producer.loops not in ANCHORS and pair.consumer.loops not in ANCHORS
+    return pair.producer.loops in LOOPS and pair.consumer.loops in LOOPS
 
 
 def are_products(pair: Pair) -> bool:
@@ -162,6 +175,43 @@ def are_products(pair: Pair) -> bool:
 
 def are_whole(pair: Pair) -> bool:
     return pair.producer.pieces == 1 and pair.consumer.pieces == 1
+
+
+def strip_rows(pair: Pair) -> int:
+    """How many axes are rows of the strips that products of both run in; 0 if none does, or theirs differ."""
+    rows = {form.rows for form in (pair.producer, pair.consumer) if form.loops in STRIPPED}
+    return rows.pop() if len(rows) == 1 else 0
+
+
+def may_run_in_strips(pair: Pair) -> bool:
+    forms = (pair.producer, pair.consumer)
+    # Maps in front of one product are left to a kernel of their own: strips pay for what a row needs all of.
+    if not pair.producer.reduces and pair.consumer.loops is Loops.PRODUCT:
+        return False
+    return all(form.loops in (*LOOPS, *STRIPPED) and form.pieces == 1 and not form.is_of_bytes for form in forms)
+
+
+def strips_in_step(pair: Pair) -> bool:
+    return rows_in_step(pair) >= strip_rows(pair) > 0
+
+
+def passes_no_columns(pair: Pair) -> bool:
+    return pair.consumer.columns.isdisjoint(pair.through)
+
+
+def passes_short_rows(pair: Pair) -> bool:
+    """Whether the rows of what passes are short enough for one tile of them to be in a cache; open sizes are not."""
+    rows = product(pair.producer.space[: strip_rows(pair)]).number
+    sizes = [pair.values[value].bytes for value in pair.through]
+    return bool(rows) and all(
+        size is not None and size.number is not None and size.number <= MOST_ROW * (rows or 0) for size in sizes
+    )
+
+
+def has_few_columns(pair: Pair) -> bool:
+    """Whether threads have memory for the columns of all products."""
+    sizes = [pair.values[value].bytes for value in pair.producer.columns | pair.consumer.columns]
+    return all(size is not None and size.number is not None and size.number <= MOST_COLUMNS for size in sizes)
 
 
 def is_gate(pair: Pair) -> bool:

@@ -6,7 +6,7 @@ from math import prod
 from fuse_dialect.counts import Count, Size, product
 from fuse_dialect.loops.bodies import cost
 from fuse_dialect.loops.choosing import has_sums
-from fuse_dialect.loops.contraction import Contraction, contraction_of
+from fuse_dialect.loops.contraction import Contraction, contraction_of, rows_of_product
 from fuse_dialect.loops.elements import element_bytes
 from fuse_dialect.loops.forms import ANCHORS, UNKNOWN_OPERATOR, Access, Form, Loops, OperatorForm, Order
 from fuse_dialect.loops.grouping import cut_in_phases, reads_of
@@ -96,7 +96,7 @@ def _loops(
             return Loops.WINDOWS, 0, None
         contraction = contraction_of(program, results[0])
         if contraction is not None:
-            return Loops.PRODUCT, 0, contraction
+            return Loops.PRODUCT, rows_of_product(program, stages[0], contraction), contraction
     # The op alone may take several phases, as a batch norm does. What reads it joins the last one.
     return Loops.ROWS, rows, None
 

@@ -28,17 +28,20 @@ _FEW_REGISTERS = 16
 """With so many, long bodies that are stored and combined leave none for constants, which are read again and again."""
 
 
-def schedule(program: LoopProgram, machine: Machine, *, keeps_rows: bool = False) -> Schedule:
+def schedule(
+    program: LoopProgram, machine: Machine, *, keeps_rows: bool = False, most_rows: int | None = None
+) -> Schedule:
     """How a program runs on a machine.
 
     Args:
         program: What is computed.
         machine: Where.
         keeps_rows: Whether no shared axis is the vector loop: what lies between stages then has a place for one row.
+        most_rows: How many axes may be rows, if not all that can.
     """
     shapes = {buffer.name: buffer for buffer in program.buffers}
     stages = [without_single_points(stage) for stage in program.stages]
-    cut = cut_in_phases(stages)
+    cut = [(members, rows if most_rows is None else min(rows, most_rows)) for members, rows in cut_in_phases(stages)]
     tables = [_are_tables(members, shapes) for members, _ in cut]
     phases = tuple(
         replace(_phase(members, rows, shapes, machine, keeps_rows=keeps_rows), is_everyones=is_table)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import onnx
 import pytest
+from fuzzing.chains import random_chain
 from fuzzing.generator import make_program
 from xdsl.context import Context
 from xdsl.dialects import arith, func
@@ -100,6 +101,21 @@ def test_random_programs_become_what_is_promised(first: int) -> None:
             seen += 1
             assert broken(module) == [], seed
     assert seen
+
+
+@pytest.mark.parametrize("first", range(0, 80, 20))
+def test_random_chains_become_what_is_promised(first: int) -> None:
+    strips = 0
+    for seed in range(first, first + 20):
+        module = fd.parse(random_chain(seed).text)
+        assert broken(module) == [], seed
+        functions = [op for op in module.body.block.ops if isinstance(op, func.FuncOp)]
+        for function in (each for each in functions if "primitive" in each.attributes):
+            program = lower(function)
+            assert isinstance(program, LoopProgram)
+            chosen = choose(simplify(program), MACHINE)
+            strips += isinstance(chosen, KernelSchedule) and chosen.family == "strips"
+    assert strips
 
 
 @pytest.mark.slow

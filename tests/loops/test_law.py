@@ -10,9 +10,11 @@ from fuse_dialect.counts import Count, Size
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.loops.bounds import (
     CHEAP,
+    MOST_COLUMNS,
     MOST_GATED,
     MOST_PIECES,
     MOST_REPEATED,
+    MOST_ROW,
     common_rows,
     is_one_space,
     may_be_gated,
@@ -113,6 +115,14 @@ BESIDE = Case(
     product({X: ROW, MORE: access(Order.MOVED, 0)}, RESULT, MORE),
     are_siblings=True,
 )
+STRIPS = Case(
+    product({X: access(Order.LINES, 1), WEIGHT: access(Order.MOVED, 0)}, GIVEN, WEIGHT)._replace(rows=1),
+    a_map({GIVEN: access(Order.SAME, 1)}, RESULT)._replace(loops=Loops.ROWS, rows=1),
+)
+INTO_PRODUCT = Case(
+    a_map({X: SAME}, GIVEN)._replace(loops=Loops.ROWS, rows=1, reduces=True),
+    product({GIVEN: access(Order.LINES, 1), OTHER: access(Order.MOVED, 0)}, RESULT, OTHER)._replace(rows=1),
+)
 SIDE_BY_SIDE = Case(a_map({X: SAME}, GIVEN), a_map({X: ROW}, RESULT), are_siblings=True)
 
 JOINS: Mapping[str, list[tuple[Case, Join]]] = {
@@ -124,7 +134,12 @@ JOINS: Mapping[str, list[tuple[Case, Join]]] = {
         ),
     ],
     "epilogue": [
-        (EPILOGUE, Join(frozenset(), Loops.PRODUCT, SAME, SPACE, 2)),
+        (EPILOGUE, Join(frozenset(), Loops.PRODUCT, SAME, SPACE, 0)),
+        (EPILOGUE.changed(p_rows=1), Join(frozenset(), Loops.PRODUCT, SAME, SPACE, 1)),
+        (
+            EPILOGUE.changed(p_rows=2, c_reads={GIVEN: access(Order.SAME, 1)}),
+            Join(frozenset(), Loops.PRODUCT, access(Order.SAME, 1), SPACE, 0),
+        ),
         (EPILOGUE.changed(p_loops=Loops.WINDOWS), Join(frozenset(), Loops.WINDOWS, SAME, SPACE, 2)),
     ],
     "prologue": [
@@ -167,6 +182,21 @@ JOINS: Mapping[str, list[tuple[Case, Join]]] = {
         (
             ONE_ROW.changed(c_space=(8, 15)),
             Join(frozenset(), Loops.ROWS, access(Order.BROADCAST, 0), SPACE, 0, must_be_small=True),
+        )
+    ],
+    "in strips": [
+        (case, Join(frozenset(), Loops.STRIPS, access, (8, 16, 4), 1))
+        for case, access in (
+            (STRIPS, Access(Order.SAME, 1, 1.0)),
+            (STRIPS.changed(p_loops=Loops.STRIPS), Access(Order.SAME, 1, 1.0)),
+            (
+                STRIPS.changed(c_loops=Loops.MAP, c_rows=2, c_reads={GIVEN: access(Order.LINES, 1)}),
+                Access(Order.LINES, 1, 1.0),
+            ),
+            (STRIPS.with_value(GIVEN, Value(bytes=Count.of(8 * MOST_ROW))), Access(Order.SAME, 1, 1.0)),
+            (STRIPS.with_value(WEIGHT, Value(bytes=Count.of(MOST_COLUMNS))), Access(Order.SAME, 1, 1.0)),
+            (INTO_PRODUCT, Access(Order.LINES, 1, 1.0)),
+            (INTO_PRODUCT.changed(c_loops=Loops.STRIPS), Access(Order.LINES, 1, 1.0)),
         )
     ],
     "products side by side": [
@@ -291,12 +321,36 @@ REFUSED: Mapping[int, list[Case]] = {
     38: [BESIDE.changed(p_loops=Loops.WINDOWS), BESIDE.changed(c_loops=Loops.WINDOWS)],
     40: [SIDE_BY_SIDE.changed(p_loops=Loops.WINDOWS), SIDE_BY_SIDE.changed(c_loops=Loops.PRODUCT)],
     41: [SIDE_BY_SIDE.changed(c_reads={OTHER: SAME})],
+    42: [
+        STRIPS.changed(c_loops=Loops.WINDOWS),
+        STRIPS.changed(p_pieces=2),
+        STRIPS.changed(c_pieces=2),
+        STRIPS.changed(p_is_of_bytes=True),
+        STRIPS.changed(c_is_of_bytes=True),
+        INTO_PRODUCT.changed(p_loops=Loops.WINDOWS),
+        INTO_PRODUCT.changed(p_reduces=False),
+    ],
+    43: [STRIPS.changed(kept=frozenset({GIVEN}))],
+    44: [STRIPS.changed(p_is_gate=True), INTO_PRODUCT.changed(c_is_gate=True)],
+    45: [
+        STRIPS.changed(c_reads={GIVEN: access(Order.SAME, 0)}),
+        STRIPS.changed(c_rows=0),
+        STRIPS.changed(c_space=(9, 16)),
+        STRIPS.changed(c_loops=Loops.PRODUCT, c_rows=2),
+        INTO_PRODUCT.changed(p_rows=0),
+    ],
+    46: [INTO_PRODUCT.changed(c_columns=frozenset({GIVEN, OTHER}))],
+    47: [STRIPS.with_value(GIVEN, Value(bytes=size)) for size in (Count.of(8 * MOST_ROW + 1), Count.of("n"), None)],
+    48: [
+        *(STRIPS.with_value(WEIGHT, Value(bytes=size)) for size in (Count.of(MOST_COLUMNS + 1), Count.of("n"), None)),
+        INTO_PRODUCT.with_value(OTHER, Value(bytes=Count.of(MOST_COLUMNS + 1))),
+    ],
 }
 """For each row forms that go the way but for that row."""
 BY_NAME = {way.name: way for way in WAYS}
 REASONS = {
-    **dict.fromkeys((*range(2, 10), 21), Reason.TWO_PRODUCTS),
-    **dict.fromkeys((10, 11, 22), Reason.PRODUCT_IS_STORED),
+    **dict.fromkeys((*range(2, 10), 21, 44, 46, 48), Reason.TWO_PRODUCTS),
+    **dict.fromkeys((10, 11, 22, 43), Reason.PRODUCT_IS_STORED),
 }
 """Of rows whose reason is not that loops differ."""
 
@@ -351,7 +405,9 @@ def test_a_row_alone_refuses(number: int, case: Case, monkeypatch: pytest.Monkey
     assert case.judged() is row.reason
 
 
-@pytest.mark.parametrize("number", [number for number in REFUSED if number not in (*range(16, 21), *range(27, 39))])
+@pytest.mark.parametrize(
+    "number", [number for number in REFUSED if number not in (*range(16, 21), *range(27, 39), *range(42, 49))]
+)
 def test_what_the_only_way_refuses_is_refused(number: int) -> None:
     """Other forms have a second way to go."""
     assert [case.judged() for case in REFUSED[number]] == [REASONS.get(number, Reason.LOOPS_DIFFER)] * len(

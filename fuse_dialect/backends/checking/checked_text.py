@@ -45,25 +45,31 @@ Bounds: TypeAlias = tuple[str, str]
 """Names of the values that say where an array starts, and where it ends."""
 
 _SLOTS = "%slots"
+_STEP = re.compile(r"@([\w$]+?_\d+)(?:[_.][\w.$]*)?\(")
 
 
-def with_access_checks(text: str, program: LoopProgram, packed: Mapping[int, int], workspace_bytes: int) -> str:
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What slots hold: the buffers of a program, then a workspace."""
+
+    program: LoopProgram
+    packed: Mapping[str, int]
+    """Bytes of the arguments that are passed packed."""
+    workspace_bytes: int
+    passed: Sequence[str] = ()
+    """Buffers whose bounds follow the workspace in the slots, two words for each (7)."""
+
+
+def with_access_checks(text: str, kernel: Checked, steps: Mapping[str, Checked] | None = None) -> str:
     """The text of a kernel with a check before each access.
 
     Args:
         text: A module of LLVM IR, as kernels are written.
-        program: What the kernel computes; its buffers are what the slots hold.
-        packed: Bytes of the arguments that are passed packed, by position.
-        workspace_bytes: Of the workspace, whose address follows those of the buffers.
+        kernel: What the slots of the kernel hold.
+        steps: What those of its steps hold, by how names of their functions begin (7).
     """
-    buffers = [buffer for buffer in program.buffers if buffer.role in (Role.ARGUMENT, Role.RESULT)]
-    sizes = [
-        Count.of(packed[place]) if place in packed else product(buffer.shape) * Count.of(element_bytes(buffer.element))
-        for place, buffer in enumerate(buffers)
-    ]
-    symbols = {symbol: len(buffers) + 1 + place for place, symbol in enumerate(symbols_of(program))}
     constants = {name: int(count) * bytes_of(type) for name, count, type in GLOBAL.findall(text)}
-    slots = _Slots([*sizes, Count.of(workspace_bytes)], symbols)
+    slots, own = _slots_of(kernel), {name: _slots_of(step) for name, step in (steps or {}).items()}
     lines: list[str] = []
     rest = iter(text.splitlines())
     for line in rest:
@@ -75,10 +81,31 @@ def with_access_checks(text: str, program: LoopProgram, packed: Mapping[int, int
             if inner == "}":
                 break
             body.append(inner)
-        lines += _Rewriting(line, body, slots, constants).lines()
+        lines += _Rewriting(line, body, own.get(_step_name(line), slots), constants).lines()
     declared = {line for line in lines if line.startswith("declare ")}
     needed = [line for line in DECLARATIONS if line not in declared]
     return "\n".join([*lines, *needed, CHECKS.replace("{report}", str(report_address()))])
+
+
+def _slots_of(checked: Checked) -> "_Slots":
+    buffers = [buffer for buffer in checked.program.buffers if buffer.role in (Role.ARGUMENT, Role.RESULT)]
+    packed = checked.packed
+    sizes = [
+        Count.of(packed[buffer.name])
+        if buffer.name in packed
+        else product(buffer.shape) * Count.of(element_bytes(buffer.element))
+        for buffer in buffers
+    ]
+    symbols = {symbol: len(buffers) + 1 + place for place, symbol in enumerate(symbols_of(checked.program))}
+    names = [buffer.name for buffer in buffers]
+    bounds = {names.index(name): len(names) + 1 + 2 * place for place, name in enumerate(checked.passed)}
+    return _Slots([*sizes, Count.of(checked.workspace_bytes)], symbols, bounds)
+
+
+def _step_name(line: str) -> str:
+    """How the name of a function begins: that of a kernel, and the number of a step if there is one."""
+    found = _STEP.search(line)
+    return found[1] if found else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +116,8 @@ class _Slots:
     """Bytes of the arrays, that of the workspace last."""
     symbols: Mapping[str, int]
     """The slots of sizes that are known when the kernel runs."""
+    bounds: Mapping[int, int]
+    """The slots of buffers whose bounds stand in the slots, with that of the first of the two words (7)."""
 
 
 @dataclass(eq=False)
@@ -204,7 +233,13 @@ class _Rewriting:
         elif alloca := ALLOCA.match(instruction):
             self._define(name, str(bytes_of(alloca[1]) * int(alloca[2])))
         elif load := LOAD.match(instruction):
-            self._define(name, self._size(self.slots.sizes[self.words[load[2]]]))
+            slot = self.words[load[2]]
+            if slot in self.slots.bounds:
+                for place, bound in enumerate((low, high)):
+                    word = self._new(f"getelementptr i64, ptr {_SLOTS}, i64 {self.slots.bounds[slot] + place}")
+                    self.out.append(f"  {bound} = load i64, ptr {word}")
+            else:
+                self._define(name, self._size(self.slots.sizes[slot]))
         else:
             # (6)
             at = next(place for place, (_, each) in enumerate(self.places) if each == name)

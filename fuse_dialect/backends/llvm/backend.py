@@ -16,10 +16,11 @@ from fuse_dialect.backends.runtime.driver import driver_object
 from fuse_dialect.checked import checks_accesses
 from fuse_dialect.loops.elements import element_bytes
 from fuse_dialect.loops.kernel_schedule import KernelSchedule
-from fuse_dialect.loops.program import Refusal
+from fuse_dialect.loops.program import Refusal, Role
+from fuse_dialect.loops.strip_schedule import Strips, passed_to
 from fuse_dialect.machines.machine import Machine, Unit
 
-_THOROUGH = frozenset({"contraction"})
+_THOROUGH = frozenset({"contraction", "strips"})
 """Families whose kernels gain from LLVM's own passes; a convolution runs 1.5 times as fast."""
 
 
@@ -130,7 +131,7 @@ class LLVMBackend:
         write(schedule, self.machine, target, symbol, fast_math=self.fast_math)
         text = target.text()
         return EmittedKernel(
-            _checked(text, schedule) if checks_accesses() else text,
+            _checked(text, schedule, symbol) if checks_accesses() else text,
             symbol,
             schedule.family,
             schedule.workspace_bytes,
@@ -164,9 +165,18 @@ class LLVMBackend:
         return finish
 
 
-def _checked(text: str, schedule: KernelSchedule) -> str:
+def _checked(text: str, schedule: KernelSchedule, symbol: str) -> str:
     """The text of a kernel that checks its accesses."""
-    from fuse_dialect.backends.checking.checked_text import with_access_checks  # whose patterns no other run needs
+    # Its patterns no other run needs.
+    from fuse_dialect.backends.checking.checked_text import Checked, with_access_checks
 
-    packed = {place: each.size * element_bytes(each.element) for place, each in schedule.packings.items()}
-    return with_access_checks(text, schedule.program, packed, schedule.workspace_bytes)
+    arguments = [buffer.name for buffer in schedule.program.buffers if buffer.role is Role.ARGUMENT]
+    packed = {arguments[place]: each.size * element_bytes(each.element) for place, each in schedule.packings.items()}
+    kernel = Checked(schedule.program, packed, schedule.workspace_bytes)
+    if not isinstance(schedule.form, Strips):
+        return with_access_checks(text, kernel)
+    steps: dict[str, Checked] = {}
+    for number, step in enumerate(schedule.form.steps):
+        passed = passed_to(schedule.form, step)
+        steps[f"{symbol}_{number}"] = Checked(step.program, packed, step.workspace_bytes, passed)
+    return with_access_checks(text, kernel, steps)

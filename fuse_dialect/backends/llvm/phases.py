@@ -15,8 +15,8 @@ from fuse_dialect.backends.llvm.nests import write_nest
 from fuse_dialect.backends.llvm.request import Request
 from fuse_dialect.backends.llvm.sorting import write_order
 from fuse_dialect.loops.grouping import is_order
-from fuse_dialect.loops.kernel_schedule import LoopNests
 from fuse_dialect.loops.local_places import LocalPlaces
+from fuse_dialect.loops.loop_nests import LoopNests
 from fuse_dialect.loops.nest_forms import NestForm
 from fuse_dialect.loops.schedule import LoopAxis, Phase
 
@@ -35,6 +35,16 @@ def write_loops(request: Request, loops: LoopNests) -> None:
                 _write_phase(frame, _PlacedPhase(phase, forms, places), shared=False)
 
     write_kernel(request, places, loops.scratch_bytes, write)
+
+
+def write_loops_of_rows(request: Request, loops: LoopNests) -> None:
+    """Write loops of one phase for some of its rows: the function gets the first one, and the one behind the last."""
+    (phase,), (forms,) = loops.schedule.phases, loops.forms
+
+    def write(frame: Frame) -> None:
+        _write_rows(frame, _PlacedPhase(phase, forms, loops.places), frame.part, frame.parts, None)
+
+    write_kernel(request, loops.places, loops.scratch_bytes, write)
 
 
 @dataclass(frozen=True, slots=True)

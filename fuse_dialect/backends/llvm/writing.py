@@ -4,8 +4,11 @@ from fuse_dialect.backends.assembler.builder import Module
 from fuse_dialect.backends.llvm.contractions.stages import write_sums
 from fuse_dialect.backends.llvm.phases import write_loops
 from fuse_dialect.backends.llvm.request import KERNEL_PARAMETERS, Request
+from fuse_dialect.backends.llvm.strips import write_strips
 from fuse_dialect.checked import checks_plans
-from fuse_dialect.loops.kernel_schedule import KernelSchedule, LoopNests
+from fuse_dialect.loops.kernel_schedule import KernelSchedule
+from fuse_dialect.loops.loop_nests import LoopNests
+from fuse_dialect.loops.strip_schedule import Strips
 from fuse_dialect.machines.machine import Machine
 
 
@@ -31,5 +34,7 @@ def write(schedule: KernelSchedule, machine: Machine, module: Module, symbol: st
 
                 check_kernel_memory(loops.schedule, loops.places)
             write_loops(request, loops)
+        case Strips() as strips:
+            write_strips(request, strips)
         case sums:
             write_sums(request, sums)

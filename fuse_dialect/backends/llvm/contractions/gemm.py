@@ -182,6 +182,51 @@ class _Gemm(Blocks):
         return self.frame.address(read.buffer, m.direct, {**at, m.contraction.reduced[-1]: k})
 
 
+class _StripGemm(_Gemm):
+    """The same for the rows of a strip: the function gets the numbers of its first row and of the one behind it.
+
+    Rows are counted through all outer points.
+    """
+
+    def write_columns(self) -> None:
+        """Pack the columns of the outer point that a row belongs to."""
+        point, _ = self._place()
+        to = self.f.offset(self.frame.workspace, self.f.i64(self.m.rows_room), self.type)
+        self.copies.panels(self.f, self.slots, to, point, (self.f.i64(0), self.panels), self.m.vectors)
+        self.f.ret()
+
+    def write(self) -> None:
+        f, height = self.f, self.m.strip_rows
+        assert height is not None, "a schedule of strips says how many rows they have"
+        point, row = self._place()
+        self.group, self.block = self.larger(self.panels, f.i64(1)), f.i64(self.m.most_tiles)
+        if self.m.packing is None:
+            base = f.offset(self.frame.workspace, f.i64(self.m.rows_room), self.type)
+        else:
+            base = self.columns(point, (f.i64(0), self.panels), constant(I1, 0))
+        self._depth_blocks(point, f.i64(0), f.quotient(row, height), base)
+        f.ret()
+
+    def _place(self) -> tuple[dict[int, Value], Value]:
+        """The outer point of the first row, and the number of the row there."""
+        row_axis = self.m.contraction.row_axes[-1]
+        number, row = self.frame.divided(self.frame.part, self.axis(row_axis))
+        return self.point_of(number, self.m.contraction.outer), row
+
+
 def write_gemm(request: Request, matrices: Matrices) -> None:
     """Write the kernel into the entry function."""
     _Gemm(request, matrices).write()
+
+
+def write_strip_gemm(columns: Request | None, rows: Request, matrices: Matrices) -> None:
+    """Write the products of a strip, and what packs the columns of its outer point, into their functions.
+
+    Args:
+        columns: Whose function packs columns; `None` where that happens at compile time.
+        rows: Whose function multiplies.
+        matrices: What is multiplied.
+    """
+    if columns is not None:
+        _StripGemm(columns, matrices).write_columns()
+    _StripGemm(rows, matrices).write()

@@ -1,0 +1,113 @@
+"""A kernel of strips as code: a loop over strips, and a function for each step; see `loops/strip_schedule.py`.
+
+1. A step is a function of slots and two numbers, as a kernel is: here they are the first row of the strip, counted
+   through all outer points, and the row behind the last.
+2. Each step has slots of its own on the stack. They hold what its program asks for: addresses of the buffers of the
+   whole kernel, of its own workspace, and of what passes between steps.
+3. What passes has room for one strip. Its address is that of row 0, had it all rows: so steps count rows as ever.
+4. Behind its workspace a step has the bounds of what passes: nobody but who checks accesses reads them.
+5. A part packs columns when it comes to an outer point, and keeps them for the strips that follow.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from fuse_dialect.backends.assembler.builder import Function
+from fuse_dialect.backends.assembler.values import I8, I64, VOID, Value
+from fuse_dialect.backends.llvm.contractions.gemm import write_strip_gemm
+from fuse_dialect.backends.llvm.kernel import PASSED, Frame, frame_of
+from fuse_dialect.backends.llvm.phases import write_loops_of_rows
+from fuse_dialect.backends.llvm.request import KERNEL_PARAMETERS, Request
+from fuse_dialect.loops.strip_schedule import LoopStep, Step, Strips, passed_to
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A step, written."""
+
+    step: Step
+    slots: Value
+    """On the stack of the kernel."""
+    passed: list[str]
+    """What passes between steps of which it has the address."""
+    packs: str
+    """The function that packs columns; empty if none does."""
+    runs: str
+
+    @property
+    def buffers(self) -> list[str]:
+        """Names of the buffers that the slots begin with."""
+        return [buffer.name for buffer in self.step.program.buffers if buffer.role in PASSED]
+
+
+def write_strips(request: Request, strips: Strips) -> None:
+    """Write a kernel of strips."""
+    f = request.entry
+    steps = [_written(request, number, strips) for number in range(len(strips.steps))]
+    frame = frame_of(request, f)
+    for step in steps:
+        _fill(frame, step)
+    low, high = frame.share(f.i64(strips.outer * strips.strips))
+    with f.loop(low, high, carried=[f.i64(-1)], hints=["unroll.disable"]) as loop:
+        number, strip = frame.divided(loop.index, f.i64(strips.strips))
+        begun = f.multiply(number, f.i64(strips.rows))
+        first = f.multiply(strip, f.i64(strips.height))
+        stop = f.least(f.add(first, f.i64(strips.height)), f.i64(strips.rows))
+        rows = f.add(begun, first), f.add(begun, stop)
+        _place(frame, strips, steps, rows[0])
+        with f.when(f.compare("ne", number, loop.carried[0])):
+            for step in steps:
+                if step.packs:
+                    f.call(step.packs, VOID, [step.slots, *rows])
+        for step in steps:
+            f.call(step.runs, VOID, [step.slots, *rows])
+        loop.following = [number]
+    f.ret()
+
+
+def _written(request: Request, number: int, strips: Strips) -> _Written:
+    """Write the functions of a step."""
+    f, step = request.entry, strips.steps[number]
+    passed = passed_to(strips, step)
+    inner = replace(request, program=step.program)
+    runs = replace(inner, entry=_function(request, f"{f.name}_{number}"))
+    packs = ""
+    if isinstance(step, LoopStep):
+        write_loops_of_rows(runs, step.loops)
+    else:
+        columns = None
+        if step.matrices.packing is None:
+            packs = f"{f.name}_{number}_columns"
+            columns = replace(inner, entry=_function(request, packs))
+        write_strip_gemm(columns, runs, step.matrices)
+    words = sum(buffer.role in PASSED for buffer in step.program.buffers) + 1 + 2 * len(passed)
+    return _Written(step, f.scratch(I64, words), passed, packs, runs.entry.name)
+
+
+def _function(request: Request, name: str) -> Function:
+    return request.module.function(name, KERNEL_PARAMETERS, linkage="internal", attributes="noinline")
+
+
+def _fill(frame: Frame, step: _Written) -> None:
+    """Write the slots of a step that are the same for all strips (2)."""
+    f = frame.f
+    words = [frame.pointers.get(name) for name in step.buffers]
+    words.append(f.offset(frame.workspace, f.i64(step.step.offset), I8))
+    for number, word in enumerate(words):
+        if word is not None:
+            f.store(word, f.offset(step.slots, f.i64(number), I64))
+
+
+def _place(frame: Frame, strips: Strips, steps: Sequence[_Written], first: Value) -> None:
+    """Write the slots of what passes between steps, for the strip that begins with a row."""
+    f = frame.f
+    for each in strips.passed:
+        start = f.offset(frame.workspace, f.i64(each.offset), I8)
+        end = f.offset(start, f.i64(each.row_bytes * strips.height), I8)
+        # (3) Row 0 may lie in front of the workspace; no step goes there.
+        row_0 = f.offset(start, f.multiply(first, f.i64(-each.row_bytes)), I8)
+        for step in steps:
+            if each.buffer in step.passed:
+                bounds = len(step.buffers) + 1 + 2 * step.passed.index(each.buffer)
+                for slot, word in ((step.buffers.index(each.buffer), row_0), (bounds, start), (bounds + 1, end)):
+                    f.store(word, f.offset(step.slots, f.i64(slot), I64))

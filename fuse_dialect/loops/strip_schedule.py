@@ -1,0 +1,327 @@
+"""Products, reductions and maps that share rows as one kernel, some rows at a time. Pure data, and the choice of it.
+
+1. All stages of the program share leading parallel axes, and each reads of a local buffer only what lies in its own
+   row. The last of these axes is cut in *strips* of some rows; the others are *outer*. A strip passes all stages before
+   the next one begins, so what lies between them has the size of a strip: it never grows with the number of rows.
+2. A *step* is one product, or the loops of neighbouring stages that are none. A product takes its rows from the strip,
+   and its columns from outside, the same ones for all strips of an outer point: they are packed when it begins.
+3. As many rows are in a strip as let all that passes between steps stay in the second-level cache, but whole tiles of
+   all products: one tile at least.
+4. Rows of what passes between steps are as far apart as copied rows of products are, so that none collide in a cache.
+5. Parts share strips, neighbours with neighbours, so that few pack the same columns.
+
+A softmax between two products is attention: its scores live for one strip.
+
+Source: the tiling of attention in Dao et al., FlashAttention (arXiv:2205.14135), without its running totals: the caches
+of a processor hold some whole rows of scores, the memory of a GPU's block does not.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import lcm, prod
+from typing import TypeAlias
+
+from fuse_dialect.loops import tiling
+from fuse_dialect.loops.contraction import Contraction, as_rows_and_columns, contraction_of
+from fuse_dialect.loops.contraction_schedule import is_served
+from fuse_dialect.loops.elements import element_bytes
+from fuse_dialect.loops.grouping import parallel_sizes, reads_of, shared_rows
+from fuse_dialect.loops.indices import loop
+from fuse_dialect.loops.local_places import ALIGNMENT, place_locals
+from fuse_dialect.loops.loop_nests import LoopNests
+from fuse_dialect.loops.matrix_schedule import Matrices, matrices_of
+from fuse_dialect.loops.nest_forms import nest_forms
+from fuse_dialect.loops.packing import Packing
+from fuse_dialect.loops.program import Buffer, LoopProgram, Read, Refusal, Role, Stage
+from fuse_dialect.loops.reaxing import without_single_points
+from fuse_dialect.loops.scheduling import schedule
+from fuse_dialect.machines.machine import Machine
+
+_MOST_BYTES = 1 << 29
+"""Of the workspace of a part: longer rows, or larger columns, are left to kernels that go through memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What lies between two steps, for the rows of a strip."""
+
+    buffer: str
+    row_bytes: int
+    """Distance of rows (4)."""
+    offset: int
+    """In the workspace, in bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProductStep:
+    """A product for the rows of a strip (2)."""
+
+    program: LoopProgram
+    matrices: Matrices
+    """Its outer axes are those in front of the rows: their points, in order, are those of the strips."""
+    offset: int
+    """Of its workspace: room for copied rows, then for packed columns."""
+
+    @property
+    def workspace_bytes(self) -> int:
+        """Of each part."""
+        return self.matrices.workspace_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LoopStep:
+    """Loops for the rows of a strip: one phase, whose rows are those of the strips."""
+
+    program: LoopProgram
+    """What passes between steps are its arguments and results."""
+    loops: LoopNests
+    offset: int
+    """Of its workspace."""
+
+    @property
+    def workspace_bytes(self) -> int:
+        """Of each part."""
+        return self.loops.workspace_bytes
+
+
+Step: TypeAlias = ProductStep | LoopStep
+
+
+@dataclass(frozen=True, slots=True)
+class Strips:
+    """A kernel of strips."""
+
+    outer: int
+    """Points of the outer axes."""
+    rows: int
+    """Rows at each of them."""
+    height: int
+    """Rows of a strip; the last one may have fewer."""
+    passed: tuple[Passed, ...]
+    steps: tuple[Step, ...]
+    workspace_bytes: int
+    """Of each part."""
+    packings: dict[int, Packing]
+    """Arguments, by position, that must be passed packed."""
+
+    @property
+    def strips(self) -> int:
+        """Strips at each outer point."""
+        return -(-self.rows // self.height)
+
+    @property
+    def is_parallel(self) -> bool:
+        """Whether parts share the work."""
+        return self.outer * self.strips > 1
+
+
+def passed_to(strips: Strips, step: Step) -> list[str]:
+    """What passes between steps of which a step has the address, in the order of its buffers."""
+    passed = {each.buffer for each in strips.passed}
+    return [buffer.name for buffer in step.program.buffers if buffer.name in passed]
+
+
+def strips_of(program: LoopProgram, machine: Machine, constants: frozenset[str]) -> Strips | None:
+    """The strips of a program; `None` if it is not one of products and loops that share rows (1).
+
+    Args:
+        program: In the form for the machine.
+        machine: Where.
+        constants: Names of buffers that may be packed at compile time.
+    """
+    stages = [without_single_points(stage) for stage in program.stages]
+    if len(stages) < 2 or program.finds_faults or any(stage.is_ordered for stage in stages):
+        return None
+    rows = shared_rows(stages)
+    sizes = parallel_sizes(stages[0])[:rows]
+    known = [size for size in sizes if isinstance(size, int)]
+    if not rows or len(known) < rows or not all(known):
+        return None
+    groups = _groups(program, stages, known)
+    passed = _passed_buffers(program, groups, rows)
+    if passed is None or not any(group.is_product for group in groups):
+        return None
+    padded = _with_room(program, passed, prod(known), machine)
+    steps: list[Matrices | tuple[LoopProgram, LoopNests]] = []
+    for group in groups:
+        step = (
+            _product(padded, group.stages[0], known, machine, constants)
+            if group.is_product
+            else _loops(padded, group.stages, rows, machine)
+        )
+        if step is None:
+            return None
+        steps.append(step)
+    return _placed(program, padded, passed, steps, known, machine)
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The stages of a step."""
+
+    is_product: bool
+    stages: list[Stage]
+
+
+def _groups(program: LoopProgram, stages: Sequence[Stage], sizes: Sequence[int]) -> list[_Group]:
+    """The stages in steps (2): each product by itself, and neighbours that are none."""
+    groups: list[_Group] = []
+    written: set[str] = set()
+    for stage in stages:
+        contraction = _contraction(program, stage, sizes)
+        # Columns that a step writes are of one strip, and no product has them for all its rows.
+        is_product = contraction is not None and not any(
+            isinstance(each, Read) and each.buffer in written for each in contraction.columns.body
+        )
+        if not is_product and groups and not groups[-1].is_product:
+            groups[-1].stages.append(stage)
+        else:
+            groups.append(_Group(is_product, [stage]))
+        written.add(stage.buffer)
+    return groups
+
+
+def _contraction(program: LoopProgram, stage: Stage, sizes: Sequence[int]) -> Contraction | None:
+    """A product whose rows are those of strips, and whose columns are the same for all strips of an outer point."""
+    found = contraction_of(program, stage) if is_served(stage) else None
+    if found is None:
+        return None
+    contraction = as_rows_and_columns(program, found)
+    # An axis that was split is two that count in the same order, so the points in front of the rows are as many.
+    parallel = [axis.size for axis in contraction.stage.axes if not axis.is_reduced]
+    front, points = 0, 1
+    while front < len(parallel) and points < prod(sizes[:-1]):
+        size = parallel[front]
+        if not isinstance(size, int):
+            return None
+        points, front = points * size, front + 1
+    is_in_front = points == prod(sizes[:-1]) and contraction.outer == tuple(range(front))
+    has_rows = contraction.row_axes == (front,) and parallel[front] == sizes[-1]
+    return contraction if is_in_front and has_rows and min(contraction.column_axes) > front else None
+
+
+def _passed_buffers(program: LoopProgram, groups: Sequence[_Group], rows: int) -> list[str] | None:
+    """Local buffers that one step writes and another one reads; `None` if one is not whole rows."""
+    buffers = {buffer.name: buffer for buffer in program.buffers}
+    writer: dict[str, int] = {}
+    passed: list[str] = []
+    for number, group in enumerate(groups):
+        for stage in group.stages:
+            for read in reads_of(stage):
+                if writer.get(read.buffer, number) != number and read.buffer not in passed:
+                    passed.append(read.buffer)
+            writer[stage.buffer] = number
+    passed = [name for name in passed if buffers[name].role is Role.LOCAL]
+    writers = [stage for group in groups for stage in group.stages if stage.buffer in passed]
+    return passed if all(_writes_rows(stage, buffers[stage.buffer].shape, rows) for stage in writers) else None
+
+
+def _writes_rows(stage: Stage, shape: Sequence[int | str], rows: int) -> bool:
+    """Whether the first axes of a buffer, but for those of one element, are the rows; all its sizes are known."""
+    kept = [place for place, size in enumerate(shape) if size != 1]
+    sizes = parallel_sizes(stage)[:rows]
+    return (
+        [shape[place] for place in kept[:rows]] == sizes
+        and [stage.store[place] for place in kept[:rows]] == [loop(axis) for axis in range(rows)]
+        and all(isinstance(size, int) for size in shape)
+    )
+
+
+def _with_room(program: LoopProgram, passed: Sequence[str], points: int, machine: Machine) -> LoopProgram:
+    """The program with what passes between steps as results, their rows apart (4), of which there are `points`."""
+
+    def changed(buffer: Buffer) -> Buffer:
+        if buffer.name not in passed:
+            return buffer
+        *outer, last = (size for size in buffer.shape if isinstance(size, int))
+        # Where a row has one element and no axis for it, rows lie side by side.
+        if prod(outer) >= points:
+            last = tiling.pitch(machine, last, element_bytes(buffer.element))
+        return replace(buffer, shape=(*outer, last), role=Role.RESULT)
+
+    return LoopProgram(program.name, tuple(map(changed, program.buffers)), program.stages)
+
+
+def _product(
+    program: LoopProgram, stage: Stage, sizes: Sequence[int], machine: Machine, constants: frozenset[str]
+) -> Matrices | None:
+    contraction = _contraction(program, stage, sizes)
+    if contraction is None:
+        return None
+    alone = replace(program, stages=(stage,))
+    return matrices_of(alone, contraction, machine, constants, shares_columns=True)
+
+
+def _loops(
+    program: LoopProgram, stages: Sequence[Stage], rows: int, machine: Machine
+) -> tuple[LoopProgram, LoopNests] | None:
+    """Loops as one phase, whose rows are those of the strips."""
+    written = {stage.buffer for stage in stages}
+    read = {read.buffer for stage in stages for read in reads_of(stage)} - written
+
+    def own(buffer: Buffer) -> Buffer:
+        return buffer if buffer.name in written else replace(buffer, role=Role.ARGUMENT)
+
+    buffers = tuple(own(buffer) for buffer in program.buffers if buffer.name in written | read)
+    inner = LoopProgram(program.name, buffers, tuple(stages))
+    plan = schedule(inner, machine, keeps_rows=True, most_rows=rows)
+    places = place_locals(plan)
+    if isinstance(places, Refusal) or len(plan.phases) != 1:
+        return None
+    phase = plan.phases[0]
+    # The rows of the phase are numbered as those of the strips are: the last axis fastest.
+    if phase.row_axes != frozenset(range(rows)) or any(loop.block for loop in phase.rows) or phase.is_everyones:
+        return None
+    return inner, LoopNests(plan, places, nest_forms(plan, places, machine))
+
+
+def _placed(
+    program: LoopProgram,
+    padded: LoopProgram,
+    passed: Sequence[str],
+    steps: Sequence[Matrices | tuple[LoopProgram, LoopNests]],
+    sizes: Sequence[int],
+    machine: Machine,
+) -> Strips | None:
+    """Heights and places of strips (3); `None` if one tile of rows is too much for the caches."""
+    buffers = {buffer.name: buffer for buffer in padded.buffers}
+    row_bytes = {name: _row_bytes(buffers[name], prod(sizes)) for name in passed}
+    products = [step for step in steps if isinstance(step, Matrices)]
+    tile = lcm(*(product.tile.rows for product in products))
+    total = sum(row_bytes.values())
+    if tile > 4 * max(product.tile.rows for product in products):
+        return None
+    most = tiling.block_bytes(machine) // max(1, tile * total)
+
+    height = min(tile * max(1, most), -(-sizes[-1] // tile) * tile)
+    height = -(-tiling.even_part(sizes[-1], height) // tile) * tile
+    end = 0
+
+    def room(bytes: int) -> int:
+        nonlocal end
+        start = end
+        end += -(-bytes // ALIGNMENT) * ALIGNMENT
+        return start
+
+    lying = tuple(Passed(name, row_bytes[name], room(height * row_bytes[name])) for name in passed)
+    placed: list[Step] = []
+    packings: dict[int, Packing] = {}
+    arguments = [buffer.name for buffer in program.buffers if buffer.role is Role.ARGUMENT]
+    for step in steps:
+        if isinstance(step, Matrices):
+            step = replace(step, strip_rows=height)
+            placed.append(ProductStep(padded, step, room(step.workspace_bytes)))
+            read = step.contraction.columns.constant_read
+            if step.packing is not None and read is not None:
+                packings[arguments.index(read.buffer)] = step.packing
+        else:
+            placed.append(LoopStep(*step, room(step[1].workspace_bytes)))
+    if end > _MOST_BYTES:
+        return None
+    return Strips(prod(sizes[:-1]), sizes[-1], height, lying, tuple(placed), end, packings)
+
+
+def _row_bytes(buffer: Buffer, rows: int) -> int:
+    """Distance of the rows of a buffer."""
+    elements = prod(size for size in buffer.shape if isinstance(size, int))
+    return elements // rows * element_bytes(buffer.element)

@@ -1,0 +1,138 @@
+"""Programs that run strip by strip: on every processor, by several parts, beside forbidden pages, and checked."""
+
+import numpy as np
+import pytest
+from fuzzing.chains import random_chain, tensor
+from guarded_memory import GuardedMemory
+from native_run import HOSTS, Native
+from test_checked_kernels import checks
+from xdsl.dialects import func
+
+import fuse_dialect as fd
+from fuse_dialect.backends.backend import KernelRequest
+from fuse_dialect.backends.llvm import LLVMBackend
+from fuse_dialect.backends.llvm.backend import EmittedKernel
+from fuse_dialect.checked import VARIABLE
+from fuse_dialect.dialect.op import Array
+from fuse_dialect.interpreters.loops import run_loops
+from fuse_dialect.loops.choosing import choose
+from fuse_dialect.loops.kernel_schedule import KernelSchedule
+from fuse_dialect.loops.program import LoopProgram
+from fuse_dialect.loops.simplify import simplify
+from fuse_dialect.loops.strip_schedule import ProductStep, Strips
+from fuse_dialect.lowering.loop_program import lower
+from fuse_dialect.machines.machine import Machine
+from fuse_dialect.machines.names import find_machine
+
+MACHINE = find_machine("cpu-avx512")
+
+
+def program_of(text: str) -> LoopProgram:
+    (function,) = [op for op in fd.parse(text).body.block.ops if isinstance(op, func.FuncOp)]
+    program = lower(function)
+    assert isinstance(program, LoopProgram)
+    return simplify(program)
+
+
+def attention(heads: int, queries: int, keys: int, width: int) -> str:
+    q, k, s = (heads, queries, width), (heads, keys, width), (heads, queries, keys)
+    return f"""func.func @main(%q: {tensor(q)}, %k: {tensor(k)}, %v: {tensor(k)}) -> {tensor(q)} {{
+  %s = fuse.batch_matmul %q, %k, transpose_b = true : ({tensor(q)}, {tensor(k)}) -> {tensor(s)}
+  %p = fuse.softmax %s : {tensor(s)}
+  %y = fuse.batch_matmul %p, %v : ({tensor(s)}, {tensor(k)}) -> {tensor(q)}
+  return %y : {tensor(q)}
+}}"""
+
+
+def strips_of(program: LoopProgram, machine: Machine = MACHINE) -> Strips | None:
+    """How a program runs in strips, if it does."""
+    chosen = choose(program, machine)
+    return chosen.form if isinstance(chosen, KernelSchedule) and isinstance(chosen.form, Strips) else None
+
+
+def arguments_of(program: LoopProgram, seed: int = 0) -> list[Array]:
+    random = np.random.default_rng(seed)
+    shapes = [buffer.shape for buffer in program.buffers if buffer.role.value == "argument"]
+    return [(random.standard_normal([int(size) for size in shape]) * 0.5).astype(np.float32) for shape in shapes]
+
+
+def agrees(program: LoopProgram, native: Native, *, parts: int = 1, seed: int = 0) -> None:
+    """Check results beside forbidden pages, and of several parts, against the loops as they stand."""
+    arguments = arguments_of(program, seed)
+    expected = run_loops(program, arguments)
+    with GuardedMemory() as memory:
+        results = native(*arguments, parts=parts, memory=memory)
+        for found, right in zip(results, expected, strict=True):
+            np.testing.assert_allclose(found, right, rtol=2e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("sizes", [(1, 64, 64, 16), (3, 77, 101, 20), (2, 5, 33, 8), (4, 1, 40, 16), (2, 30, 7, 3)])
+def test_attention_is_one_kernel(sizes: tuple[int, int, int, int], host: str) -> None:
+    program = program_of(attention(*sizes))
+    native = Native(program, HOSTS[host])
+    # With one query a row shares its keys with no other, and products of few rows are summed.
+    assert native.kernel.family == ("strips" if sizes[1] > 1 else "rows")
+    for parts in (1, 2, 3):
+        agrees(program, native, parts=parts)
+
+
+def test_what_lies_between_does_not_grow_with_the_rows() -> None:
+    few, many = (strips_of(program_of(attention(12, queries, 512, 64))) for queries in (512, 4096))
+    assert few is not None
+    assert many is not None
+    assert (few.height, few.workspace_bytes) == (many.height, many.workspace_bytes)
+    scores = 512 * 512 * 4
+    assert few.workspace_bytes < 4 * scores < 12 * scores
+
+
+def test_long_rows_make_low_strips() -> None:
+    heights = [
+        strips.height for keys in (128, 1024, 8192) if (strips := strips_of(program_of(attention(1, 512, keys, 64))))
+    ]
+    assert len(heights) == 3
+    assert heights == sorted(heights, reverse=True)
+    tiles = {
+        step.matrices.tile.rows
+        for keys in (128, 1024, 8192)
+        if (strips := strips_of(program_of(attention(1, 512, keys, 64))))
+        for step in strips.steps
+        if isinstance(step, ProductStep)
+    }
+    assert all(height % tile == 0 for height in heights for tile in tiles)
+
+
+@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_random_chains_agree(first: int, host: str) -> None:
+    found = 0
+    for seed in range(first, first + 20):
+        program = program_of(random_chain(seed).text)
+        if strips_of(program, HOSTS[host].machine) is not None:
+            found += 1
+            agrees(program, Native(program, HOSTS[host]), parts=1 + seed % 3, seed=seed)
+    assert found > 3
+
+
+def test_every_access_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "1")
+    program = program_of(attention(2, 30, 33, 8))
+    emitted = LLVMBackend().emit(KernelRequest(program))
+    assert isinstance(emitted, EmittedKernel)
+    kernel = emitted.ir_text.partition("define internal void @fuse.check")[0]
+    # Loads of bounds belong to the checks.
+    own = [line for line in kernel.splitlines() if "= load i64, ptr %checked." not in line]
+    count, checked = checks("\n".join(own))
+    assert count == checked > 0
+    for seed in range(8):
+        chain = program_of(random_chain(seed).text)
+        agrees(chain, Native(chain), parts=2, seed=seed)
+
+
+def test_checks_know_where_a_strip_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What passes has the bounds of one strip, though its address is that of row 0 of all rows."""
+    monkeypatch.setenv(VARIABLE, "1")
+    emitted = LLVMBackend().emit(KernelRequest(program_of(attention(2, 30, 33, 8))))
+    assert isinstance(emitted, EmittedKernel)
+    body = emitted.ir_text.partition("define internal void @main_1.body")[0]
+    assert "load i64, ptr %checked." in body.rpartition("define internal void @main_1(")[2]

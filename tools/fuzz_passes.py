@@ -27,6 +27,7 @@ from fuse_dialect import checked
 from fuse_dialect.frontends.mlir.reader import context, read_mlir
 from fuse_dialect.fusion.defuse_ops import DefuseOpsPass
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+from fuse_dialect.fusion.fused_regions import InlineFusedPass, OutlineFusedPass
 from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 from fuse_dialect.loading.verification import verify_module
 from fuse_dialect.transforms.compile_prefix import compile_prefix
@@ -43,6 +44,16 @@ PIPELINES: Mapping[str, tuple[Sequence[ModulePass], float]] = {
     "separate": ((FuseOpsPass(strategy="separate"),), 0.0),
     "cost": ((FuseOpsPass(strategy="cost"),), 0.0),
     "cost, defuse-ops": ((FuseOpsPass(strategy="cost", link_params=True), DefuseOpsPass()), 0.0),
+    "inline form": ((FuseOpsPass(form="inline"),), 0.0),
+    "inline, outline": ((FuseOpsPass(form="inline"), OutlineFusedPass()), 0.0),
+    "inline, outline, inline": ((FuseOpsPass(form="inline"), OutlineFusedPass(), InlineFusedPass()), 0.0),
+    "fuse-ops, inline": ((FuseOpsPass(), InlineFusedPass()), 0.0),
+    "fuse-ops, inline, outline": ((FuseOpsPass(), InlineFusedPass(), OutlineFusedPass()), 0.0),
+    "cost inline, outline, inline": (
+        (FuseOpsPass(form="inline", strategy="cost"), OutlineFusedPass(dedup=False), InlineFusedPass()),
+        0.0,
+    ),
+    "inline, defuse-ops": ((FuseOpsPass(form="inline"), DefuseOpsPass()), 0.0),
     "defuse-ops": ((DefuseOpsPass(),), 0.0),
     "fuse-ops-hw": ((FuseOpsHwPass(),), 0.0),
     "eliminate-common-subexpr": ((EliminateCommonSubexprPass(),), 0.0),

@@ -150,6 +150,7 @@ _MEANINGS: Mapping[str, Callable[[_Run, Operation, Sequence[Any]], Sequence[Any]
     "test.log": _log,
     "test.choose": _choose,
     "test.pure": lambda run, op, operands: (np.cos(operands[0]),),
+    "fuse.fused": lambda run, op, operands: run.region(op.regions[0], operands),
     "test.region": lambda run, op, operands: run.region(op.regions[0], operands),
     "stablehlo.reduce": lambda run, op, operands: run.region(op.regions[0], operands),
     "stablehlo.reduce_window": lambda run, op, operands: run.region(op.regions[0], [operands[1] + 1, operands[0]]),

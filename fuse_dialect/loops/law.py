@@ -115,7 +115,8 @@ def _in_sequence(pair: Pair) -> Join:
 
 
 def _beside(pair: Pair) -> Join:
-    return Join(pair.producer.gives, Loops.PRODUCT, OWN_ACCESS, pair.producer.space, 0, are_siblings=True)
+    rows = min(pair.producer.rows, pair.consumer.rows)
+    return Join(pair.producer.gives, Loops.PRODUCT, OWN_ACCESS, pair.producer.space, rows, are_siblings=True)
 
 
 def _side_by_side(pair: Pair) -> Join:

@@ -325,6 +325,7 @@ REFUSED: Mapping[int, list[Case]] = {
         STRIPS.changed(c_loops=Loops.WINDOWS),
         STRIPS.changed(p_pieces=2),
         STRIPS.changed(c_pieces=2),
+        STRIPS.changed(p_siblings=2),
         STRIPS.changed(p_is_of_bytes=True),
         STRIPS.changed(c_is_of_bytes=True),
         INTO_PRODUCT.changed(p_loops=Loops.WINDOWS),

@@ -30,10 +30,9 @@ func.func @two_results(%x: tensor<64x128xf32>) -> (tensor<64x128xf32>, tensor<64
   return %e, %s : tensor<64x128xf32>, tensor<64xf32>
 }
 
-// A product and rows are two kernels.
+// A product and rows are one kernel in strips, some rows at a time.
 // CHECK-LABEL: func.func @product_and_rows
-// CHECK-NEXT: func.call @fused_matmul_relu(
-// CHECK-NEXT: func.call @fused_softmax(
+// CHECK-NEXT: func.call @fused_matmul_relu_softmax(
 func.func @product_and_rows(%x: tensor<64x32xf32>, %w: tensor<32x128xf32>) -> tensor<64x128xf32> {
   %p = fuse.matmul %x, %w : (tensor<64x32xf32>, tensor<32x128xf32>) -> tensor<64x128xf32>
   %r = fuse.relu %p : tensor<64x128xf32>

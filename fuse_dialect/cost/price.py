@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from fuse_dialect.cost.draft import Draft, Price
 from fuse_dialect.counts import Count, product
-from fuse_dialect.fusion.core.value_graph import ValueGraph
+from fuse_dialect.fusion.core.value_graph import NodeRole, ValueGraph
 from fuse_dialect.loops.forms import ANCHORS, Form, Loops, OperatorForm, Order
 from fuse_dialect.loops.joins import Join
 from fuse_dialect.machines.machine import Machine
@@ -159,6 +159,9 @@ class Prices:
             )
             if is_stored or (one.products and other.products):
                 between += self._passing([value for value in first.form.gives if value in other.reading], join)
+        apart = one.apart + other.apart
+        if join.loops is Loops.STRIPS:
+            apart += sum(self._packing(form) for form in (first.form, second.form) if form.loops is Loops.PRODUCT)
         work = one.work
         if work and join.is_in_place and join.access.repeats > 1:
             # What stands in the place where it is read runs as often as it is read.
@@ -166,7 +169,7 @@ class Prices:
         work = work + other.work + one.products + other.products
         if first.has_copies and second.has_copies:
             work -= self._work_of(first.members & second.members)
-        return Times(self.rates.call, moving, work, between, one.apart + other.apart)
+        return Times(self.rates.call, moving, work, between, apart)
 
     def _moved(self, first: Draft, second: Draft, join: Join) -> float:
         """Seconds of reading and storing what the kernel of both does."""
@@ -195,6 +198,14 @@ class Prices:
         if join.loops is Loops.STRIPS:
             rows = max(1.0, rows / STRIP)
         return sum(2 * self.machine.moving(self._bytes[value], self._bytes[value] / rows) for value in values)
+
+    def _packing(self, product: Form) -> float:
+        """Seconds of packing constant columns of a product: strips do it in each call, a kernel of its own never."""
+        facts = self.graph.facts
+        constants = [
+            value for value in product.columns if self.graph.roles[facts.values[value].producer] is NodeRole.CONSTANT
+        ]
+        return self.storing(constants)
 
     def _work_of(self, nodes: Collection[int]) -> float:
         """Seconds of arithmetic of some operators, products left out."""

@@ -16,7 +16,6 @@ from fuse_dialect.backends.types import Shape, TensorType
 from fuse_dialect.budget import MAX_REPETITIONS, MOST_VALUE_BYTES
 from fuse_dialect.checked import checks_plans
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.interpreters.input_names import InputNamesError, inputs_by_name
 
 if TYPE_CHECKING:
@@ -479,6 +478,8 @@ class Program:
 
     def _likely_shapes(self, unit: int) -> list[Shape]:
         """Sizes of inputs: different ones, few of those that come first, multiples of `unit` of others."""
+        from fuse_dialect.dialect.types import DYNAMIC
+
         known: dict[object, int] = {}
         shapes: list[Shape] = []
         for place, form in enumerate(self._interface.inputs):
@@ -495,7 +496,11 @@ class Program:
         if self._laid_out is None:
             return None
         for number, formulas in enumerate(self._formulas):
-            found = formulas.found(self._resolver, shapes)
+            try:
+                found = formulas.found(self._resolver, shapes)
+            except FuseError:
+                # Formulas ask calls in an order of their own; who asks them in order names the first that is wrong.
+                return None
             sizes = None if found is None else self._laid_out.sizes_by(number, found)
             if found is not None and sizes is not None:
                 if sizes.fits:
@@ -505,8 +510,6 @@ class Program:
 
     def _resolved(self, shapes: tuple[Shape, ...]) -> "Executable | None":
         """How the function runs on inputs of these shapes, found call by call; `None` for step by step."""
-        from fuse_dialect.backends.runtime.size_formulas import trace_sizes
-
         found = self._resolver.resolve(shapes)
         if found is None:
             return None
@@ -514,6 +517,8 @@ class Program:
         if executable is None:
             executable = self._lay_out(found)
         if not self._is_static and len(self._formulas) < MAX_FORMULAS:
+            from fuse_dialect.backends.runtime.size_formulas import trace_sizes
+
             formulas = trace_sizes(self._resolver, shapes)
             if formulas is not None:
                 self._formulas.append(formulas)

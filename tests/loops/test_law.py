@@ -200,7 +200,13 @@ JOINS: Mapping[str, list[tuple[Case, Join]]] = {
         )
     ],
     "products side by side": [
-        (BESIDE, Join(frozenset({GIVEN}), Loops.PRODUCT, OWN_ACCESS, (8, 16, 4), 0, are_siblings=True))
+        (case, Join(frozenset({GIVEN}), Loops.PRODUCT, OWN_ACCESS, (8, 16, 4), rows, are_siblings=True))
+        for case, rows in (
+            (BESIDE, 0),
+            (BESIDE.changed(p_rows=1, c_rows=1), 1),
+            (BESIDE.changed(p_rows=1), 0),
+            (BESIDE.changed(p_rows=2, c_rows=1), 1),
+        )
     ],
     "loops side by side": [
         (case, Join(frozenset({GIVEN}), loops, OWN_ACCESS, SPACE, rows, are_siblings=True))

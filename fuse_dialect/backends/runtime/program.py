@@ -499,8 +499,8 @@ class Program:
             try:
                 found = formulas.found(self._resolver, shapes)
             except FuseError:
-                # Formulas ask calls in an order of their own; who asks them in order names the first that is wrong.
-                return None
+                # A call was asked for sizes that may not meet the conditions of these formulas: who resolves decides.
+                continue
             sizes = None if found is None else self._laid_out.sizes_by(number, found)
             if found is not None and sizes is not None:
                 if sizes.fits:

@@ -98,6 +98,14 @@ def of(value: SSAValue, sizes: Sequence[int]) -> TensorType[Attribute]:
     return TensorType(tensor(value).element_type, sizes)
 
 
+def of_passing(op: Operation, rule: Rule) -> Sequence[SSAValue]:
+    """What a rule makes of an op that is made for it alone, and is in no program afterwards."""
+    values = rule(op)
+    op.detach()
+    op.erase()
+    return values
+
+
 def result(op: FuseOp) -> SSAValue:
     """The only result of an op."""
     return op.results[0]

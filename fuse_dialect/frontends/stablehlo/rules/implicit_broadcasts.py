@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from xdsl.ir import Operation, SSAValue
 
 from fuse_dialect.frontends.stablehlo.dialect import BY_NAME
-from fuse_dialect.frontends.stablehlo.rules.building import Rule, ints, shape
+from fuse_dialect.frontends.stablehlo.rules.building import Rule, ints, of_passing, shape
 from fuse_dialect.frontends.stablehlo.rules.elementwise import ELEMENTWISE
 from fuse_dialect.frontends.stablehlo.rules.sizes import insert_axes
 
@@ -20,10 +20,7 @@ def _rule(name: str) -> Rule:
         made = BY_NAME[name].create(
             operands=_aligned(op), result_types=[each.type for each in op.results], properties=properties
         )
-        values = ELEMENTWISE[name](made)
-        made.detach()
-        made.erase()
-        return values
+        return of_passing(made, ELEMENTWISE[name])
 
     return rule
 
@@ -41,16 +38,13 @@ def _aligned(op: Operation) -> list[SSAValue]:
     return operands
 
 
-_NAMES = {
-    op: next(
-        (name for name in (f"stablehlo.{word}", f"chlo.{word}") if name in ELEMENTWISE),
-        "",
-    )
-    for op in BY_NAME
-    if op.startswith(_PREFIX)
-    for word in [op.removeprefix(_PREFIX)]
-}
-"""The op that does the same to operands of one shape, by the name of one that broadcasts; empty if it has no rule."""
+def _equal(name: str) -> str | None:
+    """The op that does the same to operands of one shape; `None` if it has no rule."""
+    word = name.removeprefix(_PREFIX)
+    return next((each for each in (f"stablehlo.{word}", f"chlo.{word}") if each in ELEMENTWISE), None)
 
-IMPLICIT_BROADCASTS: Mapping[str, Rule] = {op: _rule(name) for op, name in _NAMES.items() if name}
+
+IMPLICIT_BROADCASTS: Mapping[str, Rule] = {
+    name: _rule(equal) for name in BY_NAME if name.startswith(_PREFIX) and (equal := _equal(name)) is not None
+}
 """Rules by the name of the op."""

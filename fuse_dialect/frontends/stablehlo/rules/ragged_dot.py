@@ -16,6 +16,7 @@ from fuse_dialect.frontends.stablehlo.rules.building import (
     broadcast,
     counting,
     of,
+    of_passing,
     reshape,
     result,
     scalar,
@@ -59,9 +60,7 @@ def _ragged_dot(op: Operation) -> Sequence[SSAValue]:
     for group in range(groups - 1, -1, -1):
         matrix = _slice(rhs, group_axis, group)
         made = BY_NAME["stablehlo.dot_general"].create(operands=[lhs, matrix], result_types=[of(op.results[0], sizes)])
-        value = product(made, batch, right_batch, sums, right_sums)
-        made.detach()
-        made.erase()
+        (value,) = of_passing(made, lambda each: [product(each, batch, right_batch, sums, right_sums)])
         is_before_end = result(c.LessOp(row, reshape(slice_of(ends, [group], [group + 1], [1]), [])))
         total = result(b.WhereOp(insert_axes(is_before_end, range(1, 1 + behind)), value, total))
     return [total]

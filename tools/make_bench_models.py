@@ -53,9 +53,9 @@ def _make(name: str, form: str, path: Path, problem: Path) -> None:
             if name in jax_networks.NETWORKS:
                 jax_networks.make(name, partial)
             else:
-                from population.making import make
+                from population.exporting import export
 
-                make(name, form, partial)
+                export(name, form, partial)
         partial.with_suffix(".0.npz").rename(path.with_suffix(".0.npz"))
         partial.rename(path)
     except BaseException as error:

@@ -39,7 +39,7 @@ class BackendRow:
 
 
 BACKENDS: Mapping[str, BackendRow] = {
-    "llvm": BackendRow("fuse_dialect.backends.llvm.making:make", "llvmlite", "native"),
+    "llvm": BackendRow("fuse_dialect.backends.llvm.factory:make", "llvmlite", "native"),
     "numpy": BackendRow("fuse_dialect.backends.numpy.backend:make"),
 }
 """The backends of this package by name."""

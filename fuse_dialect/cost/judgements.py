@@ -34,10 +34,10 @@ class Judgements:
             options: What the user asks for.
         """
         self._steps, self._options = steps, options
-        self._making = steps.making
+        self._maker = steps.maker
         self._values = steps.graph.facts.values
         self._max_depth = options.most_nodes or float("inf")
-        self._streams = steps.making.prices.rates.streams
+        self._streams = steps.maker.prices.rates.streams
         self._known: dict[int, dict[int, Judged | Reason]] = {}
         """For each step, as a producer: for each reader, and for all of them as `_ALL` (1)."""
         self._siblings: dict[tuple[int, int], tuple[Draft, Draft, Judged | Reason]] = {}
@@ -95,7 +95,7 @@ class Judgements:
                 self._known.pop(producer, None)
 
     def _into_readers(self, step: int) -> Judged | Reason:
-        drafts, making = self._steps.drafts, self._making
+        drafts, maker = self._steps.drafts, self._maker
         draft, readers = drafts[step], self._steps.readers_of(step)
         if not readers or draft.escapes:
             return Reason.VALUE_ESCAPES
@@ -107,13 +107,13 @@ class Judgements:
             other = drafts.get(reader)
             if other is None:
                 return Reason.UNKNOWN_LOOPS
-            join = making.fused(draft, other, ())
+            join = maker.fused(draft, other, ())
             if isinstance(join, Reason):
                 return join
             if (refused := self._beyond(draft, other, join)) is not None:
                 return refused
             apart += other.price.seconds
-            together += making.seconds_joined(draft, other, join)
+            together += maker.seconds_joined(draft, other, join)
             joins.append((reader, join))
         return Judged(apart, together, tuple(joins))
 
@@ -133,7 +133,7 @@ class Judgements:
         kept = self._steps.kept(first, second)
         if kept and not self._options.multi_output:
             return Reason.SWITCHED_OFF
-        join = self._making.fused(producer, consumer, kept)
+        join = self._maker.fused(producer, consumer, kept)
         return join if isinstance(join, Reason) else self._of_pair(producer, consumer, second, join)
 
     def _of_siblings(self, one: Draft, other: Draft, second: int) -> Judged | Reason:
@@ -141,7 +141,7 @@ class Judgements:
             return Reason.SWITCHED_OFF
         if not one.form.gives.isdisjoint(other.form.reads) or not other.form.gives.isdisjoint(one.form.reads):
             return Reason.WOULD_CLOSE_CYCLE
-        join = self._making.siblings(one, other)
+        join = self._maker.siblings(one, other)
         return join if isinstance(join, Reason) else self._of_pair(one, other, second, join)
 
     def _of_pair(self, one: Draft, other: Draft, second: int, join: Join) -> Judged | Reason:
@@ -149,7 +149,7 @@ class Judgements:
         if refused is not None:
             return refused
         apart = one.price.seconds + other.price.seconds
-        return Judged(apart, self._making.seconds_joined(one, other, join), ((second, join),))
+        return Judged(apart, self._maker.seconds_joined(one, other, join), ((second, join),))
 
     def _beyond(self, first: Draft, second: Draft, join: Join) -> Reason | None:
         """Which limit the kernel of both would exceed."""
@@ -157,7 +157,7 @@ class Judgements:
         if len(first.members) + len(second.members) > self._max_depth:
             return Reason.MAX_DEPTH
         arrays = len(one.reads) + len(other.reads) + len(other.gives) + len(join.kept)
-        if arrays > self._streams and self._making.arrays_joined(first, second, join) > self._streams:
+        if arrays > self._streams and self._maker.arrays_joined(first, second, join) > self._streams:
             return Reason.TOO_MANY_STREAMS
         if most := self._options.max_function_args:
             read = {*one.reads, *(value for value in other.reads if value not in one.gives)}

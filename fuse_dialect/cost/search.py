@@ -60,14 +60,14 @@ class CostSearch:
         """
         self.graph, self.options = graph, options
         machine = machine_of(options)
-        making = Drafts(graph, machine, forms_of(graph, options, machine), options.open_size)
-        self.steps = Steps(graph, making)
+        maker = Drafts(graph, machine, forms_of(graph, options, machine), options.open_size)
+        self.steps = Steps(graph, maker)
         self.judgements = Judgements(self.steps, options)
         self._story = Story(self.steps, self.judgements, options)
         self._queue = Queue()
         self.left = float("inf") if options.most_merges is None else options.most_merges
         """Merges that may still be made."""
-        self._streams = making.prices.rates.streams
+        self._streams = maker.prices.rates.streams
         self._checks = checks_plans()
 
     def run(self, start: FusionPlan | None = None, *, joins_maps: bool = True) -> None:

@@ -22,15 +22,15 @@ NOBODY: dict[int, None] = {}
 class Steps:
     """See above."""
 
-    def __init__(self, graph: ValueGraph, making: Drafts):
+    def __init__(self, graph: ValueGraph, maker: Drafts):
         """One step for each operator, and for each node that stays in place.
 
         Args:
             graph: The graph.
-            making: Makes drafts of its operators.
+            maker: Makes drafts of its operators.
         """
         self.graph = graph
-        self.making = making
+        self.maker = maker
         self.drafts: dict[int, Draft] = {}
         """For each step that is a kernel its draft."""
         self.step_of: dict[int, int] = {}
@@ -55,7 +55,7 @@ class Steps:
         if graph.roles[node] is NodeRole.OPERATOR:
             if len(gives) > 1:
                 gives = [value for value in gives if self._is_read(value)] or gives
-            draft = self.drafts[node] = self.making.of_operator(node, gives)
+            draft = self.drafts[node] = self.maker.of_operator(node, gives)
             read: Iterable[int] = draft.form.reads
         else:
             read = self._reads[node] = dict.fromkeys(graph.facts.reads[node])
@@ -141,7 +141,7 @@ class Steps:
             gone = Draft(gone.members, gone.form, gone.price, gone.escapes, gone.may_repeat, has_copies=True)
         for step, join in judged.joins:
             self._leave(step, self.drafts[step])
-            self.drafts[step] = draft = self.making.joined(gone, self.drafts[step], join)
+            self.drafts[step] = draft = self.maker.joined(gone, self.drafts[step], join)
             for value in draft.form.reads:
                 self.readers.setdefault(value, {})[step] = None
             for value in draft.form.gives:

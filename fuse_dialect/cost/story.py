@@ -42,7 +42,7 @@ class Story:
 
     def _bytes(self, drafts: Iterable[Draft]) -> float:
         """What kernels read and store."""
-        bytes_of = self._steps.making.prices.bytes_of
+        bytes_of = self._steps.maker.prices.bytes_of
         return sum(bytes_of(value) for draft in drafts for value in (*draft.form.reads, *draft.form.gives))
 
     def decisions(self, plan: FusionPlan, *, is_limited: bool) -> list[FusionDecision]:

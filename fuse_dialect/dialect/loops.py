@@ -33,6 +33,7 @@ from fuse_dialect.dialect.scalar_code import ScalarCode, ScalarValue, element_na
 from fuse_dialect.dialect.shape_rules import product
 from fuse_dialect.dialect.types import Tensor, element_dtype, is_unsigned
 from fuse_dialect.loops.indices import Guard, Index, Loop, holds, loop, number, simplified, substituted
+from fuse_dialect.loops.iteration_space import with_axes
 from fuse_dialect.loops.program import (
     Axis,
     Buffer,
@@ -48,7 +49,6 @@ from fuse_dialect.loops.program import (
     Stage,
     Value,
 )
-from fuse_dialect.loops.reaxing import with_axes
 from fuse_dialect.loops.sizes import Sizes
 
 RESULT = "result"

@@ -26,6 +26,7 @@ from fuse_dialect.loops.loop_nests import LoopNests
 from fuse_dialect.loops.matrix_schedule import Matrices
 from fuse_dialect.loops.nest_forms import nest_forms
 from fuse_dialect.loops.orders import unsorted
+from fuse_dialect.loops.packed_dots import in_pairs, in_quads, rounds_to_bytes
 from fuse_dialect.loops.packing import Packing
 from fuse_dialect.loops.program import Apply, LoopProgram, Refusal, Role, Stage
 from fuse_dialect.loops.schedule import Schedule
@@ -34,7 +35,6 @@ from fuse_dialect.loops.strip_schedule import Strips, strips_of
 from fuse_dialect.loops.window_schedule import WindowPlan, window_plan
 from fuse_dialect.loops.windowing import windowing_of, with_packed_constants
 from fuse_dialect.loops.winograd_schedule import WinogradPlan
-from fuse_dialect.loops.words import in_pairs, in_words, rounds_to_bytes
 from fuse_dialect.machines.machine import Machine, Unit
 
 FAMILIES = ("contraction", "map", "strips", "rows", "generic")
@@ -203,7 +203,7 @@ def _are_cut_alike(plans: Sequence[StagePlan]) -> bool:
 
 
 def _stage_kernel(program: LoopProgram, machine: Machine, constants: _Constants) -> StageKernel | None:
-    """The kernel of a program of one stage; of products of bytes, on words if their factors lie so."""
+    """The kernel of a program of one stage; of products of bytes, on quads if their factors lie so."""
     arguments = _arguments(program)
     names = frozenset(arguments[position] for position in constants)
     plan = _product_plan(program, machine, names)
@@ -222,7 +222,7 @@ def _product_plan(
     program: LoopProgram, machine: Machine, constants: frozenset[str]
 ) -> Matrices | ConvolutionPlan | WinogradPlan | None:
     """The schedule of the fastest form of a program of one stage that has one."""
-    for each in _word_forms(program, machine, constants):
+    for each in _packed_forms(program, machine, constants):
         contraction = contraction_of(each, each.stages[0])
         if contraction is None:
             continue
@@ -237,15 +237,15 @@ def _packing(plan: Matrices | ConvolutionPlan | WinogradPlan) -> Packing | None:
     return plan.plain.packing if isinstance(plan, WinogradPlan) else plan.packing
 
 
-def _word_forms(program: LoopProgram, machine: Machine, constants: frozenset[str]) -> Iterator[LoopProgram]:
+def _packed_forms(program: LoopProgram, machine: Machine, constants: frozenset[str]) -> Iterator[LoopProgram]:
     """The forms of a program that there may be kernels for, the fastest first."""
     if Unit.PAIR_DOTS in machine.units and Unit.BYTE_DOTS not in machine.units:
         pairs = in_pairs(program, constants)
         if pairs is not None:
             yield pairs
-    words = in_words(program)
-    if words is not None:
-        yield words
+    quads = in_quads(program)
+    if quads is not None:
+        yield quads
     yield program
 
 

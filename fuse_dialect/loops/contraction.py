@@ -18,9 +18,9 @@ from fuse_dialect.counts import Count, Size
 from fuse_dialect.loops.bodies import indices_of, moved, operands
 from fuse_dialect.loops.functions import DOT, PAIR_DOT
 from fuse_dialect.loops.indices import axes_of, loop
+from fuse_dialect.loops.iteration_space import merged_axes, split_axes, without_single_points
 from fuse_dialect.loops.places import Place, flat_place, index_place
 from fuse_dialect.loops.program import Apply, Body, Combiner, LoopProgram, Read, Role, Stage
-from fuse_dialect.loops.reaxing import merged_axes, split_axes, without_single_points
 
 PRODUCTS = ("arith.mulf", "arith.muli", DOT, PAIR_DOT)
 

@@ -7,10 +7,10 @@ a chain before its end is made one function, and quotients are marked when it is
 from fuse_dialect.loops.byte_rounding import with_rounding
 from fuse_dialect.loops.byte_tables import with_tables
 from fuse_dialect.loops.empty_spaces import without_empty_reads
+from fuse_dialect.loops.packed_dots import rounds_to_bytes
 from fuse_dialect.loops.program import LoopProgram
 from fuse_dialect.loops.quotients import with_rough_quotients
 from fuse_dialect.loops.softmaxes import with_falling_exponents
-from fuse_dialect.loops.words import rounds_to_bytes
 from fuse_dialect.machines.machine import Machine, Unit
 
 

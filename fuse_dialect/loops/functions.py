@@ -1,6 +1,6 @@
 """Scalar functions: what is known of each, whoever asks. Pure data, one row for each function.
 
-1. A function is an op of `arith` or `math`, or one that a backend makes of several: a product of words, a table.
+1. A function is an op of `arith` or `math`, or one that a backend makes of several: a dot product of quads, a table.
 2. `cost` weighs work: what is computed again, what a fused kernel saves. All functions of real numbers cost the same:
    the reads and calls that it is weighed against differ by more.
 3. `units` holds wherever a program runs, natively or by NumPy; it is what `docs/reference/accuracy.md` promises.
@@ -16,9 +16,9 @@ from enum import Enum
 from typing import TypeAlias
 
 DOT = "dot4"
-"""The product of two words of four bytes, added up; the bytes of the first have no sign, those of the second have."""
+"""The products of two quads of bytes, added up; the bytes of the first have no sign, those of the second have."""
 PAIR_DOT = "dot2"
-"""The same of two words of two numbers of 16 bits, which have signs."""
+"""The same of two pairs of numbers of 16 bits, which have signs."""
 TABLE = "table"
 """One of 256 bytes, by the number that a byte is without a sign; its parameter is these bytes."""
 BYTE = "byte"

@@ -52,7 +52,7 @@ class Packing:
     """Whether the panels of points stand in front: for two reduced axes of 3 taps and one more, no outer axes, f32."""
 
     is_pairs: bool = False
-    """Whether a word is two numbers of 16 bits, and not four bytes."""
+    """Whether 32 bits are two numbers of 16 bits, and not a quad of bytes."""
 
     @property
     def depth(self) -> int:
@@ -84,7 +84,7 @@ class Packing:
         """
         array = np.ascontiguousarray(array)
         if self.element == "i32" and array.itemsize == 1:
-            # Words along the last axis: of four bytes, or of two that are numbers of 16 bits now.
+            # Quads of bytes along the last axis, or pairs of bytes, which are numbers of 16 bits now.
             array = (array.astype(np.int16) if self.is_pairs else array).view(np.int32)
         axes = (*self.outer, self.columns, *self.reduced)
         # A view only: elements are copied once, into the panels.

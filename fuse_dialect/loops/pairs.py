@@ -128,7 +128,7 @@ def moves_factors_only(pair: Pair) -> bool:
 
 
 def moves_nothing_in_rows(pair: Pair) -> bool:
-    """Whether no row reads a transpose element by element, which maps turn in blocks."""
+    """Whether no row reads a transpose element by element, which maps do in blocks."""
     return pair.consumer.loops is not Loops.ROWS or all(access.order is not Order.MOVED for access in pair.inner())
 
 

@@ -11,8 +11,8 @@ from fuse_dialect.loops.elements import element_bytes
 from fuse_dialect.loops.forms import ANCHORS, UNKNOWN_OPERATOR, Access, Form, Loops, OperatorForm, Order
 from fuse_dialect.loops.grouping import cut_in_phases, reads_of
 from fuse_dialect.loops.indices import Index, Loop, axes_of, linear, loop, simplified
+from fuse_dialect.loops.iteration_space import without_single_points
 from fuse_dialect.loops.program import Buffer, LoopProgram, Read, Role, Stage, Value
-from fuse_dialect.loops.reaxing import without_single_points
 from fuse_dialect.machines.machine import Machine
 
 

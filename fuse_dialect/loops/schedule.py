@@ -11,7 +11,7 @@
 4. Neighbouring axes that all places run through without a gap are one loop.
 5. Where a read runs along another axis than the store (a transpose), both axes are cut in blocks, whose lines and
    pages stay in the first caches. A block is computed tile by tile: a tile has some neighbours along both axes, and
-   is turned in registers. One of the axes may be so short that a tile has all of it, side by side in memory.
+   is transposed in registers. One of the axes may be so short that a tile has all of it, side by side in memory.
 """
 
 from dataclasses import dataclass

@@ -8,9 +8,9 @@ from fuse_dialect.counts import Count
 from fuse_dialect.loops.elements import register_bytes
 from fuse_dialect.loops.functions import ScalarFunction, scalar_function
 from fuse_dialect.loops.grouping import cut_in_nests, cut_in_phases, is_order, parallel_sizes, reads_of
+from fuse_dialect.loops.iteration_space import without_single_points
 from fuse_dialect.loops.places import Place, guard_axes, index_place, place_of
 from fuse_dialect.loops.program import Apply, Buffer, Inside, LoopProgram, Position, Role, Stage
-from fuse_dialect.loops.reaxing import without_single_points
 from fuse_dialect.loops.schedule import Direction, LoopAxis, Nest, Phase, Schedule
 from fuse_dialect.machines.machine import Machine
 

@@ -27,13 +27,13 @@ from fuse_dialect.loops.contraction_schedule import is_served
 from fuse_dialect.loops.elements import element_bytes
 from fuse_dialect.loops.grouping import parallel_sizes, reads_of, shared_rows
 from fuse_dialect.loops.indices import loop
+from fuse_dialect.loops.iteration_space import without_single_points
 from fuse_dialect.loops.local_places import ALIGNMENT, place_locals
 from fuse_dialect.loops.loop_nests import LoopNests
 from fuse_dialect.loops.matrix_schedule import Matrices, matrices_of
 from fuse_dialect.loops.nest_forms import nest_forms
 from fuse_dialect.loops.packing import Packing
 from fuse_dialect.loops.program import Buffer, LoopProgram, Read, Refusal, Role, Stage
-from fuse_dialect.loops.reaxing import without_single_points
 from fuse_dialect.loops.scheduling import schedule
 from fuse_dialect.machines.machine import Machine
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from fuse_dialect.loops.bodies import indices_of
 from fuse_dialect.loops.contraction import shapes_of, store_place
 from fuse_dialect.loops.indices import Guard, Index, Loop, axes_of, loop
+from fuse_dialect.loops.iteration_space import split_axes, without_single_points
 from fuse_dialect.loops.packing import Packing, Strided
 from fuse_dialect.loops.places import flat_place, index_place
 from fuse_dialect.loops.program import Body, Inside, Instruction, LoopProgram, Read, Stage
-from fuse_dialect.loops.reaxing import split_axes, without_single_points
 
 CLOSE = 3
 """Distance in elements up to which lanes are worth gathering: windows that move by so much."""

@@ -10,10 +10,10 @@ from fuse_dialect.counts import Count, product
 from fuse_dialect.loops.contraction import Contraction, as_matrices, contraction_of
 from fuse_dialect.loops.convolution import Window, convolution_of
 from fuse_dialect.loops.indices import loop
+from fuse_dialect.loops.iteration_space import merged_axes, split_axes, without_single_points
 from fuse_dialect.loops.packing import Packing, Strided, packing_of
 from fuse_dialect.loops.places import flat_place
 from fuse_dialect.loops.program import Apply, Combiner, Literal, LoopProgram, Reduction
-from fuse_dialect.loops.reaxing import merged_axes, split_axes, without_single_points
 from fuse_dialect.loops.windowing import Interval, windowing_of
 
 

@@ -9,10 +9,10 @@ from fuse_dialect.loops.bodies import BodyBuilder
 from fuse_dialect.loops.contraction import as_matrices, contraction_of
 from fuse_dialect.loops.grouping import cut_in_nests, shared_rows
 from fuse_dialect.loops.indices import Guard, Index, holds, loop, number, remainder, simplified
+from fuse_dialect.loops.iteration_space import split_axes, without_single_points
 from fuse_dialect.loops.packing import Packing, Strided, packing_of
 from fuse_dialect.loops.places import flat_place, place_of
 from fuse_dialect.loops.program import Apply, Axis, Buffer, Inside, Literal, LoopProgram, Read, Role, Stage
-from fuse_dialect.loops.reaxing import split_axes, without_single_points
 from fuse_dialect.loops.scheduling import halves, has_rest, schedule
 from fuse_dialect.loops.windowing import Interval, windowing_of, with_packed_constants
 from fuse_dialect.machines.machine import Machine

@@ -1,7 +1,7 @@
 """Which exponentials are those of differences that cannot be above 0, and which of them may carry a factor."""
 
 import pytest
-from test_words import program_of
+from test_packed_dots import program_of
 
 from fuse_dialect.loops.functions import Parameter, Variant
 from fuse_dialect.loops.program import Apply

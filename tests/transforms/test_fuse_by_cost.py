@@ -29,8 +29,8 @@ from fuse_dialect.fusion.ir.block_graph import build_graph
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.loops.contraction import contraction_of, is_gate
 from fuse_dialect.loops.grouping import cut_in_phases, reads_of
+from fuse_dialect.loops.iteration_space import without_single_points
 from fuse_dialect.loops.program import LoopProgram
-from fuse_dialect.loops.reaxing import without_single_points
 from fuse_dialect.loops.simplify import simplify
 from fuse_dialect.loops.strip_schedule import strips_of
 from fuse_dialect.lowering.loop_program import lower

@@ -187,6 +187,9 @@ MUTANTS: Mapping[str, str] = {
         _remainder operand 0; _stepped drop-term 0; _whole_of drop-term 2; holds drop-term 8; range_of drop-term 0;
         remainder operand 4
     """,
+    "fuse_dialect.loops.iteration_space": """
+        _division drop-term 1; merged_axes operand 6; without_single_points plus-one 1
+    """,
     "fuse_dialect.loops.local_places": """
         _result_in_its_place drop-term 1 3 11 minus-one 0; _stays_in_phase drop-term 0 1;
         _stays_in_registers drop-term 0 3 false 2; place_locals negate 2
@@ -195,7 +198,6 @@ MUTANTS: Mapping[str, str] = {
     "fuse_dialect.loops.meanings": "<module> argument 37 other-word 8; _signed operand 0",
     "fuse_dialect.loops.packing": "Packing.panels operand 0; _points_of swap 5; packing_of operand 0",
     "fuse_dialect.loops.places": "Place.stride branch 1; _place operand 0",
-    "fuse_dialect.loops.reaxing": "_division drop-term 1; merged_axes operand 6; without_single_points plus-one 1",
     "fuse_dialect.loops.scheduling": """
         _is_gapless other-name 1; _single_axes drop 2; halves operator 0; schedule return-early 0
     """,

@@ -8,9 +8,9 @@ from fuse_dialect.backends.assembler.builder import CONTRACT, Module
 from fuse_dialect.backends.assembler.engine import Code, MissingFunctionError, compile_object, load
 from fuse_dialect.backends.assembler.host import Host
 from fuse_dialect.backends.backend import KernelRequest, Packing
+from fuse_dialect.backends.llvm.compile_pool import CompilePool
 from fuse_dialect.backends.llvm.kernel import checked_name
 from fuse_dialect.backends.llvm.processors import target_of
-from fuse_dialect.backends.llvm.workshop import Workshop
 from fuse_dialect.backends.options import Layout
 from fuse_dialect.backends.runtime.driver import driver_object
 from fuse_dialect.checked import checks_accesses
@@ -142,19 +142,19 @@ class LLVMBackend:
 
     def compile(self, requests: Sequence[KernelRequest]) -> list[NativeKernel | Refusal]:
         """A kernel for each request, or why there is none."""
-        with Workshop(len(requests)) as shop:
-            begun = [self._begun(self.emit(request), shop) for request in requests]
-            shop.begin(driver_object)  # what runs them all is needed next, and threads have time in the end
+        with CompilePool(len(requests)) as pool:
+            begun = [self._begun(self.emit(request), pool) for request in requests]
+            pool.submit(driver_object)  # what runs them all is needed next, and threads have time in the end
             return [finish() for finish in begun]
 
     def object_code(self, emitted: EmittedKernel) -> bytes:
         """The machine code of a kernel, to be loaded or kept."""
         return compile_object(emitted.ir_text, self.target, thorough=emitted.family in _THOROUGH)
 
-    def _begun(self, emitted: EmittedKernel | Refusal, shop: Workshop) -> Callable[[], NativeKernel | Refusal]:
+    def _begun(self, emitted: EmittedKernel | Refusal, pool: CompilePool) -> Callable[[], NativeKernel | Refusal]:
         if isinstance(emitted, Refusal):
             return lambda: emitted
-        code = shop.begin(lambda: self.object_code(emitted))
+        code = pool.submit(lambda: self.object_code(emitted))
 
         def finish() -> NativeKernel | Refusal:
             try:

@@ -18,7 +18,7 @@ from fuse_dialect.backends.assembler.engine import VERSION, EngineError, Missing
 from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.backend import Packing as AnyPacking
 from fuse_dialect.backends.llvm.backend import EmittedKernel, LLVMBackend, NativeKernel
-from fuse_dialect.backends.llvm.workshop import Workshop
+from fuse_dialect.backends.llvm.compile_pool import CompilePool
 from fuse_dialect.backends.options import Layout
 from fuse_dialect.backends.runtime.cache import Entry, ObjectCache, key_of
 from fuse_dialect.backends.runtime.driver import driver_object
@@ -76,12 +76,12 @@ class CachedLLVMBackend:
         known = [self._from_cache(key) for key in keys]
         if None not in known:
             return [kernel for kernel in known if kernel is not None]
-        with Workshop(known.count(None)) as shop:
+        with CompilePool(known.count(None)) as pool:
             begun = [
-                self._begun(request, key, shop) if kernel is None else partial(_itself, kernel)
+                self._begun(request, key, pool) if kernel is None else partial(_itself, kernel)
                 for request, key, kernel in zip(requests, keys, known, strict=True)
             ]
-            shop.begin(driver_object)
+            pool.submit(driver_object)
             return [finish() for finish in begun]
 
     def _key(self, request: KernelRequest) -> str:
@@ -105,12 +105,12 @@ class CachedLLVMBackend:
         except EngineError:
             return None
 
-    def _begun(self, request: KernelRequest, key: str, shop: Workshop) -> Callable[[], NativeKernel | Refusal]:
+    def _begun(self, request: KernelRequest, key: str, pool: CompilePool) -> Callable[[], NativeKernel | Refusal]:
         emitted = self.backend.emit(request)
         if isinstance(emitted, Refusal):
             self.cache.store(key, Entry({"refusal": emitted.reason}, b""))
             return partial(_itself, emitted)
-        code = shop.begin(partial(self.backend.object_code, emitted))
+        code = pool.submit(partial(self.backend.object_code, emitted))
         return partial(self._finished, key, emitted, code)
 
     def _finished(self, key: str, emitted: EmittedKernel, made: Callable[[], bytes]) -> NativeKernel | Refusal:

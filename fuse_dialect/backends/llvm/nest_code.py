@@ -9,8 +9,8 @@ from fuse_dialect.backends.llvm.addresses import Addresses
 from fuse_dialect.backends.llvm.elements import from_memory, memory_type
 from fuse_dialect.backends.llvm.kernel import Frame
 from fuse_dialect.backends.llvm.memory import Reader
+from fuse_dialect.backends.llvm.register_transpose import transposed
 from fuse_dialect.backends.llvm.scalars import Values, emit_instruction
-from fuse_dialect.backends.llvm.turning import turn
 from fuse_dialect.counts import Count
 from fuse_dialect.loops.elements import element_bytes
 from fuse_dialect.loops.indices import Index
@@ -104,8 +104,8 @@ def _cell(code: NestCode, number: int, place: int, inner: Instruction) -> list[V
     # In a tile copies differ along the other axis, so also what is a scalar in each may differ.
     copies = code.at_once.unroll if is_vector or code.at_once.across is not None else 1
     lanes = code.at_once.lanes if is_vector else 0
-    if isinstance(inner, Read) and is_vector and (turned := turned_read(code, code.nest.stages[number], inner)):
-        return turned
+    if isinstance(inner, Read) and is_vector and (columns := transposed_read(code, code.nest.stages[number], inner)):
+        return columns
     writers = [partial(_instruction, code, number, inner, copy, lanes) for copy in range(copies)]
     return code.row.frame.f.interleaved(writers)
 
@@ -166,13 +166,13 @@ def around(code: NestCode, stage: Stage, copy: int, lanes: int) -> RowReader:
     return RowReader(addresses, code.at_once.mask if lanes else None, row=code.row)
 
 
-def turned_read(code: NestCode, stage: Stage, read: Read) -> list[Value]:
-    """The vectors of a tile, if the read runs across them: rows are read and turned; none if it does not."""
+def transposed_read(code: NestCode, stage: Stage, read: Read) -> list[Value]:
+    """The vectors of a tile, if the read runs across them: rows are read and transposed; none if it does not."""
     axis, segment = code.nest.vector_axis, code.at_once
     place = around(code, stage, 0, 0).place(read.buffer, read.indices)
     if axis is None or segment.across is None or place.stride(segment.across) != 1 or place.computed or read.guards:
         return []
-    # What is contiguous, or the same in all lanes, is read well without turning.
+    # What is contiguous, or the same in all lanes, is read well as it is.
     if axis in place.odd_axes or place.stride(axis) in (0, 1):
         return []
     f, element = code.row.frame.f, code.row.frame.buffers[read.buffer].element
@@ -180,7 +180,7 @@ def turned_read(code: NestCode, stage: Stage, read: Read) -> list[Value]:
     if place.stride(axis) == height and segment.is_strip:
         start = around(code, stage, 0, 0).address(read.buffer, place)
         strip = f.load(memory_type(element, lanes * height), start)
-        turned = [f.shuffle(strip, strip, list(range(row, lanes * height, height))) for row in range(height)]
+        columns = [f.shuffle(strip, strip, list(range(row, lanes * height, height))) for row in range(height)]
     else:
         rows: list[Value] = []
         # Each row is read where its lane is: along the other axis, where elements lie side by side.
@@ -188,8 +188,8 @@ def turned_read(code: NestCode, stage: Stage, read: Read) -> list[Value]:
             beside = replace(code, env={**code.env, axis: f.add(code.env[axis], f.i64(lane))})
             start = around(beside, stage, 0, 0).address(read.buffer, place)
             rows.append(f.load(memory_type(element, height), start))
-        turned = turn(f, rows)
-    return [from_memory(f, value, element) for value in turned]
+        columns = transposed(f, rows)
+    return [from_memory(f, value, element) for value in columns]
 
 
 def keep_value(code: NestCode, stage: Stage, value: Value) -> None:

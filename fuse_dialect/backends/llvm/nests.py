@@ -15,7 +15,7 @@ from fuse_dialect.backends.llvm.nest_code import (
     result_of,
     write_cells,
 )
-from fuse_dialect.backends.llvm.turning import strip_of
+from fuse_dialect.backends.llvm.register_transpose import interleaved
 from fuse_dialect.backends.llvm.vector_loops import vector_loop
 from fuse_dialect.loops.nest_forms import NestForm
 from fuse_dialect.loops.program import Stage
@@ -57,7 +57,7 @@ def _tile_loops(code: NestCode, depth: int) -> None:
     f, loop, at_once = code.row.frame.f, code.nest.loops[depth], code.at_once
     is_whole = at_once.lanes > 0 and at_once.mask is None
     start, stop = bounds_of(code, depth)
-    # Tiles are turned in registers and need all lanes; a masked rest goes vector by vector.
+    # Tiles are transposed in registers and need all lanes; a masked rest goes vector by vector.
     tiles = code.nest.tiles if is_whole else ()
     for height in (*tiles, 1) if has_rest(tiles, loop.size.number) else tiles:
         # A tile that has all of a short axis may be read and written in one piece.
@@ -121,5 +121,5 @@ def _store_strip(code: NestCode, number: int, stage: Stage) -> bool:
         return False
     f = code.row.frame.f
     values = [near.scalars.wide(result_of(code, number, copy)) for copy in range(segment.unroll)]
-    f.store(strip_of(f, [to_memory(f, value) for value in values]), near.address(stage.buffer, place))
+    f.store(interleaved(f, [to_memory(f, value) for value in values]), near.address(stage.buffer, place))
     return True

@@ -91,7 +91,7 @@ class ProgramStore:
             read: All files that were read for it.
         """
         from fuse_dialect.backends.stored.image import encoded
-        from fuse_dialect.backends.stored.making import image_of
+        from fuse_dialect.backends.stored.image_builder import image_of
 
         def write() -> None:
             image = None if _has_additions() else image_of(program)

@@ -20,8 +20,8 @@ from fuse_dialect.dialect.types import is_tensor
 from fuse_dialect.frontends.mlir.named_linalg import NAMED_OPS
 from fuse_dialect.loops.bodies import reads
 from fuse_dialect.loops.indices import Index, Loop, loop
+from fuse_dialect.loops.iteration_space import with_axes
 from fuse_dialect.loops.program import Body, Reduction, Stage
-from fuse_dialect.loops.reaxing import with_axes
 from fuse_dialect.targets.linalg.accesses import Access, access_of
 from fuse_dialect.targets.linalg.arrays import Arrays, element_type, static_shape
 from fuse_dialect.targets.linalg.groups import split_by_groups

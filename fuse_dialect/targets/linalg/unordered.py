@@ -17,6 +17,7 @@ from fuse_dialect.counts import Size
 from fuse_dialect.dialect.loops import LoopFormError
 from fuse_dialect.loops.bodies import BodyBuilder, body_over, cost
 from fuse_dialect.loops.indices import Guard, Index, Loop, linear, loop, number
+from fuse_dialect.loops.iteration_space import with_axes
 from fuse_dialect.loops.program import (
     Apply,
     Axis,
@@ -36,7 +37,6 @@ from fuse_dialect.loops.program import (
     Stage,
     Value,
 )
-from fuse_dialect.loops.reaxing import with_axes
 
 _COMBINERS: Mapping[Combiner, tuple[str, str, str]] = {
     Combiner.ADD: ("arith.addf", "arith.addi", "arith.addi"),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import fuse_dialect as fd
 from fuse_dialect.backends.stored.image import Image, decoded, encoded
-from fuse_dialect.backends.stored.making import image_of
+from fuse_dialect.backends.stored.image_builder import image_of
 
 pytest.importorskip("llvmlite")
 

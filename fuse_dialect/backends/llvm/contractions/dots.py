@@ -1,4 +1,4 @@
-"""Dots of words: four products of bytes, one without sign and one with, added to a sum of 32 bits. All are exact.
+"""Dot products of quads: four products of bytes, one without sign and one with, added to sums of 32 bits. All exact.
 
 1. `vpdpbusd` does it in one instruction.
 2. `pmaddwd` adds two products of 16 bits. Where factors are not there as pairs of these, bytes with even and with odd
@@ -8,7 +8,7 @@
 
 from fuse_dialect.backends.assembler.builder import Function
 from fuse_dialect.backends.assembler.values import I8, I16, I32, Value, constant
-from fuse_dialect.loops.words import WORD
+from fuse_dialect.loops.packed_dots import QUAD
 from fuse_dialect.machines.machine import Machine, Unit
 
 _PAIRS = {16: "sse2.pmadd.wd", 32: "avx2.pmadd.wd", 64: "avx512.pmaddw.d.512"}
@@ -17,23 +17,23 @@ _PAIRS = {16: "sse2.pmadd.wd", 32: "avx2.pmadd.wd", 64: "avx512.pmaddw.d.512"}
 
 def pair_dot(f: Function, machine: Machine, factors: tuple[Value, Value], total: Value) -> Value:
     """The sum and the products of two vectors of pairs of 16 bits, on a machine that adds these up (2)."""
-    wide, bytes = I16.wide(2 * total.type.lanes), total.type.lanes * WORD
+    wide, bytes = I16.wide(2 * total.type.lanes), total.type.lanes * QUAD
     assert Unit.PAIR_DOTS in machine.units, "schedules make pairs for machines that multiply them"
     operands = [f.cast("bitcast", each, wide) for each in factors]
     return f.binary("add", total, f.call(f"llvm.x86.{_PAIRS[bytes]}", total.type, operands))
 
 
 def dot(f: Function, machine: Machine, factors: tuple[Value, Value], total: Value) -> Value:
-    """The sum and the products of bytes of two vectors of words.
+    """The sum and the products of bytes of two vectors of quads.
 
     Args:
         f: The function.
         machine: What has the instructions.
-        factors: Words of bytes without sign, and with one.
+        factors: Quads of bytes without sign, and with one.
         total: The sums so far.
     """
     x, w = factors
-    lanes, bytes = total.type.lanes, total.type.lanes * WORD
+    lanes, bytes = total.type.lanes, total.type.lanes * QUAD
     if Unit.BYTE_DOTS in machine.units and bytes in (16, 32, 64):
         wide = I8.wide(bytes)
         operands = [total, f.cast("bitcast", x, wide), f.cast("bitcast", w, wide)]
@@ -49,7 +49,7 @@ def dot(f: Function, machine: Machine, factors: tuple[Value, Value], total: Valu
         name = f"llvm.x86.{_PAIRS[bytes]}"
         total = f.binary("add", total, f.call(name, total.type, [even, even_w]))
         return f.binary("add", total, f.call(name, total.type, [odd, odd_w]))
-    for place in range(WORD):
+    for place in range(QUAD):
         low, high = (constant(total.type, bits) for bits in (8 * place, 24 - 8 * place))
         byte_x = f.binary("and", f.binary("lshr", x, low), constant(total.type, 0xFF))
         byte_w = f.binary("ashr", f.binary("shl", w, high), constant(total.type, 24))

@@ -15,8 +15,8 @@ from fuse_dialect.backends.assembler.values import VOID, Type, Value
 from fuse_dialect.backends.llvm.elements import register_type
 from fuse_dialect.backends.llvm.kernel import Point, frame_of, inner_function
 from fuse_dialect.backends.llvm.memory import reader_at
+from fuse_dialect.backends.llvm.register_transpose import transposed
 from fuse_dialect.backends.llvm.request import Request
-from fuse_dialect.backends.llvm.turning import turn
 from fuse_dialect.loops.contraction import Contraction, Factor, unit_axis
 
 
@@ -165,16 +165,16 @@ class _PanelPack(_Copy):
 
     def write(self) -> None:
         f, column, panels = self.f, self.numbers[0], self.numbers[1]
-        # (3) Vectors run along what is contiguous; along the sums, squares are turned on the way.
+        # (3) Vectors run along what is contiguous; along the sums, squares are transposed on the way.
         last = self.reduced[-1]
-        transposed = unit_axis(self.copies.request.program, self.factor.body, len(self.stage.axes)) == last
+        runs_along_sums = unit_axis(self.copies.request.program, self.factor.body, len(self.stage.axes)) == last
         depth = f.i64(1)
         for axis in self.reduced:
             depth = f.multiply(depth, self.size(axis))
         with f.loop(f.i64(0), panels, hints=["unroll.disable"]) as loop:
             start = f.add(f.multiply(loop.index, f.i64(self.width)), column)
             to = f.offset(self.to, f.multiply(loop.index, f.multiply(depth, f.i64(self.width))), self.copies.element)
-            if transposed:
+            if runs_along_sums:
                 self.over(self.reduced[:-1], lambda number: self._squares(to, start, number))
             else:
                 self._straight(to, start)
@@ -217,7 +217,7 @@ class _PanelPack(_Copy):
                 # Columns beyond the last repeat it: no mask covers rows of a square, and none is stored.
                 self.point[self.axis] = f.least(f.add(f.add(first, start), f.i64(lane)), bound)
                 loaded.append(self.value(self.factor, last, mask))
-            for lane, value in enumerate(turn(f, loaded)):
+            for lane, value in enumerate(transposed(f, loaded)):
                 place = f.add(f.multiply(f.add(k, f.i64(lane)), f.i64(self.width)), first)
 
                 def store(value: Value = value, place: Value = place) -> None:

@@ -1,4 +1,4 @@
-"""A tile of vectors turned in registers: element `i` of vector `j` becomes element `j` of vector `i`.
+"""A tile of vectors transposed in registers: element `i` of vector `j` becomes element `j` of vector `i`.
 
 Vectors consist of chunks of 16 bytes, because shuffles within chunks, and those of whole chunks, are one instruction
 each on every processor. A square tile takes log2(lanes) instructions for each vector.
@@ -13,30 +13,30 @@ _CHUNK = 128
 """Bits within which shuffles are cheapest."""
 
 
-def turn(f: Function, rows: Sequence[Value]) -> list[Value]:
+def transposed(f: Function, rows: Sequence[Value]) -> list[Value]:
     """The columns of a tile; the numbers of its rows and of its columns are powers of two."""
     height, width = len(rows), rows[0].type.lanes
     if height >= width:
-        squares = [_turn_square(f, rows[start : start + width]) for start in range(0, height, width)]
+        squares = [_transposed_square(f, rows[start : start + width]) for start in range(0, height, width)]
         return [_joined(f, parts) for parts in zip(*squares, strict=True)]
     columns: list[Value] = []
     for start in range(0, width, height):
         places = list(range(start, start + height))
-        columns += _turn_square(f, [f.shuffle(row, row, places) for row in rows])
+        columns += _transposed_square(f, [f.shuffle(row, row, places) for row in rows])
     return columns
 
 
-def _turn_square(f: Function, rows: Sequence[Value]) -> list[Value]:
+def _transposed_square(f: Function, rows: Sequence[Value]) -> list[Value]:
     lanes = len(rows)
     # A square of fewer lanes than a chunk is one chunk.
     chunk = min(lanes, max(_CHUNK // rows[0].type.bits, 1))
-    groups = [_turn_in_chunks(f, rows[start : start + chunk], chunk) for start in range(0, lanes, chunk)]
-    columns = [_turn_chunks(f, members, chunk) for members in zip(*groups, strict=True)]
+    groups = [_transposed_in_chunks(f, rows[start : start + chunk], chunk) for start in range(0, lanes, chunk)]
+    columns = [_transposed_chunks(f, members, chunk) for members in zip(*groups, strict=True)]
     return [column[number] for number in range(lanes // chunk) for column in columns]
 
 
-def _turn_in_chunks(f: Function, rows: Sequence[Value], chunk: int) -> list[Value]:
-    """Turn each square of as many rows as a chunk has elements: perfect shuffles, until each is back in order."""
+def _transposed_in_chunks(f: Function, rows: Sequence[Value], chunk: int) -> list[Value]:
+    """Transpose each square of as many rows as a chunk has elements: perfect shuffles, until each is back in order."""
     low = [
         place + side
         for start in range(0, rows[0].type.lanes, chunk)
@@ -44,24 +44,22 @@ def _turn_in_chunks(f: Function, rows: Sequence[Value], chunk: int) -> list[Valu
         for side in (0, rows[0].type.lanes)
     ]
     high = [place + chunk // 2 for place in low]
-    turned, half = list(rows), chunk // 2
+    moved, half = list(rows), chunk // 2
     # A perfect shuffle moves the bits of places round by one; after log2(n) of them rows have become columns.
     for _ in range(chunk.bit_length() - 1):
-        turned = [f.shuffle(turned[row], turned[row + half], places) for row in range(half) for places in (low, high)]
-    return turned
+        moved = [f.shuffle(moved[row], moved[row + half], places) for row in range(half) for places in (low, high)]
+    return moved
 
 
-def _turn_chunks(f: Function, rows: Sequence[Value], chunk: int) -> list[Value]:
-    """Turn a square of chunks: even and odd chunks of neighbours part, until each row has those of one column."""
+def _transposed_chunks(f: Function, rows: Sequence[Value], chunk: int) -> list[Value]:
+    """Transpose a square of chunks: even and odd chunks of neighbours part, until each row has those of one column."""
     lanes, count = rows[0].type.lanes, len(rows)
     even = [place for start in range(0, 2 * lanes, 2 * chunk) for place in range(start, start + chunk)]
     odd = [place + chunk for place in even]
-    turned = list(rows)
+    moved = list(rows)
     for _ in range(count.bit_length() - 1):
-        turned = [
-            f.shuffle(turned[row], turned[row + 1], places) for places in (even, odd) for row in range(0, count, 2)
-        ]
-    return turned
+        moved = [f.shuffle(moved[row], moved[row + 1], places) for places in (even, odd) for row in range(0, count, 2)]
+    return moved
 
 
 def _joined(f: Function, parts: Sequence[Value]) -> Value:
@@ -73,7 +71,7 @@ def _joined(f: Function, parts: Sequence[Value]) -> Value:
     return joined[0]
 
 
-def strip_of(f: Function, rows: Sequence[Value]) -> Value:
+def interleaved(f: Function, rows: Sequence[Value]) -> Value:
     """Rows element by element side by side: `a0 b0 c0 a1 b1 c1 ...`."""
     lanes, count = rows[0].type.lanes, len(rows)
     wide = list(rows)

@@ -1,4 +1,4 @@
-"""The image of a program that was compiled in this process."""
+"""Builds the image of a program that was compiled in this process."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,15 +1,15 @@
-"""Products of integers of 8 bits as products of words: four neighbours along the sum in 32 bits. Pure data.
+"""Products of integers of 8 bits as packed dot products: four neighbours along the sum in 32 bits. Pure data.
 
 Processors multiply four pairs of bytes, one without sign and one with, and add them to a sum of 32 bits in one
-instruction. A program whose factors lie with the summed axis last is one on words of four bytes: its buffers have a
-quarter of the elements in the last axis, that axis a quarter of the points, and the product is a *dot* of two words.
-Everything else about it is as before: what lies where, windows, padding (a word of four equal bytes), `finish`.
+instruction. A program whose factors lie with the summed axis last is one on *quads* of bytes: its buffers have a
+quarter of the elements in the last axis, that axis a quarter of the points, and the product is a *dot* of two quads.
+Everything else about it is as before: what lies where, windows, padding (a quad of four equal bytes), `finish`.
 
 1. The sum is over products of one read of `ui8` and one of `i8`, each made an i32; nothing else reads these buffers.
 2. One reduced axis runs along the last axis of both, with stride 1, and in no other index and no guard.
 3. Its size, the last axes of both buffers, and whatever else is added to the two indices are multiples of four.
 
-Other processors multiply two pairs of 16 bits. There a word is a *pair*: constant factors are packed as numbers of 16
+Other processors multiply two pairs of 16 bits. There 32 bits are a *pair*: constant factors are packed as numbers of 16
 bits, and the others, two bytes at a time, become such when they are copied for the kernel. Multiples of two suffice.
 """
 
@@ -21,10 +21,10 @@ from fuse_dialect.loops.functions import DOT, PAIR_DOT
 from fuse_dialect.loops.indices import Index, Loop, axes_of
 from fuse_dialect.loops.program import Apply, Axis, Body, Literal, LoopProgram, Read, Stage
 
-WORD = 4
-"""Bytes of a word."""
+QUAD = 4
+"""Bytes of a quad."""
 PAIR = 2
-"""Bytes that become a word of two numbers of 16 bits."""
+"""Bytes that become a pair of numbers of 16 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +35,21 @@ class _Product:
     is_unsigned: tuple[bool, bool]
 
 
-def in_words(program: LoopProgram) -> LoopProgram | None:
-    """The program of one stage on words of four bytes; `None` if it is no sum of products as (1) to (3) say."""
-    taken = _taken(program, WORD)
+def in_quads(program: LoopProgram) -> LoopProgram | None:
+    """The program of one stage on quads of bytes; `None` if it is no sum of products as (1) to (3) say."""
+    taken = _taken(program, QUAD)
     if taken is None:
         return None
     product, axis, reads = taken
     factors = (0, 1) if product.is_unsigned[0] else (1, 0)
-    body: Body = (*(_of_words(read) for read in reads), Apply(DOT, factors, "i32"))
-    return _rewritten(program, axis, body, dict.fromkeys((read.buffer for read in reads), "i32"), WORD)
+    body: Body = (*(_of_32_bits(read) for read in reads), Apply(DOT, factors, "i32"))
+    return _rewritten(program, axis, body, dict.fromkeys((read.buffer for read in reads), "i32"), QUAD)
 
 
 def in_pairs(program: LoopProgram, constants: frozenset[str]) -> LoopProgram | None:
     """The program of one stage on pairs; `None` if it is no such sum, or the numbers with a sign are not constant.
 
-    Elements of the constant are words already, which its packing has to see to: `Packing.is_pairs`.
+    Elements of the constant are pairs already, which its packing has to see to: `Packing.is_pairs`.
     """
     taken = _taken(program, PAIR)
     if taken is None:
@@ -66,8 +66,8 @@ def in_pairs(program: LoopProgram, constants: frozenset[str]) -> LoopProgram | N
         Apply("arith.shli", (1, 2), "i32"),
         Apply("arith.ori", (1, 3), "i32"),
         Literal(0x00FF00FF, "i32"),
-        Apply("arith.andi", (4, 5), "i32"),  # bytes 0 and 1 are where those of numbers 0 and 1 of a word are
-        _of_words(w),
+        Apply("arith.andi", (4, 5), "i32"),  # bytes 0 and 1 are where those of numbers 0 and 1 of a pair are
+        _of_32_bits(w),
         Apply(PAIR_DOT, (6, 7), "i32"),
     )
     return _rewritten(program, axis, body, {x.buffer: "i16", w.buffer: "i32"}, PAIR)
@@ -184,12 +184,12 @@ def _by_units(read: Read, axis: int, unit: int) -> Read | None:
     return replace(read, indices=(*read.indices[:-1], units + Index(((Loop(axis), 1),))))
 
 
-def _of_words(read: Read) -> Read:
-    """The read of a word in place of a byte, with a word of equal bytes around."""
-    return replace(read, element="i32", otherwise=None if read.otherwise is None else _repeated(read.otherwise, WORD))
+def _of_32_bits(read: Read) -> Read:
+    """The read of 32 bits in place of a byte, with equal bytes around."""
+    return replace(read, element="i32", otherwise=None if read.otherwise is None else _repeated(read.otherwise, QUAD))
 
 
 def _repeated(byte: Literal, count: int) -> Literal:
     """A number of some equal bytes, with a sign."""
     number = int.from_bytes(bytes([int(byte.value) & 0xFF] * count), "little", signed=True)
-    return Literal(number, {WORD: "i32", PAIR: "i16"}[count])
+    return Literal(number, {QUAD: "i32", PAIR: "i16"}[count])

@@ -1,4 +1,4 @@
-"""Which sums of products of bytes are sums of products of words."""
+"""Which sums of products of bytes are sums of products of quads."""
 
 import pytest
 from xdsl.dialects import func
@@ -6,10 +6,10 @@ from xdsl.dialects import func
 import fuse_dialect as fd
 from fuse_dialect.loops.functions import DOT, PAIR_DOT
 from fuse_dialect.loops.indices import loop
+from fuse_dialect.loops.packed_dots import in_pairs, in_quads, rounds_to_bytes
 from fuse_dialect.loops.program import Apply, Literal, LoopProgram, Read
 from fuse_dialect.loops.simplify import simplify
 from fuse_dialect.loops.tiling import tile_size
-from fuse_dialect.loops.words import in_pairs, in_words, rounds_to_bytes
 from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.machines.machine import Machine, Unit
 
@@ -38,18 +38,18 @@ def conv(attributes: str, x: str, w: str, y: str) -> LoopProgram:
 
 
 def test_a_matrix_product_has_a_quarter_of_the_points() -> None:
-    words = in_words(dense("3x16xui8", "5x16xi8"))
-    assert words is not None
-    assert [(buffer.shape, buffer.element) for buffer in words.buffers[:2]] == [((3, 4), "i32"), ((5, 4), "i32")]
-    (stage,) = words.stages
+    quads = in_quads(dense("3x16xui8", "5x16xi8"))
+    assert quads is not None
+    assert [(buffer.shape, buffer.element) for buffer in quads.buffers[:2]] == [((3, 4), "i32"), ((5, 4), "i32")]
+    (stage,) = quads.stages
     assert [axis.size for axis in stage.axes] == [3, 5, 4]
     assert stage.body[-1] == Apply(DOT, (0, 1), "i32")
 
 
 def test_the_factor_without_signs_is_the_first_operand() -> None:
-    words = in_words(dense("3x16xi8", "5x16xui8"))
-    assert words is not None
-    assert words.stages[0].body[-1] == Apply(DOT, (1, 0), "i32")
+    quads = in_quads(dense("3x16xi8", "5x16xui8"))
+    assert quads is not None
+    assert quads.stages[0].body[-1] == Apply(DOT, (1, 0), "i32")
 
 
 @pytest.mark.parametrize(
@@ -61,24 +61,24 @@ def test_the_factor_without_signs_is_the_first_operand() -> None:
     ],
 )
 def test_equal_signs_and_odd_depths_are_left_alone(x: str, w: str) -> None:
-    assert in_words(dense(x, w)) is None
+    assert in_quads(dense(x, w)) is None
 
 
-def test_padding_is_a_word_of_equal_bytes() -> None:
+def test_padding_is_a_quad_of_equal_bytes() -> None:
     nhwc = 'data_layout = "NHWC", kernel_layout = "OHWI", padding = [1, 1, 1, 1], pad_value = 130'
-    words = in_words(conv(nhwc, "1x6x6x8xui8", "7x3x3x8xi8", "1x6x6x7xi32"))
-    assert words is not None
-    read = words.stages[0].body[0]
+    quads = in_quads(conv(nhwc, "1x6x6x8xui8", "7x3x3x8xi8", "1x6x6x7xi32"))
+    assert quads is not None
+    read = quads.stages[0].body[0]
     assert isinstance(read, Read)
     assert read.otherwise == Literal(0x82828282 - (1 << 32), "i32")
     assert len(read.guards) == 2
 
 
-def test_groups_move_by_whole_words() -> None:
+def test_groups_move_by_whole_quads() -> None:
     nhwc = 'data_layout = "NHWC", kernel_layout = "OHWI", groups = 2'
-    words = in_words(conv(nhwc, "1x3x3x16xui8", "6x1x1x8xi8", "1x3x3x6xi32"))
-    assert words is not None
-    read = words.stages[0].body[0]
+    quads = in_quads(conv(nhwc, "1x3x3x16xui8", "6x1x1x8xi8", "1x3x3x6xi32"))
+    assert quads is not None
+    read = quads.stages[0].body[0]
     assert isinstance(read, Read)
     assert str(read.indices[-1]) == str(loop(3) // 3 * 2 + loop(4))
 
@@ -92,7 +92,7 @@ def test_groups_move_by_whole_words() -> None:
     ],
 )
 def test_factors_that_lie_otherwise_are_left_alone(attributes: str, x: str, w: str, y: str) -> None:
-    assert in_words(conv(attributes, x, w, y)) is None
+    assert in_quads(conv(attributes, x, w, y)) is None
 
 
 def test_a_sum_of_floats_may_be_contracted_and_a_rounding_to_bytes_not() -> None:
@@ -108,7 +108,7 @@ def test_a_sum_of_floats_may_be_contracted_and_a_rounding_to_bytes_not() -> None
 
 def test_a_constant_factor_is_pairs_of_16_bits() -> None:
     program = dense("3x6xui8", "5x6xi8")
-    assert in_words(program) is None
+    assert in_quads(program) is None
     assert in_pairs(program, frozenset()) is None
     pairs = in_pairs(program, frozenset({program.buffers[1].name}))
     assert pairs is not None

@@ -19,7 +19,7 @@ MOST_THREADS = 8
 _Made = TypeVar("_Made")
 
 
-class Workshop:
+class CompilePool:
     """Threads that compile; a context manager."""
 
     def __init__(self, count: int):
@@ -29,7 +29,7 @@ class Workshop:
         self._turns = short_turns()
 
     def __enter__(self) -> Self:
-        """The workshop."""
+        """The pool."""
         self._turns.__enter__()
         return self
 
@@ -41,7 +41,7 @@ class Workshop:
         finally:
             self._turns.__exit__(None, None, None)
 
-    def begin(self, work: Callable[[], _Made]) -> Callable[[], _Made]:
+    def submit(self, work: Callable[[], _Made]) -> Callable[[], _Made]:
         """Let a thread do some work; the result is what waits for it, and raises what it has raised."""
         if self._pool is None:
             made = work()

@@ -1,4 +1,4 @@
-"""The same stage over other axes: axes of one element dropped, split, or merged. Pure functions.
+"""The same stage over another iteration space: axes of one element dropped, axes split or merged. Pure functions.
 
 A stage says the same whatever axes its points are numbered by; a schedule chooses those by which reads become plain.
 """

@@ -1,4 +1,4 @@
-"""Makes the backend as the user asked for it."""
+"""The factory of the backend: machine code as the user asked for it."""
 
 from fuse_dialect.backends.backend import Backend
 from fuse_dialect.backends.llvm.backend import LLVMBackend

@@ -1,4 +1,4 @@
-"""Models of the population as files: exported, in f16, quantised, with inputs beside them."""
+"""Exports models of the population to files: in f16, quantised, with inputs beside them."""
 
 # torch and onnxruntime are no dependencies of the checks: they are not installed there, and say little about types.
 # pyright: basic, reportMissingImports=false
@@ -17,7 +17,7 @@ LARGEST_FILE = 300_000_000
 """Bytes; what is larger is refused, so that a population fits a disk and the memory of a small machine."""
 
 
-def make(name: str, form: str, path: Path) -> None:
+def export(name: str, form: str, path: Path) -> None:
     """Write a model, and beside it as `.0.npz` the inputs that it is measured with.
 
     Raises:
@@ -33,14 +33,14 @@ def make(name: str, form: str, path: Path) -> None:
     if form.startswith("int8"):
         with TemporaryDirectory() as folder:
             whole = Path(folder) / "whole.onnx"
-            _export(module, inputs, {}, whole)
+            _write_onnx(module, inputs, {}, whole)
             _QUANTISED[form](whole, path, _arrays(inputs))
     elif form == "f16":
         halves = {key: tensor.half() if tensor.is_floating_point() else tensor for key, tensor in inputs.items()}
-        _export(module.half(), halves, {}, path)
+        _write_onnx(module.half(), halves, {}, path)
         inputs = halves
     else:
-        _export(module, inputs, member.open_axes if form == "open" else {}, path)
+        _write_onnx(module, inputs, member.open_axes if form == "open" else {}, path)
     if form == "open":
         assert member.open_inputs is not None, f"'{name}' has no form with open axes"
         inputs = member.open_inputs()
@@ -53,7 +53,7 @@ def _arrays(inputs: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tensor.numpy() for name, tensor in inputs.items()}
 
 
-def _export(module: Any, inputs: Mapping[str, Any], axes: Mapping[str, Mapping[int, str]], path: Path) -> None:
+def _write_onnx(module: Any, inputs: Mapping[str, Any], axes: Mapping[str, Mapping[int, str]], path: Path) -> None:
     import torch
 
     names = sorted({name for own in axes.values() for name in own.values()})

@@ -10,9 +10,9 @@ from xdsl.dialects.func import FuncOp
 
 import fuse_dialect as fd
 from fuse_dialect.backends.backend import KernelRequest
-from fuse_dialect.backends.llvm import workshop
+from fuse_dialect.backends.llvm import compile_pool
 from fuse_dialect.backends.llvm.backend import EmittedKernel, LLVMBackend
-from fuse_dialect.backends.llvm.workshop import Workshop
+from fuse_dialect.backends.llvm.compile_pool import CompilePool
 from fuse_dialect.loops.program import LoopProgram
 from fuse_dialect.lowering.loop_program import lower
 
@@ -20,7 +20,7 @@ from fuse_dialect.lowering.loop_program import lower
 @pytest.fixture
 def four(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four threads, however many processors there are."""
-    monkeypatch.setattr(workshop, "processors", lambda: 4)
+    monkeypatch.setattr(compile_pool, "processors", lambda: 4)
 
 
 def emitted(size: int) -> EmittedKernel:
@@ -47,24 +47,24 @@ def test_machine_code_is_that_of_one_thread() -> None:
     kernels = [emitted(size) for size in range(3, 19)]
     backend = LLVMBackend()
     alone = [backend.object_code(kernel) for kernel in kernels]
-    with Workshop(len(kernels)) as shop:
-        begun = [shop.begin(lambda kernel=kernel: backend.object_code(kernel)) for kernel in kernels]
+    with CompilePool(len(kernels)) as pool:
+        begun = [pool.submit(lambda kernel=kernel: backend.object_code(kernel)) for kernel in kernels]
         assert [finish() for finish in begun] == alone
 
 
 @pytest.mark.usefixtures("four")
 def test_work_begins_before_the_next_is_written() -> None:
     began = Event()
-    with Workshop(2) as shop:
-        finish = shop.begin(began.set)
+    with CompilePool(2) as pool:
+        finish = pool.submit(began.set)
         assert began.wait(60)
         finish()
 
 
 @pytest.mark.usefixtures("four")
 def test_an_error_comes_where_its_result_is_asked_for() -> None:
-    with Workshop(2) as shop:
-        good, bad = shop.begin(lambda: 1), shop.begin(lambda: 1 // 0)
+    with CompilePool(2) as pool:
+        good, bad = pool.submit(lambda: 1), pool.submit(lambda: 1 // 0)
         assert good() == 1
         with pytest.raises(ZeroDivisionError):
             bad()
@@ -78,10 +78,10 @@ def test_an_error_of_the_writer_stops_what_has_not_begun() -> None:
         pass
 
     def write() -> None:
-        with Workshop(4) as shop:
+        with CompilePool(4) as pool:
             for _ in range(4):
-                shop.begin(lambda: stopped.wait(0.2))
-            shop.begin(lambda: ran.append(1))
+                pool.submit(lambda: stopped.wait(0.2))
+            pool.submit(lambda: ran.append(1))
             raise StopError
 
     with pytest.raises(StopError):
@@ -90,5 +90,5 @@ def test_an_error_of_the_writer_stops_what_has_not_begun() -> None:
 
 
 def test_one_kernel_needs_no_thread() -> None:
-    with Workshop(1) as shop:
-        assert shop.begin(current_thread)() is current_thread()
+    with CompilePool(1) as pool:
+        assert pool.submit(current_thread)() is current_thread()

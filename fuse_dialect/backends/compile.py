@@ -73,7 +73,7 @@ def compile_program(
     prepare_to_fuse(source, options.layout or layout_of(engine), numbers, target)
     plans = grouping.plan_functions(source)
     ran = RanPlan.of(source, plans)
-    grouping.outline(source, plans)
+    promises = grouping.outline(source, plans)
     del plans  # it knows ops and their constants
     machine = machine_of(engine, options)
     if machine is not None and has_open_sizes(source, entry):
@@ -86,6 +86,8 @@ def compile_program(
         gc.collect()  # what passes replaced refers to itself, and to other forms of the same constants
     shown = Compilation(source, grouping, ran)
     kernels = compile_primitives(graph, engine, limits, progress)
+    for each in kernels:
+        each.promises = promises.get(each.name, frozenset())
     is_open = any(not graph.tensors[tensor].is_static for tensor in graph.inputs)
     if is_open and machine is not None:
         graph, kernels = settle(graph, kernels)

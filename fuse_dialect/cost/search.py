@@ -312,7 +312,8 @@ class CostSearch:
         in_order = sorted(drafts, key=position.__getitem__)
         sets = [self._with_constants(drafts[step].members) for step in in_order]
         plan = plan_of_nodes(self.graph, sets, Reason.NOT_FASTER)
-        return FusionPlan(plan.kernels, self._story.decisions(plan, is_limited=not self.left))
+        decisions = self._story.decisions(plan, is_limited=not self.left)
+        return FusionPlan(plan.kernels, decisions, promises=[drafts[step].form.family for step in in_order])
 
     def _with_constants(self, members: frozenset[int]) -> set[int]:
         """The nodes of a kernel with the scalar constants that they read."""

@@ -168,14 +168,17 @@ class FuseOpsPass(FuseOptions, ModulePass):
             ]
         return fusions
 
-    def outline(self, module: ModuleOp, plans: Mapping[Operation, Sequence[BlockFusion]]) -> None:
+    def outline(self, module: ModuleOp, plans: Mapping[Operation, Sequence[BlockFusion]]) -> dict[str, set[str]]:
         """Make the kernels of plans primitive functions.
 
         Args:
             module: The module; it changes.
             plans: What `plan_functions` has said of it as it is.
+
+        Returns:
+            The families of native code that the functions were planned as, by name; see `FusionPlan.promises`.
         """
-        outline_functions(module, lambda function: self._groups(plans[function]), dedup=self.dedup)
+        return outline_functions(module, lambda function: self._groups(plans[function]), dedup=self.dedup)
 
     def _groups(self, fusions: Sequence[BlockFusion]) -> list[Group]:
         """The groups of one function, whose ops are brought into an order in which calls can take their places."""
@@ -195,6 +198,7 @@ class FuseOpsPass(FuseOptions, ModulePass):
             fusion.plan.kernels,
             embeds_constants=self.link_params,
             has_copies=fusion.plan.partition is None,
+            promises=fusion.plan.promises,
         )
 
     def merges_before(self, module: ModuleOp) -> dict[Operation, int]:

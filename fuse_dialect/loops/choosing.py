@@ -2,7 +2,7 @@
 
 1. The choice is a function of the program, the machine, and which arguments are constant, and of nothing else. No code
    is written, and no processor is asked.
-2. Families are tried in the order of `FAMILIES`; the first that has a schedule for the program has its kernel.
+2. Families are tried in the order of `families.FAMILIES`; the first that has a schedule for the program has its kernel.
 3. Who writes code writes what was chosen: there is nothing left to decline.
 """
 
@@ -17,6 +17,7 @@ from fuse_dialect.loops.contraction import contraction_of, is_gate
 from fuse_dialect.loops.contraction_schedule import contraction_schedule, is_served
 from fuse_dialect.loops.convolution_schedule import ConvolutionPlan
 from fuse_dialect.loops.elements import element_bytes, is_known
+from fuse_dialect.loops.families import FAMILIES
 from fuse_dialect.loops.for_machine import for_machine
 from fuse_dialect.loops.functions import PAIR_DOT, SCALAR_FUNCTIONS
 from fuse_dialect.loops.grouping import reads_of
@@ -37,15 +38,6 @@ from fuse_dialect.loops.windowing import windowing_of, with_packed_constants
 from fuse_dialect.loops.winograd_schedule import WinogradPlan
 from fuse_dialect.machines.machine import Machine, Unit
 
-FAMILIES = ("contraction", "map", "strips", "rows", "generic")
-"""Families of kernels by the names that reports use, in the order in which they are tried (2):
-
-- `contraction`: sums of products, and windows, in tiles of results that stay in registers;
-- `map`: every stage computes its elements one by one, none combines values;
-- `strips`: products and what lies between them, some rows at a time: attention is one kernel;
-- `rows`: reductions with whatever they read and whatever reads them; a softmax or a layer norm is one kernel;
-- `generic`: any program, stage by stage and element by element: slow, and too simple to be wrong.
-"""
 _Constants: TypeAlias = frozenset[int]
 
 

@@ -128,8 +128,10 @@ class Form(NamedTuple):
     def family(self) -> str:
         """The family of kernels that it promises where sizes are known: it becomes that, or one that is tried before.
 
-        See `choosing.FAMILIES`.
+        Empty if it promises none. See `families.FAMILIES`.
         """
+        if self.is_view or self.loops is Loops.UNKNOWN:
+            return ""
         if self.loops in ANCHORS:
             return "contraction"
         if self.loops is Loops.STRIPS:

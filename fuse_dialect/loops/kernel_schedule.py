@@ -76,7 +76,7 @@ class KernelSchedule:
     program: LoopProgram
     """In the form for the machine, see `for_machine`."""
     family: str
-    """How reports call this kind of kernel; one of `choosing.FAMILIES`."""
+    """How reports call this kind of kernel; one of `families.FAMILIES`."""
     form: LoopNests | Sums | Strips
     contracts: bool
     """Whether a product and a sum may be one instruction, which rounds once."""

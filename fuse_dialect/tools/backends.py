@@ -181,15 +181,20 @@ def run_program(program: "Program", file: "ModuleFile", inputs: Sequence["Array"
         raise
 
 
-def note_numpy_kernels(program: "Program") -> None:
-    """Say on stderr which kernels of a native program NumPy runs."""
+def note_slow_kernels(program: "Program") -> None:
+    """Say on stderr which kernels of a native program NumPy runs, and which are slower than the plan has counted on."""
     from fuse_dialect.loading.streams import tell
 
-    slow = [kernel for kernel in program.kernels if kernel.family == "numpy"]
-    if slow and program.backend != "numpy":
-        notes = tuple(f"{kernel.name}: {kernel.reason}" for kernel in slow)
-        text = f"{len(slow)} of {len(program.kernels)} kernels run on NumPy"
-        tell(Diagnostic(Severity.WARNING, text, notes=notes).format())
+    if program.backend == "numpy":
+        return
+    kernels = program.kernels
+    slow = tuple(f"{each.name}: {each.reason}" for each in kernels if each.family == "numpy")
+    if slow:
+        tell(Diagnostic(Severity.WARNING, f"{len(slow)} of {len(kernels)} kernels run on NumPy", notes=slow).format())
+    others = tuple(f"{each.name}: planned as {each.promised}, is {each.family}" for each in kernels if each.promised)
+    if others:
+        text = f"{len(others)} of {len(kernels)} kernels are slower than planned"
+        tell(Diagnostic(Severity.REMARK, text, notes=others).format())
 
 
 def measure(program: "Program", inputs: Sequence["Array"], options: argparse.Namespace) -> None:

@@ -17,7 +17,7 @@ from fuse_dialect.tools.backends import (
     add_backend_arguments,
     compile_file,
     measure,
-    note_numpy_kernels,
+    note_slow_kernels,
     run_program,
 )
 from fuse_dialect.tools.exit_status import exit_status
@@ -298,7 +298,7 @@ def _program(file: "ModuleFile", options: argparse.Namespace) -> "Program | None
     if options.backend == "numpy" and not is_asked:
         return None
     program = compile_file(file, options.backend, options)
-    note_numpy_kernels(program)
+    note_slow_kernels(program)
     return program
 
 

@@ -11,7 +11,8 @@ import fuse_dialect as fd
 from fuse_dialect.backends.backend import KernelRequest
 from fuse_dialect.backends.llvm.backend import EmittedKernel, LLVMBackend
 from fuse_dialect.backends.llvm.processors import named
-from fuse_dialect.loops.choosing import FAMILIES, choose
+from fuse_dialect.loops.choosing import choose
+from fuse_dialect.loops.families import FAMILIES
 from fuse_dialect.loops.kernel_schedule import KernelSchedule, Sums
 from fuse_dialect.loops.program import Apply, LoopProgram, Refusal
 from fuse_dialect.loops.simplify import simplify

@@ -156,6 +156,16 @@ def _structures(program: RandomProgram, reference: Reference | None, random: Ran
     through_structures(program.seed)
 
 
+def _cost(program: RandomProgram, reference: Reference | None, random: Random, name: str) -> None:
+    """Planned by cost for each machine: kernels are of the families that the plan has counted on."""
+    from fuzzing.promises import MACHINES, broken_promises
+
+    for machine in MACHINES:
+        broken, _ = broken_promises(program.module(), machine)
+        if broken:
+            raise MismatchError(f"on {machine} {broken[0]}")
+
+
 WAYS: Mapping[str, tuple[Check, float]] = {
     "numpy": (_fused, 0.5),
     "native": (_fused, 0.6),
@@ -166,6 +176,7 @@ WAYS: Mapping[str, tuple[Check, float]] = {
     "onnx-reference": (_onnx, 0.05),
     "stablehlo": (_stablehlo, 0.5),
     STRUCTURES: (_structures, 0.25),
+    "cost": (_cost, 0.1),
 }
 """By name what a way does, and the share of programs that it runs."""
 

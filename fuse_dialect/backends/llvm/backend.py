@@ -95,7 +95,7 @@ class LLVMBackend:
         Args:
             fast_math: Whether kernels may ignore nan and infinities, and multiply by reciprocals where they divide.
             target: The processor; by default the one that the environment names, else that of this process.
-            families: Names of the families of kernels that may be chosen, of `choosing.FAMILIES`; by default all.
+            families: Names of the families of kernels that may be chosen, of `families.FAMILIES`; by default all.
         """
         self.fast_math = fast_math
         self.target = target or target_of()
@@ -119,7 +119,8 @@ class LLVMBackend:
             module: Where the kernel is written, for a text of several; by default a new one.
         """
         from fuse_dialect.backends.llvm.writing import write  # a program whose kernels are all kept writes none
-        from fuse_dialect.loops.choosing import FAMILIES, choose
+        from fuse_dialect.loops.choosing import choose
+        from fuse_dialect.loops.families import FAMILIES
 
         symbol = re.sub(r"\W", "_", request.program.name, flags=re.ASCII)
         families = self.families or FAMILIES

@@ -28,6 +28,8 @@ class KernelReport:
     """Bytes that one call reads and writes, of the table of a gather what it picks; `None` if sizes are unknown."""
     flops: int | None
     """Arithmetic operations of one call on elements, a multiply-add being two."""
+    promised: str = ""
+    """The family that the plan has counted on, where the code is of a slower one; empty otherwise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """A primitive that is ready to run: its kernel or the reason why it has none, and its NumPy meaning in any case."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -25,6 +25,7 @@ from fuse_dialect.fusion.ir.op_costs import PrimitiveCost
 from fuse_dialect.interpreters.loop_costs import marked_iteration
 from fuse_dialect.interpreters.numpy import TOO_LONG, TOO_LONG_HINT, Runner
 from fuse_dialect.interpreters.values import EvaluationError, Value, flatten
+from fuse_dialect.loops.families import FAMILIES, NONE, keeps_promise
 from fuse_dialect.loops.program import LoopProgram
 
 _LIMITS = Limits()
@@ -49,6 +50,8 @@ class Compiled:
     """How it is run where the sizes of the inputs settle that; see `settled`."""
     sized_by: tuple[int, ...] = ()
     """Places of arguments whose elements say sizes, where it is no loop or branch: all of them, where it is settled."""
+    promises: Collection[str] = frozenset()
+    """Families of native code that its calls were planned as; see `FusionPlan.promises`."""
     _is_view: bool = field(init=False)
     _runner: Runner = field(init=False)
     _cost: PrimitiveCost | None = field(init=False, default=None)
@@ -72,6 +75,18 @@ class Compiled:
         if self.control is not None:
             return self.control
         return How.NUMPY if self.kernel is None else How.NATIVE
+
+    @property
+    def broken_promise(self) -> str:
+        """The family that the plan has counted on, if what runs it is slower; empty otherwise.
+
+        A plan promises something where sizes are known, of what has loops. That NumPy runs the others has a reason.
+        """
+        if not self.promises or self.program is None or not self.primitive.is_static:
+            return ""
+        family = NONE if self.kernel is None else self.kernel.family
+        broken = [each for each in FAMILIES if each in self.promises and not keeps_promise(each, family)]
+        return broken[0] if broken and self.how in (How.NATIVE, How.NUMPY) else ""
 
     @property
     def ops(self) -> tuple[str, ...]:

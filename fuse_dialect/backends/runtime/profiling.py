@@ -73,12 +73,14 @@ def _report(compiled: Compiled, calls: int, bytes: int | None, flops: int | None
         case How.SETTLED:
             return KernelReport(compiled.name, compiled.ops, "settled", "", calls, 0, 0)
         case How.NUMPY:
-            return KernelReport(compiled.name, compiled.ops, "numpy", compiled.reason, calls, bytes, flops)
+            promised = compiled.broken_promise
+            return KernelReport(compiled.name, compiled.ops, "numpy", compiled.reason, calls, bytes, flops, promised)
         case How.MIXED | How.CONTROL:
             return KernelReport(compiled.name, compiled.ops, "python", compiled.reason, calls, None, None)
         case How.NATIVE | How.MOVE:
             assert compiled.kernel is not None, "a native primitive has a kernel"
-            return KernelReport(compiled.name, compiled.ops, compiled.kernel.family, "", calls, bytes, flops)
+            family, promised = compiled.kernel.family, compiled.broken_promise
+            return KernelReport(compiled.name, compiled.ops, family, "", calls, bytes, flops, promised)
 
 
 def profile_of(

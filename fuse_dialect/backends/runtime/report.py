@@ -79,6 +79,8 @@ class Profile:
 def _cells(row: KernelTiming, total: float) -> tuple[str, ...]:
     kernel = row.kernel
     by = f"{kernel.family}: {kernel.reason}" if kernel.reason else kernel.family
+    if kernel.promised:
+        by = f"{by}, planned as {kernel.promised}"
     return (
         kernel.name,
         str(kernel.calls),

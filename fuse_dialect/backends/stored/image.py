@@ -190,7 +190,7 @@ def can_be_stored(type: TensorType) -> bool:
 
 def _report(found: Mapping[str, Any]) -> KernelReport:
     values = {each.name: found[each.name] for each in fields(KernelReport)}
-    for name in ("name", "family", "reason"):
+    for name in ("name", "family", "reason", "promised"):
         _text(values[name])
     values["ops"] = tuple(_text(op) for op in values["ops"])
     _natural(values["calls"])

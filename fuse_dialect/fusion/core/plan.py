@@ -45,6 +45,8 @@ class FusionPlan:
     """For each node how it was fused into a later one, or why it was not."""
     partition: Partition | None = None
     """What the kernels were made of, if they have one way out each and share no node: TVM's strategy gives that."""
+    promises: Sequence[str] = ()
+    """For each kernel the family of native code that it was planned as, empty where that is open; or for none."""
 
 
 def kernels_of(graph: ValueGraph, partition: Partition) -> list[FusionKernel]:

@@ -38,6 +38,8 @@ class Group:
     """Those of the ops that this group computes again: another one moves them, or they stay where they are."""
     kernel: int = 0
     """Number of the kernel in its plan."""
+    promise: str = ""
+    """The family of native code that the kernel was planned as; empty where that is open."""
 
     @property
     def root(self) -> Operation:
@@ -52,6 +54,7 @@ def groups_of(
     embeds_constants: bool = False,
     has_copies: bool = False,
     captured: CapturedValues | None = None,
+    promises: Sequence[str] = (),
 ) -> list[Group]:
     """The kernels of a block as ops, in block order of their last ops; nothing is changed.
 
@@ -62,6 +65,7 @@ def groups_of(
             with their readers are in any case.
         has_copies: Whether a node may be in several kernels, or be a constant that is read elsewhere, too.
         captured: What regions read, for a caller that knows it.
+        promises: See `FusionPlan.promises`.
 
     Complexity: O(ops + operands) of the kernels.
     """
@@ -100,6 +104,7 @@ def groups_of(
             {RESHAPE_ONLY_ATTRIBUTE: UnitAttr()} if _only_reshape(own) else {},
             copied=_copied(ops, moved, mover, number) if mover else _NOTHING,
             kernel=number,
+            promise=promises[number] if promises else "",
         )
         groups.append((moved[-1], group))
     groups.sort(key=itemgetter(0))

@@ -61,6 +61,8 @@ def outline(
                 op.detach()
             shared.extend(group.ops)
         call.properties["callee"] = callee
+        if group.promise:
+            primitives.promises.setdefault(callee.string_value(), set()).add(group.promise)
     if not keep_barriers:
         _remove_stop_fusion(function, replacement)
     resolve(replacement)

@@ -21,7 +21,7 @@ def outline_functions(
     *,
     dedup: bool,
     keep_barriers: bool = False,
-) -> None:
+) -> dict[str, set[str]]:
     """Outline groups of every function of the module that fusion may change.
 
     Args:
@@ -30,6 +30,9 @@ def outline_functions(
             erase and move ops of the function.
         dedup: Whether groups of the same structure share a primitive.
         keep_barriers: Whether `fuse.stop_fusion` stays, for a later pass.
+
+    Returns:
+        The families of native code that the new functions were planned as, by name; see `Group.promise`.
     """
     primitives: dict[Block, Primitives] = {}
     for function in functions_to_fuse(module):
@@ -38,6 +41,7 @@ def outline_functions(
             # Functions of one symbol table share names and structures, those of another one cannot be called.
             primitives[symbols] = Primitives(symbols, dedup)
         outline(function, groups_in(function), primitives[symbols], keep_barriers=keep_barriers)
+    return {name: families for each in primitives.values() for name, families in each.promises.items()}
 
 
 def _erase_dead(dead: Sequence[Operation]) -> None:

@@ -43,6 +43,8 @@ class Primitives:
     symbols: Block
     """The body of the module."""
     dedup: bool = True
+    promises: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    """For each function that was outlined the families that its groups were planned as; see `Group.promise`."""
     _names: set[str] = field(default_factory=set)
     _next_suffix: dict[str, int] = field(default_factory=dict)
     _by_structure: dict[object, SymbolRefAttr] = field(default_factory=dict)

@@ -47,11 +47,17 @@ def contraction_schedule(
 
 def _is_row_sums(program: LoopProgram, matrices: Matrices) -> bool:
     """Whether packing costs more than it saves, and columns are contiguous along the sums."""
-    if matrices.packing is not None or matrices.lying is not None or matrices.rows is None:
+    if matrices.packing is not None or matrices.lying is not None:
         return False
     contraction = matrices.contraction
     unit = unit_axis(program, contraction.columns.body, len(contraction.stage.axes))
-    return matrices.rows < _WORTH_PACKING and unit == contraction.reduced[-1]
+    return has_few_rows(contraction) and unit == contraction.reduced[-1]
+
+
+def has_few_rows(matrices: Contraction) -> bool:
+    """Whether a contraction, as matrices, has fewer rows than columns are packed for; an open number counts as many."""
+    size = matrices.stage.axes[matrices.row_axes[-1]].size if matrices.row_axes else 1
+    return isinstance(size, int) and size < _WORTH_PACKING
 
 
 def _has_strips(program: LoopProgram, convolution: Convolution) -> bool:

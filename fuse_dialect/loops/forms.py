@@ -113,6 +113,8 @@ class Form(NamedTuple):
     """Values that a product in it multiplies."""
     columns: frozenset[int] = frozenset()
     """Those of them that it copies before it multiplies, so that any order is as good."""
+    has_few_rows: bool = False
+    """Whether a product in it has so few rows that it copies no columns which lie along the sums, but sums them."""
     is_of_bytes: bool = False
     """Whether a product in it multiplies bytes: it takes some neighbours at once, as they lie."""
     reduces: bool = False

@@ -122,9 +122,9 @@ def _whole_of(rest: Remainder, factors: Mapping[Atom, int]) -> Quotient | None:
         if isinstance(atom, Quotient) and atom.by == rest.by and factor == factors[rest] * atom.by:
             if atom.of == rest.of:
                 return atom
-            # x % b is (x % c) % b for each multiple c of b, and is written that way.
+            # x % b is (x % c) % b for each multiple c of b, and is written that way, without multiples of b in x.
             match atom.of:
-                case Index(((Remainder(of, by), 1),), 0) if of == rest.of and by % rest.by == 0:
+                case Index(((Remainder(of, by), 1),), 0) if by % rest.by == 0 and of % rest.by == Index(((rest, 1),)):
                     return atom
                 case _:
                     pass

@@ -53,6 +53,7 @@ def joined(first: Form, second: Form, join: Join) -> Form:
         1 if is_row_step else first.pieces * second.pieces,
         _passed_on(first, second, join, first.factors, second.factors, reads),
         _passed_on(first, second, join, first.columns, second.columns, reads),
+        first.has_few_rows or second.has_few_rows,
         first.is_of_bytes or second.is_of_bytes,
         first.reduces or second.reduces,
         first.siblings + second.siblings if is_beside else max(first.siblings, second.siblings),

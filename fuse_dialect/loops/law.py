@@ -37,6 +37,7 @@ from fuse_dialect.loops.pairs import (
     are_whole,
     gives_one_each,
     has_few_columns,
+    has_rows_to_multiply,
     is_cut_alike,
     is_gate,
     is_read_by_the_end,
@@ -97,7 +98,8 @@ def _as_gate(pair: Pair) -> Join:
 
 def _in_place(pair: Pair) -> Join:
     access = pair.access if pair.consumer.loops not in ANCHORS else pair.consumer.reads[pair.through[0]]
-    return Join(pair.kept, pair.consumer.loops, access, pair.consumer.space, pair.consumer.rows, is_in_place=True)
+    rows = pair.consumer.rows if pair.consumer.loops is not Loops.PRODUCT or has_rows_to_multiply(pair) else 0
+    return Join(pair.kept, pair.consumer.loops, access, pair.consumer.space, rows, is_in_place=True)
 
 
 def _in_strips(pair: Pair) -> Join:

@@ -116,10 +116,22 @@ def keeps_lines(pair: Pair) -> bool:
 def is_within_reach(pair: Pair) -> bool:
     """Whether what is multiplied is only moved as far as a product copies, and what an end reads lies in order."""
     consumer, value = pair.consumer, pair.through[0]
+    if consumer.loops is Loops.STRIPS and not has_rows_to_multiply(pair):
+        return False
     most = Order.BROADCAST
     if value in consumer.factors:
-        most = Order.MOVED if value in consumer.columns else Order.LINES
+        # Columns that come to lie along the sums are not copied for few rows: it would be no product any more.
+        most = Order.MOVED if value in consumer.columns and not consumer.has_few_rows else Order.LINES
     return all(access.order <= most for access in pair.inner())
+
+
+def has_rows_to_multiply(pair: Pair) -> bool:
+    """Whether rows that are multiplied still differ, if a map is computed there: a repeated vector is one row."""
+    producer, consumer = pair.producer, pair.consumer
+    rows = consumer.factors.intersection(pair.through) - consumer.columns
+    if not rows or producer.loops is not Loops.MAP:
+        return True
+    return any(access.rows >= consumer.rows or access.repeats <= 1 for access in producer.reads.values())
 
 
 def moves_factors_only(pair: Pair) -> bool:
@@ -194,7 +206,7 @@ def may_run_in_strips(pair: Pair) -> bool:
 
 
 def strips_in_step(pair: Pair) -> bool:
-    return rows_in_step(pair) >= strip_rows(pair) > 0
+    return rows_in_step(pair) >= strip_rows(pair) > 0 and has_rows_to_multiply(pair)
 
 
 def passes_no_columns(pair: Pair) -> bool:

@@ -6,7 +6,8 @@ from math import prod
 from fuse_dialect.counts import Count, Size, product
 from fuse_dialect.loops.bodies import cost
 from fuse_dialect.loops.choosing import has_sums
-from fuse_dialect.loops.contraction import Contraction, contraction_of, rows_of_product
+from fuse_dialect.loops.contraction import Contraction, as_matrices, contraction_of, rows_of_product
+from fuse_dialect.loops.contraction_schedule import has_few_rows
 from fuse_dialect.loops.elements import element_bytes
 from fuse_dialect.loops.forms import ANCHORS, UNKNOWN_OPERATOR, Access, Form, Loops, OperatorForm, Order
 from fuse_dialect.loops.grouping import cut_in_phases, reads_of
@@ -69,6 +70,7 @@ def form_of_program(
         is_view=is_view,
         pieces=len(stages) if is_cut else 1,
         columns=frozenset() if contraction is None else _columns(contraction, names),
+        has_few_rows=contraction is not None and has_few_rows(as_matrices(program, contraction)),
         is_of_bytes=contraction is not None and any(element_bytes(buffers[name].element) == 1 for name in names),
         # Finding out whether an operand is rejected combines what it finds.
         reduces=any(stage.reduction is not None for stage in program.stages),

@@ -132,7 +132,20 @@ def strips_of(program: LoopProgram, machine: Machine, constants: frozenset[str])
     stages = [without_single_points(stage) for stage in program.stages]
     if len(stages) < 2 or program.finds_faults or any(stage.is_ordered for stage in stages):
         return None
-    rows = shared_rows(stages)
+    if not any(is_served(stage) and contraction_of(program, stage) is not None for stage in stages):
+        return None
+    # Loops behind a product may share its columns, too, which are no rows of strips: then fewer axes are.
+    for rows in range(shared_rows(stages), 0, -1):
+        found = _strips_of_rows(program, stages, rows, machine, constants)
+        if found is not None:
+            return found
+    return None
+
+
+def _strips_of_rows(
+    program: LoopProgram, stages: Sequence[Stage], rows: int, machine: Machine, constants: frozenset[str]
+) -> Strips | None:
+    """The strips of a program whose stages have so many axes of rows."""
     sizes = parallel_sizes(stages[0])[:rows]
     known = [size for size in sizes if isinstance(size, int)]
     if not rows or len(known) < rows or not all(known):

@@ -93,8 +93,8 @@ def test_a_gate_is_passed_on_in_the_workspace() -> None:
     assert chosen.workspace_bytes >= chosen.form.gate.bytes
 
 
-@pytest.mark.parametrize(("rows", "family"), [(1024, "contraction"), (1025, "rows")])
-def test_a_gate_that_passes_more_than_a_thread_has_memory_for_is_rows(rows: int, family: str) -> None:
+@pytest.mark.parametrize(("rows", "family"), [(1024, "contraction"), (1025, "strips")])
+def test_a_gate_that_passes_more_than_a_thread_has_memory_for_runs_in_strips(rows: int, family: str) -> None:
     chosen = choose(program_of(GATE.replace("64x", f"{rows}x").replace("48x", "1024x")), named("haswell").machine)
     assert isinstance(chosen, KernelSchedule)
     assert chosen.family == family

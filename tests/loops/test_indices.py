@@ -106,7 +106,14 @@ def test_substitution_is_exact(
 
 @pytest.mark.parametrize(
     ("shape", "through"),
-    [((4, 6, 8), [(24, 8)]), ((4, 6, 8), [(24, 8), (2, 96)]), ((12, 5), [(3, 4, 5), (3, 20)]), ((7, 1, 3), [(21,)])],
+    [
+        ((4, 6, 8), [(24, 8)]),
+        ((4, 6, 8), [(24, 8), (2, 96)]),
+        ((12, 5), [(3, 4, 5), (3, 20)]),
+        ((7, 1, 3), [(21,)]),
+        ((6, 4, 8), [(8, 24)]),
+        ((1, 5, 19, 2, 1), [(1, 19, 10, 1)]),
+    ],
 )
 def test_reshapes_that_undo_each_other_leave_the_loops(shape: tuple[int, ...], through: list[tuple[int, ...]]) -> None:
     plain = tuple(simplified(loop(axis), shape) for axis in range(len(shape)))

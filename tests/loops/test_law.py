@@ -101,6 +101,7 @@ OF_COLUMNS = PROLOGUE.changed(
 )
 OF_AN_END = PROLOGUE.changed(p_reads={X: access(Order.BROADCAST)}, c_factors=frozenset({OTHER}), p_dearest=10)
 OF_BYTES = PROLOGUE.changed(p_reads={X: access(Order.BROADCAST, 0)}, c_is_of_bytes=True)
+REPEATED = PROLOGUE.changed(p_reads={X: access(Order.BROADCAST, 0, 8.0)}, c_rows=1, c_factors=frozenset({GIVEN, OTHER}))
 POINT_BY_POINT = Case(a_map({X: SAME}, GIVEN), a_map({GIVEN: SAME}, RESULT), kept=frozenset({GIVEN}))
 IN_PLACE = Case(a_map({X: SAME}, GIVEN), a_map({GIVEN: ROW}, RESULT)._replace(loops=Loops.ROWS, rows=1))
 CUT = IN_PLACE.changed(p_pieces=2, c_pieces=8, c_loops=Loops.MAP, c_reads={GIVEN: SAME})
@@ -147,6 +148,8 @@ JOINS: Mapping[str, list[tuple[Case, Join]]] = {
         for case, loops in (
             (PROLOGUE, Loops.PRODUCT),
             (OF_COLUMNS, Loops.PRODUCT),
+            (OF_COLUMNS.changed(p_reads={X: ROW}, c_has_few_rows=True), Loops.PRODUCT),
+            (REPEATED, Loops.PRODUCT),
             (OF_AN_END, Loops.PRODUCT),
             (OF_AN_END.changed(c_loops=Loops.WINDOWS), Loops.WINDOWS),
             (OF_BYTES, Loops.PRODUCT),
@@ -294,6 +297,8 @@ REFUSED: Mapping[int, list[Case]] = {
         PROLOGUE.changed(p_reads={X: access(Order.MOVED)}),
         PROLOGUE.changed(p_reads={X: access(Order.MOVED), SECOND: ROW}),
         OF_COLUMNS.changed(p_reads={X: access(Order.GUARDED)}),
+        OF_COLUMNS.changed(c_has_few_rows=True),
+        REPEATED.changed(c_loops=Loops.STRIPS),
         OF_AN_END.changed(p_reads={X: access(Order.LINES)}),
     ],
     26: [PROLOGUE.changed(p_dearest=1), PROLOGUE.changed(c_loops=Loops.WINDOWS)],
@@ -345,6 +350,7 @@ REFUSED: Mapping[int, list[Case]] = {
         STRIPS.changed(c_space=(9, 16)),
         STRIPS.changed(c_loops=Loops.PRODUCT, c_rows=2),
         INTO_PRODUCT.changed(p_rows=0),
+        REPEATED.changed(c_loops=Loops.STRIPS),
     ],
     46: [INTO_PRODUCT.changed(c_columns=frozenset({GIVEN, OTHER}))],
     47: [STRIPS.with_value(GIVEN, Value(bytes=size)) for size in (Count.of(8 * MOST_ROW + 1), Count.of("n"), None)],

@@ -77,6 +77,45 @@ def test_attention_is_one_kernel(sizes: tuple[int, int, int, int], host: str) ->
         agrees(program, native, parts=parts)
 
 
+SHARED_COLUMNS = """
+func.func @main(%x: tensor<37x9xf32>, %w: tensor<9x33xf32>, %v: tensor<4xf32>) -> tensor<37x33x4xf32> {
+  %p = fuse.matmul %x, %w : (tensor<37x9xf32>, tensor<9x33xf32>) -> tensor<37x33xf32>
+  %r = fuse.reshape %p : (tensor<37x33xf32>) -> tensor<37x33x1xf32>
+  %y = fuse.multiply %r, %v : (tensor<37x33x1xf32>, tensor<4xf32>) -> tensor<37x33x4xf32>
+  %s = fuse.softmax %y : tensor<37x33x4xf32>
+  return %s : tensor<37x33x4xf32>
+}"""
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_loops_behind_a_product_may_share_its_columns(host: str) -> None:
+    program = program_of(SHARED_COLUMNS)
+    strips = strips_of(program, HOSTS[host].machine)
+    assert strips is not None
+    assert strips.rows == 37
+    for parts in (1, 2, 3):
+        agrees(program, Native(program, HOSTS[host]), parts=parts)
+
+
+LARGE_GATE = """
+func.func @main(%x: tensor<19x9xf32>, %a: tensor<9x33xf32>, %b: tensor<9x33xf32>) -> tensor<19x33xf32> {
+  %p = fuse.matmul %x, %a : (tensor<19x9xf32>, tensor<9x33xf32>) -> tensor<19x33xf32>
+  %t = fuse.tanh %p : tensor<19x33xf32>
+  %q = fuse.matmul %x, %b : (tensor<19x9xf32>, tensor<9x33xf32>) -> tensor<19x33xf32>
+  %y = fuse.multiply %t, %q : tensor<19x33xf32>
+  return %y : tensor<19x33xf32>
+}"""
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_a_gate_that_no_thread_has_memory_for_runs_in_strips(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fuse_dialect.loops.bounds.MOST_GATED", 16)
+    program = program_of(LARGE_GATE)
+    assert strips_of(program, HOSTS[host].machine) is not None
+    for parts in (1, 2):
+        agrees(program, Native(program, HOSTS[host]), parts=parts)
+
+
 def test_what_lies_between_does_not_grow_with_the_rows() -> None:
     few, many = (strips_of(program_of(attention(12, queries, 512, 64))) for queries in (512, 4096))
     assert few is not None

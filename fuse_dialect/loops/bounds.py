@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Sequence
+from math import prod
 
 from fuse_dialect.counts import Size
 
@@ -17,6 +18,8 @@ MOST_ROW = 1 << 16
 """Bytes of a row of what lies between two products that run in strips: a tile of rows is in a second-level cache."""
 MOST_COLUMNS = 1 << 25
 """Bytes of an operand of which each thread has packed columns while it runs strips."""
+FEW_ROWS = 4
+"""Rows of a product from which on its columns are packed; fewer are summed where columns lie along the sums."""
 MOST_GATED = 1 << 22
 """Bytes that one product of a gate passes to the other: each thread has memory for them."""
 
@@ -56,6 +59,34 @@ def common_rows(one: Sequence[Size], other: Sequence[Size]) -> int:
 def is_one_space(first: Sequence[Size], second: Sequence[Size]) -> bool:
     """Whether loops over a space may hold those of another: it is the same, or a single point."""
     return first == second or not second
+
+
+def keeps_axes(source: Sequence[Size], target: Sequence[Size]) -> bool:
+    """Whether a reshape of what a product gives leaves its kernel a product, whatever else is read behind it.
+
+    Axes may become one. One may become several, if it is the last, the columns, or if enough rows stay side by side.
+    What cuts axes across may not. Of open sizes nothing is asked.
+
+    >>> keeps_axes((6, 4, 8), (24, 8)), keeps_axes((24, 8), (3, 8, 2, 4)), keeps_axes((24, 8), (12, 2, 8))
+    (True, True, False)
+    >>> keeps_axes((6, 8), (4, 12))
+    False
+    """
+    sizes = [[size for size in shape if isinstance(size, int) and size != 1] for shape in (source, target)]
+    if prod(sizes[0]) != prod(sizes[1]) or not prod(sizes[0]):
+        return True
+    left, right = sizes
+    while left:
+        own, other = [left.pop(0)], [right.pop(0)]
+        while prod(own) != prod(other):
+            if prod(own) < prod(other):
+                own.append(left.pop(0))
+            else:
+                other.append(right.pop(0))
+        is_across = len(own) > 1 and len(other) > 1
+        if is_across or (len(other) > 1 and left and other[-1] < FEW_ROWS):
+            return False
+    return True
 
 
 def may_be_gated(bytes: int | None) -> bool:

@@ -5,6 +5,7 @@
 3. Else matrices whose rows are copied.
 """
 
+from fuse_dialect.loops.bounds import FEW_ROWS
 from fuse_dialect.loops.contraction import Contraction, as_matrices, unit_axis
 from fuse_dialect.loops.convolution import Convolution, convolution_of
 from fuse_dialect.loops.convolution_schedule import ConvolutionPlan, convolution_plan
@@ -12,9 +13,6 @@ from fuse_dialect.loops.matrix_schedule import Matrices, matrices_of
 from fuse_dialect.loops.program import LoopProgram, Read, Stage, Value
 from fuse_dialect.loops.winograd_schedule import WinogradPlan, winograd_plan
 from fuse_dialect.machines.machine import Machine
-
-_WORTH_PACKING = 4
-"""Rows for which columns are packed rather than left to the family that sums rows."""
 
 
 def is_served(stage: Stage) -> bool:
@@ -57,7 +55,7 @@ def _is_row_sums(program: LoopProgram, matrices: Matrices) -> bool:
 def has_few_rows(matrices: Contraction) -> bool:
     """Whether a contraction, as matrices, has fewer rows than columns are packed for; an open number counts as many."""
     size = matrices.stage.axes[matrices.row_axes[-1]].size if matrices.row_axes else 1
-    return isinstance(size, int) and size < _WORTH_PACKING
+    return isinstance(size, int) and size < FEW_ROWS
 
 
 def _has_strips(program: LoopProgram, convolution: Convolution) -> bool:

@@ -45,6 +45,7 @@ from fuse_dialect.loops.pairs import (
     is_within_reach,
     is_worth_repeating,
     keeps_lines,
+    keeps_the_axes,
     may_run_in_strips,
     moves_factors_only,
     moves_nothing_in_rows,
@@ -163,6 +164,7 @@ EPILOGUE = Way(
         Row(13, "the map is whole", lambda p: p.consumer.pieces == 1, _DIFFER),
         Row(14, "it reads the product in order", lambda p: p.access.order is Order.SAME, _DIFFER),
         Row(15, "it reads all else in order", reads_the_rest_in_order, _DIFFER),
+        Row(49, "it cuts no axes of the product across", keeps_the_axes, _DIFFER),
     ),
     _into,
 )

@@ -9,6 +9,7 @@ from fuse_dialect.loops.bounds import (
     MOST_ROW,
     common_rows,
     is_one_space,
+    keeps_axes,
     may_be_gated,
     may_repeat,
     repeats_nothing,
@@ -100,6 +101,10 @@ def multiply_one_operand(pair: Pair) -> bool:
 def reads_the_rest_in_order(pair: Pair) -> bool:
     rest = (access for value, access in pair.consumer.reads.items() if value not in pair.producer.gives)
     return all(access.order <= Order.BROADCAST for access in rest)
+
+
+def keeps_the_axes(pair: Pair) -> bool:
+    return keeps_axes(pair.values[pair.through[0]].shape, pair.consumer.space)
 
 
 def keeps_lines(pair: Pair) -> bool:

@@ -58,6 +58,20 @@ RESHAPED_ACROSS_AXES = """func.func @main(%x: tensor<6x4x7xf32>, %w: tensor<8x7x
   return %y : tensor<8x24xf32>
 }"""
 
+RESHAPED_ACROSS_AND_ADDED = """func.func @main(%x: tensor<5x3x2x16xf32>, %v: tensor<20xf32>) -> tensor<4x9x20xf32> {
+  %p = fuse.max_pool2d %x, pool_size = [3, 1], padding = [1, 0, 1, 1], layout = "NHWC"
+    : (tensor<5x3x2x16xf32>) -> tensor<5x3x3x16xf32>
+  %r = fuse.reshape %p : (tensor<5x3x3x16xf32>) -> tensor<4x9x20xf32>
+  %y = fuse.add %r, %v : (tensor<4x9x20xf32>, tensor<20xf32>) -> tensor<4x9x20xf32>
+  return %y : tensor<4x9x20xf32>
+}"""
+ROWS_CUT_IN_FEW = """func.func @main(%x: tensor<6x8x7xf32>, %w: tensor<8x7xf32>, %v: tensor<4x1x8xf32>) -> tensor<6x4x2x8xf32> {
+  %p = fuse.dense %x, %w : (tensor<6x8x7xf32>, tensor<8x7xf32>) -> tensor<6x8x8xf32>
+  %r = fuse.reshape %p : (tensor<6x8x8xf32>) -> tensor<6x4x2x8xf32>
+  %y = fuse.add %r, %v : (tensor<6x4x2x8xf32>, tensor<4x1x8xf32>) -> tensor<6x4x2x8xf32>
+  return %y : tensor<6x4x2x8xf32>
+}"""
+
 
 def broken(module: ModuleOp, machine: str = MACHINE) -> list[str]:
     return broken_promises(module, machine)[0]
@@ -114,6 +128,8 @@ def test_a_broken_promise_is_told(machine: str, monkeypatch: pytest.MonkeyPatch)
         COLUMNS_FOR_FEW_ROWS,
         NOBODY_READS_THE_SUMS,
         RESHAPED_ACROSS_AXES,
+        RESHAPED_ACROSS_AND_ADDED,
+        ROWS_CUT_IN_FEW,
     ],
 )
 def test_what_broke_a_promise_once_keeps_it(text: str, machine: str) -> None:

@@ -65,7 +65,8 @@ RESHAPED_ACROSS_AND_ADDED = """func.func @main(%x: tensor<5x3x2x16xf32>, %v: ten
   %y = fuse.add %r, %v : (tensor<4x9x20xf32>, tensor<20xf32>) -> tensor<4x9x20xf32>
   return %y : tensor<4x9x20xf32>
 }"""
-ROWS_CUT_IN_FEW = """func.func @main(%x: tensor<6x8x7xf32>, %w: tensor<8x7xf32>, %v: tensor<4x1x8xf32>) -> tensor<6x4x2x8xf32> {
+ROWS_CUT_IN_FEW = """
+func.func @main(%x: tensor<6x8x7xf32>, %w: tensor<8x7xf32>, %v: tensor<4x1x8xf32>) -> tensor<6x4x2x8xf32> {
   %p = fuse.dense %x, %w : (tensor<6x8x7xf32>, tensor<8x7xf32>) -> tensor<6x8x8xf32>
   %r = fuse.reshape %p : (tensor<6x8x8xf32>) -> tensor<6x4x2x8xf32>
   %y = fuse.add %r, %v : (tensor<6x4x2x8xf32>, tensor<4x1x8xf32>) -> tensor<6x4x2x8xf32>

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from fuse_dialect.backends.runtime.control import ENDLESS, LOOP_WORDS, ControlCode, LoopWord, native_control
+from fuse_dialect.backends.runtime.control import ENDLESS, LOOP_WORDS, LoopWord
+from fuse_dialect.backends.runtime.control_code import ControlCode, native_control
 from fuse_dialect.backends.runtime.driver import CONTROL
 from fuse_dialect.backends.runtime.flow import Begin, Choice, Copy, End, FlatLoop, Jump
 from fuse_dialect.backends.runtime.slots import Slots

@@ -109,64 +109,35 @@ def _measured_by_numpy() -> Limits:
 
 def _text(use: _Instructions) -> str:
     """Two kernels: scale an array, and multiply-adds on registers alone. Every part does the same arithmetic."""
-    lanes, last = use.lanes, use.chains - 1
-    vector = f"<{lanes} x float>"
-    sums = range(use.chains)
-    phis = "\n".join(f"  %s{i} = phi {vector} [ %x, %entry ], [ %t{i}, %again ]" for i in sums)
-    if use.fuses:
-        fused = f"call {vector} @llvm.fma.v{lanes}f32"
-        steps = "\n".join(f"  %t{i} = {fused}({vector} %s{i}, {vector} %x, {vector} %x)" for i in sums)
-    else:
-        pairs = (f"  %p{i} = fmul {vector} %s{i}, %x\n  %t{i} = fadd {vector} %p{i}, %x" for i in sums)
-        steps = "\n".join(pairs)
-    adds = "\n".join(f"  %a{i} = fadd {vector} %{'t0' if i == 1 else f'a{i - 1}'}, %t{i}" for i in sums[1:])
-    count = STREAM_BYTES // (4 * lanes)
-    return f"""
-declare {vector} @llvm.fma.v{lanes}f32({vector}, {vector}, {vector})
+    from fuse_dialect.backends.assembler.builder import Module, Parameter
+    from fuse_dialect.backends.assembler.values import F32, I64, PTR, constant
 
-define void @fuse_stream(ptr %slots, i64 %part, i64 %parts) {{
-entry:
-  %source = load ptr, ptr %slots
-  %target_at = getelementptr i64, ptr %slots, i64 1
-  %target = load ptr, ptr %target_at
-  %low = mul i64 %part, {count}
-  %first = sdiv i64 %low, %parts
-  %next_part = add i64 %part, 1
-  %high = mul i64 %next_part, {count}
-  %last = sdiv i64 %high, %parts
-  br label %again
-again:
-  %i = phi i64 [ %first, %entry ], [ %next, %again ]
-  %from = getelementptr {vector}, ptr %source, i64 %i
-  %to = getelementptr {vector}, ptr %target, i64 %i
-  %x = load {vector}, ptr %from, align 64
-  %y = fmul {vector} %x, splat (float 3.0)
-  store {vector} %y, ptr %to, align 64
-  %next = add i64 %i, 1
-  %more = icmp slt i64 %next, %last
-  br i1 %more, label %again, label %done
-done:
-  ret void
-}}
+    # Nothing is contracted: without an instruction for a multiply-add two are counted.
+    module, vector = Module(flags=""), F32.wide(use.lanes)
+    parameters = [Parameter("slots", PTR), Parameter("part", I64), Parameter("parts", I64)]
 
-define void @fuse_multiply_add(ptr %slots, i64 %part, i64 %parts) {{
-entry:
-  %source = load ptr, ptr %slots
-  %target_at = getelementptr i64, ptr %slots, i64 1
-  %target = load ptr, ptr %target_at
-  %place = getelementptr [{lanes} x float], ptr %target, i64 %part
-  %x = load {vector}, ptr %source, align 64
-  br label %again
-again:
-  %i = phi i64 [ 0, %entry ], [ %next, %again ]
-{phis}
-{steps}
-  %next = add i64 %i, 1
-  %more = icmp slt i64 %next, {ROUNDS}
-  br i1 %more, label %again, label %done
-done:
-{adds}
-  store {vector} %a{last}, ptr %place, align 64
-  ret void
-}}
-"""
+    f = module.function("fuse_stream", parameters)
+    slots, part, parts = f.parameters
+    source, target = (f.load(PTR, f.offset(slots, f.i64(place), PTR)) for place in range(2))
+    count = f.i64(STREAM_BYTES // (4 * use.lanes))
+    first, last = (f.binary("sdiv", f.multiply(each, count), parts) for each in (part, f.add(part, f.i64(1))))
+    with f.loop(first, last) as loop:
+        x = f.load(vector, f.offset(source, loop.index, vector), align=64)
+        f.store(f.fmul(x, constant(vector, 3.0)), f.offset(target, loop.index, vector), align=64)
+    f.ret()
+
+    f = module.function("fuse_multiply_add", parameters)
+    slots, part, parts = f.parameters
+    source, target = (f.load(PTR, f.offset(slots, f.i64(place), PTR)) for place in range(2))
+    x = f.load(vector, source, align=64)
+    with f.loop(f.i64(0), f.i64(ROUNDS), carried=[x] * use.chains) as loop:
+        loop.following = [
+            f.fma(each, x, x) if use.fuses else f.fadd(f.fmul(each, x), x)  # each chain waits for itself alone
+            for each in loop.carried
+        ]
+    total, *others = loop.carried
+    for each in others:
+        total = f.fadd(total, each)
+    f.store(total, f.offset(target, part, vector), align=64)
+    f.ret()
+    return module.text()

@@ -8,7 +8,7 @@ import numpy as np
 
 from fuse_dialect.backends.llvm.backend import NativeKernel
 from fuse_dialect.backends.runtime.arrays import address_of
-from fuse_dialect.backends.runtime.control import native_control
+from fuse_dialect.backends.runtime.control_code import native_control
 from fuse_dialect.backends.runtime.driver import DRIVER_FUNCTIONS, driver_object
 from fuse_dialect.backends.runtime.executable import Executable
 from fuse_dialect.backends.runtime.program import Program

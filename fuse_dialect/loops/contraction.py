@@ -286,7 +286,7 @@ def _merged(program: LoopProgram, contraction: Contraction, *, keeps_rows: bool)
 
 def _merged_pair(program: LoopProgram, contraction: Contraction, outer: int, inner: int) -> Contraction | None:
     sizes = [contraction.stage.axes[axis].size for axis in (outer, inner)]
-    if not all(isinstance(size, int) for size in sizes):
+    if not all(isinstance(size, int) and size for size in sizes):  # nothing is cut in parts of no elements
         return None
     stage = merged_axes(contraction.stage, outer, inner)
     # A factor may divide the merged axis, since copies follow it anywhere; `finish` runs on vectors and may not.

@@ -137,6 +137,15 @@ def test_what_broke_a_promise_once_keeps_it(text: str, machine: str) -> None:
     assert broken(fd.parse(text), machine) == []
 
 
+def test_products_over_nothing_have_a_form() -> None:
+    text = """func.func @main(%x: tensor<9x0xf64>, %w: tensor<0x8xf64>, %v: tensor<8x1xf64>) -> tensor<9x1xf64> {
+      %y = fuse.einsum %x, %w, %v, equation = "ab,bc,cd->ad"
+        : (tensor<9x0xf64>, tensor<0x8xf64>, tensor<8x1xf64>) -> tensor<9x1xf64>
+      return %y : tensor<9x1xf64>
+    }"""
+    assert broken(fd.parse(text)) == []
+
+
 def test_the_strategy_of_tvm_promises_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Form, "family", "contraction")
     program = fd.compile(fd.parse(ROW_AND_MAP), cache=False)

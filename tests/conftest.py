@@ -4,6 +4,7 @@ import os
 from collections.abc import Generator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from checking import kept_objects
@@ -16,6 +17,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 import fuse_dialect
 from fuse_dialect import checked
+
+if TYPE_CHECKING:
+    from light_models import LightResults
 
 # A busy machine is no failure: no test is timed, and examples may take as long as they take.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -59,6 +63,18 @@ def objects_of_this_run() -> Generator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine, "object_for", kept_objects.kept_in(Path(folder), engine.object_for))
         yield
+
+
+@pytest.fixture(scope="session")
+def light_results(tmp_path_factory: pytest.TempPathFactory) -> "LightResults":
+    """What the NumPy interpreter says of the light models, once for all processes of a run."""
+    from light_models import LightResults
+
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent  # each process has a folder of its own in that of the run
+    (folder / "light_results").mkdir(exist_ok=True)
+    return LightResults(folder / "light_results")
 
 
 @pytest.fixture(scope="session", autouse=True)

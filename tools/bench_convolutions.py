@@ -30,7 +30,7 @@ from time import perf_counter, thread_time
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
-from population.measuring import difference
+from population.measuring import best_seconds, difference
 from xdsl.context import Context
 
 import fuse_dialect as fd
@@ -215,21 +215,10 @@ def measured(case: Case, options: argparse.Namespace) -> Row:
     best = dict.fromkeys(calls, math.inf)
     for _ in range(options.rounds):
         for name, call in calls.items():
-            best[name] = min(best[name], _seconds(call, clock))
+            best[name] = min(best[name], best_seconds(call, clock, LEAST_SECONDS))
     for name, seconds in best.items():
         setattr(row, name, seconds)
     return row
-
-
-def _seconds(call: Callable[[], object], clock: Callable[[], float]) -> float:
-    """The best of calls that take `LEAST_SECONDS` together."""
-    best, spent = math.inf, 0.0
-    while spent < LEAST_SECONDS:
-        start = clock()
-        call()
-        taken = clock() - start
-        best, spent = min(best, taken), spent + taken
-    return best
 
 
 def table(rows: Sequence[Row]) -> str:

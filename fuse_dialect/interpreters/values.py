@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any, TypeAlias, Union, cast
+from typing import Any, TypeAlias, TypeVar, Union, cast
 
 import numpy as np
 from xdsl.dialects.builtin import AnyFloat, IndexType, IntAttr, IntegerType, StringAttr, TupleType
@@ -17,6 +17,8 @@ from fuse_dialect.dialect.types import DYNAMIC, element_dtype, is_tensor, shape_
 from fuse_dialect.fusion.kinds.kind_of import op_name
 
 Value: TypeAlias = Union[Array, "tuple[Value, ...]"]
+Leaf = TypeVar("Leaf")
+Nested: TypeAlias = Union[Leaf, "tuple[Nested[Leaf], ...]"]
 """What an SSA value is at run time: an array, or a tuple of values."""
 
 
@@ -37,17 +39,17 @@ def _target(op: Operation) -> str:
     return f"of '{target.data}' " if isinstance(target, StringAttr) else ""
 
 
-def flatten(values: Iterable[Value]) -> list[Array]:
-    """The arrays in the values: a tuple gives its fields, in order."""
-    arrays: list[Array] = []
+def flatten(values: "Iterable[Nested[Leaf]]") -> list[Leaf]:
+    """What the values hold, arrays or whatever stands for them: a tuple gives its fields, in order."""
+    leaves: list[Leaf] = []
     stack = list(values)[::-1]
     while stack:
         value = stack.pop()
         if isinstance(value, tuple):
-            stack.extend(reversed(value))
+            stack.extend(reversed(cast("tuple[Nested[Leaf], ...]", value)))
         else:
-            arrays.append(value)
-    return arrays
+            leaves.append(value)
+    return leaves
 
 
 def separate(results: Sequence[Array], inputs: Sequence[Array], most_bytes: int = MOST_VALUE_BYTES) -> list[Array]:

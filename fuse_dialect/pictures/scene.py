@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from heapq import heapify, heappop, heappush
 from typing import Any
 
 from xdsl.context import Context
@@ -19,6 +18,7 @@ from xdsl.passes import ModulePass
 from fuse_dialect.counts import Count
 from fuse_dialect.fusion.core.cost import kernel_cost
 from fuse_dialect.fusion.core.plan import FusionKernel
+from fuse_dialect.fusion.core.topological_order import topological_order
 from fuse_dialect.fusion.core.value_graph import NodeRole
 from fuse_dialect.fusion.ir.function_like import place_name
 from fuse_dialect.fusion.ir.graph_facts import source_of
@@ -273,25 +273,11 @@ def _boxes(block: Mapping[str, Any]) -> list[Any]:
 
 
 def _ordered(count: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
-    """Producers before readers, as far as there are no cycles, and otherwise the least number first.
-
-    Source: A. B. Kahn, "Topological sorting of large networks", https://doi.org/10.1145/368996.369025.
-    """
-    missing = [0] * count
-    readers: list[list[int]] = [[] for _ in range(count)]
+    """Producers before readers, as far as there are no cycles, and otherwise the least number first."""
+    readers: dict[int, list[int]] = {unit: [] for unit in range(count)}
     for source, reader in pairs:
-        missing[reader] += 1
         readers[source].append(reader)
-    ready = [unit for unit in range(count) if not missing[unit]]
-    heapify(ready)
-    order: list[int] = []
-    while ready:
-        unit = heappop(ready)
-        order.append(unit)
-        for reader in readers[unit]:
-            missing[reader] -= 1
-            if not missing[reader]:
-                heappush(ready, reader)
+    order = topological_order(readers)
     return order + sorted(set(range(count)) - set(order))
 
 

@@ -1,27 +1,12 @@
 """The nine light models inside the onnx wheel, against the outputs recorded there."""
 
-from pathlib import Path
-
-import numpy as np
 import onnx
 import pytest
 from checking.rounding import assert_near, roundings_of
+from light_models import LIGHT_MODELS, LightResults, light_model
 from onnx import numpy_helper
 
-from fuse_dialect.frontends.onnx.reader import load_onnx_module
-from fuse_dialect.interpreters.numpy import run_module
-
-_FOLDER = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
-_MODELS = sorted(path.stem for path in _FOLDER.glob("light_*.onnx"))
-
-
-def _ramp(module) -> np.ndarray:
-    """The input that onnx's runner feeds to the light models: rising from 0 to 1."""
-    (function,) = module.ops
-    (type,) = function.function_type.inputs.data
-    shape = type.get_shape()
-    count = int(np.prod(shape))
-    return (np.arange(count).reshape(shape) / count).astype(np.float32)
+_MODELS = sorted(path.stem for path in LIGHT_MODELS.glob("light_*.onnx"))
 
 
 def test_the_wheel_has_nine_light_models():
@@ -30,11 +15,11 @@ def test_the_wheel_has_nine_light_models():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", _MODELS)
-def test_light_model_gives_the_recorded_output(name):
-    module = load_onnx_module(_FOLDER / f"{name}.onnx")
+def test_light_model_gives_the_recorded_output(name: str, light_results: LightResults):
+    module = light_model(name)
     module.verify()
-    (result,) = run_module(module, [_ramp(module)])
-    recorded = onnx.load_tensor(str(_FOLDER / f"{name}_output_0.pb"))
+    result = light_results.read(name)
+    recorded = onnx.load_tensor(str(LIGHT_MODELS / f"{name}_output_0.pb"))
     expected = numpy_helper.to_array(recorded)
     assert result.shape == expected.shape
     assert_near(result, expected, roundings_of(module))
@@ -47,7 +32,7 @@ def test_light_model_gives_the_recorded_output(name):
         ("light_resnet50", {"conv2d": 53, "batch_norm": 53, "relu": 49, "add": 16, "dense": 1, "softmax": 1}),
     ],
 )
-def test_light_model_has_the_ops_that_relay_would_have(name, ops):
-    (function,) = load_onnx_module(_FOLDER / f"{name}.onnx").ops
+def test_light_model_has_the_ops_that_relay_would_have(name: str, ops: dict[str, int]):
+    (function,) = light_model(name).ops
     names = [op.name.removeprefix("fuse.") for op in function.body.block.ops]
     assert {op: names.count(op) for op in ops} == ops

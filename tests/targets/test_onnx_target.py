@@ -9,9 +9,9 @@ from checking.rounding import assert_near, roundings_of
 from fuzzing.comparing import assert_agrees
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from light_models import LightResults, light_model, ramp_for
 from op_examples import assert_close, examples, functions, operator, random_operands
 from random_programs import random_programs
-from test_fused_models import ramp_for
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -33,7 +33,6 @@ from fuse_dialect.targets.onnx.model import onnx_model
 from fuse_dialect.targets.onnx.operators import ROWS
 from fuse_dialect.tools import fuse_opt
 
-LIGHT_MODELS = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 WITHOUT_ROW = {
     "fuse.bitcast": "BitCast came with opset 26",
     "fuse.cumprod": "CumProd came with opset 26",
@@ -122,11 +121,12 @@ def test_onnxruntime_runs_random_programs(module: ModuleOp) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["light_squeezenet", "light_shufflenet", "light_resnet50"])
-def test_a_light_model_is_written_with_its_groups_and_its_numbers(name: str, tmp_path: Path) -> None:
-    module = load_onnx_module(LIGHT_MODELS / f"{name}.onnx")
+def test_a_light_model_is_written_with_its_groups_and_its_numbers(
+    name: str, tmp_path: Path, light_results: LightResults
+) -> None:
+    module = light_model(name)
     # For random numbers a softmax of SqueezeNet gets what rounding leaves of 1000 equal sums of 1e7.
-    inputs = [ramp_for(module)]
-    expected = run_module(module, inputs)
+    inputs, expected = [ramp_for(module)], [light_results.read(name)]
     FuseOpsPass().apply(Context(), module)
     path = tmp_path / "fused.onnx"
     path.write_bytes(onnx_model(module).SerializeToString())

@@ -7,17 +7,17 @@ import pytest
 from checking.rounding import assert_near, roundings_of
 from fuzzing.comparing import assert_agrees
 from hypothesis import given, settings
+from light_models import LightResults, light_model, main_of, ramp_for
 from random_images import image_programs
 from random_programs import SHAPE, random_programs
 from test_fold_scale_axis import fold, names, trained
-from test_fused_models import CALLS, LIGHT_MODELS, main_of, ramp_for
+from test_fused_models import CALLS
 from unet import unet
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
 
 from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE
-from fuse_dialect.frontends.onnx.reader import load_onnx_module
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 from fuse_dialect.interpreters.numpy import run_module
@@ -58,21 +58,19 @@ def test_random_programs_keep_their_meaning(module: ModuleOp) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["light_densenet121", "light_inception_v2", "light_resnet50", "light_shufflenet"])
-def test_light_models_keep_their_meaning(name: str) -> None:
-    module = load_onnx_module(LIGHT_MODELS / f"{name}.onnx")
-    ramp = ramp_for(module)
-    (before,) = run_module(module, [ramp])
+def test_light_models_keep_their_meaning(name: str, light_results: LightResults) -> None:
+    module = light_model(name)
     roundings = roundings_of(module)
     prepare(module)
     called = kernels(module)
-    (after,) = run_module(module, [ramp])
-    assert_near(after, before, roundings)
+    (after,) = run_module(module, [ramp_for(module)])
+    assert_near(after, light_results.read(name), roundings)
     # A transpose at the input, and in DenseNet one reshape more behind the global pool.
     assert len(called) <= CALLS[name] + 2
 
 
 def test_blocks_of_resnet_are_one_kernel_for_each_convolution() -> None:
-    module = load_onnx_module(LIGHT_MODELS / "light_resnet50.onnx")
+    module = light_model("light_resnet50")
     prepare(module)
     called = kernels(module)
     convolutions = [name for name in called if "conv2d" in name]

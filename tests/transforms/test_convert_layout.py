@@ -8,11 +8,11 @@ from checking.rounding import assert_near, roundings_of
 from fuzzing.comparing import assert_agrees
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from light_models import LightResults, main_of, ramp_for, simplified_model
 from random_images import image_programs
 from recorded_graphs import recorded
 from relay_networks import Network
 from test_fold_scale_axis import fold, names, trained
-from test_fused_models import LIGHT_MODELS, main_of, ramp_for
 from unet import unet
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, f32
@@ -25,7 +25,6 @@ from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.broadcast import PreluOp
 from fuse_dialect.dialect.ops.convolution import Conv2dOp
 from fuse_dialect.dialect.types import is_tensor, tensor
-from fuse_dialect.frontends.onnx.reader import load_onnx_module
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.transforms.convert_layout import ConvertLayoutPass
@@ -112,16 +111,13 @@ TRANSPOSES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TRANSPOSES)
-def test_light_models_have_transposes_at_the_borders_alone(name: str) -> None:
-    module = load_onnx_module(LIGHT_MODELS / f"{name}.onnx")
-    SimplifyInferencePass().apply(Context(), module)
-    runs = name != "light_vgg19"
-    before = run_module(module, [ramp_for(module)]) if runs else []
+def test_light_models_have_transposes_at_the_borders_alone(name: str, light_results: LightResults) -> None:
+    module = simplified_model(name)
     convert(module)
     assert names(module).count("transpose") == TRANSPOSES[name]
-    after = run_module(module, [ramp_for(module)]) if runs else []
-    for one, other in zip(after, before, strict=True):
-        assert_near(one, other, roundings_of(module))
+    if name != "light_vgg19":
+        (after,) = run_module(module, [ramp_for(module)])
+        assert_near(after, light_results.simplified(name), roundings_of(module))
 
 
 def network(name: str) -> ModuleOp:

@@ -5,13 +5,11 @@ from random import Random
 import numpy as np
 import pytest
 from checking.rounding import assert_sums_of
+from constant_kernels import with_kernel
 from xdsl.context import Context
-from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
 import fuse_dialect as fd
-from fuse_dialect.dialect.constants import constant
-from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.ops.convolution import Conv2dOp
 from fuse_dialect.transforms.drop_padded_taps import DropPaddedTapsPass
 
@@ -40,17 +38,6 @@ def program(random: Random) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
           return %y : {types[2]}
         }}"""
         return text, x, w
-
-
-def with_kernel(text: str, kernel: Array) -> ModuleOp:
-    module = fd.parse(text)
-    (main,) = module.ops
-    assert isinstance(main, func.FuncOp)
-    block, value = main.body.block, constant(kernel)
-    assert block.first_op is not None
-    block.insert_op_before(value, block.first_op)
-    block.args[1].replace_all_uses_with(value.result)
-    return module
 
 
 def taps_of(module: ModuleOp) -> list[tuple[int, ...]]:

@@ -6,13 +6,10 @@ from random import Random
 import numpy as np
 import pytest
 from checking.rounding import assert_sums_of
+from constant_kernels import with_kernel
 from xdsl.context import Context
-from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
 
 import fuse_dialect as fd
-from fuse_dialect.dialect.constants import constant
-from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.ops.convolution import Conv2dOp
 from fuse_dialect.transforms.expand_transposed_convolutions import ExpandTransposedConvolutionsPass
 
@@ -47,18 +44,6 @@ def random_program(rng: Random) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
         if min(grown) > 0:
             result = (batch, *grown, outputs * groups) if last else (batch, outputs * groups, *grown)
             return text.replace("RESULT", f"tensor<{'x'.join(map(str, result))}xf32>"), x, w
-
-
-def with_kernel(text: str, kernel: Array) -> ModuleOp:
-    """The program with a constant in the place of its second argument."""
-    module = fd.parse(text)
-    (main,) = module.ops
-    assert isinstance(main, func.FuncOp)
-    block, value = main.body.block, constant(kernel)
-    assert block.first_op is not None
-    block.insert_op_before(value, block.first_op)
-    block.args[1].replace_all_uses_with(value.result)
-    return module
 
 
 @pytest.mark.parametrize("seed", range(120))

@@ -10,10 +10,10 @@ from checking.rounding import assert_near, roundings_of
 from fuzzing.comparing import assert_agrees
 from hypothesis import given
 from hypothesis import strategies as st
+from light_models import LightResults, main_of, ramp_for, simplified_model
 from random_programs import SHAPE, random_programs
 from recorded_graphs import recorded
 from relay_networks import Network
-from test_fused_models import LIGHT_MODELS, main_of, ramp_for
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
@@ -30,7 +30,6 @@ from fuse_dialect.dialect.ops.matmul import BatchMatmulOp, DenseOp, MatmulOp
 from fuse_dialect.dialect.ops.pooling import AvgPool2dOp, MaxPool2dOp
 from fuse_dialect.dialect.types import element_type_of, is_tensor, tensor
 from fuse_dialect.frontends.mlir.reader import parse_mlir
-from fuse_dialect.frontends.onnx.reader import load_onnx_module
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.transforms.fold_constants import FoldConstantsPass
@@ -314,16 +313,14 @@ def test_batch_norms_of_recorded_networks_vanish(name: str, scales: int, left: i
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "scales"), [("light_resnet50", 53), ("light_densenet121", 242)])
-def test_batch_norms_of_light_models_vanish(name: str, scales: int) -> None:
+def test_batch_norms_of_light_models_vanish(name: str, scales: int, light_results: LightResults) -> None:
     """ResNet folds them backward, DenseNet most of them forward, through its activations."""
-    module = load_onnx_module(LIGHT_MODELS / f"{name}.onnx")
-    SimplifyInferencePass().apply(Context(), module)
+    module = simplified_model(name)
     assert names(module).count("multiply") == scales
-    (expected,) = run_module(module, [ramp_for(module)])
     fold(module)
     assert "multiply" not in names(module)
     (actual,) = run_module(module, [ramp_for(module)])
-    assert_near(actual, expected, roundings_of(module))
+    assert_near(actual, light_results.simplified(name), roundings_of(module))
 
 
 IMAGE, CHANNELS, KERNEL = "tensor<1x4x1x1xf32>", "tensor<4x1x1xf32>", "tensor<4x4x1x1xf32>"

@@ -2,26 +2,21 @@
 are recorded there, and run as before to the bit.
 """
 
-from pathlib import Path
-
 import numpy as np
 import onnx
 import pytest
 from checking.rounding import assert_near, roundings_of
+from light_models import LIGHT_MODELS, LightResults, main_of, ramp_for, simplified_model
 from onnx import numpy_helper
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE
-from fuse_dialect.frontends.onnx.reader import load_onnx_module
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 from fuse_dialect.interpreters.numpy import run_module
 from fuse_dialect.templates.shipped.shipped import SHIPPED_TEMPLATES
-from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
 
-LIGHT_MODELS = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 CALLS = {
     "light_bvlc_alexnet": 15,
     "light_densenet121": 242,
@@ -36,33 +31,16 @@ CALLS = {
 """Kernels that each model needs after `simplify-inference,fuse-ops`."""
 
 
-def main_of(module: ModuleOp) -> func.FuncOp:
-    function = module.body.block.first_op
-    assert isinstance(function, func.FuncOp)
-    return function
-
-
-def ramp_for(module: ModuleOp) -> np.ndarray:
-    """The input of a model of one, as onnx's own runner makes it."""
-    (type,) = main_of(module).function_type.inputs
-    shape = type.get_shape()
-    return (np.arange(np.prod(shape)).reshape(shape) / np.prod(shape)).astype(np.float32)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
-def test_light_model_runs_equal_before_and_after_fusion(name: str) -> None:
-    module = load_onnx_module(LIGHT_MODELS / f"{name}.onnx")
-    ramp = ramp_for(module)
+def test_light_model_runs_equal_before_and_after_fusion(name: str, light_results: LightResults) -> None:
+    module = simplified_model(name)
     recorded = numpy_helper.to_array(onnx.load_tensor(str(LIGHT_MODELS / f"{name}_output_0.pb")))
-    (before,) = run_module(module, [ramp])
-    SimplifyInferencePass().apply(Context(), module)
-    (simplified,) = run_module(module, [ramp])
     FuseOpsPass().apply(Context(), module)
     module.verify()
-    (after,) = run_module(module, [ramp])
-    np.testing.assert_array_equal(after, simplified)
-    assert_near(before, recorded, roundings_of(module))
+    (after,) = run_module(module, [ramp_for(module)])
+    np.testing.assert_array_equal(after, light_results.simplified(name))
+    assert_near(light_results.read(name), recorded, roundings_of(module))
     assert_near(after, recorded, roundings_of(module))
     calls = [op for op in main_of(module).body.block.ops if isinstance(op, func.CallOp)]
     assert len(calls) == CALLS[name]
@@ -71,15 +49,12 @@ def test_light_model_runs_equal_before_and_after_fusion(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("template", SHIPPED_TEMPLATES)
 @pytest.mark.parametrize("name", ["light_densenet121", "light_resnet50", "light_shufflenet", "light_squeezenet"])
-def test_light_model_runs_equal_on_hardware(name: str, template: str) -> None:
-    module = load_onnx_module(LIGHT_MODELS / f"{name}.onnx")
-    ramp = ramp_for(module)
-    SimplifyInferencePass().apply(Context(), module)
-    (before,) = run_module(module, [ramp])
+def test_light_model_runs_equal_on_hardware(name: str, template: str, light_results: LightResults) -> None:
+    module = simplified_model(name)
     FuseOpsHwPass(template).apply(Context(), module)
     FuseOpsPass().apply(Context(), module)
     module.verify()
-    (after,) = run_module(module, [ramp])
-    np.testing.assert_array_equal(after, before)
+    (after,) = run_module(module, [ramp_for(module)])
+    np.testing.assert_array_equal(after, light_results.simplified(name))
     functions = [op for op in module.ops if isinstance(op, func.FuncOp)]
     assert sum(HARDWARE_ATTRIBUTE in function.attributes for function in functions) > 5

@@ -62,7 +62,7 @@ def measure(path: Path, threads: int, rounds: int) -> dict[str, Any]:
 
     # On one thread both engines run on this one: its own time does not count when others had the processor.
     clock = thread_time if threads == 1 else perf_counter
-    times = [(_seconds(ours, clock), _seconds(theirs, clock)) for _ in range(rounds)]
+    times = [(best_seconds(ours, clock), best_seconds(theirs, clock)) for _ in range(rounds)]
     found["ours"] = min(one for one, _ in times)
     found["theirs"] = min(other for _, other in times)
     special = program.specialize(*ordered)
@@ -89,10 +89,10 @@ def difference(expected: Any, got: Any) -> float:
     return float(apart.max()) / max(largest, 1e-30)
 
 
-def _seconds(call: Callable[[], object], clock: Callable[[], float]) -> float:
-    """The best of calls that take `LEAST_SECONDS` together."""
+def best_seconds(call: Callable[[], object], clock: Callable[[], float], least: float = LEAST_SECONDS) -> float:
+    """The best of calls that take so many seconds together."""
     best, spent = math.inf, 0.0
-    while spent < LEAST_SECONDS:
+    while spent < least:
         start = clock()
         call()
         taken = clock() - start

@@ -11,7 +11,7 @@
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import TypeAlias, Union, cast
+from typing import TypeAlias, cast
 
 from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import ModuleOp, TupleType, UnitAttr
@@ -41,9 +41,9 @@ from fuse_dialect.interpreters.entry import (
 from fuse_dialect.interpreters.foreign.table import meaning_of
 from fuse_dialect.interpreters.loop_costs import marked_iteration
 from fuse_dialect.interpreters.numpy import MAX_CALL_DEPTH
-from fuse_dialect.interpreters.values import EvaluationError, layout_of
+from fuse_dialect.interpreters.values import EvaluationError, Nested, flatten, layout_of
 
-_Value: TypeAlias = Union[int, "tuple[_Value, ...]"]
+_Value: TypeAlias = Nested[int]
 """Number of a tensor, or a tuple."""
 MAX_REGION_DEPTH = 16
 """Regions within regions that are read; Python's stack grows with them."""
@@ -365,15 +365,7 @@ def _check_meanings(function: func.FuncOp) -> None:
 
 def _flat(values: Sequence[_Value]) -> tuple[int, ...]:
     """The tensors in the values, in order."""
-    numbers: list[int] = []
-    stack = list(values)[::-1]
-    while stack:
-        value = stack.pop()
-        if isinstance(value, tuple):
-            stack.extend(reversed(value))
-        else:
-            numbers.append(value)
-    return tuple(numbers)
+    return tuple(flatten(values))
 
 
 def _callees(function: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> dict[str, func.FuncOp]:

@@ -12,7 +12,8 @@ https://doi.org/10.1145/1187436.1210590.
 
 from collections.abc import Callable, Iterable
 from enum import Enum, auto
-from heapq import heapify, heappop, heappush
+
+from fuse_dialect.fusion.core.topological_order import topological_order
 
 MOST_VISITED = 128
 """Steps that a search visits at most, each way; beyond that a merge counts as one that closes a cycle."""
@@ -56,18 +57,10 @@ class StepOrder:
         if all(before < step for step in numbers for before in self._before(step)):
             self.position.update((step, place) for place, step in enumerate(numbers))
             return
-        missing = {step: len(set(self._before(step))) for step in numbers}
-        ready = [step for step, count in missing.items() if not count]
-        heapify(ready)
-        while ready:
-            step = heappop(ready)
-            self.position[step] = len(self.position)
-            for following in set(self._after(step)):
-                missing[following] -= 1
-                if not missing[following]:
-                    heappush(ready, following)
-        if len(self.position) < len(missing):
-            waiting = sorted(missing.keys() - self.position.keys())
+        order = topological_order({step: set(self._after(step)) for step in numbers})
+        self.position.update((step, place) for place, step in enumerate(order))
+        if len(order) < len(numbers):
+            waiting = sorted(set(numbers).difference(order))
             raise ValueError(f"steps {', '.join(map(str, waiting))} wait for each other")
 
     def ways(self, first: int, second: int) -> "tuple[set[int], set[int]] | NoWays":

@@ -6,10 +6,10 @@ their order, and of the items that may come next the one that stood first, by it
 """
 
 from collections.abc import Sequence
-from heapq import heapify, heappop, heappush
 
 from xdsl.ir import Block, Operation, OpResult
 
+from fuse_dialect.fusion.core.topological_order import topological_order
 from fuse_dialect.fusion.ir.block_graph import RegionFacts
 from fuse_dialect.fusion.ir.constants import is_constant
 from fuse_dialect.fusion.ir.function_like import terminator_of
@@ -71,19 +71,6 @@ def _sorted_items(
             if previous is not None:
                 followers[previous][item] = None
             previous = item
-    missing = dict.fromkeys(followers, 0)
-    for each in followers.values():
-        for item in each:
-            missing[item] += 1
-    ready = [item for item, count in missing.items() if not count]
-    heapify(ready)
-    order: list[int] = []
-    while ready:
-        item = heappop(ready)
-        order.append(item)
-        for follower in followers[item]:
-            missing[follower] -= 1
-            if not missing[follower]:
-                heappush(ready, follower)
+    order = topological_order(followers)
     assert len(order) == len(followers), "no group depends on itself"
     return order

@@ -35,7 +35,10 @@ MUTANTS: Mapping[str, str] = {
     "fuse_dialect.backends.runtime.arrays": "own_arrays drop-element 1",
     "fuse_dialect.backends.runtime.cache": "ObjectCache._shrink first 0; _digest drop-argument 0; _distrust false 2",
     "fuse_dialect.backends.runtime.constants": "Constants.check false 0; Constants.expect true 0",
-    "fuse_dialect.backends.runtime.control": "<module> drop-line 138 139 140 143 149",
+    "fuse_dialect.backends.runtime.control_code": """
+        _Descriptor.charge drop 0; _Descriptor.follow drop 1; _Descriptor.move drop 1; _Descriptor.turn drop 1 2 3;
+        _write_loop_begin drop 1 2 3; _write_loop_end drop 1
+    """,
     "fuse_dialect.backends.runtime.control_layout": """
         ControlLayout._add_descriptor operand 0 other-name 0; ControlLayout._add_records drop 9 plus-one 0;
         ControlLayout.row drop 2

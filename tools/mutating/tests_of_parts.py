@@ -133,7 +133,7 @@ FIRST: Mapping[str, str] = {
     "fuse_dialect.loops.local_places": "tests/backends/test_kernel_memory.py",
     "fuse_dialect.loops.choosing": "tests/loops/test_choosing.py",
     "fuse_dialect.backends.runtime.flow": "tests/backends/test_native_loops.py",
-    "fuse_dialect.backends.runtime.control": "tests/backends/test_native_loops.py",
+    "fuse_dialect.backends.runtime.control_code": "tests/backends/test_native_loops.py",
     "fuse_dialect.backends.runtime.control_layout": "tests/backends/test_native_loops.py",
     "fuse_dialect.loops.indices": "tests/loops/test_details.py",
     "fuse_dialect.backends.llvm.contractions": "tests/backends/llvm/test_contractions.py",

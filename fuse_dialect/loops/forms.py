@@ -125,6 +125,8 @@ class Form(NamedTuple):
     """Whether one of its products ends with what another one gives."""
     is_apart: bool = False
     """Whether some of its loops run before the others, or after them."""
+    finds_faults: bool = False
+    """Whether operands may be rejected, which is found out beside the results."""
 
     @property
     def family(self) -> str:

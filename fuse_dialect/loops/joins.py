@@ -59,6 +59,7 @@ def joined(first: Form, second: Form, join: Join) -> Form:
         first.siblings + second.siblings if is_beside else max(first.siblings, second.siblings),
         join.loops is Loops.PRODUCT and first.loops in ANCHORS and second.loops in ANCHORS and not join.are_siblings,
         first.is_apart or second.is_apart or join.is_one_after_other,
+        first.finds_faults or second.finds_faults,
     )
 
 

@@ -205,7 +205,7 @@ def may_run_in_strips(pair: Pair) -> bool:
     # Maps in front of one product are left to a kernel of their own: strips pay for what a row needs all of.
     if not pair.producer.reduces and pair.consumer.loops is Loops.PRODUCT:
         return False
-    if any(form.loops in STRIPPED and form.siblings > 1 for form in forms):
+    if any(form.finds_faults or (form.loops in STRIPPED and form.siblings > 1) for form in forms):
         return False
     return all(form.loops in (*LOOPS, *STRIPPED) and form.pieces == 1 and not form.is_of_bytes for form in forms)
 

@@ -74,6 +74,7 @@ def form_of_program(
         is_of_bytes=contraction is not None and any(element_bytes(buffers[name].element) == 1 for name in names),
         # Finding out whether an operand is rejected combines what it finds.
         reduces=any(stage.reduction is not None for stage in program.stages),
+        finds_faults=program.finds_faults,
     )
     return OperatorForm(form, work)
 

@@ -65,6 +65,12 @@ RESHAPED_ACROSS_AND_ADDED = """func.func @main(%x: tensor<5x3x2x16xf32>, %v: ten
   %y = fuse.add %r, %v : (tensor<4x9x20xf32>, tensor<20xf32>) -> tensor<4x9x20xf32>
   return %y : tensor<4x9x20xf32>
 }"""
+ROWS_THAT_ARE_LOOKED_UP = """
+func.func @main(%x: tensor<3x5xi64>, %i: tensor<2x3x2xi64>, %w: tensor<3x9xi64>) -> tensor<2x9xi64> {
+  %g = fuse.gather_nd %x, %i : (tensor<3x5xi64>, tensor<2x3x2xi64>) -> tensor<2x3xi64>
+  %y = fuse.matmul %g, %w : (tensor<2x3xi64>, tensor<3x9xi64>) -> tensor<2x9xi64>
+  return %y : tensor<2x9xi64>
+}"""
 ROWS_CUT_IN_FEW = """
 func.func @main(%x: tensor<6x8x7xf32>, %w: tensor<8x7xf32>, %v: tensor<4x1x8xf32>) -> tensor<6x4x2x8xf32> {
   %p = fuse.dense %x, %w : (tensor<6x8x7xf32>, tensor<8x7xf32>) -> tensor<6x8x8xf32>
@@ -131,6 +137,7 @@ def test_a_broken_promise_is_told(machine: str, monkeypatch: pytest.MonkeyPatch)
         RESHAPED_ACROSS_AXES,
         RESHAPED_ACROSS_AND_ADDED,
         ROWS_CUT_IN_FEW,
+        ROWS_THAT_ARE_LOOKED_UP,
     ],
 )
 def test_what_broke_a_promise_once_keeps_it(text: str, machine: str) -> None:

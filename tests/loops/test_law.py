@@ -338,6 +338,8 @@ REFUSED: Mapping[int, list[Case]] = {
     41: [SIDE_BY_SIDE.changed(c_reads={OTHER: SAME})],
     42: [
         STRIPS.changed(c_loops=Loops.WINDOWS),
+        STRIPS.changed(c_finds_faults=True),
+        STRIPS.changed(p_finds_faults=True),
         STRIPS.changed(p_pieces=2),
         STRIPS.changed(c_pieces=2),
         STRIPS.changed(p_siblings=2),

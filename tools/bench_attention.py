@@ -224,7 +224,7 @@ def serve() -> int:
     import torch.nn.functional as functional
 
     torch.set_grad_enabled(False)
-    work, call = Workload("plain", 0), None
+    work, call = Workload("plain", 0), _nothing
     for line in sys.stdin:
         question = json.loads(line)
         match question["do"]:
@@ -234,14 +234,16 @@ def serve() -> int:
                 call = _torch_call(torch, functional, work)
                 answer: Any = torch.__version__
             case "run":
-                assert call is not None
                 answer = _best(call, question["calls"])
             case _:
-                assert call is not None
                 result = call().float().numpy().reshape(work.heads, work.queries, work.size)
                 answer = _error(work, result)
         print(json.dumps(answer), flush=True)
     return 0
+
+
+def _nothing() -> Any:
+    """What is run before anything is prepared."""
 
 
 def _torch_call(torch: Any, functional: Any, work: Workload) -> Callable[[], Any]:
@@ -252,6 +254,7 @@ def _torch_call(torch: Any, functional: Any, work: Workload) -> Callable[[], Any
         case "causal":
             return lambda: attention(q, k, v, is_causal=True)
         case "window":
+            assert hidden is not None
             seen = torch.from_numpy(np.logical_not(hidden))
             return lambda: attention(q, k, v, attn_mask=seen)
         case "bias":

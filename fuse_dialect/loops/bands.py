@@ -320,7 +320,7 @@ def _applied(apply: Apply, operands: Sequence["_Value | _Maximum"], sources: Seq
         case "arith.select", [_, one, other] if (
             _is_nothing(other) and _is_number(one, 0.0) and _asks_nan(apply, sources)
         ):
-            return one
+            return 0.0
         case "arith.select", [_, one, other] if one == other:
             return _plain(one)
         case "arith.andi", [one, other] if one is False or other is False:
@@ -404,6 +404,6 @@ def _adds_zero(finish: Body) -> bool:
     """Whether a total becomes nan or stays: a number times 0 is added."""
     match finish:
         case (Read(), Literal(value), Apply("arith.mulf", (1, 2)), Apply("arith.addf", (0, 3))):
-            return value == 0
+            return _is_number(value, 0.0)
         case _:
             return False

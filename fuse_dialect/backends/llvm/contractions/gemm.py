@@ -9,8 +9,8 @@
 
 from fuse_dialect.backends.assembler.values import I1, Value, constant
 from fuse_dialect.backends.llvm.contractions.blocks import Blocks
-from fuse_dialect.backends.llvm.intervals import interval_of
 from fuse_dialect.backends.llvm.contractions.tile import Shape, TileCall, Tiles
+from fuse_dialect.backends.llvm.intervals import interval_of
 from fuse_dialect.backends.llvm.request import Request
 from fuse_dialect.loops import tiling
 from fuse_dialect.loops.matrix_schedule import Interval, Matrices

@@ -19,7 +19,7 @@ runs some rows at a time need not compute what is hidden from all of them. A *co
 
 (4) and (5) take for granted that numbers of hidden columns, to which -inf is added, or which are multiplied by 0, are
 no nan and no infinity. A program that computes everything does not: there an infinity in a hidden key or value makes
-the row nan. That is a difference, and it is wanted: what a mask hides does not reach the result.
+the row nan. Here it does so in rows of which somebody computes that column, and not in others: a stated difference.
 """
 
 from collections.abc import Mapping, Sequence

@@ -41,6 +41,8 @@ from fuse_dialect.loops.reaxing import without_single_points
 from fuse_dialect.loops.scheduling import schedule
 from fuse_dialect.machines.machine import Machine
 
+_LOW = 2
+"""Tiles of rows in a strip that leaves columns out: the fewer rows, the more of them are hidden from all."""
 _MOST_BYTES = 1 << 29
 """Of the workspace of a part: longer rows, or larger columns, are left to kernels that go through memory."""
 
@@ -363,6 +365,8 @@ def _placed(
     most = tiling.block_bytes(machine) // max(1, tile * total)
 
     height = min(tile * max(1, most), -(-sizes[-1] // tile) * tile)
+    if skipped is not None:
+        height = min(height, _LOW * tile)
     height = -(-tiling.even_part(sizes[-1], height) // tile) * tile
     end = 0
 

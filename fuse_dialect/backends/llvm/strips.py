@@ -44,6 +44,8 @@ def write_strips(request: Request, strips: Strips) -> None:
     """Write a kernel of strips."""
     f = request.entry
     steps = [_written(request, number, strips) for number in range(len(strips.steps))]
+    if strips.skipped is not None:
+        f.comment(f"strips of {strips.height} rows leave out columns that a mask hides from all of them")
     frame = frame_of(request, f)
     for step in steps:
         _fill(frame, step)

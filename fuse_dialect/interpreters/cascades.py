@@ -60,11 +60,9 @@ class CascadeRunner:
         starts = np.cumsum([0, *blocks])
         states = [self.of_block(int(low), int(high)) for low, high in pairwise(starts)]
         while len(states) > 1:
-            if in_pairs:
-                pairs = [states[place : place + 2] for place in range(0, len(states), 2)]
-                states = [self.merged(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
-            else:
-                states = [self.merged(*states[:2]), *states[2:]]
+            pairs = len(states) // 2 if in_pairs else 1
+            merged = [self.merged(states[2 * pair], states[2 * pair + 1]) for pair in range(pairs)]
+            states = [*merged, *states[2 * pairs :]]
         return self._finished(states[0])
 
     def of_block(self, start: int, stop: int) -> State:

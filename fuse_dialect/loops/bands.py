@@ -376,7 +376,7 @@ def _is_number(value: object, number: float) -> bool:
 
 
 def _is_finite(value: object) -> bool:
-    return isinstance(value, float) and isfinite(value) and value != 0
+    return isinstance(value, float) and isfinite(value) and abs(value) > 0
 
 
 def _is_nothing(value: object) -> bool:

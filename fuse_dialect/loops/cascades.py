@@ -90,6 +90,11 @@ class Cascade:
     """In order: reductions, and stages without columns between them."""
 
     @property
+    def reads_totals(self) -> bool:
+        """Whether some body reads a total, so that there is more than one pass as it stands."""
+        return any(split.rule is not Rule.SAME for split in self.splits)
+
+    @property
     def splits(self) -> list[Split]:
         """The reductions."""
         return [step for step in self.steps if isinstance(step, Split)]

@@ -6,7 +6,7 @@ A state is kept for each block of columns and merged with what came before, in o
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import inf, prod
+from math import prod
 from typing import TypeAlias
 
 import numpy as np
@@ -116,17 +116,14 @@ class CascadeRunner:
         names: list[str] = []
         for step in self.cascade.steps:
             if not isinstance(step, Split):
-                buffers[step.buffer] = self._of_row(step, buffers)
+                buffers[step.buffer] = _finite(self._of_row(step, buffers))
                 names.append(step.buffer)
                 continue
             value = total(step, buffers)
             # (5) the end divides by the number of all columns
             if step.is_mean:
                 value = value * np.asarray(self.cascade.columns / count, value.dtype)
-            nothing = {Combiner.MAXIMUM: -inf, Combiner.MINIMUM: inf}.get(step.combiner)
-            if nothing is not None:  # (6)
-                value = np.where(value == nothing, np.zeros((), value.dtype), value)
-            buffers[step.stage.buffer] = self._stored(step.stage, value, buffers)
+            buffers[step.stage.buffer] = _finite(self._stored(step.stage, value, buffers))
             names.append(step.stage.buffer)
         return {name: buffers[name] for name in names}
 
@@ -225,6 +222,13 @@ class CascadeRunner:
         target = np.zeros_like(self.arrays[stage.buffer])
         target[tuple(points.index(index) for index in stage.store)] = np.broadcast_to(value, points.shape)
         return target
+
+
+def _finite(reference: Array) -> Array:
+    """What bodies take for a reference (6)."""
+    if reference.dtype.kind != "f":
+        return reference
+    return np.where(np.isfinite(reference), reference, np.zeros((), reference.dtype))
 
 
 def _buffer(step: Split | Stage) -> str:

@@ -16,9 +16,9 @@ results can be corrected when an earlier total changes.
    axis.
 5. A mean, the sum over the number of columns, counts what its state has seen: so that deviations are from the mean of
    these, and stay small.
-6. A maximum of -inf has seen nothing, and neither has a minimum of inf: bodies and corrections take 0 for it, and in
-   the end all are corrected to what it is. `exp(-inf - 0)` is 0, as it is when a larger maximum comes, and where none
-   comes 0 * exp(0 - -inf) is nan, as it is in the program.
+6. Any number will do for what a state is relative to. So bodies and corrections take 0 for a total that is nan or
+   infinite, as the maximum of nothing but -inf is, and in the end all are corrected to what it is. `exp(-inf - 0)` is
+   0, as it is when a larger maximum comes; where none comes 0 * exp(0 - -inf) is nan, as it is in the program.
 7. Results of exact arithmetic are equal. Rounded ones differ as sums in another order do, where factors are no larger
    than 1: those of a maximum are `exp(old - new)`, and it never falls. Other factors may overflow where the program as
    it stands does not.

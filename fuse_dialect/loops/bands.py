@@ -16,10 +16,15 @@ runs some rows at a time need not compute what is hidden from all of them. A *co
 6. *total*: the row's sum of those exponentials. The greatest of them is 1, or what all are multiples of; so the sum is
    no 0 and finite, or nan.
 7. A row of which nothing is visible is all nan. So who skips computes one column of it, at least.
+8. Masks are often a large negative number, -1e9 or less. It counts as -inf for rows that see something, whose maximum
+   is greater by far, so that its exponential is 0. A row that sees nothing is the softmax of what was hidden, and needs
+   all columns, and so do rows that are taken together with it. It must be known that a visible score is no such number:
+   where all these guards hold it is a product, changed by numbers alone, and goes into maximum and difference as it is.
 
 (4) and (5) take for granted that numbers of hidden columns, to which -inf is added, or which are multiplied by 0, are
 no nan and no infinity. A program that computes everything does not: there an infinity in a hidden key or value makes
 the row nan. Here it does so in rows of which somebody computes that column, and not in others: a stated difference.
+(8) takes for granted that products of queries and keys stay between -1e8 and 1e8.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,6 +47,9 @@ from fuse_dialect.loops.program import (
     Role,
     Stage,
 )
+
+_LARGE = -1e9
+"""So negative a number counts as -inf (8)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +76,21 @@ class Band:
     """Nothing counts from any of them on."""
     axes: Mapping[int, int]
     """The column axis of each stage that has one, by the stage's number; stages are without axes of one element."""
+    must_see: bool = False
+    """Whether a row that sees nothing needs all columns, since what hides them is a number (8)."""
 
     def interval(self, first: int, last: int, unit: int = 1) -> tuple[int, int]:
         """The columns, in whole units, that rows from the first to the last need; all of them if they need none (7)."""
+        if self.must_see and not (self._sees(first) and self._sees(last)):
+            return 0, self.columns
         low = max(0, *(min(end.at(first), end.at(last)) for end in self.lows)) // unit * unit
         stop = min(self.columns, *(-(-max(end.at(first), end.at(last)) // unit) * unit for end in self.stops))
         return (low, stop) if low < stop else (0, self.columns)
+
+    def _sees(self, row: int) -> bool:
+        """Whether some column is visible; rows between two that see something do, because ends are straight lines."""
+        low = max(0, *(end.at(row) for end in self.lows))
+        return low < min(self.columns, *(end.at(row) for end in self.stops))
 
 
 def band_of(program: LoopProgram, stages: Sequence[Stage], rows: int) -> Band | None:
@@ -104,15 +121,40 @@ def _band(
     stage = stages[number]
     lows: list[End] = []
     stops: list[End] = []
+    found: dict[Guard, bool] = {}
+    must_see = False
     for guard in dict.fromkeys(_guards(stage)):
         if _column_axis(stage, guard, rows) != axes[number] or not isinstance(guard.size, int):
             continue
-        if _Proof(program, stages, axes, number, guard).holds():
+        proof = _Proof(stages, axes, number, {guard: False})
+        if proof.holds():
+            must_see = must_see or proof.has_large
+            found[guard] = True
             low, stop = _ends(guard, rows - 1, axes[number])
             lows.append(low)
             stops.append(stop)
+    if must_see and not _is_visible(stages, axes, number, found):
+        return None
     size = stage.axes[axes[number]].size
-    return Band(size, tuple(lows), tuple(stops), axes) if lows and isinstance(size, int) else None
+    is_known = lows and isinstance(size, int)
+    return Band(size, tuple(lows), tuple(stops), axes, must_see) if is_known and isinstance(size, int) else None
+
+
+def _is_visible(stages: Sequence[Stage], axes: Mapping[int, int], number: int, guards: Mapping[Guard, bool]) -> bool:
+    """Whether scores are products, changed by numbers alone, where guards hold, and are used as they are (8)."""
+    stage = stages[number]
+    if stage.reduction is None or any(isinstance(each, Read) for each in stage.finish):
+        return False
+    for other, each in enumerate(stages):
+        used = {place for place, read in enumerate(each.body) if _reads(read, stage.buffer)}
+        is_plain = used == {len(each.body) - 1} or all(
+            inner.function == "arith.subf" and not used & set(inner.operands[1:])
+            for inner in each.body
+            if isinstance(inner, Apply) and used & set(inner.operands)
+        )
+        if not is_plain or (other in axes and any(_reads(read, stage.buffer) for read in each.finish)):
+            return False
+    return _Proof(stages, axes, number, guards).score() is _Known.HIDDEN
 
 
 def _guards(stage: Stage) -> list[Guard]:
@@ -211,16 +253,17 @@ class _Maximum:
 class _Proof:
     """That what a guard hides changes nothing (3)."""
 
-    def __init__(
-        self, program: LoopProgram, stages: Sequence[Stage], axes: Mapping[int, int], number: int, guard: Guard
-    ):
-        self.stages, self.axes = stages, axes
-        self.column, self.guard = axes[number], guard
+    def __init__(self, stages: Sequence[Stage], axes: Mapping[int, int], number: int, guards: Mapping[Guard, bool]):
+        """What is known where guards of a stage hold, or fail."""
+        self.stages, self.axes, self.number = stages, axes, number
+        self.column, self.guards = axes[number], guards
         self.passed = {stage.buffer for stage in stages}
         self.at_hidden: dict[str, _Value] = {}
         """What buffers with columns hold at a hidden one."""
         self.rows: dict[str, _Value | _Maximum] = {}
         """What buffers without columns hold."""
+        self.has_large = False
+        """Whether a large negative number was taken for -inf (8)."""
 
     def holds(self) -> bool:
         """Whether each stage that combines columns gets nothing from a hidden one, and one of them does."""
@@ -241,21 +284,25 @@ class _Proof:
                 self.at_hidden[stage.buffer] = self._of_body(number, stage, stage.finish, total)
         return combines
 
-    def _is_asked(self, number: int, guards: Sequence[Guard]) -> bool:
-        """Whether the guard is one of some of another stage, whose columns may be another axis."""
+    def score(self) -> _Value:
+        """What the stage with the guards gives."""
+        stage = self.stages[self.number]
+        return self._of_body(self.number, stage, stage.finish, _Known.HIDDEN)
+
+    def _held(self, number: int, guards: Sequence[Guard]) -> _Value:
+        """Whether guards hold, of a stage whose columns may be another axis."""
         own = self.axes.get(number)
-        if own is None:
+        known = [self.guards.get(self._moved(guard, own)) if own is not None else None for guard in guards]
+        if False in known:
             return False
-        moved = Index(
-            tuple(
-                (Loop(own) if atom == Loop(self.column) else atom, factor) for atom, factor in self.guard.index.terms
-            ),
-            self.guard.index.constant,
-        )
-        return any(
-            guard.size == self.guard.size and not (guard.index - moved).terms and guard.index.constant == moved.constant
-            for guard in guards
-        )
+        return _Known.ANY if None in known else True
+
+    def _moved(self, guard: Guard, own: int) -> Guard:
+        """A guard as the stage with the guards would write it."""
+        if own == self.column:
+            return guard
+        terms = [(Loop(self.column) if atom == Loop(own) else atom, factor) for atom, factor in guard.index.terms]
+        return Guard(Index(tuple(terms), guard.index.constant), guard.size)
 
     def _changes_nothing(self, stage: Stage, value: _Value) -> bool:
         assert stage.reduction is not None, "it combines columns"
@@ -293,10 +340,13 @@ class _Proof:
         self, number: int, each: object, values: Sequence["_Value | _Maximum"], body: Body, first: int
     ) -> "_Value | _Maximum":
         match each:
+            case Literal(float() as value) if -inf < value <= _LARGE:
+                self.has_large = True
+                return -inf
             case Literal(value):
                 return value
             case Inside(guards):
-                return False if self._is_asked(number, guards) else _Known.ANY
+                return self._held(number, guards)
             case Read(buffer) if buffer in self.at_hidden:
                 return self.at_hidden[buffer]
             case Read(buffer) if buffer in self.rows:

@@ -95,8 +95,13 @@ def test_rows_that_see_nothing_need_all_columns() -> None:
         [f"%both = fuse.logical_and %seen, %m : {MASK}", f"%s = fuse.where %both, %s0, %minus : {CHOOSE}"],
         [f"%c = fuse.tanh %s0 : {SCORES}", f"%s = fuse.where %seen, %c, %minus : {CHOOSE}"],
         [f"%d = fuse.add %s0, %b : {SCORES}", f"%s = fuse.where %seen, %d, %minus : {CHOOSE}"],
+        [f"%s = fuse.where %seen, %s0, %large : {CHOOSE}"],
+        [
+            f"%a = fuse.where %seen, %zero, %large : ({MASK}, tensor<f32>, tensor<f32>) -> {SCORES}",
+            f"%s = fuse.add %s0, %a : {SCORES}",
+        ],
     ],
-    ids=["added", "opposite", "with-data", "soft-cap", "bias"],
+    ids=["added", "opposite", "with-data", "soft-cap", "bias", "large", "large-added"],
 )
 def test_masks_are_found_however_they_are_written(lines: list[str]) -> None:
     assert found(program_of(text_of([band(-99, 0), *lines, *SOFTMAX]))) is not None
@@ -105,7 +110,15 @@ def test_masks_are_found_however_they_are_written(lines: list[str]) -> None:
 @pytest.mark.parametrize(
     ("lines", "result", "type"),
     [
-        ([f"%s = fuse.where %seen, %s0, %large : {CHOOSE}", *SOFTMAX], "%y", QUERIES),
+        (["%small = arith.constant dense<-1.0e4> : tensor<f32>", f"%s = fuse.where %seen, %s0, %small : {CHOOSE}",
+          *SOFTMAX], "%y", QUERIES),
+        ([f"%both = fuse.logical_and %seen, %m : {MASK}", f"%s = fuse.where %both, %s0, %large : {CHOOSE}", *SOFTMAX],
+         "%y", QUERIES),
+        ([f"%d = fuse.add %s0, %b : {SCORES}", f"%s = fuse.where %seen, %d, %large : {CHOOSE}", *SOFTMAX],
+         "%y", QUERIES),
+        ([band(-2, 2, "near"), f"%d = fuse.where %near, %s0, %large : {CHOOSE}",
+          f"%s = fuse.where %seen, %d, %minus : {CHOOSE}", f"%z = fuse.add %s, %b : {SCORES}",
+          f"%p = fuse.softmax %z : {SCORES}", SOFTMAX[1]], "%y", QUERIES),
         ([f"%s = fuse.where %m, %s0, %minus : {CHOOSE}", *SOFTMAX], "%y", QUERIES),
         ([CHOSEN, f"%y = fuse.softmax %s : {SCORES}"], "%y", SCORES),
         ([f"%either = fuse.logical_or %seen, %m : {MASK}", f"%s = fuse.where %either, %s0, %minus : {CHOOSE}", *SOFTMAX]
@@ -113,10 +126,19 @@ def test_masks_are_found_however_they_are_written(lines: list[str]) -> None:
         ([CHOSEN, f"%e = fuse.exp %s : {SCORES}", f"%y = fuse.max %e, axes = [1] : ({SCORES}) -> tensor<{ROWS}xf32>"],
          "%y", f"tensor<{ROWS}xf32>"),
     ],
-    ids=["large", "data", "stored", "either", "maximum-of-0"],
+    ids=["small", "large-and-data", "large-and-bias", "large-then-bias", "data", "stored", "either", "maximum-of-0"],
 )  # fmt: skip
 def test_what_counts_is_not_left_out(lines: list[str], result: str, type: str) -> None:
     assert found(program_of(text_of([band(-99, 0), *lines], result, type))) is None
+
+
+def test_a_row_that_sees_nothing_needs_all_where_a_number_hides() -> None:
+    for number, expected in (("%minus", (0, 8)), ("%large", (0, COLUMNS))):
+        lines = [band(-99, -4), f"%s = fuse.where %seen, %s0, {number} : {CHOOSE}", *SOFTMAX]
+        result = found(program_of(text_of(lines)))
+        assert result is not None
+        assert result.interval(2, 11) == expected
+        assert result.interval(4, 11) == (0, 8)
 
 
 def random_lines(draw: random.Random) -> list[str]:

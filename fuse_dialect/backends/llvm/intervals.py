@@ -34,4 +34,11 @@ def interval_of(frame: Frame, skipped: Skipped) -> tuple[Value, Value]:
     stop = f.least(stop, f.i64(band.columns))
     # A row that sees nothing is all nan, so one of its columns is needed at least.
     is_empty = f.compare("sge", low, stop)
+    if band.must_see:
+        # One that sees nothing needs all, and rows between two that see something see something.
+        for row in (first, last):
+            ends = [(at(low_end, row), at(stop_end, row)) for low_end in band.lows for stop_end in band.stops]
+            for begin, end in ends:
+                for less, more in ((begin, end), (begin, f.i64(band.columns)), (f.i64(0), end)):
+                    is_empty = f.binary("or", is_empty, f.compare("sge", less, more))
     return f.select(is_empty, f.i64(0), low), f.select(is_empty, f.i64(band.columns), stop)

@@ -27,6 +27,7 @@ def masked(
         "chosen": f"%s = fuse.where %seen, %scaled, %minus : {choose}",
         "added": f"""%a = fuse.where %seen, %zero, %minus : ({mask}, {number}, {number}) -> {tensor(m)}
   %s = fuse.add %scaled, %a : ({tensor(s)}, {tensor(m)}) -> {tensor(s)}""",
+        "large": f"%s = fuse.where %seen, %scaled, %least : {choose}",
         "by hand": f"""%s = fuse.where %seen, %scaled, %minus : {choose}""",
     }
     top, sum = (heads, queries, 1), f"({tensor(s)}, {tensor((heads, queries, 1))}) -> {tensor(s)}"
@@ -45,6 +46,7 @@ def masked(
   %scale = arith.constant dense<0.25> : {number}
   %minus = arith.constant dense<0xFF800000> : {number}
   %zero = arith.constant dense<0.0> : {number}
+  %least = arith.constant dense<-3.4028235e+38> : {number}
   {both}
   %{"band" if is_causal_too else "seen"} = fuse.band lower = {lower}, upper = {upper} -> {mask}
   {joined}
@@ -57,6 +59,7 @@ def masked(
 }}"""
 
 
+HOWS = ("chosen", "added", "by hand", "large")
 CASES = [
     ((2, 64, 64, 16), -64, 0),
     ((3, 77, 101, 20), -77, 0),
@@ -71,7 +74,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("host", HOSTS)
-@pytest.mark.parametrize("how", ["chosen", "added", "by hand"])
+@pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize(("sizes", "lower", "upper"), CASES)
 def test_results_are_those_of_all_columns(
     sizes: tuple[int, int, int, int], lower: int, upper: int, how: str, host: str
@@ -83,7 +86,7 @@ def test_results_are_those_of_all_columns(
         agrees(program, native, parts=parts)
 
 
-@pytest.mark.parametrize("how", ["chosen", "added", "by hand"])
+@pytest.mark.parametrize("how", HOWS)
 def test_every_step_has_the_interval(how: str) -> None:
     strips = strips_of(program_of(masked((2, 128, 128, 16), -128, 0, how)))
     assert strips is not None
@@ -106,7 +109,7 @@ def test_random_bands_agree(host: str) -> None:
     for seed in range(24):
         sizes = draw.randint(1, 3), draw.randint(2, 140), draw.randint(2, 220), draw.randint(9, 40)
         lower = draw.randint(-sizes[1], sizes[2])
-        text = masked(sizes, lower, lower + draw.randint(0, 90), draw.choice(("chosen", "added", "by hand")),
+        text = masked(sizes, lower, lower + draw.randint(0, 90), draw.choice(HOWS),
                       is_causal_too=draw.random() < 0.4)  # fmt: skip
         program = program_of(text)
         strips = strips_of(program, HOSTS[host].machine)

@@ -329,7 +329,7 @@ class BandOp(FuseOp):
     """Whether `lower <= column - row <= upper`: a causal mask, or a window along the diagonal.
 
     Shapes: no operand; the result type gives the static rows and columns.
-    Types: the result is i1.
+    Types: i1.
     Kind: injective.
     Cost: no operations: positions are at hand where elements are computed.
     Source: `numpy.tri`, TensorFlow `linalg.band_part` of ones, ONNX Trilu of ones.

@@ -343,8 +343,8 @@ class _Proof:
             case Literal(float() as value) if -inf < value <= _LARGE:
                 self.has_large = True
                 return -inf
-            case Literal(value):
-                return value
+            case Literal(value, element):
+                return bool(value) if element == "i1" else value
             case Inside(guards):
                 return self._held(number, guards)
             case Read(buffer) if buffer in self.at_hidden:

@@ -6,10 +6,10 @@ each row of scores, and nobody sees what it hides. A value becomes a band when
 1. it is a constant, or computed from constants and `fuse.arange` alone by ops of the `fuse` dialect, and is read by an
    op that is not;
 2. its last two axes have 4,096 elements or more, and all that stands before them is the same;
-3. it has two values, one of which fills a band: all places whose distance from row to column lies in an interval.
+3. it has two values, one of which fills a band: all places whose distance from row to column lies in an interval;
+   integers have no more than 53 bits.
 
-Numbers other than truth values, as 0 and -inf, are chosen by `fuse.where`; a mask of what is hidden is the opposite of
-a band. Each op that reads one gets a band of its own, so that kernels need not share it. Functions with `primitive` or
+Each op that reads one gets a band of its own, so that kernels need not share it. Functions with `primitive` or
 `fuse.compiler` are left alone.
 """
 
@@ -19,18 +19,16 @@ from math import prod
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp, i1
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.budget import Budget, Limits
-from fuse_dialect.dialect.constants import constant, constant_of
+from fuse_dialect.dialect.constants import constant_of
 from fuse_dialect.dialect.op import Array, FuseOp
-from fuse_dialect.dialect.ops.broadcast import WhereOp
 from fuse_dialect.dialect.ops.comparison import BandOp
-from fuse_dialect.dialect.ops.elementwise import LogicalNotOp
 from fuse_dialect.dialect.ops.layout import ReshapeOp
 from fuse_dialect.dialect.ops.opaque import ArangeOp, StopFusionOp
 from fuse_dialect.dialect.ops.replication import BroadcastToOp
@@ -177,6 +175,8 @@ def band_of(array: Array) -> Band | None:
     different = first[places]
     if not ((first == one) | (first == different)).all() or any((plane != first).any() for plane in planes[1:]):
         return None
+    if any(int(number) != float(number) for number in (one, different) if array.dtype.kind in "iu"):
+        return None
     for inside, outside, mask in ((different, one, flags), (one, different, ~flags)):
         bounds = _bounds(mask)
         if bounds is not None:
@@ -207,18 +207,15 @@ def _written(band: Band, value: SSAValue, reader: Operation) -> SSAValue:
     assert is_tensor(value.type), "a band is an array"
     shape, at = tuple(value.type.get_shape()), InsertPoint.before(reader)
 
-    def put(op: FuseOp | arith.ConstantOp) -> SSAValue:
+    def put(op: FuseOp) -> SSAValue:
         op.location = value.owner.location if isinstance(value.owner, Operation) else reader.location
         Rewriter.insert_op(op, at)
         op.results[0].name_hint = value.name_hint
         return op.results[0]
 
-    flat = tensor(shape[-2:], i1)
-    result = put(BandOp(result_types=[flat], lower=band.lower, upper=band.upper))
-    if value.type.element_type == i1:
-        result = result if band.inside else put(LogicalNotOp(result))
-    else:
-        result = put(WhereOp(result, put(constant(band.inside)), put(constant(band.outside))))
+    flat = tensor(shape[-2:], value.type.element_type)
+    inside, outside = float(band.inside), float(band.outside)
+    result = put(BandOp(result_types=[flat], lower=band.lower, upper=band.upper, inside=inside, outside=outside))
     if len(shape) > 2 and prod(shape[:-2]) == 1:
         return put(ReshapeOp(result, result_types=[value.type]))
     return put(BroadcastToOp(result, result_types=[value.type])) if len(shape) > 2 else result

@@ -121,3 +121,9 @@ def test_cost_counts_booleans_as_bytes(build):
 def test_a_band_is_what_two_triangles_share(apply, lower, upper):
     expected = np.tri(4, 6, upper, dtype=bool) & ~np.tri(4, 6, lower - 1, dtype=bool)
     np.testing.assert_array_equal(apply(BandOp, result="4x6xi1", lower=lower, upper=upper), expected)
+
+
+def test_a_band_has_two_numbers(apply):
+    expected = np.where(np.tri(4, 6, dtype=bool), np.float16(0.5), np.float16(-np.inf))
+    result = apply(BandOp, result="4x6xf16", lower=-9, upper=0, inside=0.5, outside=-math.inf)
+    np.testing.assert_array_equal(result, expected)

@@ -92,6 +92,14 @@ def test_rows_that_see_nothing_need_all_columns() -> None:
             f"%s = fuse.add %s0, %a : {SCORES}",
         ],
         [f"%n = fuse.logical_not %seen : {MASK}", f"%s = fuse.where %n, %minus, %s0 : ({MASK}, tensor<f32>, {SCORES})"],
+        [
+            f"%h = fuse.band lower = -99, upper = 0, inside = 0.0, outside = 1.0 -> {MASK}",
+            f"%s = fuse.where %h, %minus, %s0 : ({MASK}, tensor<f32>, {SCORES})",
+        ],
+        [
+            f"%h = fuse.band lower = -99, upper = 0, inside = 0.0, outside = 0xFFF0000000000000 -> {SCORES}",
+            f"%s = fuse.add %s0, %h : {SCORES}",
+        ],
         [f"%both = fuse.logical_and %seen, %m : {MASK}", f"%s = fuse.where %both, %s0, %minus : {CHOOSE}"],
         [f"%c = fuse.tanh %s0 : {SCORES}", f"%s = fuse.where %seen, %c, %minus : {CHOOSE}"],
         [f"%d = fuse.add %s0, %b : {SCORES}", f"%s = fuse.where %seen, %d, %minus : {CHOOSE}"],
@@ -101,7 +109,7 @@ def test_rows_that_see_nothing_need_all_columns() -> None:
             f"%s = fuse.add %s0, %a : {SCORES}",
         ],
     ],
-    ids=["added", "opposite", "with-data", "soft-cap", "bias", "large", "large-added"],
+    ids=["added", "opposite", "opposite-band", "added-band", "with-data", "soft-cap", "bias", "large", "large-added"],
 )
 def test_masks_are_found_however_they_are_written(lines: list[str]) -> None:
     assert found(program_of(text_of([band(-99, 0), *lines, *SOFTMAX]))) is not None

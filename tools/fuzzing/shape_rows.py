@@ -362,7 +362,8 @@ def _arange(draft: Draft, op_class: type[FuseOp], subject: Known) -> Proposal:
 def _band(draft: Draft, op_class: type[FuseOp], subject: Known) -> Proposal:
     rows, columns = draft.size(), draft.size()
     lower, upper = sorted(draft.random.randint(-rows - 1, columns + 1) for _ in range(2))
-    return Proposal([], {"lower": lower, "upper": upper}, [tensor([rows, columns], i1)])
+    numbers = {"inside": draft.random.choice((0.0, 1.0)), "outside": draft.random.choice((0.0, 1.0))}
+    return Proposal([], {"lower": lower, "upper": upper, **numbers}, [tensor([rows, columns], draft.element)])
 
 
 @row(sequences.ReverseSequenceOp)

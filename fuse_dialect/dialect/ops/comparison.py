@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.attributes import OpPatternKind
-from fuse_dialect.dialect.fields import integer, tensor_result
+from fuse_dialect.dialect.fields import integer, real, tensor_result
 from fuse_dialect.dialect.loops import Nest
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.broadcast import BinaryOp
@@ -21,6 +21,8 @@ from fuse_dialect.dialect.shape_rules import require_booleans, require_integers
 from fuse_dialect.dialect.types import (
     DYNAMIC,
     broadcast_shapes,
+    element_dtype,
+    is_float,
     is_unsigned,
     require_rank,
     require_same_element,
@@ -326,13 +328,13 @@ class RightShiftOp(BitwiseOp):
 
 @irdl_op_definition
 class BandOp(FuseOp):
-    """Whether `lower <= column - row <= upper`: a causal mask, or a window along the diagonal.
+    """`inside` where `lower <= column - row <= upper`, and `outside` elsewhere: a causal mask, or a window.
 
     Shapes: no operand; the result type gives the static rows and columns.
-    Types: i1.
+    Types: any but complex; both numbers must be ones of it.
     Kind: injective.
     Cost: no operations: positions are at hand where elements are computed.
-    Source: `numpy.tri`, TensorFlow `linalg.band_part` of ones, ONNX Trilu of ones.
+    Source: `numpy.tri`, TensorFlow `linalg.band_part`, ONNX Trilu of a constant.
     """
 
     name = "fuse.band"
@@ -345,22 +347,35 @@ class BandOp(FuseOp):
     """The least distance from row to column; below 0 for columns in front of the row's own."""
     upper = integer()
     """The greatest one; 0 for none behind the row's own."""
+    inside = real(1.0)
+    """The number in the band; of i1 1 is true."""
+    outside = real(0.0)
+    """The number elsewhere."""
 
     def infer_types(self) -> None:
         """Nothing: the result type says how many rows and columns there are."""
 
     def verify_(self) -> None:
-        """Check the result's type."""
+        """Check the result's type, and that it has both numbers."""
         super().verify_()
-        require_booleans(self.result.type, "result")
         if DYNAMIC in require_rank(self.result.type, 2, "result"):
             raise VerifyException(f"expects a static result shape, got {shape_text(self.result.type.get_shape())}")
+        dtype = element_dtype(self.result.type.element_type)
+        for name, number in (("inside", self.inside), ("outside", self.outside)):
+            with np.errstate(all="ignore"):
+                held = float(np.array(number.value.data).astype(dtype))
+            if held != number.value.data:
+                raise VerifyException(
+                    f"expects '{name}' to be a number of {self.result.type.element_type}, got {number.value.data}"
+                )
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """Compare the distances."""
         rows, columns = self.result.type.get_shape()
         distance = np.arange(columns)[None, :] - np.arange(rows)[:, None]
-        return ((distance >= self.lower.value.data) & (distance <= self.upper.value.data),)
+        held = (distance >= self.lower.value.data) & (distance <= self.upper.value.data)
+        numbers = np.where(held, self.inside.value.data, self.outside.value.data)
+        return (numbers.astype(element_dtype(self.result.type.element_type)),)
 
     def loops(self, nest: Nest) -> SSAValue:
         """One guard, on the distance, whose bounds are cut to those that some element has."""
@@ -368,4 +383,12 @@ class BandOp(FuseOp):
         least = max(self.lower.value.data, 1 - rows)
         greatest = min(self.upper.value.data, columns - 1)
         row, column = nest.at
-        return nest.inside([Guard(column - row - least, max(0, greatest - least + 1))])
+        held = nest.inside([Guard(column - row - least, max(0, greatest - least + 1))])
+        element = scalars.signless(self.result.type.element_type)
+        numbers = [number.value.data for number in (self.inside, self.outside)]
+        if element == i1 and numbers == [1, 0]:
+            return held
+        one, other = (
+            scalars.constant(number if is_float(self.result.type) else int(number), element) for number in numbers
+        )
+        return scalars.select(held, one, other)

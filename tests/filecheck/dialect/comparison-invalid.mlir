@@ -48,9 +48,9 @@ func.func @shift_of_booleans(%a: tensor<2xi1>) {
 
 // -----
 
-// CHECK: expects 'result' of i1 elements, got f32
-func.func @band_of_numbers() {
-  %y = fuse.band lower = -2, upper = 0 -> tensor<4x6xf32>
+// CHECK: expects 'outside' to be a number of i8, got 1000.0
+func.func @band_of_large_numbers() {
+  %y = fuse.band lower = -2, upper = 0, outside = 1000.0 -> tensor<4x6xi8>
   return
 }
 

@@ -5,9 +5,8 @@
 // CHECK-LABEL: func.func @compared
 // CHECK: %[[W:.*]] = fuse.band lower = -15, upper = 0 -> tensor<64x64xi1>
 // CHECK-NEXT: fuse.where %[[W]], %s,
-// CHECK: %[[B:.*]] = fuse.band lower = -15, upper = 0 -> tensor<64x64xi1>
-// CHECK-NEXT: %[[N:.*]] = fuse.logical_not %[[B]]
-// CHECK-NEXT: fuse.where %[[N]],
+// CHECK: %[[B:.*]] = fuse.band lower = -15, upper = 0, inside = 0.0, outside = 1.0 -> tensor<64x64xi1>
+// CHECK-NEXT: fuse.where %[[B]],
 func.func @compared(%s: tensor<64x64xf32>) -> (tensor<64x64xf32>, tensor<64x64xf32>) {
   %minus = arith.constant dense<0xFF800000> : tensor<f32>
   %width = arith.constant dense<16> : tensor<i64>

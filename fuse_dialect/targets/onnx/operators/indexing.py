@@ -191,14 +191,14 @@ def write_arange(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str
 
 @ROWS.row(comparison.BandOp)
 def write_band(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
-    """A constant, or for many elements `Trilu` of ones, from both sides."""
-    shape = static_shape(op, op.results[0])
+    """A constant, or for many elements `Trilu` of ones, from both sides, that chooses between two numbers."""
+    shape, dtype = static_shape(op, op.results[0]), dtype_of(op.results[0])
     if int(np.prod(shape)) <= LARGEST_LIST:
         return graph.constant(np.asarray(op.evaluate()[0]))
-    ones = graph.emit("ConstantOfShape", graph.integers(shape), value=numpy_helper.from_array(np.ones(1, np.bool_)))
+    held = graph.emit("ConstantOfShape", graph.integers(shape), value=numpy_helper.from_array(np.ones(1, np.bool_)))
     for name, upper in (("lower", 1), ("upper", 0)):
-        ones = graph.emit("Trilu", ones, graph.scalar(prop(op, name), np.dtype(np.int64)), upper=upper)
-    return ones
+        held = graph.emit("Trilu", held, graph.scalar(prop(op, name), np.dtype(np.int64)), upper=upper)
+    return graph.emit("Where", held, *(graph.scalar(prop(op, name), dtype) for name in ("inside", "outside")))
 
 
 @ROWS.row(opaque.ArgwhereOp)

@@ -97,7 +97,7 @@ def test_rows_that_see_nothing_need_all_columns() -> None:
             f"%s = fuse.where %h, %minus, %s0 : ({MASK}, tensor<f32>, {SCORES})",
         ],
         [
-            f"%h = fuse.band lower = -99, upper = 0, inside = 0.0, outside = 0xFFF0000000000000 -> {SCORES}",
+            f"%h = fuse.band lower = -99, upper = 0, inside = 0.0, outside = \"-inf\" -> {SCORES}",
             f"%s = fuse.add %s0, %h : {SCORES}",
         ],
         [f"%both = fuse.logical_and %seen, %m : {MASK}", f"%s = fuse.where %both, %s0, %minus : {CHOOSE}"],

@@ -320,7 +320,7 @@ class _Proof:
         """What is known of a row's total."""
         assert stage.reduction is not None, "it combines columns"
         match stage.reduction.combiner, stage.body:
-            case Combiner.MAXIMUM, (Read() as read,) if not stage.finish:
+            case Combiner.MAXIMUM, (Read() as read,) | (Read() as read, Apply("arith.extf")) if not stage.finish:
                 return _Maximum(read.buffer)
             case Combiner.ADD, (Read(),) if value is _Known.POWER:
                 # (6) A sum that becomes nan where the maximum is no number is the same.
@@ -356,7 +356,7 @@ class _Proof:
                 return _Known.HIDDEN if any(_axis(index) == own for index in read.indices) else _Known.ANY
             case Apply():
                 operands = [values[place] for place in each.operands]
-                sources = [body[place - first] if place >= first else None for place in each.operands]
+                sources = [_widened(body, place, first) for place in each.operands]
                 return _applied(each, operands, sources)
             case _:
                 return _Known.ANY
@@ -435,6 +435,14 @@ def _is_nothing(value: object) -> bool:
 
 def _is_of_column(value: object) -> bool:
     return value is _Known.HIDDEN or (isinstance(value, float) and isfinite(value))
+
+
+def _widened(body: Body, place: int, first: int) -> object:
+    """The instruction at a place, or what it makes a wider number of."""
+    each = body[place - first] if place >= first else None
+    while isinstance(each, Apply) and each.function == "arith.extf" and each.operands[0] >= first:
+        each = body[each.operands[0] - first]
+    return each
 
 
 def _reads(source: object, buffer: str) -> bool:

@@ -9,7 +9,8 @@ each row of scores, and nobody sees what it hides. A value becomes a band when
 3. it has two values, one of which fills a band: all places whose distance from row to column lies in an interval;
    integers have no more than 53 bits.
 
-Each op that reads one gets a band of its own, so that kernels need not share it. Functions with `primitive` or
+A number of f16 or bf16 that a choice by a band takes is written as a band of one number: else kernels would not know
+it. Each op that reads one gets a band of its own, so that kernels need not share it. Functions with `primitive` or
 `fuse.compiler` are left alone.
 """
 
@@ -19,7 +20,7 @@ from math import prod
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, bf16, f16
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -28,6 +29,7 @@ from xdsl.utils.exceptions import VerifyException
 from fuse_dialect.budget import Budget, Limits
 from fuse_dialect.dialect.constants import constant_of
 from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.ops.broadcast import WhereOp
 from fuse_dialect.dialect.ops.comparison import BandOp
 from fuse_dialect.dialect.ops.layout import ReshapeOp
 from fuse_dialect.dialect.ops.opaque import ArangeOp, StopFusionOp
@@ -37,8 +39,8 @@ from fuse_dialect.transforms.unfinished import walk_unfinished
 
 _LEAST = 4096
 """Elements of a mask: fewer are read in no time (2)."""
-_MOST = 1 << 26
-"""Elements that are computed to find masks, in all: those of eight masks of 2,896 squared."""
+_MOST = 1 << 28
+"""Elements that are computed to find masks, in all: those of four steps of one of 8,192 squared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,8 @@ class _Search:
             band = self._band(operand)
             if band is not None:
                 op.operands[place] = _written(band, operand, op)
+                if isinstance(op, WhereOp) and place == 0:
+                    _know_numbers(op)
 
     def _is_of_positions(self, op: Operation) -> bool:
         if not isinstance(op, FuseOp) or op.regions or isinstance(op, StopFusionOp) or len(op.results) != 1:
@@ -203,6 +207,22 @@ def _bounds(mask: Array) -> tuple[int, int] | None:
     upper = int(np.max(columns - 1 - mask[held, ::-1].argmax(axis=1) - held))
     band = np.tri(rows, columns, upper, dtype=np.bool_) & ~np.tri(rows, columns, lower - 1, dtype=np.bool_)
     return (lower, upper) if (band == mask).all() else None
+
+
+def _know_numbers(op: WhereOp) -> None:
+    """Let a choice by a band know which f16 or bf16 it chooses: TVM leaves such constants outside of kernels."""
+    mask = op.operands[0].type
+    assert is_tensor(mask), "a band is an array"
+    for place in (1, 2):
+        number, type = constant_of(op.operands[place]), op.operands[place].type
+        if number is None or not is_tensor(type) or type.get_num_dims() or type.element_type not in (f16, bf16):
+            continue
+        rows, columns = mask.get_shape()[-2:]
+        value, flat = float(number), tensor([rows, columns], type.element_type)
+        same = BandOp(result_types=[flat], lower=-rows, upper=columns, inside=value, outside=value)
+        same.location = op.location
+        Rewriter.insert_op(same, InsertPoint.before(op))
+        op.operands[place] = same.result
 
 
 def _written(band: Band, value: SSAValue, reader: Operation) -> SSAValue:

@@ -97,7 +97,7 @@ def test_rows_that_see_nothing_need_all_columns() -> None:
             f"%s = fuse.where %h, %minus, %s0 : ({MASK}, tensor<f32>, {SCORES})",
         ],
         [
-            f"%h = fuse.band lower = -99, upper = 0, inside = 0.0, outside = \"-inf\" -> {SCORES}",
+            f'%h = fuse.band lower = -99, upper = 0, inside = 0.0, outside = "-inf" -> {SCORES}',
             f"%s = fuse.add %s0, %h : {SCORES}",
         ],
         [f"%both = fuse.logical_and %seen, %m : {MASK}", f"%s = fuse.where %both, %s0, %minus : {CHOOSE}"],
@@ -138,6 +138,22 @@ def test_masks_are_found_however_they_are_written(lines: list[str]) -> None:
 )  # fmt: skip
 def test_what_counts_is_not_left_out(lines: list[str], result: str, type: str) -> None:
     assert found(program_of(text_of([band(-99, 0), *lines], result, type))) is None
+
+
+@pytest.mark.parametrize("element", ["f16", "bf16"])
+def test_masks_are_found_where_a_softmax_is_wider(element: str) -> None:
+    q, k, v, s = (f"tensor<{shape}x{element}>" for shape in ("20x4", "4x24", "24x4", "20x24"))
+    text = f"""func.func @main(%q: {q}, %k: {k}, %v: {v}) -> {q} {{
+      %a = fuse.band lower = -99, upper = 0, inside = 0.0, outside = "-inf" -> {s}
+      %s0 = fuse.matmul %q, %k : ({q}, {k}) -> {s}
+      %s = fuse.add %s0, %a : {s}
+      %p = fuse.softmax %s : {s}
+      %y = fuse.matmul %p, %v : ({s}, {v}) -> {q}
+      return %y : {q}
+    }}"""
+    result = found(program_of(text))
+    assert result is not None
+    assert result.interval(5, 7) == (0, 8)
 
 
 def test_a_row_that_sees_nothing_needs_all_where_a_number_hides() -> None:

@@ -73,3 +73,25 @@ def test_each_reader_has_a_band_of_its_own(element: str, shape: str) -> None:
     assert sum(isinstance(each, BandOp) for each in module.walk()) == 3
     for got, want in zip(fd.run(module, *given), expected, strict=True):
         np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("element", ["f16", "bf16", "f32"])
+def test_a_choice_by_a_band_knows_narrow_numbers(element: str) -> None:
+    """Scalars of f16 are arguments of kernels, which then know nothing of what a mask makes of scores."""
+    s = f"tensor<80x80x{element}>"
+    module = fd.parse(f"""func.func @main(%s: {s}) -> {s} {{
+      %c = arith.constant dense<-2.0> : tensor<{element}>
+      %j = fuse.arange stop = 80.0 -> tensor<80xi64>
+      %i = fuse.reshape %j : (tensor<80xi64>) -> tensor<80x1xi64>
+      %m = fuse.less_equal %j, %i : (tensor<80xi64>, tensor<80x1xi64>) -> tensor<80x80xi1>
+      %y = fuse.where %m, %s, %c : (tensor<80x80xi1>, {s}, tensor<{element}>) -> {s}
+      return %y : {s}
+    }}""")
+    dtype = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}[element]
+    x = np.random.default_rng(3).standard_normal((N, N)).astype(dtype)
+    (expected,) = fd.run(module, x)
+    RecognizeBandsPass().apply(Context(), module)
+    module.verify()
+    bands = [each for each in module.walk() if isinstance(each, BandOp)]
+    assert [each.inside.value.data for each in bands] == ([1.0] if element == "f32" else [1.0, -2.0])
+    np.testing.assert_array_equal(fd.run(module, x)[0], expected)

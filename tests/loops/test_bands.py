@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 import pytest
+from xdsl.dialects import func
 
 import fuse_dialect as fd
 from fuse_dialect.dialect.op import Array
@@ -42,7 +43,7 @@ def text_of(lines: list[str], result: str = "%y", type: str = QUERIES) -> str:
 
 def program_of(text: str) -> LoopProgram:
     """The loops of a function, as they are for one kernel."""
-    (function,) = fd.parse(text).ops
+    (function,) = [op for op in fd.parse(text).body.block.ops if isinstance(op, func.FuncOp)]
     program = lower(function)
     assert isinstance(program, LoopProgram)
     return simplify(program)

@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 import pytest
+from xdsl.dialects import func
 
 import fuse_dialect as fd
 from fuse_dialect.dialect.op import Array
@@ -36,9 +37,8 @@ def program_of(lines: list[str], *results: tuple[str, str]) -> LoopProgram:
             "}",
         ]
     )
-    function = fd.parse(text).ops.first
-    assert function is not None
-    program = lower(function)  # pyright: ignore[reportArgumentType]
+    (function,) = [op for op in fd.parse(text).body.block.ops if isinstance(op, func.FuncOp)]
+    program = lower(function)
     assert isinstance(program, LoopProgram)
     return simplify(program)
 

@@ -4,6 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from xdsl.context import Context
+from xdsl.dialects import func
 
 import fuse_dialect as fd
 from fuse_dialect.dialect.constants import constant
@@ -61,8 +62,9 @@ def test_each_reader_has_a_band_of_its_own(element: str, shape: str) -> None:
         f"func.func @main(%x: {type}, %m: {type}) -> ({type}, {type}, {type}) {{\n{lines}\n"
         f"return %y0, %y1, %y2 : {type}, {type}, {type}\n}}"
     )
-    block = module.ops.first.body.block
-    held = constant(np.ascontiguousarray(array))
+    (function,) = [op for op in module.body.block.ops if isinstance(op, func.FuncOp)]
+    block, held = function.body.block, constant(np.ascontiguousarray(array))
+    assert block.first_op is not None
     block.insert_op_before(held, block.first_op)
     block.args[1].replace_all_uses_with(held.result)
     x = np.random.default_rng(1).standard_normal(sizes)

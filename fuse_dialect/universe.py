@@ -59,6 +59,8 @@ OWN_NAMES = Universe(
             "fuse_dialect.transforms.rematerialize_dequantization:RematerializeDequantizationPass"
         ),
         "rematerialize-scalars": _lazy("fuse_dialect.transforms.rematerialize_scalars:RematerializeScalarsPass"),
+        "sink-scales": _lazy("fuse_dialect.transforms.sink_scales:SinkScalesPass"),
+        "recognize-bands": _lazy("fuse_dialect.transforms.recognize_bands:RecognizeBandsPass"),
         "prove-indices": _lazy("fuse_dialect.transforms.prove_indices:ProveIndicesPass"),
         "refine-shapes": _lazy("fuse_dialect.transforms.refine_shapes:RefineShapesPass"),
         "convert-layout": _lazy("fuse_dialect.transforms.convert_layout:ConvertLayoutPass"),

@@ -38,7 +38,7 @@ from fuse_dialect.loops.program import (
 _POINTS = 1 << 20
 """Points that are computed at once."""
 
-_COMBINE: dict[Combiner, np.ufunc] = {
+COMBINE: dict[Combiner, np.ufunc] = {
     Combiner.ADD: np.add,
     Combiner.MULTIPLY: np.multiply,
     Combiner.MAXIMUM: np.maximum,
@@ -75,7 +75,7 @@ def run_loops(
             next(given) if buffer.role is Role.ARGUMENT else np.zeros(shape, dtype_named(buffer.element))
         )
     for stage in program.stages:
-        _run_stage(stage, arrays, sizes)
+        run_stage(stage, arrays, sizes)
     if any(arrays[buffer.name].any() for buffer in program.buffers if buffer.role is Role.FAULT):
         raise LoopFaultError(f"'{program.name}' rejects its arguments")
     return [arrays[buffer.name] for buffer in program.buffers if buffer.role is Role.RESULT]
@@ -105,7 +105,7 @@ def _size(size: Size, sizes: Mapping[str, int]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Points:
+class Points:
     """Some points of a stage."""
 
     loops: Sequence[Array]
@@ -186,7 +186,7 @@ class _Points:
         return np.where(held, taken, np.array(read.otherwise.value, taken.dtype))
 
 
-def _run_stage(stage: Stage, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> None:
+def run_stage(stage: Stage, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> None:
     parallel = [_size(axis.size, sizes) for axis in stage.axes if not axis.is_reduced]
     reduced = [_size(axis.size, sizes) for axis in stage.axes if axis.is_reduced]
     if stage.reduction is not None and stage.is_scan:
@@ -197,12 +197,12 @@ def _run_stage(stage: Stage, arrays: Mapping[str, Array], sizes: Mapping[str, in
     target = arrays[stage.buffer]
     columns = math.prod(reduced)
     for start, end in _parts(math.prod(parallel), max(1, _POINTS // max(1, min(columns, _POINTS)))):
-        rows = _loops(np.arange(start, end), parallel, (-1, 1))
+        rows = axis_values(np.arange(start, end), parallel, (-1, 1))
         if stage.reduction is None:
-            values = _Points(rows, (end - start, 1), arrays, sizes).run(stage.body)
+            values = Points(rows, (end - start, 1), arrays, sizes).run(stage.body)
         else:
             values = _reduced(stage, stage.reduction, rows, end - start, reduced, arrays, sizes)
-        points = _Points(rows, (end - start, 1), arrays, sizes)
+        points = Points(rows, (end - start, 1), arrays, sizes)
         indices = [points.index(index) for index in stage.store] if stage.store else rows
         if values.dtype.kind == "i" and target.dtype.kind == "u":
             values = values.view(target.dtype)
@@ -217,7 +217,7 @@ def _run_stage(stage: Stage, arrays: Mapping[str, Array], sizes: Mapping[str, in
             target[...] = values.reshape(())
 
 
-def _scatter(how: Scatter, target: Array, points: _Points, indices: Sequence[Array], values: Array) -> None:
+def _scatter(how: Scatter, target: Array, points: Points, indices: Sequence[Array], values: Array) -> None:
     """Store values at places that are data, in order."""
     place = points.arrays[how.places][tuple(points.index(index) for index in how.indices)]
     merged = target.reshape(-1, *target.shape[how.depth :])
@@ -226,7 +226,7 @@ def _scatter(how: Scatter, target: Array, points: _Points, indices: Sequence[Arr
         merged[at] = values
     else:
         with np.errstate(all="ignore"):
-            _COMBINE[how.combination.combiner].at(merged, at, values)
+            COMBINE[how.combination.combiner].at(merged, at, values)
 
 
 def _run_scan(stage: Stage, reduction: Reduction, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> None:
@@ -234,11 +234,11 @@ def _run_scan(stage: Stage, reduction: Reduction, arrays: Mapping[str, Array], s
     *parallel, size = (_size(axis.size, sizes) for axis in stage.axes)
     columns = np.arange(size).reshape(1, -1)
     for line in range(math.prod(parallel)):
-        rows = _loops(np.arange(line, line + 1), parallel, (-1, 1))
-        values = _Points([*rows, columns], (1, size), arrays, sizes).run(stage.body)
+        rows = axis_values(np.arange(line, line + 1), parallel, (-1, 1))
+        values = Points([*rows, columns], (1, size), arrays, sizes).run(stage.body)
         kept = _scanned(reduction, np.broadcast_to(values, (1, size)))
         places = [*rows, columns[:, : kept.shape[1]]]
-        points = _Points(places, kept.shape, arrays, sizes)
+        points = Points(places, kept.shape, arrays, sizes)
         stored = points.run(stage.finish, kept) if stage.finish else kept
         target = arrays[stage.buffer]
         stored = stored.view(target.dtype) if stored.dtype.kind == "i" and target.dtype.kind == "u" else stored
@@ -254,7 +254,7 @@ def _scanned(reduction: Reduction, values: Array) -> Array:
         return np.argsort(values, axis=1, kind="stable")[:, :count].astype(np.int64, copy=False)
     start = np.full((1, 1), reduction.start.value, values.dtype)
     with np.errstate(all="ignore"):
-        through = _COMBINE[reduction.combiner].accumulate(np.concatenate([start, values], axis=1), axis=1)
+        through = COMBINE[reduction.combiner].accumulate(np.concatenate([start, values], axis=1), axis=1)
     through = through.astype(values.dtype, copy=False)
     return through[:, 1:] if reduction.keep is Keep.THROUGH else through[:, :-1]
 
@@ -269,12 +269,12 @@ def _reduced(
     sizes: Mapping[str, int],
 ) -> Array:
     """What a stage with a reduction stores."""
-    combine, start = _COMBINE[reduction.combiner], reduction.start
+    combine, start = COMBINE[reduction.combiner], reduction.start
     total = np.full((count, 1), start.value, dtype_named(start.element))
     signless = dtype_named(start.element.removeprefix("u"))
     for first, last in _parts(math.prod(reduced), _POINTS):
-        columns = _loops(np.arange(first, last), reduced, (1, -1))
-        values = _Points([*rows, *columns], (count, last - first), arrays, sizes).run(stage.body)
+        columns = axis_values(np.arange(first, last), reduced, (1, -1))
+        values = Points([*rows, *columns], (count, last - first), arrays, sizes).run(stage.body)
         if values.dtype != signless:
             raise InterpretationError(f"stage '{stage.name}' combines {values.dtype} in {signless}")
         values = np.broadcast_to(values, (count, last - first)).astype(total.dtype, copy=False)
@@ -282,7 +282,7 @@ def _reduced(
             part = combine.reduce(values, axis=1, keepdims=True, dtype=total.dtype)
             total = combine(total, part).astype(total.dtype, copy=False)
     total = total.astype(signless, copy=False)
-    return _Points(rows, (count, 1), arrays, sizes).run(stage.finish, total) if stage.finish else total
+    return Points(rows, (count, 1), arrays, sizes).run(stage.finish, total) if stage.finish else total
 
 
 def _parts(count: int, length: int) -> Iterator[tuple[int, int]]:
@@ -290,6 +290,6 @@ def _parts(count: int, length: int) -> Iterator[tuple[int, int]]:
     return ((start, min(start + length, count)) for start in range(0, count, length))
 
 
-def _loops(positions: Array, sizes: Sequence[int], shape: tuple[int, int]) -> list[Array]:
+def axis_values(positions: Array, sizes: Sequence[int], shape: tuple[int, int]) -> list[Array]:
     """The axes' values at row-major positions."""
     return [own.reshape(shape) for own in np.unravel_index(positions, sizes)] if sizes else []

@@ -106,7 +106,7 @@ class Form(NamedTuple):
     dearest: int = 0
     """Additions for one element of a result."""
     is_view: bool = False
-    """Whether nothing is computed or moved: a reshape."""
+    """Whether nothing is computed or moved: a reshape; or what is follows from positions alone: a band."""
     pieces: int = 1
     """In how many pieces the result is written: a concatenation has several."""
     factors: frozenset[int] = frozenset()

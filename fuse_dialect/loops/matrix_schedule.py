@@ -7,6 +7,7 @@
 """
 
 from dataclasses import dataclass
+from enum import Enum
 from math import prod
 
 from fuse_dialect.loops import tiling
@@ -17,6 +18,15 @@ from fuse_dialect.loops.places import Place, flat_place
 from fuse_dialect.loops.program import LoopProgram, Read
 from fuse_dialect.loops.tiling import Walk
 from fuse_dialect.machines.machine import Machine
+
+
+class Interval(Enum):
+    """What runs over an interval that each strip has for itself."""
+
+    COLUMNS = "columns"
+    """Whole panels."""
+    DEPTH = "depth"
+    """Points of the one reduced axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +50,8 @@ class Matrices:
     """Points of the last reduced axis in a block; `None` if all."""
     strip_rows: int | None = None
     """Rows that meet all columns at once, whole tiles, where a program runs in strips; `None` where this decides."""
+    interval: Interval | None = None
+    """What of the product a strip may leave out."""
 
     @property
     def vectors(self) -> int:
@@ -129,15 +141,16 @@ class Matrices:
     def walk(self) -> Walk:
         """How micro-kernels get at elements of the rows factor."""
         reduced = self.contraction.reduced
+        is_whole = self.block_depth is None and self.interval is not Interval.DEPTH
         panel = None if self.lying is None else _number(self.lying.strides[reduced[-1]].number)
         if self.direct is None:
-            return Walk((0, self.pitch), (), 1, self.depth if self.block_depth is None else None, panel)
+            return Walk((0, self.pitch), (), 1, self.depth if is_whole else None, panel)
         steps = [_number(self.direct.strides[axis].number) for axis in reduced]
         sizes = [_number(_known(self.contraction.stage.axes[axis].size)) for axis in reduced]
         rows = self.contraction.row_axes
         row = _number(self.direct.strides[rows[-1]].number) if rows else 0
         outer = tuple(zip(sizes[:-1], steps[:-1], strict=True))
-        return Walk((0, row), outer, steps[-1], sizes[-1] if self.block_depth is None else None, panel)
+        return Walk((0, row), outer, steps[-1], sizes[-1] if is_whole else None, panel)
 
 
 def _number(number: int | None) -> int:

@@ -11,12 +11,24 @@
           %2 = arith.maximumf %0, %1 : f32  // relu
         store relu[i0, i1]
 
-Axes are `i` where they are parallel and `r` where they are reduced, with their number.
+Axes are `i` where they are parallel and `r` where they are reduced, with their number. Where a mask hides columns from
+rows (`bands`), the last line says which ones count:
+
+    row i1 needs of s2, p the columns from i1 - 99 to before i1 + 1
+
+And where reductions that read each other's totals are one pass with running totals (`cascades`), lines say which:
+
+    in one pass over 512 columns:
+      max is combined
+      sum becomes sum * exp(max.old - max.new), and combined
 """
 
 from collections.abc import Iterator, Sequence
 
+from fuse_dialect.loops.bands import band_of
+from fuse_dialect.loops.cascades import Cascade, cascade_of, cascade_text
 from fuse_dialect.loops.functions import Parameter, Variant
+from fuse_dialect.loops.grouping import shared_rows
 from fuse_dialect.loops.indices import Guard, Index, Loop, Quotient, loop
 from fuse_dialect.loops.program import (
     Apply,
@@ -30,9 +42,11 @@ from fuse_dialect.loops.program import (
     Position,
     Read,
     Reduction,
+    Role,
     Stage,
     Value,
 )
+from fuse_dialect.loops.reaxing import without_single_points
 
 
 def program_text(program: LoopProgram) -> str:
@@ -43,7 +57,41 @@ def program_text(program: LoopProgram) -> str:
         lines.append(f"  {buffer.role.value} {buffer.name} : {shape}{buffer.element}")
     for stage in program.stages:
         lines.extend(f"  {line}" for line in _stage(stage))
+    lines.extend(f"  {line}" for line in (*_band(program), *_cascade(program)))
     return "".join(f"{line}\n" for line in lines)
+
+
+def _band(program: LoopProgram) -> Iterator[str]:
+    """Which columns count, if not all do."""
+    if len(program.stages) < 2 or any(stage.is_ordered for stage in program.stages):
+        return
+    stages = [without_single_points(stage) for stage in program.stages]
+    rows = shared_rows(stages)
+    band = band_of(program, stages, rows)
+    if band is None:
+        return
+    axes = [axis for axis, each in enumerate(program.stages[0].axes) if each.size != 1]
+    names = [f"i{axis}" for axis in axes]
+    local = {buffer.name for buffer in program.buffers if buffer.role is Role.LOCAL}
+    passed = dict.fromkeys(
+        stage.buffer
+        for number, stage in enumerate(stages)
+        if number in band.axes and not stage.axes[band.axes[number]].is_reduced and stage.buffer in local
+    )
+    ends = [
+        " or ".join(index_text(loop(rows - 1) * end.factor + end.constant, names) for end in each)
+        for each in (band.lows, band.stops)
+    ]
+    yield f"row {names[rows - 1]} needs of {', '.join(passed)} the columns from {ends[0]} to before {ends[1]}"
+
+
+def _cascade(program: LoopProgram) -> Sequence[str]:
+    """The one-pass form of reductions of which some read totals."""
+    if len(program.stages) < 2 or any(stage.is_ordered for stage in program.stages):
+        return ()
+    stages = [without_single_points(stage) for stage in program.stages]
+    cascade = cascade_of(stages, shared_rows(stages))
+    return cascade_text(cascade) if isinstance(cascade, Cascade) and cascade.reads_totals else ()
 
 
 def _stage(stage: Stage) -> Iterator[str]:

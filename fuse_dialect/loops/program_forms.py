@@ -39,6 +39,8 @@ def form_of_program(
         return UNKNOWN_OPERATOR
     last = cut_in_phases(stages)[-1]
     loops, rows, contraction = _loops(program, results, stages, last[1])
+    # What follows from positions alone is at hand where it is read, and takes no time there: a mask along a diagonal.
+    is_free = loops is Loops.MAP and not any(reads_of(stage) for stage in stages)
     is_known = all(isinstance(axis.size, int) for stage in stages for axis in stage.axes)
     if loops in ANCHORS and is_known and not has_sums(program, machine, constants):
         # A product of few rows, or of nothing, is summed row by row. One of open size that has no kernel of its own
@@ -66,8 +68,8 @@ def form_of_program(
         space,
         rows,
         dict(enumerate(accesses)),
-        dearest=max(cost(stage.body) + cost(stage.finish) for stage in stages),
-        is_view=is_view,
+        dearest=0 if is_free else max(cost(stage.body) + cost(stage.finish) for stage in stages),
+        is_view=is_view or is_free,
         pieces=len(stages) if is_cut else 1,
         columns=frozenset() if contraction is None else _columns(contraction, names),
         has_few_rows=contraction is not None and has_few_rows(as_matrices(program, contraction)),
@@ -76,7 +78,7 @@ def form_of_program(
         reduces=any(stage.reduction is not None for stage in program.stages),
         finds_faults=program.finds_faults,
     )
-    return OperatorForm(form, work)
+    return OperatorForm(form, Count() if is_free else work)
 
 
 def _loops(

@@ -9,6 +9,9 @@
    all products: one tile at least.
 4. Rows of what passes between steps are as far apart as copied rows of products are, so that none collide in a cache.
 5. Parts share strips, neighbours with neighbours, so that few pack the same columns.
+6. Columns of what passes that a mask hides from all rows of a strip are left out of all steps (`bands`): each runs over
+   one interval of columns, which follows from the numbers of its first and its last row. It begins and ends where
+   panels of products do, so that no step reads what none has written.
 
 A softmax between two products is attention: its scores live for one strip.
 
@@ -22,6 +25,7 @@ from math import lcm, prod
 from typing import TypeAlias
 
 from fuse_dialect.loops import tiling
+from fuse_dialect.loops.bands import Band, band_of
 from fuse_dialect.loops.contraction import Contraction, as_rows_and_columns, contraction_of
 from fuse_dialect.loops.contraction_schedule import is_served
 from fuse_dialect.loops.elements import element_bytes
@@ -30,13 +34,15 @@ from fuse_dialect.loops.indices import loop
 from fuse_dialect.loops.iteration_space import without_single_points
 from fuse_dialect.loops.local_places import ALIGNMENT, place_locals
 from fuse_dialect.loops.loop_nests import LoopNests
-from fuse_dialect.loops.matrix_schedule import Matrices, matrices_of
+from fuse_dialect.loops.matrix_schedule import Interval, Matrices, matrices_of
 from fuse_dialect.loops.nest_forms import nest_forms
 from fuse_dialect.loops.packing import Packing
 from fuse_dialect.loops.program import Buffer, LoopProgram, Read, Refusal, Role, Stage
 from fuse_dialect.loops.scheduling import schedule
 from fuse_dialect.machines.machine import Machine
 
+_LOW = 2
+"""Tiles of rows in a strip that leaves columns out: the fewer rows, the more of them are hidden from all."""
 _MOST_BYTES = 1 << 29
 """Of the workspace of a part: longer rows, or larger columns, are left to kernels that go through memory."""
 
@@ -50,6 +56,17 @@ class Passed:
     """Distance of rows (4)."""
     offset: int
     """In the workspace, in bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Columns that are left out (6)."""
+
+    band: Band
+    rows: int
+    """Rows at each outer point."""
+    unit: int
+    """Columns that are taken or left out together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +94,8 @@ class LoopStep:
     loops: LoopNests
     offset: int
     """Of its workspace."""
+    column_axis: int | None = None
+    """Of its loops, if some run over the columns of which some are left out."""
 
     @property
     def workspace_bytes(self) -> int:
@@ -103,6 +122,8 @@ class Strips:
     """Of each part."""
     packings: dict[int, Packing]
     """Arguments, by position, that must be passed packed."""
+    skipped: Skipped | None = None
+    """What is left out (6)."""
 
     @property
     def strips(self) -> int:
@@ -155,7 +176,7 @@ def _strips_of_rows(
     if passed is None or not any(group.is_product for group in groups):
         return None
     padded = _with_room(program, passed, prod(known), machine)
-    steps: list[Matrices | tuple[LoopProgram, LoopNests]] = []
+    steps: list[_Chosen] = []
     for group in groups:
         step = (
             _product(padded, group.stages[0], known, machine, constants)
@@ -165,7 +186,15 @@ def _strips_of_rows(
         if step is None:
             return None
         steps.append(step)
-    return _placed(program, padded, passed, steps, known, machine)
+    band = band_of(program, stages, rows)
+    skipped = None if band is None else _skipped(band, groups, steps, known)
+    if skipped is not None:
+        steps = [_cut(step, group, skipped.band) for step, group in zip(steps, groups, strict=True)]
+    return _placed(program, padded, passed, steps, known, machine, skipped)
+
+
+_Chosen: TypeAlias = Matrices | tuple[LoopProgram, LoopNests, int | None]
+"""A product; or loops, with the column axis of which they leave points out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,13 +203,54 @@ class _Group:
 
     is_product: bool
     stages: list[Stage]
+    first: int
+    """Number of the first of them."""
+
+    def column_axes(self, band: Band) -> list[int | None]:
+        """The column axis of each stage."""
+        return [band.axes.get(self.first + place) for place in range(len(self.stages))]
+
+
+def _skipped(band: Band, groups: Sequence[_Group], steps: Sequence[_Chosen], sizes: Sequence[int]) -> Skipped | None:
+    """What is left out (6); `None` if some step cannot run over an interval."""
+    rows, unit = len(sizes), 1
+    for group, step in zip(groups, steps, strict=True):
+        axes = group.column_axes(band)
+        for stage, axis in zip(group.stages, axes, strict=True):
+            others = [each for number, each in enumerate(stage.axes) if number >= rows and number != axis]
+            # Loops of a step have one axis behind the rows, the same one in all; a product has another one.
+            if len(others) != isinstance(step, Matrices) or (axis is None and len(stage.axes) > rows and others):
+                return None
+        if isinstance(step, Matrices):
+            if axes[0] is not None and not group.stages[0].axes[axes[0]].is_reduced:
+                unit = lcm(unit, step.width)
+        elif len({axis for axis in axes if axis is not None}) > 1 or not _has_plain_loops(step[1], rows):
+            return None
+    return Skipped(band, sizes[-1], unit)
+
+
+def _has_plain_loops(loops: LoopNests, rows: int) -> bool:
+    """Whether no loop of a row runs over several axes, or tiles."""
+    nests = [nest for phase in loops.schedule.phases for nest in phase.nests]
+    return all(not nest.tiles and all(len(each.axes) == 1 for each in nest.loops) for nest in nests)
+
+
+def _cut(step: _Chosen, group: _Group, band: Band) -> _Chosen:
+    """A step that leaves out what it may (6)."""
+    axes = [axis for axis in group.column_axes(band) if axis is not None]
+    if not axes:
+        return step
+    if isinstance(step, Matrices):
+        is_reduced = group.stages[0].axes[axes[0]].is_reduced
+        return replace(step, interval=Interval.DEPTH if is_reduced else Interval.COLUMNS)
+    return step[0], step[1], axes[0]
 
 
 def _groups(program: LoopProgram, stages: Sequence[Stage], sizes: Sequence[int]) -> list[_Group]:
     """The stages in steps (2): each product by itself, and neighbours that are none."""
     groups: list[_Group] = []
     written: set[str] = set()
-    for stage in stages:
+    for number, stage in enumerate(stages):
         contraction = _contraction(program, stage, sizes)
         # Columns that a step writes are of one strip, and no product has them for all its rows.
         is_product = contraction is not None and not any(
@@ -189,7 +259,7 @@ def _groups(program: LoopProgram, stages: Sequence[Stage], sizes: Sequence[int])
         if not is_product and groups and not groups[-1].is_product:
             groups[-1].stages.append(stage)
         else:
-            groups.append(_Group(is_product, [stage]))
+            groups.append(_Group(is_product, [stage], number))
         written.add(stage.buffer)
     return groups
 
@@ -267,7 +337,7 @@ def _product(
 
 def _loops(
     program: LoopProgram, stages: Sequence[Stage], rows: int, machine: Machine
-) -> tuple[LoopProgram, LoopNests] | None:
+) -> tuple[LoopProgram, LoopNests, None] | None:
     """Loops as one phase, whose rows are those of the strips."""
     written = {stage.buffer for stage in stages}
     read = {read.buffer for stage in stages for read in reads_of(stage)} - written
@@ -285,16 +355,17 @@ def _loops(
     # The rows of the phase are numbered as those of the strips are: the last axis fastest.
     if phase.row_axes != frozenset(range(rows)) or any(loop.block for loop in phase.rows) or phase.is_everyones:
         return None
-    return inner, LoopNests(plan, places, nest_forms(plan, places, machine))
+    return inner, LoopNests(plan, places, nest_forms(plan, places, machine)), None
 
 
 def _placed(
     program: LoopProgram,
     padded: LoopProgram,
     passed: Sequence[str],
-    steps: Sequence[Matrices | tuple[LoopProgram, LoopNests]],
+    steps: Sequence[_Chosen],
     sizes: Sequence[int],
     machine: Machine,
+    skipped: Skipped | None,
 ) -> Strips | None:
     """Heights and places of strips (3); `None` if one tile of rows is too much for the caches."""
     buffers = {buffer.name: buffer for buffer in padded.buffers}
@@ -307,6 +378,8 @@ def _placed(
     most = tiling.block_bytes(machine) // max(1, tile * total)
 
     height = min(tile * max(1, most), -(-sizes[-1] // tile) * tile)
+    if skipped is not None:
+        height = min(height, _LOW * tile)
     height = -(-tiling.even_part(sizes[-1], height) // tile) * tile
     end = 0
 
@@ -328,10 +401,10 @@ def _placed(
             if step.packing is not None and read is not None:
                 packings[arguments.index(read.buffer)] = step.packing
         else:
-            placed.append(LoopStep(*step, room(step[1].workspace_bytes)))
+            placed.append(LoopStep(step[0], step[1], room(step[1].workspace_bytes), step[2]))
     if end > _MOST_BYTES:
         return None
-    return Strips(prod(sizes[:-1]), sizes[-1], height, lying, tuple(placed), end, packings)
+    return Strips(prod(sizes[:-1]), sizes[-1], height, lying, tuple(placed), end, packings, skipped)
 
 
 def _row_bytes(buffer: Buffer, rows: int) -> int:

@@ -17,7 +17,9 @@
 9. `prove-indices` marks indices that cannot be out of range;
 10. `eliminate-common-subexpr` merges what frontends wrote twice;
 11. `convert-layout{if-profitable=true}` gives each op with images the layout that takes the least time on `machine`;
-12. `rematerialize-dequantization` and `rematerialize-scalars` undo merges: each reader makes real numbers of integers
+12. `sink-scales` scales results of products rather than their columns, and `recognize-bands` makes masks along a
+    diagonal ones that each reader computes from positions;
+13. `rematerialize-dequantization` and `rematerialize-scalars` undo merges: each reader makes real numbers of integers
     itself, and has the numbers that several ops read as literals.
 
 Source: TVM, the passes before `FuseOps` in `relay.build`: src/relay/backend/utils.cc, `GetPassPrefix` (v0.18).
@@ -43,10 +45,12 @@ from fuse_dialect.transforms.fake_quantization_to_integer import FakeQuantizatio
 from fuse_dialect.transforms.fold_constants import FoldConstantsPass
 from fuse_dialect.transforms.fold_scale_axis import FoldScaleAxisPass
 from fuse_dialect.transforms.prove_indices import ProveIndicesPass
+from fuse_dialect.transforms.recognize_bands import RecognizeBandsPass
 from fuse_dialect.transforms.refine_shapes import RefineShapesPass
 from fuse_dialect.transforms.rematerialize_dequantization import RematerializeDequantizationPass
 from fuse_dialect.transforms.rematerialize_scalars import RematerializeScalarsPass
 from fuse_dialect.transforms.simplify_inference import SimplifyInferencePass
+from fuse_dialect.transforms.sink_scales import SinkScalesPass
 from fuse_dialect.transforms.stack_growing_states import StackGrowingStatesPass
 
 
@@ -80,7 +84,13 @@ def compile_prefix(
         named = target if isinstance(target, str) else ""
         convert = ConvertLayoutPass(layout, if_profitable=True, machine=named)
         passes = (*passes, convert.using(None if isinstance(target, str) else target))
-    return (*passes, RematerializeDequantizationPass(), RematerializeScalarsPass())
+    return (
+        *passes,
+        SinkScalesPass(),
+        RecognizeBandsPass(),
+        RematerializeDequantizationPass(),
+        RematerializeScalarsPass(),
+    )
 
 
 @dataclass(frozen=True)

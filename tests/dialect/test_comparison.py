@@ -9,6 +9,7 @@ import pytest
 from op_cost import Cost, cost_of
 
 from fuse_dialect.dialect.ops.comparison import (
+    BandOp,
     BitwiseAndOp,
     BitwiseOrOp,
     BitwiseXorOp,
@@ -114,3 +115,15 @@ def test_other_element_types_are_rejected(rejects, op_class, lhs, rhs, message):
 
 def test_cost_counts_booleans_as_bytes(build):
     assert cost_of(build(EqualOp, "4x1xf32", "8xf32")) == Cost(flops=32, bytes=16 + 32 + 32)
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(-9, 0), (-2, 1), (0, 9), (2, 1), (-1, 3)])
+def test_a_band_is_what_two_triangles_share(apply, lower, upper):
+    expected = np.tri(4, 6, upper, dtype=bool) & ~np.tri(4, 6, lower - 1, dtype=bool)
+    np.testing.assert_array_equal(apply(BandOp, result="4x6xi1", lower=lower, upper=upper), expected)
+
+
+def test_a_band_has_two_numbers(apply):
+    expected = np.where(np.tri(4, 6, dtype=bool), np.float16(0.5), np.float16(-np.inf))
+    result = apply(BandOp, result="4x6xf16", lower=-9, upper=0, inside=0.5, outside=-math.inf)
+    np.testing.assert_array_equal(result, expected)

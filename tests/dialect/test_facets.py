@@ -64,6 +64,7 @@ RELAY_NAMES = {
 """Relay's name of an op whose name is not Relay's, with or without the prefix `nn.`."""
 
 WITHOUT_RELAY_KIND = {
+    "band": PatternKind.INJECTIVE,
     "col2im": PatternKind.OPAQUE,
     "det": PatternKind.OPAQUE,
     "elu": PatternKind.ELEMWISE,

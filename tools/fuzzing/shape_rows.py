@@ -8,6 +8,7 @@ from xdsl.ir import Attribute
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops import (
     broadcast,
+    comparison,
     concatenation,
     conversion,
     indexing,
@@ -355,6 +356,14 @@ def _arange(draft: Draft, op_class: type[FuseOp], subject: Known) -> Proposal:
     length = count if stop != start - step else 0
     size = DYNAMIC if draft.chance(0.2) else length
     return Proposal([], {"start": start, "stop": stop, "step": step}, [tensor([size], draft.element)])
+
+
+@row(comparison.BandOp)
+def _band(draft: Draft, op_class: type[FuseOp], subject: Known) -> Proposal:
+    rows, columns = draft.size(), draft.size()
+    lower, upper = sorted(draft.random.randint(-rows - 1, columns + 1) for _ in range(2))
+    numbers = {"inside": draft.random.choice((0.0, 1.0)), "outside": draft.random.choice((0.0, 1.0))}
+    return Proposal([], {"lower": lower, "upper": upper, **numbers}, [tensor([rows, columns], draft.element)])
 
 
 @row(sequences.ReverseSequenceOp)

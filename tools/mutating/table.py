@@ -169,7 +169,7 @@ MUTANTS: Mapping[str, str] = {
     "fuse_dialect.interpreters.entry": "model_names branch 2",
     "fuse_dialect.interpreters.input_names": "inputs_by_name false 5",
     "fuse_dialect.interpreters.loop_costs": "LoopCosts.iteration operand 0; marked_iteration false 0",
-    "fuse_dialect.interpreters.loops": "_Points._read drop-term 2 false 1; _reduced drop 2",
+    "fuse_dialect.interpreters.loops": "Points._read drop-term 2 false 1; _reduced drop 2",
     "fuse_dialect.interpreters.numpy": """
         Runner._iteration false 0; Runner._plan drop 0; Runner._region argument 6; _steps drop-element 3 true 1;
         evaluate drop 4

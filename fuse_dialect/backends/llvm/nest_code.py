@@ -40,6 +40,8 @@ class Row:
     """Values of buffers of which a row has one element; nests add to them."""
     bounds: tuple[Value, Value] | None = None
     """The share of the vector loop, if parts share that."""
+    limits: Mapping[int, tuple[Value, Value]] = field(default_factory=dict[int, tuple[Value, Value]])
+    """Intervals of axes of which not all points are needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +216,8 @@ def bounds_of(code: NestCode, depth: int) -> tuple[Value, Value]:
     if loop.is_inside:
         start = code.env[loop.axes[-1]]
         return start, f.least(f.add(start, f.i64(loop.block)), size)
+    if loop.axes[-1] in code.row.limits:
+        return code.row.limits[loop.axes[-1]]
     if depth == code.nest.vector and code.row.bounds is not None:
         return code.row.bounds
     return f.i64(0), size

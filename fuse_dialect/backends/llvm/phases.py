@@ -4,11 +4,12 @@ Parts share the rows of each phase, or the vector loop if there is one row; a pr
 results runs in part 0.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from fuse_dialect.backends.assembler.builder import Function
 from fuse_dialect.backends.assembler.values import Value
+from fuse_dialect.backends.llvm.intervals import interval_of
 from fuse_dialect.backends.llvm.kernel import Frame, write_kernel
 from fuse_dialect.backends.llvm.nest_code import Row
 from fuse_dialect.backends.llvm.nests import write_nest
@@ -19,6 +20,7 @@ from fuse_dialect.loops.local_places import LocalPlaces
 from fuse_dialect.loops.loop_nests import LoopNests
 from fuse_dialect.loops.nest_forms import NestForm
 from fuse_dialect.loops.schedule import LoopAxis, Phase
+from fuse_dialect.loops.strip_schedule import Skipped
 
 
 def write_loops(request: Request, loops: LoopNests) -> None:
@@ -37,12 +39,20 @@ def write_loops(request: Request, loops: LoopNests) -> None:
     write_kernel(request, places, loops.scratch_bytes, write)
 
 
-def write_loops_of_rows(request: Request, loops: LoopNests) -> None:
-    """Write loops of one phase for some of its rows: the function gets the first one, and the one behind the last."""
+def write_loops_of_rows(request: Request, loops: LoopNests, axis: int | None, skipped: Skipped | None) -> None:
+    """Write loops of one phase for some of its rows: the function gets the first one, and the one behind the last.
+
+    Args:
+        request: What is wanted.
+        loops: The loops.
+        axis: The column axis, if these rows need not all its points.
+        skipped: What they leave out.
+    """
     (phase,), (forms,) = loops.schedule.phases, loops.forms
 
     def write(frame: Frame) -> None:
-        _write_rows(frame, _PlacedPhase(phase, forms, loops.places), frame.part, frame.parts, None)
+        limits = {axis: interval_of(frame, skipped)} if axis is not None and skipped is not None else {}
+        _write_rows(frame, _PlacedPhase(phase, forms, loops.places, limits), frame.part, frame.parts, None)
 
     write_kernel(request, loops.places, loops.scratch_bytes, write)
 
@@ -55,6 +65,8 @@ class _PlacedPhase:
     forms: tuple[NestForm, ...]
     """Of its nests."""
     places: LocalPlaces
+    limits: Mapping[int, tuple[Value, Value]] = field(default_factory=dict[int, tuple[Value, Value]])
+    """Intervals of axes of which not all points are needed."""
 
 
 def _write_phase(frame: Frame, placed: _PlacedPhase, *, shared: bool) -> None:
@@ -116,6 +128,6 @@ def _row_env(frame: Frame, rows: Sequence[LoopAxis], row: Value) -> dict[int, Va
 
 
 def _write_row(frame: Frame, placed: _PlacedPhase, env: dict[int, Value], bounds: tuple[Value, Value] | None) -> None:
-    row = Row(frame, env, placed.phase.row_axes, placed.places.of_a_row, {}, bounds)
+    row = Row(frame, env, placed.phase.row_axes, placed.places.of_a_row, {}, bounds, placed.limits)
     for nest, form in zip(placed.phase.nests, placed.forms, strict=True):
         (write_order if is_order(nest.stages[0]) else write_nest)(nest, form, row)

@@ -44,6 +44,8 @@ def write_strips(request: Request, strips: Strips) -> None:
     """Write a kernel of strips."""
     f = request.entry
     steps = [_written(request, number, strips) for number in range(len(strips.steps))]
+    if strips.skipped is not None:
+        f.comment(f"strips of {strips.height} rows leave out columns that a mask hides from all of them")
     frame = frame_of(request, f)
     for step in steps:
         _fill(frame, step)
@@ -73,13 +75,13 @@ def _written(request: Request, number: int, strips: Strips) -> _Written:
     runs = replace(inner, entry=_function(request, f"{f.name}_{number}"))
     packs = ""
     if isinstance(step, LoopStep):
-        write_loops_of_rows(runs, step.loops)
+        write_loops_of_rows(runs, step.loops, step.column_axis, strips.skipped)
     else:
         columns = None
         if step.matrices.packing is None:
             packs = f"{f.name}_{number}_columns"
             columns = replace(inner, entry=_function(request, packs))
-        write_strip_gemm(columns, runs, step.matrices)
+        write_strip_gemm(columns, runs, step.matrices, strips.skipped)
     words = sum(buffer.role in PASSED for buffer in step.program.buffers) + 1 + 2 * len(passed)
     return _Written(step, f.scratch(I64, words), passed, packs, runs.entry.name)
 

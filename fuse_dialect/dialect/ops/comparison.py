@@ -1,4 +1,4 @@
-"""Comparisons, logic on truth values, and operations on bits: kind `broadcast`."""
+"""Comparisons, logic on truth values, and operations on bits: kind `broadcast`; and comparisons of positions."""
 
 from abc import ABC
 from collections.abc import Sequence
@@ -9,17 +9,27 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
+from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.attributes import OpPatternKind
+from fuse_dialect.dialect.fields import integer, real, tensor_result
+from fuse_dialect.dialect.loops import Nest
+from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.broadcast import BinaryOp
 from fuse_dialect.dialect.shape_rules import require_booleans, require_integers
 from fuse_dialect.dialect.types import (
+    DYNAMIC,
     broadcast_shapes,
+    element_dtype,
+    is_float,
     is_unsigned,
+    require_rank,
     require_same_element,
+    shape_text,
     tensor,
 )
+from fuse_dialect.loops.indices import Guard
 from fuse_dialect.pattern_kind import PatternKind
 
 
@@ -314,3 +324,71 @@ class RightShiftOp(BitwiseOp):
         """`arith.shrsi` or `arith.shrui`."""
         lhs, rhs = elements
         return scalars.apply(arith.ShRUIOp if is_unsigned(self.lhs.type) else arith.ShRSIOp, lhs, rhs)
+
+
+@irdl_op_definition
+class BandOp(FuseOp):
+    """`inside` where `lower <= column - row <= upper`, and `outside` elsewhere: a causal mask, or a window.
+
+    Shapes: no operand; the result type gives the static rows and columns.
+    Types: any but complex; both numbers must be ones of it.
+    Kind: injective.
+    Cost: no operations: positions are at hand where elements are computed.
+    Source: `numpy.tri`, TensorFlow `linalg.band_part`, ONNX Trilu of a constant.
+    """
+
+    name = "fuse.band"
+    traits = traits_def(OpPatternKind(PatternKind.INJECTIVE))
+    FLOPS_PER_RESULT_ELEMENT: ClassVar[int] = 0
+
+    result = tensor_result()
+
+    lower = integer()
+    """The least distance from row to column; below 0 for columns in front of the row's own."""
+    upper = integer()
+    """The greatest one; 0 for none behind the row's own."""
+    inside = real(1.0)
+    """The number in the band; of i1 1 is true."""
+    outside = real(0.0)
+    """The number elsewhere."""
+
+    def infer_types(self) -> None:
+        """Nothing: the result type says how many rows and columns there are."""
+
+    def verify_(self) -> None:
+        """Check the result's type, and that it has both numbers."""
+        super().verify_()
+        if DYNAMIC in require_rank(self.result.type, 2, "result"):
+            raise VerifyException(f"expects a static result shape, got {shape_text(self.result.type.get_shape())}")
+        dtype = element_dtype(self.result.type.element_type)
+        for name, number in (("inside", self.inside), ("outside", self.outside)):
+            with np.errstate(all="ignore"):
+                held = float(np.array(number.value.data).astype(dtype))
+            if held != number.value.data:
+                raise VerifyException(
+                    f"expects '{name}' to be a number of {self.result.type.element_type}, got {number.value.data}"
+                )
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """Compare the distances."""
+        rows, columns = self.result.type.get_shape()
+        distance = np.arange(columns)[None, :] - np.arange(rows)[:, None]
+        held = (distance >= self.lower.value.data) & (distance <= self.upper.value.data)
+        numbers = np.where(held, self.inside.value.data, self.outside.value.data)
+        return (numbers.astype(element_dtype(self.result.type.element_type)),)
+
+    def loops(self, nest: Nest) -> SSAValue:
+        """One guard, on the distance, whose bounds are cut to those that some element has."""
+        rows, columns = nest.static(*nest.extents)
+        least = max(self.lower.value.data, 1 - rows)
+        greatest = min(self.upper.value.data, columns - 1)
+        row, column = nest.at
+        held = nest.inside([Guard(column - row - least, max(0, greatest - least + 1))])
+        element = scalars.signless(self.result.type.element_type)
+        numbers = [number.value.data for number in (self.inside, self.outside)]
+        if element == i1 and numbers == [1, 0]:
+            return held
+        one, other = (
+            scalars.constant(number if is_float(self.result.type) else int(number), element) for number in numbers
+        )
+        return scalars.select(held, one, other)

@@ -45,3 +45,27 @@ func.func @shift_of_booleans(%a: tensor<2xi1>) {
   %y = fuse.left_shift %a, %a : tensor<2xi1>
   return
 }
+
+// -----
+
+// CHECK: expects 'outside' to be a number of i8, got 1000.0
+func.func @band_of_large_numbers() {
+  %y = fuse.band lower = -2, upper = 0, outside = 1000.0 -> tensor<4x6xi8>
+  return
+}
+
+// -----
+
+// CHECK: expects 'result' of rank 2, got rank 3 (1x4x6)
+func.func @band_of_batches() {
+  %y = fuse.band lower = -2, upper = 0 -> tensor<1x4x6xi1>
+  return
+}
+
+// -----
+
+// CHECK: expects a static result shape, got 4x?
+func.func @band_of_open_size() {
+  %y = fuse.band lower = -2, upper = 0 -> tensor<4x?xi1>
+  return
+}

@@ -59,3 +59,13 @@ func.func @bits(%a: tensor<?xui8>, %n: tensor<4x1xi32>, %k: tensor<3xi32>) {
   %right = fuse.right_shift %n, %k : (tensor<4x1xi32>, tensor<3xi32>)
   return
 }
+
+// A mask that follows from positions has no operand.
+// CHECK-LABEL: func.func @bands
+func.func @bands() {
+  // CHECK-NEXT: %band = fuse.band lower = -2, upper = 0 -> tensor<4x6xi1>
+  %band = fuse.band lower = -2, upper = 0 -> tensor<4x6xi1>
+  // CHECK-NEXT: %added = fuse.band lower = -2, upper = 0, inside = 0.0, outside = "-inf" -> tensor<4x6xf64>
+  %added = fuse.band lower = -2, upper = 0, inside = 0.0, outside = "-inf" -> tensor<4x6xf64>
+  return
+}

@@ -10,10 +10,12 @@
 from fuse_dialect.backends.assembler.values import I1, Value, constant
 from fuse_dialect.backends.llvm.contractions.blocks import Blocks
 from fuse_dialect.backends.llvm.contractions.tile import Shape, TileCall, Tiles
+from fuse_dialect.backends.llvm.intervals import interval_of
 from fuse_dialect.backends.llvm.request import Request
 from fuse_dialect.loops import tiling
-from fuse_dialect.loops.matrix_schedule import Matrices
+from fuse_dialect.loops.matrix_schedule import Interval, Matrices
 from fuse_dialect.loops.places import Place
+from fuse_dialect.loops.strip_schedule import Skipped
 
 
 class _Gemm(Blocks):
@@ -72,23 +74,45 @@ class _Gemm(Blocks):
         self.groups = self.covering(self.panels, self.group)
         self.blocks = self.larger(self.covering(self.row_tiles, self.block), f.i64(1))
 
-    def _depth_blocks(self, point: dict[int, Value], group: Value, block: Value, base: Value) -> None:
+    def _depth_blocks(
+        self,
+        point: dict[int, Value],
+        group: Value,
+        block: Value,
+        base: Value,
+        columns: tuple[Value, Value] | None = None,
+        over: tuple[Value, Value] | None = None,
+    ) -> None:
+        """All products of a block of rows with a group of columns.
+
+        Args:
+            point: Values of the outer axes.
+            group: Its number.
+            block: Its number.
+            base: Address of the first panel of the group.
+            columns: The first panel, and the one behind the last; by default those of the group.
+            over: The points of the one reduced axis; by default all of them.
+        """
         f, m = self.f, self.m
         yes = constant(I1, 1)
+        apart = m.walk().panel_step
+        step = m.width if apart is None else apart
         if m.block_depth is None:
             # Copied rows are one run over all reduced axes; where they lie, the last axis is one of several.
-            count = self.axis(m.contraction.reduced[-1]) if m.direct is not None else self.depth
-            self._block(point, group, block, base, (f.i64(0), count, yes, yes))
+            first, count = f.i64(0), self.axis(m.contraction.reduced[-1]) if m.direct is not None else self.depth
+            if over is not None:
+                first, count = over[0], f.subtract(over[1], over[0])
+                base = f.offset(base, f.multiply(first, f.i64(step)), self.type)
+            self._block(point, group, block, base, (first, count, yes, yes), columns)
             return
-        stop = self.larger(self.depth, f.i64(1))  # without products, sums are 0, and finished all the same
-        with f.loop(f.i64(0), stop, m.block_depth, hints=["unroll.disable"]) as loop:
-            count = f.least(f.i64(m.block_depth), f.subtract(self.depth, loop.index))
-            first = f.compare("eq", loop.index, f.i64(0))
-            last = f.compare("sge", f.add(loop.index, f.i64(m.block_depth)), self.depth)
-            apart = m.walk().panel_step
-            step = m.width if apart is None else apart
+        begin, end = (f.i64(0), self.depth) if over is None else over
+        stop = self.larger(end, f.i64(1))  # without products, sums are 0, and finished all the same
+        with f.loop(begin, stop, m.block_depth, hints=["unroll.disable"]) as loop:
+            count = f.least(f.i64(m.block_depth), f.subtract(end, loop.index))
+            first = f.compare("eq", loop.index, begin)
+            last = f.compare("sge", f.add(loop.index, f.i64(m.block_depth)), end)
             panels = f.offset(base, f.multiply(loop.index, f.i64(step)), self.type)
-            self._block(point, group, block, panels, (loop.index, count, first, last))
+            self._block(point, group, block, panels, (loop.index, count, first, last), columns)
 
     def _block(
         self,
@@ -97,6 +121,7 @@ class _Gemm(Blocks):
         block: Value,
         base: Value,
         depth: tuple[Value, Value, Value, Value],
+        columns: tuple[Value, Value] | None,
     ) -> None:
         """All products of a block of rows with a group of columns, for some points of the reduced axes."""
         f, m = self.f, self.m
@@ -120,12 +145,13 @@ class _Gemm(Blocks):
             address = f.offset(base, place, self.type)
             self._rows(point, (first, stop), number, address, columns, depth)
 
+        low, high = (start, end) if columns is None else columns
         # Panels that are whole, then the last one: each form of the micro-kernel knows how many columns it has.
         if m.columns is None or m.columns >= m.width:
-            with f.loop(start, f.least(end, whole), hints=["unroll.disable"]) as loop:
+            with f.loop(low, f.least(high, whole), hints=["unroll.disable"]) as loop:
                 panel(loop.index, m.width)
         if m.columns is None or m.columns % m.width:
-            with f.when(f.compare("slt", whole, end)):
+            with f.when(f.compare("slt", whole, high)):
                 panel(whole, None if m.columns is None else m.columns % m.width)
 
     def _rows(
@@ -188,6 +214,10 @@ class _StripGemm(_Gemm):
     Rows are counted through all outer points.
     """
 
+    def __init__(self, request: Request, matrices: Matrices, skipped: Skipped | None):
+        super().__init__(request, matrices)
+        self.skipped = skipped
+
     def write_columns(self) -> None:
         """Pack the columns of the outer point that a row belongs to."""
         point, _ = self._place()
@@ -204,7 +234,14 @@ class _StripGemm(_Gemm):
             base = f.offset(self.frame.workspace, f.i64(self.m.rows_room), self.type)
         else:
             base = self.columns(point, (f.i64(0), self.panels), constant(I1, 0))
-        self._depth_blocks(point, f.i64(0), f.quotient(row, height), base)
+        columns, over = None, None
+        if self.skipped is not None and self.m.interval is not None:
+            low, stop = interval_of(self.frame, self.skipped)
+            if self.m.interval is Interval.DEPTH:
+                over = low, stop
+            else:
+                columns = f.quotient(low, self.width), self.ceiling(stop, self.width)
+        self._depth_blocks(point, f.i64(0), f.quotient(row, height), base, columns, over)
         f.ret()
 
     def _place(self) -> tuple[dict[int, Value], Value]:
@@ -219,14 +256,15 @@ def write_gemm(request: Request, matrices: Matrices) -> None:
     _Gemm(request, matrices).write()
 
 
-def write_strip_gemm(columns: Request | None, rows: Request, matrices: Matrices) -> None:
+def write_strip_gemm(columns: Request | None, rows: Request, matrices: Matrices, skipped: Skipped | None) -> None:
     """Write the products of a strip, and what packs the columns of its outer point, into their functions.
 
     Args:
         columns: Whose function packs columns; `None` where that happens at compile time.
         rows: Whose function multiplies.
         matrices: What is multiplied.
+        skipped: What each strip leaves out.
     """
     if columns is not None:
-        _StripGemm(columns, matrices).write_columns()
-    _StripGemm(rows, matrices).write()
+        _StripGemm(columns, matrices, skipped).write_columns()
+    _StripGemm(rows, matrices, skipped).write()

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 import numpy as np
+from onnx import numpy_helper
 
 from fuse_dialect.dialect.op import FuseOp
-from fuse_dialect.dialect.ops import indexing, normalization, opaque, sequences
+from fuse_dialect.dialect.ops import comparison, indexing, normalization, opaque, sequences
 from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.targets.onnx.graph import (
     LARGEST_LIST,
@@ -186,6 +187,18 @@ def write_arange(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str
     if dtype.kind in "iu":
         numbers = graph.cast(numbers, np.dtype(np.uint64 if op.is_beyond_i64 else np.int64))
     return numbers if dtype in (double, np.int64) else graph.cast(numbers, dtype)
+
+
+@ROWS.row(comparison.BandOp)
+def write_band(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
+    """A constant, or for many elements `Trilu` of ones, from both sides, that chooses between two numbers."""
+    shape, dtype = static_shape(op, op.results[0]), dtype_of(op.results[0])
+    if int(np.prod(shape)) <= LARGEST_LIST:
+        return graph.constant(np.asarray(op.evaluate()[0]))
+    held = graph.emit("ConstantOfShape", graph.integers(shape), value=numpy_helper.from_array(np.ones(1, np.bool_)))
+    for name, upper in (("lower", 1), ("upper", 0)):
+        held = graph.emit("Trilu", held, graph.scalar(prop(op, name), np.dtype(np.int64)), upper=upper)
+    return graph.emit("Where", held, *(graph.scalar(prop(op, name), dtype) for name in ("inside", "outside")))
 
 
 @ROWS.row(opaque.ArgwhereOp)

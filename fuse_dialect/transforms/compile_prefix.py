@@ -15,7 +15,8 @@
    convolutions without a multiplier of those with one;
 8. `fold-constants` multiplies the scales, and cuts the kernels; `drop-padded-taps` cuts those that mostly meet padding;
 9. `prove-indices` marks indices that cannot be out of range;
-10. `eliminate-common-subexpr` merges what frontends wrote twice;
+10. `eliminate-common-subexpr` merges what frontends wrote twice; `fold-transposes` lets products read what is transposed
+    for them as it lies;
 11. `convert-layout{if-profitable=true}` gives each op with images the layout that takes the least time on `machine`;
 12. `rematerialize-dequantization` and `rematerialize-scalars` undo merges: each reader makes real numbers of integers
     itself, and has the numbers that several ops read as literals.
@@ -42,6 +43,7 @@ from fuse_dialect.transforms.expand_transposed_convolutions import ExpandTranspo
 from fuse_dialect.transforms.fake_quantization_to_integer import FakeQuantizationToIntegerPass
 from fuse_dialect.transforms.fold_constants import FoldConstantsPass
 from fuse_dialect.transforms.fold_scale_axis import FoldScaleAxisPass
+from fuse_dialect.transforms.fold_transposes import FoldTransposesPass
 from fuse_dialect.transforms.prove_indices import ProveIndicesPass
 from fuse_dialect.transforms.refine_shapes import RefineShapesPass
 from fuse_dialect.transforms.rematerialize_dequantization import RematerializeDequantizationPass
@@ -75,6 +77,7 @@ def compile_prefix(
         DropPaddedTapsPass(),
         ProveIndicesPass(),
         EliminateCommonSubexprPass(),
+        FoldTransposesPass(),
     )
     if layout != "keep":
         named = target if isinstance(target, str) else ""

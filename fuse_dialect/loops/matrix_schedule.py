@@ -20,7 +20,6 @@ from fuse_dialect.loops.program import LoopProgram, Read
 from fuse_dialect.loops.tiling import Walk
 from fuse_dialect.machines.machine import Machine
 
-
 OPEN_BLOCK = 256
 """Points of the reduced axis in a block where nobody knows how many there are (5)."""
 

@@ -15,8 +15,8 @@
    convolutions without a multiplier of those with one;
 8. `fold-constants` multiplies the scales, and cuts the kernels; `drop-padded-taps` cuts those that mostly meet padding;
 9. `prove-indices` marks indices that cannot be out of range;
-10. `eliminate-common-subexpr` merges what frontends wrote twice; `fold-transposes` lets products read transposed operands
-    as they lie;
+10. `eliminate-common-subexpr` merges what frontends wrote twice; with `fold-transposes` products read transposed
+    operands as they lie;
 11. `convert-layout{if-profitable=true}` gives each op with images the layout that takes the least time on `machine`;
 12. `rematerialize-dequantization` and `rematerialize-scalars` undo merges: each reader makes real numbers of integers
     itself, and has the numbers that several ops read as literals.

@@ -5,8 +5,8 @@ each. A number that a kernel knows is a literal there: `power(x, 2)` is a produc
 `compile-prefix` runs this pass last, since merging equal constants undoes it.
 
 1. Constants of rank 0 are copied, also into loops and branches.
-2. One element of a higher rank, `[2.0]`, is written with rank 0 for an op that broadcasts it to another operand: there are
-   frontends that write either.
+2. One element of a higher rank, `[2.0]`, is written with rank 0 for an op that broadcasts it to another operand.
+   Frontends write either.
 3. Functions with `primitive` or `fuse.compiler` are left alone.
 
 Source: rematerialization of constants in XLA, xla/service/cpu/cpu_compiler.cc and xla/service/gpu/transforms.

@@ -153,6 +153,7 @@ class FoundSizes:
             numbers = [self.number(number) for number in value.reshape(-1).tolist()]
             value = np.array(numbers, dtype).reshape(value.shape)
             value.flags.writeable = False
+            return value
         return value.view()
 
     def resolved(self, graph: EntryGraph) -> Resolved:

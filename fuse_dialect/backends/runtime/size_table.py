@@ -87,10 +87,14 @@ class SizeTable:
         for relation, terms in formulas.conditions:
             if not _always(relation, terms):
                 conditions[relation].append(rows.row_of(terms))
-        self._conditions = [np.array(conditions[relation], np.int64) for relation in Relation]
+        # Few rows, and called for each new length: lists of Python are faster here than arrays.
+        self._zero, self._not_zero, self._not_negative = [list(dict.fromkeys(rows)) for rows in conditions.values()]
         self._words = np.array([rows.row(word) for word in words], np.int64)
-        self._bytes = np.array([rows.row(bytes) for bytes, _ in room], np.int64)
-        self._room = np.array([most for _, most in room], np.int64)
+        least: dict[int, int] = {}
+        for bytes, most in room:
+            row = rows.row(bytes)
+            least[row] = min(most, least.get(row, most))
+        self._room = list(least.items())
         self._outputs = [[rows.row(size) for size in shape] for shape in outputs]
         self._matrix = rows.matrix()
         self._monomials = list(rows.columns)
@@ -105,11 +109,12 @@ class SizeTable:
         if products and not (-self._most <= min(products) and max(products) <= self._most):
             return None
         values: Any = self._matrix @ np.array(products, np.int64)
-        zero, not_zero, not_negative = [values[rows] for rows in self._conditions]
-        if zero.any() or not not_zero.all() or (not_negative < 0).any():
-            return None
-        fits = not (values[self._bytes] > self._room).any()
         listed = values.tolist()
+        if any(listed[row] for row in self._zero) or not all(listed[row] for row in self._not_zero):
+            return None
+        if any(listed[row] < 0 for row in self._not_negative):
+            return None
+        fits = all(listed[row] <= most for row, most in self._room)
         outputs = [tuple([listed[row] for row in shape]) for shape in self._outputs]
         return Sizes(values[self._words], outputs, fits=fits)
 

@@ -95,7 +95,10 @@ class SizeTable:
             row = rows.row(bytes)
             least[row] = min(most, least.get(row, most))
         self._room = list(least.items())
-        self._outputs = [[rows.row(size) for size in shape] for shape in outputs]
+        by_output = [tuple([rows.row(size) for size in shape]) for shape in outputs]
+        # Caches of all layers have one shape.
+        self._shapes = list(dict.fromkeys(by_output))
+        self._outputs = [self._shapes.index(shape) for shape in by_output]
         self._matrix = rows.matrix()
         self._monomials = list(rows.columns)
         widest = max((sum(abs(number) for _, number in terms) for terms in rows.numbers), default=1)
@@ -115,8 +118,8 @@ class SizeTable:
         if any(listed[row] < 0 for row in self._not_negative):
             return None
         fits = all(listed[row] <= most for row, most in self._room)
-        outputs = [tuple([listed[row] for row in shape]) for shape in self._outputs]
-        return Sizes(values[self._words], outputs, fits=fits)
+        shapes = [tuple([listed[row] for row in shape]) for shape in self._shapes]
+        return Sizes(values.take(self._words), [shapes[number] for number in self._outputs], fits=fits)
 
 
 def _always(relation: Relation, terms: Terms) -> bool:

@@ -40,6 +40,7 @@ OWN_NAMES = Universe(
         "stack-growing-states": _lazy("fuse_dialect.transforms.stack_growing_states:StackGrowingStatesPass"),
         "fold-constants": _lazy("fuse_dialect.transforms.fold_constants:FoldConstantsPass"),
         "fold-scale-axis": _lazy("fuse_dialect.transforms.fold_scale_axis:FoldScaleAxisPass"),
+        "fold-transposes": _lazy("fuse_dialect.transforms.fold_transposes:FoldTransposesPass"),
         "drop-padded-taps": _lazy("fuse_dialect.transforms.drop_padded_taps:DropPaddedTapsPass"),
         "eliminate-common-subexpr": _lazy(
             "fuse_dialect.transforms.eliminate_common_subexpr:EliminateCommonSubexprPass"

@@ -4,6 +4,8 @@
 2. Parts share groups of columns or blocks of rows: that of which there are enough, and which nobody does twice.
 3. A long sum is taken in blocks of the reduced axis; sums wait in the result in between.
 4. Factors are read where they lie if that is flat and each element is needed in one place, else copied or packed.
+5. A sum of unknown length is taken in blocks, too, unless both factors are read where they lie: a workspace has a size.
+   Its columns are packed anew for each block.
 """
 
 from dataclasses import dataclass
@@ -18,6 +20,9 @@ from fuse_dialect.loops.places import Place, flat_place
 from fuse_dialect.loops.program import LoopProgram, Read
 from fuse_dialect.loops.tiling import Walk
 from fuse_dialect.machines.machine import Machine
+
+OPEN_BLOCK = 256
+"""Points of the reduced axis in a block where nobody knows how many there are (5)."""
 
 
 class Interval(Enum):
@@ -96,6 +101,18 @@ class Matrices:
         return tiling.pitch(self.machine, depth, self.bytes)
 
     @property
+    def packs_blocks(self) -> bool:
+        """Whether columns are packed for a block of the reduced axis, and not for all of it (5)."""
+        return self.depth is None and self.block_depth is not None and self.lying is None
+
+    @property
+    def panel_depth(self) -> int:
+        """Points of the reduced axes that a panel packed at run time has."""
+        depth = self.block_depth if self.packs_blocks else self.depth
+        assert depth is not None, "columns that are packed have a length, or are packed in blocks"
+        return max(depth, 1)
+
+    @property
     def most_tiles(self) -> int:
         """Tiles of rows in a block."""
         if self.strip_rows is not None:
@@ -111,7 +128,7 @@ class Matrices:
         # Columns that need no copy need no room either; those of strips are there as long as there are strips.
         if self.packing is not None or self.lying is not None or self.strip_rows is not None:
             return 1 << 40
-        return max(1, tiling.packed_bytes(self.machine) // (self.width * max(self.depth or 4096, 1) * self.bytes))
+        return max(1, tiling.packed_bytes(self.machine) // (self.width * self.panel_depth * self.bytes))
 
     @property
     def splits_columns(self) -> bool:
@@ -136,7 +153,7 @@ class Matrices:
         panels = self.most_panels
         if self.columns is not None:
             panels = min(panels, -(-self.columns // self.width))
-        return (self.rows_room + panels * self.width * (self.depth or 4096)) * self.bytes
+        return (self.rows_room + panels * self.width * self.panel_depth) * self.bytes
 
     def walk(self) -> Walk:
         """How micro-kernels get at elements of the rows factor."""
@@ -146,10 +163,10 @@ class Matrices:
         if self.direct is None:
             return Walk((0, self.pitch), (), 1, self.depth if is_whole else None, panel)
         steps = [_number(self.direct.strides[axis].number) for axis in reduced]
-        sizes = [_number(_known(self.contraction.stage.axes[axis].size)) for axis in reduced]
+        sizes = [_known(self.contraction.stage.axes[axis].size) for axis in reduced]
         rows = self.contraction.row_axes
         row = _number(self.direct.strides[rows[-1]].number) if rows else 0
-        outer = tuple(zip(sizes[:-1], steps[:-1], strict=True))
+        outer = tuple((_number(size), step) for size, step in zip(sizes[:-1], steps[:-1], strict=True))
         return Walk((0, row), outer, steps[-1], sizes[-1] if is_whole else None, panel)
 
 
@@ -183,24 +200,28 @@ def matrices_of(
     element = element_bytes(contraction.element)
     lanes = machine.lanes(element)
     sizes = [_known(stage.axes[axis].size) for axis in contraction.reduced]
-    if not sizes or None in sizes:
+    kinds = {buffer.name: buffer.element for buffer in program.buffers}
+    # (3) Sums of a block wait in the result, so it must hold them exactly; several axes would need several loops.
+    has_blocks = len(sizes) == 1 and kinds[stage.buffer] == contraction.element
+    is_open = None in sizes
+    if not sizes or (is_open and (shares_columns or not has_blocks)):
         return None
-    depth = prod(size or 0 for size in sizes)
+    depth = None if is_open else prod(size or 0 for size in sizes)
     rows = _known(stage.axes[contraction.row_axes[-1]].size) if contraction.row_axes else 1
     columns = _known(stage.axes[contraction.column_axes[-1]].size)
     tile = tiling.tile_size(machine, lanes, rows, columns, contraction.product)
     width = tile.vectors * lanes
-    kinds = {buffer.name: buffer.element for buffer in program.buffers}
     tiles = 1 << 30 if rows is None else -(-rows // tile.rows)
-    block = depth
-    # (3) Sums of a block wait in the result, so it must hold them exactly; several axes would need several loops.
-    if len(sizes) == 1 and kinds[stage.buffer] == contraction.element:
-        block = tiling.depth_block(machine, depth, width, element, tiles)
     packing = packing_of(program, contraction, constants, width)
     direct = _direct_place(program, contraction, machine, tile.rows, columns)
     # (4) One tile of rows needs each column once: to pack it would cost as much as the product.
     lying = _lying_columns(program, contraction) if packing is None and tiles == 1 and not shares_columns else None
-    block_depth = None if block == depth else block
+    block_depth = None
+    if depth is None:
+        block_depth = None if direct is not None and lying is not None else OPEN_BLOCK  # (5)
+    elif has_blocks:
+        block = tiling.depth_block(machine, depth, width, element, tiles)
+        block_depth = None if block == depth else block
     return Matrices(program, contraction, machine, tile, lanes, direct, packing, lying, depth, block_depth)
 
 

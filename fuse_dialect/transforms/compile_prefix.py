@@ -15,7 +15,8 @@
    convolutions without a multiplier of those with one;
 8. `fold-constants` multiplies the scales, and cuts the kernels; `drop-padded-taps` cuts those that mostly meet padding;
 9. `prove-indices` marks indices that cannot be out of range;
-10. `eliminate-common-subexpr` merges what frontends wrote twice;
+10. `eliminate-common-subexpr` merges what frontends wrote twice; with `fold-transposes` products read transposed
+    operands as they lie;
 11. `convert-layout{if-profitable=true}` gives each op with images the layout that takes the least time on `machine`;
 12. `sink-scales` scales results of products rather than their columns, and `recognize-bands` makes masks along a
     diagonal ones that each reader computes from positions;
@@ -44,6 +45,7 @@ from fuse_dialect.transforms.expand_transposed_convolutions import ExpandTranspo
 from fuse_dialect.transforms.fake_quantization_to_integer import FakeQuantizationToIntegerPass
 from fuse_dialect.transforms.fold_constants import FoldConstantsPass
 from fuse_dialect.transforms.fold_scale_axis import FoldScaleAxisPass
+from fuse_dialect.transforms.fold_transposes import FoldTransposesPass
 from fuse_dialect.transforms.prove_indices import ProveIndicesPass
 from fuse_dialect.transforms.recognize_bands import RecognizeBandsPass
 from fuse_dialect.transforms.refine_shapes import RefineShapesPass
@@ -79,6 +81,7 @@ def compile_prefix(
         DropPaddedTapsPass(),
         ProveIndicesPass(),
         EliminateCommonSubexprPass(),
+        FoldTransposesPass(),
     )
     if layout != "keep":
         named = target if isinstance(target, str) else ""

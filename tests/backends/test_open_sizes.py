@@ -70,7 +70,7 @@ def test_a_cache_that_grows_is_native_from_the_first_length_on():
         grown, weights = program(past, new)
         for found, wanted in zip((grown, weights), fd.run(module, past, new), strict=True):
             np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
-        executable = program._executable([past.shape, new.shape])
+        executable = program._executable((past.shape, new.shape))
         assert executable is not None
         assert executable.is_native
         tables.add(id(executable.table))
@@ -171,7 +171,7 @@ def test_exported_transformers_leave_nothing_to_numpy():
                 results = [arrays[f"result{place}"] for place in range(len(program.output_names))]
             for found, wanted in zip(program(*inputs), results, strict=True):
                 np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
-            executable = program._executable([array.shape for array in inputs])
+            executable = program._executable(tuple(array.shape for array in inputs))
             assert executable is not None, name
             assert executable.is_native, name
 

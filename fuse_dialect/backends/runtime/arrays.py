@@ -36,9 +36,9 @@ class Port:
     def fits(self, shape: Shape) -> bool:
         """Whether an array of this shape is one of the type."""
         expected = self.type.shape
-        return shape == expected or (
-            len(shape) == len(expected) and all(dim in (size, OPEN) for dim, size in zip(expected, shape, strict=True))
-        )
+        if len(shape) != len(expected):
+            return False
+        return all(dim in (size, OPEN) for dim, size in zip(expected, shape, strict=True))
 
     def mismatch(self, got: str, hint: str | None = None) -> FuseError:
         """The error for a value that is none of the type."""

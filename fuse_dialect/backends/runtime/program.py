@@ -124,7 +124,6 @@ class Program:
         self._primitives = primitives
         self._constants = Constants(graph.constants, most_bytes)
         self._resolver = SizeResolver(graph, primitives)
-        self._plans: dict[tuple[Shape, ...], Executable | None] = {}
         self._formulas: list[SizeFormulas] = []
         """Of sizes that came; each serves those that are like them."""
         self._laid_out: Executable | None = None
@@ -145,9 +144,11 @@ class Program:
         self._outputs = [Port(f"output {place}", type) for place, type in enumerate(interface.outputs)]
         self._memory = RecycledMemory()
         self._dense = [(port.type.dtype, port.type.shape) for port in self._inputs]
-        self._named_sizes = any(name for form in interface.inputs for name in form.sizes)
+        self._same_sizes = _same_sizes(interface)
+        self._plans: dict[tuple[Shape, ...], Executable | None] = {}
+        """By the shapes of the inputs, which fit and do not contradict each other."""
         self._is_static = all(port.type.is_static for port in self._inputs)
-        self._shapes = [port.type.shape for port in self._inputs]
+        self._shapes = tuple(port.type.shape for port in self._inputs)
         self._specializations: Specializations[Program] | None = None
         self._static: Walk | None = None
 
@@ -181,9 +182,9 @@ class Program:
     def _ready(self, inputs: Sequence[Any]) -> "Program | None":
         """The program for the sizes of these inputs, if there is one and they are as kernels read them."""
         assert self._specializations is not None, "only programs of open sizes ask"
-        if any(type(value) is not np.ndarray for value in inputs):
+        if not self._specializations or any(type(value) is not np.ndarray for value in inputs):
             return None
-        special = self._specializations.known(tuple(value.shape for value in inputs))
+        special = self._specializations.known(tuple([value.shape for value in inputs]))
         if special is None or any(
             value.dtype != dtype or not is_dense(value)
             for value, (dtype, _) in zip(inputs, special._dense, strict=True)
@@ -193,11 +194,14 @@ class Program:
 
     def _call(self, arrays: "Sequence[Array]") -> "tuple[Array, ...]":
         """The results for arrays that kernels may read."""
-        executable = self._static or self._executable([array.shape for array in arrays])
-        if self._specializations is not None and (special := self._special(executable, arrays)) is not None:
-            return special._call(arrays)
+        executable = self._static
         if executable is None:
-            return tuple(self._stepwise(arrays))
+            shapes = tuple([array.shape for array in arrays])
+            executable = self._executable(shapes)
+            if self._specializations is not None and (special := self._special(executable, shapes)) is not None:
+                return special._call(arrays)
+            if executable is None:
+                return tuple(self._stepwise(arrays))
         return tuple(self._run(executable, arrays, self._fresh(executable)))
 
     def _stepwise(self, arrays: "Sequence[Array]", times: "StepTimes | None" = None) -> "list[Array]":
@@ -233,14 +237,14 @@ class Program:
         """
         return self._specializations is None or self._specializations.finish(seconds)
 
-    def _special(self, executable: "Walk | None", arrays: "Sequence[Array]") -> "Program | None":
+    def _special(self, executable: "Walk | None", shapes: tuple[Shape, ...]) -> "Program | None":
         """A program for the sizes of these inputs, if there is one; sizes that came often enough are compiled for.
 
         Where the one for all sizes leaves something to Python, that is soon. Native as it is, it is seldom much slower.
         """
         assert self._specializations is not None, "only programs of open sizes ask"
         is_native = executable is not None and executable.is_native
-        return self._specializations.find(tuple(array.shape for array in arrays), often=MANY_CALLS if is_native else 2)
+        return self._specializations.find(shapes, often=MANY_CALLS if is_native else 2)
 
     def run_into(self, inputs: Sequence[Any], outputs: "Sequence[Array]") -> None:
         """Run the function, and write its results to given arrays.
@@ -255,8 +259,9 @@ class Program:
         arrays = self._arrays(inputs)
         if len(outputs) != len(self._outputs):
             raise FuseError(f"'{self._interface.name}' gives {len(self._outputs)} outputs, got {len(outputs)}")
-        executable = self._static or self._executable([array.shape for array in arrays])
-        if self._specializations is not None and (special := self._special(executable, arrays)) is not None:
+        shapes = tuple([array.shape for array in arrays])
+        executable = self._static or self._executable(shapes)
+        if self._specializations is not None and (special := self._special(executable, shapes)) is not None:
             special.run_into(arrays, outputs)
             return
         if executable is None:
@@ -370,8 +375,9 @@ class Program:
 
         _check_repeat(repeat)
         arrays = self._arrays(inputs)
-        executable = self._executable([array.shape for array in arrays])
-        if self._specializations is not None and (special := self._special(executable, arrays)) is not None:
+        shapes = tuple([array.shape for array in arrays])
+        executable = self._executable(shapes)
+        if self._specializations is not None and (special := self._special(executable, shapes)) is not None:
             return special.profile(*arrays, repeat=int(repeat))
         if executable is None:
 
@@ -399,8 +405,9 @@ class Program:
 
         _check_repeat(repeat)
         arrays = self._arrays(inputs)
-        executable = self._executable([array.shape for array in arrays])
-        if self._specializations is not None and (special := self._special(executable, arrays)) is not None:
+        shapes = tuple([array.shape for array in arrays])
+        executable = self._executable(shapes)
+        if self._specializations is not None and (special := self._special(executable, shapes)) is not None:
             return special.trace(*arrays, repeat=int(repeat))
         if executable is None:
 
@@ -418,11 +425,25 @@ class Program:
             names = ", ".join(self.input_names) or "none"
             raise FuseError(f"'{self._interface.name}' expects {len(self._inputs)} inputs ({names}), got {len(inputs)}")
         for (dtype, shape), value in zip(self._dense, inputs, strict=True):
-            if type(value) is not np.ndarray or value.dtype != dtype or value.shape != shape or not is_dense(value):
-                arrays = [as_input(port, value) for port, value in zip(self._inputs, inputs, strict=True)]
-                self._check_sizes(arrays)
-                return arrays
-        return inputs
+            if type(value) is not np.ndarray or value.dtype != dtype or not is_dense(value):
+                break
+            if self._is_static and value.shape != shape:
+                break
+        else:
+            if self._is_static or self._fit(tuple([value.shape for value in inputs])):
+                return inputs
+        arrays = [as_input(port, value) for port, value in zip(self._inputs, inputs, strict=True)]
+        self._check_sizes([array.shape for array in arrays])
+        return arrays
+
+    def _fit(self, shapes: tuple[Shape, ...]) -> bool:
+        """Whether sizes are such as the inputs have. Those that a plan was made for are; others are looked at."""
+        if shapes in self._plans:
+            return True
+        if not all(port.fits(shape) for port, shape in zip(self._inputs, shapes, strict=True)):
+            return False
+        self._check_sizes(shapes)
+        return True
 
     def _by_name(self, inputs: Mapping[str, Any]) -> Sequence[Any]:
         try:
@@ -430,21 +451,20 @@ class Program:
         except InputNamesError as error:
             raise FuseError(f"'{self._interface.name}': {error}") from error
 
-    def _check_sizes(self, arrays: "Sequence[Array]") -> None:
+    def _check_sizes(self, shapes: Sequence[Shape]) -> None:
         """Reject inputs of which two sizes differ that have one name; static sizes are right by then."""
-        if not self._named_sizes:
+        if all(shapes[one][axis] == shapes[other][across] for one, axis, other, across in self._same_sizes):
             return
         from fuse_dialect.dialect.size_names import contradiction
 
         labels = [port.label for port in self._inputs]
         names = [form.sizes for form in self._interface.inputs]
-        problem = contradiction(names, labels, [array.shape for array in arrays])
+        problem = contradiction(names, labels, shapes)
         if problem is not None:
             raise FuseError(problem)
 
-    def _executable(self, shapes: Sequence[Shape]) -> "Executable | None":
+    def _executable(self, key: tuple[Shape, ...]) -> "Executable | None":
         """How the function runs on inputs of these shapes; `None` for step by step."""
-        key = tuple(shapes)
         with self._lock:
             if key in self._plans:
                 return self._plans[key]
@@ -561,6 +581,17 @@ class Program:
             if checked and shares_memory(array, checked):
                 raise FuseError(f"{port.label} overlaps another output")
             checked.append(array)
+
+
+def _same_sizes(interface: Interface) -> Sequence[tuple[int, int, int, int]]:
+    """Pairs of axes of inputs whose sizes have one name: number of an input and axis, of both."""
+    first: dict[str, tuple[int, int]] = {}
+    pairs: list[tuple[int, int, int, int]] = []
+    for place, form in enumerate(interface.inputs):
+        for axis, name in enumerate(form.sizes):
+            if name and first.setdefault(name, (place, axis)) != (place, axis):
+                pairs.append((*first[name], place, axis))
+    return pairs
 
 
 def _may_be_written(executable: "Walk", outputs: Sequence[Any], inputs: "Sequence[Array]") -> bool:

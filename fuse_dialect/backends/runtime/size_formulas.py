@@ -55,11 +55,10 @@ class Asked:
 class SizeFormulas:
     """What a trace has found. Sizes are integers or `TracedSize`."""
 
-    symbols: Sequence[tuple[int, int, int]]
-    """Open sizes of inputs: number of the input, axis, atom."""
-    atoms: int
-    """How many of them the inputs say; what is derived comes behind them."""
+    symbols: Sequence[tuple[int, int]]
+    """Where inputs have the atoms, in order: number of the input and axis. Sizes of one name are known to be equal."""
     derived: Sequence[Quotient | Asked]
+    """What gives the atoms behind those of the inputs."""
     conditions: Sequence[tuple[Relation, Terms]]
     shapes: Sequence[Shape]
     bytes: Sequence[int]
@@ -74,12 +73,7 @@ class SizeFormulas:
         Raises:
             FuseError: As `SizeResolver.resolve` does.
         """
-        atoms = [-1] * self.atoms
-        for place, axis, atom in self.symbols:
-            size = shapes[place][axis]
-            if atoms[atom] not in (-1, size):
-                return None
-            atoms[atom] = size
+        atoms = [shapes[place][axis] for place, axis in self.symbols]
         found = FoundSizes(self, atoms)
         for each in self.derived:
             if isinstance(each, Quotient):
@@ -153,6 +147,7 @@ class FoundSizes:
             numbers = [self.number(number) for number in value.reshape(-1).tolist()]
             value = np.array(numbers, dtype).reshape(value.shape)
             value.flags.writeable = False
+            return value
         return value.view()
 
     def resolved(self, graph: EntryGraph) -> Resolved:
@@ -178,7 +173,7 @@ def trace_sizes(resolver: SizeResolver, input_shapes: Sequence[Shape]) -> SizeFo
     tracing = _Tracing(resolver)
     graph = resolver.graph
     names: dict[str, int] = {}
-    symbols: list[tuple[int, int, int]] = []
+    symbols: list[tuple[int, int]] = []
     for place, (tensor, shape) in enumerate(zip(graph.inputs, input_shapes, strict=True)):
         own: list[int] = []
         for axis, (known, size) in enumerate(zip(graph.tensors[tensor].shape, shape, strict=True)):
@@ -187,21 +182,17 @@ def trace_sizes(resolver: SizeResolver, input_shapes: Sequence[Shape]) -> SizeFo
                 continue
             name = graph.size_names[place][axis] if graph.size_names[place] else ""
             if name and name in names:
-                atom = names[name]
-                own.append(tracing.trace.size_of(atom))
-            else:
-                atom = len(tracing.trace.values)
-                own.append(tracing.trace.atom(size))
-                names.setdefault(name, atom)
-            symbols.append((place, axis, atom))
+                own.append(tracing.trace.size_of(names[name]))
+                continue
+            names.setdefault(name, len(tracing.trace.values))
+            own.append(tracing.trace.atom(size))
+            symbols.append((place, axis))
         tracing.set_shape(tensor, tuple(own))
-    count = len(tracing.trace.values)
     for call in graph.calls:
         if not tracing.call(call):
             return None
     return SizeFormulas(
         symbols=symbols,
-        atoms=count,
         derived=tracing.trace.derived,
         conditions=list(tracing.trace.conditions),
         shapes=tracing.shapes,
@@ -357,7 +348,7 @@ class _Tracing:
         return True
 
     def _so_far(self) -> SizeFormulas:
-        return SizeFormulas([], 0, [], [], self.shapes, self.bytes, self.values, self.words)
+        return SizeFormulas([], [], [], self.shapes, self.bytes, self.values, self.words)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,11 +87,18 @@ class SizeTable:
         for relation, terms in formulas.conditions:
             if not _always(relation, terms):
                 conditions[relation].append(rows.row_of(terms))
-        self._conditions = [np.array(conditions[relation], np.int64) for relation in Relation]
+        # Few rows, and called for each new length: lists of Python are faster here than arrays.
+        self._zero, self._not_zero, self._not_negative = [list(dict.fromkeys(rows)) for rows in conditions.values()]
         self._words = np.array([rows.row(word) for word in words], np.int64)
-        self._bytes = np.array([rows.row(bytes) for bytes, _ in room], np.int64)
-        self._room = np.array([most for _, most in room], np.int64)
-        self._outputs = [[rows.row(size) for size in shape] for shape in outputs]
+        least: dict[int, int] = {}
+        for bytes, most in room:
+            row = rows.row(bytes)
+            least[row] = min(most, least.get(row, most))
+        self._room = list(least.items())
+        by_output = [tuple([rows.row(size) for size in shape]) for shape in outputs]
+        # Caches of all layers have one shape.
+        self._shapes = list(dict.fromkeys(by_output))
+        self._outputs = [self._shapes.index(shape) for shape in by_output]
         self._matrix = rows.matrix()
         self._monomials = list(rows.columns)
         widest = max((sum(abs(number) for _, number in terms) for terms in rows.numbers), default=1)
@@ -105,13 +112,14 @@ class SizeTable:
         if products and not (-self._most <= min(products) and max(products) <= self._most):
             return None
         values: Any = self._matrix @ np.array(products, np.int64)
-        zero, not_zero, not_negative = [values[rows] for rows in self._conditions]
-        if zero.any() or not not_zero.all() or (not_negative < 0).any():
-            return None
-        fits = not (values[self._bytes] > self._room).any()
         listed = values.tolist()
-        outputs = [tuple([listed[row] for row in shape]) for shape in self._outputs]
-        return Sizes(values[self._words], outputs, fits=fits)
+        if any(listed[row] for row in self._zero) or not all(listed[row] for row in self._not_zero):
+            return None
+        if any(listed[row] < 0 for row in self._not_negative):
+            return None
+        fits = all(listed[row] <= most for row, most in self._room)
+        shapes = [tuple([listed[row] for row in shape]) for shape in self._shapes]
+        return Sizes(values.take(self._words), [shapes[number] for number in self._outputs], fits=fits)
 
 
 def _always(relation: Relation, terms: Terms) -> bool:

@@ -78,6 +78,10 @@ class Specializations(Generic[ProgramT]):
         self._lock = Lock()
         self._compiling = Lock()
 
+    def __bool__(self) -> bool:
+        """Whether there is a program."""
+        return bool(self._programs)
+
     def known(self, sizes: Sizes) -> ProgramT | None:
         """The program for these sizes, if there is one."""
         # Without the lock, because every call comes here: one look into a dictionary is one step for all threads.

@@ -2,7 +2,8 @@
 
 1. Work is cut into tasks: points of the outer axes, groups of columns, blocks of rows. A part of the kernel takes its
    share of them in order, so that neighbouring tasks share columns.
-2. Columns that are not packed at compile time are packed by the part when it comes to a new group of them.
+2. Columns that are not packed at compile time are packed by the part when it comes to a new group of them; those of a
+   sum of unknown length when it comes to a new block of that.
 3. Rows are read where they lie if the micro-kernel can do that, else copied block by block.
 4. In a block, all tiles of rows meet one panel of columns before the next panel follows.
 """
@@ -42,7 +43,9 @@ class _Gemm(Blocks):
             point = self.point_of(rest, self.m.contraction.outer)
             first = f.multiply(group, self.group)
             count = f.least(self.group, f.subtract(self.panels, first))
-            if self.m.lying is None:
+            if self.m.packs_blocks:
+                base = f.offset(self.frame.workspace, f.i64(self.m.rows_room), self.type)
+            elif self.m.lying is None:
                 base = self.columns(point, (first, count), f.compare("ne", number, loop.carried[0]))
             else:
                 base = self._lying(self.m.lying, {**point, self.column: f.multiply(first, f.i64(self.width))})
@@ -111,7 +114,13 @@ class _Gemm(Blocks):
             count = f.least(f.i64(m.block_depth), f.subtract(end, loop.index))
             first = f.compare("eq", loop.index, begin)
             last = f.compare("sge", f.add(loop.index, f.i64(m.block_depth)), end)
-            panels = f.offset(base, f.multiply(loop.index, f.i64(step)), self.type)
+            panels = base
+            if m.packs_blocks:
+                start = f.multiply(group, self.group)
+                span = f.multiply(start, f.i64(m.width)), f.least(self.group, f.subtract(self.panels, start))
+                self.copies.panels(f, self.slots, base, point, span, m.vectors, (loop.index, count))
+            else:
+                panels = f.offset(base, f.multiply(loop.index, f.i64(step)), self.type)
             self._block(point, group, block, panels, (loop.index, count, first, last), columns)
 
     def _block(
@@ -140,7 +149,8 @@ class _Gemm(Blocks):
 
         def panel(number: Value, columns: int | None) -> None:
             width = f.i64(m.width)
-            panel_size = f.multiply(self.depth, width) if m.lying is None else width
+            panel_depth = depth[1] if m.packs_blocks else self.depth
+            panel_size = f.multiply(panel_depth, width) if m.lying is None else width
             place = f.multiply(f.subtract(number, start), panel_size)
             address = f.offset(base, place, self.type)
             self._rows(point, (first, stop), number, address, columns, depth)

@@ -58,7 +58,14 @@ class Copies:
         f.call(name, VOID, [slots, to, *(point[axis] for axis in self.outer), *block])
 
     def panels(
-        self, f: Function, slots: Value, to: Value, point: Point, block: tuple[Value, Value], vectors: int
+        self,
+        f: Function,
+        slots: Value,
+        to: Value,
+        point: Point,
+        block: tuple[Value, Value],
+        vectors: int,
+        depth: tuple[Value, Value] | None = None,
     ) -> None:
         """Pack columns.
 
@@ -69,12 +76,13 @@ class Copies:
             point: Values of the outer axes.
             block: The first column and the number of panels.
             vectors: Width of a panel.
+            depth: The first point of the only reduced axis and the number of points; by default all.
         """
         name = f"{self.request.entry.name}_panels"
         if not self.request.module.defines(name):
-            inner = self._function(name, ("column", "panels"))
+            inner = self._function(name, ("column", "panels", *(() if depth is None else ("first", "count"))))
             _PanelPack(self, inner, vectors).write()
-        f.call(name, VOID, [slots, to, *(point[axis] for axis in self.outer), *block])
+        f.call(name, VOID, [slots, to, *(point[axis] for axis in self.outer), *block, *(depth or ())])
 
     def _function(self, name: str, numbers: Sequence[str]) -> Function:
         axes = [f"x{axis}" for axis in self.outer]
@@ -162,6 +170,16 @@ class _PanelPack(_Copy):
         self.width = vectors * copies.lanes
         self.factor = copies.contraction.columns
         self.axis = copies.contraction.column_axes[-1]
+        self.block = (self.numbers[2], self.numbers[3]) if len(self.numbers) > 2 else None
+        """Points of the reduced axis, if not all are packed."""
+
+    def points(self, axis: int) -> Value:
+        """How many points of a reduced axis are packed."""
+        return self.size(axis) if self.block is None else self.block[1]
+
+    def point_at(self, number: Value) -> Value:
+        """The point of the last reduced axis with a number among those that are packed."""
+        return number if self.block is None else self.f.add(number, self.block[0])
 
     def write(self) -> None:
         f, column, panels = self.f, self.numbers[0], self.numbers[1]
@@ -170,7 +188,7 @@ class _PanelPack(_Copy):
         runs_along_sums = unit_axis(self.copies.request.program, self.factor.body, len(self.stage.axes)) == last
         depth = f.i64(1)
         for axis in self.reduced:
-            depth = f.multiply(depth, self.size(axis))
+            depth = f.multiply(depth, self.points(axis))
         with f.loop(f.i64(0), panels, hints=["unroll.disable"]) as loop:
             start = f.add(f.multiply(loop.index, f.i64(self.width)), column)
             to = f.offset(self.to, f.multiply(loop.index, f.multiply(depth, f.i64(self.width))), self.copies.element)
@@ -196,7 +214,12 @@ class _PanelPack(_Copy):
                     place = f.add(f.multiply(number, f.i64(self.width)), f.i64(v * lanes))
                     f.store(value, f.offset(to, place, self.copies.element))
 
-            self.over(self.reduced, write)
+            if self.block is None:
+                self.over(self.reduced, write)
+                return []
+            with f.loop(f.i64(0), self.block[1], hints=["unroll.disable"]) as loop:
+                self.point[self.reduced[-1]] = self.point_at(loop.index)
+                write(loop.index)
             return []
 
         f.either(f.compare("sge", left, f.i64(self.width)), lambda: panel(False), lambda: panel(True))
@@ -204,14 +227,14 @@ class _PanelPack(_Copy):
     def _squares(self, to: Value, start: Value, number: Value) -> None:
         """Squares of as many columns as reduced points, transposed."""
         f, lanes, last = self.f, self.copies.lanes, self.reduced[-1]
-        depth = self.size(last)
+        depth = self.points(last)
         whole = f.subtract(depth, f.remainder(depth, lanes))
         base = f.offset(to, f.multiply(f.multiply(number, depth), f.i64(self.width)), self.copies.element)
         bound = f.subtract(self.size(self.axis), f.i64(1))
 
         def square(k: Value, first: Value, count: Value | None) -> None:
             mask = None if count is None else f.first_lanes(count, lanes)
-            self.point[last] = k
+            self.point[last] = self.point_at(k)
             loaded: list[Value] = []
             for lane in range(lanes):
                 # Columns beyond the last repeat it: no mask covers rows of a square, and none is stored.

@@ -28,11 +28,12 @@ from xdsl.dialects.builtin import (
     i1,
 )
 from xdsl.ir import Attribute, Operation
-from xdsl.printer import Printer
+from xdsl.rewriter import Rewriter
 from xdsl.syntax_printer import SyntaxPrinter
 from xdsl.targets.mlir import MLIRTarget
 
 from fuse_dialect.dialect.elision import ELIDED_RESOURCE
+from fuse_dialect.frontends.mlir.clauses import ClausePrinter
 from fuse_dialect.frontends.mlir.locations import RANGE, range_text
 from fuse_dialect.frontends.mlir.own_form import PartialForm
 from fuse_dialect.targets.location_aliases import LOCATIONS_OF_OTHERS, shared_locations
@@ -47,7 +48,7 @@ _HEX_BYTES = 1 << 20
 
 
 @dataclass(eq=False, repr=False)
-class FusePrinter(Printer):
+class FusePrinter(ClausePrinter):
     """xDSL's printer with exact and elidable constants."""
 
     elide_larger_than: int | None = field(default=None)
@@ -205,6 +206,8 @@ class FuseMLIRTarget(MLIRTarget):
     elide_larger_than: int | None = None
     weights: "Weights | None" = None
     """Constants that are written to a file of their own."""
+    clauses: bool = False
+    """Ops of TOSA and elementwise ops of linalg in the form that newer versions of MLIR read alone; see `clauses`."""
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         """Write the module and the resources it refers to, ended by one newline."""
@@ -215,8 +218,20 @@ class FuseMLIRTarget(MLIRTarget):
             print_debuginfo=self.print_debuginfo,
             elide_larger_than=self.elide_larger_than,
             weights=self.weights,
+            clauses=self.clauses,
         )
-        printer.print_with_aliases(module)
+        printer.print_with_aliases(_with_elementwise_ops(module) if self.clauses else module)
         # Resources are the built-in dialect's, which is loaded only where a text was read.
         printer.print_metadata([*ctx.loaded_dialects, ctx.get_dialect("builtin")])
         print(file=output)
+
+
+def _with_elementwise_ops(module: ModuleOp) -> ModuleOp:
+    """A copy in which named elementwise ops of linalg, which newer versions of MLIR lack, are `linalg.elementwise`."""
+    from fuse_dialect.frontends.mlir.structured_linalg import elementwise_of
+
+    copy = module.clone()
+    for op in [op for op in copy.walk() if op.name.startswith("linalg.")]:
+        if (new := elementwise_of(op)) is not None:
+            Rewriter.replace_op(op, new)
+    return copy

@@ -174,6 +174,11 @@ def _add_output(parser: argparse.ArgumentParser, targets: Iterable[str], foreign
         "--json has written them",
     )
     _flag(group, "--print-op-generic", "--mlir-print-op-generic", help="print every operation in its generic form")
+    _flag(
+        group,
+        "--print-clauses",
+        help="print TOSA and elementwise linalg as new versions of MLIR and IREE 3.13 read them",
+    )
     _flag(group, "--print-no-properties", help="print properties as attributes, for old tools")
     _flag(group, "--print-debuginfo", "--mlir-print-debuginfo", help="print locations")
     _flag(group, "--syntax-highlight", help="print in colours")

@@ -497,6 +497,7 @@ class FuseOptMain(xDSLOptMain):
             print_debuginfo=self.args.print_debuginfo,
             syntax_highlight=self.args.syntax_highlight,
             elide_larger_than=self.args.elide_larger_than,
+            clauses=self.args.print_clauses,
         )
 
     def _verify(self, module: ModuleOp, source_map: SourceMap, note: str | None) -> None:

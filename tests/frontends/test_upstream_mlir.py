@@ -1,5 +1,6 @@
 """What mlir-opt, torch-mlir-opt and iree-opt print is read, fused, and printed so that it reads the same."""
 
+import re
 from io import StringIO
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from fuse_dialect.frontends.mlir.upstream import UPSTREAM
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.fusion.kinds.foreign import FOREIGN_OPS
 from fuse_dialect.fusion.kinds.kind_of import kind_of
-from fuse_dialect.targets.mlir import FusePrinter
+from fuse_dialect.targets.mlir import FuseMLIRTarget, FusePrinter
 
 PRINTED = Path(__file__).parents[1] / "data" / "mlir" / "printed"
 FILES = [path for path in sorted(PRINTED.glob("*/*.mlir")) if path.stem != "util"]
@@ -30,6 +31,12 @@ GENERIC_ALONE = {"tosa.int_div", *(f"linalg.{name}" for name in _SHORT_FORM_UNRE
 def printed(module: ModuleOp, *, generic: bool = False) -> str:
     text = StringIO()
     FusePrinter(stream=text, print_generic_format=generic).print_op(module)
+    return text.getvalue()
+
+
+def printed_with_clauses(module: ModuleOp) -> str:
+    text = StringIO()
+    FuseMLIRTarget(clauses=True).emit(context(), module, text)
     return text.getvalue()
 
 
@@ -76,6 +83,32 @@ def test_unknown_assembly_names_the_op_and_the_command() -> None:
     with pytest.raises(FuseError, match=r"operation 'util\.func' is not registered") as raised:
         parse_mlir(text, "util.mlir")
     assert "mlir-opt --mlir-print-op-generic" in str(raised.value.diagnostic.format())
+
+
+def _forms(text: str) -> list[str]:
+    """What stands before the types, of ops that newer versions of MLIR print with clauses."""
+    ops = re.findall(r"((?:tosa\.\w+|linalg\.elementwise) .*?) ?(?:ins\(| : [(!t])", text)
+    return [re.sub(r"  +", " ", re.sub(r"%\w+", "%", op)) for op in ops if not op.startswith("tosa.const ")]
+
+
+@pytest.mark.parametrize("name", ["tosa", "structured_new"])
+def test_clauses_are_printed_as_iree_opt_prints_them(name: str) -> None:
+    theirs = (PRINTED / "iree-opt" / f"{name}.mlir").read_text()
+    module = parse_mlir(theirs)
+    ours = printed_with_clauses(module)
+    assert len(_forms(theirs)) >= 1
+    assert _forms(ours) == _forms(theirs)
+    assert printed(parse_mlir(ours)) == printed(module)
+
+
+def test_with_clauses_named_elementwise_ops_are_elementwise() -> None:
+    module = parse_mlir((PRINTED / "mlir-opt-19" / "elementwise.mlir").read_text())
+    before = printed(module)
+    named = set(re.findall(r"linalg\.(\w+) ", before)) - {"copy", "fill", "generic", "yield"}
+    kinds = set(re.findall(r"linalg\.elementwise <(\w+)>", printed_with_clauses(module)))
+    assert "max_signed" in kinds
+    assert kinds == {{"max": "max_signed", "min": "min_signed"}.get(name, name) for name in named}
+    assert printed(module) == before, "the module itself stays as it is"
 
 
 TRAIT = """

@@ -89,7 +89,7 @@ class NamedOp(IRDLOperation):
         if self.indexing_maps is not None:
             return cast(ArrayAttr[AffineMapAttr], self.indexing_maps)
         form = FORMS.get(self.name.removeprefix("linalg."))
-        return _aligned(self.operands) if form is None else _maps_of(form, self.strides, self.dilations)
+        return aligned(self.operands) if form is None else _maps_of(form, self.strides, self.dilations)
 
     @classmethod
     def hidden_region(cls, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]) -> Region:
@@ -140,7 +140,7 @@ class NamedOp(IRDLOperation):
             printer.print_list([result.type for result in self.res], printer.print_attribute)
 
 
-def _aligned(operands: Sequence[SSAValue]) -> ArrayAttr[AffineMapAttr]:
+def aligned(operands: Sequence[SSAValue]) -> ArrayAttr[AffineMapAttr]:
     """Maps that leave loops as they are; a number is read in every iteration."""
     loops = _rank(operands[-1])
     return ArrayAttr(

@@ -46,12 +46,14 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect.building import building
+from fuse_dialect.frontends.mlir.clauses import wants_clauses
 from fuse_dialect.frontends.mlir.keyword_attribute import KeywordAttr
 from fuse_dialect.frontends.mlir.linalg_forms import FUNCTIONS
 from fuse_dialect.frontends.mlir.named_linalg import (
     NAMED_OPS,
     SCALAR_OPS,
     NamedOp,
+    aligned,
     element_of,
     parse_operands,
     parse_result_types,
@@ -324,8 +326,11 @@ class ElementwiseOp(IRDLOperation):
 
     def print(self, printer: Printer) -> None:
         """Print what stands behind the op's name."""
-        printer.print_string(" kind=")
-        printer.print_attribute(self.kind)
+        if wants_clauses(printer):
+            printer.print_string(f" <{self.kind.data}>")
+        else:
+            printer.print_string(" kind=")
+            printer.print_attribute(self.kind)
         if self.indexing_maps != _identities(self.outputs[0].type, len(self.operands)):
             printer.print_string(" indexing_maps = ")
             printer.print_attribute(self.indexing_maps)
@@ -335,6 +340,25 @@ class ElementwiseOp(IRDLOperation):
         if self.res:
             printer.print_string(" -> ")
             printer.print_list([result.type for result in self.res], printer.print_attribute)
+
+
+def elementwise_of(op: Operation) -> ElementwiseOp | None:
+    """A named op such as `linalg.add` as `linalg.elementwise <add>`, detached; `None` if there is no such kind.
+
+    IREE 3.13 and the versions of MLIR behind it have the latter alone.
+    """
+    short = op.name.removeprefix("linalg.")
+    if op.name != f"linalg.{short}" or short not in FUNCTIONS or short == "copy":
+        return None
+    inputs, outputs = list(op.operands[:-1]), list(op.operands[-1:])
+    kind = {function: kind for kind, function in _FUNCTION_OF_KIND.items()}.get(short, short)
+    return ElementwiseOp(
+        operands=[inputs, outputs],
+        result_types=[list(op.result_types)],
+        properties={"kind": ElementwiseKindAttr(kind), "indexing_maps": aligned(op.operands)},
+        attributes=op.attributes,
+        regions=[[NAMED_OPS[short].hidden_region(inputs, outputs)]],
+    )
 
 
 @irdl_op_definition

@@ -6,10 +6,10 @@ Newer versions of MLIR, those of IREE 3.13 among them, print attributes as claus
 
     %1 = tosa.conv2d %x, %w, %b, %z, %z pad([0, 0, 0, 0]) stride([1, 1]) dilation([1, 1]) acc_type(f32) : ...
 
-What is printed is the form with braces, and `tosa.const` in the generic form, as versions of MLIR did before it had one
-of its own: all of them read it, and so does xDSL. xDSL 0.74 has 21 of the 103 ops, some of them with fewer operands
-than MLIR gives them today; the ops here take any. Missing are the `variable` ops, whose assembly is another; ops with
-regions stand in `tosa_regions`.
+What is printed is the form with braces, or clauses for a printer that wants them (`clauses`); and `tosa.const` in the
+generic form, as versions of MLIR did before it had one of its own: all of them read it, and so does xDSL. xDSL 0.74
+has 21 of the 103 ops, some of them with fewer operands than MLIR gives them today; the ops here take any. Missing are
+the `variable` ops, whose assembly is another; ops with regions stand in `tosa_regions`.
 """
 
 from collections.abc import Mapping
@@ -30,6 +30,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.diagnostics import printable
+from fuse_dialect.frontends.mlir.clauses import wants_clauses
 from fuse_dialect.frontends.mlir.keyword_attribute import KeywordAttr
 from fuse_dialect.frontends.mlir.own_form import PartialForm
 
@@ -106,6 +107,11 @@ _KEYWORDS: Mapping[str, type[KeywordAttr]] = {
     "rounding_mode": RoundingModeAttr,
 }
 """Attributes that are printed as a word alone, by name."""
+_CLAUSES = """
+out_pad kernel pad stride dilation acc_type local_bound axis perms min_val max_val mode scale32 rounding_mode
+per_channel input_unsigned output_unsigned round inverse block_size nan_mode
+"""
+"""Clauses in the order in which MLIR reads them; others follow by name. Pools have their stride before their pad."""
 
 
 class TosaOp(IRDLOperation):
@@ -145,7 +151,11 @@ class TosaOp(IRDLOperation):
         if self.operands:
             printer.print_string(" ")
             printer.print_list(self.operands, printer.print_ssa_value)
-        entries = sorted({**self.properties, **self.attributes}.items())
+        if wants_clauses(printer):
+            _print_clauses(printer, self.properties)
+            entries = sorted(self.attributes.items())
+        else:
+            entries = sorted({**self.properties, **self.attributes}.items())
         if entries:
             printer.print_string(" {")
             printer.print_list(entries, lambda entry: _print_entry(printer, *entry))
@@ -200,6 +210,26 @@ def _print_entry(printer: Printer, name: str, value: Attribute) -> None:
         printer.print_string(value.data)
     else:
         printer.print_attribute(value)
+
+
+def _print_clauses(printer: Printer, properties: Mapping[str, Attribute]) -> None:
+    """Print ` axis(1) nan_mode<IGNORE>`."""
+    words = [*(("kernel", "stride") if "kernel" in properties else ()), *_CLAUSES.split()]
+    order = {word: place for place, word in reversed(list(enumerate(words)))}
+    for name in sorted(properties, key=lambda name: (order.get(name, len(words)), name)):
+        value = properties[name]
+        printer.print_string(f" {name}")
+        if isinstance(value, KeywordAttr) and name in _KEYWORDS:
+            printer.print_string(f"<{value.data}>")
+            continue
+        with printer.in_parens():
+            if isinstance(value, DenseArrayBase):
+                with printer.in_square_brackets():
+                    printer.print_list(value.get_values(), printer.print_int)
+            elif name == "axis" and isinstance(value, IntegerAttr):
+                printer.print_int(value.value.data)
+            else:
+                printer.print_attribute(value)
 
 
 class ConstOp(TosaOp, PartialForm):

@@ -38,7 +38,8 @@ from fuse_dialect.dialect.ops.dynamic import DynBroadcastToOp, DynFullOp
 from fuse_dialect.dialect.ops.regions import FusedOp
 from fuse_dialect.dialect.shape_assertion import is_shape_assertion
 from fuse_dialect.dialect.types import DYNAMIC
-from fuse_dialect.frontends.stablehlo.rules.building import NoFuseFormError, Rule
+from fuse_dialect.frontends.fuse_values import NoFuseFormError
+from fuse_dialect.frontends.stablehlo.rules.building import Rule
 from fuse_dialect.frontends.stablehlo.rules.chlo_scan import convert_chlo_scan
 from fuse_dialect.frontends.stablehlo.rules.complex_pairs import FOURIER, PAIRS, is_complex, is_pair
 from fuse_dialect.frontends.stablehlo.rules.composites import COMPOSITES, call_decompositions

@@ -23,17 +23,8 @@ from fuse_dialect.dialect.ops import elementwise as e
 from fuse_dialect.dialect.ops.conversion import BitcastOp
 from fuse_dialect.dialect.ops.reduction import SumOp
 from fuse_dialect.dialect.types import element_dtype
-from fuse_dialect.frontends.stablehlo.rules.building import (
-    NoFuseFormError,
-    Rule,
-    cast_to,
-    dtype,
-    number,
-    result,
-    scalar,
-    shape,
-    tensor,
-)
+from fuse_dialect.frontends.fuse_values import NoFuseFormError, cast_to, dtype, result, scalar, shape, tensor
+from fuse_dialect.frontends.stablehlo.rules.building import Rule, number
 from fuse_dialect.frontends.stablehlo.rules.sizes import insert_axes
 
 

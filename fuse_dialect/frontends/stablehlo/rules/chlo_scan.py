@@ -10,7 +10,8 @@ from fuse_dialect.dialect.building import building
 from fuse_dialect.dialect.ops.layout import ReverseOp
 from fuse_dialect.dialect.ops.regions import LoopOp, YieldOp
 from fuse_dialect.dialect.types import DYNAMIC, is_tensor
-from fuse_dialect.frontends.stablehlo.rules.building import number, result, shape, tensor, transpose
+from fuse_dialect.frontends.fuse_values import result, shape, tensor, transpose
+from fuse_dialect.frontends.stablehlo.rules.building import number
 from fuse_dialect.frontends.stablehlo.scan_op import ScanParts, scan_parts
 
 

@@ -19,19 +19,9 @@ from fuse_dialect.dialect.ops import elementwise as e
 from fuse_dialect.dialect.ops import trigonometry as t
 from fuse_dialect.dialect.ops.matmul import MatmulOp
 from fuse_dialect.dialect.types import is_tensor
+from fuse_dialect.frontends.fuse_values import NoFuseFormError, dtype, reshape, result, shape, static_shape, tensor
 from fuse_dialect.frontends.stablehlo.dialect import BY_NAME
-from fuse_dialect.frontends.stablehlo.rules.building import (
-    NoFuseFormError,
-    Rule,
-    dtype,
-    ints,
-    reshape,
-    result,
-    shape,
-    static_shape,
-    tensor,
-    word,
-)
+from fuse_dialect.frontends.stablehlo.rules.building import Rule, ints, word
 
 MOST_POINTS = 1024
 """Numbers on the axis of a Fourier transform: its matrix has as many rows."""

@@ -12,7 +12,8 @@ from xdsl.rewriter import Rewriter
 from xdsl.traits import SymbolTable
 
 from fuse_dialect.dialect.nesting import ops_inside
-from fuse_dialect.frontends.stablehlo.rules.building import NoFuseFormError, Rule, tensor, word
+from fuse_dialect.frontends.fuse_values import NoFuseFormError, tensor
+from fuse_dialect.frontends.stablehlo.rules.building import Rule, word
 from fuse_dialect.frontends.stablehlo.rules.orders import top_k
 
 _NAME = "stablehlo.composite"

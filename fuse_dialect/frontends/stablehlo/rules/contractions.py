@@ -12,15 +12,9 @@ from fuse_dialect.dialect.ops.layout import ReverseOp
 from fuse_dialect.dialect.ops.matmul import BatchMatmulOp, MatmulOp
 from fuse_dialect.dialect.ops.normalization import BatchNormOp
 from fuse_dialect.dialect.types import DYNAMIC
-from fuse_dialect.frontends.stablehlo.attributes import ConvDimensionNumbersAttr, DotDimensionNumbersAttr
-from fuse_dialect.frontends.stablehlo.clauses import ints_of
-from fuse_dialect.frontends.stablehlo.rules.building import (
+from fuse_dialect.frontends.fuse_values import (
     NoFuseFormError,
-    Rule,
     cast_to,
-    ints,
-    number,
-    padding,
     reshape,
     result,
     scalar,
@@ -29,6 +23,9 @@ from fuse_dialect.frontends.stablehlo.rules.building import (
     tensor,
     transpose,
 )
+from fuse_dialect.frontends.stablehlo.attributes import ConvDimensionNumbersAttr, DotDimensionNumbersAttr
+from fuse_dialect.frontends.stablehlo.clauses import ints_of
+from fuse_dialect.frontends.stablehlo.rules.building import Rule, ints, number, padding
 from fuse_dialect.frontends.stablehlo.rules.shapes import pad
 from fuse_dialect.frontends.stablehlo.rules.sizes import Axis, merge_axes, split_axes
 

@@ -16,15 +16,11 @@ from fuse_dialect.dialect.ops.dynamic import (
 from fuse_dialect.dialect.ops.layout import ReshapeOp
 from fuse_dialect.dialect.shape_rules import remainder_says
 from fuse_dialect.dialect.types import DYNAMIC
-from fuse_dialect.frontends.stablehlo.attributes import ConvDimensionNumbersAttr
-from fuse_dialect.frontends.stablehlo.rules.building import (
+from fuse_dialect.frontends.fuse_values import (
     NoFuseFormError,
-    Rule,
     broadcast,
     counting,
     integers,
-    ints,
-    number,
     of,
     reshape,
     result,
@@ -33,6 +29,8 @@ from fuse_dialect.frontends.stablehlo.rules.building import (
     tensor,
     transpose,
 )
+from fuse_dialect.frontends.stablehlo.attributes import ConvDimensionNumbersAttr
+from fuse_dialect.frontends.stablehlo.rules.building import Rule, ints, number
 from fuse_dialect.frontends.stablehlo.rules.contractions import convolve
 from fuse_dialect.frontends.stablehlo.rules.shapes import pad
 from fuse_dialect.frontends.stablehlo.rules.sizes import as_scalar, counting_up_to, insert_axes, item, size_of

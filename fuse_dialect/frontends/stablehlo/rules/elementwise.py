@@ -12,20 +12,18 @@ from fuse_dialect.dialect.ops import elementwise as e
 from fuse_dialect.dialect.ops import trigonometry as t
 from fuse_dialect.dialect.ops.activation import SigmoidOp
 from fuse_dialect.dialect.ops.conversion import CastOp
-from fuse_dialect.frontends.stablehlo.rules.bits import BITS, bitcast, unsigned_of
-from fuse_dialect.frontends.stablehlo.rules.building import (
+from fuse_dialect.frontends.fuse_values import (
     NoFuseFormError,
-    Rule,
     broadcast,
     cast_to,
     dtype,
-    known_number,
     result,
     scalar,
     static_shape,
     tensor,
-    word,
 )
+from fuse_dialect.frontends.stablehlo.rules.bits import BITS, bitcast, unsigned_of
+from fuse_dialect.frontends.stablehlo.rules.building import Rule, known_number, word
 from fuse_dialect.frontends.stablehlo.rules.orders import order_key
 from fuse_dialect.frontends.stablehlo.rules.special_functions import SPECIAL_FUNCTIONS
 

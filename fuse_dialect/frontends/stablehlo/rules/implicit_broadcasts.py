@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.ir import Operation, SSAValue
 
+from fuse_dialect.frontends.fuse_values import shape
 from fuse_dialect.frontends.stablehlo.dialect import BY_NAME
-from fuse_dialect.frontends.stablehlo.rules.building import Rule, ints, of_passing, shape
+from fuse_dialect.frontends.stablehlo.rules.building import Rule, ints, of_passing
 from fuse_dialect.frontends.stablehlo.rules.elementwise import ELEMENTWISE
 from fuse_dialect.frontends.stablehlo.rules.sizes import insert_axes
 

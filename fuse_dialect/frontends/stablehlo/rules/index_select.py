@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from xdsl.ir import Operation, SSAValue
 
 from fuse_dialect.dialect.ops.indexing import GatherNdOp, TakeOp
-from fuse_dialect.frontends.stablehlo.rules.building import Rule, clamp, number, result, shape, transpose
+from fuse_dialect.frontends.fuse_values import clamp, result, shape, transpose
+from fuse_dialect.frontends.stablehlo.rules.building import Rule, number
 from fuse_dialect.frontends.stablehlo.rules.sizes import insert_axes, last_start
 
 

@@ -15,22 +15,20 @@ from fuse_dialect.dialect.ops.dynamic import DynStridedSliceOp
 from fuse_dialect.dialect.ops.indexing import GatherNdOp, TakeOp
 from fuse_dialect.dialect.ops.opaque import ScatterNdOp
 from fuse_dialect.dialect.types import DYNAMIC
-from fuse_dialect.frontends.stablehlo.attributes import GatherDimensionNumbersAttr, ScatterDimensionNumbersAttr
-from fuse_dialect.frontends.stablehlo.rules.building import (
+from fuse_dialect.frontends.fuse_values import (
     NoFuseFormError,
-    Rule,
     broadcast,
     clamp,
-    combined_by,
     counting,
     integers,
-    ints,
     result,
     scalar,
     shape,
     tensor,
     transpose,
 )
+from fuse_dialect.frontends.stablehlo.attributes import GatherDimensionNumbersAttr, ScatterDimensionNumbersAttr
+from fuse_dialect.frontends.stablehlo.rules.building import Rule, combined_by, ints
 from fuse_dialect.frontends.stablehlo.rules.dynamic import broadcast_to
 from fuse_dialect.frontends.stablehlo.rules.shapes import pad, slice_of
 from fuse_dialect.frontends.stablehlo.rules.sizes import (

@@ -14,19 +14,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from fuse_dialect.dialect.ops import comparison as c
 from fuse_dialect.dialect.ops.indexing import GatherOp
 from fuse_dialect.dialect.ops.opaque import ArgsortOp, SortOp, TopkOp
+from fuse_dialect.frontends.fuse_values import NoFuseFormError, cast_to, dtype, is_float, result, scalar, shape, tensor
 from fuse_dialect.frontends.stablehlo.rules.bits import bitcast, signed_of
-from fuse_dialect.frontends.stablehlo.rules.building import (
-    NoFuseFormError,
-    Rule,
-    cast_to,
-    dtype,
-    is_float,
-    number,
-    result,
-    scalar,
-    shape,
-    tensor,
-)
+from fuse_dialect.frontends.stablehlo.rules.building import Rule, number
 from fuse_dialect.frontends.stablehlo.rules.fingerprint import fingerprint
 
 _BYTE = IntegerType(8, Signedness.UNSIGNED)

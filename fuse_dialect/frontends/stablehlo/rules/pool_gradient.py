@@ -11,18 +11,8 @@ from fuse_dialect.dialect.ops import broadcast as b
 from fuse_dialect.dialect.ops import comparison as c
 from fuse_dialect.dialect.ops import elementwise as e
 from fuse_dialect.dialect.types import DYNAMIC
-from fuse_dialect.frontends.stablehlo.rules.building import (
-    NoFuseFormError,
-    Rule,
-    combined_by,
-    dtype,
-    ints,
-    known_number,
-    padding,
-    result,
-    scalar,
-    shape,
-)
+from fuse_dialect.frontends.fuse_values import NoFuseFormError, dtype, result, scalar, shape
+from fuse_dialect.frontends.stablehlo.rules.building import Rule, combined_by, ints, known_number, padding
 from fuse_dialect.frontends.stablehlo.rules.fingerprint import fingerprint
 from fuse_dialect.frontends.stablehlo.rules.reductions import MOST_SLICES, neutral
 from fuse_dialect.frontends.stablehlo.rules.shapes import pad, slice_of

@@ -8,15 +8,11 @@ from xdsl.ir import Operation, SSAValue
 from fuse_dialect.dialect.ops import broadcast as b
 from fuse_dialect.dialect.ops import comparison as c
 from fuse_dialect.dialect.ops.sequences import CumsumOp
-from fuse_dialect.frontends.stablehlo.attributes import Raw
-from fuse_dialect.frontends.stablehlo.dialect import BY_NAME
-from fuse_dialect.frontends.stablehlo.rules.building import (
+from fuse_dialect.frontends.fuse_values import (
     NoFuseFormError,
-    Rule,
     broadcast,
     counting,
     of,
-    of_passing,
     reshape,
     result,
     scalar,
@@ -24,6 +20,9 @@ from fuse_dialect.frontends.stablehlo.rules.building import (
     static_shape,
     tensor,
 )
+from fuse_dialect.frontends.stablehlo.attributes import Raw
+from fuse_dialect.frontends.stablehlo.dialect import BY_NAME
+from fuse_dialect.frontends.stablehlo.rules.building import Rule, of_passing
 from fuse_dialect.frontends.stablehlo.rules.contractions import product
 from fuse_dialect.frontends.stablehlo.rules.shapes import slice_of
 from fuse_dialect.frontends.stablehlo.rules.sizes import drop_axis, insert_axes

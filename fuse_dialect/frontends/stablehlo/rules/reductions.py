@@ -14,16 +14,10 @@ from fuse_dialect.dialect.ops import reduction as r
 from fuse_dialect.dialect.ops.pooling import MaxPool2dOp
 from fuse_dialect.dialect.ops.sequences import CumsumOp
 from fuse_dialect.dialect.types import DYNAMIC
-from fuse_dialect.frontends.stablehlo.rules.building import (
+from fuse_dialect.frontends.fuse_values import (
     NoFuseFormError,
-    Rule,
     broadcast,
-    combined_by,
     dtype,
-    ints,
-    known_number,
-    number,
-    padding,
     reshape,
     result,
     scalar,
@@ -31,6 +25,7 @@ from fuse_dialect.frontends.stablehlo.rules.building import (
     static_shape,
     tensor,
 )
+from fuse_dialect.frontends.stablehlo.rules.building import Rule, combined_by, ints, known_number, number, padding
 from fuse_dialect.frontends.stablehlo.rules.fingerprint import fingerprint
 from fuse_dialect.frontends.stablehlo.rules.shapes import pad, slice_of
 from fuse_dialect.frontends.stablehlo.rules.sizes import insert_axes

@@ -26,7 +26,8 @@ from fuse_dialect.dialect.ops.conversion import CastOp
 from fuse_dialect.dialect.ops.layout import ReshapeOp, ReverseOp
 from fuse_dialect.dialect.ops.regions import LoopOp, YieldOp
 from fuse_dialect.dialect.types import element_dtype, is_tensor
-from fuse_dialect.frontends.stablehlo.rules.building import ints, known_number, tensor, word
+from fuse_dialect.frontends.fuse_values import tensor
+from fuse_dialect.frontends.stablehlo.rules.building import ints, known_number, word
 
 _MOST_STEPS = 16
 """Ops between the counter and an index that are looked through."""

@@ -8,13 +8,10 @@ from fuse_dialect.dialect.ops.concatenation import ConcatenateOp
 from fuse_dialect.dialect.ops.indexing import PadOp, StridedSliceOp
 from fuse_dialect.dialect.ops.layout import ReverseOp
 from fuse_dialect.dialect.types import DYNAMIC
-from fuse_dialect.frontends.stablehlo.rules.building import (
+from fuse_dialect.frontends.fuse_values import (
     NoFuseFormError,
-    Rule,
     broadcast,
     counting,
-    ints,
-    number,
     reshape,
     result,
     shape,
@@ -22,6 +19,7 @@ from fuse_dialect.frontends.stablehlo.rules.building import (
     tensor,
     transpose,
 )
+from fuse_dialect.frontends.stablehlo.rules.building import Rule, ints, number
 
 
 def _broadcast_in_dim(op: Operation) -> Sequence[SSAValue]:

@@ -19,17 +19,7 @@ from fuse_dialect.dialect.ops.layout import ReshapeOp, SqueezeOp
 from fuse_dialect.dialect.ops.replication import ExpandDimsOp
 from fuse_dialect.dialect.shape_rules import product, remainder_says
 from fuse_dialect.dialect.types import DYNAMIC, element_dtype
-from fuse_dialect.frontends.stablehlo.rules.building import (
-    cast_to,
-    counting,
-    integers,
-    of,
-    reshape,
-    result,
-    scalar,
-    shape,
-    tensor,
-)
+from fuse_dialect.frontends.fuse_values import cast_to, counting, integers, of, reshape, result, scalar, shape, tensor
 
 Axis: TypeAlias = tuple[SSAValue, int]
 """An axis of a tensor, which stands for its size."""

@@ -10,7 +10,8 @@ from fuse_dialect.dialect.ops import broadcast as b
 from fuse_dialect.dialect.ops import comparison as c
 from fuse_dialect.dialect.ops import elementwise as e
 from fuse_dialect.dialect.ops import trigonometry as t
-from fuse_dialect.frontends.stablehlo.rules.building import Rule, cast_to, result, scalar, tensor
+from fuse_dialect.frontends.fuse_values import cast_to, result, scalar, tensor
+from fuse_dialect.frontends.stablehlo.rules.building import Rule
 
 
 def _of_floats(function: Callable[..., SSAValue]) -> Rule:

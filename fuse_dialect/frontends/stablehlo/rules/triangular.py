@@ -16,16 +16,8 @@ from xdsl.ir import Operation, SSAValue
 from fuse_dialect.dialect.ops.broadcast import DivideOp, SubtractOp
 from fuse_dialect.dialect.ops.concatenation import ConcatenateOp
 from fuse_dialect.dialect.ops.matmul import BatchMatmulOp
-from fuse_dialect.frontends.stablehlo.rules.building import (
-    NoFuseFormError,
-    Rule,
-    number,
-    reshape,
-    result,
-    static_shape,
-    transpose,
-    word,
-)
+from fuse_dialect.frontends.fuse_values import NoFuseFormError, reshape, result, static_shape, transpose
+from fuse_dialect.frontends.stablehlo.rules.building import Rule, number, word
 from fuse_dialect.frontends.stablehlo.rules.shapes import slice_of
 
 MOST_ROWS = 64

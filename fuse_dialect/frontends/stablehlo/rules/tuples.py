@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from xdsl.ir import Operation, SSAValue
 
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
-from fuse_dialect.frontends.stablehlo.rules.building import Rule, number, result
+from fuse_dialect.frontends.fuse_values import result
+from fuse_dialect.frontends.stablehlo.rules.building import Rule, number
 
 
 def _tuple(op: Operation) -> Sequence[SSAValue]:

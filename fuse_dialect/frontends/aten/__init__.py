@@ -1,0 +1,1 @@
+"""Graphs of ATen operators, PyTorch's own, as `fuse` programs."""

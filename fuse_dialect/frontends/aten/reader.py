@@ -1,0 +1,165 @@
+"""From a graph of ATen operators to a module of `fuse` ops, and the question whether an operator can be read."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import FileLineColLoc, FunctionType, IntAttr, LocationAttr, ModuleOp, NameLoc, StringAttr, TensorType, UnknownLoc
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.dialect.building import building
+from fuse_dialect.dialect.constants import constant
+from fuse_dialect.dialect.types import element_type_of
+from fuse_dialect.frontends.aten.graph import Argument, AtenGraph, Call, Ref, TensorMeta
+from fuse_dialect.frontends.aten.rules import (
+    elementwise,
+    images,
+    indexing,
+    normalizations,
+    products,
+    reductions,
+    shapes,
+)
+from fuse_dialect.frontends.aten.rules.table import RULES, Want
+from fuse_dialect.frontends.fuse_values import NoFuseFormError, cast_to, shape
+
+_RULE_MODULES = (elementwise, images, indexing, normalizations, products, reductions, shapes)
+"""Imported for the rules that they enter."""
+
+
+def tensor_type(meta: TensorMeta) -> TensorType[Attribute]:
+    """The type of a tensor in the IR.
+
+    Raises:
+        NoFuseFormError: There is no such element type.
+    """
+    try:
+        return TensorType(element_type_of(meta.dtype), meta.shape)
+    except ValueError as error:
+        raise NoFuseFormError(str(error)) from error
+
+
+def why_not(call: Call, metas: Mapping[Ref, TensorMeta]) -> str | None:
+    """Why a call has no equal among `fuse` ops; `None` if it has one. The call is read by itself to find out.
+
+    Args:
+        call: The call.
+        metas: What is known of the values that it reads.
+    """
+    refs = list(dict.fromkeys(_refs([*call.args, *call.kwargs.values()])))
+    if any(ref not in metas for ref in refs):
+        return "a value that is no tensor of known shape and type"
+    try:
+        block = Block(arg_types=[tensor_type(metas[ref]) for ref in refs])
+        with building(block):
+            _results(call, dict(zip(refs, block.args, strict=True)))
+    except NoFuseFormError as error:
+        return str(error)
+    return None
+
+
+def _refs(arguments: Sequence[Argument]) -> list[Ref]:
+    found = list[Ref]()
+    for argument in arguments:
+        if isinstance(argument, Ref):
+            found.append(argument)
+        elif isinstance(argument, list | tuple):
+            found += _refs(cast("Sequence[Argument]", argument))
+    return found
+
+
+def _results(call: Call, values: Mapping[Ref, SSAValue]) -> list[SSAValue]:
+    """The values of a call, which are built where the builder stands.
+
+    Raises:
+        NoFuseFormError: There is no rule, or it finds no way.
+    """
+    rule = RULES.rules.get(call.target)
+    if rule is None:
+        raise NoFuseFormError("no rule")
+
+    def given(argument: Argument) -> Any:
+        if isinstance(argument, Ref):
+            return values[argument]
+        if isinstance(argument, list | tuple):
+            return [given(each) for each in cast("Sequence[Argument]", argument)]
+        return argument
+
+    try:
+        found = rule(
+            Want(call.results),
+            *(given(each) for each in call.args),
+            **{name: given(each) for name, each in call.kwargs.items()},
+        )
+    except VerifyException as error:
+        raise NoFuseFormError(str(error)) from error
+    return [
+        value if meta is None else _as_wanted(value, meta)
+        for value, meta in zip([found] if isinstance(found, SSAValue) else found, call.results, strict=False)
+    ]
+
+
+def _as_wanted(value: SSAValue, meta: TensorMeta) -> SSAValue:
+    if shape(value) != meta.shape:
+        raise NoFuseFormError(f"a result of shape {list(shape(value))} instead of {list(meta.shape)}")
+    return cast_to(value, tensor_type(meta).element_type)
+
+
+def module_of(graph: AtenGraph) -> ModuleOp:
+    """A verified module whose function `main` computes what the graph does.
+
+    Its arguments are the inputs that are no constants, in their order; names of values are those of the graph, and
+    locations those that calls name.
+
+    Raises:
+        FuseError: An operator has no equal among `fuse` ops; the text says which, and why.
+    """
+    arguments = [(name, meta) for name, meta in graph.inputs if name not in graph.constants]
+    body = Block(arg_types=[tensor_type(meta) for _, meta in arguments])
+    values = dict[Ref, SSAValue]()
+    for (name, _), argument in zip(arguments, body.args, strict=True):
+        argument.name_hint = name
+        values[Ref(name)] = argument
+    with building(body):
+        for name, array in graph.constants.items():
+            values[Ref(name)] = constant(array).result
+        for call in graph.calls:
+            before = body.last_op
+            try:
+                results = _results(call, values)
+            except NoFuseFormError as error:
+                raise FuseError(
+                    f"operator '{call.target}' is not supported: {error}",
+                    notes=(f"at {call.where}",) if call.where else (),
+                ) from error
+            _name(call, results, body, before)
+            values |= {Ref(call.name, index): value for index, value in enumerate(results)}
+        results = [values[ref] for ref in graph.outputs]
+        ReturnOp(*results)
+    function = FuncOp(
+        "main",
+        FunctionType.from_lists([argument.type for argument in body.args], [value.type for value in results]),
+        Region(body),
+    )
+    module = ModuleOp([function])
+    module.verify()
+    return module
+
+
+def _name(call: Call, results: Sequence[SSAValue], body: Block, before: Any) -> None:
+    """Give the new ops the place in the user's program, and results the name in the graph."""
+    if results and results[0].name_hint is None:
+        results[0].name_hint = call.name
+    op = body.first_op if before is None else before.next_op
+    location = _location(call)
+    while op is not None and location is not None:
+        op.location = location
+        op = op.next_op
+
+
+def _location(call: Call) -> LocationAttr | None:
+    """The module's path, and the line as its child."""
+    line = None if call.line is None else FileLineColLoc(StringAttr(call.line[0]), IntAttr(call.line[1]), IntAttr(1))
+    return NameLoc(StringAttr(call.path), line or UnknownLoc()) if call.path else line

@@ -1,0 +1,1 @@
+"""What each ATen operator is in `fuse` ops."""

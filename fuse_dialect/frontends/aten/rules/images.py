@@ -1,0 +1,160 @@
+"""Pools and resizing of images."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import i64
+from xdsl.ir import SSAValue
+
+from fuse_dialect.dialect.ops import broadcast as b
+from fuse_dialect.dialect.ops import pooling as p
+from fuse_dialect.dialect.ops.opaque import ScatterNdOp
+from fuse_dialect.dialect.ops.resizing import Resize2dOp
+from fuse_dialect.frontends.aten.rules.table import RULES, Want, made
+from fuse_dialect.frontends.fuse_values import (
+    NoFuseFormError,
+    broadcast,
+    counting,
+    reshape,
+    scalar,
+    shape,
+)
+
+
+def _window(kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int]) -> Any:
+    def pair(numbers: Sequence[int]) -> list[int]:
+        return list(numbers) * (2 if len(numbers) == 1 else 1)
+
+    size = pair(kernel)
+    return {
+        "pool_size": size,
+        "strides": pair(stride) if stride else size,
+        "padding": pair(padding) * 2,
+        "dilation": pair(dilation),
+    }
+
+
+def _images(value: SSAValue) -> SSAValue:
+    """A batch of images; PyTorch takes one without its axis of the batch."""
+    sizes = shape(value)
+    return value if len(sizes) == 4 else reshape(value, [1, *sizes])
+
+
+@RULES.of("aten.max_pool2d_with_indices.default", "aten._low_memory_max_pool_with_offsets.default")
+def max_pool(
+    want: Want,
+    self: SSAValue,
+    kernel_size: Sequence[int],
+    stride: Sequence[int] = (),
+    padding: Sequence[int] = (0,),
+    dilation: Sequence[int] = (1,),
+    ceil_mode: bool = False,
+) -> list[SSAValue]:
+    """`max_pool2d`, and places in the plane of each channel."""
+    x = _images(self)
+    window = _window(kernel_size, stride, padding, dilation)
+    values = made(p.MaxPool2dOp(x, ceil_mode=ceil_mode, **window))
+    places = made(p.MaxPool2dIndicesOp(x, ceil_mode=ceil_mode, **window))
+    plane = scalar(places, shape(x)[2] * shape(x)[3])
+    return [reshape(values, want.shape), reshape(made(b.ModOp(places, plane)), want.shape)]
+
+
+@RULES.of("aten.max_pool2d_with_indices_backward.default")
+def max_pool_backward(
+    want: Want,
+    grad_output: SSAValue,
+    self: SSAValue,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
+    indices: SSAValue,
+) -> SSAValue:
+    """Gradients added where the greatest elements stand."""
+    height, width = want.shape[-2:]
+    planes = 1
+    for size in want.shape[:-2]:
+        planes *= size
+    count = shape(grad_output)[-2] * shape(grad_output)[-1]
+    firsts = made(b.MultiplyOp(reshape(counting(planes, i64), [planes, 1]), scalar(indices, height * width)))
+    places = made(b.AddOp(reshape(indices, [planes, count]), firsts))
+    flat = broadcast(scalar(grad_output, 0), [planes * height * width])
+    updates = reshape(grad_output, [planes * count])
+    return reshape(made(ScatterNdOp(flat, reshape(places, [planes * count, 1]), updates, mode="add")), want.shape)
+
+
+@RULES.of("aten.avg_pool2d.default")
+def average_pool(
+    want: Want,
+    self: SSAValue,
+    kernel_size: Sequence[int],
+    stride: Sequence[int] = (),
+    padding: Sequence[int] = (0,),
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> SSAValue:
+    """`avg_pool2d`."""
+    if divisor_override is not None:
+        raise NoFuseFormError("a divisor")
+    window = _window(kernel_size, stride, padding, (1,))
+    pool = p.AvgPool2dOp(_images(self), ceil_mode=ceil_mode, count_include_pad=count_include_pad, **window)
+    return reshape(made(pool), want.shape)
+
+
+@RULES.of("aten._adaptive_avg_pool2d.default")
+def adaptive_average_pool(want: Want, self: SSAValue, output_size: Sequence[int]) -> SSAValue:
+    """`adaptive_avg_pool2d`."""
+    return reshape(made(p.AdaptiveAvgPool2dOp(_images(self), output_size=list(output_size))), want.shape)
+
+
+def _resized(want: Want, value: SSAValue, method: str, mode: str, nearest: str, factors: Any) -> SSAValue:
+    scales: dict[str, Any] = {} if not factors or None in factors else {"scales": [float(each) for each in factors]}
+    return made(
+        Resize2dOp(
+            value,
+            size=list(want.shape[2:]),
+            method=method,
+            coordinate_transformation_mode=mode,
+            nearest_mode=nearest,
+            **scales,
+        )
+    )
+
+
+@RULES.of("aten.upsample_nearest2d.vec")
+def nearest_list(want: Want, input: SSAValue, output_size: Any, scale_factors: Any = None) -> SSAValue:
+    """`resize2d` to the nearest element below."""
+    return _resized(want, input, "nearest", "asymmetric", "floor", scale_factors)
+
+
+@RULES.of("aten.upsample_nearest2d.default")
+def nearest(
+    want: Want, self: SSAValue, output_size: Any, scales_h: float | None = None, scales_w: float | None = None
+) -> SSAValue:
+    """`resize2d` to the nearest element below."""
+    return _resized(want, self, "nearest", "asymmetric", "floor", [scales_h, scales_w])
+
+
+@RULES.of("aten.upsample_bilinear2d.vec")
+def bilinear_list(
+    want: Want, input: SSAValue, output_size: Any, align_corners: bool, scale_factors: Any = None
+) -> SSAValue:
+    """`resize2d` between the nearest elements."""
+    mode = "align_corners" if align_corners else "half_pixel"
+    return _resized(want, input, "linear", mode, "round_prefer_floor", scale_factors)
+
+
+@RULES.of("aten.upsample_bilinear2d.default")
+def bilinear(
+    want: Want,
+    self: SSAValue,
+    output_size: Any,
+    align_corners: bool,
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> SSAValue:
+    """`resize2d` between the nearest elements."""
+    mode = "align_corners" if align_corners else "half_pixel"
+    return _resized(want, self, "linear", mode, "round_prefer_floor", [scales_h, scales_w])

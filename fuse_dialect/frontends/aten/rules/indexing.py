@@ -1,0 +1,174 @@
+"""Elements by index: gathers and scatters. A negative index counts from the end."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import i64
+from xdsl.ir import SSAValue
+
+from fuse_dialect.dialect.ops import broadcast as b
+from fuse_dialect.dialect.ops import indexing as i
+from fuse_dialect.dialect.ops.comparison import LessOp
+from fuse_dialect.dialect.ops.concatenation import StackOp
+from fuse_dialect.dialect.ops.opaque import ScatterNdOp
+from fuse_dialect.frontends.aten.rules.table import RULES, Want, as_type, is_value, made
+from fuse_dialect.frontends.fuse_values import (
+    NoFuseFormError,
+    broadcast,
+    counting,
+    dtype,
+    scalar,
+    reshape,
+    shape,
+    transpose,
+)
+
+_INT64 = np.dtype(np.int64)
+_MODES = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min"}
+"""What PyTorch's reductions of a scatter are called."""
+
+
+def _places(index: SSAValue, size: int) -> SSAValue:
+    """Indices from 0 on, as i64."""
+    index = as_type(index, _INT64)
+    return made(b.WhereOp(made(LessOp(index, scalar(index, 0))), made(b.AddOp(index, scalar(index, size))), index))
+
+
+@RULES.of("aten.embedding.default")
+def embedding(
+    want: Want,
+    weight: SSAValue,
+    indices: SSAValue,
+    padding_idx: int = -1,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> SSAValue:
+    """`take` of rows."""
+    return made(i.TakeOp(weight, indices, axis=0))
+
+
+@RULES.of("aten.index_select.default")
+def index_select(want: Want, self: SSAValue, dim: int, index: SSAValue) -> SSAValue:
+    """`take`."""
+    if not shape(self):
+        raise NoFuseFormError("an index of a number")
+    return reshape(made(i.TakeOp(self, index, axis=dim % len(shape(self)))), want.shape)
+
+
+@RULES.of("aten.gather.default")
+def gather(want: Want, self: SSAValue, dim: int, index: SSAValue, *, sparse_grad: bool = False) -> SSAValue:
+    """`gather`."""
+    if not shape(self):
+        raise NoFuseFormError("an index of a number")
+    return made(i.GatherOp(self, index, axis=dim % len(shape(self))))
+
+
+def _joined(indices: Sequence[SSAValue], sizes: Sequence[int]) -> SSAValue:
+    """Index tensors, broadcast and side by side along a new last axis."""
+    common = np.broadcast_shapes(*(shape(index) for index in indices))
+    places = [broadcast(_places(index, size), common) for index, size in zip(indices, sizes, strict=True)]
+    return made(StackOp(*places, axis=len(common)))
+
+
+def _indexed(self: SSAValue, indices: Sequence[SSAValue | None]) -> tuple[list[int], list[SSAValue]]:
+    """The axes that have an index, and the indices.
+
+    Raises:
+        NoFuseFormError: There is a mask among them.
+    """
+    axes = [axis for axis, index in enumerate(indices) if index is not None]
+    found = [index for index in indices if index is not None]
+    if any(dtype(index).kind == "b" for index in found):
+        raise NoFuseFormError("a mask as an index, which decides the size")
+    return axes, found
+
+
+@RULES.of("aten.index.Tensor")
+def index(want: Want, self: SSAValue, indices: Sequence[SSAValue | None]) -> SSAValue:
+    """`take` by one index, `gather_nd` by several."""
+    axes, found = _indexed(self, indices)
+    if len(axes) == 1:
+        return made(i.TakeOp(self, found[0], axis=axes[0]))
+    sizes = shape(self)
+    others = [axis for axis in range(len(sizes)) if axis not in axes]
+    joined = _joined(found, [sizes[axis] for axis in axes])
+    value = made(i.GatherNdOp(transpose(self, [*axes, *others]), joined))
+    # NumPy's rule: neighbours leave the new axes in their place, others put them in front.
+    rank = len(shape(joined)) - 1
+    before = axes[0] if axes == list(range(axes[0], axes[-1] + 1)) else 0
+    order = [*range(rank, rank + before), *range(rank), *range(rank + before, rank + len(others))]
+    return transpose(value, order)
+
+
+@RULES.of("aten.index_put.default", "aten._unsafe_index_put.default")
+def index_put(
+    want: Want,
+    self: SSAValue,
+    indices: Sequence[SSAValue | None],
+    values: SSAValue,
+    accumulate: bool = False,
+    unsafe: bool = False,
+) -> SSAValue:
+    """`scatter_nd` along the first axes."""
+    axes, found = _indexed(self, indices)
+    if axes != list(range(len(axes))):
+        raise NoFuseFormError("an index that leaves out an axis")
+    sizes = shape(self)
+    joined = _joined(found, sizes[: len(axes)])
+    updates = broadcast(as_type(values, want.dtype), [*shape(joined)[:-1], *sizes[len(axes) :]])
+    return made(ScatterNdOp(self, joined, updates, mode="add" if accumulate else "update"))
+
+
+@RULES.of("aten._unsafe_index.Tensor")
+def unsafe_index(want: Want, self: SSAValue, indices: Sequence[SSAValue | None]) -> SSAValue:
+    """The same as `index`."""
+    return index(want, self, indices)
+
+
+def _scattered(self: SSAValue, dim: int, index: SSAValue, updates: SSAValue, mode: str) -> SSAValue:
+    """Elements written one by one: each of `index` says the place along one axis, its own place the others."""
+    sizes, rank = shape(index), len(shape(index))
+    if not rank:
+        raise NoFuseFormError("a scatter into a number")
+    axis = dim % rank
+    coordinates = list[SSAValue]()
+    for place in range(rank):
+        if place == axis:
+            coordinates.append(_places(index, shape(self)[axis]))
+        else:
+            line = [sizes[place] if each == place else 1 for each in range(rank)]
+            coordinates.append(broadcast(reshape(counting(sizes[place], i64), line), sizes))
+    return made(ScatterNdOp(self, made(StackOp(*coordinates, axis=rank)), updates, mode=mode))
+
+
+def _source(value: Any, index: SSAValue, kind: "np.dtype[Any]") -> SSAValue:
+    """The elements that an index has a place for."""
+    if not is_value(value) or not shape(value):
+        return broadcast(as_type(value, kind), shape(index))
+    if shape(value) == shape(index):
+        return as_type(value, kind)
+    rank = len(shape(index))
+    return made(i.StridedSliceOp(value, begin=[0] * rank, end=list(shape(index)), strides=[1] * rank))
+
+
+@RULES.of("aten.scatter.src", "aten.scatter.value")
+def scatter(want: Want, self: SSAValue, dim: int, index: SSAValue, src: Any) -> SSAValue:
+    """`scatter_nd`."""
+    return _scattered(self, dim, index, _source(src, index, want.dtype), "update")
+
+
+@RULES.of("aten.scatter_add.default")
+def scatter_add(want: Want, self: SSAValue, dim: int, index: SSAValue, src: SSAValue) -> SSAValue:
+    """`scatter_nd` that adds."""
+    return _scattered(self, dim, index, _source(src, index, want.dtype), "add")
+
+
+@RULES.of("aten.scatter_reduce.two")
+def scatter_reduce(
+    want: Want, self: SSAValue, dim: int, index: SSAValue, src: SSAValue, reduce: str, *, include_self: bool = True
+) -> SSAValue:
+    """`scatter_nd` that combines."""
+    if reduce not in _MODES or not include_self:
+        raise NoFuseFormError(f"the reduction {reduce}{'' if include_self else ' of new elements alone'}")
+    return _scattered(self, dim, index, _source(src, index, want.dtype), _MODES[reduce])

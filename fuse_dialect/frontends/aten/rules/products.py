@@ -1,0 +1,251 @@
+"""Products of matrices, convolutions and attention."""
+
+import math
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import i64
+from xdsl.ir import SSAValue
+
+from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops import broadcast as b
+from fuse_dialect.dialect.ops import convolution as v
+from fuse_dialect.dialect.ops import reduction as r
+from fuse_dialect.dialect.ops.comparison import LessEqualOp
+from fuse_dialect.dialect.ops.elementwise import ExpOp, LogOp
+from fuse_dialect.dialect.ops.matmul import BatchMatmulOp, DenseOp, MatmulOp
+from fuse_dialect.dialect.ops.normalization import SoftmaxOp
+from fuse_dialect.frontends.aten.rules.shapes import sliced
+from fuse_dialect.frontends.aten.rules.table import RULES, Want, as_type, made
+from fuse_dialect.frontends.fuse_values import (
+    NoFuseFormError,
+    broadcast,
+    counting,
+    dtype,
+    reshape,
+    scalar,
+    shape,
+    transpose,
+)
+
+
+@RULES.of("aten.mm.default")
+def mm(want: Want, self: SSAValue, mat2: SSAValue) -> SSAValue:
+    """`matmul`."""
+    return made(MatmulOp(self, mat2))
+
+
+@RULES.of("aten.bmm.default")
+def bmm(want: Want, self: SSAValue, mat2: SSAValue) -> SSAValue:
+    """`batch_matmul`."""
+    return made(BatchMatmulOp(self, mat2))
+
+
+def _scaled(value: SSAValue, factor: float) -> SSAValue:
+    return value if factor == 1 else made(b.MultiplyOp(value, scalar(value, factor)))
+
+
+@RULES.of("aten.addmm.default")
+def addmm(want: Want, self: SSAValue, mat1: SSAValue, mat2: SSAValue, *, beta: float = 1, alpha: float = 1) -> SSAValue:
+    """`beta * self + alpha * mat1 @ mat2`."""
+    product = _scaled(made(MatmulOp(mat1, mat2)), alpha)
+    return made(b.AddOp(product, _scaled(self, beta))) if beta else product
+
+
+@RULES.of("aten.baddbmm.default")
+def baddbmm(
+    want: Want, self: SSAValue, batch1: SSAValue, batch2: SSAValue, *, beta: float = 1, alpha: float = 1
+) -> SSAValue:
+    """`beta * self + alpha * batch1 @ batch2`."""
+    product = _scaled(made(BatchMatmulOp(batch1, batch2)), alpha)
+    return made(b.AddOp(product, _scaled(self, beta))) if beta else product
+
+
+@RULES.of("aten.mv.default")
+def mv(want: Want, self: SSAValue, vec: SSAValue) -> SSAValue:
+    """A matrix times a column."""
+    return reshape(made(MatmulOp(self, reshape(vec, [*shape(vec), 1]))), want.shape)
+
+
+@RULES.of("aten.dot.default")
+def dot(want: Want, self: SSAValue, tensor: SSAValue) -> SSAValue:
+    """The sum of products."""
+    return made(r.SumOp(made(b.MultiplyOp(self, tensor))))
+
+
+_CONVOLUTIONS: tuple[type[FuseOp], ...] = (v.Conv1dOp, v.Conv2dOp, v.Conv3dOp)
+_TRANSPOSED: tuple[type[FuseOp] | None, ...] = (None, v.Conv2dTransposeOp, v.Conv3dTransposeOp)
+
+
+def _list(numbers: Sequence[int], count: int) -> list[int]:
+    return list(numbers) * (count if len(numbers) == 1 else 1)
+
+
+def _transposed(
+    x: SSAValue,
+    weight: SSAValue,
+    strides: list[int],
+    padding: list[int],
+    dilation: list[int],
+    output_padding: list[int],
+    groups: int,
+) -> SSAValue:
+    """A transposed convolution; with one axis, that of images of height 1."""
+    rank = len(strides)
+    if rank == 1:
+        x, weight = (reshape(value, [*shape(value)[:2], 1, shape(value)[2]]) for value in (x, weight))
+        image = _transposed(x, weight, [1, *strides], [0, *padding], [1, *dilation], [0, *output_padding], groups)
+        return reshape(image, [*shape(image)[:2], shape(image)[3]])
+    op = _TRANSPOSED[rank - 1]
+    assert op is not None, "one axis is two"
+    return made(
+        op(
+            x,
+            weight,
+            strides=strides,
+            padding=padding * 2,
+            dilation=dilation,
+            output_padding=output_padding,
+            groups=groups,
+        )
+    )
+
+
+@RULES.of("aten.convolution.default")
+def convolution(
+    want: Want,
+    input: SSAValue,
+    weight: SSAValue,
+    bias: SSAValue | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> SSAValue:
+    """`conv1d` to `conv3d`, or their transposes, and `bias_add`."""
+    rank = len(shape(weight)) - 2
+    if not 1 <= rank <= 3 or len(shape(input)) != rank + 2:
+        raise NoFuseFormError(f"a convolution of rank {len(shape(input))}")
+    strides, pads, gaps = (_list(numbers, rank) for numbers in (stride, padding, dilation))
+    if transposed:
+        value = _transposed(input, weight, strides, pads, gaps, _list(output_padding, rank), groups)
+    else:
+        op = _CONVOLUTIONS[rank - 1]
+        value = made(op(input, weight, strides=strides, padding=pads * 2, dilation=gaps, groups=groups))
+    return value if bias is None else made(b.BiasAddOp(value, bias))
+
+
+@RULES.of("aten.convolution_backward.default")
+def convolution_backward(
+    want: Want,
+    grad_output: SSAValue,
+    input: SSAValue,
+    weight: SSAValue,
+    bias_sizes: Sequence[int] | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+    output_mask: Sequence[bool],
+) -> list[SSAValue]:
+    """Gradients of the input, the weight and the bias; a gradient that nobody asks for is the input itself.
+
+    That of the input is a transposed convolution. That of the weight is the convolution of the input with the gradient,
+    where the batch is the reduced axis: strides and dilations change places.
+    """
+    rank = len(shape(weight)) - 2
+    if transposed or not 1 <= rank <= 3:
+        raise NoFuseFormError("the gradient of a transposed convolution")
+    strides, pads, gaps = (_list(numbers, rank) for numbers in (stride, padding, dilation))
+    values = [input, weight, grad_output]
+    if output_mask[0]:
+        spans = [(size - 1) * gap + 1 for size, gap in zip(shape(weight)[2:], gaps, strict=True)]
+        made_sizes = [
+            (size - 1) * step + span - 2 * pad
+            for size, step, span, pad in zip(shape(grad_output)[2:], strides, spans, pads, strict=True)
+        ]
+        rest = [size - got for size, got in zip(shape(input)[2:], made_sizes, strict=True)]
+        values[0] = _transposed(grad_output, weight, strides, pads, gaps, rest, groups)
+    if output_mask[1]:
+        values[1] = _weight_gradient(grad_output, input, shape(weight), strides, pads, gaps, groups)
+    if output_mask[2]:
+        values[2] = made(r.SumOp(grad_output, axes=[0, *range(2, rank + 2)]))
+    return values
+
+
+def _weight_gradient(
+    grad: SSAValue,
+    x: SSAValue,
+    sizes: Sequence[int],
+    strides: list[int],
+    pads: list[int],
+    gaps: list[int],
+    groups: int,
+) -> SSAValue:
+    rank = len(strides)
+    batch, channels, *image = shape(x)
+    space = range(rank)
+    grouped = reshape(x, [batch, groups, channels // groups, *image])
+    rows = transpose(grouped, [2, 1, 0, *(axis + 3 for axis in space)])
+    rows = reshape(rows, [channels // groups, groups * batch, *image])
+    columns = transpose(grad, [1, 0, *(axis + 2 for axis in space)])
+    op = _CONVOLUTIONS[rank - 1]
+    value = made(op(rows, columns, strides=gaps, padding=pads * 2, dilation=strides, groups=groups))
+    for axis in space:
+        value = sliced(value, axis + 2, 0, sizes[axis + 2])
+    return transpose(value, [1, 0, *(axis + 2 for axis in space)])
+
+
+def _mask_of(scores: SSAValue, is_causal: bool, mask: SSAValue | None) -> SSAValue:
+    if is_causal:
+        rows, columns = shape(scores)[-2:]
+        below = made(LessEqualOp(counting(columns, i64), reshape(counting(rows, i64), [rows, 1])))
+        return made(b.WhereOp(below, scores, scalar(scores, -math.inf)))
+    if mask is None:
+        return scores
+    if dtype(mask).kind == "b":
+        return made(b.WhereOp(mask, scores, scalar(scores, -math.inf)))
+    return made(b.AddOp(scores, as_type(mask, dtype(scores))))
+
+
+@RULES.of("aten._scaled_dot_product_flash_attention_for_cpu.default")
+def attention(
+    want: Want,
+    query: SSAValue,
+    key: SSAValue,
+    value: SSAValue,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    attn_mask: SSAValue | None = None,
+    scale: float | None = None,
+) -> list[SSAValue]:
+    """Two products and a softmax; the second result is the logarithm of its denominators."""
+    if dropout_p:
+        raise NoFuseFormError("a dropout in training")
+    factor = 1 / math.sqrt(shape(query)[-1]) if scale is None else scale
+    heads = shape(query)[1]
+    if shape(key)[1] != heads:
+        key, value = (_repeated(each, heads) for each in (key, value))
+    scores = _mask_of(_scaled(made(BatchMatmulOp(query, key, transpose_b=True)), factor), is_causal, attn_mask)
+    most = made(r.MaxOp(scores, axes=[-1], keepdims=True))
+    weights = made(ExpOp(made(b.SubtractOp(scores, most))))
+    total = made(r.SumOp(weights, axes=[-1], keepdims=True))
+    logarithms = reshape(made(b.AddOp(most, made(LogOp(total)))), shape(scores)[:-1])
+    return [made(BatchMatmulOp(made(SoftmaxOp(scores)), value)), logarithms]
+
+
+def _repeated(value: SSAValue, heads: int) -> SSAValue:
+    batch, own, length, width = shape(value)
+    copies = broadcast(reshape(value, [batch, own, 1, length, width]), [batch, own, heads // own, length, width])
+    return reshape(copies, [batch, heads, length, width])
+
+
+@RULES.of("aten.linear.default")
+def linear(want: Want, input: SSAValue, weight: SSAValue, bias: SSAValue | None = None) -> SSAValue:
+    """`x @ weight.T + bias`."""
+    value = made(DenseOp(input, weight))
+    return value if bias is None else made(b.AddOp(value, bias))

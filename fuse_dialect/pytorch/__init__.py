@@ -1,0 +1,1 @@
+"""PyTorch's programs: `torch.compile(model, backend="fuse_dialect")`."""

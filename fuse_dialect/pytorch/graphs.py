@@ -1,0 +1,159 @@
+"""PyTorch's FX graphs of ATen operators as `AtenGraph`, and its tensors as NumPy's arrays."""
+
+import operator
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import fx
+
+from fuse_dialect.dialect.types import element_dtype
+from fuse_dialect.frontends.aten.graph import Argument, AtenGraph, Call, Ref, TensorMeta
+
+_NO_ARGUMENTS = frozenset(("device", "layout", "pin_memory", "memory_format", "non_blocking", "generator"))
+"""Arguments by name that say how a tensor is stored, not what it is."""
+_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+
+
+def _bfloat16() -> "np.dtype[Any]":
+    from xdsl.dialects.builtin import bf16
+
+    return element_dtype(bf16)
+
+
+_DTYPES: Mapping[torch.dtype, "np.dtype[Any]"] = {
+    getattr(torch, name): np.dtype("bool" if name == "bool" else name)
+    for name in ("bool", "int8", "int16", "int32", "int64", "uint8", "float16", "float32", "float64")
+}
+
+
+def dtype_of(dtype: torch.dtype) -> "np.dtype[Any] | None":
+    """The element type as NumPy's; `None` for complex numbers and the like."""
+    return _bfloat16() if dtype == torch.bfloat16 else _DTYPES.get(dtype)
+
+
+def array_of(tensor: torch.Tensor) -> "np.ndarray[Any, Any]":
+    """The elements of a tensor on the processor, in its own memory."""
+    tensor = tensor.detach()
+    if tensor.is_conj() or tensor.is_neg():
+        tensor = tensor.resolve_conj().resolve_neg()
+    if tensor.dtype == torch.bfloat16:
+        return cast("np.ndarray[Any, Any]", tensor.view(torch.int16).numpy()).view(_bfloat16())
+    return cast("np.ndarray[Any, Any]", tensor.numpy())
+
+
+def tensor_of(array: "np.ndarray[Any, Any]", dtype: torch.dtype, stride: Sequence[int]) -> torch.Tensor:
+    """The tensor of an array, in its memory unless PyTorch expects other strides."""
+    if dtype == torch.bfloat16:
+        tensor = torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    else:
+        tensor = torch.from_numpy(array)
+    if tensor.stride() == tuple(stride):
+        return tensor
+    wanted = torch.empty_strided(tensor.shape, tuple(stride), dtype=dtype)
+    return wanted.copy_(tensor)
+
+
+def meta_of(value: Any) -> TensorMeta | None:
+    """What is known of a traced value; `None` unless it is a dense tensor on the processor of static shape."""
+    if not isinstance(value, torch.Tensor) or value.device.type != "cpu" or value.layout != torch.strided:
+        return None
+    kind = dtype_of(value.dtype)
+    if kind is None or any(not isinstance(size, int) for size in value.shape):
+        return None
+    return TensorMeta(tuple(value.shape), kind)
+
+
+def _metas(node: fx.Node) -> tuple[TensorMeta | None, ...]:
+    value = node.meta.get("val")
+    if isinstance(value, list | tuple):
+        return tuple(meta_of(each) for each in cast(Sequence[Any], value))
+    return (meta_of(value),)
+
+
+def is_number(node: fx.Node) -> bool:
+    """Whether the node is a number: a size, most of the time."""
+    return isinstance(node.meta.get("val"), bool | int | float)
+
+
+def ref_of(node: fx.Node) -> Ref:
+    """The value that a node stands for."""
+    if node.op == "call_function" and node.target is operator.getitem:
+        return Ref(cast(fx.Node, node.args[0]).name, cast(int, node.args[1]))
+    return Ref(node.name)
+
+
+def _argument(value: Any) -> Argument:
+    match value:
+        case fx.Node():
+            return value.meta["val"] if is_number(value) else ref_of(value)
+        case torch.dtype():
+            return dtype_of(value)
+        case torch.device() | torch.layout() | torch.memory_format():
+            return None
+        case list() | tuple():
+            return [_argument(each) for each in cast(Sequence[Any], value)]
+        case _:
+            return value
+
+
+def call_of(node: fx.Node) -> Call:
+    """A call of an ATen operator."""
+    kwargs = {name: _argument(value) for name, value in node.kwargs.items() if name not in _NO_ARGUMENTS}
+    args = tuple(_argument(value) for value in node.args)
+    return Call(node.name, str(node.target), args, kwargs, _metas(node), _path(node), _line(node))
+
+
+def _path(node: fx.Node) -> str:
+    """The path of the innermost module, `encoder.layer.0`."""
+    stack = node.meta.get("nn_module_stack") or (node.meta.get("fwd_nn_module_stack") or {})
+    if not stack:
+        return ""
+    path = str(list(stack.values())[-1][0])
+    path = path.removeprefix("L['self']").removeprefix("self").replace("['", ".").replace("']", "")
+    return re.sub(r"\._modules\b|\[|\]", lambda found: "." if found[0] == "[" else "", path).strip(".")
+
+
+def _line(node: fx.Node) -> tuple[str, int] | None:
+    """The innermost line of the user's program."""
+    found = _FRAME.findall(node.meta.get("stack_trace") or "")
+    return (found[-1][0], int(found[-1][1])) if found else None
+
+
+def is_call(node: fx.Node) -> bool:
+    """Whether a node applies an operator, and not only names a field of results."""
+    return node.op == "call_function" and node.target is not operator.getitem
+
+
+def aten_graph(module: fx.GraphModule) -> AtenGraph:
+    """The graph of a module all of whose operators can be read, with what it holds as constants."""
+    graph = AtenGraph()
+    for node in module.graph.nodes:
+        match node.op:
+            case "placeholder":
+                meta = meta_of(node.meta.get("val"))
+                if meta is not None:
+                    graph.inputs.append((node.name, meta))
+            case "get_attr":
+                graph.constants[node.name] = array_of(_attribute(module, cast(str, node.target)))
+            case "call_function" if is_call(node) and not is_number(node):
+                graph.calls.append(call_of(node))
+            case "output":
+                results = cast(Any, node.args[0])
+                graph.outputs = [
+                    ref_of(each)
+                    for each in (results if isinstance(results, list | tuple) else [results])
+                    if isinstance(each, fx.Node) and not is_number(each)
+                ]
+            case _:
+                pass
+    return graph
+
+
+def _attribute(module: fx.GraphModule, name: str) -> torch.Tensor:
+    value: Any = module
+    for part in name.split("."):
+        value = getattr(value, part)
+    return cast(torch.Tensor, value)

@@ -5,7 +5,7 @@
 The networks are those of `make_bench_models.py`, with random weights. Each is a process of its own. All ways of one
 network take turns, and the best of the runs counts. The columns:
 
-- difference: the greatest from PyTorch's own result, over the greatest element; both sides of a gradient with `--train`;
+- difference: the greatest from PyTorch's own result, over the greatest element; of gradients, too, with `--train`;
 - ms: of PyTorch (eager), of Inductor where asked for, and of this backend;
 - compile: seconds of the first call;
 - left: calls of operators that PyTorch runs, and which.
@@ -26,6 +26,11 @@ from math import exp, log
 from time import perf_counter
 from typing import Any
 
+from population import images, others, text
+from population.member import MEMBERS, as_if_trained
+
+# Modules that enter their networks among `MEMBERS`.
+_ = (images, text, others)
 MOST_DIFFERENCE = 1e-4
 ROUNDS = 7
 
@@ -33,8 +38,6 @@ ROUNDS = 7
 def measured(name: str, threads: int, options: dict[str, Any], *, inductor: bool, train: bool) -> dict[str, Any]:
     """What one network gives."""
     import torch
-    from population.rows import MEMBERS
-    from population.member import as_if_trained
 
     import fuse_dialect.pytorch.backend as backend
 
@@ -60,11 +63,13 @@ def measured(name: str, threads: int, options: dict[str, Any], *, inductor: bool
         module.zero_grad()
         torch.manual_seed(1)
         found = way(*inputs)
-        loss = sum(each.float().square().mean() for each in _tensors(found))
-        loss.backward()
+        torch.stack([each.float().square().mean() for each in _tensors(found)]).sum().backward()
         return [found, *(each.grad for each in module.parameters() if each.grad is not None)]
 
-    ways = {"eager": module, "ours": torch.compile(module, backend="fuse_dialect", options=options | {"threads": threads})}
+    ways = {
+        "eager": module,
+        "ours": torch.compile(module, backend="fuse_dialect", options=options | {"threads": threads}),
+    }
     if inductor:
         ways["inductor"] = torch.compile(module)
     results, first, best = dict[str, Any](), dict[str, float](), dict[str, float]()
@@ -105,7 +110,7 @@ def _difference(theirs: Any, ours: Any) -> float:
 
 def main() -> int:
     """Measure, and print a line for each network."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", help="default: all")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--inductor", action="store_true", help="measure PyTorch's own compiler, too")
@@ -119,10 +124,9 @@ def main() -> int:
         found = measured(args.names[0], args.threads, options, inductor=args.inductor, train=args.train)
         print(json.dumps(found))
         return 0
-    from population.rows import MEMBERS
-
     ratios, failed = dict[str, list[float]](), 0
-    print(f"{'network':<28} {'difference':>10} {'eager ms':>9} {'inductor':>9} {'ours':>9} {'ratio':>6} {'compile s':>9}  left")
+    heads = [f"{head:>9}" for head in ("eager ms", "inductor", "ours")]
+    print(f"{'network':<28} {'difference':>10}", *heads, f"{'ratio':>6} {'compile s':>9}  left")
     for name in args.names or list(MEMBERS):
         given = [sys.executable, __file__, name, "--one", "--threads", str(args.threads)]
         given += ["--inductor"] * args.inductor + ["--train"] * args.train

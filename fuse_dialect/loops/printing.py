@@ -30,6 +30,7 @@ from fuse_dialect.loops.cascades import Cascade, cascade_of, cascade_text
 from fuse_dialect.loops.functions import Parameter, Variant
 from fuse_dialect.loops.grouping import shared_rows
 from fuse_dialect.loops.indices import Guard, Index, Loop, Quotient, loop
+from fuse_dialect.loops.iteration_space import without_single_points
 from fuse_dialect.loops.program import (
     Apply,
     Body,
@@ -46,7 +47,6 @@ from fuse_dialect.loops.program import (
     Stage,
     Value,
 )
-from fuse_dialect.loops.reaxing import without_single_points
 
 
 def program_text(program: LoopProgram) -> str:

@@ -3,15 +3,19 @@
     torch.compile(model, backend="fuse_dialect")
     torch.compile(model, backend="fuse_dialect", options={"strategy": "cost", "threads": 2})
 
-1. PyTorch traces the graph, makes it functional, splits it into forward and backward where gradients are asked for, and
-   writes it in core ATen operators (`torch._dynamo.backends.common.aot_autograd`).
-2. Operators that have no equal among `fuse` ops stay PyTorch's. What remains is cut into the largest parts without them
-   (`torch.fx.passes.infra.partitioner`), and each part is a program. Each operator that stays is named once, in the log.
+1. PyTorch traces the graph, makes it functional, splits it into forward and backward where gradients are asked for,
+   and writes it in core ATen operators (`torch._dynamo.backends.common.aot_autograd`).
+2. Operators that have no equal among `fuse` ops stay PyTorch's. What remains is cut into the largest parts without
+   them (`torch.fx.passes.infra.partitioner`), and each part is a program. Each operator that stays is named once, in
+   the log.
 3. Without gradients, parameters and buffers are constants of the program, which kernels read in the order that they
    like. A parameter that has changed since, in place or by `load_state_dict`, is found before each call. Then they
    become arguments, for good.
 4. Sizes that PyTorch traces as symbols are settled at the call: one program for each list of sizes.
 """
+
+# PyTorch is no dependency of the checks.
+# pyright: basic, reportMissingImports=false, reportMissingTypeStubs=false
 
 import logging
 from collections import OrderedDict
@@ -31,9 +35,8 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 
 from fuse_dialect.api import compile as compile_module
 from fuse_dialect.backends.runtime.program import Program
-from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.frontends.aten.reader import module_of, why_not
 from fuse_dialect.frontends.aten.graph import Ref, TensorMeta
+from fuse_dialect.frontends.aten.reader import module_of, why_not
 from fuse_dialect.pytorch.graphs import array_of, aten_graph, call_of, is_call, is_number, meta_of, ref_of, tensor_of
 
 LOG = logging.getLogger("fuse_dialect.pytorch")
@@ -48,7 +51,9 @@ _told = set[str]()
 
 def _decompositions() -> dict[Any, Any]:
     """How PyTorch writes operators in core ATen, less those that are better as they are."""
-    return {op: rule for op, rule in core_aten_decompositions().items() if op.overloadpacket.__name__ not in _KEPT_WHOLE}
+    return {
+        op: rule for op, rule in core_aten_decompositions().items() if op.overloadpacket.__name__ not in _KEPT_WHOLE
+    }
 
 
 class _Readable(OperatorSupportBase):
@@ -99,8 +104,10 @@ class _Part:
         self._tensors = [place for place, node in enumerate(placeholders) if meta_of(node.meta.get("val")) is not None]
         results = cast(Any, next(node for node in module.graph.nodes if node.op == "output").args[0])
         self._is_single = not isinstance(results, list | tuple)
-        self._results = [None if not isinstance(each, fx.Node) else each.meta["val"] for each in ([results] if self._is_single else results)]
-        self._literals = [each for each in ([results] if self._is_single else results)]
+        self._results = [
+            each.meta["val"] if isinstance(each, fx.Node) else cast(Any, None)
+            for each in ([results] if self._is_single else results)
+        ]
 
     def __call__(self, *inputs: Any) -> Any:
         """The results for tensors."""
@@ -110,8 +117,7 @@ class _Part:
         arrays = self._program(*(array_of(inputs[place]) for place in self._arguments))
         found = iter(arrays)
         results = [
-            tensor_of(next(found), value.dtype, value.stride()) if isinstance(value, torch.Tensor) else
-            (value if value is not None else None)
+            tensor_of(next(found), value.dtype, value.stride()) if isinstance(value, torch.Tensor) else value
             for value in self._results
         ]
         return results[0] if self._is_single else tuple(results)
@@ -194,7 +200,9 @@ class _OpenSizes:
         module = deepcopy(self._module)
         mode = FakeTensorMode(allow_non_fake_inputs=True)
         with torch.no_grad():
-            FakeTensorProp(module, mode).propagate(*(each.detach() if isinstance(each, torch.Tensor) else each for each in inputs))
+            FakeTensorProp(module, mode).propagate(
+                *(each.detach() if isinstance(each, torch.Tensor) else each for each in inputs)
+            )
         return _compiled(module, self._options, ())
 
 
@@ -231,7 +239,9 @@ def _tell_once(text: str) -> None:
         LOG.warning("%s", text)
 
 
-def fuse_dialect(module: fx.GraphModule, inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None, **others: Any) -> Any:
+def fuse_dialect(
+    module: fx.GraphModule, inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None, **others: Any
+) -> Any:
     """Compile what PyTorch has traced: the entry point of `torch.compile(model, backend="fuse_dialect")`.
 
     Args:

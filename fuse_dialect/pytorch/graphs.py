@@ -1,5 +1,8 @@
 """PyTorch's FX graphs of ATen operators as `AtenGraph`, and its tensors as NumPy's arrays."""
 
+# PyTorch is no dependency of the checks.
+# pyright: basic, reportMissingImports=false, reportMissingTypeStubs=false
+
 import operator
 import re
 from collections.abc import Mapping, Sequence

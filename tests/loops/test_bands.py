@@ -12,8 +12,8 @@ from fuse_dialect.interpreters.loops import run_loops
 from fuse_dialect.loops.bands import Band, End, band_of
 from fuse_dialect.loops.for_machine import for_machine
 from fuse_dialect.loops.grouping import shared_rows
+from fuse_dialect.loops.iteration_space import without_single_points
 from fuse_dialect.loops.program import LoopProgram
-from fuse_dialect.loops.reaxing import without_single_points
 from fuse_dialect.loops.simplify import simplify
 from fuse_dialect.lowering.loop_program import lower
 from fuse_dialect.machines.names import find_machine

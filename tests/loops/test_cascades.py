@@ -13,8 +13,8 @@ from fuse_dialect.interpreters.loops import run_stage
 from fuse_dialect.loops.cascades import Cascade, Rule, cascade_of, cascade_text
 from fuse_dialect.loops.elements import dtype_named
 from fuse_dialect.loops.grouping import shared_rows
+from fuse_dialect.loops.iteration_space import without_single_points
 from fuse_dialect.loops.program import LoopProgram, Refusal, Role, Stage
-from fuse_dialect.loops.reaxing import without_single_points
 from fuse_dialect.loops.simplify import simplify
 from fuse_dialect.lowering.loop_program import lower
 

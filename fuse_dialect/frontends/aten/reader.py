@@ -3,7 +3,17 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import FileLineColLoc, FunctionType, IntAttr, LocationAttr, ModuleOp, NameLoc, StringAttr, TensorType, UnknownLoc
+from xdsl.dialects.builtin import (
+    FileLineColLoc,
+    FunctionType,
+    IntAttr,
+    LocationAttr,
+    ModuleOp,
+    NameLoc,
+    StringAttr,
+    TensorType,
+    UnknownLoc,
+)
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException

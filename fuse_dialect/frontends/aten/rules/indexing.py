@@ -18,8 +18,8 @@ from fuse_dialect.frontends.fuse_values import (
     broadcast,
     counting,
     dtype,
-    scalar,
     reshape,
+    scalar,
     shape,
     transpose,
 )

@@ -48,6 +48,8 @@ def located_errors(
         if op is not None and not message.startswith("'"):
             message = f"'{_name(op)}' op {sentence(message)}"
         place = source_map.locate(op) if op is not None else source_map.file_alone()
+        if op is not None:
+            rest = [*source_map.excerpt(op), *rest]
         hint = getattr(error, "hint", None)
         raise FuseError(message, place, (*rest, *notes), hint if isinstance(hint, str) else None) from error
     except (RecursionError, MemoryError, ShrinkException):

@@ -17,22 +17,6 @@ def is_remote() -> bool:
     return any(os.environ.get(name) for name in _REMOTE) and not any(os.environ.get(name) for name in _SCREENS)
 
 
-def check_browser() -> None:
-    """Check that a browser can be opened.
-
-    Raises:
-        FuseError: There is none.
-    """
-    import webbrowser
-
-    if is_remote():
-        return
-    try:
-        webbrowser.get()
-    except webbrowser.Error as error:
-        raise FuseError("there is no browser to open the page in", hint="--no-open prints where the page is") from error
-
-
 def deliver_page(page: str, output: str | None, name: str | None, *, opens: bool) -> None:
     """Write a page, say where it is, and open it.
 
@@ -69,10 +53,16 @@ def page_path(name: str) -> str:
 
 
 def open_page(path: str) -> None:
-    """Open a page; over ssh say how to look at it."""
+    """Open a page; over ssh, and where there is no browser, say how to look at it."""
     import webbrowser
 
     if is_remote():
         tell("note: this is a remote session; copy the page to your machine, it needs no other file")
-    elif not webbrowser.open(Path(path).resolve().as_uri()):
+        return
+    try:
+        browser = webbrowser.get()
+    except webbrowser.Error:
+        tell("note: there is no browser to open the page in; it needs no other file")
+        return
+    if not browser.open(Path(path).resolve().as_uri()):
         tell("note: the browser did not open the page")

@@ -20,7 +20,6 @@ from fuse_dialect.pictures.report import REPORTS
 from fuse_dialect.pictures.scene import SceneOptions, scene_of
 from fuse_dialect.targets.pictures import PictureTarget
 from fuse_dialect.tools.arguments import UsageParser
-from fuse_dialect.tools.browser import check_browser
 from fuse_dialect.tools.opt_help import PICTURES
 
 
@@ -31,15 +30,13 @@ def picture_taker(
 
     Raises:
         SystemExit: Options contradict each other.
-        FuseError: There is no browser, or the profile cannot be read.
+        FuseError: The profile cannot be read.
     """
     if form not in PICTURES and (args.no_open or (args.profile is not None and args.fusion_report is None)):
         option = "--no-open" if args.no_open else "--profile"
         parser.error(f"argument {option}: target '{form}' is no picture")
     if args.split_input_file:
         parser.error("argument -t/--target: one picture or report cannot hold the parts of --split-input-file")
-    if args.view and not args.no_open:
-        check_browser()
     report: str | None = args.fusion_report
     if report is not None and not is_stdout(report) and splitext(report)[1] not in REPORTS:
         parser.error(f"argument --fusion-report: expected a file that ends in {', '.join(REPORTS)}, got '{report}'")

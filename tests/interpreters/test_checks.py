@@ -20,6 +20,7 @@ PASSES = [
     f"check.expect_almost_eq_const %x, dense<[1.000000e+00, 2.000000e+00]> : {ROW}",
     f"check.expect_eq_const %x, dense<[1.000000e+00, 2.000000e+00]> : {ROW}",
     f"check.expect_close %x, %y, max_ulp_difference = 1, min_ulp_difference = 0 : {ROW}, {ROW}",
+    f"check.expect_close %x, %y, max_ulp_difference = {2**64 - 1} : {ROW}, {ROW}",
     "check.expect_true(%one) : i32",
     "check.expect_false(%zero) : i32",
     "check.expect_all_true(%ones) : tensor<2xi8>",
@@ -78,12 +79,19 @@ def test_a_check_that_fails_is_an_error_with_a_place(
     assert "Traceback" not in error
 
 
+def test_the_greatest_difference_is_printed_as_it_is_read() -> None:
+    check = f"check.expect_close %x, %y, max_ulp_difference = {2**64 - 1} : {ROW}, {ROW}"
+    printed = fd.text(fd.parse(program(check)))
+    assert f"max_ulp_difference = {2**64 - 1}" in printed
+    assert fd.text(fd.parse(printed)) == printed
+
+
 @pytest.mark.parametrize(
     ("check", "message"),
     [
         (f"check.expect_eq(%x) : {ROW}", "expected"),
         (f"check.expect_eq(%x, %x, atol 1) : {ROW}", "'check.expect_eq' op compares without 'atol'"),
-        (f"check.expect_close %x, %y, max_ulp_difference = -1 : {ROW}, {ROW}", "at least 0"),
+        (f"check.expect_close %x, %y, max_ulp_difference = -1 : {ROW}, {ROW}", "unsigned integer of 64 bits"),
         (f"check.expect_almost_eq(%x, %x, btol 1) : {ROW}", "unknown or repeated tolerance 'btol'"),
         ('"check.expect_eq"(%x) : (tensor<2xf32>) -> ()', "expects 2 operands, got 1"),
         ('"check.expect_eq_const"(%x) : (tensor<2xf32>) -> ()', "expects a constant in 'value'"),

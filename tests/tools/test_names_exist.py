@@ -50,7 +50,7 @@ FOREIGN = {
     "MLIR": "bufferization builtin cast_signed chlo dialect_resources func irdl "
     "linalg llvm mhlo mlir mlir-opt ml_program stablehlo tosa zhigh",
     "ONNX": "onnx onnx_ir raw_data",
-    "PyTorch": "torch torchvision nn",
+    "PyTorch": "torch torchvision nn load_state_dict",
     "StableHLO": "reduce_precision_c2 tuple_c1",
     "TOSA": "apply_scale_16 apply_scale_32 reciprocal_scale",
     "TVM": "annotation dyn extern_ref floor_mod image nn_conv2d relax relay vision",
@@ -64,6 +64,7 @@ MADE_UP = {
     "findings": "a folder that a run makes",
     "utils.py": "a file that there shall not be",
     "npu": "a dialect in a how-to",
+    "encoder": "a module of a network that somebody has written",
     "fuse.weight": "an op that was decided against",
     "fuse.softsign": "the op that a how-to adds",
 }
@@ -79,7 +80,7 @@ VALUES = {
 }
 """Names of values in texts, with the class of each."""
 
-INSTALLED = {name: name for name in ("functools", "inspect", "json", "numpy", "platform", "sys")} | {
+INSTALLED = {name: name for name in ("copy", "functools", "inspect", "json", "numpy", "platform", "sys")} | {
     "np": "numpy",
     "slice": "builtins",
 }

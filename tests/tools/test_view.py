@@ -71,13 +71,13 @@ def test_remote_session_is_told_where_the_page_is(tmp_path, capsys, opened, monk
     assert opened == []
 
 
-def test_no_browser_is_an_error_and_nothing_is_written(tmp_path, capsys, no_browser):
+def test_without_a_browser_the_page_is_kept(tmp_path, capsys, no_browser):
     page = tmp_path / "page.html"
-    assert main(["--view", TINY, "-o", str(page)]) == 1
-    assert capsys.readouterr().err == (
-        "error: there is no browser to open the page in\nhint: --no-open prints where the page is\n"
-    )
-    assert not page.exists()
+    assert main(["--view", TINY, "-o", str(page)]) == 0
+    told = capsys.readouterr()
+    assert told.out == f"{page}\n"
+    assert told.err == "note: there is no browser to open the page in; it needs no other file\n"
+    assert page.read_text("utf-8").startswith("<!doctype html>")
 
 
 def test_folder_that_cannot_be_written_is_an_error(tmp_path, capsys, opened):

@@ -111,7 +111,9 @@ class CheckOp(IRDLOperation):
             number = self.properties.get(name)
             if isinstance(number, FloatAttr | IntegerAttr):
                 printer.print_string(f", {name} " if self.in_brackets is not None else f", {name} = ")
-                text = str(number.value.data) if isinstance(number, IntegerAttr) else f"{number.value.data:e}"
+                # Differences are unsigned: the type keeps the greatest of them as -1.
+                is_integer = isinstance(number, IntegerAttr)
+                text = str(number.value.data % (1 << 64)) if is_integer else f"{number.value.data:e}"
                 printer.print_string(text)
         printer.print_string("" if self.in_brackets is None else ")")
         printer.print_op_attributes(self.attributes)
@@ -126,8 +128,8 @@ def _tolerance(parser: Parser, name: str) -> Attribute:
     """Parse a number; its type may follow."""
     number = parser.parse_number()
     if name.endswith("_difference"):
-        if not isinstance(number, int) or number < 0:
-            parser.raise_error(f"expected an integer of at least 0 for '{name}'")
+        if not isinstance(number, int) or not 0 <= number < 1 << 64:
+            parser.raise_error(f"expected an unsigned integer of 64 bits for '{name}'")
         return IntegerAttr(number, i64)
     return FloatAttr(float(number), f64 if name == "tolerance" else f32)
 

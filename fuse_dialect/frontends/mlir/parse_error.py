@@ -1,21 +1,15 @@
 """xDSL's parse errors, said in the package's single format."""
 
-from collections.abc import Iterator
-
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError
 from xdsl.utils.lexer import Span
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation
+from fuse_dialect.frontends.mlir.excerpt import excerpt
 
 _AnySpan = Span[str] | Span[bytes]
 
 GENERIC_FORM_ONLY = "is of a dialect whose assembly is not known; only its generic form can be read"
 """What is said of an unregistered operation in its own assembly, after its name."""
-
-_SNIPPET_WIDTH = 120
-"""Columns of source shown; a line that holds a large constant may have millions."""
-_TAIL_WIDTH = 40
-"""Columns shown after the place of an error in a long line."""
 
 
 def diagnose_parse_error(error: ParseError, line_offset: int = 0) -> FuseError:
@@ -25,7 +19,8 @@ def diagnose_parse_error(error: ParseError, line_offset: int = 0) -> FuseError:
         error: What the parser raised.
         line_offset: Lines before the text in its file.
     """
-    notes = list(_snippet(error.span))
+    content = error.span.input.content
+    notes = list(excerpt(content, error.span.start, error.span.end)) if isinstance(content, str) else []
     if isinstance(error, MultipleSpansParseError):
         for span, message in error.refs:
             notes.append(f"{_place(span, line_offset)}: {message or error.ref_text or 'see here'}")
@@ -56,25 +51,6 @@ def _place(span: _AnySpan, line_offset: int) -> SourceLocation:
     return SourceLocation(location.file, location.line + line_offset, location.col)
 
 
-def _snippet(span: _AnySpan) -> Iterator[str]:
-    """The source line of the span, and a line of carets below it."""
-    text = span.input.content
-    if isinstance(text, bytes):
-        return
-    start = span.input.get_start_of_line(span.start)
-    line = text[start : span.input.get_end_of_line(span.start)].removesuffix("\r")
-    column = min(span.start - start, len(line))
-    width = max(1, min(span.end - start, len(line)) - column)
-    if len(line) > _SNIPPET_WIDTH:
-        first = max(0, column + _TAIL_WIDTH - _SNIPPET_WIDTH)
-        line, column = line[first : first + _SNIPPET_WIDTH], column - first
-        width = min(width, _TAIL_WIDTH)
-    if not line.strip():
-        return
-    yield "".join(c if c.isprintable() or c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in line)
-    yield "".join("\t" if c == "\t" else " " for c in line[:column]) + "^" * width
-
-
 _OF_JAX = ("'mhlo.", "'sdy.", "'vhlo.", "'tpu.", "'mpmd.")
 
 
@@ -84,7 +60,7 @@ def _hint(message: str) -> str | None:
             "--allow-unregistered-dialect reads the generic form, which JAX prints by "
             "`lowered.compiler_ir().operation.get_asm(print_generic_op_form=True)`"
         )
-    if "is not registered" in message:
+    if "is not registered" in message and "did you mean" not in message:
         return (
             "--allow-unregistered-dialect reads operations of unknown dialects in their generic form, "
             "which `mlir-opt --mlir-print-op-generic` prints"

@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation
 
 from fuse_dialect.diagnostics import SourceLocation
+from fuse_dialect.frontends.mlir.excerpt import excerpt
 
 
 @dataclass(eq=False, slots=True)
@@ -59,6 +60,15 @@ class SourceMap:
                 return self.place(offset)
             current = current.parent_op()
         return self.file_alone()
+
+    def excerpt(self, op: Operation) -> Iterator[str]:
+        """The line of the text where `op` stands and carets below its name; nothing for ops that passes have built."""
+        offset = self.offsets.get(op)
+        if offset is not None and _explicit_location(op.location) is None:
+            end = offset
+            while end < len(self.text) and (self.text[end].isalnum() or self.text[end] in '"._$'):
+                end += 1
+            yield from excerpt(self.text, offset, end)
 
     def write_locations(self) -> None:
         """Give every operation without an explicit location the place where it stands, as MLIR's parser does."""

@@ -78,7 +78,8 @@ def _close(default: int) -> Meaning:
     def meaning(op: Operation, operands: Sequence[Array], around: Surroundings) -> Sequence[Array]:
         actual, expected = _expected(op, operands)
         least, most = (number_of(op, f"{name}_ulp_difference") for name in ("min", "max"))
-        least, most = int(least or 0), default if most is None else int(most)
+        # They are unsigned, and the type keeps the greatest of them as -1.
+        least, most = int(least or 0) % (1 << 64), default if most is None else int(most) % (1 << 64)
         distance = np.abs(_order(actual) - _order(expected))
         finite = np.isfinite(_wide(actual)) & np.isfinite(_wide(expected))
         good = np.where(finite, (distance >= least) & (distance <= most), _same(actual, expected))

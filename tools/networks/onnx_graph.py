@@ -4,7 +4,7 @@
     x = g.input("x", np.float32, ["n", 8])
     g.output(g.Relu(x) * 2.0)
 
-Operators of ONNX are methods; numbers and arrays are constants. `g.loop` has a body that is a function of Python.
+Operators of ONNX are methods; numbers and arrays are constants. The body of a loop is a function of Python.
 """
 
 # onnx says little about its types.

@@ -72,9 +72,15 @@ def _named(question: str, functions: Sequence[Operation], printed: PrintedIR) ->
             raise FuseError(wrong, hint=_nearest(symbol, symbols, "@") if not chosen else f"write @{symbol}:%value")
         functions = chosen
     known: dict[str, list[Operation]] = {}
+    as_printed: dict[str, list[Operation]] = {}
     for op in _ops(functions):
         for name in dict.fromkeys(_names(op, printed)):
             known.setdefault(name, []).append(op)
+        for result in op.results:
+            as_printed.setdefault(printed.name_of(result), []).append(op)
+    if text in as_printed:
+        # `%linear` and `%linear_1` have one name behind them, and are two values.
+        return as_printed[text]
     if text in known:
         # A model's node gives the name to its constants, too.
         return [op for op in known[text] if not is_constant(op)] or known[text]

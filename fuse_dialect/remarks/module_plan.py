@@ -1,6 +1,6 @@
 """What fusion would do to a module, as objects that name ops: for Python code, notebooks and the prompt."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Literal, TypeAlias
@@ -13,6 +13,7 @@ from fuse_dialect.fusion.fuse_ops import BlockFusion, FuseOpsPass
 from fuse_dialect.fusion.ir.function_like import place_name
 from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse
 from fuse_dialect.fusion.kinds.kind_of import op_name
+from fuse_dialect.remarks.folding import folded
 from fuse_dialect.remarks.fusion import is_operator, remark_on
 from fuse_dialect.remarks.plan_statistics import statistics_of_plan
 from fuse_dialect.remarks.recorded_fusion import MadePlans
@@ -32,9 +33,22 @@ class PlannedGroup:
     results: tuple[SSAValue, ...]
     """The values that the kernel stores."""
 
+    def __len__(self) -> int:
+        return len(self.ops)
+
+    def __contains__(self, item: object) -> bool:
+        """Whether an op is in it, or one of a name: `fuse.conv2d`, or `conv2d`."""
+        if isinstance(item, str):
+            return any(item in (name, name.split(".", 1)[-1]) for name in map(op_name, self.ops))
+        return any(item is op for op in self.ops)
+
+    @property
+    def operators(self) -> str:
+        """Its ops in words: `conv2d + bias_add + relu`."""
+        return " + ".join(op_name(op).split(".", 1)[-1] for op in self.ops)
+
     def __repr__(self) -> str:
-        names = " + ".join(op_name(op).split(".", 1)[-1] for op in self.ops)
-        return f"{names} -> {_names(self.results)}"
+        return f"{self.operators} -> {_names(self.results)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +164,34 @@ class ModulePlan:
         """The picture, for notebooks that show no pages; `None` if nobody draws the plan."""
         return None if self._draw is None else self.to_svg()
 
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def __iter__(self) -> Iterator[PlannedGroup]:
+        return iter(self.groups)
+
+    def __getitem__(self, key: "int | str") -> PlannedGroup:
+        """A group by its number, or by the name of a value that one of its ops gives, as the module prints it.
+
+        Raises:
+            IndexError: There are fewer groups.
+            KeyError: No op of a group gives the value.
+        """
+        if isinstance(key, int):
+            return self.groups[key]
+        names, name = self._names, key if key.startswith("%") else f"%{key}"
+        for group in self.groups:
+            if any(names.get(result) == name for op in group.ops for result in op.results):
+                return group
+        raise KeyError(f"no group gives '{key}'")
+
+    @property
+    def _names(self) -> Mapping[SSAValue, str]:
+        """The names of values as the module prints them."""
+        from fuse_dialect.remarks.printed_ir import printed_ir
+
+        return printed_ir(self.module).names
+
     def refusals(self) -> list[str]:
         """The reason codes of the operators that are not fused."""
         return [decision.reason.value for decision in self.decisions if not decision]
@@ -160,13 +202,17 @@ class ModulePlan:
     __repr__ = __str__
 
     def _lines(self) -> Iterator[str]:
-        """A line for each function, then one for each of its groups, then one for each refusal."""
+        """A line for each function, then its groups, then the refusals; layers that repeat are said once."""
+        names = self._names
         functions = dict.fromkeys([*functions_to_fuse(self.module), *(group.function for group in self.groups)])
         for function in functions:
             groups = [group for group in self.groups if group.function is function]
             yield f"{place_name(function)}: {len(groups)} {'group' if len(groups) == 1 else 'groups'}"
-            yield from (f"  {group!r}" for group in groups)
-        yield from (f"{decision!r}" for decision in self.decisions if not decision)
+            lines = [f"{group.operators} -> {_names(group.results, names)}" for group in groups]
+            keys = [(group.operators, *(str(value.type) for value in group.results)) for group in groups]
+            yield from (f"  {line}" for line in folded(lines, keys))
+        told = [repr(decision) for decision in self.decisions if not decision]
+        yield from folded(told, told)
 
 
 Draw: TypeAlias = Callable[[ModulePlan, Literal["html", "svg"]], str]
@@ -230,6 +276,11 @@ def _decisions(fusion: BlockFusion) -> Iterator[Decision]:
         yield Decision(node.op, decision.reason, into, rule, blocker, explanation)
 
 
-def _names(values: Sequence[SSAValue]) -> str:
-    """The names of values as the IR has them; the type of one that has no name."""
-    return ", ".join(f"%{value.name_hint}" if value.name_hint else str(value.type) for value in values)
+def _names(values: Sequence[SSAValue], printed: Mapping[SSAValue, str] | None = None) -> str:
+    """The names of values as they are printed, or as they were read; the type of one that has no name."""
+
+    def name(value: SSAValue) -> str:
+        own = f"%{value.name_hint}" if value.name_hint else str(value.type)
+        return own if printed is None or not value.name_hint else printed.get(value, own)
+
+    return ", ".join(map(name, values))

@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from fuse_dialect import checked
+from fuse_dialect.api import text
 from fuse_dialect.frontends.mlir.reader import context, read_mlir
 from fuse_dialect.fusion.defuse_ops import DefuseOpsPass
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
@@ -92,12 +93,12 @@ def _problem(module: ModuleOp, name: str, before: Outcome, ctx: Context, *, read
         return difference
     fuses, printed = isinstance(passes[-1], FuseOpsPass), ""
     if fuses or reads_back:
-        printed = str(module)
-    if reads_back and str(read_mlir(printed, "printed.mlir", ctx)[0]) != printed:
+        printed = text(module)
+    if reads_back and text(read_mlir(printed, "printed.mlir", ctx)[0]) != printed:
         return "is read back as something else"
     if fuses:
         passes[-1].apply(ctx, module)
-        if str(module) != printed:
+        if text(module) != printed:
             return "changes when it is fused again"
     return None
 

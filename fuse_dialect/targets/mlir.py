@@ -6,6 +6,11 @@ from xDSL 0.74 in what follows `dense<`:
 1. A splat is recognised by its bytes: xDSL compares numbers, and prints `[0.0, -0.0]` as `dense<0.0>`.
 2. A nan is a splat too, and hexadecimal digits are upper case, as in MLIR.
 3. i1 is never printed as a hexadecimal string, because xDSL writes it as bytes and MLIR reads it as bits.
+
+And in names of values:
+
+4. Operands of an isolated op have names outside of it. xDSL begins the scope of the op before them, and forgets the
+   name of one that is defined in a later block: another value gets the same name.
 """
 
 import math
@@ -31,6 +36,7 @@ from xdsl.ir import Attribute, Operation
 from xdsl.rewriter import Rewriter
 from xdsl.syntax_printer import SyntaxPrinter
 from xdsl.targets.mlir import MLIRTarget
+from xdsl.traits import IsolatedFromAbove
 
 from fuse_dialect.dialect.elision import ELIDED_RESOURCE
 from fuse_dialect.frontends.mlir.clauses import ClausePrinter
@@ -71,12 +77,22 @@ class FusePrinter(ClausePrinter):
 
     def print_op(self, op: Operation) -> None:
         """Print an op, in the generic form where its own leaves something out."""
+        if op.regions and op.operands and op.has_trait(IsolatedFromAbove):
+            self._name_operands(op)
         if self.print_generic_format or not isinstance(op, PartialForm) or op.has_own_form():
             super().print_op(op)
             return
         self.print_generic_format = True
         super().print_op(op)
         self.print_generic_format = False
+
+    def _name_operands(self, op: Operation) -> None:
+        """Name operands that stand in a block further below before the scope of the op begins (4)."""
+        for operand in op.operands:
+            if operand not in self._ssa_values:
+                stream, column, self.stream = self.stream, self._current_column, StringIO()
+                self.print_ssa_value(operand)
+                self.stream, self._current_column = stream, column
 
     def print_attribute(self, attribute: Attribute) -> None:
         """Print an attribute or type."""

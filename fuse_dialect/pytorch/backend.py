@@ -10,7 +10,7 @@
    the log.
 3. Without gradients, parameters and buffers are constants of the program, which kernels read in the order that they
    like. A parameter that has changed since, in place or by `load_state_dict`, is found before each call. Then they
-   become arguments, for good.
+   become arguments, for good. What is written through `.data` PyTorch does not count: a sample of elements tells.
 4. Sizes that PyTorch traces as symbols are settled at the call: one program for each list of sizes.
 """
 
@@ -25,7 +25,7 @@ from typing import Any, cast
 
 import torch
 from torch import fx
-from torch._decomp import core_aten_decompositions
+from torch._decomp import core_aten_decompositions, get_decompositions
 from torch._dynamo.backends.common import aot_autograd
 from torch._guards import TracingContext
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -42,21 +42,41 @@ from fuse_dialect.pytorch.graphs import array_of, aten_graph, call_of, is_call, 
 LOG = logging.getLogger("fuse_dialect.pytorch")
 MOST_SIZES = 16
 """Lists of sizes that have a program at a time, for graphs of open sizes."""
-_KEPT_WHOLE = ("silu", "hardswish", "hardsigmoid", "softplus", "upsample_nearest2d", "addmm", "baddbmm")
-"""Operators that have an equal here, and are not written out by PyTorch."""
+SAMPLES = 16
+"""Elements of a parameter that are compared before each call."""
+_KEPT_WHOLE = (
+    "silu",
+    "hardswish",
+    "hardsigmoid",
+    "softplus",
+    "upsample_nearest2d",
+    "addmm",
+    "baddbmm",
+    "_scaled_dot_product_flash_attention_for_cpu",
+)
+"""Operators that have an equal here, and are not written out by PyTorch. Attention, as it is written out there, gives
+weights where its gradient wants logarithms of sums."""
+_WRITTEN_OUT = [
+    torch.ops.aten._native_batch_norm_legit_functional,
+    torch.ops.aten._native_batch_norm_legit,
+    torch.ops.aten.native_batch_norm,
+    torch.ops.aten.native_batch_norm_backward,
+    torch.ops.aten.native_group_norm_backward,
+    torch.ops.aten.native_dropout,
+]
+"""Operators that are none of the core, or stay in it, and that PyTorch knows to write out."""
 
 _told = set[str]()
 """Operators that the log has named."""
 
 
-def _decompositions() -> dict[Any, Any]:
+def decompositions() -> dict[Any, Any]:
     """How PyTorch writes operators in core ATen, less those that are better as they are."""
-    return {
-        op: rule for op, rule in core_aten_decompositions().items() if op.overloadpacket.__name__ not in _KEPT_WHOLE
-    }
+    table = {**core_aten_decompositions(), **get_decompositions(_WRITTEN_OUT)}
+    return {op: rule for op, rule in table.items() if op.overloadpacket.__name__ not in _KEPT_WHOLE}
 
 
-class _Readable(OperatorSupportBase):
+class Readable(OperatorSupportBase):
     """Says of each node whether a program can have it."""
 
     def __init__(self, module: fx.GraphModule):
@@ -98,6 +118,9 @@ class _Part:
         """Places of inputs that are constants until one of them changes."""
         self._seen: list[tuple[int, int]] = []
         """Address and version of the constants."""
+        self._samples: list[Any] = []
+        """Some elements of each, where they lie; and what they were."""
+        self._sampled = b""
         self._program: Program | None = None
         placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
         self._names = [node.name for node in placeholders]
@@ -111,7 +134,7 @@ class _Part:
 
     def __call__(self, *inputs: Any) -> Any:
         """The results for tensors."""
-        if self._program is None or (self._fixed and self._versions(inputs) != self._seen):
+        if self._program is None or (self._fixed and self._have_changed(inputs)):
             self._make(inputs)
         assert self._program is not None, "it was made"
         arrays = self._program(*(array_of(inputs[place]) for place in self._arguments))
@@ -121,6 +144,10 @@ class _Part:
             for value in self._results
         ]
         return results[0] if self._is_single else tuple(results)
+
+    def _have_changed(self, inputs: Sequence[Any]) -> bool:
+        """Whether a constant is no longer what it was. What is written through `.data` has no version: samples tell."""
+        return self._versions(inputs) != self._seen or _bytes_of(self._samples) != self._sampled
 
     def _versions(self, inputs: Sequence[Any]) -> list[tuple[int, int]]:
         return [(inputs[place].data_ptr(), inputs[place]._version) for place in self._fixed]
@@ -133,14 +160,27 @@ class _Part:
                 name: array for name, array in self._graph.constants.items() if name not in self._names
             }
         self._seen = self._versions(inputs)
-        self._graph.constants |= {self._names[place]: array_of(inputs[place]).copy() for place in self._fixed}
+        constants = {place: array_of(inputs[place]) for place in self._fixed}
+        self._samples = [_sample(array) for array in constants.values()]
+        self._sampled = _bytes_of(self._samples)
+        self._graph.constants |= {self._names[place]: array for place, array in constants.items()}
         self._arguments = [place for place in self._tensors if place not in self._fixed]
         self._program = compile_module(module_of(self._graph), **cast(Any, self._options))
 
 
+def _sample(array: Any) -> Any:
+    """At most `SAMPLES` elements of an array, spread over it, in its memory."""
+    flat = array.reshape(-1) if array.flags.c_contiguous else array[..., :1].reshape(-1)[:0]
+    return flat[:: max(1, flat.size // SAMPLES)][:SAMPLES]
+
+
+def _bytes_of(samples: Sequence[Any]) -> bytes:
+    return b"".join([each.tobytes() for each in samples])
+
+
 def _compiled(module: fx.GraphModule, options: Mapping[str, Any], fixed: Sequence[int]) -> Callable[..., Any]:
     """What computes a graph of static sizes."""
-    readable = _Readable(module)
+    readable = Readable(module)
     calls = [node for node in module.graph.nodes if is_call(node)]
     left = [node for node in calls if node.name in readable.reasons and node.users]
     _tell(left, readable.reasons)
@@ -150,10 +190,13 @@ def _compiled(module: fx.GraphModule, options: Mapping[str, Any], fixed: Sequenc
         return module.forward
     partitioner = CapabilityBasedPartitioner(module, readable, allows_single_node_partition=True)
     cut = partitioner.fuse_partitions(partitioner.propose_partitions())
+    placeholders = [node for node in cut.graph.nodes if node.op == "placeholder"]
+    constants = {placeholders[place] for place in fixed}
     for node in cut.graph.nodes:
         if node.op == "call_module":
             part = getattr(cut, cast(str, node.target))
-            setattr(cut, cast(str, node.target), _as_module(_Part(part, options)))
+            own = [place for place, given in enumerate(node.args) if given in constants]
+            setattr(cut, cast(str, node.target), _as_module(_Part(part, options, own)))
     cut.recompile()
     return cut.forward
 
@@ -181,9 +224,10 @@ def _tell(nodes: Sequence[fx.Node], reasons: Mapping[str, str]) -> None:
 class _OpenSizes:
     """Programs by sizes, for a graph in which sizes are symbols."""
 
-    def __init__(self, module: fx.GraphModule, options: Mapping[str, Any]):
+    def __init__(self, module: fx.GraphModule, options: Mapping[str, Any], fixed: Sequence[int]):
         self._module = module
         self._options = options
+        self._fixed = fixed
         self._made = OrderedDict[tuple[Any, ...], Callable[..., Any]]()
 
     def __call__(self, *inputs: Any) -> Any:
@@ -203,7 +247,7 @@ class _OpenSizes:
             FakeTensorProp(module, mode).propagate(
                 *(each.detach() if isinstance(each, torch.Tensor) else each for each in inputs)
             )
-        return _compiled(module, self._options, ())
+        return _compiled(module, self._options, self._fixed)
 
 
 def _compiler(options: Mapping[str, Any], has_constants: bool) -> Callable[..., Any]:
@@ -212,11 +256,12 @@ def _compiler(options: Mapping[str, Any], has_constants: bool) -> Callable[..., 
         if any(isinstance(each, torch.Tensor) and each.device.type != "cpu" for each in inputs):
             _tell_once("tensors on another device than the processor are left to PyTorch")
             return module.forward
+        fixed = _constant_inputs(inputs) if has_constants else []
         if any(isinstance(each, torch.SymInt) for each in inputs) or any(
             isinstance(each, torch.Tensor) and any(not isinstance(size, int) for size in each.shape) for each in inputs
         ):
-            return _OpenSizes(module, options)
-        return _compiled(module, options, _constant_inputs(len(inputs)) if has_constants else ())
+            return _OpenSizes(module, options, fixed)
+        return _compiled(module, options, fixed)
 
     def boxed(module: fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
         from torch._functorch.aot_autograd import make_boxed_func
@@ -226,11 +271,12 @@ def _compiler(options: Mapping[str, Any], has_constants: bool) -> Callable[..., 
     return boxed
 
 
-def _constant_inputs(count: int) -> list[int]:
-    """Places of inputs that are parameters or buffers."""
+def _constant_inputs(inputs: Sequence[Any]) -> list[int]:
+    """Places of inputs that are parameters or buffers, of known shape and type."""
     context = TracingContext.try_get()
     metadata = None if context is None else context.fw_metadata
-    return [] if metadata is None else [place for place in metadata.static_input_indices if place < count]
+    places = [] if metadata is None else [place for place in metadata.static_input_indices if place < len(inputs)]
+    return [place for place in places if meta_of(inputs[place]) is not None]
 
 
 def _tell_once(text: str) -> None:
@@ -255,5 +301,5 @@ def fuse_dialect(
         fw_compiler=_compiler(given, has_constants=False),
         bw_compiler=_compiler(given, has_constants=False),
         inference_compiler=_compiler(given, has_constants=True),
-        decompositions=_decompositions(),
+        decompositions=decompositions(),
     )(module, inputs)

@@ -48,15 +48,32 @@ def array_of(tensor: torch.Tensor) -> "np.ndarray[Any, Any]":
 
 
 def tensor_of(array: "np.ndarray[Any, Any]", dtype: torch.dtype, stride: Sequence[int]) -> torch.Tensor:
-    """The tensor of an array, in its memory unless PyTorch expects other strides."""
+    """The tensor of an array, in its memory unless PyTorch expects other strides; each element has its own place."""
     if dtype == torch.bfloat16:
         tensor = torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
     else:
         tensor = torch.from_numpy(array)
-    if tensor.stride() == tuple(stride):
+    if _lies_as(tensor.shape, tensor.stride(), stride) or 0 in stride:
         return tensor
     wanted = torch.empty_strided(tensor.shape, tuple(stride), dtype=dtype)
     return wanted.copy_(tensor)
+
+
+def _lies_as(shape: Sequence[int], one: Sequence[int], other: Sequence[int]) -> bool:
+    """Whether elements lie alike; the stride of an axis of one element means nothing."""
+    return 0 in shape or all(size == 1 or left == right for size, left, right in zip(shape, one, other, strict=True))
+
+
+def _is_same_view(node: fx.Node) -> bool:
+    """Whether `as_strided` gives its operand as it is: PyTorch writes it for strides of axes of one element."""
+    source, result = cast(fx.Node, node.args[0]).meta.get("val"), node.meta.get("val")
+    if not isinstance(source, torch.Tensor) or not isinstance(result, torch.Tensor):
+        return False
+    return (
+        source.shape == result.shape
+        and source.storage_offset() == result.storage_offset()
+        and _lies_as(source.shape, source.stride(), result.stride())
+    )
 
 
 def meta_of(value: Any) -> TensorMeta | None:
@@ -105,8 +122,10 @@ def _argument(value: Any) -> Argument:
 def call_of(node: fx.Node) -> Call:
     """A call of an ATen operator."""
     kwargs = {name: _argument(value) for name, value in node.kwargs.items() if name not in _NO_ARGUMENTS}
-    args = tuple(_argument(value) for value in node.args)
-    return Call(node.name, str(node.target), args, kwargs, _metas(node), _path(node), _line(node))
+    target, args = str(node.target), tuple(_argument(value) for value in node.args)
+    if target == "aten.as_strided.default" and _is_same_view(node):
+        target, args, kwargs = "aten.alias.default", args[:1], {}
+    return Call(node.name, target, args, kwargs, _metas(node), _path(node), _line(node))
 
 
 def _path(node: fx.Node) -> str:

@@ -323,11 +323,11 @@ def divide(want: Want, self: Any, other: Any) -> SSAValue:
 @RULES.of("aten.div.Tensor_mode", "aten.div.Scalar_mode")
 def divide_rounded(want: Want, self: Any, other: Any, *, rounding_mode: str | None) -> SSAValue:
     """Rounded down, towards zero, or not at all."""
+    if rounding_mode == "floor":
+        return floor_divide(want, self, other)
     left, right = as_type(self, want.dtype), as_type(other, want.dtype)
     if rounding_mode is None:
         return made(b.DivideOp(left, right))
-    if rounding_mode == "floor":
-        return made(b.FloorDivideOp(left, right))
     if want.dtype.kind in "biu":
         raise NoFuseFormError("integers divided towards zero")
     return truncate(want, made(b.DivideOp(left, right)))
@@ -335,8 +335,9 @@ def divide_rounded(want: Want, self: Any, other: Any, *, rounding_mode: str | No
 
 @RULES.of("aten.floor_divide.default")
 def floor_divide(want: Want, self: Any, other: Any) -> SSAValue:
-    """`floor_divide`."""
-    return made(b.FloorDivideOp(as_type(self, want.dtype), as_type(other, want.dtype)))
+    """`floor_divide`; narrow floats are rounded once, behind it."""
+    kind = np.dtype(np.float32) if want.dtype.itemsize == 2 and want.dtype.kind not in "biu" else want.dtype
+    return made(b.FloorDivideOp(as_type(self, kind), as_type(other, kind)))
 
 
 @RULES.of("aten.remainder.Tensor", "aten.remainder.Scalar")

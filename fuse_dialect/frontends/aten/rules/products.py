@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import i64
+from xdsl.dialects.builtin import f32, i64
 from xdsl.ir import SSAValue
 
 from fuse_dialect.dialect.op import FuseOp
@@ -14,11 +14,13 @@ from fuse_dialect.dialect.ops.comparison import LessEqualOp
 from fuse_dialect.dialect.ops.elementwise import ExpOp, LogOp
 from fuse_dialect.dialect.ops.matmul import BatchMatmulOp, DenseOp, MatmulOp
 from fuse_dialect.dialect.ops.normalization import SoftmaxOp
+from fuse_dialect.dialect.types import element_type_of
 from fuse_dialect.frontends.aten.rules.shapes import sliced
 from fuse_dialect.frontends.aten.rules.table import RULES, Want, as_type, made
 from fuse_dialect.frontends.fuse_values import (
     NoFuseFormError,
     broadcast,
+    cast_to,
     counting,
     dtype,
     reshape,
@@ -44,9 +46,17 @@ def _scaled(value: SSAValue, factor: float) -> SSAValue:
     return value if factor == 1 else made(b.MultiplyOp(value, scalar(value, factor)))
 
 
+def _rounded_once(want: Want, values: tuple[SSAValue, ...], beta: float, alpha: float) -> tuple[SSAValue, ...]:
+    """Narrow floats as f32 where factors would round them in between."""
+    if want.dtype.itemsize != 2 or want.dtype.kind in "biu" or (beta in (0, 1) and alpha == 1):
+        return values
+    return tuple(cast_to(value, f32) for value in values)
+
+
 @RULES.of("aten.addmm.default")
 def addmm(want: Want, self: SSAValue, mat1: SSAValue, mat2: SSAValue, *, beta: float = 1, alpha: float = 1) -> SSAValue:
     """`beta * self + alpha * mat1 @ mat2`."""
+    self, mat1, mat2 = _rounded_once(want, (self, mat1, mat2), beta, alpha)
     product = _scaled(made(MatmulOp(mat1, mat2)), alpha)
     return made(b.AddOp(product, _scaled(self, beta))) if beta else product
 
@@ -56,6 +66,7 @@ def baddbmm(
     want: Want, self: SSAValue, batch1: SSAValue, batch2: SSAValue, *, beta: float = 1, alpha: float = 1
 ) -> SSAValue:
     """`beta * self + alpha * batch1 @ batch2`."""
+    self, batch1, batch2 = _rounded_once(want, (self, batch1, batch2), beta, alpha)
     product = _scaled(made(BatchMatmulOp(batch1, batch2)), alpha)
     return made(b.AddOp(product, _scaled(self, beta))) if beta else product
 
@@ -236,6 +247,48 @@ def attention(
     total = made(r.SumOp(weights, axes=[-1], keepdims=True))
     logarithms = reshape(made(b.AddOp(most, made(LogOp(total)))), shape(scores)[:-1])
     return [made(BatchMatmulOp(made(SoftmaxOp(scores)), value)), logarithms]
+
+
+@RULES.of("aten._scaled_dot_product_flash_attention_for_cpu_backward.default")
+def attention_backward(
+    want: Want,
+    grad_out: SSAValue,
+    query: SSAValue,
+    key: SSAValue,
+    value: SSAValue,
+    out: SSAValue,
+    logsumexp: SSAValue,
+    dropout_p: float,
+    is_causal: bool,
+    *,
+    attn_mask: SSAValue | None = None,
+    scale: float | None = None,
+) -> list[SSAValue]:
+    """Gradients of the three operands; weights are computed again from the logarithms of their sums."""
+    if dropout_p:
+        raise NoFuseFormError("a dropout in training")
+    factor = 1 / math.sqrt(shape(query)[-1]) if scale is None else scale
+    heads, own = shape(query)[1], shape(key)[1]
+    keys, values = (each if own == heads else _repeated(each, heads) for each in (key, value))
+    scores = _mask_of(_scaled(made(BatchMatmulOp(query, keys, transpose_b=True)), factor), is_causal, attn_mask)
+    logarithms = cast_to(reshape(logsumexp, [*shape(scores)[:-1], 1]), element_type_of(dtype(scores)))
+    weights = made(ExpOp(made(b.SubtractOp(scores, logarithms))))
+    of_values = made(BatchMatmulOp(weights, grad_out, transpose_a=True))
+    of_weights = made(BatchMatmulOp(grad_out, values, transpose_b=True))
+    mean = made(r.SumOp(made(b.MultiplyOp(grad_out, out)), axes=[-1], keepdims=True))
+    of_scores = _scaled(made(b.MultiplyOp(weights, made(b.SubtractOp(of_weights, mean)))), factor)
+    of_query = made(BatchMatmulOp(of_scores, keys))
+    of_keys = made(BatchMatmulOp(of_scores, query, transpose_a=True))
+    return [of_query, *(_shared(each, own) for each in (of_keys, of_values))]
+
+
+def _shared(gradient: SSAValue, heads: int) -> SSAValue:
+    """The sum over the heads that have one key in common."""
+    batch, all, length, width = shape(gradient)
+    if all == heads:
+        return gradient
+    apart = reshape(gradient, [batch, heads, all // heads, length, width])
+    return made(r.SumOp(apart, axes=[2], keepdims=False))
 
 
 def _repeated(value: SSAValue, heads: int) -> SSAValue:

@@ -1,5 +1,6 @@
 """Reductions, scans and orders."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,7 +9,9 @@ from xdsl.ir import SSAValue
 
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops import broadcast as b
+from fuse_dialect.dialect.ops import elementwise as e
 from fuse_dialect.dialect.ops import reduction as r
+from fuse_dialect.dialect.ops.comparison import NotEqualOp
 from fuse_dialect.dialect.ops.indexing import GatherOp
 from fuse_dialect.dialect.ops.opaque import ArgsortOp, SortOp, TopkOp
 from fuse_dialect.dialect.ops.sequences import CumprodOp, CumsumOp
@@ -44,6 +47,24 @@ def total(want: Want, self: SSAValue, dim: Any = None, keepdim: bool = False, *,
 def mean(want: Want, self: SSAValue, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> SSAValue:
     """`mean`."""
     return _reduced(r.MeanOp, as_type(self, want.dtype), dim, keepdim)
+
+
+@RULES.of("aten.linalg_vector_norm.default")
+def vector_norm(
+    want: Want, self: SSAValue, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> SSAValue:
+    """The `ord`-th root of the sum of powers; the greatest magnitude for infinity."""
+    x = as_type(self, want.dtype)
+    if abs(ord) == math.inf:
+        return _reduced(r.MaxOp if ord > 0 else r.MinOp, made(e.AbsOp(x)), dim, keepdim)
+    if ord == 0:
+        return _reduced(r.SumOp, as_type(made(NotEqualOp(x, scalar(x, 0))), want.dtype), dim, keepdim)
+    if ord == 2:
+        return made(e.SqrtOp(_reduced(r.SumOp, made(b.MultiplyOp(x, x)), dim, keepdim)))
+    if ord == 1:
+        return _reduced(r.SumOp, made(e.AbsOp(x)), dim, keepdim)
+    powers = _reduced(r.SumOp, made(b.PowerOp(made(e.AbsOp(x)), scalar(x, ord))), dim, keepdim)
+    return made(b.PowerOp(powers, scalar(x, 1 / ord)))
 
 
 @RULES.of("aten.prod.dim_int", "aten.prod.default")

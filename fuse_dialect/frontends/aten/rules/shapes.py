@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
 
 from fuse_dialect.dialect.constants import constant
+from fuse_dialect.dialect.ops import broadcast as b
 from fuse_dialect.dialect.ops import indexing as i
 from fuse_dialect.dialect.ops.concatenation import ConcatenateOp, StackOp
 from fuse_dialect.dialect.ops.layout import ReverseOp
@@ -15,7 +16,7 @@ from fuse_dialect.dialect.ops.opaque import ArangeOp
 from fuse_dialect.dialect.ops.replication import TileOp
 from fuse_dialect.dialect.types import element_type_of
 from fuse_dialect.frontends.aten.rules.table import RULES, Want, as_type, made
-from fuse_dialect.frontends.fuse_values import NoFuseFormError, broadcast, reshape, scalar, shape, transpose
+from fuse_dialect.frontends.fuse_values import broadcast, reshape, scalar, shape, transpose
 
 
 @RULES.of(
@@ -140,7 +141,15 @@ def slice_scatter(
     size = want.shape[axis]
     begin, stop = bounds(start, end, size)
     if step != 1:
-        raise NoFuseFormError("a step")
+        # Each place takes its nearest new element, and keeps its own where there is none.
+        places = np.arange(size)
+        is_new = (places >= begin) & (places < stop) & ((places - begin) % step == 0)
+        source = np.clip((places - begin) // step, 0, max(shape(src)[axis] - 1, 0))
+        if not is_new.any():
+            return self
+        taken = made(i.TakeOp(as_type(src, want.dtype), constant(source).result, axis=axis))
+        mask = constant(is_new.reshape([-1] + [1] * (len(want.shape) - axis - 1))).result
+        return made(b.WhereOp(mask, taken, self))
     parts = [sliced(self, axis, 0, begin), as_type(src, want.dtype), sliced(self, axis, stop, size)]
     parts = [part for part in parts if shape(part)[axis]]
     return parts[0] if len(parts) == 1 else made(ConcatenateOp(*parts, axis=axis))

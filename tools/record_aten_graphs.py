@@ -15,7 +15,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -115,7 +115,7 @@ def record(folder: Path, name: str, build: Callable[[], Any], inputs: tuple[Any,
                 for call in graph.calls:
                     object.__setattr__(call, "line", None)
                 (folder / f"{file}.json").write_text(json.dumps(to_json(graph), separators=(",", ":")) + "\n")
-                np.savez_compressed(folder / f"{file}.npz", **arrays)
+                np.savez_compressed(folder / f"{file}.npz", **cast(Any, arrays))
                 written.append(file)
                 return found
 

@@ -5,8 +5,9 @@
 `op_db` of `torch.testing` has, for each operator, inputs that its maintainers found worth testing. Each sample is
 traced, written in core ATen operators, read, and run on NumPy (`--native`: compiled). It is
 
-- right: equal to PyTorch within the tolerances that `torch.testing.assert_close` has for the type; for some, equal to
-  the graph as PyTorch itself runs it, where the operator in one piece rounds less often;
+- right: equal to PyTorch within the tolerances that `torch.testing.assert_close` has for the type, narrow floats within
+  1.6 % of the greatest element; for some, equal to the graph as PyTorch itself runs it, where the operator in one piece
+  rounds less often. Of equal elements `topk` may take any: its indices are not compared;
 - refused: an operator, or the way it is called, has no rule; or PyTorch itself refuses to trace it;
 - wrong: anything else.
 
@@ -54,7 +55,7 @@ def verdict(op: Any, sample: Any, *, native: bool) -> tuple[str, str]:
     import fuse_dialect as fd
     from fuse_dialect.frontends.aten.reader import module_of
     from fuse_dialect.pytorch.backend import Readable
-    from fuse_dialect.pytorch.graphs import array_of, aten_graph, is_call, tensor_of
+    from fuse_dialect.pytorch.graphs import array_of, aten_graph, is_call, is_read, tensor_of
 
     leaves, tree = tree_flatten(((sample.input, *sample.args), sample.kwargs))
     places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
@@ -76,7 +77,7 @@ def verdict(op: Any, sample: Any, *, native: bool) -> tuple[str, str]:
     except Exception as error:
         return "refused", f"PyTorch: {type(error).__name__}: {str(error).splitlines()[0][:90]}"
     readable = Readable(graph_module)
-    calls = [node for node in graph_module.graph.nodes if is_call(node) and node.users]
+    calls = [node for node in graph_module.graph.nodes if is_call(node) and is_read(node)]
     left = [f"{node.target}: {readable.reasons[node.name]}" for node in calls if node.name in readable.reasons]
     if left:
         return "refused", left[0]
@@ -91,6 +92,8 @@ def verdict(op: Any, sample: Any, *, native: bool) -> tuple[str, str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = fd.compile(module, cache=False)(*arrays) if native else fd.run(module, *arrays)
+    if op.name == "topk":
+        results, expected = results[:1], expected[:1]
     ours = [tensor_of(result.copy(), each.dtype, each.stride()) for result, each in zip(results, expected, strict=True)]
     problem = difference(ours, expected)
     if problem and not difference(ours, graph_module(*tensors)):
@@ -103,8 +106,13 @@ def difference(ours: Sequence[Any], theirs: Sequence[Any]) -> str:
     import torch
 
     for one, other in zip(ours, theirs, strict=True):
+        how: dict[str, Any] = {}
+        if one.dtype in (torch.bfloat16, torch.float16) and other.numel():
+            # A bias that nearly cancels a product leaves what was rounded before: the greatest element is the measure.
+            finite = other.double().nan_to_num(posinf=0, neginf=0).abs()
+            how = {"rtol": 1.6e-2, "atol": max(1e-5, 1.6e-2 * float(finite.max()))}
         try:
-            torch.testing.assert_close(one, other, equal_nan=True, check_stride=False)
+            torch.testing.assert_close(one, other, equal_nan=True, check_stride=False, **how)
         except AssertionError as error:
             return str(error).replace("\n", " ")[:160]
     return ""

@@ -37,7 +37,17 @@ from fuse_dialect.api import compile as compile_module
 from fuse_dialect.backends.runtime.program import Program
 from fuse_dialect.frontends.aten.graph import Ref, TensorMeta
 from fuse_dialect.frontends.aten.reader import module_of, why_not
-from fuse_dialect.pytorch.graphs import array_of, aten_graph, call_of, is_call, is_number, meta_of, ref_of, tensor_of
+from fuse_dialect.pytorch.graphs import (
+    array_of,
+    aten_graph,
+    call_of,
+    is_call,
+    is_number,
+    is_read,
+    meta_of,
+    ref_of,
+    tensor_of,
+)
 
 LOG = logging.getLogger("fuse_dialect.pytorch")
 MOST_SIZES = 16
@@ -95,6 +105,8 @@ class Readable(OperatorSupportBase):
     def _why_not(self, node: fx.Node) -> str | None:
         if not isinstance(node.target, torch._ops.OpOverload):
             return "no operator of ATen"
+        if node.target._schema.is_mutable:
+            return "an operand is changed"
         if not node.users:
             return "no result that anybody reads"
         call = call_of(node)
@@ -182,7 +194,7 @@ def _compiled(module: fx.GraphModule, options: Mapping[str, Any], fixed: Sequenc
     """What computes a graph of static sizes."""
     readable = Readable(module)
     calls = [node for node in module.graph.nodes if is_call(node)]
-    left = [node for node in calls if node.name in readable.reasons and node.users]
+    left = [node for node in calls if node.name in readable.reasons and is_read(node)]
     _tell(left, readable.reasons)
     if not left and calls:
         return _Part(module, options, fixed)

@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 from torch import fx
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from fuse_dialect.dialect.types import element_dtype
 from fuse_dialect.frontends.aten.graph import Argument, AtenGraph, Call, Ref, TensorMeta
@@ -144,6 +145,12 @@ def _line(node: fx.Node) -> tuple[str, int] | None:
     return (found[-1][0], int(found[-1][1])) if found else None
 
 
+def is_read(node: fx.Node) -> bool:
+    """Whether anybody would notice that a call is gone: its result is read, or it changes an operand."""
+    schema = getattr(node.target, "_schema", None)
+    return bool(node.users) or (schema is not None and schema.is_mutable)
+
+
 def is_call(node: fx.Node) -> bool:
     """Whether a node applies an operator, and not only names a field of results."""
     return node.op == "call_function" and node.target is not operator.getitem
@@ -159,8 +166,9 @@ def aten_graph(module: fx.GraphModule) -> AtenGraph:
                 if meta is not None:
                     graph.inputs.append((node.name, meta))
             case "get_attr":
-                graph.constants[node.name] = array_of(_attribute(module, cast(str, node.target)))
-            case "call_function" if is_call(node) and not is_number(node):
+                with unset_fake_temporarily():  # PyTorch is tracing still, and constants have elements
+                    graph.constants[node.name] = array_of(_attribute(module, cast(str, node.target)))
+            case "call_function" if is_call(node) and not is_number(node) and node.users:
                 graph.calls.append(call_of(node))
             case "output":
                 results = cast(Any, node.args[0])

@@ -219,6 +219,14 @@ def test_parts_know_parameters_as_constants() -> None:
         close(call(x), module(x), 1e-4)
 
 
+def test_constants_of_the_program() -> None:
+    def function(x: Any) -> Any:
+        return x / torch.sqrt(torch.tensor(64.0)) + torch.tensor([1.0, 2.0])
+
+    x = torch.randn(3, 2)
+    close(compiled(function)(x), function(x))
+
+
 def test_a_graph_break_is_none_of_our_business() -> None:
     def function(x: Any) -> Any:
         y = x.exp()
@@ -227,6 +235,17 @@ def test_a_graph_break_is_none_of_our_business() -> None:
 
     x = torch.randn(5)
     close(compiled(function)(x), function(x))
+
+
+def test_dropout_stays_random() -> None:
+    module = nn.Sequential(nn.Linear(8, 64), nn.Dropout(0.5)).train()
+    x = torch.randn(4, 8, requires_grad=True)
+    call = compiled(module)
+    first, second = call(x), call(x)
+    assert (first == 0).any()
+    assert ((first == 0) != (second == 0)).any()
+    first.sum().backward()
+    assert x.grad is not None
 
 
 def test_results_are_not_overwritten_by_the_next_call() -> None:

@@ -143,7 +143,8 @@ def bilinear_list(
 ) -> SSAValue:
     """`resize2d` between the nearest elements."""
     mode = "align_corners" if align_corners else "half_pixel"
-    return _resized(want, input, "linear", mode, "round_prefer_floor", scale_factors)
+    # With aligned corners sizes alone decide, whatever the factors are.
+    return _resized(want, input, "linear", mode, "round_prefer_floor", None if align_corners else scale_factors)
 
 
 @RULES.of("aten.upsample_bilinear2d.default")
@@ -157,4 +158,4 @@ def bilinear(
 ) -> SSAValue:
     """`resize2d` between the nearest elements."""
     mode = "align_corners" if align_corners else "half_pixel"
-    return _resized(want, self, "linear", mode, "round_prefer_floor", [scales_h, scales_w])
+    return _resized(want, self, "linear", mode, "round_prefer_floor", None if align_corners else [scales_h, scales_w])

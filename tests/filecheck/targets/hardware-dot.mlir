@@ -41,5 +41,5 @@ func.func @main(%x: tensor<2x8xf32>, %w: tensor<4x8xf32>) -> tensor<2x4xf32> {
 // ONE:         label="@fused_relu on tiny";
 // NONE:        error: the module has no function '@main' for hardware
 // UNKNOWN:      mlir:17:3: error: 'func.func' op @fused_dense_relu_relu is for hardware 'tiny', which no fuse.hardware op describes
-// UNKNOWN-NEXT: hint: put the template of a file into the module first: --insert-hardware=
+// UNKNOWN:      hint: put the template of a file into the module first: --insert-hardware=
 // UNIT: error: 'fuse.relu' op runs on unit 'none', which template 'tiny' does not have

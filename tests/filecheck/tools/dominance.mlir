@@ -3,7 +3,7 @@
 // RUN: fuse-opt %s --disable-verify | filecheck %s --check-prefix=UNVERIFIED
 
 // CHECK: dominance.mlir:10:8: error: 'fuse.exp' op operand #0 does not dominate this use
-// CHECK-NEXT: note: {{.*}}dominance.mlir:11:8: operand defined here
+// CHECK: note: {{.*}}dominance.mlir:11:8: operand defined here
 
 // UNVERIFIED: fuse.exp
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {

@@ -49,7 +49,7 @@ func.func @huge() -> tensor<?x?xf32> {
 
 // Nor may the sizes of inputs, by way of an op whose type says nothing of them.
 // OUTER:      fuse-run-dynamic.mlir:{{[0-9]+}}:8: error: 'fuse.multiply' op cannot be run: expects a result of at most 4294967296 bytes, got {{.*}}100000x100000{{.*}} of 40000000000 bytes
-// OUTER-NEXT: hint: --max-value-bytes raises the limit
+// OUTER:      hint: --max-value-bytes raises the limit
 // LIMIT:      fuse-run-dynamic.mlir:{{[0-9]+}}:8: error: 'fuse.multiply' op cannot be run: expects a result of at most 200 bytes, got tensor<10x10xf32> of 400 bytes
 // INPUT:      fuse-run-dynamic.mlir{{.*}} error: no random value for input 'x': expects a result of at most 4294967296 bytes, got tensor<2000000000x1xf32>
 func.func @outer(%x: tensor<?x1xf32>, %y: tensor<1x?xf32>) -> tensor<?x?xf32> {

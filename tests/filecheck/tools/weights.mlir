@@ -17,7 +17,7 @@
 // NEEDED: weights.mlir.tmp.mlir:{{[0-9]+}}:{{[0-9]+}}: error: 'arith.constant' op
 // NEEDED: hint: weights= (--weights) names the safetensors file that was written with the module
 // ELSEWHERE: error: 'arith.constant' op refers to elements that are elsewhere, under the name 'table'
-// ELSEWHERE-NEXT: hint: weights= (--input-weights) of what reads the module names the file that holds them
+// ELSEWHERE: hint: weights= (--input-weights) of what reads the module names the file that holds them
 func.func @main(%x: tensor<128xi8>) -> tensor<128xi8> {
   %table = arith.constant dense<"0x000102030405060708090A0B0C0D0E0F101112131415161718191A1B1C1D1E1F202122232425262728292A2B2C2D2E2F303132333435363738393A3B3C3D3E3F404142434445464748494A4B4C4D4E4F505152535455565758595A5B5C5D5E5F606162636465666768696A6B6C6D6E6F707172737475767778797A7B7C7D7E7F"> : tensor<128xi8>
   %zeros = arith.constant dense<0> : tensor<128xi8>

@@ -12,7 +12,7 @@
 
 // An op with fewer operands than its row has edges.
 // EDGES:      kinds-file-warnings.mlir:{{[0-9]+}}:8: error: 'npu.gelu' op has 1 operand, and {{.*}}two-edges.toml:1 gives 2 edges
-// EDGES-NEXT: hint: a row for ops of different numbers of operands gives the edges that all have
+// EDGES:      hint: a row for ops of different numbers of operands gives the edges that all have
 
 
 // TOML: kinds-file-warnings.mlir:1:{{[0-9]+}}: error: no TOML

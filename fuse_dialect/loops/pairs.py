@@ -22,6 +22,10 @@ STRIPPED = (Loops.PRODUCT, Loops.STRIPS)
 """Loops that run strip by strip."""
 
 
+_PAIR = (-3, -2)
+"""Where the space of a product has its rows and its columns, if it has both and one axis of sums."""
+
+
 class Passed(Protocol):
     """What is known of a value, whoever reads it."""
 
@@ -137,6 +141,21 @@ def has_rows_to_multiply(pair: Pair) -> bool:
     if not rows or producer.loops is not Loops.MAP:
         return True
     return any(access.rows >= consumer.rows or access.repeats <= 1 for access in producer.reads.values())
+
+
+def has_pairs_to_multiply(pair: Pair) -> bool:
+    """Whether what a product multiplies still differs along the axis that the other factor has not.
+
+    Of one row, or of one column, that is repeated along the whole axis nothing is left but sums.
+    """
+    producer, consumer, (value,) = pair.producer, pair.consumer, pair.through
+    if value not in consumer.factors or consumer.loops is not Loops.PRODUCT or len(consumer.space) < -_PAIR[0]:
+        return True
+    size = consumer.space[_PAIR[value in consumer.columns]]
+    if not isinstance(size, int):
+        return True
+    inner = [access for access in producer.reads.values() if access.repeats]
+    return any(access.rows >= len(producer.space) - 1 or access.repeats < size for access in inner)
 
 
 def moves_factors_only(pair: Pair) -> bool:

@@ -1,6 +1,7 @@
 """Reading MLIR text: exact values, places, and the same as xDSL's parser everywhere else."""
 
 import math
+import re
 import struct
 from io import StringIO
 
@@ -146,6 +147,12 @@ PIECES = st.sampled_from(
 )
 
 
+class LinearLexer(MLIRLexer):
+    """xDSL's lexer with one repetition fewer: its own takes exponential time on a string that does not end."""
+
+    _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*"')
+
+
 @settings(deadline=None)
 @given(pieces=st.lists(PIECES, max_size=12), separator=st.sampled_from(["", " ", "\t", "\n", " // c\n"]))
 def test_lexer_gives_the_tokens_of_xdsl(pieces: list[str], separator: str):
@@ -155,7 +162,7 @@ def test_lexer_gives_the_tokens_of_xdsl(pieces: list[str], separator: str):
         except Exception as error:
             return type(error), str(error)
 
-    assert outcome(FuseLexer) == outcome(MLIRLexer)
+    assert outcome(FuseLexer) == outcome(LinearLexer)
 
 
 def test_unterminated_string_is_an_error_at_once():

@@ -101,7 +101,7 @@ OF_COLUMNS = PROLOGUE.changed(
 )
 OF_AN_END = PROLOGUE.changed(p_reads={X: access(Order.BROADCAST)}, c_factors=frozenset({OTHER}), p_dearest=10)
 OF_BYTES = PROLOGUE.changed(p_reads={X: access(Order.BROADCAST, 0)}, c_is_of_bytes=True)
-REPEATED = PROLOGUE.changed(p_reads={X: access(Order.BROADCAST, 0, 8.0)}, c_rows=1, c_factors=frozenset({GIVEN, OTHER}))
+REPEATED = PROLOGUE.changed(p_reads={X: access(Order.BROADCAST, 0, 7.0)}, c_rows=1, c_factors=frozenset({GIVEN, OTHER}))
 POINT_BY_POINT = Case(a_map({X: SAME}, GIVEN), a_map({GIVEN: SAME}, RESULT), kept=frozenset({GIVEN}))
 IN_PLACE = Case(a_map({X: SAME}, GIVEN), a_map({GIVEN: ROW}, RESULT)._replace(loops=Loops.ROWS, rows=1))
 CUT = IN_PLACE.changed(p_pieces=2, c_pieces=8, c_loops=Loops.MAP, c_reads={GIVEN: SAME})
@@ -150,12 +150,20 @@ JOINS: Mapping[str, list[tuple[Case, Join]]] = {
             (OF_COLUMNS, Loops.PRODUCT),
             (OF_COLUMNS.changed(p_reads={X: ROW}, c_has_few_rows=True), Loops.PRODUCT),
             (REPEATED, Loops.PRODUCT),
+            (PROLOGUE.changed(p_reads={X: access(Order.BROADCAST, 0, 7.0)}), Loops.PRODUCT),
             (OF_AN_END, Loops.PRODUCT),
             (OF_AN_END.changed(c_loops=Loops.WINDOWS), Loops.WINDOWS),
             (OF_BYTES, Loops.PRODUCT),
             (OF_COLUMNS.changed(c_is_of_bytes=True), Loops.PRODUCT),
             (OF_AN_END.changed(c_is_of_bytes=True).with_value(X, Value((8, 1))), Loops.PRODUCT),
         )
+    ]
+    + [
+        (
+            PROLOGUE.changed(p_reads={X: access(Order.BROADCAST, 0, 8.0)}, c_space=space),
+            Join(frozenset(), Loops.PRODUCT, SAME, space, 0, is_in_place=True),
+        )
+        for space in (("m", 16, 4), (16, 4))
     ],
     "point by point": [(POINT_BY_POINT, Join(frozenset({GIVEN}), Loops.MAP, SAME, SPACE, 2))],
     "in place": [
@@ -306,6 +314,12 @@ REFUSED: Mapping[int, list[Case]] = {
         EPILOGUE.changed(c_space=(4, 2, 16)),
     ],
     26: [PROLOGUE.changed(p_dearest=1), PROLOGUE.changed(c_loops=Loops.WINDOWS)],
+    50: [
+        PROLOGUE.changed(p_reads={X: access(Order.BROADCAST, 0, 8.0)}),
+        PROLOGUE.changed(p_reads={X: access(Order.BROADCAST, 0, 128.0), SECOND: access(Order.SAME, 2, 0.0)}),
+        PROLOGUE.changed(p_reads={}),
+        OF_COLUMNS.changed(p_reads={X: access(Order.BROADCAST, 0, 16.0)}),
+    ],
     27: [POINT_BY_POINT.changed(p_loops=Loops.ROWS)],
     28: [POINT_BY_POINT.changed(c_loops=Loops.ROWS)],
     29: [POINT_BY_POINT.changed(p_pieces=2), POINT_BY_POINT.changed(c_pieces=2)],

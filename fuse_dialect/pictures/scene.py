@@ -21,7 +21,7 @@ from fuse_dialect.fusion.core.plan import FusionKernel
 from fuse_dialect.fusion.core.topological_order import topological_order
 from fuse_dialect.fusion.core.value_graph import NodeRole
 from fuse_dialect.fusion.ir.function_like import place_name
-from fuse_dialect.fusion.ir.graph_facts import source_of
+from fuse_dialect.fusion.ir.sources import source_of
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.pictures.copies import ALONE, copies_of, edges_between

@@ -15,10 +15,10 @@ from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from fuse_dialect.dialect.types import element_dtype
 from fuse_dialect.frontends.aten.graph import Argument, AtenGraph, Call, Ref, TensorMeta
+from fuse_dialect.frontends.torch_stacks import user_line
 
 _NO_ARGUMENTS = frozenset(("device", "layout", "pin_memory", "memory_format", "non_blocking", "generator"))
 """Arguments by name that say how a tensor is stored, not what it is."""
-_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 def _bfloat16() -> "np.dtype[Any]":
@@ -141,8 +141,7 @@ def _path(node: fx.Node) -> str:
 
 def _line(node: fx.Node) -> tuple[str, int] | None:
     """The innermost line of the user's program."""
-    found = _FRAME.findall(node.meta.get("stack_trace") or "")
-    return (found[-1][0], int(found[-1][1])) if found else None
+    return user_line(node.meta.get("stack_trace") or "")
 
 
 def is_read(node: fx.Node) -> bool:

@@ -11,7 +11,7 @@ from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.fusion.ir.constants import is_constant
 from fuse_dialect.fusion.ir.function_like import is_function, symbol_of
 from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse
-from fuse_dialect.fusion.ir.graph_facts import source_of
+from fuse_dialect.fusion.ir.sources import source_of
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.remarks.printed_ir import PrintedIR, printed_ir
 from fuse_dialect.remarks.recorded_fusion import MadePlans, RecordedFusion, record_fusion
@@ -99,7 +99,8 @@ def _names(op: Operation, printed: PrintedIR) -> Iterator[str]:
             yield f"%{result.name_hint}"
             yield result.name_hint
     if source := source_of(op):
-        yield source
+        name = source.partition(" (")[0]
+        yield from (source, name, name.rpartition("/")[2])
 
 
 def _nearest(name: str, known: Sequence[str], prefix: str) -> str:

@@ -1,6 +1,6 @@
 """Runs of lines that repeat, said once: a network has the same layer many times."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 LONGEST = 64
 """Lines of a run that is looked for."""
@@ -8,7 +8,9 @@ _LEAST = 3
 """Times that a run must repeat to be folded."""
 
 
-def folded(lines: Sequence[str], keys: Sequence[object]) -> Iterator[str]:
+def folded(
+    lines: Sequence[str], keys: Sequence[object], combined: Callable[[range], str] | None = None
+) -> Iterator[str]:
     """The lines; those of a run that repeats once, with how often in front.
 
     Of the runs that begin at a line the one is taken that covers most lines, the shortest of them.
@@ -16,6 +18,7 @@ def folded(lines: Sequence[str], keys: Sequence[object]) -> Iterator[str]:
     Args:
         lines: What is printed.
         keys: For each line what makes it equal to another.
+        combined: What is said of lines of these numbers, which are equal; by default the first of them.
 
     Complexity: O(lines * `LONGEST`) comparisons, but for runs that nearly repeat.
     """
@@ -31,7 +34,8 @@ def folded(lines: Sequence[str], keys: Sequence[object]) -> Iterator[str]:
             continue
         for place in range(at, at + length):
             head = f"{times}x " if length == 1 else (f"{times}x [ " if place == at else " " * len(f"{times}x [ "))
-            yield f"{head}{lines[place]}" + (" ]" if length > 1 and place == at + length - 1 else "")
+            line = lines[place] if combined is None else combined(range(place, at + length * times, length))
+            yield f"{head}{line}" + (" ]" if length > 1 and place == at + length - 1 else "")
         at += length * times
 
 

@@ -12,12 +12,14 @@ from fuse_dialect.diagnostics import FuseError, Reason
 from fuse_dialect.fusion.fuse_ops import BlockFusion, FuseOpsPass
 from fuse_dialect.fusion.ir.function_like import place_name
 from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse
+from fuse_dialect.fusion.ir.sources import anchor_source
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.remarks.folding import folded
 from fuse_dialect.remarks.fusion import is_operator, remark_on
 from fuse_dialect.remarks.plan_statistics import statistics_of_plan
 from fuse_dialect.remarks.recorded_fusion import MadePlans
 from fuse_dialect.remarks.statistics import FusionStatistics
+from fuse_dialect.source_names import common_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,11 @@ class PlannedGroup:
     def operators(self) -> str:
         """Its ops in words: `conv2d + bias_add + relu`."""
         return " + ".join(op_name(op).split(".", 1)[-1] for op in self.ops)
+
+    @property
+    def source(self) -> str:
+        """Where its anchor comes from in the program of the user: the path of a module, a line; empty if unknown."""
+        return anchor_source(self.ops)
 
     def __repr__(self) -> str:
         return f"{self.operators} -> {_names(self.results)}"
@@ -210,7 +217,14 @@ class ModulePlan:
             yield f"{place_name(function)}: {len(groups)} {'group' if len(groups) == 1 else 'groups'}"
             lines = [f"{group.operators} -> {_names(group.results, names)}" for group in groups]
             keys = [(group.operators, *(str(value.type) for value in group.results)) for group in groups]
-            yield from (f"  {line}" for line in folded(lines, keys))
+            sources = [group.source for group in groups]
+
+            def combined(places: range, lines: Sequence[str] = lines, sources: Sequence[str] = sources) -> str:
+                source = common_source([sources[place] for place in places if sources[place]])
+                return f"{lines[places[0]]}, from {source}" if source else lines[places[0]]
+
+            whole = [combined(range(place, place + 1)) for place in range(len(groups))]
+            yield from (f"  {line}" for line in folded(whole, keys, combined))
         told = [repr(decision) for decision in self.decisions if not decision]
         yield from folded(told, told)
 

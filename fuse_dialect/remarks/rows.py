@@ -24,7 +24,7 @@ from fuse_dialect.fusion.core.value_graph import NodeRole
 from fuse_dialect.fusion.defuse_ops import DefuseOpsPass
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.fusion.ir.function_like import is_function, symbol_of
-from fuse_dialect.fusion.ir.graph_facts import source_of
+from fuse_dialect.fusion.ir.sources import source_of
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 from fuse_dialect.remarks.calls import call_remarks

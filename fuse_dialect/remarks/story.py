@@ -13,7 +13,7 @@ from fuse_dialect.fusion.core.decision import FusionDecision
 from fuse_dialect.fusion.core.value_graph import NodeRole
 from fuse_dialect.fusion.ir.block_graph import Node
 from fuse_dialect.fusion.ir.function_like import place_name
-from fuse_dialect.fusion.ir.graph_facts import source_of
+from fuse_dialect.fusion.ir.sources import source_of
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.fusion.kinds.kind_origin import kind_origin
 from fuse_dialect.remarks.changes import Change, ChangeSort, smallest_change

@@ -121,6 +121,8 @@ class Call:
     results: tuple[int, ...]
     control: Loop | Branch | None = None
     """What a loop or a branch does inside, where it could be read."""
+    source: str = field(default="", compare=False)
+    """Where the op or the kernel comes from in the program of the user, if that is known."""
 
     @property
     def parts(self) -> "tuple[tuple[Call, ...], ...]":

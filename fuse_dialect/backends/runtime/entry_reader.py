@@ -27,6 +27,7 @@ from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.dialect.shape_assertion import is_shape_assertion
 from fuse_dialect.dialect.size_names import size_names
 from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE
+from fuse_dialect.fusion.ir.sources import source_of
 from fuse_dialect.fusion.ir.ssa import read_values
 from fuse_dialect.fusion.kinds.reshapes import RESHAPE_ONLY_ATTRIBUTE, only_reshapes
 from fuse_dialect.interpreters.constants import evaluate_constant
@@ -318,7 +319,7 @@ class _Reader:
             _check_meanings(function)
         kernel = self.primitives.setdefault((function, constants), len(self.primitives))
         results = [self._new(result.type, op) for result in op.results]
-        self.calls.append(Call(kernel, arguments, _flat(results), control))
+        self.calls.append(Call(kernel, arguments, _flat(results), control, source_of(op)))
         return results
 
     def _new(self, type: Attribute, op: Operation) -> _Value:

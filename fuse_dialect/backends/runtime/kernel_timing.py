@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from statistics import median
 
+from fuse_dialect.source_names import common_source
+
 
 @dataclass(frozen=True, slots=True)
 class KernelReport:
@@ -30,6 +32,13 @@ class KernelReport:
     """Arithmetic operations of one call on elements, a multiply-add being two."""
     promised: str = ""
     """The family that the plan has counted on, where the code is of a slower one; empty otherwise."""
+    sources: tuple[str, ...] = ()
+    """Where it comes from in the program of the user, the path of a module or a line: a text for each call."""
+
+    @property
+    def source(self) -> str:
+        """The same as one text, `layers.*.fc` for several layers; empty if nothing is known."""
+        return common_source(self.sources)
 
 
 @dataclass(frozen=True, slots=True)

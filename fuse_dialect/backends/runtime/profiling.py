@@ -16,7 +16,11 @@ from fuse_dialect.backends.runtime.stepwise import StepTimes
 from fuse_dialect.backends.types import Shape
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.dialect.types import DYNAMIC
+from fuse_dialect.fusion.ir.sources import anchor_source
 from fuse_dialect.machines.machine import Machine
+
+_MOST_SOURCES = 64
+"""Calls of one kernel whose sources are kept."""
 
 
 def kernel_reports(
@@ -30,12 +34,29 @@ def kernel_reports(
         shapes: Sizes of each tensor, as far as they are known.
     """
     counts: dict[int, int] = {}
+    sources: dict[int, list[str]] = {}
     costs: dict[int, tuple[int | None, int | None]] = {}
     for call, times in _counted(graph, graph.calls, primitives, shapes):
         counts[call.kernel] = counts.get(call.kernel, 0) + times
+        if call.source:
+            sources.setdefault(call.kernel, []).append(call.source)
         if call.kernel not in costs:
             costs[call.kernel] = _cost(primitives[call.kernel], call, shapes)
-    return {number: _report(primitives[number], count, *costs[number]) for number, count in counts.items()}
+    return {
+        number: replace(
+            _report(primitives[number], count, *costs[number]),
+            sources=_sources(primitives[number], sources.get(number, [])),
+        )
+        for number, count in counts.items()
+    }
+
+
+def _sources(compiled: Compiled, calls: Sequence[str]) -> tuple[str, ...]:
+    """Where the calls of a kernel come from; of a single one its anchor, since a call has the place of its last op."""
+    if len(calls) > 1:
+        return tuple(calls[:_MOST_SOURCES])
+    anchor = anchor_source(compiled.primitive.function.body.block.ops)
+    return (anchor,) if anchor else tuple(calls)
 
 
 def _counted(

@@ -65,15 +65,19 @@ class Profile:
             f"median {_time(self.median)}, minimum {_time(self.minimum)} of {len(self.seconds)} runs, "
             f"{self.threads} thread{'s' if self.threads > 1 else ''}"
         ]
-        head = ("kernel", "calls", "median", "minimum", "part", "MB", "MFLOP", "GB/s", "GFLOP/s", "roofline", "by")
         total = sum(row.median for row in self.kernels) or 1.0
         rows = [_cells(row, total) for row in self.kernels]
+        head = (*_HEAD, "from" if any(row[-1] for row in rows) else "")
         widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
         for cells in (head, *rows):
-            first, *numbers, last = cells
-            middle = "  ".join(cell.rjust(width) for cell, width in zip(numbers, widths[1:-1], strict=True))
-            lines.append(f"{first.ljust(widths[0])}  {middle}  {last}".rstrip())
+            first, *numbers, by, source = cells
+            middle = "  ".join(cell.rjust(width) for cell, width in zip(numbers, widths[1:-2], strict=True))
+            lines.append(f"{first.ljust(widths[0])}  {middle}  {by.ljust(widths[-2])}  {source}".rstrip())
         return "\n".join(lines)
+
+
+_HEAD = ("kernel", "calls", "median", "minimum", "part", "MB", "MFLOP", "GB/s", "GFLOP/s", "roofline", "by")
+"""Of the table, but for the last column."""
 
 
 def _cells(row: KernelTiming, total: float) -> tuple[str, ...]:
@@ -93,6 +97,7 @@ def _cells(row: KernelTiming, total: float) -> tuple[str, ...]:
         _number(row.gigaflops_per_second),
         "-" if row.share is None else f"{row.share:.0%}",
         by,
+        kernel.source,
     )
 
 

@@ -192,7 +192,8 @@ def _report(found: Mapping[str, Any]) -> KernelReport:
     values = {each.name: found[each.name] for each in fields(KernelReport)}
     for name in ("name", "family", "reason", "promised"):
         _text(values[name])
-    values["ops"] = tuple(_text(op) for op in values["ops"])
+    for name in ("ops", "sources"):
+        values[name] = tuple(_text(each) for each in values[name])
     _natural(values["calls"])
     for name in ("bytes", "flops"):
         if values[name] is not None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fuse_dialect.backends.runtime.program import Program
     from fuse_dialect.backends.stored.program import StoredProgram
 
-_FORMAT = "2"
+_FORMAT = "3"
 _OWN_FILES, _OTHER_FILES = "own_files", "other_files"
 _LARGEST_SHARE = 0.75
 """Part of the room that one program may take, so that it does not drive out all others."""

@@ -11,9 +11,7 @@ from xdsl.dialects.builtin import (
     DictionaryAttr,
     FunctionType,
     ModuleOp,
-    NameLoc,
     StringAttr,
-    UnknownLoc,
 )
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
@@ -29,6 +27,7 @@ from fuse_dialect.frontends.onnx.node import NeedsConstantError, OnnxNode, Unsup
 from fuse_dialect.frontends.onnx.opaque import import_opaque
 from fuse_dialect.frontends.onnx.operators import ONNX_OPERATORS
 from fuse_dialect.frontends.onnx.operators.sizes import import_on_sizes
+from fuse_dialect.frontends.onnx.sources import node_location
 from fuse_dialect.frontends.onnx.support import check_operands, is_supported, node_name, opset_of
 from fuse_dialect.frontends.onnx.tensors import dtype_of, tensor_array
 from fuse_dialect.frontends.onnx.values import Constant, Value
@@ -107,7 +106,7 @@ class _GraphImporter:
 
     def _import_nodes(self, graph: Iterable[ir.Node]) -> None:
         for node in graph:
-            self._builder.location = NameLoc(StringAttr(node_name(node)), UnknownLoc())
+            self._builder.location = node_location(node)
             results = self._import_node(node)
             for index, output in enumerate(node.outputs):
                 if index < len(results):

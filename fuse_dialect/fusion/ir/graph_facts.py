@@ -4,22 +4,19 @@ Ops that nothing is known about keep their order: each follows the one before it
 """
 
 from collections.abc import Callable, Sequence
-from typing import cast, overload
+from typing import overload
 
-from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from fuse_dialect.counts import Count
 from fuse_dialect.fusion.core.forward_graph import ForwardGraph
 from fuse_dialect.fusion.core.value_graph import GraphFacts, GraphValue, NodeRole
 from fuse_dialect.fusion.ir.op_signatures import OpSignatures
 from fuse_dialect.fusion.ir.open_sizes import OpenSizes, picks_elements
+from fuse_dialect.fusion.ir.sources import source_of
 from fuse_dialect.fusion.ir.ssa import CapturedValues, read_values
 from fuse_dialect.fusion.kinds.kind_of import kind_of, op_name
 from fuse_dialect.fusion.kinds.region_effects import RegionEffects
-
-_MOST_NESTED = 64
-"""Locations within locations that are looked through for a name."""
 
 
 def graph_facts(
@@ -173,24 +170,3 @@ def _label(op: Operation | None, value: SSAValue | None) -> str:
     if op is None:
         return name or "an argument"
     return f"'{op_name(op)}' {name}".rstrip()
-
-
-def source_of(op: Operation) -> str:
-    """Where an op comes from: the name that a model gives it, or a place in a file; empty if that is unknown."""
-    location: Attribute = op.location
-    for _ in range(_MOST_NESTED):
-        match location:
-            case NameLoc():
-                return location.desc.data
-            case FileLineColLoc():
-                return f"{location.filename.data}:{location.line.data}:{location.column.data}"
-            case CallSiteLoc():
-                location = location.callee
-            case FusedLoc():
-                parts = cast("ArrayAttr[Attribute]", location.locations).data
-                if not parts:
-                    return ""
-                location = parts[0]
-            case _:
-                return ""
-    return ""

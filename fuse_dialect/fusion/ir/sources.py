@@ -1,0 +1,53 @@
+"""Where ops come from: names that a model gives its nodes, paths of modules, lines of programs.
+
+1. A name with a place inside it, as PyTorch and JAX give them, is said with the place: `encoder.layer.0 (model.py:52)`.
+2. Of several locations in one the first counts that says anything.
+"""
+
+from collections.abc import Iterable
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
+from xdsl.ir import Attribute, Operation
+
+from fuse_dialect.fusion.kinds.kind_of import kind_of
+
+_MOST_NESTED = 100
+"""Locations within locations that are looked through for a name."""
+
+
+def source_of(op: Operation) -> str:
+    """Where an op comes from: the name that a model gives it, a place in a file, or both; empty if that is unknown."""
+    return _text(op.location, _MOST_NESTED)
+
+
+def _text(location: Attribute, nested: int) -> str:
+    """What a location says (1, 2)."""
+    match location:
+        case _ if not nested:
+            return ""
+        case NameLoc():
+            place = _text(location.location, nested - 1)
+            name = location.desc.data
+            return f"{name} ({place})" if place and place != name else name
+        case FileLineColLoc():
+            # The folder of a file says little, and much of it.
+            name, line, column = location.filename.data, location.line.data, location.column.data
+            return f"{name.rpartition('/')[2]}:{line}" if name.endswith(".py") else f"{name}:{line}:{column}"
+        case CallSiteLoc():
+            return _text(location.callee, nested - 1) or _text(location.caller, nested - 1)
+        case FusedLoc():
+            parts = cast("ArrayAttr[Attribute]", location.locations).data
+            return next((text for part in parts if (text := _text(part, nested - 1))), "")
+        case _:
+            return ""
+
+
+def anchor_source(ops: Iterable[Operation]) -> str:
+    """Where the op comes from that says most about a kernel: of those with a source the first of the highest kind."""
+    best, found = -1, ""
+    for op in ops:
+        kind = kind_of(op)
+        if kind is not None and kind > best and (source := source_of(op)):
+            best, found = int(kind), source
+    return found

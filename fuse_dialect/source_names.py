@@ -1,0 +1,25 @@
+"""Names of places in programs of users, many of them as one text: layers have names that differ in numbers."""
+
+import re
+from collections.abc import Sequence
+
+_MOST_SAID = 3
+"""Names that a text says before it counts the others."""
+_NUMBER = re.compile(r"\d+")
+
+
+def common_source(sources: Sequence[str]) -> str:
+    """One text for the sources of the calls of one kernel; empty if there is none."""
+    kinds: dict[str, list[str]] = {}
+    for source in sources:
+        kinds.setdefault(_NUMBER.sub("*", source), []).append(source)
+    texts = [_merged(alike) for alike in kinds.values()]
+    more = len(texts) - _MOST_SAID
+    return ", ".join([*texts[:_MOST_SAID], *([f"{more} more"] if more > 0 else [])])
+
+
+def _merged(sources: Sequence[str]) -> str:
+    """Sources that differ in numbers alone as one: a number that differs is a star."""
+    columns = zip(*map(_NUMBER.findall, sources), strict=True)
+    is_same = iter([len(set(column)) == 1 for column in columns])
+    return _NUMBER.sub(lambda found: found[0] if next(is_same) else "*", sources[0])

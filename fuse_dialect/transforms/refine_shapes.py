@@ -250,7 +250,7 @@ class _Refining:
         """The op that stands for a slice of known length (3), or the op."""
         if not isinstance(op, DynStridedSliceOp) or op.parent is None:
             return op
-        made = counted_slice(op, self.ranges)
+        made = counted_slice(op, self.ranges, self.known)
         if made is None:
             return op
         last = made.pop()

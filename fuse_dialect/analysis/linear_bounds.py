@@ -15,15 +15,17 @@ from typing import TypeAlias
 import numpy as np
 from xdsl.ir import BlockArgument, SSAValue
 
-from fuse_dialect.analysis.known_sizes import KnownSizes
+from fuse_dialect.analysis.known_sizes import KnownSizes, Sizes
 from fuse_dialect.analysis.sizes import Element, Size
 from fuse_dialect.dialect.constants import constant_of
 from fuse_dialect.dialect.ops.broadcast import AddOp, MultiplyOp, SubtractOp
+from fuse_dialect.dialect.ops.concatenation import ConcatenateOp
 from fuse_dialect.dialect.ops.conversion import CastOp
+from fuse_dialect.dialect.ops.dynamic import DynStridedSliceOp
 from fuse_dialect.dialect.ops.layout import ReshapeOp, SqueezeOp
 from fuse_dialect.dialect.ops.regions import LoopOp
 from fuse_dialect.dialect.ops.replication import BroadcastToOp, ExpandDimsOp
-from fuse_dialect.dialect.types import element_count, element_dtype, is_tensor
+from fuse_dialect.dialect.types import element_count, element_dtype, is_tensor, normalize_axis
 
 SAME_ELEMENT = (BroadcastToOp, CastOp, ExpandDimsOp, ReshapeOp, SqueezeOp)
 """Ops that give the one element of their operand; casts change no number that is in range."""
@@ -67,7 +69,38 @@ def taken_length(begin: SSAValue, end: SSAValue, size: int | Size, known: KnownS
 
     Complexity: O(`_MOST_STEPS`) ops back from each.
     """
-    first, last = sum_of(begin, known), sum_of(end, known)
+    return _length(sum_of(begin, known), sum_of(end, known), size, known)
+
+
+def taken_sizes(op: DynStridedSliceOp, known: KnownSizes) -> Sizes:
+    """The sizes of a slice; those of axes sliced by 1 as numbers, if it is known how many elements lie between."""
+    own: Sizes = known.sizes_of(op.input)
+    axes = range(len(own)) if op.axes is None else [normalize_axis(axis, len(own)) for axis in op.axes.get_values()]
+    lists = [_sums_of(value, known) for value in (op.begin, op.end, op.strides)]
+    found = list(known.sizes_of(op.result))
+    if any(each is None for each in lists):
+        return tuple(found)
+    for axis, first, last, stride in zip(axes, *(each or [] for each in lists), strict=False):
+        length = _length(first, last, own[axis], known) if stride == Sum(1) else None
+        if length is not None:
+            found[axis] = length
+    return tuple(found)
+
+
+def _sums_of(numbers: SSAValue, known: KnownSizes) -> list[Sum] | None:
+    """The elements of a list of integers, each as a sum; `None` if its parts are not known."""
+    elements = known.elements_of(numbers)
+    if elements is not None:
+        return [_of_element(each) for each in elements.reshape(-1).tolist()]
+    if isinstance(numbers.owner, ConcatenateOp):
+        parts = [_sums_of(operand, known) for operand in numbers.owner.inputs]
+        known_parts = [part for part in parts if part is not None]
+        return [each for part in known_parts for each in part] if len(known_parts) == len(parts) else None
+    return [sum_of(numbers, known)] if element_count(numbers.type) == 1 else None
+
+
+def _length(first: Sum, last: Sum, size: int | Size, known: KnownSizes) -> int | None:
+    """How many elements lie between two indices of an axis, if that is known and both lie inside it."""
     length = last.plus(first, -1)
     if length.parts or length.number <= 0:
         return None

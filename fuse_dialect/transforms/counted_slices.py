@@ -32,7 +32,7 @@ from fuse_dialect.dialect.types import (
     Tensor,
     element_count,
     element_dtype,
-    normalize_axes,
+    normalize_axis,
     tensor_type,
     with_shape,
 )
@@ -74,7 +74,8 @@ def counted_slice(op: DynStridedSliceOp, ranges: Ranges, known: KnownSizes) -> l
     if begins is None or ends is None or strides is None:
         return None
     shape, sizes = tensor_type(op.input).get_shape(), known.sizes_of(op.input)
-    axes = normalize_axes(range(len(begins)) if op.axes is None else op.axes.get_values(), len(shape))
+    given = range(len(begins)) if op.axes is None else op.axes.get_values()
+    axes = [normalize_axis(axis, len(shape)) for axis in given]  # in the order of the bounds
     fixed: list[tuple[int, int, int, int]] = []
     pieces: list[Piece] = []
     for axis, begin, end, stride in zip(axes, begins, ends, strides, strict=True):

@@ -157,7 +157,7 @@ def test_they_mean_the_same(begin: int, length: int, size: int, trips: int, scal
         ({"begin": 0, "end": 2, "is_in_loop": True, "more_trips": -1}, True),
     ],
 )
-def test_of_an_open_axis_they_are_taken_where_the_loop_ends_in_time(arguments: dict[str, int], expected: bool) -> None:
+def test_of_an_open_axis_they_are_taken_where_the_loop_ends_in_time(arguments: dict[str, Any], expected: bool) -> None:
     assert is_taken(refined(over_all(**arguments))) == expected
 
 
@@ -186,6 +186,25 @@ def test_sums_of_32_bits_may_go_round() -> None:
         %si = fuse.cast %short : (tensor<i32>) -> tensor<i64>""",
     )
     assert not is_taken(refined(text))
+
+
+def test_bounds_go_with_the_axes_in_their_order() -> None:
+    text = looped(0, 1, size=6).replace("tensor<6xf32>", "tensor<6x4xf32>").replace("tensor<?xf32>", "tensor<?x?xf32>")
+    text = text.replace("axes = [0]", "axes = [0, 1]").replace(
+        "%part = fuse.dyn_strided_slice %x, %begin, %end, %stride",
+        """%one = arith.constant dense<1> : tensor<1xi64>
+        %three = arith.constant dense<3> : tensor<1xi64>
+        %begins = fuse.concatenate %one, %begin, axis = 0 : (tensor<1xi64>, tensor<1xi64>) -> tensor<2xi64>
+        %ends = fuse.concatenate %three, %end, axis = 0 : (tensor<1xi64>, tensor<1xi64>) -> tensor<2xi64>
+        %strides = fuse.concatenate %one, %stride, axis = 0 : (tensor<1xi64>, tensor<1xi64>) -> tensor<2xi64>
+        %part = fuse.dyn_strided_slice %x, %begins, %ends, %strides, axes = [1, 0]""",
+    )
+    text = text.replace(
+        "tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) ->", "tensor<2xi64>, tensor<2xi64>, tensor<2xi64>) ->"
+    )
+    x, start = np.random.default_rng(0).standard_normal((6, 4)).astype(np.float32), np.float32(0)
+    assert is_taken(refined(text))
+    np.testing.assert_allclose(fd.run(refined(text), x, start), fd.run(fd.parse(text), x, start), rtol=1e-6)
 
 
 def test_some_axes_have_constant_bounds_and_a_concatenation_holds_them() -> None:

@@ -105,9 +105,10 @@ def _boxes(scene: Mapping[str, Any], block: Mapping[str, Any]) -> list[_Box]:
         return _Line(_cut(text, 44), scene["kinds"][data[_KIND]], is_anchor, (node, kernel) in again)
 
     def box(entry: Any) -> _Box:
-        if isinstance(entry, list):
+        if isinstance(entry, dict):
             kernels = [each for each in _flat(entry) if each >= 0]
-            return _Box(f"{len(kernels)} kernels", [], "section")
+            name = f"{_cut(entry['name'], 60)}, " if entry["name"] else ""
+            return _Box(f"{name}{len(kernels)} kernels", [], "section")
         if entry < 0:
             return _Box("", [line(-1 - entry, ALONE)], "page")
         kernel = block["kernels"][entry]
@@ -143,13 +144,13 @@ def _edges(block: Mapping[str, Any]) -> list[tuple[int, int, str]]:
 
 
 def _flat(entry: Any) -> list[int]:
-    """The kernels and single nodes of an entry, which may be a section of sections."""
+    """The kernels and single nodes of an entry, which may be a section with sections in it."""
     found: list[int] = []
     pending: list[Any] = [entry]
     while pending:
         each = pending.pop()
-        if isinstance(each, list):
-            pending.extend(reversed(each))  # pyright: ignore[reportUnknownArgumentType]
+        if isinstance(each, dict):
+            pending.extend(reversed(each["boxes"]))  # pyright: ignore[reportUnknownArgumentType]
         else:
             found.append(each)
     return found

@@ -18,7 +18,8 @@ def work_of(op: str, kind: PatternKind) -> int:
         kind: How it may take part in fusion.
 
     Example:
-        >>> [WORK[work_of(op, PatternKind.OUT_EWISE_FUSABLE)] for op in ("fuse.conv2d", "fuse.dense", "fuse.max_pool2d")]
+        >>> kind = PatternKind.OUT_EWISE_FUSABLE
+        >>> [WORK[work_of(op, kind)] for op in ("fuse.conv2d", "fuse.dense", "fuse.max_pool2d")]
         ['convolution', 'product', 'reduction']
     """
     stem = op.partition(".")[2] or op

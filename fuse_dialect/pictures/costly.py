@@ -1,4 +1,4 @@
-"""Values that are expensive to keep apart: large ones that cross memory between kernels, because they were not fused."""
+"""Values that are expensive to keep apart: large ones that cross memory between kernels, and were not fused."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -30,7 +30,10 @@ def costly_nodes(block: Mapping[str, Any]) -> list[int]:
             crossing[source.node] = crossing.get(source.node, False) or refused
     sizes = {node: _bytes(block["nodes"][node]) for node in crossing}
     total = sum(sizes.values())
-    return sorted(node for node, refused in crossing.items() if refused and sizes[node] * len(sizes) >= LEAST_RATIO * total > 0)
+    if not total:
+        return []
+    least = LEAST_RATIO * total / len(sizes)
+    return sorted(node for node, refused in crossing.items() if refused and sizes[node] >= least)
 
 
 def _bytes(node: Any) -> int:

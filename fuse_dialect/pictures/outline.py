@@ -8,6 +8,7 @@ values pass on (`sections`). All sections are stretches of the row, so they make
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from re import compile, sub
 
@@ -73,14 +74,14 @@ class _Row:
         boxes: list[Box] = list(places)
         # A module that holds all of the stretch says nothing new.
         while len(places) > MOST_WHOLE and depth < MOST_DEEP:
-            groups = [(name, list(own)) for name, own in groupby(places, lambda place: self._module(place, depth))]
+            groups = [(name, list(own)) for name, own in groupby(places, partial(self._module, depth))]
             depth += 1
             if len(groups) > 1:
                 boxes = [box for name, own in groups for box in self._section(name, own, depth)]
                 break
         return self._folded(boxes)
 
-    def _module(self, place: int, depth: int) -> str:
+    def _module(self, depth: int, place: int) -> str:
         path = self.units[place].path
         return path[depth] if depth < len(path) else ""
 
@@ -91,17 +92,17 @@ class _Row:
         inside = self.fitted(self.divided(range(places[0], places[-1] + 1), depth))
         only = inside[0] if len(inside) == 1 else None
         # A module that is nothing but a run of layers needs no box of its own.
-        yield only.named(f"{name}: {only.name}") if isinstance(only, Section) else Section(
-            places[0], places[-1], tuple(inside), name
+        yield (
+            only.named(f"{name}: {only.name}")
+            if isinstance(only, Section)
+            else Section(places[0], places[-1], tuple(inside), name)
         )
 
     def _folded(self, boxes: Sequence[Box]) -> list[Box]:
         """(2): layers that repeat as one section."""
         found: list[Box] = []
         for run in runs([tuple(self.keys[first_of(box) : last_of(box) + 1]) for box in boxes]):
-            layers = [
-                boxes[start : start + run.length] for start in range(run.start, run.end, run.length)
-            ]
+            layers = [boxes[start : start + run.length] for start in range(run.start, run.end, run.length)]
             found += boxes[run.start : run.end] if run.times == 1 else [self._run(layers)]
         return found
 

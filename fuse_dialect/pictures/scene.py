@@ -18,27 +18,23 @@ from xdsl.passes import ModulePass
 from fuse_dialect.counts import Count
 from fuse_dialect.fusion.core.cost import kernel_cost
 from fuse_dialect.fusion.core.plan import FusionKernel
-from fuse_dialect.fusion.core.topological_order import topological_order
 from fuse_dialect.fusion.core.value_graph import NodeRole
 from fuse_dialect.fusion.ir.function_like import place_name, symbol_of
+from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse
 from fuse_dialect.fusion.ir.graph_facts import source_of
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.pictures.anchors import WORK, anchor_of, work_of
-from fuse_dialect.pictures.copies import ALONE, copies_of, edges_between
+from fuse_dialect.pictures.boxes import boxes_of
 from fuse_dialect.pictures.costly import costly_nodes
 from fuse_dialect.pictures.drawn_plan import DrawnPlan, drawn_plans
 from fuse_dialect.pictures.fused_names import FusedModule, fused_module
-from fuse_dialect.pictures.outline import Unit, module_path, outline
-from fuse_dialect.pictures.sections import Box, Section
 from fuse_dialect.remarks.printed_ir import PrintedIR, printed_ir
 from fuse_dialect.remarks.recorded_fusion import MadePlans
 from fuse_dialect.templates.template import HardwareTemplate
 
 _KINDS = list(PatternKind)
 _ROLES = list(NodeRole)
-_OP, _TYPES, _SOURCE = 2, 4, 8
-"""Fields of a node."""
 _DRAWN = (NodeRole.OPERATOR, NodeRole.IN_PLACE, NodeRole.TUPLE_OP)
 """Roles of the nodes that get a box; what stands between boxes is drawn as an edge."""
 
@@ -69,11 +65,11 @@ def scene_of(
         made: Plans of `fuse-ops` to show; by default those that the pass makes.
 
     Returns:
-        `title`, `pass`, `kinds`, `roles`, `rules`, `work` (what kernels are for, see `anchors`), `reasons` (how often each code comes), `before` and `after` (IR as
-        text), `hasTimes`, `accelerator` (its units and wires, for `fuse-ops-hw`), and `blocks`: for each block `name`,
-        `nodes`, `edges`, `ipdom`, `edgeKinds`, `refusals`, `refusedAt`, `blockers`, `stories`, `kernels`, `merges`,
-        `units`, `costly` (nodes whose values are expensive to keep apart) and `boxes` (numbers of kernels, -1 less those
-        of nodes in none, and sections with `name`, `note`, `open` and `boxes` of their own).
+        `title`, `pass`, `kinds`, `roles`, `rules`, `work` (what kernels are for, see `anchors`), `reasons` (how often
+        each code comes), `before` and `after` (IR as text), `hasTimes`, `accelerator` (its units and wires, for
+        `fuse-ops-hw`), and `blocks`: for each block `name`, `nodes`, `edges`, `ipdom`, `edgeKinds`, `refusals`,
+        `refusedAt`, `blockers`, `stories`, `kernels`, `merges`, `units`, `costly` (nodes whose values are expensive to
+        keep apart) and `boxes` (see `boxes_of`).
 
     Raises:
         FuseError: The pass has no such strategy or template.
@@ -92,7 +88,7 @@ def scene_of(
         _block(plan, printed, options, fused, names, rules) for plan, names in zip(plans, fused.calls, strict=True)
     ]
     return {
-        "title": options.title or _title(module, plans),
+        "title": options.title or title_of(module),
         "pass": str(module_pass),
         "kinds": [kind.keyword for kind in _KINDS],
         "roles": [role.name.lower() for role in _ROLES],
@@ -107,10 +103,11 @@ def scene_of(
     }
 
 
-def _title(module: ModuleOp, plans: Sequence[DrawnPlan]) -> str:
-    """What a module without a file is called: its own name, or that of the function with most kernels."""
-    largest = max(plans, key=lambda plan: len(plan.plan.kernels), default=None)
-    return symbol_of(module) or (place_name(module if largest is None else largest.function))
+def title_of(module: ModuleOp) -> str:
+    """What a module without a file is called: its own name, or that of its largest function."""
+    functions = functions_to_fuse(module)
+    largest = max(functions, key=lambda function: sum(1 for _ in function.walk()), default=module)
+    return symbol_of(module) or place_name(largest)
 
 
 def _accelerator(template: HardwareTemplate) -> dict[str, Any]:
@@ -172,11 +169,11 @@ def _block(
         ],
         "units": dict(plan.units),
     }
-    return block | {"costly": costly_nodes(block), "boxes": _boxes(block)}
+    return block | {"costly": costly_nodes(block), "boxes": boxes_of(block)}
 
 
 def _node(plan: DrawnPlan, number: int, printed: PrintedIR, options: SceneOptions) -> list[Any]:
-    """Role, kind, op, value, types, start, end in the IR, place, source, bytes, flops, work; short for what is no op."""
+    """Role, kind, op, value, types, start and end in the IR, place, source, bytes, flops, work; fewer if no op."""
     role, op, value = plan.block_graph.nodes[number]
     kind = _KINDS.index(plan.block_graph.graph.kinds[number])
     head = [_ROLES.index(role), kind]
@@ -280,46 +277,3 @@ def _work(plan: DrawnPlan, node: int) -> int:
     op = plan.block_graph.nodes[node].op
     assert op is not None, "what is drawn is an op"
     return work_of(op_name(op), plan.block_graph.graph.kinds[node])
-
-
-def _boxes(block: Mapping[str, Any]) -> list[Any]:
-    """Kernels, as their numbers, and single nodes, as -1 less their numbers, in order; and sections of those."""
-    copies = copies_of(block)
-    units = list(range(len(block["kernels"]))) + [-1 - copy.node for copy in copies if copy.kernel == ALONE]
-    alone = {unit: place for place, unit in enumerate(units) if unit < 0}
-    unit_of = [alone[-1 - copy.node] if copy.kernel == ALONE else copy.kernel for copy in copies]
-    pairs = {(unit_of[edge.source], unit_of[edge.reader]) for edge in edges_between(block, copies)}
-    order = _ordered(len(units), sorted((source, reader) for source, reader in pairs if source != reader))
-    place_of = {unit: place for place, unit in enumerate(order)}
-    placed = sorted((place_of[source], place_of[reader]) for source, reader in pairs if source != reader)
-    ascending = [(source, reader) for source, reader in placed if source < reader]
-    row = [_unit(block, units[unit]) for unit in order]
-    return [_named(box, [units[unit] for unit in order]) for box in outline(row, ascending)]
-
-
-def _unit(block: Mapping[str, Any], number: int) -> Unit:
-    """A kernel as the outline needs it, or -1 less the number of a node that is in none."""
-    nodes, kernel = block["nodes"], block["kernels"][number] if number >= 0 else None
-    held: Sequence[int] = [-1 - number] if kernel is None else kernel["nodes"]
-    lead = nodes[held[0] if kernel is None or kernel["lead"] < 0 else kernel["lead"]]
-    ops = [nodes[node][_OP].partition(".")[2] or nodes[node][_OP] for node in held]
-    label = ops[0] if len(ops) < 2 else f"{ops[0]} + {ops[-1]}" if len(ops) < 3 else f"{ops[0]} … {ops[-1]}"
-    key = str([(nodes[node][_OP], nodes[node][_TYPES]) for node in held])
-    return Unit(label, key, module_path(lead[_SOURCE] if len(lead) > _SOURCE else ""))
-
-
-def _ordered(count: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
-    """Producers before readers, as far as there are no cycles, and otherwise the least number first."""
-    readers: dict[int, list[int]] = {unit: [] for unit in range(count)}
-    for source, reader in pairs:
-        readers[source].append(reader)
-    order = topological_order(readers)
-    return order + sorted(set(range(count)) - set(order))
-
-
-def _named(box: Box, units: Sequence[int]) -> Any:
-    if isinstance(box, int):
-        return units[box]
-    assert isinstance(box, Section)
-    inside = [_named(each, units) for each in box.boxes]
-    return {"name": box.name, "note": box.note, "open": box.is_open, "boxes": inside}

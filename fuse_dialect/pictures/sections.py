@@ -76,11 +76,11 @@ def cut(boxes: Sequence[Box], passing: Sequence[int], named: Callable[[Section],
         >>> len(row), row[1].name
         (3, 'from 3600')
     """
-    found = list(boxes)
+    found: list[Box] = list(boxes)
     if len(found) <= MOST_FLAT:
         return found
     while len(found) > MOST_IN_SECTION:
-        found = [named(section) for section in _gathered(found, passing)]
+        found = [*map(named, _gathered(found, passing))]
     return found
 
 

@@ -106,11 +106,11 @@ def mobilenet(blocks: int = 102, side: int = 16, width: int = 8) -> onnx.ModelPr
 
     def six(path: str, value: str) -> str:
         low, high = (f"{path}.{name}" for name in ("low", "high"))
-        return writer.op(
-            path, "Clip", value, writer.constant(low, np.float32(0)), writer.constant(high, np.float32(6))
-        )
+        return writer.op(path, "Clip", value, writer.constant(low, np.float32(0)), writer.constant(high, np.float32(6)))
 
-    value = six("features/features.0/features.0.2", conv("features/features.0/features.0", "input", 3, width, 3, group=1))
+    value = six(
+        "features/features.0/features.0.2", conv("features/features.0/features.0", "input", 3, width, 3, group=1)
+    )
     stage = -(-blocks // 4)
     for block in range(blocks):
         path = f"features/features.{block + 1}/conv"

@@ -60,11 +60,12 @@ class FusionPicture {
   start() { this.fitWidth(); }
 
   /** The upper end of the picture, as wide as the view, but never so small that it cannot be read. */
-  fitWidth() {
+  fitWidth(top = null) {
     const [width] = this.size(), root = this.tree.root;
+    this.fits = "width";
     this.scale = Math.min(1, Math.max(FusionPicture.READABLE, width / (root.width + 24)));
     this.left = root.width / 2 - width / this.scale / 2;
-    this.top = -10 / this.scale;
+    this.top = top === null ? -10 / this.scale : top;
     // Too wide to be read as a whole: begin at a box, not between two.
     if (root.width * this.scale > width && root.children.length) {
       const first = root.children.reduce((best, box) => (box.y < best.y ? box : best));
@@ -76,6 +77,7 @@ class FusionPicture {
   /** All of the picture, however small. */
   fitAll() {
     const [width, height] = this.size(), root = this.tree.root;
+    this.fits = "all";
     this.scale = Math.min(1.2, width / (root.width + 40), height / (root.height + 40));
     this.left = root.width / 2 - width / this.scale / 2;
     this.top = root.height / 2 - height / this.scale / 2;
@@ -86,6 +88,7 @@ class FusionPicture {
     const [width, height] = this.size();
     const atX = x === undefined ? width / 2 : x, atY = y === undefined ? height / 2 : y;
     const scale = Math.min(3, Math.max(0.004, this.scale * factor));
+    this.fits = "";
     this.left += atX / this.scale - atX / scale;
     this.top += atY / this.scale - atY / scale;
     this.scale = scale;
@@ -94,6 +97,7 @@ class FusionPicture {
   }
 
   pan(x, y) {
+    if (x) this.fits = "";
     this.left += x / this.scale;
     this.top += y / this.scale;
     this.stayNear();
@@ -183,6 +187,11 @@ class FusionPicture {
       const mark = box.children.length ? (box.open ? "▾ " : "▸ ") : "";
       group.append(this.element("text", { x: 10, y: 18 }, mark + box.label + (box.isAnchor ? " ◆" : "")));
       if (!(box.open && box.children.length)) group.append(this.element("text", { x: 10, y: 33, class: "small" }, box.detail));
+    } else if (box.open && box.children.length) {
+      // Its head, as large as it is: what is inside stands below.
+      const text = this.element("text", { x: 10, y: 21 }, fusionModel.cut(box.label, Math.floor(box.width / 14)));
+      text.style.fontSize = "22px";
+      group.append(text);
     } else if (box.height * this.scale > 14 && box.width * this.scale > 40) {
       // Too far away for its own size: the name as large as fits.
       const font = Math.min(11 / this.scale, box.height * 0.5, (box.width * 1.5) / Math.max(4, box.label.length));
@@ -342,12 +351,20 @@ class FusionPicture {
     this.redraw();
   }
 
+  /** What fits the view fits it when that has another size. */
+  resized() {
+    if (this.fits === "all") this.fitAll();
+    else if (this.fits === "width") this.fitWidth(this.top);
+    else this.redraw();
+  }
+
   reveal(box) {
     const [width, height] = this.size(), [x, y] = fusionLayout.corner(box);
     if (this.scale < 0.5) this.scale = FusionPicture.READABLE;
     const isInside = x >= this.left && x + box.width <= this.left + width / this.scale && y >= this.top
       && y + Math.min(box.height, 60) <= this.top + height / this.scale;
     if (isInside) return;
+    this.fits = "";
     this.left = x + box.width / 2 - width / this.scale / 2;
     this.top = y + Math.min(box.height, height / this.scale) / 2 - height / this.scale / 2;
     this.redraw();
@@ -406,7 +423,7 @@ class FusionPicture {
       this.top = (event.clientY - rect.top) / scale - height / this.scale / 2;
       this.moved();
     });
-    new ResizeObserver(() => { if (this.tree) this.redraw(); }).observe(svg);
+    new ResizeObserver(() => { if (this.tree) this.resized(); }).observe(svg);
   }
 
   boxAt(target) {

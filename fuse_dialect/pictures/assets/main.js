@@ -23,20 +23,26 @@
       const kernel = block.kernels[box.kernel], result = M.resultOf(block, kernel);
       box.label = M.kernelLabel(block, kernel, 34);
       box.detail = result < 0 ? M.counted(kernel.nodes.length, "op")
-        : `${shortValue(block.nodes[result][M.VALUE], 26)}  ${M.cut(M.shapeText(block.nodes[result][M.TYPES]), 30)}`;
-      box.isAnchor = kernel.anchor >= 0;
+        : `${ownName(result)}  ${M.cut(M.shapeText(block.nodes[result][M.TYPES]), 30)}`;
       box.differs = differs(box.kernel);
     } else {
       const data = block.nodes[box.node], unit = block.units[box.node];
       box.label = M.cut(M.shortName(data[M.OP]), 30) + (unit ? ` @ ${unit}` : "");
-      box.detail = `${shortValue(data[M.VALUE] || data[M.SOURCE] || "", 26)}  ${M.cut(M.shapeText(data[M.TYPES]), 30)}`.trim();
+      box.detail = `${ownName(box.node)}  ${M.cut(M.shapeText(data[M.TYPES]), 30)}`.trim();
       box.differs = box.parent.type !== "kernel" && differs(box.kernel);
-      box.isAnchor = scene.kinds[data[M.KIND]] === "out_ewise_fusable" && box.kernel >= 0 && block.kernels[box.kernel].anchor === box.node;
+      box.isAnchor = box.parent.type === "kernel" && block.kernels[box.kernel].lead === box.node;
     }
   }
 
   /** Whether the plan beside this one has no such kernel. */
   function differs(kernel) { return Boolean(block.alone && block.alone.includes(kernel)); }
+
+  /** The name of a value without the modules that it comes from, which exporters put in front. */
+  function ownName(node) {
+    const data = block.nodes[node], value = data[M.VALUE] || data[M.SOURCE] || "", source = data[M.SOURCE] || "";
+    const path = "%" + source.slice(0, source.lastIndexOf("/") + 1).replace(/^[^A-Za-z0-9]+/, "").replace(/[^A-Za-z0-9]+/g, "_");
+    return shortValue(path.length > 1 && value.startsWith(path) ? `%…${value.slice(path.length)}` : value, 26);
+  }
 
   /** The end of a long name, which tells it from others. */
   function shortValue(name, most) { return name.length > most ? `${name[0] === "%" ? "%" : ""}…${name.slice(2 - most)}` : name; }
@@ -49,13 +55,14 @@
     M.openFirst(block, tree, MOST_OPEN);
     const before = block.kernels.reduce((sum, kernel) => sum + kernel.before, 0);
     const after = block.kernels.reduce((sum, kernel) => sum + kernel.after, 0);
-    $("summary").textContent = `${block.name}: ${M.counted(tree.boxOfNode.size, "op")} in ${M.counted(block.kernels.length, "kernel")} by ${scene.pass}. `
+    $("summary").textContent = `${block.name === scene.title ? "" : `${block.name}: `}${M.counted(tree.boxOfNode.size, "op")} in ${M.counted(block.kernels.length, "kernel")} by ${scene.pass}. `
       + `Kernels read and write ${M.formatBytes(after)}; without fusion it would be ${M.formatBytes(before)}`
       + (before > after ? `: ${M.formatBytes(before - after)} less written and read again between kernels.` : ".");
-    document.title = `${scene.title}, ${block.name}`;
+    document.title = [...new Set([scene.title, block.name])].join(", ");
     $("search").value = "";
     $("found").textContent = "";
     picture.replay = null;
+    drawLegend();
     picture.show(scene, block, tree);
     fusionPanels.table(scene, block, $("table"), (kernel) => choose(tree.boxOfKernel.get(kernel), true));
     $("replay").hidden = !block.merges.length;
@@ -63,6 +70,20 @@
     $("step").value = block.merges.length;
     describeStep(block.merges.length);
     leave();
+  }
+
+  /** The colours that there are, and what lines mean. */
+  function drawLegend() {
+    const there = new Set(block.kernels.map((kernel) => kernel.work));
+    tree.boxOfNode.forEach((_, node) => there.add(block.nodes[node][M.WORK]));
+    const item = (text, name, color) => {
+      const made = fusionPanels.node("li", name ? { class: name } : {}, text);
+      if (color) made.style.background = `var(--${color})`;
+      return made;
+    };
+    $("legend").replaceChildren(...scene.work.filter((_, place) => there.has(place)).map((name) => item(name, "", name)),
+      item("◆ anchor"), item("value between kernels", "line"), ...(block.costly && block.costly.length ? [item("expensive one", "line costly")] : []),
+      ...(block.alone ? [item("here alone", "differs")] : []));
   }
 
   /** Choose nothing, and show what there is to see before. */
@@ -208,9 +229,6 @@
     if (event.key === "/" && !event.ctrlKey && !event.metaKey) { event.preventDefault(); $("search").focus(); return; }
     picture.key(event);
   });
-  scene.work.forEach((name) => { const item = fusionPanels.node("li", {}, name); item.style.background = `var(--${name})`; $("legend").append(item); });
-  $("legend").append(fusionPanels.node("li", { class: "line" }, "value between kernels"), fusionPanels.node("li", { class: "line costly" }, "expensive one"));
-  if (scene.blocks.some((each) => each.alone)) $("legend").append(fusionPanels.node("li", { class: "differs" }, "here alone"));
   setTheme(window.matchMedia && window.matchMedia("(prefers-color-scheme: dark)").matches);
   if (scene.blocks.length) {
     const largest = scene.blocks.reduce((best, each, place) => (each.kernels.length > scene.blocks[best].kernels.length ? place : best), 0);

@@ -31,7 +31,7 @@ const fusionPanels = (() => {
     const refusal = block.refusals[number];
     return [
       node("h2", {}, `${data[M.VALUE]} = ${data[M.OP]}`.replace(/^ = /, "")),
-      node("p", {}, badge(scene.work[data[M.WORK]] || "other", scene.work[data[M.WORK]] || "other"), " ", badge(kind), " ", refusal ? badge(`not fused: ${refusal}`, "refused") : badge("fused"), " ",
+      node("p", {}, badge(scene.work[data[M.WORK]] || "other", scene.work[data[M.WORK]] || "other"), " ", badge(kind), " ", refusal ? badge(`not fused: ${refusal}`, (block.costly || []).includes(number) ? "refused" : "") : badge("fused"), " ",
         block.units[number] ? badge(`unit ${block.units[number]}`) : null),
       fields([["from", data[M.SOURCE]], ["at", data[M.PLACE]], ["gives", data[M.TYPES]], ["size", data[M.BYTES] ? M.formatBytes(data[M.BYTES]) : ""],
         ["arithmetic", data[M.FLOPS] ? `${M.formatCount(data[M.FLOPS])} flop` : ""], ["kernel", kernel ? kernel.name : "none: it stays in place"], ["computed again in", again]]),
@@ -114,14 +114,22 @@ const fusionPanels = (() => {
   /** The values that are drawn red, the largest first. */
   function costly(block, choose) {
     if (!block.costly || !block.costly.length) return [];
-    const order = [...block.costly].sort((one, other) => block.nodes[other][M.BYTES] - block.nodes[one][M.BYTES] || one - other);
-    const rows = order.slice(0, MOST_COSTLY).map((each) => node("tr", {},
-      node("td", {}, node("button", { type: "button", onclick: () => choose(each) }, block.nodes[each][M.VALUE])),
-      node("td", {}, M.formatBytes(block.nodes[each][M.BYTES])), node("td", {}, block.refusals[each] || "")));
+    const kernelOf = new Map(block.kernels.flatMap((kernel) => kernel.stores.map((each) => [each, kernel])));
+    const groups = new Map();
+    for (const each of block.costly) {
+      // Equal kernels store equal values: layers that repeat are one row.
+      const kernel = kernelOf.get(each), key = kernel ? `${kernel.name} ${kernel.stores.indexOf(each)} ${block.refusals[each]}` : each;
+      if (groups.has(key)) groups.get(key).push(each); else groups.set(key, [each]);
+    }
+    const total = (nodes) => nodes.reduce((sum, each) => sum + block.nodes[each][M.BYTES], 0);
+    const order = [...groups.values()].sort((one, other) => total(other) - total(one) || one[0] - other[0]);
+    const rows = order.slice(0, MOST_COSTLY).map((nodes) => node("tr", {},
+      node("td", {}, nodes.length > 1 ? `${nodes.length} x ` : "", node("button", { type: "button", onclick: () => choose(nodes[0]) }, block.nodes[nodes[0]][M.VALUE])),
+      node("td", {}, M.formatBytes(block.nodes[nodes[0]][M.BYTES])), node("td", {}, block.refusals[nodes[0]] || "by its readers")));
     return [
       node("h3", {}, "Expensive values"),
       node("p", { class: "hint" }, "Drawn red: at least three times as large as the mean value that crosses memory between kernels, and not fused."
-        + (order.length > rows.length ? ` The largest ${rows.length} of ${order.length}.` : "")),
+        + (order.length > rows.length ? ` The first ${rows.length} of ${order.length}.` : "")),
       node("table", {}, node("thead", {}, node("tr", {}, ...["value", "size", "reason"].map((each) => node("th", { scope: "col" }, each)))), node("tbody", {}, ...rows)),
     ];
   }
@@ -184,7 +192,7 @@ const fusionPanels = (() => {
     const name = (row) => {
       const swatch = node("span", { class: "swatch", role: "img", "aria-label": scene.work[row.work] || "other", title: scene.work[row.work] || "other" });
       swatch.style.background = `var(--${scene.work[row.work] || "other"})`;
-      return node("td", {}, swatch, node("button", { type: "button", onclick: () => visit(row) }, row.name));
+      return node("td", {}, node("div", { class: "named" }, swatch, node("button", { type: "button", onclick: () => visit(row) }, ...row.name.split(/(?<=_)/).flatMap((part) => [part, node("wbr")]))));
     };
     const draw = (focus) => {
       const value = columns[by][1];

@@ -23,6 +23,9 @@ def work_of(op: str, kind: PatternKind) -> int:
         ['convolution', 'product', 'reduction']
     """
     stem = op.partition(".")[2] or op
+    if stem == "batch_norm":
+        # Its means and variances are constants: it scales and shifts.
+        return WORK.index("elementwise")
     if kind in (PatternKind.OUT_EWISE_FUSABLE, PatternKind.OPAQUE):
         if "conv" in stem and "convert" not in stem:
             return WORK.index("convolution")

@@ -114,7 +114,8 @@ def _boxes(scene: Mapping[str, Any], block: Mapping[str, Any]) -> list[_Box]:
         data = block["nodes"][node]
         unit = block["units"].get(node)
         text = f"{data[_OP].partition('.')[2] or data[_OP]}  {data[_VALUE]}" + (f"  @ {unit}" if unit else "")
-        is_anchor = kernel != ALONE and block["kernels"][kernel]["lead"] == node
+        own = block["kernels"][kernel] if kernel != ALONE else None
+        is_anchor = own is not None and len(own["nodes"]) > 1 and own["lead"] == node
         return _Line(_cut(text, 44), _work(scene, data), is_anchor, (node, kernel) in again)
 
     def box(entry: Any) -> _Box:
@@ -138,7 +139,7 @@ def _boxes(scene: Mapping[str, Any], block: Mapping[str, Any]) -> list[_Box]:
 
 
 def shown_boxes(block: Mapping[str, Any]) -> list[Any]:
-    """The boxes of a block, with sections taken apart that stand for others, and such as leave few boxes in the picture.
+    """The boxes of a block; sections are taken apart that are open, and such as leave few boxes in the picture.
 
     Args:
         block: A block of a scene.
@@ -146,14 +147,22 @@ def shown_boxes(block: Mapping[str, Any]) -> list[Any]:
     found: list[Any] = list(block["boxes"])
     at = 0
     while at < len(found):
-        section = cast("Mapping[str, Any]", found[at]) if isinstance(found[at], dict) else None
-        # A note says that what is inside equals something that is drawn.
-        takes_apart = section is not None and not section["note"]
-        if takes_apart and (section["open"] or len(found) + len(section["boxes"]) <= MOST_BOXES):
-            found[at : at + 1] = section["boxes"]
-        else:
+        inside = _taken_apart(found[at], MOST_BOXES - len(found))
+        if inside is None:
             at += 1
+        else:
+            found[at : at + 1] = inside
     return found
+
+
+def _taken_apart(entry: Any, room: int) -> Sequence[Any] | None:
+    """What is drawn in place of a section, if there is room for it."""
+    if not isinstance(entry, dict):
+        return None
+    section = cast("Mapping[str, Any]", entry)
+    # A note says that what is inside equals something that is drawn.
+    is_shown = not section["note"] and (section["open"] or len(section["boxes"]) <= room)
+    return section["boxes"] if is_shown else None
 
 
 def _work(scene: Mapping[str, Any], node: Sequence[Any]) -> str:

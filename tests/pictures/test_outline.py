@@ -85,10 +85,9 @@ def test_modules_come_from_names_of_nodes_and_not_from_files():
 
 def test_layers_of_a_named_network_are_sections_with_their_names(tmp_path: Path):
     block = _block(bert(4), tmp_path)
-    assert _names(block)[:2] == ["embeddings", "encoder"]
-    # The last layer ends in another kernel: the pooler reads a part of it.
-    assert _names(block, "encoder") == ["3 x layer", "layer.3"]
-    assert _names(block, "3 x layer") == ["layer.0", "layer.1 … layer.2"]
+    assert _names(block)[:2] == ["fused_layer_norm", "encoder: 4 x layer"]
+    assert _names(block, "encoder: 4 x layer") == ["layer.0", "layer.1 … layer.3"]
+    assert _names(block, "layer.1 … layer.3") == ["layer.1", "layer.2", "layer.3"]
 
 
 def test_blocks_of_a_deep_network_are_folded_stage_by_stage(tmp_path: Path):
@@ -99,4 +98,4 @@ def test_blocks_of_a_deep_network_are_folded_stage_by_stage(tmp_path: Path):
 
 def test_networks_without_names_are_folded_by_what_repeats():
     (block,) = scene_of(fd.parse(chain(65)), FuseOpsPass())["blocks"]
-    assert [name.partition(" x ")[0] for name in _names(block)] == ["64", "fused_softmax_relu_add"]
+    assert _names(block) == ["65 x [2 kernels: conv2d … add, softmax … add]"]

@@ -254,7 +254,10 @@ class FusionPicture {
   /** The code of an edge whose ends were to fuse along it, and did not. */
   refusalOf(edge) {
     let code = "", count = 0;
-    for (const pair of edge.pairs) {
+    // A value that several ops read is refused once; on hardware each reader is.
+    const end = this.block.refusedAt === "reader" ? 1 : 0;
+    const pairs = [...new Map(edge.pairs.map((pair) => [`${pair[end]} ${pair[2]}`, pair])).values()];
+    for (const pair of pairs) {
       const refusal = fusionModel.refusalBetween(this.block, pair);
       if (refusal && refusal !== "value-escapes") {
         if (!code) code = refusal;

@@ -97,8 +97,11 @@ const fusionPanels = (() => {
     const number = new Map(hardware.units.map(([name], place) => [name, String(place)]));
     hardware.links.forEach(([from, to]) => graph.setEdge(number.get(from), number.get(to)));
     dagre.layout(graph);
-    const { width, height } = graph.graph();
-    const drawn = make("svg", { class: "accelerator", viewBox: `0 0 ${width} ${height}`, role: "img",
+    // Wires may lead beside all units, where the size of the graph ends.
+    const across = graph.edges().flatMap((edge) => graph.edge(edge).points.map((point) => point.x));
+    const left = Math.min(0, ...across.map((x) => x - 2)), height = graph.graph().height;
+    const width = Math.max(graph.graph().width, ...across.map((x) => x + 2)) - left;
+    const drawn = make("svg", { class: "accelerator", viewBox: `${left} 0 ${width} ${height}`, role: "img",
       "aria-label": `Units of ${hardware.name}: ` + hardware.units.map(([name]) => running.get(name).length ? `${name} runs ${running.get(name).join(", ")}` : name).join("; ") });
     drawn.style.width = `${width}px`;
     graph.edges().forEach((edge) => drawn.append(make("polyline", { class: "wire", points: graph.edge(edge).points.map((point) => `${point.x},${point.y}`).join(" ") })));

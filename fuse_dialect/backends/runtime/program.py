@@ -124,6 +124,7 @@ class Program:
         self._primitives = primitives
         self._constants = Constants(graph.constants, most_bytes)
         self._resolver = SizeResolver(graph, primitives)
+        self._counting = tuple(self._resolver.counting_inputs)
         self._formulas: list[SizeFormulas] = []
         """Of sizes that came; each serves those that are like them."""
         self._laid_out: Executable | None = None
@@ -147,6 +148,8 @@ class Program:
         self._same_sizes = _same_sizes(interface)
         self._plans: dict[tuple[Shape, ...], Executable | None] = {}
         """By the shapes of the inputs, which fit and do not contradict each other."""
+        self._counting: tuple[int, ...] = ()
+        """Inputs whose numbers say how often loops run, and so how large results are."""
         self._is_static = all(port.type.is_static for port in self._inputs)
         self._shapes = tuple(port.type.shape for port in self._inputs)
         self._specializations: Specializations[Program] | None = None
@@ -197,7 +200,7 @@ class Program:
         executable = self._static
         if executable is None:
             shapes = tuple([array.shape for array in arrays])
-            executable = self._executable(shapes)
+            executable = self._executable(shapes, self._counts(arrays))
             if self._specializations is not None and (special := self._special(executable, shapes)) is not None:
                 return special._call(arrays)
             if executable is None:
@@ -260,7 +263,7 @@ class Program:
         if len(outputs) != len(self._outputs):
             raise FuseError(f"'{self._interface.name}' gives {len(self._outputs)} outputs, got {len(outputs)}")
         shapes = tuple([array.shape for array in arrays])
-        executable = self._static or self._executable(shapes)
+        executable = self._static or self._executable(shapes, self._counts(arrays))
         if self._specializations is not None and (special := self._special(executable, shapes)) is not None:
             special.run_into(arrays, outputs)
             return
@@ -376,7 +379,7 @@ class Program:
         _check_repeat(repeat)
         arrays = self._arrays(inputs)
         shapes = tuple([array.shape for array in arrays])
-        executable = self._executable(shapes)
+        executable = self._executable(shapes, self._counts(arrays))
         if self._specializations is not None and (special := self._special(executable, shapes)) is not None:
             return special.profile(*arrays, repeat=int(repeat))
         if executable is None:
@@ -406,7 +409,7 @@ class Program:
         _check_repeat(repeat)
         arrays = self._arrays(inputs)
         shapes = tuple([array.shape for array in arrays])
-        executable = self._executable(shapes)
+        executable = self._executable(shapes, self._counts(arrays))
         if self._specializations is not None and (special := self._special(executable, shapes)) is not None:
             return special.trace(*arrays, repeat=int(repeat))
         if executable is None:
@@ -463,14 +466,19 @@ class Program:
         if problem is not None:
             raise FuseError(problem)
 
-    def _executable(self, key: tuple[Shape, ...]) -> "Executable | None":
-        """How the function runs on inputs of these shapes; `None` for step by step."""
+    def _counts(self, arrays: "Sequence[Array]") -> tuple[int, ...]:
+        """The numbers of inputs that say how often loops run."""
+        return tuple([int(arrays[place].reshape(())) for place in self._counting]) if self._counting else ()
+
+    def _executable(self, shapes: tuple[Shape, ...], counts: tuple[int, ...] = ()) -> "Executable | None":
+        """How the function runs on inputs of these shapes, and of these numbers; `None` for step by step."""
+        key = shapes if not counts else (*shapes, counts)
         with self._lock:
             if key in self._plans:
                 return self._plans[key]
-            executable = self._by_formulas(key)
+            executable = self._by_formulas(shapes)
             if executable is None:
-                executable = self._resolved(key)
+                executable = self._resolved(shapes, counts)
             if executable is not None and checks_plans():
                 from fuse_dialect.backends.runtime.checking.program_memory import check_program_memory
 
@@ -528,9 +536,9 @@ class Program:
                 return self._lay_out(found.resolved(self._graph))
         return None
 
-    def _resolved(self, shapes: tuple[Shape, ...]) -> "Executable | None":
+    def _resolved(self, shapes: tuple[Shape, ...], counts: tuple[int, ...]) -> "Executable | None":
         """How the function runs on inputs of these shapes, found call by call; `None` for step by step."""
-        found = self._resolver.resolve(shapes)
+        found = self._resolver.resolve(shapes, dict(zip(self._counting, counts, strict=False)))
         if found is None:
             return None
         executable = None if self._laid_out is None else self._laid_out.resized(found)
@@ -551,7 +559,12 @@ class Program:
 
         plan = make_plan(self._graph, found, [compiled.how for compiled in self._primitives])
         self._laid_out = Executable(
-            self._graph, plan, self._primitives, self._constants, self.threads, is_only=self._is_static
+            self._graph,
+            plan,
+            self._primitives,
+            self._constants,
+            self.threads,
+            is_only=self._is_static and not self._counting,
         )
         return self._laid_out
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 from os import PathLike
 from threading import Lock
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from fuse_dialect.backends.runtime.compilation import Compilation
+    from fuse_dialect.backends.runtime.constants import Constants
     from fuse_dialect.backends.runtime.entry_graph import EntryGraph
     from fuse_dialect.backends.runtime.executable import Executable
     from fuse_dialect.backends.runtime.kernel_timing import KernelReport
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from fuse_dialect.backends.runtime.size_formulas import SizeFormulas
     from fuse_dialect.backends.runtime.specializing import Sizes, Specializations
     from fuse_dialect.backends.runtime.stepwise import StepTimes
+    from fuse_dialect.backends.runtime.stretches import Stretches
     from fuse_dialect.backends.runtime.trace import Trace
     from fuse_dialect.backends.runtime.walk import Frame, Walk
     from fuse_dialect.dialect.op import Array
@@ -86,6 +89,7 @@ class Program:
         most_bytes: int = MOST_VALUE_BYTES,
         compilation: "Compilation | None" = None,
         specialize: "Callable[[Sizes], Program] | None" = None,
+        constants: "Constants | None" = None,
     ):
         """Plan the function; used by `compile_program`.
 
@@ -97,6 +101,7 @@ class Program:
             most_bytes: Of a constant that repeats few elements, when they are written out.
             compilation: What it was made of, for `module` and `plan`.
             specialize: Compiles the same function for given sizes of its arguments, some of which are open.
+            constants: Those of a function that this one is a part of.
         """
         from fuse_dialect.backends.runtime.constants import Constants
         from fuse_dialect.backends.runtime.shapes import SizeResolver
@@ -122,7 +127,10 @@ class Program:
         self._compilation = compilation
         self._graph = graph
         self._primitives = primitives
-        self._constants = Constants(graph.constants, most_bytes)
+        self._is_part = constants is not None
+        self._constants = Constants(graph.constants, most_bytes) if constants is None else constants
+        self._stretches: Stretches | None = None
+        """The function cut where the data decide sizes; `None` before the first call that needs it."""
         self._resolver = SizeResolver(graph, primitives)
         self._counting = tuple(self._resolver.counting_inputs)
         self._formulas: list[SizeFormulas] = []
@@ -133,7 +141,7 @@ class Program:
         if self._is_static:
             self._specializations = None  # nothing is open that a call could say
             self._static = self._executable(self._shapes)
-            if self._static is not None:
+            if self._static is not None and not self._is_part:
                 self._constants.seal()
 
     def _begin(self, interface: Interface, backend: str, threads: int) -> None:
@@ -210,7 +218,30 @@ class Program:
     def _stepwise(self, arrays: "Sequence[Array]", times: "StepTimes | None" = None) -> "list[Array]":
         from fuse_dialect.backends.runtime.stepwise import run_stepwise
 
+        if times is None and self._has_cuts:
+            if self._stretches is None:
+                self._stretches = self._in_stretches()
+            return self._stretches.run(arrays)
         return run_stepwise(self._graph, self._primitives, self._constants, arrays, times)
+
+    @cached_property
+    def _has_cuts(self) -> bool:
+        from fuse_dialect.backends.runtime.stretches import is_cut
+
+        return not self._is_part and is_cut(self._graph, self._primitives)
+
+    def _in_stretches(self) -> "Stretches":
+        """The function as programs of its parts, where the data decide sizes between them."""
+        from fuse_dialect.backends.runtime.stretches import Stretches
+
+        def make(part: "EntryGraph") -> Program:
+            return Program(part, self._primitives, self.backend, self.threads, constants=self._constants)
+
+        return Stretches(self._graph, self._primitives, self._constants, make)
+
+    def run_arrays(self, arrays: "Sequence[Array]") -> "Sequence[Array]":
+        """The results for dense arrays of the dtypes and shapes that the types say; nothing is checked."""
+        return self._call(arrays)
 
     def specialize(self, *inputs: Any) -> "Program":
         """The program for the sizes of these inputs alone; itself if it is for them alone already.
@@ -558,14 +589,8 @@ class Program:
         from fuse_dialect.backends.runtime.plan import make_plan
 
         plan = make_plan(self._graph, found, [compiled.how for compiled in self._primitives])
-        self._laid_out = Executable(
-            self._graph,
-            plan,
-            self._primitives,
-            self._constants,
-            self.threads,
-            is_only=self._is_static and not self._counting,
-        )
+        is_only = self._is_static and not self._counting and not self._is_part
+        self._laid_out = Executable(self._graph, plan, self._primitives, self._constants, self.threads, is_only=is_only)
         return self._laid_out
 
     def _fresh(self, executable: "Walk") -> list[Any]:

@@ -77,6 +77,28 @@ def run_stepwise(
     return own_arrays(outputs, given)
 
 
+def run_calls(
+    graph: EntryGraph,
+    primitives: Sequence[Compiled],
+    constants: Constants,
+    calls: Sequence[Call],
+    values: dict[int, Array],
+) -> None:
+    """Run some calls of a function, and add their results to the values.
+
+    Args:
+        graph: The function.
+        primitives: What runs its primitives.
+        constants: Their elements.
+        calls: Calls of it, in order.
+        values: What they read, by tensor.
+
+    Raises:
+        FuseError: As for `run_stepwise`.
+    """
+    _Steps(graph, primitives, constants).run(calls, values)
+
+
 def run_control(
     graph: EntryGraph, call: Call, primitives: Sequence[Compiled], constants: Constants, arguments: Sequence[Array]
 ) -> list[Array]:

@@ -43,6 +43,7 @@ MAX_FORMULAS = 8
 """Most kinds of sizes that a program has formulas for: sizes that are 0 or 1 for some, for example."""
 MANY_CALLS = 64
 """After so many calls with one set of sizes a program that is native for all sizes is compiled for it."""
+_TREES = "a program takes the arrays of a tree one by one: program(*jax.tree.leaves(args)); fuse_dialect.jit takes trees"
 MAX_SPARE_FRAMES = 4
 """Most frames that are kept for later calls; more are made when more threads call at once."""
 
@@ -161,13 +162,14 @@ class Program:
         constants = f"{self.constant_bytes} bytes of constants"
         return f"<Program '{self._interface.name}' for {self.backend}, {threads}: {kernels}, {constants}>"
 
-    def __call__(self, *inputs: Any) -> "tuple[Array, ...]":
+    def __call__(self, *inputs: Any, **named: Any) -> "tuple[Array, ...]":
         """Run the function.
 
         Args:
             inputs: One for each argument: NumPy arrays, objects with `__dlpack__`, or what `numpy.asarray` takes.
                 Arrays that are strided, reversed, misaligned or in another byte order are copied. Or one mapping from
                 names of arguments, those in the model or in the IR, to such values.
+            named: None; a program has no arguments by name, and the error says what there is instead.
 
         Returns:
             One fresh array for each result; a result that is a tuple gives its fields, in order.
@@ -175,9 +177,18 @@ class Program:
         Raises:
             FuseError: An input has another dtype or shape, or an operator rejects its values.
         """
+        if named:
+            raise self._no_keywords(named)
         if self._specializations is not None and (special := self._ready(inputs)) is not None:
             return special._call(inputs)
         return self._call(self._arrays(inputs))
+
+    def _no_keywords(self, named: Mapping[str, Any]) -> FuseError:
+        given = ", ".join(f"'{name}'" for name in named)
+        return FuseError(
+            f"'{self._interface.name}' takes arrays in order, got {given} by name",
+            hint="a mapping gives them by name, program({'x': x}); fuse_dialect.jit takes arguments as the function does",
+        )
 
     def _ready(self, inputs: Sequence[Any]) -> "Program | None":
         """The program for the sizes of these inputs, if there is one and they are as kernels read them."""
@@ -203,6 +214,34 @@ class Program:
             if executable is None:
                 return tuple(self._stepwise(arrays))
         return tuple(self._run(executable, arrays, self._fresh(executable)))
+
+    def by_addresses(self) -> "Callable[[Sequence[int]], Sequence[Array]] | None":
+        """Calls without looking at inputs, for who knows them: dense arrays of the right types, by their addresses.
+
+        The caller keeps them alive until the call has returned. Results of a page or more begin at multiples of 64.
+
+        Returns:
+            `None` for a program that needs more than addresses: open sizes, steps that NumPy runs, long runs.
+        """
+        walk = self._static
+        if walk is None or not walk.may_run_at:
+            return None
+        forms = [form for form in walk.forms if form is not None]
+
+        def call(addresses: Sequence[int]) -> "Sequence[Array]":
+            try:
+                outputs = [self._memory.aligned(shape, dtype) for shape, dtype in forms]
+            except (MemoryError, ValueError) as error:
+                raise FuseError("out of memory for the results") from error
+            frame = _taken(walk)
+            try:
+                walk.run_at(frame, addresses, outputs)
+            finally:
+                if len(walk.spare) < MAX_SPARE_FRAMES and not frame.is_abandoned:
+                    walk.spare.append(frame)
+            return outputs
+
+        return call
 
     def _stepwise(self, arrays: "Sequence[Array]", times: "StepTimes | None" = None) -> "list[Array]":
         from fuse_dialect.backends.runtime.stepwise import run_stepwise
@@ -422,8 +461,11 @@ class Program:
         if len(inputs) == 1 and type(inputs[0]) is not np.ndarray and isinstance(inputs[0], Mapping):
             inputs = self._by_name(cast("Mapping[str, Any]", inputs[0]))
         if len(inputs) != len(self._inputs):
-            names = ", ".join(self.input_names) or "none"
-            raise FuseError(f"'{self._interface.name}' expects {len(self._inputs)} inputs ({names}), got {len(inputs)}")
+            names = ", ".join(form.model_name or form.name for form in self._interface.inputs) or "none"
+            raise FuseError(
+                f"'{self._interface.name}' expects {len(self._inputs)} inputs ({names}), got {len(inputs)}",
+                hint=_TREES if any(isinstance(value, Mapping | list | tuple) for value in inputs) else None,
+            )
         for (dtype, shape), value in zip(self._dense, inputs, strict=True):
             if type(value) is not np.ndarray or value.dtype != dtype or not is_dense(value):
                 break

@@ -1,0 +1,194 @@
+"""Arrays between JAX and programs: what goes in, what comes out, and in what form a call is looked up.
+
+JAX's arrays on the processor are read where they are, and results are handed over where they are. Both are immutable
+to JAX; a program never writes to what it was given, and never gives the same memory twice while somebody holds it.
+"""
+
+# JAX is no dependency of the checks.
+# pyright: basic, reportMissingImports=false
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from fuse_dialect.backends.runtime.arrays import address_of, is_dense
+from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.jax.capture import physical
+
+ArrayImpl: Any = type(jax.numpy.zeros(()))
+"""The type of JAX's arrays that have elements."""
+KeyArray: Any = type(jax.random.key(0))
+"""The type of its arrays of typed random keys."""
+
+
+def _batched_device_put() -> Callable[..., Any] | None:
+    """What makes arrays of JAX in a tenth of the time that `jax.device_put` takes; it may be gone in some release."""
+    try:
+        from jax._src.lib import xla_client
+    except ImportError:
+        return None
+    return getattr(xla_client, "batched_device_put", None)
+
+
+_PUT = _batched_device_put()
+
+
+class Form(NamedTuple):
+    """What a program needs to know of an argument that is no array of JAX."""
+
+    kind: type
+    shape: tuple[int, ...] = ()
+    dtype: Any = None
+
+
+def form_of(leaf: Any) -> Any:
+    """What calls with one program have in common of a leaf; `None` for a tracer, and what is none.
+
+    Arrays of JAX say it by their abstract value, which the caller takes from them.
+    """
+    kind = type(leaf)
+    if kind is ArrayImpl or kind is KeyArray:
+        return leaf.aval
+    if isinstance(leaf, np.ndarray | np.generic):
+        return Form(np.ndarray, leaf.shape, leaf.dtype)
+    if kind in (bool, int, float, complex):
+        return Form(kind)
+    return None
+
+
+def is_tracer(leaf: Any) -> bool:
+    """Whether JAX traces the function that makes the call."""
+    return isinstance(leaf, jax.core.Tracer)
+
+
+def check_leaf(leaf: Any, name: str, function: str) -> None:
+    """Refuse what is no array of real numbers.
+
+    Raises:
+        FuseError: The leaf is none.
+    """
+    dtype = getattr(leaf, "dtype", None)
+    if form_of(leaf) is None and not isinstance(leaf, jax.Array):
+        raise FuseError(
+            f"'{name}' of '{function}' is a {type(leaf).__name__}, and no array",
+            hint="static_argnames or static_argnums make it a part of the program",
+        )
+    if isinstance(leaf, complex) or (dtype is not None and np.dtype(bool) != dtype and _is_complex(dtype)):
+        raise FuseError(
+            f"'{name}' of '{function}' is complex, and programs take and give real numbers",
+            hint="give real and imaginary parts as two arrays",
+        )
+
+
+def _is_complex(dtype: Any) -> bool:
+    return getattr(dtype, "kind", "") == "c"
+
+
+def taker(leaf: Any, aval: Any) -> Callable[[Any], Any]:
+    """What makes leaves of the form of this one arrays that a program reads.
+
+    Args:
+        leaf: The leaf of the first call.
+        aval: What JAX takes it for.
+    """
+    dtype: Any = physical(aval).dtype
+    if type(leaf) is KeyArray:
+        return _key_data
+    if isinstance(leaf, np.ndarray) and leaf.dtype == dtype:
+        return _as_it_is
+    if isinstance(leaf, jax.Array):
+        return np.asarray
+    # `numpy.asarray` takes a float for an integer; a form has one type of numbers, so it cannot come.
+    return lambda value: np.asarray(value, dtype)
+
+
+def _as_it_is(leaf: Any) -> Any:
+    return leaf
+
+
+def _key_data(leaf: Any) -> Any:
+    base = getattr(leaf, "_base_array", None)
+    return np.asarray(jax.random.key_data(leaf) if base is None else base)
+
+
+def reader(leaf: Any, aval: Any) -> Callable[[Any], int] | None:
+    """What says where the elements of leaves of the form of this one are, for programs that take addresses.
+
+    It raises whatever it likes for one that does not lie there as a program reads it.
+
+    Args:
+        leaf: The leaf of the first call.
+        aval: What JAX takes it for.
+
+    Returns:
+        `None` for leaves that have to be made arrays.
+    """
+    own = physical(aval)
+    if isinstance(leaf, np.ndarray):
+        return _address if leaf.dtype == own.dtype else None
+    if _PACKED.match(str(own.dtype)) or any(device.platform != "cpu" for device in jax.local_devices()):
+        return None
+    array = getattr(leaf, "_base_array", leaf) if type(leaf) is KeyArray else leaf
+    layout = getattr(array, "_pjrt_layout", None)
+    if layout is None or type(array) is not ArrayImpl:
+        return None
+    # An array may have another layout than that of rows, by `jax.experimental.layout`.
+    (plain,) = _PLAIN.setdefault((own.shape, own.dtype), [jax.numpy.zeros(own.shape, own.dtype)._pjrt_layout])
+
+    def read(leaf: Any) -> int:
+        if not leaf.is_ready():
+            leaf.block_until_ready()
+        if leaf._pjrt_layout != plain:
+            raise ValueError("another layout")
+        return leaf.unsafe_buffer_pointer()
+
+    return (lambda key: read(key._base_array)) if type(leaf) is KeyArray else read
+
+
+_PACKED = re.compile(r"u?int[24]$|float[46]_")
+"""Types of which JAX may keep several elements in a byte."""
+_PLAIN: dict[Any, list[Any]] = {}
+"""Layouts of rows, by shape and type."""
+
+
+def _address(leaf: Any) -> int:
+    if not is_dense(leaf):
+        raise ValueError("strided")
+    return address_of(leaf)
+
+
+def giver(aval: Any, *, as_jax: bool) -> Callable[[Any], Any] | None:
+    """What makes results of programs leaves; `None` for those that stay as they are.
+
+    Args:
+        aval: What JAX says of the result: shape, type, whether the type is weak.
+        as_jax: Whether the result is an array of JAX.
+    """
+    own = physical(aval)
+    if own is not aval:
+        put, implementation = _putter(own), aval.dtype._impl
+        return lambda array: KeyArray(implementation, put(array))
+    return _putter(own) if as_jax else None
+
+
+def _putter(aval: Any) -> Callable[[Any], Any]:
+    """What makes an array of NumPy one of JAX, in its memory where that is aligned as XLA wants it."""
+    device = jax.local_devices(backend="cpu")[0]
+    sharding = jax.sharding.SingleDeviceSharding(device)
+    put, devices = _PUT, [device]
+    if put is not None:
+        try:
+            made = put(aval, sharding, [np.zeros(aval.shape, aval.dtype)], devices, False)
+            if made.shape == aval.shape:
+                return lambda array: put(aval, sharding, [array], devices, False)
+        except Exception:  # internals of JAX have changed
+            pass
+    return lambda array: jax.numpy.asarray(array)
+
+
+def forms_of(leaves: Sequence[Any]) -> list[Any]:
+    """The forms of the leaves of a call."""
+    return [leaf.aval if type(leaf) is ArrayImpl else form_of(leaf) for leaf in leaves]

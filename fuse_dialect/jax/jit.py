@@ -1,0 +1,368 @@
+"""`jit`: functions of JAX compiled by this package, where `jax.jit` would be.
+
+1. A call is looked up by the tree of its arguments, the shape, type and weakness of each array, the values and types of
+   static arguments, and the settings of JAX on which lowering depends. What is found knows how to take arrays in and
+   hand results out: a call costs some microseconds of Python.
+2. Of a call that is new, JAX traces and lowers the function, for the processor. Arguments that nothing reads are no
+   arguments of the program.
+3. In a function that JAX is tracing, under `jax.grad`, `jax.vmap` or another `jit`, the function itself is called:
+   JAX sees through it, and what is outermost compiles all of it. `jit(jax.grad(f))` compiles the gradient.
+4. Arrays of JAX that come again and again, weights, become constants (`weights.py`).
+"""
+
+# JAX is no dependency of the checks.
+# pyright: basic, reportMissingImports=false
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import update_wrapper
+from importlib import import_module
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Unpack, cast
+
+from xdsl.dialects.builtin import ModuleOp
+
+from fuse_dialect.api import FuseOptions, check_options
+from fuse_dialect.api import compile as compile_module
+from fuse_dialect.capture import package_of_extra
+from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.frontends.mlir.source_map import SourceMap
+from fuse_dialect.jax.capture import main_of, module_of_lowered
+from fuse_dialect.jax.refusals import check_runnable, definition_place, jax_refusals
+from fuse_dialect.jax.signature import leaf_names, name_of, split, static_arguments
+from fuse_dialect.loading.failure import located_errors
+from fuse_dialect.transforms.runnable import make_runnable
+
+if TYPE_CHECKING:
+    from fuse_dialect.backends.runtime.program import Program
+    from fuse_dialect.remarks.module_plan import ModulePlan
+
+
+def jit(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    static_argnums: int | Iterable[int] = (),
+    static_argnames: str | Iterable[str] = (),
+    threads: int = 1,
+    cache: bool = True,
+    target_cpu: str | None = None,
+    fast_math: bool = False,
+    **options: Unpack[FuseOptions],
+) -> Any:
+    """Compile a function of JAX, as `jax.jit` does, for the processor.
+
+    It is compiled once for each tree of arguments, shapes, types, and values of static arguments. Under a
+    transformation of JAX, `jax.grad`, `jax.vmap` or `jax.jit`, the function itself is traced, so gradients of what this
+    returns are JAX's; `fuse_dialect.jit(jax.grad(f))` compiles a gradient.
+
+    Args:
+        function: A function of trees of arrays, typed random keys and numbers. Without it, a decorator is returned.
+        static_argnums: Positions of arguments that are part of the program; they are hashable.
+        static_argnames: Their names; of both one is enough.
+        threads: Most threads that one call uses.
+        cache: Keep machine code on disk, and use what is there.
+        target_cpu: A processor, as for `fuse_dialect.compile`.
+        fast_math: As for `fuse_dialect.compile`.
+        options: Of fusion, `strategy` for one: see `FuseOptions`.
+
+    Returns:
+        A function, with the methods `lower(*args)` for the module, `plan(*args)` for what is fused, `program(*args)`
+        for the compiled program, and `clear_cache()`. Results are arrays of JAX if an argument is one, else arrays of
+        NumPy; typed random keys are always JAX's.
+
+    Raises:
+        FuseError: JAX is not installed, or an option is wrong. A call raises it where JAX cannot trace the function or
+            an op has no kernel, with the line of the function.
+
+    Example:
+        >>> import fuse_dialect as fd
+        >>> import jax.numpy as jnp                                            # doctest: +SKIP
+        >>> @fd.jit                                                            # doctest: +SKIP
+        ... def predict(params, x):
+        ...     return jnp.tanh(x @ params["w"] + params["b"])
+    """
+    package_of_extra("jax", "jax")
+    check_options(options)
+    how = {"threads": threads, "cache": cache, "target_cpu": target_cpu, "fast_math": fast_math, **options}
+
+    def made(function: Callable[..., Any]) -> "JittedFunction":
+        if not callable(function):
+            raise FuseError(f"expected a function, got {type(function).__name__}")
+        return JittedFunction(function, static_argnums, static_argnames, how)
+
+    return made if function is None else made(function)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """What calls of one form do."""
+
+    program: "Program"
+    kept: tuple[int, ...] | None
+    """Numbers of the leaves that the program takes; `None` for all."""
+    takers: Sequence[Callable[[Any], Any]]
+    """What makes each of these an array."""
+    givers: Sequence[Callable[[Any], Any] | None]
+    """What makes each result a leaf."""
+    tree: Any
+    """Of the results."""
+
+    direct: Callable[[Sequence[int]], Sequence[Any]] | None
+    """The program by addresses, where nothing has to be made an array."""
+    readers: Sequence[Callable[[Any], int]]
+    """What says where the elements of each leaf are."""
+
+    def __call__(self, leaves: Sequence[Any]) -> Any:
+        """The results for the leaves of a call."""
+        if self.kept is not None:
+            leaves = [leaves[place] for place in self.kept]
+        results = None
+        if self.direct is not None:
+            try:
+                addresses = [read(leaf) for read, leaf in zip(self.readers, leaves, strict=True)]
+            except Exception:  # strided, spread over devices, deleted: who makes arrays of them knows
+                pass
+            else:
+                results = self.direct(addresses)
+        if results is None:
+            results = self.program(*[take(leaf) for take, leaf in zip(self.takers, leaves, strict=True)])
+        return self.tree.unflatten(
+            [array if give is None else give(array) for give, array in zip(self.givers, results, strict=True)]
+        )
+
+
+class JittedFunction:
+    """A function that is compiled when it is called; `fuse_dialect.jit` makes them. Threads may call at once."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        static_argnums: int | Iterable[int],
+        static_argnames: str | Iterable[str],
+        how: dict[str, Any],
+    ):
+        """Take over a function; nothing is traced yet."""
+        from fuse_dialect.jax import borders
+
+        jax = import_module("jax")
+        update_wrapper(self, function)
+        self._function = function
+        self._name = name_of(function)
+        self._how = how
+        self._statics = static_arguments(function, static_argnums, static_argnames)
+        self._has_statics = bool(self._statics)
+        with jax_refusals(function):
+            self._jitted: Any = jax.jit(
+                function,
+                static_argnums=tuple(sorted(self._statics.places)) or None,
+                static_argnames=tuple(sorted(self._statics.names)) or None,
+                keep_unused=True,
+            )
+        self._borders = borders
+        self._array = borders.ArrayImpl
+        self._flatten: Callable[[Any], tuple[list[Any], Any]] = jax.tree_util.default_registry.flatten
+        self._settings, self._is_outside = _state_of_jax(jax)
+        self._entries: dict[Any, _Entry] = {}
+        self._lock = RLock()
+
+    def __repr__(self) -> str:
+        """The function, and how many programs there are."""
+        return f"<fuse_dialect.jit of '{self._name}': {len(self._entries)} programs>"
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """The function as a method."""
+        return self if instance is None else BoundFunction(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The results for trees of arrays, as the function gives them.
+
+        Raises:
+            FuseError: See `jit`.
+        """
+        if not self._is_outside():
+            return self._function(*args, **kwargs)
+        static: object = None
+        given, named = args, kwargs
+        if self._has_statics:
+            static, given, named = split(self._statics, args, kwargs)
+        array, form_of = self._array, self._borders.form_of
+        try:
+            leaves, tree = self._flatten((given, named))
+            forms = [leaf.aval if type(leaf) is array else form_of(leaf) for leaf in leaves]
+            entry = self._entries.get((static, tree, self._settings(), *forms))
+        except (TypeError, ValueError) as error:  # what is no tree, or cannot be hashed
+            raise self._unusable(error, static) from None
+        if entry is None:
+            if any(map(self._borders.is_tracer, leaves)):
+                return self._function(*args, **kwargs)
+            entry = self._entry(args, kwargs)
+        return entry(leaves)
+
+    def lower(self, *args: Any, **kwargs: Any) -> ModuleOp:
+        """The module for such arguments, as `from_jax` gives it: StableHLO, with an argument for every leaf.
+
+        Raises:
+            FuseError: JAX cannot trace the function.
+        """
+        return self._lowered(args, kwargs)[0]
+
+    module = lower
+
+    def program(self, *args: Any, **kwargs: Any) -> "Program":
+        """The program that a call with such arguments runs. It takes the arrays that are read.
+
+        Raises:
+            FuseError: As for a call.
+        """
+        return self._entry(args, kwargs).program
+
+    def plan(self, *args: Any, **kwargs: Any) -> "ModulePlan":
+        """What is fused for such arguments, and why the rest is not.
+
+        Raises:
+            FuseError: As for a call.
+        """
+        return self.program(*args, **kwargs).plan
+
+    def clear_cache(self) -> None:
+        """Forget all programs; machine code on disk stays."""
+        with self._lock:
+            self._entries.clear()
+            self._jitted.clear_cache()
+
+    def _unusable(self, error: Exception, static: object) -> FuseError:
+        place = definition_place(self._function)
+        if static is not None and "unhashable" in str(error):
+            reason = str(error).removeprefix("unhashable type: ").strip("'")
+            return FuseError(
+                f"a static argument of '{self._name}' must be hashable, got {reason}",
+                place,
+                hint="a tuple instead of a list, or a frozen dataclass",
+            )
+        return FuseError(f"the arguments of '{self._name}' are no trees: {str(error).partition(chr(10))[0]}", place)
+
+    def _parts(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
+        """The key of a call, and its leaves.
+
+        Raises:
+            FuseError: A leaf is no array.
+        """
+        static, given, named = split(self._statics, args, kwargs)
+        try:
+            leaves, tree = self._flatten((given, named))
+            key = (static if self._has_statics else None, tree, self._settings(), *self._borders.forms_of(leaves))
+            hash(key)
+        except (TypeError, ValueError) as error:
+            raise self._unusable(error, static) from None
+        names = leaf_names(self._function, self._statics, args, kwargs, _paths)
+        for leaf, name in zip(leaves, names, strict=True):
+            self._borders.check_leaf(leaf, name, self._name)
+        return key, leaves
+
+    def _lowered(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[ModuleOp, Any, Any]:
+        """The module for such arguments, what JAX has traced, and the tree of the results."""
+        with jax_refusals(self._function):
+            traced = self._jitted.trace(*args, **kwargs)
+            lowered = traced.lower(lowering_platforms=("cpu",))
+            text = lowered.as_text(debug_info=True)
+        return module_of_lowered(text, self._name), traced, lowered.out_tree
+
+    def _entry(self, args: Sequence[Any], kwargs: dict[str, Any]) -> _Entry:
+        """What calls like this one do, compiled if nobody has called so before."""
+        key, leaves = self._parts(args, kwargs)
+        with self._lock:
+            if (entry := self._entries.get(key)) is None:
+                entry = self._entries[key] = self._made(args, kwargs, leaves)
+        return entry
+
+    def _made(self, args: Sequence[Any], kwargs: dict[str, Any], leaves: Sequence[Any]) -> _Entry:
+        module, traced, tree = self._lowered(args, kwargs)
+        inputs, outputs = traced.jaxpr.in_avals, traced.jaxpr.out_avals
+        for place, aval in enumerate(outputs):
+            if getattr(aval.dtype, "kind", "") == "c":
+                raise FuseError(
+                    f"result {place} of '{self._name}' is complex, and programs take and give real numbers",
+                    definition_place(self._function),
+                    hint="give real and imaginary parts as two arrays",
+                )
+        kept = _drop_unread(module)
+        with located_errors(SourceMap(self._name, ""), " while StableHLO is converted"):
+            make_runnable(module)
+        check_runnable(module, self._function)
+        program = compile_module(module, **cast(Any, self._how))
+        as_jax = any(isinstance(leaf, self._array | self._borders.KeyArray) for leaf in leaves)
+        readers = [self._borders.reader(leaves[place], inputs[place]) for place in kept]
+        readable = [each for each in readers if each is not None]
+        return _Entry(
+            program,
+            None if len(kept) == len(leaves) else tuple(kept),
+            [self._borders.taker(leaves[place], inputs[place]) for place in kept],
+            [self._borders.giver(aval, as_jax=as_jax) for aval in outputs],
+            tree,
+            program.by_addresses() if len(readable) == len(readers) else None,
+            readable,
+        )
+
+
+class BoundFunction:
+    """A jitted function whose first argument is the object that it is a method of."""
+
+    def __init__(self, jitted: JittedFunction, instance: Any):
+        """Bind the first argument."""
+        update_wrapper(self, jitted)
+        self._jitted = jitted
+        self.__self__ = instance
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """See `JittedFunction`."""
+        return self._jitted(self.__self__, *args, **kwargs)
+
+    def lower(self, *args: Any, **kwargs: Any) -> ModuleOp:
+        """See `JittedFunction`."""
+        return self._jitted.lower(self.__self__, *args, **kwargs)
+
+    module = lower
+
+    def program(self, *args: Any, **kwargs: Any) -> "Program":
+        """See `JittedFunction`."""
+        return self._jitted.program(self.__self__, *args, **kwargs)
+
+    def plan(self, *args: Any, **kwargs: Any) -> "ModulePlan":
+        """See `JittedFunction`."""
+        return self._jitted.plan(self.__self__, *args, **kwargs)
+
+    def clear_cache(self) -> None:
+        """See `JittedFunction`."""
+        self._jitted.clear_cache()
+
+
+def _paths(tree: Any) -> list[str]:
+    """Where each leaf of a tree stands in it: `['w1'][0].bias`."""
+    trees = import_module("jax.tree_util")
+    return [trees.keystr(path) for path, _ in trees.tree_flatten_with_path(tree)[0]]
+
+
+def _drop_unread(module: ModuleOp) -> list[int]:
+    """Take away the arguments of `main` that nothing reads; the numbers of the others."""
+    main = main_of(module)
+    block = main.body.block
+    kept = [place for place, argument in enumerate(block.args) if any(argument.uses)]
+    if len(kept) < len(block.args):
+        attributes = main.arg_attrs
+        for argument in [each for each in block.args if not any(each.uses)]:
+            block.erase_arg(argument)
+        if attributes is not None:
+            main.arg_attrs = type(attributes)([attributes.data[place] for place in kept])
+        main.update_function_type()
+    return kept
+
+
+def _state_of_jax(jax: Any) -> tuple[Callable[[], object], Callable[[], bool]]:
+    """What tells the settings that lowering depends on, and whether JAX is not tracing anything."""
+    try:
+        from jax._src.config import trace_context
+        from jax._src.core import trace_state_clean
+    except ImportError:  # internals of JAX have changed; tracers among the arguments are found nevertheless
+        return lambda: jax.config.jax_enable_x64, lambda: True
+    return trace_context, trace_state_clean

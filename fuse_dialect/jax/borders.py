@@ -7,9 +7,8 @@ to JAX; a program never writes to what it was given, and never gives the same me
 # JAX is no dependency of the checks.
 # pyright: basic, reportMissingImports=false
 
-import re
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import numpy as np
@@ -73,7 +72,7 @@ def check_leaf(leaf: Any, name: str, function: str) -> None:
     dtype = getattr(leaf, "dtype", None)
     if form_of(leaf) is None and not isinstance(leaf, jax.Array):
         raise FuseError(
-            f"'{name}' of '{function}' is a {type(leaf).__name__}, and no array",
+            f"'{name}' of '{function}' is of type {type(leaf).__name__}, and no array",
             hint="static_argnames or static_argnums make it a part of the program",
         )
     if isinstance(leaf, complex) or (dtype is not None and np.dtype(bool) != dtype and _is_complex(dtype)):
@@ -114,7 +113,11 @@ def _key_data(leaf: Any) -> Any:
     return np.asarray(jax.random.key_data(leaf) if base is None else base)
 
 
-def reader(leaf: Any, aval: Any) -> Callable[[Any], int] | None:
+Reader: TypeAlias = Callable[[Any, list[Any]], int]
+"""Says where the elements of a leaf are, and adds to a list what keeps them there."""
+
+
+def reader(leaf: Any, aval: Any) -> Reader | None:
     """What says where the elements of leaves of the form of this one are, for programs that take addresses.
 
     It raises whatever it likes for one that does not lie there as a program reads it.
@@ -128,35 +131,38 @@ def reader(leaf: Any, aval: Any) -> Callable[[Any], int] | None:
     """
     own = physical(aval)
     if isinstance(leaf, np.ndarray):
-        return _address if leaf.dtype == own.dtype else None
-    if _PACKED.match(str(own.dtype)) or any(device.platform != "cpu" for device in jax.local_devices()):
+        return _read_array if leaf.dtype == own.dtype else None
+    if type(leaf) is ArrayImpl:
+        read: Reader = _read
+    elif type(leaf) is KeyArray and hasattr(leaf, "_base_array"):
+        leaf, read = leaf._base_array, _read_key
+    else:
         return None
-    array = getattr(leaf, "_base_array", leaf) if type(leaf) is KeyArray else leaf
-    layout = getattr(array, "_pjrt_layout", None)
-    if layout is None or type(array) is not ArrayImpl:
-        return None
-    # An array may have another layout than that of rows, by `jax.experimental.layout`.
-    (plain,) = _PLAIN.setdefault((own.shape, own.dtype), [jax.numpy.zeros(own.shape, own.dtype)._pjrt_layout])
-
-    def read(leaf: Any) -> int:
-        if not leaf.is_ready():
-            leaf.block_until_ready()
-        if leaf._pjrt_layout != plain:
-            raise ValueError("another layout")
-        return leaf.unsafe_buffer_pointer()
-
-    return (lambda key: read(key._base_array)) if type(leaf) is KeyArray else read
+    try:  # types that the protocol of buffers has no letter for have none, and devices with memory of their own
+        if memoryview(leaf).nbytes == own.dtype.itemsize * own.size and leaf.unsafe_buffer_pointer():
+            return read
+    except Exception:
+        pass
+    return None
 
 
-_PACKED = re.compile(r"u?int[24]$|float[46]_")
-"""Types of which JAX may keep several elements in a byte."""
-_PLAIN: dict[Any, list[Any]] = {}
-"""Layouts of rows, by shape and type."""
+def _read(leaf: Any, held: list[Any]) -> int:
+    # The view waits until the elements are there, and keeps them where they are: another thread may donate the array.
+    view = memoryview(leaf)
+    if not view.c_contiguous:
+        raise ValueError("another layout")
+    held.append(view)
+    return leaf.unsafe_buffer_pointer()
 
 
-def _address(leaf: Any) -> int:
+def _read_key(leaf: Any, held: list[Any]) -> int:
+    return _read(leaf._base_array, held)
+
+
+def _read_array(leaf: Any, held: list[Any]) -> int:
     if not is_dense(leaf):
         raise ValueError("strided")
+    held.append(leaf)
     return address_of(leaf)
 
 

@@ -18,7 +18,7 @@ from fuse_dialect.dialect.types import DYNAMIC, element_type_of, tensor
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.frontends.stablehlo.one_device import drop_shardings
 from fuse_dialect.interpreters.entry import MODEL_NAME
-from fuse_dialect.jax.refusals import jax_refusals
+from fuse_dialect.jax.refusals import hide_own_frames, jax_refusals
 from fuse_dialect.jax.signature import name_of, value_name
 from fuse_dialect.loading.failure import located_errors
 from fuse_dialect.loading.module_file import module_of_text
@@ -44,6 +44,7 @@ def from_jax(function: Callable[..., Any], *examples: Any, **kwargs: Any) -> Mod
             read.
     """
     jax = package_of_extra("jax", "jax")
+    hide_own_frames()
     export = import_module("jax.export")
     if isinstance(function, export.Exported):
         return _module_of_exported(function, (*examples, *kwargs.values()))

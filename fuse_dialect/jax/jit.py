@@ -15,7 +15,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import update_wrapper
+from functools import update_wrapper, wraps
 from importlib import import_module
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Unpack, cast
@@ -28,7 +28,7 @@ from fuse_dialect.capture import package_of_extra
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.jax.capture import main_of, module_of_lowered
-from fuse_dialect.jax.refusals import check_runnable, definition_place, jax_refusals
+from fuse_dialect.jax.refusals import check_runnable, definition_place, hide_own_frames, jax_refusals
 from fuse_dialect.jax.signature import leaf_names, name_of, split, static_arguments
 from fuse_dialect.loading.failure import located_errors
 from fuse_dialect.transforms.runnable import make_runnable
@@ -110,7 +110,7 @@ class _Entry:
 
     direct: Callable[[Sequence[int]], Sequence[Any]] | None
     """The program by addresses, where nothing has to be made an array."""
-    readers: Sequence[Callable[[Any], int]]
+    readers: Sequence[Callable[[Any, list[Any]], int]]
     """What says where the elements of each leaf are."""
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
@@ -120,16 +120,33 @@ class _Entry:
         results = None
         if self.direct is not None:
             try:
-                addresses = [read(leaf) for read, leaf in zip(self.readers, leaves, strict=True)]
+                held: list[Any] = []
+                addresses = [read(leaf, held) for read, leaf in zip(self.readers, leaves, strict=True)]
             except Exception:  # strided, spread over devices, deleted: who makes arrays of them knows
                 pass
             else:
                 results = self.direct(addresses)
         if results is None:
-            results = self.program(*[take(leaf) for take, leaf in zip(self.takers, leaves, strict=True)])
+            results = self.program(*self._arrays(leaves))
         return self.tree.unflatten(
             [array if give is None else give(array) for give, array in zip(self.givers, results, strict=True)]
         )
+
+
+    def _arrays(self, leaves: Sequence[Any]) -> list[Any]:
+        """The leaves as arrays.
+
+        Raises:
+            FuseError: One cannot be read: it is deleted, or a number is too great for its type.
+        """
+        arrays: list[Any] = []
+        for take, leaf, name in zip(self.takers, leaves, self.program.input_names, strict=True):
+            try:
+                arrays.append(take(leaf))
+            except (RuntimeError, OverflowError, TypeError, ValueError) as error:
+                reason = str(error).partition("\n")[0].rstrip(".")
+                raise FuseError(f"input '{name}' cannot be read: {reason}") from None
+        return arrays
 
 
 class JittedFunction:
@@ -152,18 +169,14 @@ class JittedFunction:
         self._how = how
         self._statics = static_arguments(function, static_argnums, static_argnames)
         self._has_statics = bool(self._statics)
-        with jax_refusals(function):
-            self._jitted: Any = jax.jit(
-                function,
-                static_argnums=tuple(sorted(self._statics.places)) or None,
-                static_argnames=tuple(sorted(self._statics.names)) or None,
-                keep_unused=True,
-            )
+        hide_own_frames()
         self._borders = borders
         self._array = borders.ArrayImpl
         self._flatten: Callable[[Any], tuple[list[Any], Any]] = jax.tree_util.default_registry.flatten
         self._settings, self._is_outside = _state_of_jax(jax)
         self._entries: dict[Any, _Entry] = {}
+        self._jitted: dict[object, Any] = {}
+        """What JAX traces, by static arguments."""
         self._lock = RLock()
 
     def __repr__(self) -> str:
@@ -229,7 +242,9 @@ class JittedFunction:
         """Forget all programs; machine code on disk stays."""
         with self._lock:
             self._entries.clear()
-            self._jitted.clear_cache()
+            for jitted in self._jitted.values():
+                jitted.clear_cache()
+            self._jitted.clear()
 
     def _unusable(self, error: Exception, static: object) -> FuseError:
         place = definition_place(self._function)
@@ -256,17 +271,39 @@ class JittedFunction:
         except (TypeError, ValueError) as error:
             raise self._unusable(error, static) from None
         names = leaf_names(self._function, self._statics, args, kwargs, _paths)
-        for leaf, name in zip(leaves, names, strict=True):
-            self._borders.check_leaf(leaf, name, self._name)
+        try:
+            for leaf, name in zip(leaves, names, strict=True):
+                self._borders.check_leaf(leaf, name, self._name)
+        except FuseError as error:
+            error.location = definition_place(self._function)
+            raise
         return key, leaves
 
     def _lowered(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[ModuleOp, Any, Any]:
         """The module for such arguments, what JAX has traced, and the tree of the results."""
         with jax_refusals(self._function):
-            traced = self._jitted.trace(*args, **kwargs)
+            traced = self._traceable(split(self._statics, args, kwargs)[0]).trace(*args, **kwargs)
             lowered = traced.lower(lowering_platforms=("cpu",))
             text = lowered.as_text(debug_info=True)
         return module_of_lowered(text, self._name), traced, lowered.out_tree
+
+    def _traceable(self, static: object) -> Any:
+        """What JAX traces: one function for each key of static arguments, as JAX takes `(2,)` for `(2.0,)`."""
+        if (jitted := self._jitted.get(static)) is None:
+            jax = import_module("jax")
+            function = self._function
+
+            @wraps(function)
+            def traced(*args: Any, **kwargs: Any) -> Any:
+                return function(*args, **kwargs)
+
+            jitted = self._jitted[static] = jax.jit(
+                traced if self._has_statics else function,
+                static_argnums=tuple(sorted(self._statics.places)) or None,
+                static_argnames=tuple(sorted(self._statics.names)) or None,
+                keep_unused=True,
+            )
+        return jitted
 
     def _entry(self, args: Sequence[Any], kwargs: dict[str, Any]) -> _Entry:
         """What calls like this one do, compiled if nobody has called so before."""

@@ -11,7 +11,9 @@
 import os
 import re
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice
 from types import TracebackType
@@ -20,6 +22,7 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
+import fuse_dialect
 from fuse_dialect.diagnostics import FuseError, SourceLocation
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.places import place_of
@@ -62,7 +65,8 @@ def jax_refusals(function: Callable[..., Any]) -> Generator[None]:
         FuseError: JAX refuses it.
     """
     try:
-        yield
+        with _whole_tracebacks():
+            yield
     except FuseError:
         raise
     except Exception as error:
@@ -74,6 +78,25 @@ def jax_refusals(function: Callable[..., Any]) -> Generator[None]:
     else:
         return
     raise refusal from None  # it shows none of JAX's stack
+
+
+def _whole_tracebacks() -> AbstractContextManager[Any]:
+    """JAX takes its own frames out of tracebacks; where an exception was raised would not be known."""
+    try:
+        config: Any = import_module("jax._src.config")
+        return config.traceback_filtering("off")
+    except (ImportError, AttributeError, TypeError):  # internals of JAX have changed
+        return nullcontext()
+
+
+@cache
+def hide_own_frames() -> None:
+    """Let JAX take no line of this package for one of the user's."""
+    try:
+        info: Any = import_module("jax._src.source_info_util")
+        info.register_exclusion(os.path.dirname(os.path.abspath(fuse_dialect.__file__)))
+    except (ImportError, AttributeError):  # internals of JAX have changed: a call then stands in the code that calls
+        pass
 
 
 def _last(trace: TracebackType | None) -> TracebackType | None:

@@ -143,7 +143,7 @@ def conv_net(variables: Any, x: Any) -> Any:
 
 def norm_gradient(scale: Any, x: Any) -> Any:
     """Value and gradients of a layer norm, in both arguments."""
-    return jax.value_and_grad(lambda scale, x: jnp.sin(_norm(x, scale)).sum(), argnums=(0, 1))(scale, x)
+    return jax.value_and_grad(lambda scale, x: jnp.sin(_norm(x, scale)).mean(), argnums=(0, 1))(scale, x)
 
 
 def dropout(key: Any, x: Any) -> Any:

@@ -3,7 +3,7 @@
 import io
 import tempfile
 import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
 from pathlib import Path

@@ -5,7 +5,7 @@ to JAX; a program never writes to what it was given, and never gives the same me
 """
 
 # JAX is no dependency of the checks.
-# pyright: basic, reportMissingImports=false
+# pyright: basic, reportMissingImports=false, reportPrivateImportUsage=false, reportAttributeAccessIssue=false
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias

@@ -157,4 +157,3 @@ def physical(aval: Any) -> Any:
         return aval
     core: Any = import_module("jax._src.core")
     return core.physical_aval(aval)
-

@@ -7,7 +7,8 @@
    arguments of the program.
 3. In a function that JAX is tracing, under `jax.grad`, `jax.vmap` or another `jit`, the function itself is called:
    JAX sees through it, and what is outermost compiles all of it. `jit(jax.grad(f))` compiles the gradient.
-4. Arrays of JAX that come again and again, weights, become constants (`weights.py`).
+4. Arguments that the user calls constant, weights, are constants of the program as long as they are the same arrays
+   (`weights.py`). Of a call with others they are arguments, from then on.
 """
 
 # JAX is no dependency of the checks.
@@ -30,6 +31,7 @@ from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.jax.capture import main_of, module_of_lowered
 from fuse_dialect.jax.refusals import check_runnable, definition_place, hide_own_frames, jax_refusals
 from fuse_dialect.jax.signature import leaf_names, name_of, split, static_arguments
+from fuse_dialect.jax.weights import FixedArrays, fix
 from fuse_dialect.loading.failure import located_errors
 from fuse_dialect.transforms.runnable import make_runnable
 
@@ -44,6 +46,7 @@ def jit(
     *,
     static_argnums: int | Iterable[int] = (),
     static_argnames: str | Iterable[str] = (),
+    constant_argnames: str | Iterable[str] = (),
     threads: int = 1,
     cache: bool = True,
     target_cpu: str | None = None,
@@ -60,6 +63,9 @@ def jit(
         function: A function of trees of arrays, typed random keys and numbers. Without it, a decorator is returned.
         static_argnums: Positions of arguments that are part of the program; they are hashable.
         static_argnames: Their names; of both one is enough.
+        constant_argnames: Names of arguments that are mostly the same arrays of JAX: weights. Kernels keep them in the
+            order that they read; memory holds them twice. From the first call with other arrays of the same shapes
+            on, they are arguments.
         threads: Most threads that one call uses.
         cache: Keep machine code on disk, and use what is there.
         target_cpu: A processor, as for `fuse_dialect.compile`.
@@ -89,7 +95,7 @@ def jit(
     def made(function: Callable[..., Any]) -> "JittedFunction":
         if not callable(function):
             raise FuseError(f"expected a function, got {type(function).__name__}")
-        return JittedFunction(function, static_argnums, static_argnames, how)
+        return JittedFunction(function, static_argnums, static_argnames, constant_argnames, how)
 
     return made if function is None else made(function)
 
@@ -112,6 +118,8 @@ class _Entry:
     """The program by addresses, where nothing has to be made an array."""
     readers: Sequence[Callable[[Any, list[Any]], int]]
     """What says where the elements of each leaf are."""
+    fixed: FixedArrays | None = None
+    """Leaves that are constants."""
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         """The results for the leaves of a call."""
@@ -131,7 +139,6 @@ class _Entry:
         return self.tree.unflatten(
             [array if give is None else give(array) for give, array in zip(self.givers, results, strict=True)]
         )
-
 
     def _arrays(self, leaves: Sequence[Any]) -> list[Any]:
         """The leaves as arrays.
@@ -157,6 +164,7 @@ class JittedFunction:
         function: Callable[..., Any],
         static_argnums: int | Iterable[int],
         static_argnames: str | Iterable[str],
+        constant_argnames: str | Iterable[str],
         how: dict[str, Any],
     ):
         """Take over a function; nothing is traced yet."""
@@ -168,6 +176,7 @@ class JittedFunction:
         self._name = name_of(function)
         self._how = how
         self._statics = static_arguments(function, static_argnums, static_argnames)
+        self._constants = static_arguments(function, (), constant_argnames)
         self._has_statics = bool(self._statics)
         hide_own_frames()
         self._borders = borders
@@ -210,6 +219,8 @@ class JittedFunction:
             if any(map(self._borders.is_tracer, leaves)):
                 return self._function(*args, **kwargs)
             entry = self._entry(args, kwargs)
+        elif entry.fixed is not None and not entry.fixed.are_those_of(leaves):
+            entry = self._entry(args, kwargs, is_other=True)
         return entry(leaves)
 
     def lower(self, *args: Any, **kwargs: Any) -> ModuleOp:
@@ -305,15 +316,38 @@ class JittedFunction:
             )
         return jitted
 
-    def _entry(self, args: Sequence[Any], kwargs: dict[str, Any]) -> _Entry:
-        """What calls like this one do, compiled if nobody has called so before."""
+    def _entry(self, args: Sequence[Any], kwargs: dict[str, Any], *, is_other: bool = False) -> _Entry:
+        """What calls like this one do, compiled if nobody has called so before.
+
+        Args:
+            args: Of the call.
+            kwargs: Of the call.
+            is_other: Whether what was constant so far is not: then nothing is from here on.
+        """
         key, leaves = self._parts(args, kwargs)
         with self._lock:
-            if (entry := self._entries.get(key)) is None:
-                entry = self._entries[key] = self._made(args, kwargs, leaves)
+            entry = self._entries.get(key)
+            if entry is None or (is_other and entry.fixed is not None):
+                entry = self._entries[key] = self._made(args, kwargs, leaves, may_fix=not is_other)
         return entry
 
-    def _made(self, args: Sequence[Any], kwargs: dict[str, Any], leaves: Sequence[Any]) -> _Entry:
+    def _fixed(
+        self, module: ModuleOp, args: Sequence[Any], kwargs: dict[str, Any], leaves: Sequence[Any]
+    ) -> FixedArrays | None:
+        """The constants that a module has for arguments that are called constant."""
+        chosen: list[bool] = []
+        for place, value in enumerate(args):
+            if place not in self._statics.places:
+                chosen += [place in self._constants.places] * len(self._flatten(value)[0])
+        for name in sorted(kwargs):
+            if name not in self._statics.names:
+                chosen += [name in self._constants.names] * len(self._flatten(kwargs[name])[0])
+        array, data = self._array, self._borders.KeyArray
+        places = [place for place, leaf in enumerate(leaves) if chosen[place] and isinstance(leaf, array | data)]
+        arrays = {place: self._borders.taker(leaves[place], leaves[place].aval)(leaves[place]) for place in places}
+        return fix(module, leaves, arrays) if arrays else None
+
+    def _made(self, args: Sequence[Any], kwargs: dict[str, Any], leaves: Sequence[Any], *, may_fix: bool) -> _Entry:
         module, traced, tree = self._lowered(args, kwargs)
         inputs, outputs = traced.jaxpr.in_avals, traced.jaxpr.out_avals
         for place, aval in enumerate(outputs):
@@ -323,6 +357,8 @@ class JittedFunction:
                     definition_place(self._function),
                     hint="give real and imaginary parts as two arrays",
                 )
+        is_fixing = may_fix and bool(self._constants)
+        fixed = self._fixed(module, args, kwargs, leaves) if is_fixing else None
         kept = _drop_unread(module)
         with located_errors(SourceMap(self._name, ""), " while StableHLO is converted"):
             make_runnable(module)
@@ -339,6 +375,7 @@ class JittedFunction:
             tree,
             program.by_addresses() if len(readable) == len(readers) else None,
             readable,
+            fixed,
         )
 
 

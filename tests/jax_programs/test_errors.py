@@ -88,11 +88,10 @@ def test_what_the_user_raises_goes_on() -> None:
 
 @pytest.mark.parametrize("value", [1j, np.ones(2, np.complex64)], ids=["number", "array"])
 def test_complex_arguments(value) -> None:
+    def f(z):
+        return z["a"]
+
     with pytest.raises(fd.FuseError, match=r"'z\['a'\]' of 'f' is complex") as caught:
-
-        def f(z):
-            return z["a"]
-
         fd.jit(f)({"a": value})
     assert caught.value.location.file == __file__
 

@@ -1,4 +1,4 @@
-"""Twenty programs with trees, random keys, scans and gradients give through `fd.jit` what they give through `jax.jit`."""
+"""Twenty programs with trees, random keys, scans and gradients give by `fd.jit` what they give by `jax.jit`."""
 
 import numpy as np
 import pytest
@@ -8,10 +8,28 @@ import fuse_dialect as fd
 jax = pytest.importorskip("jax")
 pytest.importorskip("llvmlite")
 
-NAMES = (
-    "mlp sgd_step adam_step lstm rnn_gradient attention transformer conv_net norm_gradient dropout samples "
-    "example_gradients power_iteration branches recurrence k_means_step ranking autoencoder language_model diffusion"
-).split()
+NAMES = [
+    "mlp",
+    "sgd_step",
+    "adam_step",
+    "lstm",
+    "rnn_gradient",
+    "attention",
+    "transformer",
+    "conv_net",
+    "norm_gradient",
+    "dropout",
+    "samples",
+    "example_gradients",
+    "power_iteration",
+    "branches",
+    "recurrence",
+    "k_means_step",
+    "ranking",
+    "autoencoder",
+    "language_model",
+    "diffusion",
+]
 
 
 @pytest.fixture(scope="module")

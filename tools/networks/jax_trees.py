@@ -8,6 +8,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import jax
@@ -43,7 +44,7 @@ def _normal(seed: int, *shape: int) -> Any:
 def _mlp_params(*sizes: int) -> list[dict[str, Any]]:
     return [
         {"w": _normal(place, taken, made), "b": _normal(place + 100, made)}
-        for place, (taken, made) in enumerate(zip(sizes, sizes[1:], strict=False))
+        for place, (taken, made) in enumerate(pairwise(sizes))
     ]
 
 

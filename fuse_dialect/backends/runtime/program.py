@@ -43,7 +43,9 @@ MAX_FORMULAS = 8
 """Most kinds of sizes that a program has formulas for: sizes that are 0 or 1 for some, for example."""
 MANY_CALLS = 64
 """After so many calls with one set of sizes a program that is native for all sizes is compiled for it."""
-_TREES = "a program takes the arrays of a tree one by one: program(*jax.tree.leaves(args)); fuse_dialect.jit takes trees"
+_TREES = (
+    "a program takes the arrays of a tree one by one: program(*jax.tree.leaves(args)); fuse_dialect.jit takes trees"
+)
 MAX_SPARE_FRAMES = 4
 """Most frames that are kept for later calls; more are made when more threads call at once."""
 
@@ -187,7 +189,7 @@ class Program:
         given = ", ".join(f"'{name}'" for name in named)
         return FuseError(
             f"'{self._interface.name}' takes arrays in order, got {given} by name",
-            hint="a mapping gives them by name, program({'x': x}); fuse_dialect.jit takes arguments as the function does",
+            hint="a mapping gives them by name, program({'x': x}); fuse_dialect.jit calls as the function is called",
         )
 
     def _ready(self, inputs: Sequence[Any]) -> "Program | None":

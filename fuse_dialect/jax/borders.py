@@ -49,8 +49,11 @@ def form_of(leaf: Any) -> Any:
     Arrays of JAX say it by their abstract value, which the caller takes from them.
     """
     kind = type(leaf)
-    if kind is ArrayImpl or kind is KeyArray:
+    if kind is ArrayImpl:
         return leaf.aval
+    if kind is KeyArray:  # whose abstract value is made anew each time
+        base = getattr(leaf, "_base_array", None)
+        return leaf.aval if base is None else Form(kind, base.shape, leaf.dtype.name)
     if isinstance(leaf, np.ndarray | np.generic):
         return Form(np.ndarray, leaf.shape, leaf.dtype)
     if kind in (bool, int, float, complex):

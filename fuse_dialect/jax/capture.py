@@ -86,7 +86,7 @@ def main_of(module: ModuleOp) -> func.FuncOp:
 
 
 def _name_arguments(main: func.FuncOp) -> None:
-    """Name arguments as JAX does: `params['w1']` in the model, and `params.w1` in the IR."""
+    """Name arguments as JAX does: `params['w1']` in the model, and "params.w1" in the IR."""
     names = [argument.location for argument in main.body.block.args]
     given = [location.desc.data if isinstance(location, NameLoc) else "" for location in names]
     taken: set[str] = set()

@@ -123,5 +123,5 @@ def leaf_names(
 
 
 def value_name(name: str) -> str:
-    """The name as the IR may spell one: `params.w1` for `params['w1']`."""
+    """The name as the IR may spell one: `params['w1']` becomes "params.w1"."""
     return _NO_NAME.sub(".", name).strip(".")

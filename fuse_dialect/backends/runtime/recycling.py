@@ -32,7 +32,7 @@ LARGEST = 1 << 28
 """Bytes above which a block is given back to the system at once."""
 MOST_WAITING = 1 << 28
 """Bytes of one class that wait, at most, but for two blocks."""
-PAGE = 1 << 12
+WORTH_ALIGNING = 1 << 14
 """Bytes from which it is worth 2 microseconds that who takes a result over need not copy it."""
 _STEPS = 8
 """Classes for each doubling (1)."""
@@ -94,9 +94,9 @@ class RecycledMemory:
         return first.view(dtype).reshape(shape)
 
     def aligned(self, shape: Shape, dtype: "np.dtype[Any]") -> "Array":
-        """The same, at a multiple of 64 from `PAGE` on: other libraries take such memory over without a copy."""
+        """The same, at a multiple of 64 from `WORTH_ALIGNING` on: other libraries take such memory over without a copy."""
         size = prod(shape) * dtype.itemsize
-        if PAGE <= size < SMALLEST or size > LARGEST:
+        if WORTH_ALIGNING <= size < SMALLEST or size > LARGEST:
             return aligned_bytes(size).view(dtype).reshape(shape)
         return self.empty(shape, dtype)
 

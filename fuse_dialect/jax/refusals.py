@@ -22,17 +22,20 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
-import fuse_dialect
 from fuse_dialect.diagnostics import FuseError, SourceLocation
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.places import place_of
 from fuse_dialect.dialect.shape_assertion import is_shape_assertion
 from fuse_dialect.jax.signature import name_of
 
-_LIBRARIES = tuple(
-    os.path.dirname(os.path.abspath(spec.origin)) + os.sep
-    for spec in map(find_spec, ("jax", "jaxlib", "numpy", "fuse_dialect"))
-    if spec is not None and spec.origin is not None
+_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_LIBRARIES = (
+    _OWN,
+    *(
+        os.path.dirname(os.path.abspath(spec.origin)) + os.sep
+        for spec in map(find_spec, ("jax", "jaxlib", "numpy"))
+        if spec is not None and spec.origin is not None
+    ),
 )
 _NO_FILES = ("<frozen ", "<string>", "<attrs ")
 _STANDARD = (os.path.dirname(os.path.abspath(os.__file__)) + os.sep,)
@@ -94,7 +97,7 @@ def hide_own_frames() -> None:
     """Let JAX take no line of this package for one of the user's."""
     try:
         info: Any = import_module("jax._src.source_info_util")
-        info.register_exclusion(os.path.dirname(os.path.abspath(fuse_dialect.__file__)))
+        info.register_exclusion(_OWN.rstrip(os.sep))
     except (ImportError, AttributeError):  # internals of JAX have changed: a call then stands in the code that calls
         pass
 

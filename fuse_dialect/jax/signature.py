@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from fuse_dialect.diagnostics import FuseError
 
-_NO_NAME = re.compile(r"[^\w$.-]+")
+_NO_NAME = re.compile(r"[^A-Za-z0-9_$.-]+")
 
 
 @dataclass(frozen=True, slots=True)

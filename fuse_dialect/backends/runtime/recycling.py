@@ -94,7 +94,7 @@ class RecycledMemory:
         return first.view(dtype).reshape(shape)
 
     def aligned(self, shape: Shape, dtype: "np.dtype[Any]") -> "Array":
-        """The same, at a multiple of 64 from `WORTH_ALIGNING` on: other libraries take such memory over without a copy."""
+        """The same, at a multiple of 64 from `WORTH_ALIGNING` on: others take such memory over without a copy."""
         size = prod(shape) * dtype.itemsize
         if WORTH_ALIGNING <= size < SMALLEST or size > LARGEST:
             return aligned_bytes(size).view(dtype).reshape(shape)

@@ -89,6 +89,15 @@ def _is_complex(dtype: Any) -> bool:
     return getattr(dtype, "kind", "") == "c"
 
 
+def with_elements(tree: Any) -> Any:
+    """The tree with arrays of zeros where `jax.ShapeDtypeStruct`s stand for some."""
+
+    def filled(leaf: Any) -> Any:
+        return jax.numpy.zeros(leaf.shape, leaf.dtype) if isinstance(leaf, jax.ShapeDtypeStruct) else leaf
+
+    return jax.tree.map(filled, tree)
+
+
 def taker(leaf: Any, aval: Any) -> Callable[[Any], Any]:
     """What makes leaves of the form of this one arrays that a program reads.
 

@@ -226,6 +226,10 @@ class JittedFunction:
     def lower(self, *args: Any, **kwargs: Any) -> ModuleOp:
         """The module for such arguments, as `from_jax` gives it: StableHLO, with an argument for every leaf.
 
+        Args:
+            args: As for a call, or `jax.ShapeDtypeStruct`s in the place of arrays.
+            kwargs: The same by name.
+
         Raises:
             FuseError: JAX cannot trace the function.
         """
@@ -236,13 +240,25 @@ class JittedFunction:
     def program(self, *args: Any, **kwargs: Any) -> "Program":
         """The program that a call with such arguments runs. It takes the arrays that are read.
 
+        Args:
+            args: As for a call, or `jax.ShapeDtypeStruct`s in the place of arrays of JAX.
+            kwargs: The same by name.
+
         Raises:
             FuseError: As for a call.
         """
-        return self._entry(args, kwargs).program
+        _, given, named = split(self._statics, args, kwargs)
+        given, named = self._borders.with_elements((given, named))
+        found = iter(given)
+        whole = [value if place in self._statics.places else next(found) for place, value in enumerate(args)]
+        return self._entry(whole, {**kwargs, **named}).program
 
     def plan(self, *args: Any, **kwargs: Any) -> "ModulePlan":
-        """What is fused for such arguments, and why the rest is not.
+        """What is fused for such arguments, and why the rest is not: the plan of `program`.
+
+        Args:
+            args: As for `program`.
+            kwargs: As for `program`.
 
         Raises:
             FuseError: As for a call.

@@ -42,7 +42,7 @@ def static_arguments(
     for name in names:
         if known and not is_open and name not in by_name:
             hint = f"its arguments are {', '.join(by_name)}" if by_name else None
-            raise FuseError(f"'{name_of(function)}' has no argument '{name}' that could be static", hint=hint)
+            raise FuseError(f"'{name_of(function)}' has no argument '{name}'", hint=hint)
     for place in places:
         if known and not variadic and not -len(by_place) <= place < len(by_place):
             raise FuseError(f"'{name_of(function)}' has {len(by_place)} arguments, and none at position {place}")

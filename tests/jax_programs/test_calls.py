@@ -191,3 +191,27 @@ def test_threads_may_call_at_once() -> None:
     for x, y in zip(xs * 8, found, strict=True):
         np.testing.assert_array_equal(y, np.full(16, float(x[0, 0]) ** 2 * 256))
     assert count(f) == 1
+
+
+def test_plans_and_modules_need_no_elements() -> None:
+    f = fd.jit(lambda p, n, *, x: jnp.tanh(p["w"] @ x) * n, static_argnums=1)
+    struct = jax.ShapeDtypeStruct((4, 4), np.float32)
+    assert len(f.plan({"w": struct}, 3, x=struct)) == 1
+    assert "stablehlo.tanh" in str(f.lower({"w": struct}, 3, x=struct))
+    f({"w": jnp.ones((4, 4))}, 3, x=jnp.ones((4, 4)))
+    assert count(f) == 1
+
+
+def test_meshes_of_one_device_say_nothing() -> None:
+    mesh = jax.make_mesh((1,), ("a",), axis_types=(jax.sharding.AxisType.Auto,))
+    spread = jax.NamedSharding(mesh, jax.P("a"))
+    x = jax.device_put(jnp.ones((4, 4)), spread)
+
+    @fd.jit
+    def f(x):
+        y = jax.lax.with_sharding_constraint(x * 2, spread)
+        return jax.shard_map(lambda y: jax.lax.psum(y.sum(0), "a"), mesh=mesh, in_specs=jax.P("a"), out_specs=jax.P())(
+            y
+        )
+
+    np.testing.assert_array_equal(f(x), [8, 8, 8, 8])

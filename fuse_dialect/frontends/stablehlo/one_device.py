@@ -3,7 +3,8 @@
 1. A mesh of one device is one without axes, or whose axes all have one device: `<[]>`, `<["x"=1]>`.
 2. A constraint to such a mesh gives its operand, a computation of each device is what stands in it, and attributes that
    name such a mesh go; so does the mesh.
-3. What is spread over several devices stays, or is an error.
+3. What a group of one device reduces, gathers or exchanges is what it has.
+4. What is spread over several devices stays, or is an error.
 """
 
 import re
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DenseIntOrFPElementsAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Operation
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -20,6 +21,9 @@ from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.frontends.stablehlo.attributes import Raw
 
 SHARDING = "sdy.sharding"
+_COLLECTIVES = frozenset(
+    f"stablehlo.{name}" for name in ("all_gather", "all_reduce", "all_to_all", "collective_broadcast", "reduce_scatter")
+)
 _AXIS = re.compile(r'"(?:[^"\\]|\\.)*"\s*=\s*(\d+)')
 _NAMED = re.compile(r"@([A-Za-z_$.][\w$.-]*)")
 _WRITTEN = re.compile(r"mesh<([^>]*)>")
@@ -42,6 +46,11 @@ def drop_shardings(module: ModuleOp, *, strict: bool = False) -> None:
     devices = {name: _devices(op.properties["mesh"]) for name, op in meshes.items()}
     spread: list[Operation] = []
     for op in ops:
+        if op.name in _COLLECTIVES and _is_alone(op):
+            for result, operand in zip(op.results, op.operands, strict=True):
+                result.replace_all_uses_with(operand)
+            Rewriter.erase_op(op)
+            continue
         if not any(True for _ in _shardings(op)):
             continue
         if all(_is_on_one(each, devices) for each in _shardings(op)):
@@ -54,6 +63,14 @@ def drop_shardings(module: ModuleOp, *, strict: bool = False) -> None:
         for name, op in meshes.items():
             if devices[name] == 1:
                 Rewriter.erase_op(op)
+
+
+def _is_alone(op: Operation) -> bool:
+    """Whether each group of a collective op is one device, and its results are like its operands."""
+    groups = op.properties.get("replica_groups")
+    if not isinstance(groups, DenseIntOrFPElementsAttr) or groups.get_shape()[-1:] != (1,):
+        return False
+    return [value.type for value in op.operands] == [value.type for value in op.results]
 
 
 def _name(mesh: Operation) -> str:

@@ -1,7 +1,8 @@
 // RUN: fuse-opt %s --convert-stablehlo-to-fuse="strict=true" | filecheck %s
 // RUN: fuse-run %s --random-inputs 0 | filecheck %s --check-prefix=RAN
 
-// Meshes of one device say nothing, and what names them goes: attributes, constraints, computations of each device.
+// Meshes of one device say nothing, and what names them goes: attributes, constraints, computations of each
+// device, and sums over all of them.
 // CHECK-NOT: sdy
 sdy.mesh @empty_mesh = <[]>
 sdy.mesh @one = <["x"=1, "y"=1]>
@@ -19,7 +20,12 @@ func.func @main(%key: tensor<2xui32> {sdy.sharding = #sdy.sharding<@empty_mesh, 
   %3 = sdy.manual_computation(%x) in_shardings=[<@one, [{"x"}, {}]>] out_shardings=[<@one, [{"x"}, {}]>] manual_axes={"x"} (%y: tensor<4x4xf32>) {
     %4 = stablehlo.tanh %y : tensor<4x4xf32>
     %5 = stablehlo.exponential %4 : tensor<4x4xf32>
-    sdy.return %5 : tensor<4x4xf32>
+    %6 = "stablehlo.all_reduce"(%5) <{replica_groups = dense<0> : tensor<1x1xi64>}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %7 = stablehlo.add %a, %b : tensor<f32>
+      stablehlo.return %7 : tensor<f32>
+    }) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+    sdy.return %6 : tensor<4x4xf32>
   } : (tensor<4x4xf32>) -> tensor<4x4xf32>
   return %2, %3 : tensor<2xui32>, tensor<4x4xf32>
 }

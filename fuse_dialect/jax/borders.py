@@ -8,6 +8,7 @@ to JAX; a program never writes to what it was given, and never gives the same me
 # pyright: basic, reportMissingImports=false, reportPrivateImportUsage=false, reportAttributeAccessIssue=false
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any, NamedTuple, TypeAlias
 
 import jax
@@ -17,9 +18,18 @@ from fuse_dialect.backends.runtime.arrays import address_of, is_dense
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.jax.capture import physical
 
-ArrayImpl: Any = type(jax.numpy.zeros(()))
+
+def _class_of(module: str, name: str, make: Callable[[], Any]) -> Any:
+    """A class of JAX; asked of an array only if it has moved, as the first array starts JAX's devices."""
+    try:
+        return getattr(import_module(module), name)
+    except (ImportError, AttributeError):
+        return type(make())
+
+
+ArrayImpl: Any = _class_of("jax._src.array", "ArrayImpl", lambda: jax.numpy.zeros(()))
 """The type of JAX's arrays that have elements."""
-KeyArray: Any = type(jax.random.key(0))
+KeyArray: Any = _class_of("jax._src.prng", "PRNGKeyArray", lambda: jax.random.key(0))
 """The type of its arrays of typed random keys."""
 
 

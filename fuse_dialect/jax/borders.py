@@ -19,17 +19,19 @@ from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.jax.capture import physical
 
 
-def _class_of(module: str, name: str, make: Callable[[], Any]) -> Any:
+def _class_of(modules: Sequence[str], name: str, make: Callable[[], Any]) -> Any:
     """A class of JAX; asked of an array only if it has moved, as the first array starts JAX's devices."""
-    try:
-        return getattr(import_module(module), name)
-    except (ImportError, AttributeError):
-        return type(make())
+    for module in modules:
+        try:
+            return getattr(import_module(module), name)
+        except (ImportError, AttributeError):
+            continue
+    return type(make())
 
 
-ArrayImpl: Any = _class_of("jax._src.array", "ArrayImpl", lambda: jax.numpy.zeros(()))
+ArrayImpl: Any = _class_of(["jax._src.array"], "ArrayImpl", lambda: jax.numpy.zeros(()))
 """The type of JAX's arrays that have elements."""
-KeyArray: Any = _class_of("jax._src.prng", "PRNGKeyArray", lambda: jax.random.key(0))
+KeyArray: Any = _class_of(["jax._src.random.prng", "jax._src.prng"], "PRNGKeyArray", lambda: jax.random.key(0))
 """The type of its arrays of typed random keys."""
 
 

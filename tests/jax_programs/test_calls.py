@@ -215,3 +215,16 @@ def test_meshes_of_one_device_say_nothing() -> None:
         )
 
     np.testing.assert_array_equal(f(x), [8, 8, 8, 8])
+
+
+def test_no_device_is_started_before_a_call() -> None:
+    import subprocess
+    import sys
+
+    program = (
+        "import fuse_dialect as fd; f = fd.jit(lambda x: x + 1)\n"
+        "from jax._src.xla_bridge import backends_are_initialized\n"
+        "assert not backends_are_initialized(); print(f(1))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("2\n", 0), done.stderr

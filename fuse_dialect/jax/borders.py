@@ -170,6 +170,20 @@ def reader(leaf: Any, aval: Any) -> Reader | None:
     return None
 
 
+def read_all(leaves: Sequence[Any], held: list[Any]) -> list[int]:
+    """What the readers of arrays of JAX say, where all leaves are such: a call of Python less for each."""
+    held += map(memoryview, leaves)
+    for view in held:
+        if not view.c_contiguous:
+            raise ValueError("another layout")
+    return [leaf.unsafe_buffer_pointer() for leaf in leaves]
+
+
+def is_plain(read: Reader | None) -> bool:
+    """Whether a reader is that of arrays of JAX."""
+    return read is _read
+
+
 def _read(leaf: Any, held: list[Any]) -> int:
     # The view waits until the elements are there, and keeps them where they are: another thread may donate the array.
     view = memoryview(leaf)

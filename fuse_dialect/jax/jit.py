@@ -118,7 +118,9 @@ class _Entry:
     """The program by addresses, where nothing has to be made an array."""
     readers: Sequence[Callable[[Any, list[Any]], int]]
     """What says where the elements of each leaf are."""
-    fixed: FixedArrays | None = None
+    read_all: Callable[[Sequence[Any], list[Any]], list[int]] | None
+    """The same for all leaves at once, if they are arrays of JAX."""
+    fixed: FixedArrays | None
     """Leaves that are constants."""
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
@@ -129,7 +131,10 @@ class _Entry:
         if self.direct is not None:
             try:
                 held: list[Any] = []
-                addresses = [read(leaf, held) for read, leaf in zip(self.readers, leaves, strict=True)]
+                if self.read_all is not None:
+                    addresses = self.read_all(leaves, held)
+                else:
+                    addresses = [read(leaf, held) for read, leaf in zip(self.readers, leaves, strict=True)]
             except Exception:  # strided, spread over devices, deleted: who makes arrays of them knows
                 pass
             else:
@@ -391,6 +396,7 @@ class JittedFunction:
             tree,
             program.by_addresses() if len(readable) == len(readers) else None,
             readable,
+            self._borders.read_all if all(map(self._borders.is_plain, readers)) else None,
             fixed,
         )
 

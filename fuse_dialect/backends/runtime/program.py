@@ -228,11 +228,11 @@ class Program:
         walk = self._static
         if walk is None or not walk.may_run_at:
             return None
-        forms = [form for form in walk.forms if form is not None]
+        makers = [self._memory.maker(*form) for form in walk.forms if form is not None]
 
         def call(addresses: Sequence[int]) -> "Sequence[Array]":
             try:
-                outputs = [self._memory.aligned(shape, dtype) for shape, dtype in forms]
+                outputs = [make() for make in makers]
             except (MemoryError, ValueError) as error:
                 raise FuseError("out of memory for the results") from error
             frame = _taken(walk)

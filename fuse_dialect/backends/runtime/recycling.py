@@ -12,6 +12,7 @@ first touched. So a block goes back to its program when the result and all views
    step that counts is one for all threads.
 """
 
+from collections.abc import Callable
 from functools import partial
 from itertools import count
 from math import prod
@@ -93,12 +94,17 @@ class RecycledMemory:
         blocks.in_use[number] = ref(first, partial(blocks.give_back, number, memory))
         return first.view(dtype).reshape(shape)
 
-    def aligned(self, shape: Shape, dtype: "np.dtype[Any]") -> "Array":
-        """The same, at a multiple of 64 from `WORTH_ALIGNING` on: others take such memory over without a copy."""
+    def maker(self, shape: Shape, dtype: "np.dtype[Any]") -> "Callable[[], Array]":
+        """What makes arrays without content of one form, at multiples of 64 from `WORTH_ALIGNING` on.
+
+        Other libraries take such memory over without a copy.
+        """
         size = prod(shape) * dtype.itemsize
-        if WORTH_ALIGNING <= size < SMALLEST or size > LARGEST:
-            return aligned_bytes(size).view(dtype).reshape(shape)
-        return self.empty(shape, dtype)
+        if size < WORTH_ALIGNING:
+            return partial(np.empty, shape, dtype)
+        if SMALLEST <= size <= LARGEST:
+            return partial(self.empty, shape, dtype)
+        return lambda: aligned_bytes(size).view(dtype).reshape(shape)
 
     def _make_room(self, wanted: _Blocks) -> None:
         """Drop what waits elsewhere, for a new block (3)."""

@@ -135,3 +135,13 @@ def test_results_of_jax_that_are_not_ready_are_waited_for() -> None:
     x = jnp.eye(128) * 0.5
     f(x)
     np.testing.assert_array_equal(f(slow(x)), np.asarray(slow(x)) + 1)
+
+
+def test_large_results_are_handed_over_where_they_are() -> None:
+    f = fd.jit(lambda x: x + 1)
+    x = jnp.ones(300_000)
+    f(x)
+    (entry,) = f._entries.values()
+    (give,) = entry.givers
+    array = entry.direct(entry.read_all([x], []))[0]
+    assert give(array).unsafe_buffer_pointer() == array.ctypes.data

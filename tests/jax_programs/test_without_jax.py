@@ -169,7 +169,7 @@ def test_large_results_by_addresses_begin_at_multiples_of_64() -> None:
         )
         x = np.ones(size, np.float32)
         (found,) = program.by_addresses()([address_of(x)])
-        assert size == 100 or address_of(found) % 64 == 0
+        assert size < 65_536 or address_of(found) % 64 == 0
         np.testing.assert_array_equal(found, -x)
 
 

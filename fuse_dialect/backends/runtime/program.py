@@ -220,7 +220,7 @@ class Program:
     def by_addresses(self) -> "Callable[[Sequence[int]], Sequence[Array]] | None":
         """Calls without looking at inputs, for who knows them: dense arrays of the right types, by their addresses.
 
-        The caller keeps them alive until the call has returned. Results of 16 KiB or more begin at multiples of 64.
+        The caller keeps them alive until the call has returned. Results of 256 KiB or more begin at multiples of 64.
 
         Returns:
             `None` for a program that needs more than addresses: open sizes, steps that NumPy runs, long runs.

@@ -33,8 +33,6 @@ LARGEST = 1 << 28
 """Bytes above which a block is given back to the system at once."""
 MOST_WAITING = 1 << 28
 """Bytes of one class that wait, at most, but for two blocks."""
-WORTH_ALIGNING = 1 << 14
-"""Bytes from which it is worth 2 microseconds that who takes a result over need not copy it."""
 _STEPS = 8
 """Classes for each doubling (1)."""
 
@@ -95,14 +93,14 @@ class RecycledMemory:
         return first.view(dtype).reshape(shape)
 
     def maker(self, shape: Shape, dtype: "np.dtype[Any]") -> "Callable[[], Array]":
-        """What makes arrays without content of one form, at multiples of 64 from `WORTH_ALIGNING` on.
+        """What makes arrays without content of one form, from `SMALLEST` on at multiples of 64.
 
-        Other libraries take such memory over without a copy.
+        Other libraries take such memory over without a copy; of less, a copy costs them no more.
         """
         size = prod(shape) * dtype.itemsize
-        if size < WORTH_ALIGNING:
+        if size < SMALLEST:
             return partial(np.empty, shape, dtype)
-        if SMALLEST <= size <= LARGEST:
+        if size <= LARGEST:
             return partial(self.empty, shape, dtype)
         return lambda: aligned_bytes(size).view(dtype).reshape(shape)
 

@@ -67,7 +67,7 @@ def form_of(leaf: Any) -> Any:
         base = getattr(leaf, "_base_array", None)
         return leaf.aval if base is None else Form(kind, base.shape, leaf.dtype.name)
     if isinstance(leaf, np.ndarray | np.generic):
-        return Form(np.ndarray, leaf.shape, leaf.dtype)
+        return Form(kind, leaf.shape, leaf.dtype)
     if kind in (bool, int, float, complex):
         return Form(kind)
     return None
@@ -154,7 +154,7 @@ def reader(leaf: Any, aval: Any) -> Reader | None:
         `None` for leaves that have to be made arrays.
     """
     own = physical(aval)
-    if isinstance(leaf, np.ndarray):
+    if type(leaf) is np.ndarray:
         return _read_array if leaf.dtype == own.dtype else None
     if type(leaf) is ArrayImpl:
         read: Reader = _read
@@ -236,3 +236,19 @@ def _putter(aval: Any) -> Callable[[Any], Any]:
 def forms_of(leaves: Sequence[Any]) -> list[Any]:
     """The forms of the leaves of a call."""
     return [leaf.aval if type(leaf) is ArrayImpl else form_of(leaf) for leaf in leaves]
+
+
+def paths_of(tree: Any) -> list[str]:
+    """Where each leaf of a tree stands in it: `['w1'][0].bias`."""
+    trees = jax.tree_util
+    return [trees.keystr(path) for path, _ in trees.tree_flatten_with_path(tree)[0]]
+
+
+def state_of_jax() -> tuple[Callable[[], object], Callable[[], bool]]:
+    """What tells the settings that lowering depends on, and whether JAX is not tracing anything."""
+    try:
+        from jax._src.config import trace_context
+        from jax._src.core import trace_state_clean
+    except ImportError:  # internals of JAX have changed; tracers among the arguments are found nevertheless
+        return lambda: jax.config.jax_enable_x64, lambda: True
+    return trace_context, trace_state_clean

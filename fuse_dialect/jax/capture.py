@@ -150,6 +150,21 @@ def _take_dropped(main: func.FuncOp, avals: Sequence[Any], kept: frozenset[int])
     main.update_function_type()
 
 
+def drop_unread(module: ModuleOp) -> list[int]:
+    """Take away the arguments of `main` that nothing reads; the numbers of the others."""
+    main = main_of(module)
+    block = main.body.block
+    kept = [place for place, argument in enumerate(block.args) if any(argument.uses)]
+    if len(kept) < len(block.args):
+        attributes = main.arg_attrs
+        for argument in [each for each in block.args if not any(each.uses)]:
+            block.erase_arg(argument)
+        if attributes is not None:
+            main.arg_attrs = type(attributes)([attributes.data[place] for place in kept])
+        main.update_function_type()
+    return kept
+
+
 def physical(aval: Any) -> Any:
     """The shape and type in memory of an abstract value: those of its raw data for a typed random key."""
     jax = package_of_extra("jax", "jax")

@@ -15,7 +15,6 @@
 # pyright: basic, reportMissingImports=false
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import update_wrapper, wraps
 from importlib import import_module
 from threading import RLock
@@ -28,7 +27,9 @@ from fuse_dialect.api import compile as compile_module
 from fuse_dialect.capture import package_of_extra
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.frontends.mlir.source_map import SourceMap
-from fuse_dialect.jax.capture import main_of, module_of_lowered
+from fuse_dialect.jax.bound import BoundFunction
+from fuse_dialect.jax.calls import CompiledCall
+from fuse_dialect.jax.capture import drop_unread, module_of_lowered
 from fuse_dialect.jax.refusals import check_runnable, definition_place, hide_own_frames, jax_refusals
 from fuse_dialect.jax.signature import leaf_names, name_of, split, static_arguments
 from fuse_dialect.jax.weights import FixedArrays, fix
@@ -100,67 +101,6 @@ def jit(
     return made if function is None else made(function)
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """What calls of one form do."""
-
-    program: "Program"
-    kept: tuple[int, ...] | None
-    """Numbers of the leaves that the program takes; `None` for all."""
-    takers: Sequence[Callable[[Any], Any]]
-    """What makes each of these an array."""
-    givers: Sequence[Callable[[Any], Any] | None]
-    """What makes each result a leaf."""
-    tree: Any
-    """Of the results."""
-
-    direct: Callable[[Sequence[int]], Sequence[Any]] | None
-    """The program by addresses, where nothing has to be made an array."""
-    readers: Sequence[Callable[[Any, list[Any]], int]]
-    """What says where the elements of each leaf are."""
-    read_all: Callable[[Sequence[Any], list[Any]], list[int]] | None
-    """The same for all leaves at once, if they are arrays of JAX."""
-    fixed: FixedArrays | None
-    """Leaves that are constants."""
-
-    def __call__(self, leaves: Sequence[Any]) -> Any:
-        """The results for the leaves of a call."""
-        if self.kept is not None:
-            leaves = [leaves[place] for place in self.kept]
-        results = None
-        if self.direct is not None:
-            try:
-                held: list[Any] = []
-                if self.read_all is not None:
-                    addresses = self.read_all(leaves, held)
-                else:
-                    addresses = [read(leaf, held) for read, leaf in zip(self.readers, leaves, strict=True)]
-            except Exception:  # strided, spread over devices, deleted: who makes arrays of them knows
-                pass
-            else:
-                results = self.direct(addresses)
-        if results is None:
-            results = self.program(*self._arrays(leaves))
-        return self.tree.unflatten(
-            [array if give is None else give(array) for give, array in zip(self.givers, results, strict=True)]
-        )
-
-    def _arrays(self, leaves: Sequence[Any]) -> list[Any]:
-        """The leaves as arrays.
-
-        Raises:
-            FuseError: One cannot be read: it is deleted, or a number is too great for its type.
-        """
-        arrays: list[Any] = []
-        for take, leaf, name in zip(self.takers, leaves, self.program.input_names, strict=True):
-            try:
-                arrays.append(take(leaf))
-            except (RuntimeError, OverflowError, TypeError, ValueError) as error:
-                reason = str(error).partition("\n")[0].rstrip(".")
-                raise FuseError(f"input '{name}' cannot be read: {reason}") from None
-        return arrays
-
-
 class JittedFunction:
     """A function that is compiled when it is called; `fuse_dialect.jit` makes them. Threads may call at once."""
 
@@ -187,8 +127,8 @@ class JittedFunction:
         self._borders = borders
         self._array = borders.ArrayImpl
         self._flatten: Callable[[Any], tuple[list[Any], Any]] = jax.tree_util.default_registry.flatten
-        self._settings, self._is_outside = _state_of_jax(jax)
-        self._entries: dict[Any, _Entry] = {}
+        self._settings, self._is_outside = borders.state_of_jax()
+        self._entries: dict[Any, CompiledCall] = {}
         self._jitted: dict[object, Any] = {}
         """What JAX traces, by static arguments."""
         self._lock = RLock()
@@ -302,7 +242,7 @@ class JittedFunction:
             hash(key)
         except (TypeError, ValueError) as error:
             raise self._unusable(error, static) from None
-        names = leaf_names(self._function, self._statics, args, kwargs, _paths)
+        names = leaf_names(self._function, self._statics, args, kwargs, self._borders.paths_of)
         try:
             for leaf, name in zip(leaves, names, strict=True):
                 self._borders.check_leaf(leaf, name, self._name)
@@ -337,7 +277,7 @@ class JittedFunction:
             )
         return jitted
 
-    def _entry(self, args: Sequence[Any], kwargs: dict[str, Any], *, is_other: bool = False) -> _Entry:
+    def _entry(self, args: Sequence[Any], kwargs: dict[str, Any], *, is_other: bool = False) -> CompiledCall:
         """What calls like this one do, compiled if nobody has called so before.
 
         Args:
@@ -368,7 +308,9 @@ class JittedFunction:
         arrays = {place: self._borders.taker(leaves[place], leaves[place].aval)(leaves[place]) for place in places}
         return fix(module, leaves, arrays) if arrays else None
 
-    def _made(self, args: Sequence[Any], kwargs: dict[str, Any], leaves: Sequence[Any], *, may_fix: bool) -> _Entry:
+    def _made(
+        self, args: Sequence[Any], kwargs: dict[str, Any], leaves: Sequence[Any], *, may_fix: bool
+    ) -> CompiledCall:
         module, traced, tree = self._lowered(args, kwargs)
         inputs, outputs = traced.jaxpr.in_avals, traced.jaxpr.out_avals
         for place, aval in enumerate(outputs):
@@ -380,7 +322,7 @@ class JittedFunction:
                 )
         is_fixing = may_fix and bool(self._constants)
         fixed = self._fixed(module, args, kwargs, leaves) if is_fixing else None
-        kept = _drop_unread(module)
+        kept = drop_unread(module)
         with located_errors(SourceMap(self._name, ""), " while StableHLO is converted"):
             make_runnable(module)
         check_runnable(module, self._function)
@@ -388,7 +330,7 @@ class JittedFunction:
         as_jax = any(isinstance(leaf, self._array | self._borders.KeyArray) for leaf in leaves)
         readers = [self._borders.reader(leaves[place], inputs[place]) for place in kept]
         readable = [each for each in readers if each is not None]
-        return _Entry(
+        return CompiledCall(
             program,
             None if len(kept) == len(leaves) else tuple(kept),
             [self._borders.taker(leaves[place], inputs[place]) for place in kept],
@@ -399,66 +341,3 @@ class JittedFunction:
             self._borders.read_all if all(map(self._borders.is_plain, readers)) else None,
             fixed,
         )
-
-
-class BoundFunction:
-    """A jitted function whose first argument is the object that it is a method of."""
-
-    def __init__(self, jitted: JittedFunction, instance: Any):
-        """Bind the first argument."""
-        update_wrapper(self, jitted)
-        self._jitted = jitted
-        self.__self__ = instance
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """See `JittedFunction`."""
-        return self._jitted(self.__self__, *args, **kwargs)
-
-    def lower(self, *args: Any, **kwargs: Any) -> ModuleOp:
-        """See `JittedFunction`."""
-        return self._jitted.lower(self.__self__, *args, **kwargs)
-
-    module = lower
-
-    def program(self, *args: Any, **kwargs: Any) -> "Program":
-        """See `JittedFunction`."""
-        return self._jitted.program(self.__self__, *args, **kwargs)
-
-    def plan(self, *args: Any, **kwargs: Any) -> "ModulePlan":
-        """See `JittedFunction`."""
-        return self._jitted.plan(self.__self__, *args, **kwargs)
-
-    def clear_cache(self) -> None:
-        """See `JittedFunction`."""
-        self._jitted.clear_cache()
-
-
-def _paths(tree: Any) -> list[str]:
-    """Where each leaf of a tree stands in it: `['w1'][0].bias`."""
-    trees = import_module("jax.tree_util")
-    return [trees.keystr(path) for path, _ in trees.tree_flatten_with_path(tree)[0]]
-
-
-def _drop_unread(module: ModuleOp) -> list[int]:
-    """Take away the arguments of `main` that nothing reads; the numbers of the others."""
-    main = main_of(module)
-    block = main.body.block
-    kept = [place for place, argument in enumerate(block.args) if any(argument.uses)]
-    if len(kept) < len(block.args):
-        attributes = main.arg_attrs
-        for argument in [each for each in block.args if not any(each.uses)]:
-            block.erase_arg(argument)
-        if attributes is not None:
-            main.arg_attrs = type(attributes)([attributes.data[place] for place in kept])
-        main.update_function_type()
-    return kept
-
-
-def _state_of_jax(jax: Any) -> tuple[Callable[[], object], Callable[[], bool]]:
-    """What tells the settings that lowering depends on, and whether JAX is not tracing anything."""
-    try:
-        from jax._src.config import trace_context
-        from jax._src.core import trace_state_clean
-    except ImportError:  # internals of JAX have changed; tracers among the arguments are found nevertheless
-        return lambda: jax.config.jax_enable_x64, lambda: True
-    return trace_context, trace_state_clean

@@ -145,3 +145,10 @@ def test_large_results_are_handed_over_where_they_are() -> None:
     (give,) = entry.givers
     array = entry.direct(entry.read_all([x], []))[0]
     assert give(array).unsafe_buffer_pointer() == array.ctypes.data
+
+
+def test_numbers_of_numpy_are_no_arrays_of_rank_0() -> None:
+    f = fd.jit(lambda x: x + 1)
+    for n in range(3):
+        assert f(np.array(n, np.float32)) == n + 1
+        assert f(np.float32(n)) == n + 1

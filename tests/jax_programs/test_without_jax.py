@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from xdsl.dialects import func
 
 import fuse_dialect as fd
 from fuse_dialect.backends.runtime.arrays import address_of
@@ -181,4 +180,7 @@ def test_a_program_explains_how_it_is_called() -> None:
     assert "jax.tree.leaves" in caught.value.hint
     with pytest.raises(fd.FuseError, match="takes arrays in order, got 'x' by name"):
         program(ones, x=ones)
-    assert isinstance(main_of(module_of_lowered(LOWERED, "f")), func.FuncOp)
+    for args in (({"w": ones}, ones), ({"w": ones},)):
+        with pytest.raises(fd.FuseError) as caught:
+            program(*args)
+        assert "jax.tree.leaves" in caught.value.hint

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from fuse_dialect.backends.runtime.arrays import Port, as_input, check_output, is_dense, shares_memory
+from fuse_dialect.backends.runtime.arrays import TREES, Port, as_input, check_output, is_dense, shares_memory
 from fuse_dialect.backends.runtime.recycling import RecycledMemory
 from fuse_dialect.backends.types import Shape, TensorType
 from fuse_dialect.budget import MAX_REPETITIONS, MOST_VALUE_BYTES
@@ -43,9 +43,6 @@ MAX_FORMULAS = 8
 """Most kinds of sizes that a program has formulas for: sizes that are 0 or 1 for some, for example."""
 MANY_CALLS = 64
 """After so many calls with one set of sizes a program that is native for all sizes is compiled for it."""
-_TREES = (
-    "a program takes the arrays of a tree one by one: program(*jax.tree.leaves(args)); fuse_dialect.jit takes trees"
-)
 MAX_SPARE_FRAMES = 4
 """Most frames that are kept for later calls; more are made when more threads call at once."""
 
@@ -466,7 +463,7 @@ class Program:
             names = ", ".join(form.model_name or form.name for form in self._interface.inputs) or "none"
             raise FuseError(
                 f"'{self._interface.name}' expects {len(self._inputs)} inputs ({names}), got {len(inputs)}",
-                hint=_TREES if any(isinstance(value, Mapping | list | tuple) for value in inputs) else None,
+                hint=TREES if any(isinstance(value, Mapping | list | tuple) for value in inputs) else None,
             )
         for (dtype, shape), value in zip(self._dense, inputs, strict=True):
             if type(value) is not np.ndarray or value.dtype != dtype or not is_dense(value):
@@ -493,7 +490,8 @@ class Program:
         try:
             return inputs_by_name(self.input_names, [form.model_name for form in self._interface.inputs], inputs)
         except InputNamesError as error:
-            raise FuseError(f"'{self._interface.name}': {error}") from error
+            is_of_tree = any("[" in (form.model_name or "") for form in self._interface.inputs)
+            raise FuseError(f"'{self._interface.name}': {error}", hint=TREES if is_of_tree else None) from error
 
     def _check_sizes(self, shapes: Sequence[Shape]) -> None:
         """Reject inputs of which two sizes differ that have one name; static sizes are right by then."""

@@ -29,14 +29,16 @@ from fuse_dialect.dialect.shape_assertion import is_shape_assertion
 from fuse_dialect.jax.signature import name_of
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_LIBRARIES = (
-    _OWN,
-    *(
-        os.path.dirname(os.path.abspath(spec.origin)) + os.sep
-        for spec in map(find_spec, ("jax", "jaxlib", "numpy"))
-        if spec is not None and spec.origin is not None
-    ),
-)
+
+
+def _folders(*names: str) -> tuple[str, ...]:
+    """Where packages are installed."""
+    specs = [spec for spec in map(find_spec, names) if spec is not None and spec.origin is not None]
+    return tuple([os.path.dirname(os.path.abspath(spec.origin or "")) + os.sep for spec in specs])
+
+
+_JAX = _folders("jax", "jaxlib")
+_LIBRARIES = (_OWN, *_JAX, *_folders("numpy"))
 _NO_FILES = ("<frozen ", "<string>", "<attrs ")
 _STANDARD = (os.path.dirname(os.path.abspath(os.__file__)) + os.sep,)
 _SITE = f"{os.sep}site-packages{os.sep}"
@@ -75,7 +77,7 @@ def jax_refusals(function: Callable[..., Any]) -> Generator[None]:
     except Exception as error:
         frame = _last(error.__traceback__)
         is_of_jax = any(each.__module__.partition(".")[0] in ("jax", "jaxlib") for each in type(error).__mro__)
-        if not is_of_jax and not (frame is not None and _is_library(frame.tb_frame.f_code.co_filename)):
+        if not is_of_jax and not (frame is not None and frame.tb_frame.f_code.co_filename.startswith(_JAX)):
             raise
         refusal = _refusal(error, function)
     else:
@@ -106,10 +108,6 @@ def _last(trace: TracebackType | None) -> TracebackType | None:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     return trace
-
-
-def _is_library(path: str) -> bool:
-    return path.startswith(_LIBRARIES)
 
 
 def _is_of_user(path: str) -> bool:

@@ -3,7 +3,7 @@
 # JAX is no dependency of the checks.
 # pyright: basic, reportMissingImports=false
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -18,6 +18,7 @@ from fuse_dialect.dialect.types import DYNAMIC, element_type_of, tensor
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.frontends.stablehlo.one_device import drop_shardings
 from fuse_dialect.interpreters.entry import MODEL_NAME
+from fuse_dialect.jax.library import forget_lines, library_functions
 from fuse_dialect.jax.refusals import hide_own_frames, jax_refusals
 from fuse_dialect.jax.signature import name_of, value_name
 from fuse_dialect.loading.failure import located_errors
@@ -52,10 +53,12 @@ def from_jax(function: Callable[..., Any], *examples: Any, **kwargs: Any) -> Mod
     shapes: list[Any] = [getattr(leaf, "shape", ()) for leaf in jax.tree.leaves((examples, kwargs))]
     if not any(export.is_symbolic_dim(size) for shape in shapes for size in shape):
         with jax_refusals(function):
-            lowered: Any = jitted.lower(*examples, **kwargs)
+            traced: Any = jitted.trace(*examples, **kwargs) if hasattr(jitted, "trace") else None
+            lowered: Any = jitted.lower(*examples, **kwargs) if traced is None else traced.lower()
         if isinstance(lowered, ModuleOp):  # of `fuse_dialect.jit`
             return lowered
-        return module_of_lowered(lowered.as_text(debug_info=True), name_of(function))
+        names = set[str]() if traced is None else library_functions(traced.jaxpr)
+        return module_of_lowered(lowered.as_text(debug_info=True), name_of(function), names)
     with jax_refusals(function):
         exported: Any = export.export(jitted)(*examples, **kwargs)
     module = module_of_lowered(exported.mlir_module(), name_of(function))
@@ -63,12 +66,13 @@ def from_jax(function: Callable[..., Any], *examples: Any, **kwargs: Any) -> Mod
     return module
 
 
-def module_of_lowered(text: str | bytes, name: str) -> ModuleOp:
+def module_of_lowered(text: str | bytes, name: str, library: Collection[str] = ()) -> ModuleOp:
     """The verified module of what JAX prints, with the names that JAX gives to arguments.
 
     Args:
         text: StableHLO with locations.
         name: Of the function, for errors.
+        library: Names of functions of JAX's own, whose ops stand where they are called.
 
     Raises:
         FuseError: It cannot be read, or is spread over several devices.
@@ -77,6 +81,7 @@ def module_of_lowered(text: str | bytes, name: str) -> ModuleOp:
     with located_errors(SourceMap(name, ""), " while shardings are read"):
         drop_shardings(module, strict=True)
     _name_arguments(main_of(module))
+    forget_lines(module, set(library))
     return module
 
 

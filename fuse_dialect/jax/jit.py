@@ -30,6 +30,7 @@ from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.jax.bound import BoundFunction
 from fuse_dialect.jax.calls import CompiledCall
 from fuse_dialect.jax.capture import drop_unread, module_of_lowered
+from fuse_dialect.jax.library import library_functions
 from fuse_dialect.jax.refusals import check_runnable, definition_place, hide_own_frames, jax_refusals
 from fuse_dialect.jax.signature import leaf_names, name_of, split, static_arguments
 from fuse_dialect.jax.weights import FixedArrays, fix
@@ -257,7 +258,7 @@ class JittedFunction:
             traced = self._traceable(split(self._statics, args, kwargs)[0]).trace(*args, **kwargs)
             lowered = traced.lower(lowering_platforms=("cpu",))
             text = lowered.as_text(debug_info=True)
-        return module_of_lowered(text, self._name), traced, lowered.out_tree
+        return module_of_lowered(text, self._name, library_functions(traced.jaxpr)), traced, lowered.out_tree
 
     def _traceable(self, static: object) -> Any:
         """What JAX traces: one function for each key of static arguments, as JAX takes `(2,)` for `(2.0,)`."""

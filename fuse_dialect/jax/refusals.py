@@ -76,8 +76,8 @@ def jax_refusals(function: Callable[..., Any]) -> Generator[None]:
         raise
     except Exception as error:
         frame = _last(error.__traceback__)
-        is_of_jax = any(each.__module__.partition(".")[0] in ("jax", "jaxlib") for each in type(error).__mro__)
-        if not is_of_jax and not (frame is not None and frame.tb_frame.f_code.co_filename.startswith(_JAX)):
+        is_theirs = any(each.__module__.partition(".")[0] in ("jax", "jaxlib") for each in type(error).__mro__)
+        if not is_theirs and not (frame is not None and frame.tb_frame.f_code.co_filename.startswith(_JAX)):
             raise
         refusal = _refusal(error, function)
     else:
@@ -108,6 +108,11 @@ def _last(trace: TracebackType | None) -> TracebackType | None:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     return trace
+
+
+def is_of_jax(path: str) -> bool:
+    """Whether a file is one of JAX's."""
+    return path.startswith(_JAX)
 
 
 def _is_of_user(path: str) -> bool:

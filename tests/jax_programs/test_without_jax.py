@@ -2,10 +2,14 @@
 
 import numpy as np
 import pytest
+from xdsl.context import Context
 
 import fuse_dialect as fd
 from fuse_dialect.backends.runtime.arrays import address_of
+from fuse_dialect.dialect.places import place_of
+from fuse_dialect.fusion.inline import InlinePass
 from fuse_dialect.jax.capture import main_of, module_of_lowered
+from fuse_dialect.jax.library import forget_lines
 from fuse_dialect.jax.refusals import check_runnable, jax_refusals, user_place
 from fuse_dialect.jax.signature import leaf_names, split, static_arguments, typed, value_name
 from fuse_dialect.jax.weights import fix
@@ -99,6 +103,34 @@ def test_arguments_become_constants() -> None:
     assert not fixed.are_those_of([Leaf(), leaves[1]])
     leaves[0].deleted = True
     assert not fixed.are_those_of(leaves)
+
+
+def test_functions_of_jax_have_no_lines_of_their_own() -> None:
+    module = fd.parse("""
+    func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = func.call @norm_0(%x) : (tensor<4xf32>) -> tensor<4xf32> loc("f"("model.py":3:7))
+      %1 = func.call @own(%0) : (tensor<4xf32>) -> tensor<4xf32> loc("f"("model.py":4:7))
+      return %1 : tensor<4xf32>
+    }
+    func.func private @norm_0(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = func.call @inside(%x) : (tensor<4xf32>) -> tensor<4xf32> loc("call"("another.py":1:1))
+      return %0 : tensor<4xf32>
+    }
+    func.func private @inside(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = fuse.exp %x : tensor<4xf32> loc("exp"("another.py":2:2))
+      return %0 : tensor<4xf32>
+    }
+    func.func private @own(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = fuse.tanh %x : tensor<4xf32> loc("tanh"("library.py":5:5))
+      return %0 : tensor<4xf32>
+    }""")
+    forget_lines(module, {"norm"})
+    InlinePass().apply(Context(), module)
+    lines = {op.name: place_of(op.location) for op in module.walk() if op.name.startswith("fuse.")}
+    assert {name: (place.filename.data, place.line.data) for name, place in lines.items()} == {
+        "fuse.exp": ("model.py", 3),
+        "fuse.tanh": ("library.py", 5),
+    }
 
 
 def test_several_devices_are_an_error_with_a_place() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from fuse_dialect.backends.runtime.arrays import Port, as_input, check_output, is_dense, shares_memory
+from fuse_dialect.backends.runtime.arrays import TREES, Port, as_input, check_output, is_dense, shares_memory
 from fuse_dialect.backends.runtime.recycling import RecycledMemory
 from fuse_dialect.backends.types import Shape, TensorType
 from fuse_dialect.budget import MAX_REPETITIONS, MOST_VALUE_BYTES
@@ -172,13 +172,14 @@ class Program:
         constants = f"{self.constant_bytes} bytes of constants"
         return f"<Program '{self._interface.name}' for {self.backend}, {threads}: {kernels}, {constants}>"
 
-    def __call__(self, *inputs: Any) -> "tuple[Array, ...]":
+    def __call__(self, *inputs: Any, **named: Any) -> "tuple[Array, ...]":
         """Run the function.
 
         Args:
             inputs: One for each argument: NumPy arrays, objects with `__dlpack__`, or what `numpy.asarray` takes.
                 Arrays that are strided, reversed, misaligned or in another byte order are copied. Or one mapping from
                 names of arguments, those in the model or in the IR, to such values.
+            named: None; a program has no arguments by name, and the error says what there is instead.
 
         Returns:
             One fresh array for each result; a result that is a tuple gives its fields, in order.
@@ -186,9 +187,18 @@ class Program:
         Raises:
             FuseError: An input has another dtype or shape, or an operator rejects its values.
         """
+        if named:
+            raise self._no_keywords(named)
         if self._specializations is not None and (special := self._ready(inputs)) is not None:
             return special._call(inputs)
         return self._call(self._arrays(inputs))
+
+    def _no_keywords(self, named: Mapping[str, Any]) -> FuseError:
+        given = ", ".join(f"'{name}'" for name in named)
+        return FuseError(
+            f"'{self._interface.name}' takes arrays in order, got {given} by name",
+            hint="a mapping gives them by name, program({'x': x}); fuse_dialect.jit calls as the function is called",
+        )
 
     def _ready(self, inputs: Sequence[Any]) -> "Program | None":
         """The program for the sizes of these inputs, if there is one and they are as kernels read them."""
@@ -214,6 +224,34 @@ class Program:
             if executable is None:
                 return tuple(self._stepwise(arrays))
         return tuple(self._run(executable, arrays, self._fresh(executable)))
+
+    def by_addresses(self) -> "Callable[[Sequence[int]], Sequence[Array]] | None":
+        """Calls without looking at inputs, for who knows them: dense arrays of the right types, by their addresses.
+
+        The caller keeps them alive until the call has returned. Results of 256 KiB or more begin at multiples of 64.
+
+        Returns:
+            `None` for a program that needs more than addresses: open sizes, steps that NumPy runs, long runs.
+        """
+        walk = self._static
+        if walk is None or not walk.may_run_at:
+            return None
+        makers = [self._memory.maker(*form) for form in walk.forms if form is not None]
+
+        def call(addresses: Sequence[int]) -> "Sequence[Array]":
+            try:
+                outputs = [make() for make in makers]
+            except (MemoryError, ValueError) as error:
+                raise FuseError("out of memory for the results") from error
+            frame = _taken(walk)
+            try:
+                walk.run_at(frame, addresses, outputs)
+            finally:
+                if len(walk.spare) < MAX_SPARE_FRAMES and not frame.is_abandoned:
+                    walk.spare.append(frame)
+            return outputs
+
+        return call
 
     def _stepwise(self, arrays: "Sequence[Array]", times: "StepTimes | None" = None) -> "list[Array]":
         from fuse_dialect.backends.runtime.stepwise import run_stepwise
@@ -456,8 +494,11 @@ class Program:
         if len(inputs) == 1 and type(inputs[0]) is not np.ndarray and isinstance(inputs[0], Mapping):
             inputs = self._by_name(cast("Mapping[str, Any]", inputs[0]))
         if len(inputs) != len(self._inputs):
-            names = ", ".join(self.input_names) or "none"
-            raise FuseError(f"'{self._interface.name}' expects {len(self._inputs)} inputs ({names}), got {len(inputs)}")
+            names = ", ".join(form.model_name or form.name for form in self._interface.inputs) or "none"
+            raise FuseError(
+                f"'{self._interface.name}' expects {len(self._inputs)} inputs ({names}), got {len(inputs)}",
+                hint=TREES if any(isinstance(value, Mapping | list | tuple) for value in inputs) else None,
+            )
         for (dtype, shape), value in zip(self._dense, inputs, strict=True):
             if type(value) is not np.ndarray or value.dtype != dtype or not is_dense(value):
                 break
@@ -483,7 +524,8 @@ class Program:
         try:
             return inputs_by_name(self.input_names, [form.model_name for form in self._interface.inputs], inputs)
         except InputNamesError as error:
-            raise FuseError(f"'{self._interface.name}': {error}") from error
+            is_of_tree = any("[" in (form.model_name or "") for form in self._interface.inputs)
+            raise FuseError(f"'{self._interface.name}': {error}", hint=TREES if is_of_tree else None) from error
 
     def _check_sizes(self, shapes: Sequence[Shape]) -> None:
         """Reject inputs of which two sizes differ that have one name; static sizes are right by then."""

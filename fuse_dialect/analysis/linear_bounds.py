@@ -76,11 +76,11 @@ def taken_sizes(op: DynStridedSliceOp, known: KnownSizes) -> Sizes:
     """The sizes of a slice; those of axes sliced by 1 as numbers, if it is known how many elements lie between."""
     own: Sizes = known.sizes_of(op.input)
     axes = range(len(own)) if op.axes is None else [normalize_axis(axis, len(own)) for axis in op.axes.get_values()]
-    lists = [_sums_of(value, known) for value in (op.begin, op.end, op.strides)]
+    begins, ends, strides = [_sums_of(value, known) for value in (op.begin, op.end, op.strides)]
     found = list(known.sizes_of(op.result))
-    if any(each is None for each in lists):
+    if begins is None or ends is None or strides is None:
         return tuple(found)
-    for axis, first, last, stride in zip(axes, *(each or [] for each in lists), strict=False):
+    for axis, first, last, stride in zip(axes, begins, ends, strides, strict=False):
         length = _length(first, last, own[axis], known) if stride == Sum(1) else None
         if length is not None:
             found[axis] = length

@@ -11,6 +11,7 @@
 Everything is imported when it is first used, so that `import fuse_dialect` costs nothing to a tool that needs a part.
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,12 @@ _PLACES = {
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
 
 __all__ = ["__version__", *sorted(_PLACE_OF)]  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+if os.environ.get("FUSE_LOG"):
+    from fuse_dialect.logs import listen as _listen
+
+    _listen(os.environ["FUSE_LOG"])
 
 
 def __getattr__(name: str) -> Any:

@@ -277,6 +277,11 @@ class Program:
             np.copyto(output, result)
 
     @property
+    def name(self) -> str:
+        """Name of the function."""
+        return self._interface.name
+
+    @property
     def input_names(self) -> tuple[str, ...]:
         """Names of the arguments."""
         return tuple(form.name for form in self._interface.inputs)

@@ -386,7 +386,7 @@ def compile(
 
     Before that the module goes through `compile-pipeline`: `fuse-opt --compile-pipeline` shows what it makes of it, and
     so do `Program.module` and `Program.plan`. What has no machine code runs by its NumPy meaning, and `Program.kernels`
-    says why.
+    says why; the logger `fuse_dialect.compile` warns of it, and of programs that compute mostly in f64.
 
     Args:
         source: A path as `read` takes it, or a module, which is not changed.
@@ -523,14 +523,17 @@ class _Compiling:
 
     def _compiled(self, module: "ModuleOp", *, is_ours: bool) -> "Program":
         from fuse_dialect.backends.compile import compile_program
+        from fuse_dialect.backends.runtime.slow_parts import warn_of_slow_parts
         from fuse_dialect.loading.verification import verify_module
 
         with _errors_of(module, " in the compiler"):
             if not is_ours:
                 verify_module(module)
-            return compile_program(
+            program = compile_program(
                 module, replace(self.how, fuse=_fuse_ops_pass(self.options)), in_place=is_ours, progress=self.progress
             )
+        warn_of_slow_parts(program)
+        return program
 
     def _store(self, path: str, weights: str | None) -> "ProgramStore | None":
         """Where the program of a file is kept, if it is one that is: see `backends.stored`."""

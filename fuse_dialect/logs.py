@@ -1,7 +1,7 @@
 """What the package says of its work, by the standard `logging`: one logger a topic, silent unless somebody listens.
 
 1. Loggers are `fuse_dialect.<topic>`. At INFO they say what was done, at DEBUG each kernel of it. The root logger is
-   never touched.
+   never touched. At WARNING they say what will be slow, or is not as asked for.
 2. `FUSE_LOG=fusion,compile` writes topics to standard error, `+compile` at DEBUG too, `all` and `+all` every topic.
    Where the program has handlers of its own above a topic, records go to these alone, so that nothing comes twice.
 3. Without a listener nothing is computed, and `logging` is not imported: who has not imported it does not listen.
@@ -41,6 +41,19 @@ def heard(topic: str, *, in_detail: bool = False) -> "Logger | None":
         return None
     logger: Logger = logging.getLogger(f"{_PACKAGE}.{topic}")
     return logger if logger.isEnabledFor(logging.DEBUG if in_detail else logging.INFO) else None
+
+
+def warn(topic: str, message: str, *values: object) -> None:
+    """Warn of something by the logger of a topic; Python shows it where the program has not configured logging.
+
+    Args:
+        topic: One of `TOPICS`.
+        message: Has a place, `%s`, for each of the values.
+        values: As `logging` takes them.
+    """
+    import logging
+
+    logging.getLogger(f"{_PACKAGE}.{topic}").warning(message, *values)
 
 
 def listen(asked: str) -> None:

@@ -298,7 +298,7 @@ def _program(file: "ModuleFile", options: argparse.Namespace) -> "Program | None
     if options.backend == "numpy" and not is_asked:
         return None
     program = compile_file(file, options.backend, options)
-    note_slow_kernels(program)
+    note_slow_kernels(program, file)
     return program
 
 

@@ -89,6 +89,13 @@ def add_backend_arguments(parser: argparse.ArgumentParser, natural: Callable[[st
         help="let kernels multiply rows by reciprocals where the program divides, and lose nan and infinities",
     )
     group.add_argument("--no-cache", action="store_true", help="neither read nor write machine code on disk")
+    group.add_argument(
+        "--cache-info",
+        action="store_true",
+        help="say where machine code is kept ($FUSE_CACHE_DIR), how much there is and how much there may be "
+        "($FUSE_CACHE_BYTES), and leave",
+    )
+    group.add_argument("--clear-cache", action="store_true", help="remove the machine code on disk, and leave")
 
 
 def _backend_name(text: str) -> str:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fuse_dialect.capture import from_torch as from_torch
     from fuse_dialect.diagnostics import FuseError as FuseError
     from fuse_dialect.diagnostics import Reason as Reason
+    from fuse_dialect.frontends.torch_exports import LostStateWarning as LostStateWarning
     from fuse_dialect.remarks.module_plan import Decision as Decision
     from fuse_dialect.remarks.module_plan import ModulePlan as ModulePlan
     from fuse_dialect.remarks.module_plan import PlannedGroup as PlannedGroup
@@ -41,6 +42,7 @@ _PLACES = {
     "fuse_dialect.backends.runtime.program": ("Program",),
     "fuse_dialect.capture": ("from_jax", "from_torch"),
     "fuse_dialect.diagnostics": ("FuseError", "Reason"),
+    "fuse_dialect.frontends.torch_exports": ("LostStateWarning",),
     "fuse_dialect.remarks.module_plan": ("Decision", "ModulePlan", "PlannedGroup"),
     "fuse_dialect.remarks.statistics": ("FusionStatistics",),
 }

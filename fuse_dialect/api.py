@@ -347,8 +347,6 @@ def run(
         >>> fd.run(module, np.array([-1, 0, 2], np.float32))
         [array([0., 0., 2.], dtype=float32)]
     """
-    import numpy as np
-
     from fuse_dialect.interpreters.numpy import run_module
     from fuse_dialect.loading.verification import verify_module
     from fuse_dialect.transforms.runnable import make_runnable, needs_conversion
@@ -360,10 +358,27 @@ def run(
             module = module.clone()
             make_runnable(module)
         if len(inputs) == 1 and isinstance(inputs[0], Mapping):
-            named = inputs[0]
-            return run_module(module, {name: np.asarray(array) for name, array in named.items()}, entry, limits=limits)
-        arrays = [np.asarray(cast("npt.ArrayLike", array)) for array in inputs]
+            named = {name: _as_array(f"'{name}'", array) for name, array in inputs[0].items()}
+            return run_module(module, named, entry, limits=limits)
+        arrays = [_as_array(str(place), array) for place, array in enumerate(inputs)]
         return run_module(module, arrays, entry, limits=limits)
+
+
+def _as_array(which: str, value: Any) -> "Array":
+    """An input as NumPy has it.
+
+    Raises:
+        FuseError: NumPy makes no array of it.
+    """
+    import numpy as np
+
+    from fuse_dialect.backends.runtime.tensors import array_of, is_torch_tensor
+
+    try:
+        return array_of(value) if is_torch_tensor(value) else np.asarray(value)
+    except (TypeError, ValueError, RuntimeError, OverflowError, ImportError) as error:
+        said = (str(error).splitlines() or [type(error).__name__])[0]
+        raise FuseError(f"input {which} expects an array, got a {type(value).__name__}", hint=said) from error
 
 
 def compile(

@@ -35,11 +35,11 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 
 from fuse_dialect.api import compile as compile_module
 from fuse_dialect.backends.runtime.program import Program
+from fuse_dialect.backends.runtime.tensors import array_of
 from fuse_dialect.frontends.aten.graph import Ref, TensorMeta
 from fuse_dialect.frontends.aten.reader import module_of, why_not
 from fuse_dialect.logs import PYTORCH
 from fuse_dialect.pytorch.graphs import (
-    array_of,
     aten_graph,
     call_of,
     is_call,

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation
 from fuse_dialect.dialect.size_names import SIZES_ATTRIBUTE
+from fuse_dialect.extras import install_hint
 from fuse_dialect.frontends.torch_exports import (
     LostStateWarning,
     decides_by_elements,
@@ -221,5 +222,5 @@ def _package(name: str, extra: str) -> Any:
             raise
         raise FuseError(
             f"this needs the '{extra}' extra: package '{name}' is not installed",
-            hint=f'pip install "fuse_dialect[{extra}]"',
+            hint=install_hint(extra),
         ) from None

@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from fuse_dialect.api import text as text
     from fuse_dialect.api import write as write
     from fuse_dialect.backends.runtime.program import Program as Program
-    from fuse_dialect.capture import from_jax as from_jax
     from fuse_dialect.capture import from_torch as from_torch
     from fuse_dialect.diagnostics import FuseError as FuseError
     from fuse_dialect.diagnostics import Reason as Reason
     from fuse_dialect.frontends.torch_exports import LostStateWarning as LostStateWarning
+    from fuse_dialect.jax.capture import from_jax as from_jax
+    from fuse_dialect.jax.jit import jit as jit
     from fuse_dialect.remarks.module_plan import Decision as Decision
     from fuse_dialect.remarks.module_plan import ModulePlan as ModulePlan
     from fuse_dialect.remarks.module_plan import PlannedGroup as PlannedGroup
@@ -40,9 +41,11 @@ if TYPE_CHECKING:
 _PLACES = {
     "fuse_dialect.api": ("compile", "fuse_ops", "parse", "plan_fusion", "read", "run", "text", "write"),
     "fuse_dialect.backends.runtime.program": ("Program",),
-    "fuse_dialect.capture": ("from_jax", "from_torch"),
+    "fuse_dialect.capture": ("from_torch",),
     "fuse_dialect.diagnostics": ("FuseError", "Reason"),
     "fuse_dialect.frontends.torch_exports": ("LostStateWarning",),
+    "fuse_dialect.jax.capture": ("from_jax",),
+    "fuse_dialect.jax.jit": ("jit",),
     "fuse_dialect.remarks.module_plan": ("Decision", "ModulePlan", "PlannedGroup"),
     "fuse_dialect.remarks.statistics": ("FusionStatistics",),
 }

@@ -456,7 +456,7 @@ def compile(
         target_cpu=target_cpu,
         fast_math=fast_math,
     )
-    _check_options(options)
+    check_options(options)
     made = _Compiling(how, None if progress is None else _passed_through(progress), options)
     try:
         with collector_paused():
@@ -565,7 +565,7 @@ class _Compiling:
 def _fuse_ops_pass(options: FuseOptions) -> "FuseOpsPass":
     from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 
-    _check_options(options)
+    check_options(options)
     strategy = options.get("strategy")
     values = {name: value for name, value in options.items() if name not in ("rules", "strategy")}
     if isinstance(strategy, str):
@@ -577,7 +577,7 @@ _WORDS = {str: "a text", bool: "True or False"}
 """What options of a type are, for errors."""
 
 
-def _check_options(options: FuseOptions) -> None:
+def check_options(options: FuseOptions) -> None:
     """Check names and types of the options, as the tools check those on the command line.
 
     Raises:

@@ -1,20 +1,18 @@
-"""Programs of JAX and PyTorch as modules, captured by the frameworks themselves; each needs an extra of its own."""
+"""Networks of PyTorch as modules, captured by PyTorch itself, which an extra brings."""
 
 import io
 import os
 import tempfile
 import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
-from xdsl.dialects import func
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation
-from fuse_dialect.dialect.size_names import SIZES_ATTRIBUTE
 from fuse_dialect.extras import install_hint
 from fuse_dialect.frontends.torch_exports import (
     LostStateWarning,
@@ -27,49 +25,6 @@ from fuse_dialect.frontends.torch_exports import (
 )
 
 _OWN_FOLDER = os.path.join(os.path.dirname(__file__), "")
-
-
-def from_jax(function: Callable[..., Any], *examples: Any) -> ModuleOp:
-    """The StableHLO of a JAX function, as JAX prints it, with the places in the Python source.
-
-    Args:
-        function: What `jax.jit` takes or has returned.
-        examples: Arguments, or `jax.ShapeDtypeStruct`s of them; trees of arrays become one argument an array. Those
-            that nothing reads are arguments too, unless `function` is from `jax.jit`, which drops them. Sizes may be
-            symbols (`jax.export.symbolic_shape`): then the module is for all sizes, and `fuse.sizes` names them.
-
-    Returns:
-        A verified module whose function is `main`. `fuse_dialect.run` and `compile` say it with `fuse` ops first, as
-        the passes `inline` and `convert-stablehlo-to-fuse` do.
-
-    Raises:
-        FuseError: JAX is not installed, or what it prints cannot be read.
-    """
-    jax = _package("jax", "jax")
-    from fuse_dialect.loading.module_file import module_of_text
-
-    jitted: Any = function if hasattr(function, "lower") else jax.jit(function, keep_unused=True)
-    name = getattr(function, "__name__", "<jax>")
-    export = import_module("jax.export")
-    shapes: list[Any] = [getattr(leaf, "shape", ()) for leaf in jax.tree.leaves(examples)]
-    if not any(export.is_symbolic_dim(size) for shape in shapes for size in shape):
-        return module_of_text(jitted.lower(*examples).as_text(debug_info=True), name).module
-    exported: Any = export.export(jitted)(*examples)
-    module = module_of_text(exported.mlir_module(), name).module
-    _name_sizes(module, [exported.in_avals[place].shape for place in exported.module_kept_var_idx])
-    return module
-
-
-def _name_sizes(module: ModuleOp, shapes: Sequence[Sequence[Any]]) -> None:
-    """Note the symbols among the sizes of the arguments of `main`; an expression, `2*b`, stays without a name."""
-    function = next(op for op in module.ops if isinstance(op, func.FuncOp) and op.sym_name.data == "main")
-    known = function.arg_attrs.data if function.arg_attrs is not None else [DictionaryAttr({})] * len(shapes)
-    attributes: list[DictionaryAttr] = []
-    for own, shape in zip(known, shapes, strict=True):
-        names = [str(size) if str(size).isidentifier() else "" for size in shape]
-        named = {SIZES_ATTRIBUTE: ArrayAttr([StringAttr(name) for name in names])} if any(names) else {}
-        attributes.append(DictionaryAttr({**own.data, **named}))
-    function.arg_attrs = ArrayAttr(attributes)
 
 
 def from_torch(
@@ -97,7 +52,7 @@ def from_torch(
         FuseError: PyTorch is not installed, it cannot export the network, the network fixes a size that is to be open,
             or an operator of the exported model is not supported.
     """
-    torch, *_ = [_package(name, "torch") for name in ("torch", "onnx", "onnxscript")]
+    torch, *_ = [package_of_extra(name, "torch") for name in ("torch", "onnx", "onnxscript")]
     from fuse_dialect.loading.module_file import read_module
 
     is_network = isinstance(module, torch.nn.Module)
@@ -213,7 +168,7 @@ def _in_evaluation(module: Any | None) -> Generator[None]:
             part.training = mode
 
 
-def _package(name: str, extra: str) -> Any:
+def package_of_extra(name: str, extra: str) -> Any:
     """A package of an extra, imported; if it is missing, the error says which extra has it."""
     try:
         return import_module(name)

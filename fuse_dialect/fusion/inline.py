@@ -8,7 +8,8 @@ belongs before `fuse-ops`.
 2. A call with discardable attributes of its own stays, and so do functions with `no_inline`, primitives, functions of
    other compilers, and functions that something else than a call refers to.
 3. A private function that nothing refers to any more is removed.
-4. Ops keep their own locations and names.
+4. Ops keep their own locations and names. Those whose location names no line, as JAX prints its own functions, get that
+   of the call besides: `loc(callsite("mul" at "model.py":3:4))`.
 """
 
 from dataclasses import dataclass

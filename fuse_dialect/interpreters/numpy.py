@@ -30,7 +30,7 @@ from fuse_dialect.interpreters.foreign.meaning import Surroundings
 from fuse_dialect.interpreters.foreign.table import foreign_results
 from fuse_dialect.interpreters.loop_costs import LoopCosts
 from fuse_dialect.interpreters.regions import Yielded, is_first, is_true, run_loop, yielded
-from fuse_dialect.interpreters.sizes import TooLargeError, check_value, evaluate_within
+from fuse_dialect.interpreters.sizes import FittingShapes, TooLargeError, check_value, evaluate_within
 from fuse_dialect.interpreters.values import EvaluationError, Value, flatten, mismatch, separate
 
 MAX_CALL_DEPTH = 128
@@ -72,20 +72,26 @@ def run_module(
     return separate(flatten(Runner(module, limits).call(function, arrays)), arrays, limits.value_bytes)
 
 
-def evaluate(op: FuseOp, operands: Sequence[Value], most_bytes: int = MOST_VALUE_BYTES) -> tuple[Value, ...]:
+def evaluate(
+    op: FuseOp,
+    operands: Sequence[Value],
+    most_bytes: int = MOST_VALUE_BYTES,
+    fitting: FittingShapes | None = None,
+) -> tuple[Value, ...]:
     """The results of one op: its meaning, cast to the element types of the IR.
 
     Args:
         op: Any op without regions.
         operands: Its operands.
         most_bytes: Of a result whose type leaves a size open.
+        fitting: Shapes of operands that are known to give no more; see `evaluate_within`.
 
     Raises:
         EvaluationError: The op rejects the operands, or its result does not fit the declared type.
     """
     try:
         with np.errstate(all="ignore"):
-            values = evaluate_within(op, operands, most_bytes)
+            values = evaluate_within(op, operands, most_bytes, fitting)
             results = tuple(_cast(value, result.type) for value, result in zip(values, op.results, strict=True))
     except TooLargeError as error:
         raise EvaluationError(op, f"cannot be run: {error}", SIZE_HINT) from error
@@ -172,6 +178,7 @@ class Runner:
         self._limits = limits
         self._iteration_ops = LoopCosts(self._functions).iteration if iteration_ops is None else iteration_ops
         self._plans: dict[Block, list[_Step]] = {}
+        self._fitting = FittingShapes()
 
     def call(self, function: func.FuncOp, arguments: Sequence[Value]) -> tuple[Value, ...]:
         """Run a function; Python's stack grows with the depth of calls, never with the number of ops."""
@@ -223,7 +230,7 @@ class Runner:
     def _results(self, op: Operation, operands: list[Value], frame: _Frame) -> tuple[Value, ...]:
         match op:
             case FuseOp():
-                return evaluate(op, operands, self._limits.value_bytes)
+                return evaluate(op, operands, self._limits.value_bytes, self._fitting)
             case arith.ConstantOp():
                 return (evaluate_constant(op),)
             case func.CallOp():

@@ -20,9 +20,13 @@ from fuse_dialect.dialect.dynamic_form import DynamicOp
 from fuse_dialect.dialect.fields import PropertyValue
 from fuse_dialect.dialect.nesting import ops_inside
 from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.ops.dynamic import DynStridedSliceOp
 from fuse_dialect.dialect.types import DYNAMIC, byte_count, check_bytes, is_tensor, with_shape
 from fuse_dialect.interpreters.entry import function_named, functions_of
 from fuse_dialect.interpreters.values import EvaluationError, Value
+
+_MOST_FITTING = 1 << 14
+"""Shapes that are remembered of one program."""
 
 
 class TooLargeError(VerifyException):
@@ -75,8 +79,33 @@ def check_value(value: SSAValue, limit: int) -> None:
         raise EvaluationError(op, reason, SIZE_HINT)
 
 
-def evaluate_within(op: FuseOp, operands: Sequence[Value], limit: int) -> tuple[Value, ...]:
+class FittingShapes:
+    """Shapes of operands of which an op is known to make results within a limit: a loop asks the same many times."""
+
+    def __init__(self) -> None:
+        """None is known yet."""
+        self._known: set[tuple[FuseOp, tuple[tuple[int, ...], ...]]] = set()
+
+    def __contains__(self, key: tuple[FuseOp, tuple[tuple[int, ...], ...]]) -> bool:
+        return key in self._known
+
+    def add(self, key: tuple[FuseOp, tuple[tuple[int, ...], ...]]) -> None:
+        """Note shapes; all are forgotten where there are very many."""
+        if len(self._known) >= _MOST_FITTING:
+            self._known.clear()
+        self._known.add(key)
+
+
+def evaluate_within(
+    op: FuseOp, operands: Sequence[Value], limit: int, fitting: FittingShapes | None = None
+) -> tuple[Value, ...]:
     """The meaning of an op, if no result takes more than `limit` bytes; none is made before that is known.
+
+    Args:
+        op: Any op without regions.
+        operands: Its operands.
+        limit: Bytes of a result.
+        fitting: Shapes of operands that are known to meet this limit; this adds to them.
 
     Raises:
         TooLargeError: One does.
@@ -84,11 +113,19 @@ def evaluate_within(op: FuseOp, operands: Sequence[Value], limit: int) -> tuple[
     """
     arrays = cast("Sequence[Array]", operands)
     if isinstance(op, DynamicOp):
+        # What shows a part of an operand takes no memory.
+        if isinstance(op, DynStridedSliceOp) and (part := op.part_of(arrays)) is not None:
+            return (part,)
         form, data = op.form_for(arrays)
         _check_types(form.result_types, limit)
         return form.evaluate(*data)
     if any(is_tensor(result.type) and DYNAMIC in result.type.get_shape() for result in op.results):
-        _check_types(_types_at_run_time(op, operands), limit)
+        is_simple = fitting is not None and all(isinstance(value, np.ndarray) for value in operands)
+        key = (op, tuple([array.shape for array in arrays])) if is_simple else None
+        if fitting is None or key is None or key not in fitting:
+            _check_types(_types_at_run_time(op, operands), limit)
+            if fitting is not None and key is not None:
+                fitting.add(key)
     try:
         return op.evaluate(*arrays)
     except ValueError:

@@ -1,7 +1,7 @@
 """A scene in the language of Graphviz (https://graphviz.org/doc/info/lang.html): a cluster for each kernel.
 
-Boxes have the colours of their kinds, anchors are drawn thick, what a kernel computes again is dashed, and an edge that
-could not fuse says why.
+Boxes have the colours of their kinds, anchors are drawn thick, and what a kernel computes again is dashed. An edge that
+could not fuse says why; it is red where its value is expensive.
 """
 
 from collections.abc import Iterator, Mapping
@@ -36,7 +36,7 @@ def dot_of(scene: Mapping[str, Any]) -> str:
 def _block(scene: Mapping[str, Any], block: Mapping[str, Any], number: int) -> Iterator[str]:
     yield f"subgraph cluster_{number} {{"
     yield f"  label={quoted(block['name'])};"
-    copies = copies_of(block)
+    copies, costly = copies_of(block), set(block["costly"])
     for kernel, known in enumerate(block["kernels"]):
         yield f"  subgraph cluster_{number}_{kernel} {{"
         yield f'    label={quoted(known["name"])}; style="rounded,filled"; fillcolor="#f1f4f6";'
@@ -44,7 +44,8 @@ def _block(scene: Mapping[str, Any], block: Mapping[str, Any], number: int) -> I
         yield "  }"
     yield from (f"  {_node(scene, block, number, copy)}" for copy in copies if copy.kernel == ALONE)
     for edge in edges_between(block, copies):
-        refused = f", color=firebrick, fontcolor=firebrick, label={quoted(edge.code)}" if edge.code else ""
+        colour = "firebrick" if copies[edge.source].node in costly else "gray40"
+        refused = f", color={colour}, fontcolor={colour}, label={quoted(edge.code)}" if edge.code else ""
         ends = f"{_name(number, copies[edge.source])} -> {_name(number, copies[edge.reader])}"
         yield f"  {ends} [tooltip={quoted(scene['kinds'][edge.kind])}{refused}];"
     yield "}"

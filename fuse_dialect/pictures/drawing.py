@@ -23,8 +23,13 @@ def shown_plan(module: ModuleOp, fuse_ops: FuseOpsPass, made: MadePlans) -> Modu
     return ran_plan(module, fuse_ops, made, picture_of_plan)
 
 
-def picture_of_plan(plan: ModulePlan, form: Literal["html", "svg"], title: str = "module") -> str:
+def picture_of_plan(plan: ModulePlan, form: Literal["html", "svg"], title: str = "") -> str:
     """A page, or one picture, that shows a plan, and what the strategy tries on its module.
+
+    Args:
+        plan: The plan.
+        form: A page, or one picture.
+        title: What it is called; by default as the module, or its largest function.
 
     Raises:
         OpError: The module has changed, and a block cannot be grouped.

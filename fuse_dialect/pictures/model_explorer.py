@@ -80,7 +80,7 @@ def _kernel(block: Mapping[str, Any], number: int) -> dict[str, str]:
         "ops": len(kernel["nodes"]),
         "arguments": kernel["arguments"],
         "results": kernel["results"],
-        "bytes apart": kernel["before"],
+        "bytes unfused": kernel["before"],
         "bytes fused": kernel["after"],
         "flops": kernel["flops"],
         "seconds": kernel.get("seconds", ""),

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-_HEAD = ("kernel", "ops", "anchor", "arguments", "bytes apart", "bytes fused", "saved", "flop", "flop/byte")
+_HEAD = ("kernel", "ops", "anchor", "arguments", "bytes unfused", "bytes fused", "saved", "flop", "flop/byte")
 _KEYS = ("kernel", "ops", "anchor", "arguments", "bytes-before", "bytes-after", "saved", "flops", "intensity")
 """The same for programs."""
 _TIMES = {"roofline": "roofline", "seconds": "measured"}

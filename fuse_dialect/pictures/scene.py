@@ -18,16 +18,17 @@ from xdsl.passes import ModulePass
 from fuse_dialect.counts import Count
 from fuse_dialect.fusion.core.cost import kernel_cost
 from fuse_dialect.fusion.core.plan import FusionKernel
-from fuse_dialect.fusion.core.topological_order import topological_order
 from fuse_dialect.fusion.core.value_graph import NodeRole
-from fuse_dialect.fusion.ir.function_like import place_name
+from fuse_dialect.fusion.ir.function_like import place_name, symbol_of
+from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse
 from fuse_dialect.fusion.ir.sources import source_of
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.pattern_kind import PatternKind
-from fuse_dialect.pictures.copies import ALONE, copies_of, edges_between
+from fuse_dialect.pictures.anchors import WORK, anchor_of, work_of
+from fuse_dialect.pictures.boxes import boxes_of
+from fuse_dialect.pictures.costly import costly_nodes
 from fuse_dialect.pictures.drawn_plan import DrawnPlan, drawn_plans
 from fuse_dialect.pictures.fused_names import FusedModule, fused_module
-from fuse_dialect.pictures.sections import Box, Section, sections
 from fuse_dialect.remarks.printed_ir import PrintedIR, printed_ir
 from fuse_dialect.remarks.recorded_fusion import MadePlans
 from fuse_dialect.templates.template import HardwareTemplate
@@ -42,8 +43,8 @@ _DRAWN = (NodeRole.OPERATOR, NodeRole.IN_PLACE, NodeRole.TUPLE_OP)
 class SceneOptions:
     """What a caller knows besides the module."""
 
-    title: str = "module"
-    """Name of the file, or whatever the page should be called."""
+    title: str = ""
+    """Name of the file, or whatever the page should be called; by default the name of the module or its function."""
     locate: Callable[[Operation], str] | None = None
     """Where an op stands in its file; by default its location, if it has one."""
     seconds: Mapping[str, float] = field(default_factory=dict[str, float])
@@ -64,10 +65,11 @@ def scene_of(
         made: Plans of `fuse-ops` to show; by default those that the pass makes.
 
     Returns:
-        `title`, `pass`, `kinds`, `roles`, `rules`, `reasons` (how often each code comes), `before` and `after` (IR as
-        text), `hasTimes`, `accelerator` (its units and wires, for `fuse-ops-hw`), and `blocks`: for each block `name`,
-        `nodes`, `edges`, `ipdom`, `edgeKinds`, `refusals`, `refusedAt`, `blockers`, `stories`, `kernels`, `merges`,
-        `boxes` and `units`.
+        `title`, `pass`, `kinds`, `roles`, `rules`, `work` (what kernels are for, see `anchors`), `reasons` (how often
+        each code comes), `before` and `after` (IR as text), `hasTimes`, `accelerator` (its units and wires, for
+        `fuse-ops-hw`), and `blocks`: for each block `name`, `nodes`, `edges`, `ipdom`, `edgeKinds`, `refusals`,
+        `refusedAt`, `blockers`, `stories`, `kernels`, `merges`, `units`, `costly` (nodes whose values are expensive to
+        keep apart) and `boxes` (see `boxes_of`).
 
     Raises:
         FuseError: The pass has no such strategy or template.
@@ -86,10 +88,11 @@ def scene_of(
         _block(plan, printed, options, fused, names, rules) for plan, names in zip(plans, fused.calls, strict=True)
     ]
     return {
-        "title": options.title,
+        "title": options.title or title_of(module),
         "pass": str(module_pass),
         "kinds": [kind.keyword for kind in _KINDS],
         "roles": [role.name.lower() for role in _ROLES],
+        "work": list(WORK),
         "rules": list(rules),
         "reasons": _meanings(blocks),
         "before": printed.text,
@@ -98,6 +101,13 @@ def scene_of(
         "accelerator": next((_accelerator(plan.template) for plan in plans if plan.template is not None), None),
         "blocks": [block for block in blocks if block["kernels"] or len(blocks) == 1],
     }
+
+
+def title_of(module: ModuleOp) -> str:
+    """What a module without a file is called: its own name, or that of its largest function."""
+    functions = functions_to_fuse(module)
+    largest = max(functions, key=lambda function: sum(1 for _ in function.walk()), default=module)
+    return symbol_of(module) or place_name(largest)
 
 
 def _accelerator(template: HardwareTemplate) -> dict[str, Any]:
@@ -159,11 +169,11 @@ def _block(
         ],
         "units": dict(plan.units),
     }
-    return block | {"boxes": _boxes(block)}
+    return block | {"costly": costly_nodes(block), "boxes": boxes_of(block)}
 
 
 def _node(plan: DrawnPlan, number: int, printed: PrintedIR, options: SceneOptions) -> list[Any]:
-    """Role, kind, op, value, types, start and end of the IR, place, source, bytes, flops; short for what is no op."""
+    """Role, kind, op, value, types, start and end in the IR, place, source, bytes, flops, work; fewer if no op."""
     role, op, value = plan.block_graph.nodes[number]
     kind = _KINDS.index(plan.block_graph.graph.kinds[number])
     head = [_ROLES.index(role), kind]
@@ -189,6 +199,7 @@ def _node(plan: DrawnPlan, number: int, printed: PrintedIR, options: SceneOption
         source_of(op),
         bytes,
         amount(facts.flops[number]),
+        work_of(op_name(op), _KINDS[kind]),
     ]
 
 
@@ -234,6 +245,8 @@ def _kernel(
     operators = [node for node in kernel.nodes if graph.roles[node] is NodeRole.OPERATOR]
     alone = [kernel_cost(graph, FusionKernel((node,), tuple(graph.gives(node)))) for node in operators]
     inside, anchor = set(kernel.nodes), PatternKind.OUT_EWISE_FUSABLE
+    drawn = [node for node in kernel.nodes if nodes[node].role in _DRAWN]
+    works = [_work(plan, node) for node in drawn]
     facts = graph.facts
     reads = {
         value for node in kernel.nodes for value in facts.reads[node] if facts.values[value].producer not in inside
@@ -245,7 +258,9 @@ def _kernel(
         time["roofline"] = max(cost.static_bytes / options.rates[0], flops / options.rates[1])
     return {
         "name": name or f"kernel {number + 1}",
-        "nodes": [node for node in kernel.nodes if nodes[node].role in _DRAWN],
+        "nodes": drawn,
+        "work": min(works, default=len(WORK) - 1),
+        "lead": drawn[anchor_of(works)] if drawn else -1,
         "stores": sorted({graph.producer(value) for value in kernel.outputs}),
         "anchor": next((node for node in operators if graph.forward.kinds[node] is anchor), -1),
         "arguments": len(reads),
@@ -258,30 +273,7 @@ def _kernel(
     }
 
 
-def _boxes(block: Mapping[str, Any]) -> list[Any]:
-    """Kernels, as their numbers, and single nodes, as -1 less their numbers, in order; sections are lists of those."""
-    copies = copies_of(block)
-    units = list(range(len(block["kernels"]))) + [-1 - copy.node for copy in copies if copy.kernel == ALONE]
-    alone = {unit: place for place, unit in enumerate(units) if unit < 0}
-    unit_of = [alone[-1 - copy.node] if copy.kernel == ALONE else copy.kernel for copy in copies]
-    pairs = {(unit_of[edge.source], unit_of[edge.reader]) for edge in edges_between(block, copies)}
-    order = _ordered(len(units), sorted((source, reader) for source, reader in pairs if source != reader))
-    place_of = {unit: place for place, unit in enumerate(order)}
-    placed = sorted((place_of[source], place_of[reader]) for source, reader in pairs if source != reader)
-    ascending = [(source, reader) for source, reader in placed if source < reader]
-    return [_named(box, [units[unit] for unit in order]) for box in sections(len(units), ascending)]
-
-
-def _ordered(count: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
-    """Producers before readers, as far as there are no cycles, and otherwise the least number first."""
-    readers: dict[int, list[int]] = {unit: [] for unit in range(count)}
-    for source, reader in pairs:
-        readers[source].append(reader)
-    order = topological_order(readers)
-    return order + sorted(set(range(count)) - set(order))
-
-
-def _named(box: Box, units: Sequence[int]) -> Any:
-    if isinstance(box, Section):
-        return [_named(each, units) for each in box.boxes]
-    return units[box]
+def _work(plan: DrawnPlan, node: int) -> int:
+    op = plan.block_graph.nodes[node].op
+    assert op is not None, "what is drawn is an op"
+    return work_of(op_name(op), plan.block_graph.graph.kinds[node])

@@ -55,7 +55,7 @@ def side_by_side(title: str, scenes: Sequence[Mapping[str, Any]]) -> str:
     scripts, style = page_parts()
     own_style = resource("assets/side_by_side.css")
     rows = "".join(_row(scene) for scene in scenes)
-    head = "<tr><th></th><th>kernels</th><th>here alone</th><th>moved apart</th><th>moved fused</th></tr>"
+    head = "<tr><th></th><th>kernels</th><th>here alone</th><th>read and written unfused</th><th>fused</th></tr>"
     frames = "".join(
         f'<iframe sandbox="allow-scripts" title="{html.escape(scene["title"])}" srcdoc="{html.escape(page_of(scene))}">'
         "</iframe>"

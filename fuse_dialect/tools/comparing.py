@@ -70,7 +70,7 @@ def comparing_page(
     Raises:
         FuseError: A pipeline does not end in `fuse-ops`, or a pass fails.
     """
-    from fuse_dialect.pictures.scene import SceneOptions, scene_of
+    from fuse_dialect.pictures.scene import SceneOptions, scene_of, title_of
     from fuse_dialect.pictures.side_by_side import side_by_side
 
     with located_errors(source_map, " in the verifier"):
@@ -80,7 +80,7 @@ def comparing_page(
         copy, last = _prepared(module, source_map, ctx, spec, passes)
         with located_errors(source_map, " while the picture is drawn"):
             scenes.append(scene_of(copy, last, SceneOptions(spec)))
-    return side_by_side(basename(source_map.file) or "module", scenes)
+    return side_by_side(basename(source_map.file) or title_of(module), scenes)
 
 
 def compare_pipelines(

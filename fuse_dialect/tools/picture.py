@@ -95,7 +95,8 @@ class PictureTaker:
             found = source_map.locate(op)
             return str(found) if found.line else ""
 
-        options = SceneOptions(basename(source_map.file) or "module", place, self._seconds, self._rates)
+        title = "" if source_map.file == "<stdin>" else basename(source_map.file)
+        options = SceneOptions(title, place, self._seconds, self._rates)
         scene = scene_of(module, module_pass, options)
         if not scene["blocks"]:
             raise FuseError("there is nothing to draw: no function has ops that fuse", source_map.file_alone())

@@ -4,7 +4,8 @@
 
 1. `stack-growing-states` makes stacks of states that loops only append to: their places are known;
 2. `refine-shapes` makes static what is known of open sizes, with the numbers that the option `sizes` gives for names:
-   only then have ops of computed shapes machine code. It leaves a module without open sizes alone;
+   only then have ops of computed shapes machine code. It leaves a module without open sizes alone. What it finds out of
+   a row that a loop adds lets `stack-growing-states` make more stacks;
 3. `fake-quantization-to-integer` finds products of quantized numbers, while their weights and scales stand apart;
 4. `simplify-inference{expand-norms=false}` breaks batch norms into a multiplication and an addition of constants. A
    layer norm stays whole: one kernel computes it row by row, with the row in cache;
@@ -69,6 +70,7 @@ def compile_prefix(
     passes: tuple[ModulePass, ...] = (
         StackGrowingStatesPass(),
         RefineShapesPass(tuple(sizes)),
+        StackGrowingStatesPass(),
         FakeQuantizationToIntegerPass(),
         SimplifyInferencePass(expand_norms=False),
         FoldConstantsPass(),

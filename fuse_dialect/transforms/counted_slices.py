@@ -5,7 +5,8 @@
 
 1. the stride is 1;
 2. begin and end are the same value but for constants, `v + a` and `v + b`, and `k = b - a` is above 0;
-3. no sum goes round, and both bounds count from the same side: begin is in 0..n-k, or in -n..-k-1.
+3. no sum goes round, and both bounds count from the same side: begin is in 0..n-k, or in -n..-k-1. Of an axis of open
+   size `linear_bounds` says whether begin is in 0..n-k.
 
 Then it is a `take` of `begin, begin + 1, ...`, of which it is known that they are in range.
 """
@@ -17,28 +18,27 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from fuse_dialect.analysis.integer_ranges import Range, Ranges
+from fuse_dialect.analysis.known_sizes import KnownSizes
+from fuse_dialect.analysis.linear_bounds import SAME_ELEMENT, taken_length
+from fuse_dialect.analysis.sizes import Size
 from fuse_dialect.dialect.constants import constant, constant_of
 from fuse_dialect.dialect.ops.broadcast import AddOp, SubtractOp
 from fuse_dialect.dialect.ops.concatenation import ConcatenateOp
-from fuse_dialect.dialect.ops.conversion import CastOp
 from fuse_dialect.dialect.ops.dynamic import DynStridedSliceOp
 from fuse_dialect.dialect.ops.indexing import StridedSliceOp, TakeOp
-from fuse_dialect.dialect.ops.layout import ReshapeOp, SqueezeOp
-from fuse_dialect.dialect.ops.replication import BroadcastToOp, ExpandDimsOp
+from fuse_dialect.dialect.ops.layout import ReshapeOp
 from fuse_dialect.dialect.types import (
     DYNAMIC,
     Tensor,
     element_count,
     element_dtype,
-    normalize_axes,
+    normalize_axis,
     tensor_type,
     with_shape,
 )
 
 MAX_STEPS = 64
 """Ops between a bound and what it is computed from that are looked through."""
-_SAME_ELEMENT = (BroadcastToOp, CastOp, ExpandDimsOp, ReshapeOp, SqueezeOp)
-"""Ops that give the one element of their operand; casts change no number that is in range (3)."""
 
 
 class Bound(NamedTuple):
@@ -59,12 +59,13 @@ class Piece(NamedTuple):
     length: int
 
 
-def counted_slice(op: DynStridedSliceOp, ranges: Ranges) -> list[Operation] | None:
+def counted_slice(op: DynStridedSliceOp, ranges: Ranges, known: KnownSizes) -> list[Operation] | None:
     """Ops that give the same elements, the last one the result, or `None` if the lengths are not known.
 
     Args:
         op: The slice; nothing is put into its block.
         ranges: Of the integers around it.
+        known: Of the sizes around it.
 
     Complexity: O(axes), and at most `MAX_STEPS` ops back from each bound.
     """
@@ -72,8 +73,9 @@ def counted_slice(op: DynStridedSliceOp, ranges: Ranges) -> list[Operation] | No
     begins, ends, strides = lists
     if begins is None or ends is None or strides is None:
         return None
-    shape = tensor_type(op.input).get_shape()
-    axes = normalize_axes(range(len(begins)) if op.axes is None else op.axes.get_values(), len(shape))
+    shape, sizes = tensor_type(op.input).get_shape(), known.sizes_of(op.input)
+    given = range(len(begins)) if op.axes is None else op.axes.get_values()
+    axes = [normalize_axis(axis, len(shape)) for axis in given]  # in the order of the bounds
     fixed: list[tuple[int, int, int, int]] = []
     pieces: list[Piece] = []
     for axis, begin, end, stride in zip(axes, begins, ends, strides, strict=True):
@@ -81,7 +83,9 @@ def counted_slice(op: DynStridedSliceOp, ranges: Ranges) -> list[Operation] | No
             return None
         if begin.base is None and end.base is None:
             fixed.append((axis, begin.offset, end.offset, stride.offset))
-        elif stride.offset == 1 and (length := _length(shape[axis], begin, end, ranges)) is not None:
+        elif stride.offset == 1 and (
+            length := _length(shape[axis], begin, end, ranges) or _open_length(sizes[axis], begin, end, known)
+        ):
             pieces.append(Piece(axis, begin, length))
         else:
             return None
@@ -99,6 +103,13 @@ def _length(size: int, begin: Bound, end: Bound, ranges: Ranges) -> int | None:
     from_front = first[0] >= 0 and first[1] <= size - length and last[0] >= length and last[1] <= size
     from_back = first[0] >= -size and first[1] < -length and last[0] >= length - size and last[1] < 0
     return length if from_front or from_back else None
+
+
+def _open_length(size: int | Size, begin: Bound, end: Bound, known: KnownSizes) -> int | None:
+    """The same, where sizes are known by name."""
+    if begin.value is None or end.value is None:
+        return None
+    return taken_length(begin.value, end.value, size, known)
 
 
 def _range(bound: Bound, ranges: Ranges) -> Range | None:
@@ -123,7 +134,7 @@ def _bound(value: SSAValue) -> Bound:
     base, offset = value, 0
     for _ in range(MAX_STEPS):
         owner = base.owner
-        if isinstance(owner, _SAME_ELEMENT) and element_count(owner.operands[0].type) == 1:
+        if isinstance(owner, SAME_ELEMENT) and element_count(owner.operands[0].type) == 1:
             base = owner.operands[0]
             continue
         if not isinstance(owner, AddOp | SubtractOp):

@@ -23,12 +23,15 @@ _COUNTER = 1
 """Arguments of a body before the states."""
 
 
-def refined_loop(op: LoopOp, visit: Callable[[Operation], None], budget: Budget) -> LoopOp | None:
+def refined_loop(
+    op: LoopOp, visit: Callable[[Operation], None], budget: Budget, begin: Callable[[LoopOp], None]
+) -> LoopOp | None:
     """A loop with more precise types in the place of one, or `None` if the types stay.
 
     Args:
         op: The loop; its operands are refined.
         visit: Refines an op; it is called for the ops in copies of the loop.
+        begin: Learns what is known of a copy before its ops are visited.
         budget: Every copy takes its ops from it: loops in loops whose assumptions fail would double at every level.
 
     Raises:
@@ -44,6 +47,7 @@ def refined_loop(op: LoopOp, visit: Callable[[Operation], None], budget: Budget)
     while [*assumed, *rows] != kept and budget.take(ops=size):
         is_certain = assumed == kept[: len(states)]
         trial = _copy_with(op, [*assumed, *rows])
+        begin(trial)
         try:
             for inner in list(trial.body.block.ops):
                 visit(inner)

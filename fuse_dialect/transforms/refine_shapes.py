@@ -28,6 +28,7 @@ from xdsl.utils.exceptions import PassFailedException, VerifyException
 from fuse_dialect.analysis.forms_by_name import form_by_name
 from fuse_dialect.analysis.integer_ranges import Ranges
 from fuse_dialect.analysis.known_sizes import KnownSizes
+from fuse_dialect.analysis.loop_sizes import name_loop
 from fuse_dialect.analysis.sizes import Size
 from fuse_dialect.budget import Budget
 from fuse_dialect.dialect.constants import constant
@@ -192,16 +193,21 @@ class _Refining:
 
     def _visit_loop(self, op: LoopOp) -> None:
         """Put a loop with more precise types in the place of one (6), and visit the ops in it."""
+        name_loop(op, self.known)
         if any(not self._is_read_here_alone(result) for result in op.results):
             return
-        new = refined_loop(op, self._visit_inside, self.budget)
+        new = refined_loop(op, self._visit_inside, self.budget, self._begin_copy)
         if new is None:
             return
         self.gone.update((op, *ops_inside(op)))
         self._replace(op, new)
+        name_loop(new, self.known)
         self._settle(op)
         op.detach()
         op.drop_all_references()
+
+    def _begin_copy(self, op: LoopOp) -> None:
+        name_loop(op, self.known)
 
     def _visit_inside(self, op: Operation) -> None:
         """Visit an op, and those in its regions, if it is not replaced as a whole."""
@@ -250,7 +256,7 @@ class _Refining:
         """The op that stands for a slice of known length (3), or the op."""
         if not isinstance(op, DynStridedSliceOp) or op.parent is None:
             return op
-        made = counted_slice(op, self.ranges)
+        made = counted_slice(op, self.ranges, self.known)
         if made is None:
             return op
         last = made.pop()

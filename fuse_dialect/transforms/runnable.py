@@ -9,7 +9,7 @@ from fuse_dialect.extensions import at_place
 
 CONVERSIONS: Mapping[tuple[str, ...], str] = {
     ("fuse.fused",): "fuse_dialect.fusion.outlining.regions:outline_regions",
-    ("stablehlo.", "chlo."): "fuse_dialect.frontends.stablehlo.convert_stablehlo_to_fuse:convert",
+    ("stablehlo.", "chlo.", "sdy."): "fuse_dialect.frontends.stablehlo.convert_stablehlo_to_fuse:convert",
 }
 """By how the names of a dialect's ops begin, the place of what says them with `fuse` ops, a function of a module."""
 

@@ -1,4 +1,4 @@
-"""`stack-growing-states`: a state that a loop only appends to becomes a stack of what it appends.
+"""`stack-growing-states`: a state that a loop only adds to becomes a stack of what it appends.
 
     %out = fuse.loop limit(%n) states(%start) {            %stack = fuse.loop limit(%n) {
     ^bb0(%i, %acc):                                        ^bb0(%i):
@@ -10,8 +10,8 @@
 Each iteration would copy all that is there. A stack has a place for each iteration, and `rows` are its elements in the
 same order under the shape of the result. It is done where
 
-1. the body reads the state in one concatenation alone, as its first operand, and the state that it yields is all that
-   the concatenation is read for;
+1. the body reads the state in one concatenation alone, as its first operand, or as its last one: then the stack is
+   reversed; and the state that it yields is all that the concatenation is read for;
 2. what is appended has a static shape with elements, and the result of the loop is open along that axis alone.
 
 Source: a loop of TorchScript with `out = torch.cat([out, y])`; the stack is the scan output of ONNX Loop.
@@ -28,7 +28,7 @@ from xdsl.passes import ModulePass
 
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.ops.concatenation import ConcatenateOp
-from fuse_dialect.dialect.ops.layout import ReshapeOp, TransposeOp
+from fuse_dialect.dialect.ops.layout import ReshapeOp, ReverseOp, TransposeOp
 from fuse_dialect.dialect.ops.regions import LoopOp, YieldOp
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, normalize_axis, tensor_type
 from fuse_dialect.transforms.unfinished import walk_unfinished
@@ -59,6 +59,14 @@ class GrowingState(NamedTuple):
     """Its number among the states."""
     concatenation: ConcatenateOp
     axis: int
+    is_prepended: bool
+    """Whether what comes later stands in front."""
+
+    @property
+    def added(self) -> list[SSAValue[Tensor]]:
+        """What an iteration adds, in order."""
+        values = [*self.concatenation.inputs]
+        return values[:-1] if self.is_prepended else values[1:]
 
 
 def _growing(loop: LoopOp, place: int) -> GrowingState | None:
@@ -68,17 +76,19 @@ def _growing(loop: LoopOp, place: int) -> GrowingState | None:
     use = _only_use(argument)
     if use is None or not isinstance(end, YieldOp) or not isinstance(use, ConcatenateOp):
         return None
-    appended = [tensor_type(value) for value in use.inputs[1:]]
-    if not appended or use.inputs[0] is not argument or use.parent is not loop.body.block:
+    is_prepended = use.inputs[0] is not argument
+    if len(use.inputs) < 2 or argument not in (use.inputs[0], use.inputs[-1]) or use.parent is not loop.body.block:
         return None
     if end.values[place] is not use.result or _only_use(use.result) is not end:
         return None
+    appended = [tensor_type(value) for value in (use.inputs[:-1] if is_prepended else use.inputs[1:])]
     if any(size == DYNAMIC or size == 0 for type in appended for size in type.get_shape()):
         return None
     axis = normalize_axis(use.axis.value.data, appended[0].get_num_dims())
     shape = list(appended[0].get_shape())
     shape[axis] = DYNAMIC
-    return GrowingState(place, use, axis) if shape == list(loop.outputs[place].type.get_shape()) else None
+    is_open_there = shape == list(loop.outputs[place].type.get_shape())
+    return GrowingState(place, use, axis, is_prepended) if is_open_there else None
 
 
 def _only_use(value: SSAValue) -> Operation | None:
@@ -92,7 +102,7 @@ def _rewrite(loop: LoopOp, growing: Sequence[GrowingState]) -> None:
     end = body.last_op
     assert isinstance(end, YieldOp), "a verified loop ends with a yield"
     places = {state.place for state in growing}
-    appended = [_appended(state.concatenation) for state in growing]
+    appended = [_added(state) for state in growing]
     kept = [value for place, value in enumerate(end.values) if place not in places]
     new_end = YieldOp(*kept, *appended, condition=end.condition)
     body.insert_op_before(new_end, end)
@@ -119,7 +129,7 @@ def _rewrite(loop: LoopOp, growing: Sequence[GrowingState]) -> None:
             output.replace_all_uses_with(replacement)
     for state, stack in zip(growing, stacks, strict=True):
         output = loop.outputs[state.place]
-        made = _result_of(stack, loop.states[state.place], state.axis, output.type)
+        made = _result_of(stack, loop.states[state.place], state, output.type)
         block.insert_ops_before(made, loop)
         result = made[-1].results[0]
         result.name_hint = output.name_hint
@@ -128,9 +138,9 @@ def _rewrite(loop: LoopOp, growing: Sequence[GrowingState]) -> None:
     loop.erase()
 
 
-def _appended(concatenation: ConcatenateOp) -> SSAValue:
-    """What is appended, as one value."""
-    values = concatenation.inputs[1:]
+def _added(state: GrowingState) -> SSAValue:
+    """What an iteration adds, as one value."""
+    values, concatenation = state.added, state.concatenation
     if len(values) == 1:
         return values[0]
     joined = ConcatenateOp(*values, axis=concatenation.axis.value.data)
@@ -139,16 +149,20 @@ def _appended(concatenation: ConcatenateOp) -> SSAValue:
     return joined.result
 
 
-def _result_of(stack: SSAValue[Tensor], start: SSAValue[Tensor], axis: int, type: Tensor) -> list[FuseOp]:
-    """Ops that append the elements of the stack to what the loop began with; the last one gives the result."""
+def _result_of(stack: SSAValue[Tensor], start: SSAValue[Tensor], state: GrowingState, type: Tensor) -> list[FuseOp]:
+    """Ops that add the elements of the stack to what the loop began with; the last one gives the result."""
     made: list[FuseOp] = []
-    row = list(stack.type.get_shape()[1:])
+    axis, row = state.axis, list(stack.type.get_shape()[1:])
     value: SSAValue = stack
+    if state.is_prepended:
+        made.append(ReverseOp(value, axes=[0]))
+        value = made[-1].results[0]
     if axis:
         # The axis of the iterations moves in front of that which elements are appended along.
         made.append(TransposeOp(value, permutation=[*range(1, axis + 1), 0, *range(axis + 1, len(row) + 1)]))
         value = made[-1].results[0]
     made.append(ReshapeOp(value, result_types=[type]))
     if tensor_type(start).get_shape()[axis] != 0:
-        made.append(ConcatenateOp(start, made[-1].results[0], axis=axis, result_types=[type]))
+        parts = [start, made[-1].results[0]]
+        made.append(ConcatenateOp(*(reversed(parts) if state.is_prepended else parts), axis=axis, result_types=[type]))
     return made

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.pictures.page import page_of
 from fuse_dialect.pictures.scene import SceneOptions, scene_of
-from fuse_dialect.pictures.sections import Box, Section, sections
+from fuse_dialect.pictures.sections import Box, Section, cut, passing
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
@@ -67,13 +67,15 @@ def repeated(scene: dict[str, Any], times: int) -> dict[str, Any]:
             for each in block["kernels"]
         ],
         "merges": [[*moved(merge[:3], by), *merge[3:]] for by in parts for merge in block["merges"]],
-        "boxes": [_plain(box) for box in sections(kernels * times, [])],
+        "boxes": [_plain(box) for box in cut(range(kernels * times), passing(kernels * times, []), lambda each: each)],
     }
     return scene | {"blocks": [block | many]}
 
 
 def _plain(box: Box) -> Any:
-    return [_plain(each) for each in box.boxes] if isinstance(box, Section) else box
+    if isinstance(box, Section):
+        return {"name": f"from {box.first}", "note": "", "open": False, "boxes": [_plain(each) for each in box.boxes]}
+    return box
 
 
 def write_page(module: ModuleOp, path: Path) -> Path:

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+import onnx
 import pytest
 from headless_browser import Browser, NoBrowserError, open_browser
+from named_networks import bert, mobilenet
 from pictures_models import EXAMPLES, LIGHT, chain, repeated, write_page
 
 import fuse_dialect as fd
@@ -61,6 +63,12 @@ def page(browser: Browser, tiny: Path) -> Browser:
     return browser
 
 
+def _saved(model: onnx.ModelProto, folder: Path) -> Path:
+    """The page of a network."""
+    onnx.save(model, folder / "network.onnx")
+    return write_page(fd.read(folder / "network.onnx"), folder / "network.html")
+
+
 def _text(page: Browser, selector: str) -> str:
     return page.run("return document.querySelector(arguments[0]).textContent", selector)
 
@@ -104,9 +112,12 @@ def test_search_finds_ops_by_source_and_chooses_the_next(page):
 
 def test_table_is_sorted_by_bytes_saved_and_by_what_is_clicked(page):
     page.click("#tab-table")
-    kernels = page.run("return fusionPage.block.kernels.map((kernel) => kernel.before - kernel.after)")
+    kernels = page.run("return fusionPage.block.kernels")
+    saved: dict[str, int] = {}
+    for kernel in kernels:
+        saved[kernel["name"]] = saved.get(kernel["name"], 0) + kernel["before"] - kernel["after"]
     rows = page.run("return [...document.querySelectorAll('#table tbody tr')].map((row) => Number(row.dataset.kernel))")
-    assert [kernels[row] for row in rows] == sorted(kernels, reverse=True)
+    assert [saved[kernels[row]["name"]] for row in rows] == sorted(saved.values(), reverse=True)
     page.click("#table th:first-child button")
     names = page.run(
         "return [...document.querySelectorAll('#table tbody td:first-child')].map((cell) => cell.textContent)"
@@ -192,7 +203,8 @@ def test_text_is_readable_in_both_themes(page):
       const style = getComputedStyle(document.documentElement);
       const of = (name) => light(style.getPropertyValue('--' + name).trim());
       const ratio = (a, b) => (Math.max(of(a), of(b)) + 0.05) / (Math.min(of(a), of(b)) + 0.05);
-      const pairs = [...fusionPage.scene.kinds, 'paper', 'panel', 'kernel', 'section'].map((kind) => ['ink', kind]);
+      const pairs = [...fusionPage.scene.work, 'paper', 'panel', 'kernel', 'section'].map((kind) => ['ink', kind]);
+      pairs.push(['soft', 'kernel'], ['soft', 'section'], ['refused', 'kernel'], ['refused', 'section']);
       pairs.push(['soft', 'paper'], ['soft', 'panel'], ['refused', 'paper'], ['refused', 'panel'], ['accent', 'panel']);
       return pairs.map(([a, b]) => [a, b, ratio(a, b)]).filter(([, , each]) => each < 4.5);
     """
@@ -233,6 +245,186 @@ def test_before_and_after_are_shown(page):
     page.click("#tab-ir")
     assert "fuse.conv2d" in _text(page, "#before")
     assert "func.call @fused_conv2d" in _text(page, "#after")
+
+
+def test_edges_are_neutral_but_for_expensive_values(browser, tmp_path):
+    browser.open(_saved(bert(4, length=64), tmp_path))
+    browser.settle()
+    assert browser.run("return document.querySelectorAll('.edge-label').length") == 0
+    red, neutral = browser.run(
+        "return ['.edge.costly', '.edge:not(.costly)'].map((each) => document.querySelectorAll(each).length)"
+    )
+    # The scores of attention before and after softmax, of the layer that stands for all.
+    assert (red, neutral > 10) == (2, True)
+    assert "written and read again; not fused: " in _text(browser, ".edge-hit title")
+    browser.click("#show-reasons")
+    browser.settle()
+    assert browser.run("return document.querySelectorAll('.edge-label').length") > 10
+
+
+def test_reasons_of_a_chosen_op_stand_at_its_edges(page):
+    page.run(
+        "fusionPage.choose(fusionPage.tree.boxOfNode.get(fusionPage.block.nodes.findIndex((n) => n[3] === '%stem')))"
+    )
+    page.settle()
+    assert _text(page, ".edge-label") == "edge-kind"
+
+
+def test_closed_kernels_have_the_colour_of_their_anchor_and_the_shape_of_their_result(page):
+    page.click("#collapse")
+    page.settle()
+    fill = "return getComputedStyle(document.querySelector('.box.kernel[aria-label*=dense] > rect')).fill"
+    legend = (
+        "return getComputedStyle([...document.querySelectorAll('#legend li')]"
+        ".find((each) => each.textContent === arguments[0])).backgroundColor"
+    )
+    assert page.run(fill) == page.run(legend, "product")
+    assert _text(page, ".box.kernel[aria-label*=dense] text.small").split() == ["%logits", "1x10xf32"]
+    works = page.run("return [...document.querySelectorAll('#legend li')].map((each) => each.textContent)")
+    assert {"product", "convolution", "reduction", "elementwise", "move"} < set(works)
+    assert "other" not in works
+
+
+def test_each_primitive_is_in_the_table_once_and_leads_to_all_its_calls(browser, tmp_path):
+    browser.open(_saved(bert(4), tmp_path))
+    browser.settle()
+    browser.click("#tab-table")
+    names = browser.run("return [...document.querySelectorAll('#table tbody button')].map((each) => each.textContent)")
+    kernels = browser.run("return fusionPage.block.kernels.map((kernel) => kernel.name)")
+    assert sorted(names) == sorted(set(kernels))
+    calls = browser.run(
+        "return [...document.querySelectorAll('#table tbody td:nth-child(2)')].map((e) => +e.textContent)"
+    )
+    assert calls == [kernels.count(name) for name in names]
+    row = calls.index(4)
+    chosen = [
+        browser.run(
+            "document.querySelectorAll('#table tbody button')[arguments[0]].click();"
+            " return fusionPage.picture.chosen.kernel",
+            row,
+        )
+        for _ in range(5)
+    ]
+    assert chosen == [number for number, name in enumerate(kernels) if name == names[row]] + chosen[:1]
+    shares = browser.run(
+        "return [...document.querySelectorAll('#table tbody td:nth-child(5)')].map((e) => e.textContent)"
+    )
+    assert sum(float(share.split()[0]) for share in shares) == pytest.approx(100, abs=0.5 * len(shares))
+
+
+@pytest.mark.parametrize("width", [1400, 800])
+def test_nothing_lies_on_the_graph(page, width):
+    page.resize(width, 900)
+    page.settle()
+    try:
+        graph, *others = page.run(
+            "return ['#graph', '#map', '#legend', '.zoom']"
+            ".map((each) => document.querySelector(each).getBoundingClientRect())"
+        )
+        for other in others:
+            assert other["right"] <= graph["left"] or other["bottom"] <= graph["top"]
+    finally:
+        page.resize(1400, 900)
+
+
+def test_narrow_page_gives_half_of_itself_to_the_story(page):
+    page.resize(800, 900)
+    page.settle()
+    try:
+        stage, story = page.run(
+            "return ['.stage', 'aside'].map((each) => document.querySelector(each).getBoundingClientRect().height)"
+        )
+        assert story == pytest.approx(stage, abs=2)
+        assert story > 300
+    finally:
+        page.resize(1400, 900)
+
+
+@pytest.mark.parametrize("width", [1400, 800])
+def test_graph_stays_beside_the_texts(page, width):
+    page.resize(width, 900)
+    try:
+        page.click("#tab-ir")
+        page.settle()
+        sizes = page.run(
+            "return ['#graph', '#before', '#after'].map((each) => document.querySelector(each).getBoundingClientRect())"
+        )
+        assert all(each["width"] > 250 and each["height"] > 150 for each in sizes)
+    finally:
+        page.resize(1400, 900)
+
+
+def test_a_wide_plan_is_readable_and_all_of_it_is_in_view_when_asked_for(browser, tmp_path):
+    path = tmp_path / "wide.html"
+    places = range(1, 40)
+    inputs = ", ".join(f"%x{place}: tensor<4x{place}xf32>" for place in places)
+    ops = "\n".join(f"  %v{place} = fuse.softmax %x{place} : tensor<4x{place}xf32>" for place in places)
+    results = ", ".join(f"%v{place}" for place in places)
+    types = ", ".join(f"tensor<4x{place}xf32>" for place in places)
+    text = f"func.func @main({inputs}) -> ({types}) {{\n{ops}\n  return {results} : {types}\n}}"
+    write_page(fd.parse(text), path)
+    browser.open(path)
+    browser.settle()
+    assert browser.run("return fusionPage.picture.scale") >= 0.8
+    seen = "const p = fusionPage.picture; return p.size()[0] / p.scale / p.tree.root.width"
+    assert browser.run(seen) < 1
+    browser.click("#zoom-all")
+    assert browser.run(seen) >= 1
+    browser.click("#zoom-width")
+    assert browser.run("return fusionPage.picture.scale") >= 0.8
+
+
+def test_keys_work_before_anything_has_focus(page):
+    scale = "return fusionPage.picture.scale"
+    was = page.run(scale)
+    page.press("-")
+    assert page.run(scale) < was
+    page.press("f")
+    assert page.run(scale) == was
+    page.press(DOWN)
+    page.settle()
+    page.settle()
+    assert page.run("return fusionPage.picture.chosen === fusionPage.tree.root.children[0]")
+    page.press("/")
+    page.press("f", "-")
+    assert page.run("return [document.activeElement.id, document.getElementById('search').value]") == ["search", "f-"]
+    page.press(ESCAPE)
+    page.press("+")
+    assert page.run(scale) > was
+
+
+def test_keys_of_controls_are_theirs(page):
+    page.click("#tab-story")
+    page.press(RIGHT)
+    assert page.run("return [document.activeElement.id, fusionPage.picture.chosen]") == ["tab-table", None]
+    page.run("document.getElementById('theme').focus()")
+    theme = "return document.documentElement.dataset.theme"
+    was = page.run(theme)
+    page.press(ENTER)
+    assert page.run(theme) != was
+    assert page.run("return fusionPage.picture.chosen") is None
+
+
+def test_page_says_what_is_saved_in_plain_words(page):
+    summary = _text(page, "#summary")
+    assert "less written and read again between kernels" in summary
+    assert "apart" not in summary
+
+
+def test_layers_of_a_deep_network_are_folded_and_open(browser, tmp_path):
+    path = _saved(mobilenet(102), tmp_path)
+    assert path.stat().st_size < 3_000_000
+    browser.open(path)
+    browser.settle()
+    labels = browser.run("return fusionPage.tree.boxes.filter((box) => box.type === 'section').map((box) => box.label)")
+    assert labels[0] == "features"
+    assert {"26 x features", "features.1", "features.2 … features.26"} < set(labels)
+    assert browser.run("return document.querySelectorAll('.box').length") < 60
+    more = "fusionPage.tree.boxes.find((box) => box.label === 'features.2 … features.26')"
+    browser.run(f"fusionPage.picture.toggle({more})")
+    browser.settle()
+    assert browser.run(f"return {more}.children.map((box) => box.label)[24]") == "features.26"
+    assert browser.console() == []
 
 
 @pytest.mark.slow
@@ -371,7 +563,7 @@ def test_plans_side_by_side_run_in_their_frames_and_ask_for_nothing(browser, tmp
     for frame in (0, 1):
         browser.enter_frame(frame)
         browser.settle()
-        browser.run("fusionPage.picture.fit()")
+        browser.run("fusionPage.picture.fitAll()")
         browser.settle()
         browser.settle()
         alone = browser.run("return fusionPage.block.alone.length")
@@ -401,7 +593,7 @@ def test_what_a_kernel_computes_again_is_marked(browser, tmp_path):
     browser.open(path)
     browser.settle()
     assert browser.run("return document.querySelectorAll('.box.again').length") == 1
-    assert browser.run("return document.querySelectorAll('.edge.refused').length") == 0
+    assert browser.run("return document.querySelectorAll('.edge.costly, .edge-hit').length") == 0
     assert "3 ops in 2 kernels" in _text(browser, "#summary")
     browser.run("fusionPage.choose(fusionPage.tree.boxOfKernel.get(1), true)")
     assert "computes again%e" in _text(browser, "#story dl")

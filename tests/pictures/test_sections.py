@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuse_dialect.pictures.sections import MOST_FLAT, MOST_IN_SECTION, Box, Section, sections
+from fuse_dialect.pictures.sections import MOST_FLAT, MOST_IN_SECTION, Box, Section, cut, passing
 
 
 @st.composite
@@ -12,6 +12,10 @@ def rows(draw: st.DrawFn) -> tuple[int, list[tuple[int, int]]]:
     count = draw(st.integers(1, 4 * MOST_IN_SECTION * MOST_IN_SECTION))
     pairs = st.tuples(st.integers(0, count - 1), st.integers(0, count - 1))
     return count, sorted({(min(pair), max(pair)) for pair in draw(st.lists(pairs, max_size=60)) if len({*pair}) == 2})
+
+
+def sections(count: int, edges: list[tuple[int, int]]) -> tuple[Box, ...]:
+    return tuple(cut(range(count), passing(count, edges), lambda section: section.named(f"from {section.first}")))
 
 
 def _leaves(boxes: tuple[Box, ...]) -> list[int]:
@@ -34,6 +38,7 @@ def test_sections_hold_the_row_in_order_and_are_small(row):
     assert len(found) <= (MOST_FLAT if count <= MOST_FLAT else MOST_IN_SECTION)
     for section in _inner(found):
         assert 1 <= len(section.boxes) <= MOST_IN_SECTION
+        assert section.name == f"from {section.first}"
         assert (section.first, section.last) == (_leaves(section.boxes)[0], _leaves(section.boxes)[-1])
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fuse_dialect as fd
-from fuse_dialect.remarks.folding import folded
+from fuse_dialect.remarks.folding import folded, runs
 
 LAYER = ["a", "b", "c"]
 
@@ -45,6 +45,55 @@ def test_what_is_folded_says_all_lines(lines: list[str]) -> None:
             said += run * times
             run, times, is_open = [], 1, False
     assert said == lines
+
+
+def _times(keys: str, at: int, length: int) -> int:
+    times = 1
+    while keys[at + times * length : at + (times + 1) * length] == keys[at : at + length]:
+        times += 1
+    return times
+
+
+def tried(keys: str, longest: int) -> list[tuple[int, int, int]]:
+    """Runs as `runs` gives them, by trying every length at every place."""
+    found: list[tuple[int, int, int]] = []
+    at = 0
+    while at < len(keys):
+        tries = [(length, _times(keys, at, length)) for length in range(1, min(longest, len(keys) - at) + 1)]
+        length, times = max(tries, key=lambda run: (run[0] * run[1] if run[1] >= 3 else 1, -run[0]))
+        start = at
+        if times < 3:
+            length = times = 1
+        while times > 1 and _times(keys, start + 1, length) == times:
+            start += 1
+        found += ((place, 1, 1) for place in range(at, start))
+        found.append((start, length, times))
+        at = start + length * times
+    return found
+
+
+@given(st.text("abc", max_size=50), st.sampled_from([2, 5, 50]))
+def test_runs_are_those_of_trying_every_length(keys: str, longest: int) -> None:
+    assert [(run.start, run.length, run.times) for run in runs(keys, longest)] == tried(keys, longest)
+
+
+def test_a_layer_ends_where_its_run_ends() -> None:
+    # The head ends with the norm that every layer ends with.
+    keys = ["embed", "norm", *["product", "add", "norm"] * 12, "pool"]
+    assert [(run.start, run.length, run.times) for run in runs(keys) if run.times > 1] == [(2, 3, 12)]
+
+
+def test_long_sequences_of_few_keys_are_searched_in_linear_time() -> None:
+    seen = 0
+
+    class Key(str):
+        def __hash__(self) -> int:
+            nonlocal seen
+            seen += 1
+            return str.__hash__(self)
+
+    assert len(runs([Key("abcdefghij"[place % 10]) for place in range(20_000)])) == 1
+    assert seen <= 2 * 20_000
 
 
 def test_layers_of_a_plan_are_folded() -> None:

@@ -41,6 +41,50 @@ def looped(begin: int, end: int, *, size: int = 8, trips: int = 6, stride: int =
     }}"""
 
 
+def over_all(begin: int, end: int, *, more_trips: int = 0, scale: int = 1, is_in_loop: bool = False) -> str:
+    """The same over an axis of open size, in a loop that runs `n + more_trips` times; negative scales add `n`.
+
+    In another loop, if so, whose counter is added to the number of trips: 0, then 1.
+    """
+    base = "%in" if scale < 0 else "%si"
+    inner = f"""%count = fuse.add %n, %more : tensor<i64>
+      %trips = {"fuse.subtract %count, %outer" if is_in_loop else "fuse.add %count, %zero"} : tensor<i64>
+      %y = fuse.loop limit(%trips : tensor<i64>) states(%s : tensor<f32>) -> (tensor<f32>) {{
+      ^bb0(%i: tensor<i64>, %state: tensor<f32>):
+        %scale = arith.constant dense<{scale}> : tensor<i64>
+        %si = fuse.multiply %i, %scale : tensor<i64>
+        %in = fuse.add %si, %n : tensor<i64>
+        %a = arith.constant dense<{begin}> : tensor<i64>
+        %b = arith.constant dense<{end}> : tensor<i64>
+        %ia = fuse.add {base}, %a : tensor<i64>
+        %ib = fuse.add %b, {base} : tensor<i64>
+        %begin = fuse.expand_dims %ia, axis = 0 : (tensor<i64>) -> tensor<1xi64>
+        %end = fuse.expand_dims %ib, axis = 0 : (tensor<i64>) -> tensor<1xi64>
+        %stride = arith.constant dense<1> : tensor<1xi64>
+        %part = fuse.dyn_strided_slice %x, %begin, %end, %stride
+          : (tensor<?xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?xf32>
+        %sum = fuse.sum %part, axes = [0] : (tensor<?xf32>) -> tensor<f32>
+        %two = arith.constant dense<2.0> : tensor<f32>
+        %twice = fuse.multiply %state, %two : tensor<f32>
+        %next = fuse.add %twice, %sum : tensor<f32>
+        fuse.yield %next : tensor<f32>
+      }}"""
+    outer = f"""%z = fuse.loop limit(%two_times : tensor<i64>) states(%s0 : tensor<f32>) -> (tensor<f32>) {{
+      ^bb0(%outer: tensor<i64>, %s: tensor<f32>):
+        {inner}
+        fuse.yield %y : tensor<f32>
+      }}"""
+    return f"""func.func @main(%x: tensor<?xf32> {{fuse.sizes = ["n"]}}, %s0: tensor<f32>) -> tensor<f32> {{
+      %sizes = fuse.shape_of %x : (tensor<?xf32>) -> tensor<1xi64>
+      %n = fuse.squeeze %sizes, axes = [0] : (tensor<1xi64>) -> tensor<i64>
+      %more = arith.constant dense<{more_trips}> : tensor<i64>
+      %zero = arith.constant dense<0> : tensor<i64>
+      %two_times = arith.constant dense<2> : tensor<i64>
+      {outer if is_in_loop else inner.replace("(%s :", "(%s0 :")}
+      return {"%z" if is_in_loop else "%y"} : tensor<f32>
+    }}"""
+
+
 def refined(text: str) -> Any:
     module = fd.parse(text)
     RefineShapesPass().apply(Context(), module)
@@ -90,6 +134,77 @@ def test_they_mean_the_same(begin: int, length: int, size: int, trips: int, scal
     x, start = np.arange(1, size + 1, dtype=np.float32), np.float32(0)
     expected = fd.run(fd.parse(text), x, start)
     np.testing.assert_array_equal(fd.run(refined(text), x, start), expected)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"begin": 0, "end": 1}, True),
+        ({"begin": 0, "end": 2}, False),  # the last one is short
+        ({"begin": 1, "end": 2}, False),
+        ({"begin": 0, "end": 2, "more_trips": -1}, True),
+        ({"begin": 1, "end": 2, "more_trips": -1}, True),
+        ({"begin": 0, "end": 1, "more_trips": 1}, False),
+        ({"begin": -1, "end": 0}, False),
+        ({"begin": 0, "end": 0}, False),
+        ({"begin": 1, "end": 0}, False),
+        ({"begin": -1, "end": 0, "scale": -1}, True),  # from the last to the first
+        ({"begin": -2, "end": -1, "scale": -1}, False),
+        ({"begin": 0, "end": 1, "scale": -1}, False),
+        ({"begin": 0, "end": 1, "scale": 2}, False),
+        ({"begin": 0, "end": 1, "is_in_loop": True}, True),
+        ({"begin": 0, "end": 2, "is_in_loop": True}, False),  # only the first time is it too long
+        ({"begin": 0, "end": 2, "is_in_loop": True, "more_trips": -1}, True),
+    ],
+)
+def test_of_an_open_axis_they_are_taken_where_the_loop_ends_in_time(arguments: dict[str, Any], expected: bool) -> None:
+    assert is_taken(refined(over_all(**arguments))) == expected
+
+
+@given(
+    begin=st.integers(-3, 3),
+    length=st.integers(-1, 3),
+    size=st.integers(0, 7),
+    more_trips=st.integers(-3, 2),
+    scale=st.integers(-2, 2),
+    is_in_loop=st.booleans(),
+)
+def test_of_an_open_axis_they_mean_the_same(
+    begin: int, length: int, size: int, more_trips: int, scale: int, is_in_loop: bool
+) -> None:
+    text = over_all(begin, begin + length, more_trips=more_trips, scale=scale, is_in_loop=is_in_loop)
+    x, start = np.arange(1, size + 1, dtype=np.float32), np.float32(0)
+    expected = fd.run(fd.parse(text), x, start)
+    np.testing.assert_array_equal(fd.run(refined(text), x, start), expected)
+
+
+def test_sums_of_32_bits_may_go_round() -> None:
+    text = over_all(0, 1).replace(
+        "%si = fuse.multiply %i, %scale : tensor<i64>",
+        """
+        %short = fuse.cast %i : (tensor<i64>) -> tensor<i32>
+        %si = fuse.cast %short : (tensor<i32>) -> tensor<i64>""",
+    )
+    assert not is_taken(refined(text))
+
+
+def test_bounds_go_with_the_axes_in_their_order() -> None:
+    text = looped(0, 1, size=6).replace("tensor<6xf32>", "tensor<6x4xf32>").replace("tensor<?xf32>", "tensor<?x?xf32>")
+    text = text.replace("axes = [0]", "axes = [0, 1]").replace(
+        "%part = fuse.dyn_strided_slice %x, %begin, %end, %stride",
+        """%one = arith.constant dense<1> : tensor<1xi64>
+        %three = arith.constant dense<3> : tensor<1xi64>
+        %begins = fuse.concatenate %one, %begin, axis = 0 : (tensor<1xi64>, tensor<1xi64>) -> tensor<2xi64>
+        %ends = fuse.concatenate %three, %end, axis = 0 : (tensor<1xi64>, tensor<1xi64>) -> tensor<2xi64>
+        %strides = fuse.concatenate %one, %stride, axis = 0 : (tensor<1xi64>, tensor<1xi64>) -> tensor<2xi64>
+        %part = fuse.dyn_strided_slice %x, %begins, %ends, %strides, axes = [1, 0]""",
+    )
+    text = text.replace(
+        "tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) ->", "tensor<2xi64>, tensor<2xi64>, tensor<2xi64>) ->"
+    )
+    x, start = np.random.default_rng(0).standard_normal((6, 4)).astype(np.float32), np.float32(0)
+    assert is_taken(refined(text))
+    np.testing.assert_allclose(fd.run(refined(text), x, start), fd.run(fd.parse(text), x, start), rtol=1e-6)
 
 
 def test_some_axes_have_constant_bounds_and_a_concatenation_holds_them() -> None:

@@ -15,7 +15,14 @@ from fuse_dialect.transforms.stack_growing_states import StackGrowingStatesPass
 
 
 def growing(
-    *, axis: int = 0, start: int = 0, parts: int = 1, limit: int | None = 5, stops: bool = False, reads: str = ""
+    *,
+    axis: int = 0,
+    start: int = 0,
+    parts: int = 1,
+    limit: int | None = 5,
+    stops: bool = False,
+    reads: str = "",
+    in_front: bool = False,
 ) -> str:
     """A loop that appends `parts` rows of its first state, along an axis of the second one, in each iteration.
 
@@ -26,6 +33,7 @@ def growing(
         limit: Iterations, or `None` if an argument says how many.
         stops: Whether a condition ends the loop after three iterations.
         reads: Ops of the body that read `%acc`.
+        in_front: Whether the rows come before the others.
     """
 
     def sizes(size: str) -> str:
@@ -40,6 +48,8 @@ def growing(
     )
     stop = """%three = arith.constant dense<2> : tensor<i64>
         %goes_on = fuse.less %i, %three : (tensor<i64>, tensor<i64>) -> tensor<i1>"""
+    joined = f"{rows}, %acc" if in_front else f"%acc, {rows}"
+    joined_types = f"{types}, {open}" if in_front else f"{open}, {types}"
     return f"""func.func @main(%count: tensor<i64>, %x: {row}, %a: {before}) -> ({row}, {open}) {{
       {count}
       %y, %all = fuse.loop limit(%n : tensor<i64>) states(%x, %a : {row}, {before}) -> ({row}, {open}) {{
@@ -48,7 +58,7 @@ def growing(
         {reads}
         %two = arith.constant dense<2.0> : tensor<f32>
         %next = fuse.multiply %state, %two : ({row}, tensor<f32>) -> {row}
-        %longer = fuse.concatenate %acc, {rows}, axis = {axis} : ({open}, {types}) -> {open}
+        %longer = fuse.concatenate {joined}, axis = {axis} : ({joined_types}) -> {open}
         fuse.yield {"while(%goes_on : tensor<i1>) " if stops else ""}%next, %longer : {row}, {open}
       }}
       return %y, %all : {row}, {open}
@@ -74,9 +84,12 @@ def count_of_states(module: Any) -> int:
     limit=st.none() | st.integers(-1, 6),
     trips=st.integers(0, 5),
     stops=st.booleans(),
+    in_front=st.booleans(),
 )
-def test_stacks_mean_the_same(axis: int, start: int, parts: int, limit: int | None, trips: int, stops: bool) -> None:
-    text = growing(axis=axis, start=start, parts=parts, limit=limit, stops=stops)
+def test_stacks_mean_the_same(
+    axis: int, start: int, parts: int, limit: int | None, trips: int, stops: bool, in_front: bool
+) -> None:
+    text = growing(axis=axis, start=start, parts=parts, limit=limit, stops=stops, in_front=in_front)
     row, before = ((1, 3), (start, 3)) if axis == 0 else ((3, 1), (3, start))
     x, a = np.arange(1, 4, dtype=np.float32).reshape(row), np.full(before, 7, np.float32)
     expected = fd.run(fd.parse(text), np.int64(trips), x, a)
@@ -104,13 +117,13 @@ def test_a_loop_that_appends_is_native(axis: int) -> None:
     [
         growing(reads="%size = fuse.shape_of %acc : (tensor<?x3xf32>) -> tensor<2xi64>"),
         growing()
-        .replace("%acc, %next", "%next, %acc")
-        .replace("(tensor<?x3xf32>, tensor<1x3xf32>)", "(tensor<1x3xf32>, tensor<?x3xf32>)"),
+        .replace("%acc, %next", "%next, %acc, %next")
+        .replace("(tensor<?x3xf32>, tensor<1x3xf32>)", "(tensor<1x3xf32>, tensor<?x3xf32>, tensor<1x3xf32>)"),
         growing()
         .replace("%acc, %next", "%acc, %acc")
         .replace("(tensor<?x3xf32>, tensor<1x3xf32>)", "(tensor<?x3xf32>, tensor<?x3xf32>)"),
     ],
-    ids=["read", "in front", "twice"],
+    ids=["read", "in the middle", "twice"],
 )
 def test_what_else_is_read_stays_a_state(text: str) -> None:
     assert count_of_states(stacked(text)) == 2

@@ -72,11 +72,17 @@ def _tool(name: str) -> Callable[[], object]:
     return found.load()
 
 
+_OF_FRAMEWORKS = ("fuse_dialect.jax.", "fuse_dialect.pytorch.")
+
+
 def _import_all(package: str) -> None:
-    """Import every module of a package, but those whose own packages are missing."""
+    """Import every module of a package, but those whose own packages are missing, and those of frameworks.
+
+    No tool needs these, and a framework has threads, of which a copy would have none.
+    """
     root = importlib.import_module(package)
     for module in pkgutil.walk_packages(root.__path__, f"{package}."):
-        if not module.name.endswith("__main__"):
+        if not module.name.endswith("__main__") and not module.name.startswith(_OF_FRAMEWORKS):
             try:
                 importlib.import_module(module.name)
             except ImportError:

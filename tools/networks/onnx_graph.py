@@ -164,8 +164,8 @@ class Graph:
                 *(helper.make_empty_tensor_value_info(name) for name in ends),
             ],
         )
-        made = self.op("Loop", [trips, np.array(True), *states], max(len(ends), 2), body=graph)
-        return made[: len(ends)]
+        made = self.op("Loop", [trips, np.array(True), *states], len(ends), body=graph)
+        return [made] if len(ends) == 1 else made
 
     def model(self) -> bytes:
         """The file, with the types of the results inferred."""

@@ -5,7 +5,7 @@ reversed, misaligned or in the other byte order is copied; another dtype or shap
 conversion would hide a mistake.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from ctypes import addressof, c_char
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _DENSE = 0x0001 | 0x0100
 """NumPy's flags for row-major and aligned: NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_ALIGNED."""
+TREES = "a program takes the arrays of a tree one by one: program(*jax.tree.leaves(args)); fuse_dialect.jit takes trees"
+"""Hint for who gives a dictionary where an array is expected."""
 _from_buffer = cast("Callable[[Array], c_char]", c_char.from_buffer)
 _ADDRESS_OF_NOTHING = 64
 """Address of an array without elements; nobody reads it."""
@@ -110,6 +112,8 @@ def _as_array(port: Port, value: Any) -> "Array":
             return array_of(value)
         except (TypeError, RuntimeError, ImportError) as error:
             raise port.mismatch(_kind(value), f"torch says: {_first_line(error)}") from error
+    if isinstance(value, Mapping):
+        raise port.mismatch(_kind(cast(object, value)), TREES)
     if hasattr(value, "__dlpack__"):
         try:
             return np.from_dlpack(value)

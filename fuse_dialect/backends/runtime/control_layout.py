@@ -1,11 +1,13 @@
 """Rows and descriptors of the control steps of a plan, as `control` reads them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from fuse_dialect.backends.runtime.control import ENDLESS, LOOP_WORDS, LoopWord
 from fuse_dialect.backends.runtime.control_code import ControlCode, native_control
 from fuse_dialect.backends.runtime.driver import CONTROL
 from fuse_dialect.backends.runtime.flow import Begin, Choice, Copy, End, FlatLoop, Jump
+from fuse_dialect.backends.runtime.plan import Plan
 from fuse_dialect.backends.runtime.slots import Slots
 
 
@@ -19,6 +21,10 @@ class ControlLayout:
     _code: ControlCode = field(init=False)
     _descriptors: dict[int, int] = field(default_factory=dict[int, int], init=False)
     """First word of each loop's descriptor, by its number."""
+    _bytes: dict[int, int] = field(default_factory=dict[int, int], init=False)
+    """Words that hold the bytes of a tensor, with its number."""
+    _rows: dict[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]], init=False)
+    """Words that hold the least number of rows of some tensors, with their numbers."""
 
     def __post_init__(self) -> None:
         self.left = self.slots.add(0)
@@ -42,8 +48,21 @@ class ControlLayout:
             case Copy():
                 first = slots.add_address(step.target)
                 slots.add_address(step.source)
-                slots.add(slots.plan.sizes[step.source])
+                self._add_bytes(step.source)
                 return code.copy, first, 0
+
+    @property
+    def sized(self) -> list[int]:
+        """Words that other sizes change; no step writes them."""
+        return [*self._bytes, *self._rows]
+
+    def sizes_in(self, plan: Plan) -> list[int]:
+        """What these words are for a plan with the same places."""
+        bytes = [plan.sizes[tensor] for tensor in self._bytes.values()]
+        return [*bytes, *[_least_rows(plan, tensors) for tensors in self._rows.values()]]
+
+    def _add_bytes(self, tensor: int) -> None:
+        self._bytes[self.slots.add(self.slots.plan.sizes[tensor])] = tensor
 
     def _add_descriptor(self, number: int) -> int:
         flat, slots = self.slots.plan.flow.loops[number], self.slots
@@ -54,8 +73,7 @@ class ControlLayout:
                 slots.add(0)
             else:
                 slots.add_address(tensor)
-        # No iteration may look for a row that a tensor lacks.
-        slots.add(min((slots.plan.shapes[rows][0] for rows in loop.rows), default=ENDLESS))
+        self._rows[slots.add(_least_rows(slots.plan, loop.rows))] = tuple(loop.rows)
         slots.add_address_of_word(self.left)
         # A step is a row, so that distances in the flow are distances in the table.
         slots.add(loop.ops, flat.end - flat.begin - 1)
@@ -80,12 +98,13 @@ class ControlLayout:
 
     def _add_records(self, flat: FlatLoop, descriptor: int) -> list[tuple[int, int]]:
         """Add the records of a loop; what each moves, and the word for the address of its list."""
-        slots, sizes, turns = self.slots, self.slots.plan.sizes, self.slots.plan.turns
+        slots, turns = self.slots, self.slots.plan.turns
         found: list[tuple[int, int]] = []
         self._set_list(descriptor + LoopWord.MOVES, len(flat.moves))
         for tensor, base in flat.moves:
             slots.add_address(base)
-            slots.add(sizes[tensor], 0)
+            self._add_bytes(tensor)
+            slots.add(0)
             found.append((tensor, slots.add(0)))
         self._set_list(descriptor + LoopWord.TURNS, len(flat.turns))
         for tensor in flat.turns:
@@ -110,3 +129,8 @@ class ControlLayout:
     def _set_address(self, word: int, number: int) -> None:
         self.slots.words[word] = number
         self.slots.in_slots.append(word)
+
+
+def _least_rows(plan: Plan, tensors: Sequence[int]) -> int:
+    """No iteration may look for a row that a tensor lacks."""
+    return min([plan.shapes[tensor][0] for tensor in tensors], default=ENDLESS)

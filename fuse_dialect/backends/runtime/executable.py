@@ -90,7 +90,8 @@ class Executable(Walk):
         self.bound = self._slots.bound
         super().__init__(self._table())
         sized = [word for _, start, room in self._sized for word in range(start, start + room)]
-        self.set_varying([*sized, *self._slots.settled])
+        controlled = [] if self._control is None else self._control.sized
+        self.set_varying([*sized, *controlled, *self._slots.settled])
 
     def _table(self) -> Table:
         plan, slots = self.plan, self._slots
@@ -329,7 +330,7 @@ class Executable(Walk):
 
     def resized(self, resolved: Resolved) -> "Executable | None":
         """The same table for other sizes, with frames in common; `None` if they need one of their own."""
-        plan = None if self._control is not None else self._laid_out.resized(resolved)
+        plan = self._laid_out.resized(resolved)
         if plan is None:
             return None
         other = self._copied()
@@ -340,6 +341,8 @@ class Executable(Walk):
             words = plan.words[tensor]
             told += words
             told += [0] * (room - len(words))
+        if self._control is not None:
+            told += self._control.sizes_in(plan)
         told += [address_of(plan.values[tensor]) for tensor in self._slots.settled.values()]
         other.variables = np.array(told, np.int64)
         return other

@@ -86,11 +86,15 @@ class Plan:
 
     def resized(self, resolved: Resolved) -> "Plan | None":
         """The plan for other sizes of the same function; `None` if they need one of their own."""
-        if self.flow.copies or resolved.values.keys() != self.values.keys():
+        if resolved.values.keys() != self.values.keys():
             return None
-        if any(map(gt, resolved.bytes, self.room)):
+        shapes, sizes = [*resolved.shapes], [*resolved.bytes]
+        for source in self.flow.copies:
+            shapes.append(shapes[source])
+            sizes.append(sizes[source])
+        if any(map(gt, sizes, self.room)):
             return None
-        return replace(self, shapes=resolved.shapes, sizes=resolved.bytes, values=resolved.values, words=resolved.words)
+        return replace(self, shapes=shapes, sizes=sizes, values=resolved.values, words=resolved.words)
 
     def call_at(self, step: int) -> Call:
         """The call that a step is."""

@@ -4,7 +4,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from xdsl.dialects import func
@@ -31,6 +31,18 @@ from fuse_dialect.loops.program import LoopProgram
 _LIMITS = Limits()
 
 
+_MOST_CALLS = 1 << 10
+"""Shapes of arguments that are remembered of one kernel, for programs that run step by step."""
+
+
+class KernelCall(NamedTuple):
+    """A call of a kernel with arguments of known shapes."""
+
+    results: tuple[Shape, ...]
+    named: tuple[int, ...]
+    """The sizes that the kernel reads, in its order."""
+
+
 @dataclass(eq=False)
 class Compiled:
     """A primitive and what runs it."""
@@ -55,6 +67,9 @@ class Compiled:
     _is_view: bool = field(init=False)
     _runner: Runner = field(init=False)
     _cost: PrimitiveCost | None = field(init=False, default=None)
+    _calls: dict[tuple[Shape, ...], KernelCall | None] = field(
+        init=False, default_factory=dict[tuple[Shape, ...], "KernelCall | None"]
+    )
 
     def __post_init__(self) -> None:
         self._is_view = self.primitive.is_view
@@ -148,6 +163,34 @@ class Compiled:
             first = next(op for op in self.primitive.function.body.block.ops if isinstance(op, FuseOp))
             error = EvaluationError(first, reason, STEPS_HINT)
             raise FuseError(str(error), hint=STEPS_HINT) from error
+
+    def call_of(self, arguments: Sequence[Shape], dtypes: Sequence[np.dtype[Any]]) -> KernelCall | None:
+        """What its kernel makes of arguments of these shapes, found once for each; `None` if it is not for them.
+
+        Args:
+            arguments: Their shapes.
+            dtypes: Of the results.
+
+        Raises:
+            FuseError: A result or the workspace takes too many bytes, or its loops would run for hours.
+        """
+        key = tuple(arguments)
+        if key in self._calls:
+            return self._calls[key]
+        sizes = self.bind(arguments)
+        # Equal names of sizes are an assumption (ADR 10), which only now can be checked.
+        found: KernelCall | None = None
+        if sizes is not None:
+            shapes = self.sizes.result_shapes(sizes)
+            # Before memory is asked for: sizes that values decide may be of any magnitude.
+            self.check_sizes(shapes, dtypes)
+            self.check_steps(arguments, sizes)
+            self.check_workspace()
+            found = KernelCall(tuple(shapes), tuple([sizes[symbol] for symbol in self.sizes.symbols]))
+        if len(self._calls) >= _MOST_CALLS:
+            self._calls.clear()
+        self._calls[key] = found
+        return found
 
     @cached_property
     def size_arithmetic(self) -> SizeArithmetic | None:

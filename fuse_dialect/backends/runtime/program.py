@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 from os import PathLike
 from threading import Lock
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from fuse_dialect.backends.runtime.arrays import Port, as_input, check_output, is_dense, shares_memory
+from fuse_dialect.backends.runtime.arrays import TREES, Port, as_input, check_output, is_dense, shares_memory
 from fuse_dialect.backends.runtime.recycling import RecycledMemory
 from fuse_dialect.backends.types import Shape, TensorType
 from fuse_dialect.budget import MAX_REPETITIONS, MOST_VALUE_BYTES
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from fuse_dialect.backends.runtime.compilation import Compilation
+    from fuse_dialect.backends.runtime.constants import Constants
     from fuse_dialect.backends.runtime.entry_graph import EntryGraph
     from fuse_dialect.backends.runtime.executable import Executable
     from fuse_dialect.backends.runtime.kernel_timing import KernelReport
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from fuse_dialect.backends.runtime.size_formulas import SizeFormulas
     from fuse_dialect.backends.runtime.specializing import Sizes, Specializations
     from fuse_dialect.backends.runtime.stepwise import StepTimes
+    from fuse_dialect.backends.runtime.stretches import Stretches
     from fuse_dialect.backends.runtime.trace import Trace
     from fuse_dialect.backends.runtime.walk import Frame, Walk
     from fuse_dialect.dialect.op import Array
@@ -86,6 +89,7 @@ class Program:
         most_bytes: int = MOST_VALUE_BYTES,
         compilation: "Compilation | None" = None,
         specialize: "Callable[[Sizes], Program] | None" = None,
+        constants: "Constants | None" = None,
     ):
         """Plan the function; used by `compile_program`.
 
@@ -97,6 +101,7 @@ class Program:
             most_bytes: Of a constant that repeats few elements, when they are written out.
             compilation: What it was made of, for `module` and `plan`.
             specialize: Compiles the same function for given sizes of its arguments, some of which are open.
+            constants: Those of a function that this one is a part of.
         """
         from fuse_dialect.backends.runtime.constants import Constants
         from fuse_dialect.backends.runtime.shapes import SizeResolver
@@ -122,8 +127,12 @@ class Program:
         self._compilation = compilation
         self._graph = graph
         self._primitives = primitives
-        self._constants = Constants(graph.constants, most_bytes)
+        self._is_part = constants is not None
+        self._constants = Constants(graph.constants, most_bytes) if constants is None else constants
+        self._stretches: Stretches | None = None
+        """The function cut where the data decide sizes; `None` before the first call that needs it."""
         self._resolver = SizeResolver(graph, primitives)
+        self._counting = tuple(self._resolver.counting_inputs)
         self._formulas: list[SizeFormulas] = []
         """Of sizes that came; each serves those that are like them."""
         self._laid_out: Executable | None = None
@@ -132,7 +141,7 @@ class Program:
         if self._is_static:
             self._specializations = None  # nothing is open that a call could say
             self._static = self._executable(self._shapes)
-            if self._static is not None:
+            if self._static is not None and not self._is_part:
                 self._constants.seal()
 
     def _begin(self, interface: Interface, backend: str, threads: int) -> None:
@@ -147,6 +156,8 @@ class Program:
         self._same_sizes = _same_sizes(interface)
         self._plans: dict[tuple[Shape, ...], Executable | None] = {}
         """By the shapes of the inputs, which fit and do not contradict each other."""
+        self._counting: tuple[int, ...] = ()
+        """Inputs whose numbers say how often loops run, and so how large results are."""
         self._is_static = all(port.type.is_static for port in self._inputs)
         self._shapes = tuple(port.type.shape for port in self._inputs)
         self._specializations: Specializations[Program] | None = None
@@ -201,17 +212,68 @@ class Program:
         executable = self._static
         if executable is None:
             shapes = tuple([array.shape for array in arrays])
-            executable = self._executable(shapes)
+            executable = self._executable(shapes, self._counts(arrays))
             if self._specializations is not None and (special := self._special(executable, shapes)) is not None:
                 return special._call(arrays)
             if executable is None:
                 return tuple(self._stepwise(arrays))
         return tuple(self._run(executable, arrays, self._fresh(executable)))
 
+    def by_addresses(self) -> "Callable[[Sequence[int]], Sequence[Array]] | None":
+        """Calls without looking at inputs, for who knows them: dense arrays of the right types, by their addresses.
+
+        The caller keeps them alive until the call has returned. Results of 256 KiB or more begin at multiples of 64.
+
+        Returns:
+            `None` for a program that needs more than addresses: open sizes, steps that NumPy runs, long runs.
+        """
+        walk = self._static
+        if walk is None or not walk.may_run_at:
+            return None
+        makers = [self._memory.maker(*form) for form in walk.forms if form is not None]
+
+        def call(addresses: Sequence[int]) -> "Sequence[Array]":
+            try:
+                outputs = [make() for make in makers]
+            except (MemoryError, ValueError) as error:
+                raise FuseError("out of memory for the results") from error
+            frame = _taken(walk)
+            try:
+                walk.run_at(frame, addresses, outputs)
+            finally:
+                if len(walk.spare) < MAX_SPARE_FRAMES and not frame.is_abandoned:
+                    walk.spare.append(frame)
+            return outputs
+
+        return call
+
     def _stepwise(self, arrays: "Sequence[Array]", times: "StepTimes | None" = None) -> "list[Array]":
         from fuse_dialect.backends.runtime.stepwise import run_stepwise
 
+        if times is None and self._has_cuts:
+            if self._stretches is None:
+                self._stretches = self._in_stretches()
+            return self._stretches.run(arrays)
         return run_stepwise(self._graph, self._primitives, self._constants, arrays, times)
+
+    @cached_property
+    def _has_cuts(self) -> bool:
+        from fuse_dialect.backends.runtime.stretches import is_cut
+
+        return not self._is_part and is_cut(self._graph, self._primitives)
+
+    def _in_stretches(self) -> "Stretches":
+        """The function as programs of its parts, where the data decide sizes between them."""
+        from fuse_dialect.backends.runtime.stretches import Stretches
+
+        def make(part: "EntryGraph") -> Program:
+            return Program(part, self._primitives, self.backend, self.threads, constants=self._constants)
+
+        return Stretches(self._graph, self._primitives, self._constants, make)
+
+    def run_arrays(self, arrays: "Sequence[Array]") -> "Sequence[Array]":
+        """The results for dense arrays of the dtypes and shapes that the types say; nothing is checked."""
+        return self._call(arrays)
 
     def specialize(self, *inputs: Any) -> "Program":
         """The program for the sizes of these inputs alone; itself if it is for them alone already.
@@ -264,7 +326,7 @@ class Program:
         if len(outputs) != len(self._outputs):
             raise FuseError(f"'{self._interface.name}' gives {len(self._outputs)} outputs, got {len(outputs)}")
         shapes = tuple([array.shape for array in arrays])
-        executable = self._static or self._executable(shapes)
+        executable = self._static or self._executable(shapes, self._counts(arrays))
         if self._specializations is not None and (special := self._special(executable, shapes)) is not None:
             special.run_into(arrays, outputs)
             return
@@ -385,7 +447,7 @@ class Program:
         _check_repeat(repeat)
         arrays = self._arrays(inputs)
         shapes = tuple([array.shape for array in arrays])
-        executable = self._executable(shapes)
+        executable = self._executable(shapes, self._counts(arrays))
         if self._specializations is not None and (special := self._special(executable, shapes)) is not None:
             return special.profile(*arrays, repeat=int(repeat))
         if executable is None:
@@ -415,7 +477,7 @@ class Program:
         _check_repeat(repeat)
         arrays = self._arrays(inputs)
         shapes = tuple([array.shape for array in arrays])
-        executable = self._executable(shapes)
+        executable = self._executable(shapes, self._counts(arrays))
         if self._specializations is not None and (special := self._special(executable, shapes)) is not None:
             return special.trace(*arrays, repeat=int(repeat))
         if executable is None:
@@ -431,8 +493,11 @@ class Program:
         if len(inputs) == 1 and type(inputs[0]) is not np.ndarray and isinstance(inputs[0], Mapping):
             inputs = self._by_name(cast("Mapping[str, Any]", inputs[0]))
         if len(inputs) != len(self._inputs):
-            names = ", ".join(self.input_names) or "none"
-            raise FuseError(f"'{self._interface.name}' expects {len(self._inputs)} inputs ({names}), got {len(inputs)}")
+            names = ", ".join(form.model_name or form.name for form in self._interface.inputs) or "none"
+            raise FuseError(
+                f"'{self._interface.name}' expects {len(self._inputs)} inputs ({names}), got {len(inputs)}",
+                hint=TREES if any(isinstance(value, Mapping | list | tuple) for value in inputs) else None,
+            )
         for (dtype, shape), value in zip(self._dense, inputs, strict=True):
             if type(value) is not np.ndarray or value.dtype != dtype or not is_dense(value):
                 break
@@ -458,14 +523,19 @@ class Program:
         try:
             return inputs_by_name(self.input_names, [form.model_name for form in self._interface.inputs], inputs)
         except InputNamesError as error:
-            raise FuseError(f"'{self._interface.name}': {error}") from error
+            raise FuseError(f"'{self._interface.name}': {error}", hint=TREES if self._is_of_tree else None) from error
+
+    @property
+    def _is_of_tree(self) -> bool:
+        """Whether arguments are leaves of trees, as JAX names them: `params['w']`."""
+        return any("[" in (form.model_name or "") for form in self._interface.inputs)
 
     def _with_named(self, inputs: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
         """Inputs by place and by name, all in order."""
         if len(inputs) == 1 and type(inputs[0]) is not np.ndarray and isinstance(inputs[0], Mapping):
             raise FuseError(
                 f"'{self._interface.name}' expects inputs in one mapping or by name, got both",
-                hint="program({**inputs, **others})",
+                hint=TREES if self._is_of_tree else "program({**inputs, **others})",
             )
         forms = self._interface.inputs
         models = [form.model_name for form in forms]
@@ -492,14 +562,19 @@ class Program:
         if problem is not None:
             raise FuseError(problem)
 
-    def _executable(self, key: tuple[Shape, ...]) -> "Executable | None":
-        """How the function runs on inputs of these shapes; `None` for step by step."""
+    def _counts(self, arrays: "Sequence[Array]") -> tuple[int, ...]:
+        """The numbers of inputs that say how often loops run."""
+        return tuple([int(arrays[place].reshape(())) for place in self._counting]) if self._counting else ()
+
+    def _executable(self, shapes: tuple[Shape, ...], counts: tuple[int, ...] = ()) -> "Executable | None":
+        """How the function runs on inputs of these shapes, and of these numbers; `None` for step by step."""
+        key = shapes if not counts else (*shapes, counts)
         with self._lock:
             if key in self._plans:
                 return self._plans[key]
-            executable = self._by_formulas(key)
+            executable = self._by_formulas(shapes)
             if executable is None:
-                executable = self._resolved(key)
+                executable = self._resolved(shapes, counts)
             if executable is not None and checks_plans():
                 from fuse_dialect.backends.runtime.checking.program_memory import check_program_memory
 
@@ -557,9 +632,9 @@ class Program:
                 return self._lay_out(found.resolved(self._graph))
         return None
 
-    def _resolved(self, shapes: tuple[Shape, ...]) -> "Executable | None":
+    def _resolved(self, shapes: tuple[Shape, ...], counts: tuple[int, ...]) -> "Executable | None":
         """How the function runs on inputs of these shapes, found call by call; `None` for step by step."""
-        found = self._resolver.resolve(shapes)
+        found = self._resolver.resolve(shapes, dict(zip(self._counting, counts, strict=False)))
         if found is None:
             return None
         executable = None if self._laid_out is None else self._laid_out.resized(found)
@@ -579,9 +654,8 @@ class Program:
         from fuse_dialect.backends.runtime.plan import make_plan
 
         plan = make_plan(self._graph, found, [compiled.how for compiled in self._primitives])
-        self._laid_out = Executable(
-            self._graph, plan, self._primitives, self._constants, self.threads, is_only=self._is_static
-        )
+        is_only = self._is_static and not self._counting and not self._is_part
+        self._laid_out = Executable(self._graph, plan, self._primitives, self._constants, self.threads, is_only=is_only)
         return self._laid_out
 
     def _fresh(self, executable: "Walk") -> list[Any]:

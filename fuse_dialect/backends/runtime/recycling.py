@@ -12,6 +12,7 @@ first touched. So a block goes back to its program when the result and all views
    step that counts is one for all threads.
 """
 
+from collections.abc import Callable
 from functools import partial
 from itertools import count
 from math import prod
@@ -90,6 +91,18 @@ class RecycledMemory:
         number = next(self._numbers)
         blocks.in_use[number] = ref(first, partial(blocks.give_back, number, memory))
         return first.view(dtype).reshape(shape)
+
+    def maker(self, shape: Shape, dtype: "np.dtype[Any]") -> "Callable[[], Array]":
+        """What makes arrays without content of one form, from `SMALLEST` on at multiples of 64.
+
+        Other libraries take such memory over without a copy; of less, a copy costs them no more.
+        """
+        size = prod(shape) * dtype.itemsize
+        if size < SMALLEST:
+            return partial(np.empty, shape, dtype)
+        if size <= LARGEST:
+            return partial(self.empty, shape, dtype)
+        return lambda: aligned_bytes(size).view(dtype).reshape(shape)
 
     def _make_room(self, wanted: _Blocks) -> None:
         """Drop what waits elsewhere, for a new block (3)."""

@@ -5,6 +5,7 @@ from statistics import median
 from typing import Any
 
 from fuse_dialect.backends.runtime.kernel_timing import KernelTiming
+from fuse_dialect.backends.runtime.profile_picture import profile_html, seconds_text
 from fuse_dialect.backends.runtime.roofline import Limits
 
 
@@ -59,12 +60,19 @@ class Profile:
 
         return roofline_svg(self.kernels, len(self.seconds), self.threads, title, self.limits)
 
+    def _repr_html_(self) -> str:
+        """Bars whose widths are shares of the time, and a table: for notebooks."""
+        return profile_html(self.kernels, self._head())
+
+    def _head(self) -> str:
+        """The whole in a line."""
+        threads = f"{self.threads} thread{'s' if self.threads > 1 else ''}"
+        least = seconds_text(self.minimum)
+        return f"median {seconds_text(self.median)}, minimum {least} of {len(self.seconds)} runs, {threads}"
+
     def __str__(self) -> str:
         """A table."""
-        lines = [
-            f"median {_time(self.median)}, minimum {_time(self.minimum)} of {len(self.seconds)} runs, "
-            f"{self.threads} thread{'s' if self.threads > 1 else ''}"
-        ]
+        lines = [self._head()]
         total = sum(row.median for row in self.kernels) or 1.0
         rows = [_cells(row, total) for row in self.kernels]
         head = (*_HEAD, "from" if any(row[-1] for row in rows) else "")
@@ -88,8 +96,8 @@ def _cells(row: KernelTiming, total: float) -> tuple[str, ...]:
     return (
         kernel.name,
         str(kernel.calls),
-        _time(row.median),
-        _time(row.minimum),
+        seconds_text(row.median),
+        seconds_text(row.minimum),
         f"{row.median / total:.0%}",
         _number(kernel.bytes, kernel.calls / 1e6),
         _number(kernel.flops, kernel.calls / 1e6),
@@ -103,9 +111,3 @@ def _cells(row: KernelTiming, total: float) -> tuple[str, ...]:
 
 def _number(value: float | None, factor: float = 1.0) -> str:
     return "-" if value is None else f"{value * factor:.3g}" if abs(value * factor) < 1000 else f"{value * factor:.0f}"
-
-
-def _time(seconds: float) -> str:
-    if seconds < 1e-3:
-        return f"{seconds * 1e6:.2f} us"
-    return f"{seconds * 1e3:.3f} ms" if seconds < 1 else f"{seconds:.3f} s"

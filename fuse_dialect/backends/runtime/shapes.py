@@ -2,7 +2,9 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
+from types import MappingProxyType
 
 import numpy as np
 from xdsl.utils.exceptions import VerifyException
@@ -49,11 +51,29 @@ class SizeResolver:
         """Of the arguments of a call that is asked by itself."""
         self.has_control = any(call.control is not None for call in graph.calls)
 
-    def resolve(self, input_shapes: Sequence[Shape]) -> Resolved | None:
+    @cached_property
+    def counting_inputs(self) -> Mapping[int, Sequence[int]]:
+        """Inputs that say how often loops run which stack rows: by position, the tensors that show them."""
+        shown = {tensor: position for position, tensor in enumerate(self.graph.inputs)}
+        found: dict[int, list[int]] = {}
+        pending = list(reversed(self.graph.calls))
+        while pending:
+            call = pending.pop()
+            if self.primitives[call.kernel].how is How.VIEW and call.arguments[0] in shown:
+                shown[call.results[0]] = shown[call.arguments[0]]
+            if isinstance(call.control, Loop) and call.control.stacked and call.control.limit in shown:
+                found.setdefault(shown[call.control.limit], []).append(call.control.limit)
+            pending += [inner for part in reversed(call.parts) for inner in reversed(part)]
+        return found
+
+    def resolve(
+        self, input_shapes: Sequence[Shape], counts: Mapping[int, int] = MappingProxyType({})
+    ) -> Resolved | None:
         """The sizes of each tensor and what they settle, or `None` when some are known only while the function runs.
 
         Args:
             input_shapes: Sizes of the inputs; they fit the function's types.
+            counts: The numbers in `counting_inputs`, by position.
 
         Raises:
             FuseError: A tensor takes more bytes than a value may, or a view has another number of elements than what
@@ -71,7 +91,12 @@ class SizeResolver:
         else:
             found = Resolved([*last.shapes], [*last.bytes], {**last.values}, {**last.words})
             changed = set[int]()
-        resolving = _Resolving(self.graph, self.primitives, found, self._seen, changed)
+        limits = {
+            tensor: np.array(counts[position], np.int64)
+            for position, tensors in (self.counting_inputs.items() if counts else ())
+            for tensor in tensors
+        }
+        resolving = _Resolving(self.graph, self.primitives, found, self._seen, changed, limits)
         for tensor, shape in zip(self.graph.inputs, input_shapes, strict=True):
             resolving.set_shape(tensor, shape)
         if not resolving.calls(self.graph.calls):
@@ -118,6 +143,8 @@ class _Resolving:
     seen: dict[Hashable, Given | None]
     changed: set[int] | None
     """Tensors of other sizes or values than `found` has from before; `None` if it has nothing yet."""
+    limits: Mapping[int, Array] = field(default_factory=dict[int, Array])
+    """How often loops run that an input says."""
 
     @property
     def shapes(self) -> list[Shape]:
@@ -270,7 +297,8 @@ class _Resolving:
             self.set_shape(tensor, shape[1:])
         if not self.calls(loop.calls) or self._of(loop.following) != initial:
             return None
-        count = iterations(self.graph, loop, self.shapes, self.found.values)
+        values = {**self.found.values, **self.limits} if self.limits else self.found.values
+        count = iterations(self.graph, loop, self.shapes, values)
         if len({shape[0] for shape in rows}) > 1 or (count is None and loop.stacked):
             return None
         return [*initial, *((count or 0, *shape) for shape in self._of(loop.stacked))]

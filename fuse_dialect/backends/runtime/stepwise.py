@@ -77,6 +77,28 @@ def run_stepwise(
     return own_arrays(outputs, given)
 
 
+def run_calls(
+    graph: EntryGraph,
+    primitives: Sequence[Compiled],
+    constants: Constants,
+    calls: Sequence[Call],
+    values: dict[int, Array],
+) -> None:
+    """Run some calls of a function, and add their results to the values.
+
+    Args:
+        graph: The function.
+        primitives: What runs its primitives.
+        constants: Their elements.
+        calls: Calls of it, in order.
+        values: What they read, by tensor.
+
+    Raises:
+        FuseError: As for `run_stepwise`.
+    """
+    _Steps(graph, primitives, constants).run(calls, values)
+
+
 def run_control(
     graph: EntryGraph, call: Call, primitives: Sequence[Compiled], constants: Constants, arguments: Sequence[Array]
 ) -> list[Array]:
@@ -192,27 +214,20 @@ class _Steps:
 
     def _run_native(self, call: Call, compiled: Compiled, arguments: Sequence[Array]) -> list[Array] | None:
         """What the kernel gives, or `None` if it is not for arguments of these sizes or finds a fault."""
-        kernel, known = compiled.kernel, compiled.sizes
+        kernel = compiled.kernel
         assert kernel is not None, "a native primitive has a kernel"
-        sizes = compiled.bind([array.shape for array in arguments])
-        # Equal names of sizes are an assumption (ADR 10), which only now can be checked.
-        if sizes is None:
+        dtypes = [self.graph.tensors[tensor].dtype for tensor in call.results]
+        found = compiled.call_of([array.shape for array in arguments], dtypes)
+        if found is None:
             return None
         read = list(arguments)
         for position, packing in kernel.packings.items():
             read[position] = self.constants.packed(call.arguments[position], packing)
-        dtypes = [self.graph.tensors[tensor].dtype for tensor in call.results]
-        shapes = known.result_shapes(sizes)
-        # Before memory is asked for: sizes that values decide may be of any magnitude.
-        compiled.check_sizes(shapes, dtypes)
-        compiled.check_steps([array.shape for array in arguments], sizes)
-        compiled.check_workspace()
-        results = [np.empty(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
+        results = [np.empty(shape, dtype) for shape, dtype in zip(found.results, dtypes, strict=True)]
         workspace = aligned_bytes(kernel.workspace_bytes)
         addresses = [address_of(array) for array in (*read, *results, workspace)]
-        named = [sizes[symbol] for symbol in known.symbols]
         # One row of one part, with the words in the order in which an `Executable` lays them out.
-        slots = (c_int64 * (len(addresses) + len(sizes)))(*addresses, *named)
+        slots = (c_int64 * (len(addresses) + len(found.named)))(*addresses, *found.named)
         row = (c_int64 * ROW)(kernel.checked or kernel.address, addressof(slots), CONTROL if kernel.checked else 0)
         reached = native_driver().drive(addressof(row), 0, 1)
         if checks_accesses():

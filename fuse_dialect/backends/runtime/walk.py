@@ -247,6 +247,31 @@ class Walk:
             for place in places:
                 slots[place] = address
 
+    def run_at(self, frame: Frame, addresses: Sequence[int], outputs: "Sequence[Array]") -> None:
+        """Run a function of native steps that write all outputs, on dense inputs at these addresses.
+
+        Args:
+            frame: Memory that no other call uses.
+            addresses: Of the inputs; who calls keeps them alive.
+            outputs: Dense arrays that are written.
+        """
+        slots, table = frame.slots, self.table
+        if table.left is not None:
+            slots[table.left] = table.most_ops
+        for number, places in table.inputs:
+            for place in places:
+                slots[place] = addresses[number]
+        for number, places in table.outputs:
+            address = address_of(outputs[number])
+            for place in places:
+                slots[place] = address
+        self._run(frame, (), outputs)
+
+    @property
+    def may_run_at(self) -> bool:
+        """Whether `run_at` is for this function: a long run looks for signals, and a checked one for faults."""
+        return self.is_native and self.writes_all and not self._is_long and not self._reports
+
     def run_rows(self, frame: Frame, row: int, rows: int, threads: int, first: int = 0) -> None:
         """Run native steps that follow each other, from the one with number `first` on."""
         reached = team().run(frame.rows + row * ROW * WORD, self.stride, rows, threads, first)

@@ -250,6 +250,17 @@ class DynStridedSliceOp(DynamicOp):
         shape = [DYNAMIC if axis in sliced else dim for axis, dim in enumerate(shape_of_type(self.input.type))]
         return (with_shape(self.input.type, shape),)
 
+    def part_of(self, operands: Sequence[Array]) -> Array | None:
+        """The part of its first operand that it is; `None` where the static form rejects the numbers."""
+        data, begin, end, strides = operands
+        axes: Sequence[int] = range(len(begin)) if self.axes is None else self.axes.get_values()
+        slices = [slice(None)] * data.ndim
+        for axis, first, last, stride in zip(axes, begin.tolist(), end.tolist(), strides.tolist(), strict=True):
+            if not stride or slices[axis] != slice(None):
+                return None
+            slices[axis] = slice(first, last, stride)
+        return data[tuple(slices)]
+
     def static_form(self, data: Sequence[SSAValue], numbers: Sequence[Array]) -> FuseOp:
         """`strided_slice` with the numbers."""
         begin, end, strides = ([int(number) for number in array] for array in numbers)

@@ -405,8 +405,9 @@ class ArgReductionOp(ReductionOp, ABC):
     def decompose(self, *operands: SSAValue) -> SSAValue | None:
         """The first or last of the positions that hold the extreme element, or hold nan."""
         (x,), axes, type = operands, self.reduced_axes(), self.input.type
-        if DYNAMIC in type.get_shape():
+        if any(type.get_shape()[axis] == DYNAMIC for axis in axes) or (len(axes) != 1 and DYNAMIC in type.get_shape()):
             return None
+        keepdims = len(axes) == 1 and self.keepdims.value.data != 0
         if len(axes) != 1:
             type = with_shape(type, [product(type.get_shape())])
             x, axes = ReshapeOp(x, result_types=[type]).result, (0,)
@@ -419,9 +420,10 @@ class ArgReductionOp(ReductionOp, ABC):
         places = ReshapeOp(numbers, result_types=[line]).result
         last = bool(self.select_last_index.value.data)
         chosen = WhereOp(found, places, scalar(-1 if last else length, places))
-        index = (MaxOp if last else MinOp)(chosen, axes=axes)
-        shaped = ReshapeOp(index, result_types=[with_element(self.result.type, i64)])
-        return cast_to(shaped.result, self.result.type)
+        index: SSAValue = (MaxOp if last else MinOp)(chosen, axes=axes, keepdims=keepdims).result
+        if DYNAMIC not in type.get_shape():
+            index = ReshapeOp(index, result_types=[with_element(self.result.type, i64)]).result
+        return cast_to(index, self.result.type)
 
 
 def _argument_axis(axes: tuple[int, ...]) -> int | None:

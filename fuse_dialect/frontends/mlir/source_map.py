@@ -8,19 +8,11 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import (
-    ArrayAttr,
-    CallSiteLoc,
-    FileLineColLoc,
-    FusedLoc,
-    IntAttr,
-    NameLoc,
-    StringAttr,
-    UnknownLoc,
-)
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr, UnknownLoc
 from xdsl.ir import Attribute, Operation
 
 from fuse_dialect.diagnostics import SourceLocation
+from fuse_dialect.dialect.places import place_of
 from fuse_dialect.frontends.mlir.excerpt import excerpt
 
 
@@ -92,26 +84,6 @@ def _line_starts(text: str) -> Iterator[int]:
 
 
 def _explicit_location(location: Attribute) -> SourceLocation | None:
-    """The file, line and column that a location attribute names first, if it names any.
-
-    Complexity: O(distinct parts): a location that stands for two times itself is looked at once.
-    """
-    pending, seen = [location], {id(location)}
-    while pending:
-        current = pending.pop()
-        parts: tuple[Attribute, ...] = ()
-        match current:
-            case FileLineColLoc():
-                return SourceLocation(current.filename.data, current.line.data, current.column.data)
-            case NameLoc():
-                parts = (current.location,)
-            case CallSiteLoc():
-                parts = (current.callee,)
-            case FusedLoc(locations=ArrayAttr(data=parts)):
-                pass
-            case _:
-                pass
-        fresh = [part for part in parts if id(part) not in seen]
-        seen.update(map(id, fresh))
-        pending.extend(reversed(fresh))
-    return None
+    """The file, line and column that a location attribute names first, if it names any."""
+    place = place_of(location)
+    return None if place is None else SourceLocation(place.filename.data, place.line.data, place.column.data)

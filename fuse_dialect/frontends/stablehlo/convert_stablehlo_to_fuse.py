@@ -13,7 +13,8 @@ A program that JAX prints then runs on NumPy and natively: `fuse-run`, `fuse_dia
 5. A `composite` without a `fuse` op of its own becomes a call of its decomposition.
 6. Quantized numbers inside a function become integers and real numbers (`quantized.py` there).
 7. Complex numbers are pairs of real ones (`complex_pairs.py` there).
-8. What is recognised in regions is what one op does, and what JAX writes for `argmax`, `sort` and the like.
+8. What is said of a mesh of one device goes (`one_device.py`); with `strict=true` a mesh of several is an error.
+9. What is recognised in regions is what one op does, and what JAX writes for `argmax`, `sort` and the like.
 
 Source: docs/spec.md of openxla/stablehlo, August 2026.
 """
@@ -39,6 +40,7 @@ from fuse_dialect.dialect.ops.regions import FusedOp
 from fuse_dialect.dialect.shape_assertion import is_shape_assertion
 from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.frontends.fuse_values import NoFuseFormError
+from fuse_dialect.frontends.stablehlo.one_device import drop_shardings
 from fuse_dialect.frontends.stablehlo.rules.building import Rule
 from fuse_dialect.frontends.stablehlo.rules.chlo_scan import convert_chlo_scan
 from fuse_dialect.frontends.stablehlo.rules.complex_pairs import FOURIER, PAIRS, is_complex, is_pair
@@ -121,6 +123,7 @@ class ConvertStableHLOToFusePass(ModulePass):
 
         Complexity: O(ops + operands).
         """
+        drop_shardings(op, strict=self.strict)
         call_decompositions(op)
         functions = functions_in(op)
         say_quantized(functions)
@@ -206,8 +209,9 @@ def convert(module: ModuleOp) -> None:
     Where complex numbers go in or out of a kernel, fusion is undone first: their parts are found beside each other.
 
     Raises:
-        OpError: A function cannot be inlined.
+        OpError: A function cannot be inlined, or something is spread over several devices.
     """
+    drop_shardings(module, strict=True)
     call_decompositions(module)
     if any(_takes_or_gives_complex(op) for op in ops_inside(module)):
         DefuseOpsPass().apply(Context(), module)

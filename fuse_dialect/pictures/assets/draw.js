@@ -3,6 +3,7 @@
 class FusionPicture {
   static MOST_BOXES = 1200;
   static LEAST_SIZE = 5;
+  static READABLE = 0.8;
 
   constructor(svg, map, callbacks) {
     this.svg = svg;
@@ -13,7 +14,7 @@ class FusionPicture {
     this.top = 0;
     this.chosen = null;
     this.hits = new Set();
-    this.showRefusals = true;
+    this.showReasons = false;
     this.showDominators = false;
     this.replay = null;
     this.elements = new Map();
@@ -40,7 +41,7 @@ class FusionPicture {
 
   /** Show a block: its data and its tree of boxes. */
   show(scene, block, tree) {
-    Object.assign(this, { scene, block, tree, chosen: null });
+    Object.assign(this, { scene, block, tree, chosen: null, costly: new Set(block.costly) });
     this.hits.clear();
     this.relayout();
     this.start();
@@ -56,17 +57,27 @@ class FusionPicture {
     return [rect.width || 800, rect.height || 600];
   }
 
-  /** The upper end of the picture, at a scale at which it can be read. */
-  start() {
+  start() { this.fitWidth(); }
+
+  /** The upper end of the picture, as wide as the view, but never so small that it cannot be read. */
+  fitWidth(top = null) {
     const [width] = this.size(), root = this.tree.root;
-    this.scale = Math.min(1, Math.max(0.45, width / (root.width + 220)));
+    this.fits = "width";
+    this.scale = Math.min(1, Math.max(FusionPicture.READABLE, width / (root.width + 24)));
     this.left = root.width / 2 - width / this.scale / 2;
-    this.top = -16 / this.scale;
+    this.top = top === null ? -10 / this.scale : top;
+    // Too wide to be read as a whole: begin at a box, not between two.
+    if (root.width * this.scale > width && root.children.length) {
+      const first = root.children.reduce((best, box) => (box.y < best.y ? box : best));
+      this.left = Math.min(root.width - width / this.scale + 12, Math.max(-12, first.x + first.width / 2 - width / this.scale / 2));
+    }
     this.redraw();
   }
 
-  fit() {
+  /** All of the picture, however small. */
+  fitAll() {
     const [width, height] = this.size(), root = this.tree.root;
+    this.fits = "all";
     this.scale = Math.min(1.2, width / (root.width + 40), height / (root.height + 40));
     this.left = root.width / 2 - width / this.scale / 2;
     this.top = root.height / 2 - height / this.scale / 2;
@@ -77,6 +88,7 @@ class FusionPicture {
     const [width, height] = this.size();
     const atX = x === undefined ? width / 2 : x, atY = y === undefined ? height / 2 : y;
     const scale = Math.min(3, Math.max(0.004, this.scale * factor));
+    this.fits = "";
     this.left += atX / this.scale - atX / scale;
     this.top += atY / this.scale - atY / scale;
     this.scale = scale;
@@ -85,6 +97,7 @@ class FusionPicture {
   }
 
   pan(x, y) {
+    if (x) this.fits = "";
     this.left += x / this.scale;
     this.top += y / this.scale;
     this.stayNear();
@@ -147,7 +160,6 @@ class FusionPicture {
   }
 
   drawBox(box, x, y) {
-    const kind = box.type === "node" ? this.scene.kinds[this.block.nodes[box.node][fusionModel.KIND]] : "";
     const names = ["box", box.type === "node" ? "op" : box.type];
     if (box.isAnchor) names.push("anchor");
     if (box.isAgain) names.push("again");
@@ -167,13 +179,19 @@ class FusionPicture {
     // Of a box that is much larger than the view, what is in view: a browser is slow with lines of great length.
     const from = Math.max(0, this.seen.top - 60 - y), to = Math.min(box.height, this.seen.bottom + 60 - y);
     const rect = this.element("rect", { y: from, width: box.width, height: Math.max(1, to - from), rx: box.type === "section" ? 4 : 8 });
-    if (kind) rect.style.fill = `var(--${kind})`;
+    const work = this.workOf(box);
+    if (work) rect.style.fill = `var(--${work})`;
     group.append(rect);
     const size = 12 * this.scale;
     if (size >= FusionPicture.LEAST_SIZE) {
       const mark = box.children.length ? (box.open ? "▾ " : "▸ ") : "";
       group.append(this.element("text", { x: 10, y: 18 }, mark + box.label + (box.isAnchor ? " ◆" : "")));
       if (!(box.open && box.children.length)) group.append(this.element("text", { x: 10, y: 33, class: "small" }, box.detail));
+    } else if (box.open && box.children.length) {
+      // Its head, as large as it is: what is inside stands below.
+      const text = this.element("text", { x: 10, y: 21 }, fusionModel.cut(box.label, Math.floor(box.width / 14)));
+      text.style.fontSize = "22px";
+      group.append(text);
     } else if (box.height * this.scale > 14 && box.width * this.scale > 40) {
       // Too far away for its own size: the name as large as fits.
       const font = Math.min(11 / this.scale, box.height * 0.5, (box.width * 1.5) / Math.max(4, box.label.length));
@@ -185,11 +203,19 @@ class FusionPicture {
     return group;
   }
 
+  /** What an op or a closed kernel is for; empty for what holds others. */
+  workOf(box) {
+    const place = box.type === "node" ? this.block.nodes[box.node][fusionModel.WORK]
+      : box.type === "kernel" && !box.open ? this.block.kernels[box.kernel].work : undefined;
+    return this.scene.work[place] || (box.type === "node" ? "other" : "");
+  }
+
   describe(box) {
     const what = box.type === "section" ? "section" : box.type === "kernel" ? "kernel" : "op";
     const code = box.type === "node" && this.block.refusals[box.node] ? `, not fused: ${this.block.refusals[box.node]}` : "";
     const marks = `${box.isAnchor ? ", anchor" : ""}${box.isAgain ? ", computed again" : ""}${box.differs ? ", here alone" : ""}`;
-    return `${what} ${box.label}, ${box.detail}${marks}${code}`;
+    const work = this.workOf(box);
+    return `${what} ${box.label}, ${box.detail}${work ? `, ${work}` : ""}${marks}${code}`;
   }
 
   drawEdges(parent, x, y, edges, labels) {
@@ -199,21 +225,39 @@ class FusionPicture {
       const points = parent.routes[place];
       const ys = [points[0][1] + y, points[points.length - 1][1] + y];
       if (Math.max(...ys) < this.seen.top || Math.min(...ys) > this.seen.bottom) return;
-      const code = this.refusalOf(edge);
-      const path = this.element("path", { class: code && this.showRefusals ? "edge refused" : "edge", d: curve(points, x, y) });
+      const code = this.refusalOf(edge), isCostly = code && edge.pairs.some(([source]) => this.costly.has(source));
+      const d = curve(points, x, y), touches = this.chosen && (edge.from === this.chosen || edge.to === this.chosen);
+      const path = this.element("path", { class: `edge${isCostly ? " costly" : ""}${touches ? " near" : ""}`, d });
       if (fine) path.setAttribute("marker-end", "url(#arrow)");
       edges.push(path);
-      if (code && this.showRefusals && fine) {
+      if (code && fine) {
+        // A wide line that nobody sees says why to whoever points at it.
+        const wide = this.element("path", { class: "edge-hit", d });
+        wide.append(this.element("title", {}, this.tellEdge(edge, code, isCostly)));
+        edges.push(wide);
+      }
+      if (code && (this.showReasons || touches) && fine) {
         const [px, py] = points.length > 1 ? between(points[0], points[1]) : points[0];
-        labels.push(this.element("text", { class: "edge-label", x: px + x + 5, y: py + y + 4 }, code));
+        labels.push(this.element("text", { class: `edge-label${isCostly ? " costly" : ""}`, x: px + x + 5, y: py + y + 4 }, code));
       }
     });
+  }
+
+  /** What an edge between kernels is, in words. */
+  tellEdge(edge, code, isCostly) {
+    const sources = [...new Set(edge.pairs.map(([source]) => source))];
+    const bytes = sources.reduce((sum, node) => sum + (Number(this.block.nodes[node][fusionModel.BYTES]) || 0), 0);
+    const names = sources.slice(0, 3).map((node) => this.block.nodes[node][fusionModel.VALUE]).join(", ") + (sources.length > 3 ? ", …" : "");
+    return `${names}: ${fusionModel.formatBytes(bytes)} written and read again${isCostly ? ", three times the mean or more" : ""}; not fused: ${code}`;
   }
 
   /** The code of an edge whose ends were to fuse along it, and did not. */
   refusalOf(edge) {
     let code = "", count = 0;
-    for (const pair of edge.pairs) {
+    // A value that several ops read is refused once; on hardware each reader is.
+    const end = this.block.refusedAt === "reader" ? 1 : 0;
+    const pairs = [...new Map(edge.pairs.map((pair) => [`${pair[end]} ${pair[2]}`, pair])).values()];
+    for (const pair of pairs) {
       const refusal = fusionModel.refusalBetween(this.block, pair);
       if (refusal && refusal !== "value-escapes") {
         if (!code) code = refusal;
@@ -280,7 +324,7 @@ class FusionPicture {
       context.clearRect(0, 0, map.width, map.height);
       const shift = (map.width - root.width * scale) / 2;
       for (const box of root.children) {
-        context.fillStyle = box.type === "node" ? color(this.scene.kinds[this.block.nodes[box.node][fusionModel.KIND]]) : color("edge");
+        context.fillStyle = color(this.mapColor(box));
         context.fillRect(shift + box.x * scale, box.y * scale, Math.max(1.5, box.width * scale), Math.max(1.5, box.height * scale));
       }
       const [width, height] = this.size();
@@ -291,6 +335,11 @@ class FusionPicture {
       const bottom = Math.min(map.height - 1, (this.top + height / this.scale) * scale);
       context.strokeRect(x, y, Math.max(3, right - x), Math.max(3, bottom - y));
     });
+  }
+
+  mapColor(box) {
+    if (box.type === "section") return "edge";
+    return box.type === "kernel" ? this.scene.work[this.block.kernels[box.kernel].work] : this.workOf(box);
   }
 
   /** Open all boxes around a box, choose it, and bring it into view. */
@@ -305,12 +354,20 @@ class FusionPicture {
     this.redraw();
   }
 
+  /** What fits the view fits it when that has another size. */
+  resized() {
+    if (this.fits === "all") this.fitAll();
+    else if (this.fits === "width") this.fitWidth(this.top);
+    else this.redraw();
+  }
+
   reveal(box) {
     const [width, height] = this.size(), [x, y] = fusionLayout.corner(box);
-    if (this.scale < 0.5) this.scale = 0.8;
+    if (this.scale < 0.5) this.scale = FusionPicture.READABLE;
     const isInside = x >= this.left && x + box.width <= this.left + width / this.scale && y >= this.top
       && y + Math.min(box.height, 60) <= this.top + height / this.scale;
     if (isInside) return;
+    this.fits = "";
     this.left = x + box.width / 2 - width / this.scale / 2;
     this.top = y + Math.min(box.height, height / this.scale) / 2 - height / this.scale / 2;
     this.redraw();
@@ -363,14 +420,13 @@ class FusionPicture {
       if (event.ctrlKey || event.metaKey) this.zoom(Math.exp(-event.deltaY / 240), event.clientX - rect.left, event.clientY - rect.top);
       else this.pan(event.deltaX, event.deltaY);
     }, { passive: false });
-    svg.addEventListener("keydown", (event) => this.key(event));
     this.map.addEventListener("pointerdown", (event) => {
       const root = this.tree.root, rect = this.map.getBoundingClientRect();
       const scale = Math.min(this.map.width / root.width, this.map.height / root.height), [, height] = this.size();
       this.top = (event.clientY - rect.top) / scale - height / this.scale / 2;
       this.moved();
     });
-    new ResizeObserver(() => { if (this.tree) this.redraw(); }).observe(svg);
+    new ResizeObserver(() => { if (this.tree) this.resized(); }).observe(svg);
   }
 
   boxAt(target) {
@@ -378,29 +434,35 @@ class FusionPicture {
     return group ? this.tree.boxes[Number(group.dataset.box)] : null;
   }
 
-  /** Arrow keys go along edges, Home and End to the ends, Enter opens, Escape goes out. */
+  /** Arrow keys go along edges, Home and End to the ends, Enter opens, Escape goes out. Whether the key meant anything. */
   key(event) {
-    const box = this.boxAt(document.activeElement) || this.chosen || this.tree.root.children[0];
-    if (!box) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || !this.tree || !this.tree.root.children.length) return false;
+    const known = this.boxAt(document.activeElement) || this.chosen, first = this.tree.root.children[0];
+    const box = known || first;
     const go = (next) => { if (next) { this.callbacks.choose(next); this.focusSoon(next); } };
+    // Nothing is chosen yet: any arrow begins at the first box.
+    const step = (next) => go(known ? next() : first);
+    const open = () => { if (box.children.length) this.toggle(box); this.callbacks.choose(box); this.focusSoon(box); };
     const siblings = box.parent.children, place = siblings.indexOf(box);
     const actions = {
-      ArrowDown: () => go((box.parent.edges.find((edge) => edge.from === box) || {}).to || siblings[place + 1]),
-      ArrowUp: () => go((box.parent.edges.find((edge) => edge.to === box) || {}).from || siblings[place - 1]),
-      ArrowRight: () => go(siblings[place + 1]),
-      ArrowLeft: () => go(siblings[place - 1]),
+      ArrowDown: () => step(() => (box.parent.edges.find((edge) => edge.from === box) || {}).to || siblings[place + 1]),
+      ArrowUp: () => step(() => (box.parent.edges.find((edge) => edge.to === box) || {}).from || siblings[place - 1]),
+      ArrowRight: () => step(() => siblings[place + 1]),
+      ArrowLeft: () => step(() => siblings[place - 1]),
       Home: () => go(siblings[0]),
       End: () => go(siblings[siblings.length - 1]),
-      Enter: () => { if (box.children.length) this.toggle(box); this.callbacks.choose(box); this.focusSoon(box); },
-      " ": () => { if (box.children.length) this.toggle(box); this.callbacks.choose(box); this.focusSoon(box); },
+      Enter: open,
+      " ": open,
       ">": () => { if (box.children.length) { if (!box.open) this.toggle(box); go(box.children[0]); } },
-      Escape: () => { if (box.parent.parent) go(box.parent); },
-      "+": () => this.zoom(1.25), "=": () => this.zoom(1.25), "-": () => this.zoom(0.8), "0": () => this.fit(),
+      Escape: () => { if (known && box.parent.parent) go(box.parent); else this.callbacks.leave(); },
+      "+": () => this.zoom(1.25), "=": () => this.zoom(1.25), "-": () => this.zoom(0.8),
+      "0": () => this.fitAll(), a: () => this.fitAll(), f: () => this.fitWidth(), w: () => this.fitWidth(),
     };
     const action = actions[event.key];
-    if (!action || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!action) return false;
     event.preventDefault();
     action();
+    return true;
   }
 
   focusSoon(box) {

@@ -9,56 +9,89 @@
   const picture = new FusionPicture($("graph"), $("map"), {
     click: (box) => { if (box.children.length) picture.toggle(box); choose(box, false); },
     choose: (box) => choose(box, true),
+    leave: () => leave(),
   });
 
   function label(box) {
     if (box.type === "root") { box.label = box.detail = ""; return; }
     if (box.type === "section") {
-      const first = firstNode(box), last = lastNode(box);
-      const name = (node) => block.nodes[node][M.SOURCE] || block.nodes[node][M.VALUE] || M.shortName(block.nodes[node][M.OP]);
-      box.label = M.cut(`${name(first)} … ${name(last)}`, 48);
-      box.detail = `${M.counted(box.kernels, "kernel")}, ${M.counted(box.ops, "op")}`;
+      const last = M.lastKernel(box), result = last < 0 ? -1 : M.resultOf(block, block.kernels[last]);
+      box.label = M.cut(box.name || "kernels", 60);
+      box.detail = [box.note, M.counted(box.kernels, "kernel"), M.counted(box.ops, "op")].filter(Boolean).join(", ")
+        + (result < 0 ? "" : ` → ${M.cut(M.shapeText(block.nodes[result][M.TYPES]), 30)}`);
     } else if (box.type === "kernel") {
-      const kernel = block.kernels[box.kernel];
+      const kernel = block.kernels[box.kernel], result = M.resultOf(block, kernel);
       box.label = M.kernelLabel(block, kernel, 34);
-      box.detail = `${kernel.nodes.length} ops, ${M.formatBytes(kernel.before - kernel.after)} saved`;
-      box.isAnchor = kernel.anchor >= 0;
+      box.detail = result < 0 ? M.counted(kernel.nodes.length, "op")
+        : `${ownName(result)}  ${M.cut(M.shapeText(block.nodes[result][M.TYPES]), 30)}`;
       box.differs = differs(box.kernel);
     } else {
       const data = block.nodes[box.node], unit = block.units[box.node];
       box.label = M.cut(M.shortName(data[M.OP]), 30) + (unit ? ` @ ${unit}` : "");
-      box.detail = M.cut(data[M.VALUE] || data[M.SOURCE] || "", 26);
+      box.detail = `${ownName(box.node)}  ${M.cut(M.shapeText(data[M.TYPES]), 30)}`.trim();
       box.differs = box.parent.type !== "kernel" && differs(box.kernel);
-      box.isAnchor = scene.kinds[data[M.KIND]] === "out_ewise_fusable" && box.kernel >= 0 && block.kernels[box.kernel].anchor === box.node;
+      box.isAnchor = box.parent.type === "kernel" && block.kernels[box.kernel].lead === box.node;
     }
   }
 
   /** Whether the plan beside this one has no such kernel. */
   function differs(kernel) { return Boolean(block.alone && block.alone.includes(kernel)); }
 
-  function firstNode(box) { while (box.children.length) box = box.children[0]; return box.node; }
-  function lastNode(box) { while (box.children.length) box = box.children[box.children.length - 1]; return box.node; }
+  /** The name of a value without the modules that it comes from, which exporters put in front. */
+  function ownName(node) {
+    const data = block.nodes[node], value = data[M.VALUE] || data[M.SOURCE] || "", source = data[M.SOURCE] || "";
+    const path = "%" + source.slice(0, source.lastIndexOf("/") + 1).replace(/^[^A-Za-z0-9]+/, "").replace(/[^A-Za-z0-9]+/g, "_");
+    return shortValue(path.length > 1 && value.startsWith(path) ? `%…${value.slice(path.length)}` : value, 26);
+  }
+
+  /** The end of a long name, which tells it from others. */
+  function shortValue(name, most) { return name.length > most ? `${name[0] === "%" ? "%" : ""}…${name.slice(2 - most)}` : name; }
 
   function show(place) {
     block = scene.blocks[place];
     tree = M.boxTree(block);
     tree.boxes.forEach(label);
     texts = M.searchTexts(block);
-    if (block.kernels.length <= MOST_OPEN) tree.boxes.forEach((box) => { box.open = true; });
+    M.openFirst(block, tree, MOST_OPEN);
     const before = block.kernels.reduce((sum, kernel) => sum + kernel.before, 0);
     const after = block.kernels.reduce((sum, kernel) => sum + kernel.after, 0);
-    $("summary").textContent = `${block.name}: ${M.counted(tree.boxOfNode.size, "op")} in ${M.counted(block.kernels.length, "kernel")} by ${scene.pass}; `
-      + `${M.formatBytes(before)} moved apart, ${M.formatBytes(after)} fused`;
+    $("summary").textContent = `${block.name === scene.title ? "" : `${block.name}: `}${M.counted(tree.boxOfNode.size, "op")} in ${M.counted(block.kernels.length, "kernel")} by ${scene.pass}. `
+      + `Kernels read and write ${M.formatBytes(after)}; without fusion it would be ${M.formatBytes(before)}`
+      + (before > after ? `: ${M.formatBytes(before - after)} less written and read again between kernels.` : ".");
+    document.title = [...new Set([scene.title, block.name])].join(", ");
     $("search").value = "";
     $("found").textContent = "";
     picture.replay = null;
+    drawLegend();
     picture.show(scene, block, tree);
     fusionPanels.table(scene, block, $("table"), (kernel) => choose(tree.boxOfKernel.get(kernel), true));
     $("replay").hidden = !block.merges.length;
     $("step").max = block.merges.length;
     $("step").value = block.merges.length;
     describeStep(block.merges.length);
-    $("story").replaceChildren(...fusionPanels.overview(scene, block, (code) => { $("search").value = code; nextHit(false); }));
+    leave();
+  }
+
+  /** The colours that there are, and what lines mean. */
+  function drawLegend() {
+    const there = new Set(block.kernels.map((kernel) => kernel.work));
+    tree.boxOfNode.forEach((_, node) => there.add(block.nodes[node][M.WORK]));
+    const item = (text, name, color) => {
+      const made = fusionPanels.node("li", name ? { class: name } : {}, text);
+      if (color) made.style.background = `var(--${color})`;
+      return made;
+    };
+    $("legend").replaceChildren(...scene.work.filter((_, place) => there.has(place)).map((name) => item(name, "", name)),
+      item("◆ anchor"), item("value between kernels", "line"), ...(block.costly && block.costly.length ? [item("expensive one", "line costly")] : []),
+      ...(block.alone ? [item("here alone", "differs")] : []));
+  }
+
+  /** Choose nothing, and show what there is to see before. */
+  function leave() {
+    picture.chosen = null;
+    picture.redraw();
+    $("story").replaceChildren(...fusionPanels.overview(scene, block, (code) => { $("search").value = code; nextHit(false); },
+      (node) => choose(tree.boxOfNode.get(node), true)));
   }
 
   function choose(box, moves) {
@@ -78,7 +111,7 @@
       $(`tab-${each}`).setAttribute("aria-selected", String(each === name));
       $(`tab-${each}`).tabIndex = each === name ? 0 : -1;
     }
-    document.body.classList.toggle("wide", name === "ir");
+    document.body.classList.toggle("text", name === "ir");
     picture.redraw();
   }
 
@@ -173,12 +206,13 @@
   $("search").addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); nextHit(event.shiftKey); } });
   $("expand").addEventListener("click", () => { picture.setAll(true, MOST_OPENED); picture.start(); });
   $("collapse").addEventListener("click", () => { picture.setAll(false); picture.start(); });
-  $("show-refusals").addEventListener("change", (event) => { picture.showRefusals = event.target.checked; picture.redraw(); });
+  $("show-reasons").addEventListener("change", (event) => { picture.showReasons = event.target.checked; picture.redraw(); });
   $("show-dominators").addEventListener("change", (event) => { picture.showDominators = event.target.checked; picture.redraw(); });
   $("theme").addEventListener("click", () => setTheme(document.documentElement.dataset.theme !== "dark"));
   $("zoom-in").addEventListener("click", () => picture.zoom(1.25));
   $("zoom-out").addEventListener("click", () => picture.zoom(0.8));
-  $("zoom-fit").addEventListener("click", () => picture.fit());
+  $("zoom-width").addEventListener("click", () => picture.fitWidth());
+  $("zoom-all").addEventListener("click", () => picture.fitAll());
   $("step").addEventListener("input", () => replayTo(Number($("step").value)));
   $("play").addEventListener("click", play);
   const tabs = ["story", "table", "ir"];
@@ -190,11 +224,11 @@
     });
   });
   document.addEventListener("keydown", (event) => {
-    if (event.key === "/" && !/INPUT|SELECT/.test(document.activeElement.tagName)) { event.preventDefault(); $("search").focus(); }
+    if (event.key === "Escape" && document.activeElement === $("search")) { $("search").blur(); return; }
+    if (event.defaultPrevented || M.ownsKey(document.activeElement, event.key)) return;
+    if (event.key === "/" && !event.ctrlKey && !event.metaKey) { event.preventDefault(); $("search").focus(); return; }
+    picture.key(event);
   });
-  scene.kinds.forEach((kind) => { const item = fusionPanels.node("li", {}, kind); item.style.background = `var(--${kind})`; $("legend").append(item); });
-  $("legend").append(fusionPanels.node("li", {}, "◆ anchor"));
-  if (scene.blocks.some((each) => each.alone)) $("legend").append(fusionPanels.node("li", { class: "differs" }, "here alone"));
   setTheme(window.matchMedia && window.matchMedia("(prefers-color-scheme: dark)").matches);
   if (scene.blocks.length) {
     const largest = scene.blocks.reduce((best, each, place) => (each.kernels.length > scene.blocks[best].kernels.length ? place : best), 0);

@@ -1,7 +1,7 @@
 "use strict";
 // What the page knows: boxes within boxes, the edges between them, and the groups after each merge. No drawing here.
 const fusionModel = (() => {
-  const ROLE = 0, KIND = 1, OP = 2, VALUE = 3, TYPES = 4, START = 5, END = 6, PLACE = 7, SOURCE = 8, BYTES = 9, FLOPS = 10;
+  const ROLE = 0, KIND = 1, OP = 2, VALUE = 3, TYPES = 4, START = 5, END = 6, PLACE = 7, SOURCE = 8, BYTES = 9, FLOPS = 10, WORK = 11;
 
   function shortName(op) {
     return op.slice(op.indexOf(".") + 1) || op;
@@ -22,6 +22,33 @@ const fusionModel = (() => {
     let label = names[0] || kernel.name, shown = 1;
     while (shown < names.length && label.length + names[shown].length + 3 <= most) label += " + " + names[shown++];
     return cut(label, most) + (shown < names.length ? ` + ${names.length - shown} more` : "");
+  }
+
+  /** "1x64x56x56xf32" of "tensor<1x64x56x56xf32>" */
+  function shapeText(types) {
+    return (types || "").replace(/\btensor<([^<>]*)>/g, "$1");
+  }
+
+  /** The largest of the values that a kernel stores, as a node; -1 if it stores none. */
+  function resultOf(block, kernel) {
+    return kernel.stores.reduce((best, node) =>
+      best < 0 || (block.nodes[node][BYTES] || 0) > (block.nodes[best][BYTES] || 0) ? node : best, -1);
+  }
+
+  /** The last kernel in a box; -1 if it ends in an op that is in none. */
+  function lastKernel(box) {
+    while (box.children.length && box.type === "section") box = box.children[box.children.length - 1];
+    return box.kernel === undefined ? -1 : box.kernel;
+  }
+
+  /** Kernels that are one primitive together, in order of their first: each has `kernels`, their numbers. */
+  function primitives(block) {
+    const found = new Map();
+    block.kernels.forEach((kernel, number) => {
+      const known = found.get(kernel.name);
+      if (known) known.kernels.push(number); else found.set(kernel.name, { name: kernel.name, kernels: [number] });
+    });
+    return [...found.values()];
   }
 
   function formatBytes(bytes) {
@@ -46,7 +73,7 @@ const fusionModel = (() => {
 
   /** The tree of boxes of a block. A box is a section, a kernel, or a node; a kernel of one node is drawn as that. */
   function boxTree(block) {
-    const root = { id: 0, type: "root", parent: null, depth: 0, children: [], open: true };
+    const root = { id: 0, type: "root", parent: null, depth: 0, children: [], open: true, starts: true };
     const boxes = [root];
     const boxesOfNode = new Map(), boxOfNode = new Map(), boxOfKernel = new Map();
     const add = (parent, box) => {
@@ -70,9 +97,9 @@ const fusionModel = (() => {
     const pending = block.boxes.map((entry) => [root, entry]).reverse();
     while (pending.length) {
       const [parent, entry] = pending.pop();
-      if (Array.isArray(entry)) {
-        const section = add(parent, { type: "section" });
-        for (let place = entry.length - 1; place >= 0; place--) pending.push([section, entry[place]]);
+      if (typeof entry === "object") {
+        const section = add(parent, { type: "section", name: entry.name, note: entry.note, starts: entry.open });
+        for (let place = entry.boxes.length - 1; place >= 0; place--) pending.push([section, entry.boxes[place]]);
       } else if (entry < 0) {
         addNode(parent, -1 - entry, -1);
       } else {
@@ -126,6 +153,31 @@ const fusionModel = (() => {
     return block.refusals[block.refusedAt === "reader" ? reader : source] || "";
   }
 
+  /** Open what is to be seen first: all of a small block; else layers that stand for others, and sections while few
+   *  boxes are in view. */
+  function openFirst(block, tree, most) {
+    if (block.kernels.length <= most) { tree.boxes.forEach((box) => { box.open = true; }); return; }
+    let shown = tree.root.children.length;
+    const pending = [...tree.root.children];
+    for (let place = 0; place < pending.length; place++) {
+      const box = pending[place];
+      if (box.type !== "section" || box.note || !(box.starts || shown + box.children.length <= most)) continue;
+      box.open = true;
+      shown += box.children.length;
+      pending.push(...box.children);
+    }
+  }
+
+  /** Whether a key belongs to what has the focus, and not to the picture. */
+  function ownsKey(element, key) {
+    if (!element || !element.closest) return false;
+    if (element.closest("input, select, textarea, [contenteditable]")) return true;
+    const moves = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home", "End", " "];
+    if (element.closest("[role=tabpanel], pre, .wide") && !element.closest("button") && moves.includes(key)) return true;
+    if (element.closest("[role=tab]") && ["ArrowLeft", "ArrowRight"].includes(key)) return true;
+    return Boolean(element.closest("button, a")) && (key === "Enter" || key === " ");
+  }
+
   /** For each node the root of its group after the first `count` merges. */
   function groupsAfter(block, count) {
     const parent = block.nodes.map((_, node) => node);
@@ -146,7 +198,7 @@ const fusionModel = (() => {
       [node[OP], node[VALUE], node[SOURCE], node[PLACE], block.refusals[number]].filter(Boolean).join(" ").toLowerCase());
   }
 
-  return { ROLE, KIND, OP, VALUE, TYPES, START, END, PLACE, SOURCE, BYTES, FLOPS,
-    shortName, cut, counted, kernelLabel, formatBytes, formatCount, formatSeconds, boxTree, refusalBetween, groupsAfter, searchTexts };
+  return { ROLE, KIND, OP, VALUE, TYPES, START, END, PLACE, SOURCE, BYTES, FLOPS, WORK,
+    shapeText, resultOf, lastKernel, primitives, openFirst, ownsKey, shortName, cut, counted, kernelLabel, formatBytes, formatCount, formatSeconds, boxTree, refusalBetween, groupsAfter, searchTexts };
 })();
 if (typeof module !== "undefined") module.exports = fusionModel;

@@ -22,8 +22,10 @@ from fuse_dialect.backends.runtime.checking.contents import Atoms, Content, cont
 from fuse_dialect.backends.runtime.checking.control_steps import ControlSteps
 from fuse_dialect.backends.runtime.checking.program_meaning import RUNS, Decisions, Event, Meaning
 from fuse_dialect.backends.runtime.checking.symbolic_memory import SymbolicMemory
+from fuse_dialect.backends.runtime.entry_graph import Loop
 from fuse_dialect.backends.runtime.flow import Begin, Choice, Copy, End, Jump
 from fuse_dialect.backends.runtime.plan import Home
+from fuse_dialect.backends.runtime.shapes import SizeResolver
 from fuse_dialect.backends.runtime.walk import WORD
 from fuse_dialect.checked import CheckError
 
@@ -55,6 +57,17 @@ class _Range:
     what: str
 
 
+def _counts(executable: "Executable") -> Iterator[tuple[int, int]]:
+    """Inputs that say how often loops run which stack rows, with that number: the plan has so many rows."""
+    counting = SizeResolver(executable.graph, executable.primitives).counting_inputs
+    for call in executable.graph.all_calls:
+        if isinstance(call.control, Loop) and call.control.stacked:
+            rows = executable.plan.shapes[call.results[len(call.control.initial)]][0]
+            for place, limits in counting.items():
+                if call.control.limit in limits:
+                    yield place, rows
+
+
 class _Walk:
     """One walk over the table."""
 
@@ -78,6 +91,11 @@ class _Walk:
         for tensor, packing, array in executable.constants.forms():
             if packing is None and array.dtype == np.int64 and array.size == 1:
                 numbers[content_of(self.meaning.constant(tensor), array.nbytes)] = array.item()
+        for tensor, array in plan.values.items():
+            if array.dtype == np.int64 and array.size == 1:
+                numbers[content_of(self.meaning.constant(tensor), array.nbytes)] = array.item()
+        for place, count in _counts(executable):
+            numbers[content_of(self.meaning.input(place), plan.sizes[graph.inputs[place]])] = count
         self.memory = SymbolicMemory(self.meaning.atoms, executable.words().tolist())
         self.steps = ControlSteps(self.memory, self.meaning)
         self.arena = self.memory.add("the arena", self.table.memory_bytes)

@@ -16,7 +16,7 @@ from fuse_dialect.dialect.ops.normalization import OneHotOp
 from fuse_dialect.dialect.ops.opaque import ArgwhereOp, ScatterNdOp, TopkOp
 from fuse_dialect.dialect.ops.reduction import ArgmaxOp
 from fuse_dialect.dialect.ops.sequences import CumprodOp, CumsumOp, ReverseSequenceOp
-from fuse_dialect.dialect.types import normalize_axis
+from fuse_dialect.dialect.types import DYNAMIC, normalize_axis
 from fuse_dialect.frontends.onnx.node import OnnxNode, UnsupportedFormError
 from fuse_dialect.frontends.onnx.operators.arithmetic import cast_to
 from fuse_dialect.frontends.onnx.operators.constants import counted
@@ -302,10 +302,14 @@ def import_non_zero(node: OnnxNode) -> Value:
 
 @OPERATORS.operator("Compress")
 def import_compress(node: OnnxNode) -> Value:
-    """`take` at the places where the condition, a constant, is true."""
-    x, condition = node.operand(0), node.constant(1)
-    node.builder.budget.spend("the list of places", bytes=_INT64.itemsize * condition.size)
-    places = Constant(np.flatnonzero(condition))
+    """`take` at the places where the condition is true: a list, or what `argwhere` finds when the model runs."""
+    x, condition = node.operand(0), node.operand(1)
+    if isinstance(condition, Constant):
+        node.builder.budget.spend("the list of places", bytes=_INT64.itemsize * condition.array.size)
+        places: Value = Constant(np.flatnonzero(condition.array))
+    else:
+        # A condition may be longer than the axis, as long as it is false there: `take` refuses the others.
+        places = reshape(node, node.emit(ArgwhereOp, condition), [DYNAMIC])
     if node.has("axis"):
         return node.emit(TakeOp, x, places, axis=node.integer("axis"))
     flat = reshape_to_sizes(node, x, [product_of(node.sizes(x))])

@@ -1,0 +1,1 @@
+"""Programs of JAX: captured as modules, and compiled where `jax.jit` would be."""

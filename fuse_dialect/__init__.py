@@ -11,6 +11,7 @@
 Everything is imported when it is first used, so that `import fuse_dialect` costs nothing to a tool that needs a part.
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from fuse_dialect.capture import from_torch as from_torch
     from fuse_dialect.diagnostics import FuseError as FuseError
     from fuse_dialect.diagnostics import Reason as Reason
+    from fuse_dialect.frontends.torch_exports import LostStateWarning as LostStateWarning
     from fuse_dialect.jax.capture import from_jax as from_jax
     from fuse_dialect.jax.jit import jit as jit
     from fuse_dialect.remarks.module_plan import Decision as Decision
@@ -41,6 +43,7 @@ _PLACES = {
     "fuse_dialect.backends.runtime.program": ("Program",),
     "fuse_dialect.capture": ("from_torch",),
     "fuse_dialect.diagnostics": ("FuseError", "Reason"),
+    "fuse_dialect.frontends.torch_exports": ("LostStateWarning",),
     "fuse_dialect.jax.capture": ("from_jax",),
     "fuse_dialect.jax.jit": ("jit",),
     "fuse_dialect.remarks.module_plan": ("Decision", "ModulePlan", "PlannedGroup"),
@@ -49,6 +52,12 @@ _PLACES = {
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
 
 __all__ = ["__version__", *sorted(_PLACE_OF)]  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+if os.environ.get("FUSE_LOG"):
+    from fuse_dialect.logs import listen as _listen
+
+    _listen(os.environ["FUSE_LOG"])
 
 
 def __getattr__(name: str) -> Any:

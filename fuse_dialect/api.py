@@ -347,8 +347,6 @@ def run(
         >>> fd.run(module, np.array([-1, 0, 2], np.float32))
         [array([0., 0., 2.], dtype=float32)]
     """
-    import numpy as np
-
     from fuse_dialect.interpreters.numpy import run_module
     from fuse_dialect.loading.verification import verify_module
     from fuse_dialect.transforms.runnable import make_runnable, needs_conversion
@@ -360,10 +358,27 @@ def run(
             module = module.clone()
             make_runnable(module)
         if len(inputs) == 1 and isinstance(inputs[0], Mapping):
-            named = inputs[0]
-            return run_module(module, {name: np.asarray(array) for name, array in named.items()}, entry, limits=limits)
-        arrays = [np.asarray(cast("npt.ArrayLike", array)) for array in inputs]
+            named = {name: _as_array(f"'{name}'", array) for name, array in inputs[0].items()}
+            return run_module(module, named, entry, limits=limits)
+        arrays = [_as_array(str(place), array) for place, array in enumerate(inputs)]
         return run_module(module, arrays, entry, limits=limits)
+
+
+def _as_array(which: str, value: Any) -> "Array":
+    """An input as NumPy has it.
+
+    Raises:
+        FuseError: NumPy makes no array of it.
+    """
+    import numpy as np
+
+    from fuse_dialect.backends.runtime.tensors import array_of, is_torch_tensor
+
+    try:
+        return array_of(value) if is_torch_tensor(value) else np.asarray(value)
+    except (TypeError, ValueError, RuntimeError, OverflowError, ImportError) as error:
+        said = (str(error).splitlines() or [type(error).__name__])[0]
+        raise FuseError(f"input {which} expects an array, got a {type(value).__name__}", hint=said) from error
 
 
 def compile(
@@ -386,7 +401,7 @@ def compile(
 
     Before that the module goes through `compile-pipeline`: `fuse-opt --compile-pipeline` shows what it makes of it, and
     so do `Program.module` and `Program.plan`. What has no machine code runs by its NumPy meaning, and `Program.kernels`
-    says why.
+    says why; the logger `fuse_dialect.compile` warns of it, and of programs that compute mostly in f64.
 
     Args:
         source: A path as `read` takes it, or a module, which is not changed.
@@ -523,14 +538,17 @@ class _Compiling:
 
     def _compiled(self, module: "ModuleOp", *, is_ours: bool) -> "Program":
         from fuse_dialect.backends.compile import compile_program
+        from fuse_dialect.backends.runtime.slow_parts import warn_of_slow_parts
         from fuse_dialect.loading.verification import verify_module
 
         with _errors_of(module, " in the compiler"):
             if not is_ours:
                 verify_module(module)
-            return compile_program(
+            program = compile_program(
                 module, replace(self.how, fuse=_fuse_ops_pass(self.options)), in_place=is_ours, progress=self.progress
             )
+        warn_of_slow_parts(program)
+        return program
 
     def _store(self, path: str, weights: str | None) -> "ProgramStore | None":
         """Where the program of a file is kept, if it is one that is: see `backends.stored`."""

@@ -1,10 +1,11 @@
 """Networks of PyTorch as modules, captured by PyTorch itself, which an extra brings."""
 
 import io
+import os
 import tempfile
 import warnings
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -12,9 +13,18 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation
+from fuse_dialect.extras import install_hint
+from fuse_dialect.frontends.torch_exports import (
+    LostStateWarning,
+    decides_by_elements,
+    export_error,
+    lost_attributes,
+    lost_state,
+    norms_in_training,
+    root_cause,
+)
 
-_NOTES = 6
-"""Lines of a refusal of PyTorch's that are repeated; the others are stacks."""
+_OWN_FOLDER = os.path.join(os.path.dirname(__file__), "")
 
 
 def from_torch(
@@ -34,6 +44,10 @@ def from_torch(
         A verified module of `fuse` ops whose function is `main`. Its results are the tensors that the network gives, in
         the order of PyTorch's trees; those of a dictionary are named by their keys.
 
+    Warns:
+        LostStateWarning: The network updates a buffer or changes an input in place, which the program does not, or a
+            normalization is in training, which the program takes as in evaluation.
+
     Raises:
         FuseError: PyTorch is not installed, it cannot export the network, the network fixes a size that is to be open,
             or an operator of the exported model is not supported.
@@ -47,42 +61,50 @@ def from_torch(
             f"expects a torch.nn.Module or a torch.export.ExportedProgram, got '{type(module).__name__}'",
             hint="put a function into the 'forward' of a Module of your own",
         )
+    name = type(module).__name__
+    told = norms_in_training(module, torch.nn.modules.batchnorm._NormBase) if is_network else []
     with tempfile.TemporaryDirectory() as folder, _in_evaluation(module if is_network else None):
-        path = Path(folder) / f"{type(module).__name__}.onnx"
-        program = _onnx_program(torch, module, examples, kwargs, dynamic_shapes)
+        path = Path(folder) / f"{name}.onnx"
+        program, said = _onnx_program(torch, module, examples, kwargs, dynamic_shapes)
+        told += [*lost_state(program.exported_program, name), *lost_attributes(said, name)]
         _check_open_sizes(program.model, dynamic_shapes)
         _name_results(program)
         program.save(str(path))
         try:
-            return read_module(str(path)).module
+            made = read_module(str(path)).module
         except FuseError as error:
-            error.location = SourceLocation(type(module).__name__)  # the file is gone when somebody reads this
+            error.location = SourceLocation(name)  # the file is gone when somebody reads this
             raise
+    for text in told:
+        warnings.warn(text, LostStateWarning, stacklevel=2)
+    return made
 
 
-def _onnx_program(torch: Any, module: Any, examples: Any, kwargs: Any, dynamic_shapes: Any) -> Any:
-    """What PyTorch exports; it prints and warns about its own matters, which nobody here can act on.
+def _onnx_program(
+    torch: Any, module: Any, examples: Any, kwargs: Any, dynamic_shapes: Any
+) -> "tuple[Any, Sequence[str]]":
+    """What PyTorch exports, and its warnings; most are, like what it prints, about its own matters.
 
     Raises:
         FuseError: It cannot.
     """
     try:
-        with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
-            warnings.simplefilter("ignore")
-            return torch.onnx.export(
+        with (
+            warnings.catch_warnings(record=True) as said,
+            redirect_stdout(io.StringIO()),
+            redirect_stderr(io.StringIO()),
+        ):
+            warnings.simplefilter("always")
+            program = torch.onnx.export(
                 module, examples, kwargs=kwargs, dynamic_shapes=dynamic_shapes, dynamo=True, verbose=False
             )
     except Exception as error:
         # Whatever the network raises when it is run on the examples comes through, too.
-        cause: BaseException = error
-        while cause.__cause__ is not None:
-            cause = cause.__cause__
-        lines = [line.strip() for line in str(cause).splitlines() if line.strip()] or [""]
-        raise FuseError(
-            f"PyTorch cannot export '{type(module).__name__}': {type(cause).__name__}: {lines[0]}",
-            notes=tuple(lines[1:_NOTES]),
-            hint="torch.export.export(module, examples, ...) says more",
-        ) from error
+        folders = (_OWN_FOLDER, os.path.join(os.path.dirname(torch.__file__), ""))
+        cause = root_cause(error)
+        # What says it all has no need of PyTorch's stack above it.
+        raise export_error(cause, type(module).__name__, folders) from (None if decides_by_elements(cause) else cause)
+    return program, [str(each.message) for each in said]
 
 
 def _check_open_sizes(model: Any, dynamic_shapes: Any) -> None:
@@ -155,5 +177,5 @@ def package_of_extra(name: str, extra: str) -> Any:
             raise
         raise FuseError(
             f"this needs the '{extra}' extra: package '{name}' is not installed",
-            hint=f'pip install "fuse_dialect[{extra}]"',
+            hint=install_hint(extra),
         ) from None

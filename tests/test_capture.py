@@ -7,6 +7,7 @@ import pytest
 from xdsl.dialects import func
 
 import fuse_dialect as fd
+from fuse_dialect.extras import install_hint
 
 
 @pytest.mark.parametrize(
@@ -17,7 +18,7 @@ def test_a_missing_package_is_named_with_its_extra(capture, package, extra, monk
     with pytest.raises(fd.FuseError) as caught:
         capture(abs)
     assert f"package '{package}' is not installed" in str(caught.value)
-    assert f"fuse_dialect[{extra}]" in str(caught.value)
+    assert f"hint: {install_hint(extra)}" in str(caught.value)
 
 
 @pytest.mark.slow

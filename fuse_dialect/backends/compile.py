@@ -1,8 +1,10 @@
 """A module to a `Program`: prefix, fusion, loops, kernels, plan."""
 
 import gc
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from time import perf_counter
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 
@@ -25,6 +27,7 @@ from fuse_dialect.dialect.types import DYNAMIC, is_tensor
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.interpreters.entry import function_named, functions_of
 from fuse_dialect.interpreters.loop_costs import mark_iterations
+from fuse_dialect.logs import COMPILE, heard
 from fuse_dialect.loops.program import LoopProgram, Refusal
 from fuse_dialect.loops.simplify import simplify
 from fuse_dialect.lowering.loop_program import lower
@@ -57,6 +60,7 @@ def compile_program(
         PassFailedException: The module cannot be fused.
         InterpretationError: The entry is missing, or an op has no meaning; then the error knows the op.
     """
+    start = perf_counter()
     options = options or CompileOptions()
     usable = usable_threads(options.threads, warn_of_threads)
     engine, entry, limits = engine_of(options), options.entry, options.limits
@@ -97,7 +101,34 @@ def compile_program(
     if is_open and machine is not None:
         program.prepare()
         gc.collect()  # garbage of the passes, which one of the first calls would have to look through
+    _say(program, kernels, perf_counter() - start)
     return program
+
+
+def _say(program: Program, kernels: Sequence[Compiled], seconds: float) -> None:
+    """Tell the log what was compiled."""
+    if (log := heard(COMPILE)) is None:
+        return
+    reports = program.kernels
+    families = Counter(report.family for report in reports)
+    names = ", ".join(f"{count} {family}" for family, count in families.most_common()) or "none"
+    native = [each.kernel for each in kernels if each.kernel is not None]
+    kept = sum(bool(getattr(kernel, "from_cache", False)) for kernel in native)  # not every backend has a cache
+    log.info(
+        "'%s' for %s in %.3f s: kernels: %s; %d from the cache, %d compiled; bytes: %d of constants, %s of the rest",
+        program.name,
+        program.backend,
+        seconds,
+        names,
+        kept,
+        len(native) - kept,
+        program.constant_bytes,
+        "unknown" if program.peak_bytes is None else program.peak_bytes,
+    )
+    if (log := heard(COMPILE, in_detail=True)) is not None:
+        for report in reports:
+            why = f", {report.reason}" if report.reason else ""
+            log.debug("%s: %s%s%s", report.name, report.family, why, f", from {report.source}" if report.source else "")
 
 
 def _maker(module: ModuleOp, options: CompileOptions) -> Callable[[Sizes], Program]:

@@ -19,6 +19,7 @@ from fuse_dialect.backends.backend import Backend
 from fuse_dialect.backends.options import BackendSettings, CompileOptions, Layout
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.extensions import added, at_place, loaded
+from fuse_dialect.extras import install_hint
 from fuse_dialect.machines.machine import Machine
 from fuse_dialect.machines.names import find_machine
 
@@ -57,8 +58,7 @@ def find_backend(name: str, settings: BackendSettings) -> Backend:
     if row is None:
         return loaded(_point(name), "backend", "a function", callable)(settings)
     if row.needs and find_spec(row.needs) is None:
-        hint = f'pip install "fuse_dialect[{row.extra}]"'
-        raise FuseError(f"backend '{name}' needs the extra '{row.extra}'", hint=hint)
+        raise FuseError(f"backend '{name}' needs the extra '{row.extra}'", hint=install_hint(row.extra))
     return at_place(row.place)(settings)
 
 

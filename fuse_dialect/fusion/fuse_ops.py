@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import count
+from time import perf_counter
 from typing import Self
 
 from xdsl.context import Context
@@ -46,6 +47,7 @@ from fuse_dialect.fusion.kinds.own_kinds import (
 from fuse_dialect.fusion.outlining.arrange import arranged
 from fuse_dialect.fusion.outlining.group import Group, groups_of
 from fuse_dialect.fusion.outlining.outline_functions import erase_dead_chains, outline_functions
+from fuse_dialect.logs import FUSION, heard
 from fuse_dialect.machines.machine import Machine
 
 
@@ -123,6 +125,31 @@ class FuseOpsPass(FuseOptions, ModulePass):
             PassFailedException: See `plan_block`.
             FuseError: See `plan_block`.
         """
+        start = perf_counter()
+        plans = self._plan_with_added_kinds(module)
+        self._say(plans, perf_counter() - start)
+        return plans
+
+    def _say(self, plans: Mapping[Operation, Sequence[BlockFusion]], seconds: float) -> None:
+        """Tell the log what was planned."""
+        if (log := heard(FUSION)) is None:
+            return
+        fusions = [fusion for own in plans.values() for fusion in own]
+        ops = sum(node.role is NodeRole.OPERATOR for fusion in fusions for node in fusion.block_graph.nodes)
+        kernels = sum(len(fusion.plan.kernels) for fusion in fusions)
+        which = self.strategy if self.own_strategy is None else "of the caller"
+        log.info("operators: %d, kernels: %d, strategy: %s, %.3f s", ops, kernels, which, seconds)
+        if (log := heard(FUSION, in_detail=True)) is None:
+            return
+        for fusion in fusions:
+            nodes = fusion.block_graph.nodes
+            for kernel in fusion.plan.kernels:
+                held = [nodes[node] for node in kernel.nodes]
+                names = [node.op.name for node in held if node.op is not None and node.role is NodeRole.OPERATOR]
+                log.debug("kernel: %s", ", ".join(names))
+
+    def _plan_with_added_kinds(self, module: ModuleOp) -> dict[Operation, list[BlockFusion]]:
+        """See `plan_functions`."""
         stamp_kinds_of_module(module)
         plans = self._plan_functions(module)
         # What an installed package knows is asked for where a plan leaves an op in place that may be its.

@@ -10,6 +10,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import DiagnosticException, ShrinkException
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation, internal_error
+from fuse_dialect.extras import EXTRA_OF, install_hint
 from fuse_dialect.frontends.mlir.parse_error import sentence
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.loading.dominance import DominanceError
@@ -57,7 +58,9 @@ def located_errors(
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in _OWN_PACKAGES:
             raise internal_error(error, where) from error
-        raise FuseError(f"package '{error.name}' is not installed, and needed{where}") from error
+        extra = EXTRA_OF.get((error.name or "").partition(".")[0])
+        hint = None if extra is None else install_hint(extra)
+        raise FuseError(f"package '{error.name}' is not installed, and needed{where}", hint=hint) from error
     except Exception as error:
         if (op := _unprintable_operation(error)) is not None:
             message = f"'{_name(op)}' op has no custom form ({type(error).__name__} in its printer: {error})"

@@ -6,6 +6,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from fuse_dialect.budget import Limits
 from fuse_dialect.diagnostics import FuseError, SourceLocation
+from fuse_dialect.extras import install_hint
 from fuse_dialect.loading.source import Source
 
 _EXTRA = ("onnx", "onnx_ir", "ml_dtypes")
@@ -34,7 +35,7 @@ def read_onnx(source: Source, *, allow_unsupported: bool, limits: Limits) -> Mod
         raise FuseError(
             "reading ONNX needs the 'onnx' extra",
             SourceLocation(source.name),
-            hint='pip install "fuse_dialect[onnx]"',
+            hint=install_hint("onnx"),
         ) from None
     except OSError as error:
         reason = (error.strerror or str(error)).lower()

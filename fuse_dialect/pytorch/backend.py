@@ -35,10 +35,11 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 
 from fuse_dialect.api import compile as compile_module
 from fuse_dialect.backends.runtime.program import Program
+from fuse_dialect.backends.runtime.tensors import array_of
 from fuse_dialect.frontends.aten.graph import Ref, TensorMeta
 from fuse_dialect.frontends.aten.reader import module_of, why_not
+from fuse_dialect.logs import PYTORCH
 from fuse_dialect.pytorch.graphs import (
-    array_of,
     aten_graph,
     call_of,
     is_call,
@@ -49,7 +50,7 @@ from fuse_dialect.pytorch.graphs import (
     tensor_of,
 )
 
-LOG = logging.getLogger("fuse_dialect.pytorch")
+LOG = logging.getLogger(f"fuse_dialect.{PYTORCH}")
 MOST_SIZES = 16
 """Lists of sizes that have a program at a time, for graphs of open sizes."""
 SAMPLES = 16
@@ -197,13 +198,17 @@ def _compiled(module: fx.GraphModule, options: Mapping[str, Any], fixed: Sequenc
     left = [node for node in calls if node.name in readable.reasons and is_read(node)]
     _tell(left, readable.reasons)
     if not left and calls:
+        LOG.info("a graph of %d operators is one program", len(calls))
         return _Part(module, options, fixed)
     if len(left) == len(calls):
+        LOG.info("a graph of %d operators stays PyTorch's", len(calls))
         return module.forward
     partitioner = CapabilityBasedPartitioner(module, readable, allows_single_node_partition=True)
     cut = partitioner.fuse_partitions(partitioner.propose_partitions())
     placeholders = [node for node in cut.graph.nodes if node.op == "placeholder"]
     constants = {placeholders[place] for place in fixed}
+    parts = sum(node.op == "call_module" for node in cut.graph.nodes)
+    LOG.info("of a graph of %d operators %d stay PyTorch's, the others are %d programs", len(calls), len(left), parts)
     for node in cut.graph.nodes:
         if node.op == "call_module":
             part = getattr(cut, cast(str, node.target))

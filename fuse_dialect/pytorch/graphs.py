@@ -13,6 +13,7 @@ import torch
 from torch import fx
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 
+from fuse_dialect.backends.runtime.tensors import array_of
 from fuse_dialect.dialect.types import element_dtype
 from fuse_dialect.frontends.aten.graph import Argument, AtenGraph, Call, Ref, TensorMeta
 from fuse_dialect.frontends.torch_stacks import user_line
@@ -36,16 +37,6 @@ _DTYPES: Mapping[torch.dtype, "np.dtype[Any]"] = {
 def dtype_of(dtype: torch.dtype) -> "np.dtype[Any] | None":
     """The element type as NumPy's; `None` for complex numbers and the like."""
     return _bfloat16() if dtype == torch.bfloat16 else _DTYPES.get(dtype)
-
-
-def array_of(tensor: torch.Tensor) -> "np.ndarray[Any, Any]":
-    """The elements of a tensor on the processor, in its own memory."""
-    tensor = tensor.detach()
-    if tensor.is_conj() or tensor.is_neg():
-        tensor = tensor.resolve_conj().resolve_neg()
-    if tensor.dtype == torch.bfloat16:
-        return cast("np.ndarray[Any, Any]", tensor.view(torch.int16).numpy()).view(_bfloat16())
-    return cast("np.ndarray[Any, Any]", tensor.numpy())
 
 
 def tensor_of(array: "np.ndarray[Any, Any]", dtype: torch.dtype, stride: Sequence[int]) -> torch.Tensor:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import IO
 
-from xdsl.backend.llvm.convert import LLVMTarget
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
@@ -16,6 +15,8 @@ from xdsl.utils.exceptions import PassFailedException
 from xdsl.utils.target import Target
 
 from fuse_dialect.backends.backend import KernelRequest
+from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.extras import install_hint
 from fuse_dialect.fusion.outlining.regions import kernels_as_functions
 from fuse_dialect.loops.program import Refusal
 from fuse_dialect.loops.simplify import simplify
@@ -39,9 +40,15 @@ class KernelTarget(Target):
         """Write the kernels.
 
         Raises:
-            PassFailedException: The module has no function of the name that is asked for, or llvmlite is missing.
+            FuseError: llvmlite is missing.
+            PassFailedException: The module has no function of the name that is asked for.
         """
+        if find_spec("llvmlite") is None:
+            raise FuseError("-t llvm needs the 'native' extra", hint=install_hint("native"))
         if not _functions(module):
+            # Needs llvmlite, too.
+            from xdsl.backend.llvm.convert import LLVMTarget
+
             LLVMTarget().emit(ctx, module, output)
             return
         with kernels_as_functions(module) as outlined:
@@ -54,8 +61,6 @@ class KernelTarget(Target):
                 raise PassFailedException(f"the module has no function '@{self.function}' with a body")
         else:
             functions = [function for function in functions if "primitive" in function.attributes] or functions
-        if find_spec("llvmlite") is None:
-            raise PassFailedException("-t llvm needs the 'native' extra: pip install \"fuse_dialect[native]\"")
         return _text(functions, self.fast_math, self.target_cpu)
 
 

@@ -11,6 +11,8 @@ from fuse_dialect.budget import MAX_REPETITIONS
 from fuse_dialect.diagnostics import Diagnostic, FuseError, Severity
 
 if TYPE_CHECKING:
+    from xdsl.ir import Operation
+
     from fuse_dialect.backends.backend import Backend
     from fuse_dialect.backends.options import CompileOptions
     from fuse_dialect.backends.runtime.program import Program
@@ -87,6 +89,13 @@ def add_backend_arguments(parser: argparse.ArgumentParser, natural: Callable[[st
         help="let kernels multiply rows by reciprocals where the program divides, and lose nan and infinities",
     )
     group.add_argument("--no-cache", action="store_true", help="neither read nor write machine code on disk")
+    group.add_argument(
+        "--cache-info",
+        action="store_true",
+        help="say where machine code is kept ($FUSE_CACHE_DIR), how much there is and how much there may be "
+        "($FUSE_CACHE_BYTES), and leave",
+    )
+    group.add_argument("--clear-cache", action="store_true", help="remove the machine code on disk, and leave")
 
 
 def _backend_name(text: str) -> str:
@@ -181,16 +190,29 @@ def run_program(program: "Program", file: "ModuleFile", inputs: Sequence["Array"
         raise
 
 
-def note_slow_kernels(program: "Program") -> None:
-    """Say on stderr which kernels of a native program NumPy runs, and which are slower than the plan has counted on."""
+def note_slow_kernels(program: "Program", file: "ModuleFile") -> None:
+    """Say on stderr which kernels of a native program NumPy runs, and which are slower than the plan has counted on.
+
+    Args:
+        program: Was compiled from the file.
+        file: Knows where ops stand that have kept their places.
+    """
+    from fuse_dialect.backends.runtime.slow_parts import slow_kernels, wide_floats
     from fuse_dialect.loading.streams import tell
+
+    def place_of(op: "Operation") -> str:
+        place = file.source_map.locate(op)
+        return str(place) if place.line else ""
 
     if program.backend == "numpy":
         return
     kernels = program.kernels
-    slow = tuple(f"{each.name}: {each.reason}" for each in kernels if each.family == "numpy")
+    slow = tuple(map(str, slow_kernels(program, place_of)))
     if slow:
         tell(Diagnostic(Severity.WARNING, f"{len(slow)} of {len(kernels)} kernels run on NumPy", notes=slow).format())
+    if where := wide_floats(program):
+        text = f"the program computes mostly in f64, {where}"
+        tell(Diagnostic(Severity.REMARK, text, hint="f32 takes half of the time and memory").format())
     others = tuple(f"{each.name}: planned as {each.promised}, is {each.family}" for each in kernels if each.promised)
     if others:
         text = f"{len(others)} of {len(kernels)} kernels are slower than planned"

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.extras import install_hint
 
 _FILE_METAVARS = ("FILE", "input", "MODULE", "OTHER")
 """Arguments that name files, by what the help calls them."""
@@ -27,7 +28,7 @@ def completion_script(
     try:
         import shtab
     except ImportError as error:
-        hint = 'pip install "fuse_dialect[completion]"'
+        hint = install_hint("completion")
         raise FuseError("completion needs the package shtab", hint=hint) from error
     for name in flags:
         parser.add_argument(f"--{name}", action="store_true")

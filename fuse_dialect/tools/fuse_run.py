@@ -54,6 +54,18 @@ def _run(arguments: list[str]) -> None:
         write_stdout(completion_script(_parser(), shell))
         return
     options = parser.parse_args(arguments)
+    if options.cache_info or options.clear_cache:
+        if options.module is not None:
+            parser.error("--cache-info and --clear-cache take no MODULE")
+        from fuse_dialect.tools.cache_folder import clear_cache, tell_of_cache
+
+        if options.clear_cache:
+            clear_cache()
+        if options.cache_info:
+            tell_of_cache()
+        return
+    if options.module is None:
+        parser.error("the following arguments are required: MODULE")
     for name in ("trace", "roofline"):
         if getattr(options, name) is not None and not options.benchmark:
             parser.error(f"argument --{name}: what runs is measured with --benchmark N")
@@ -71,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Without --outputs, a summary of the outputs is printed.",
         allow_abbrev=False,
     )
-    parser.add_argument("module", metavar="MODULE", help="a .mlir or .onnx file, or - for standard input")
+    parser.add_argument("module", nargs="?", metavar="MODULE", help="a .mlir or .onnx file, or - for standard input")
     parser.add_argument(
         "-f", "--frontend", choices=["mlir", "onnx"], help="format of MODULE, if not by its extension (- is MLIR)"
     )
@@ -298,7 +310,7 @@ def _program(file: "ModuleFile", options: argparse.Namespace) -> "Program | None
     if options.backend == "numpy" and not is_asked:
         return None
     program = compile_file(file, options.backend, options)
-    note_slow_kernels(program)
+    note_slow_kernels(program, file)
     return program
 
 

@@ -129,6 +129,18 @@ def test_run_module_names_an_unregistered_op() -> None:
     assert caught.value.op is op
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("acme.frob", "it is kept as it is, and does not run"), ("mhlo.exponential", "it fuses, and does not run")],
+)
+def test_an_op_without_a_meaning_says_whether_it_fuses(name: str, said: str) -> None:
+    op = UnregisteredOp.with_name(name).create(result_types=[ROW])
+    with pytest.raises(EvaluationError) as caught:
+        run_module(module_of([op], [], op.results), [])
+    assert caught.value.hint is not None
+    assert caught.value.hint.startswith(said)
+
+
 def test_run_module_diagnoses_a_constant_without_elements() -> None:
     op = arith.ConstantOp(DenseResourceAttr.from_params("blob", ROW))
     with pytest.raises(EvaluationError, match=r"'arith\.constant' op expects the elements"):

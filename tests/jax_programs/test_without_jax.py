@@ -210,8 +210,10 @@ def test_a_program_explains_how_it_is_called() -> None:
     with pytest.raises(fd.FuseError, match=r"expects 2 inputs \(params\['w'\]\[0\], x\), got 3") as caught:
         program({"w": ones}, ones, ones)
     assert "jax.tree.leaves" in caught.value.hint
-    with pytest.raises(fd.FuseError, match="takes arrays in order, got 'x' by name"):
-        program(ones, x=ones)
+    np.testing.assert_array_equal(program(ones, x=2 * ones), program(ones, 2 * ones))
+    with pytest.raises(fd.FuseError, match="no argument takes the input 'y'") as caught:
+        program(ones, y=ones, x=ones)
+    assert "jax.tree.leaves" in caught.value.hint
     for args in (({"w": ones}, ones), ({"w": ones},)):
         with pytest.raises(fd.FuseError) as caught:
             program(*args)

@@ -19,6 +19,7 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 
 from fuse_dialect.__main__ import main as package_main
 from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.extras import install_hint
 from fuse_dialect.loading import onnx_source
 from fuse_dialect.tools import fuse_opt
 from fuse_dialect.tools.arguments import opt_argument_parser
@@ -245,8 +246,22 @@ def test_onnx_extra_is_named_when_it_is_missing(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(onnx_source, "import_module", no_module)
     assert main(["model.onnx"]) == 1
     assert capsys.readouterr().err == (
-        "model.onnx: error: reading ONNX needs the 'onnx' extra\nhint: pip install \"fuse_dialect[onnx]\"\n"
+        f"model.onnx: error: reading ONNX needs the 'onnx' extra\nhint: {install_hint('onnx')}\n"
     )
+
+
+def test_llvm_extra_is_named_when_it_is_missing(
+    write: Write, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    for name in ("llvmlite", "fuse_dialect.targets.llvm", "xdsl.backend.llvm.convert"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "llvmlite", None)
+    for text in (VALID, "func.func private @f()"):
+        assert main([write(text), "-t", "llvm"]) == 1
+        assert capsys.readouterr().err.splitlines() == [
+            "error: -t llvm needs the 'native' extra",
+            f"hint: {install_hint('native')}",
+        ]
 
 
 def test_onnx_comes_from_stdin(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):

@@ -50,6 +50,8 @@ class NativeKernel:
 
     emitted: EmittedKernel
     code: Code
+    from_cache: bool = False
+    """Whether its code was on disk."""
 
     @property
     def address(self) -> int:

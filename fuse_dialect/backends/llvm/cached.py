@@ -101,7 +101,7 @@ class CachedLLVMBackend:
         if isinstance(kernel, Refusal):
             return kernel
         try:
-            return NativeKernel(kernel, load(bytes(entry.payload), kernel.symbols))
+            return NativeKernel(kernel, load(bytes(entry.payload), kernel.symbols), from_cache=True)
         except EngineError:
             return None
 

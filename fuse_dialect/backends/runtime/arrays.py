@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from fuse_dialect.backends.runtime.tensors import array_of, is_torch_tensor
 from fuse_dialect.backends.types import OPEN, Shape, TensorType
 from fuse_dialect.diagnostics import FuseError
 
@@ -80,12 +81,25 @@ def as_input(port: Port, value: Any) -> "Array":
     expected = port.type.dtype
     if array.dtype != expected:
         if array.dtype.newbyteorder("=") != expected:
-            hint = f"convert it: value.astype('{expected}')"
-            raise port.mismatch(_form(array), hint)
+            raise port.mismatch(_form(array), _conversion(port, value, array))
         array = array.astype(expected)
     if not port.fits(array.shape):
         raise port.mismatch(_form(array))
     return array if is_dense(array) else np.array(array, order="C", copy=True)
+
+
+def _conversion(port: Port, value: Any, array: "Array") -> str:
+    """How to make a value of another dtype one of the port's."""
+    is_tensor = is_torch_tensor(value)
+    if array.dtype.kind == "c" and port.type.dtype.kind != "c":
+        # PyTorch exports a complex input as its parts along a last axis of 2.
+        if port.fits((*array.shape, 2)):
+            parts = "torch.view_as_real(value)" if is_tensor else "numpy.stack([value.real, value.imag], -1)"
+            return f"inputs are real; give both parts along the last axis: {parts}"
+        return "inputs are real; give the part that is wanted: value.real, value.imag or abs(value)"
+    if is_tensor:
+        return f"convert it: value.to(torch.{port.type.dtype.name})"
+    return f"convert it: value.astype('{port.type.dtype}')"
 
 
 def _as_array(port: Port, value: Any) -> "Array":
@@ -93,6 +107,11 @@ def _as_array(port: Port, value: Any) -> "Array":
         raise port.mismatch("a masked array", "fill it: value.filled(0)")
     if isinstance(value, np.ndarray | np.generic):
         return np.asarray(cast("Array", value))
+    if is_torch_tensor(value):
+        try:
+            return array_of(value)
+        except (TypeError, RuntimeError, ImportError) as error:
+            raise port.mismatch(_kind(value), f"torch says: {_first_line(error)}") from error
     if isinstance(value, Mapping):
         raise port.mismatch(_kind(cast(object, value)), TREES)
     if hasattr(value, "__dlpack__"):
@@ -106,7 +125,8 @@ def _as_array(port: Port, value: Any) -> "Array":
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise port.mismatch(_kind(value), f"numpy says: {_first_line(error)}") from error
     if array.dtype.kind not in "biuf" and array.dtype != port.type.dtype and array.dtype.name != "bfloat16":
-        raise port.mismatch(_kind(value))
+        hint = _conversion(port, array, array) if array.dtype.kind == "c" else None
+        raise port.mismatch(_kind(value), hint)
     has_dtype = hasattr(value, "dtype") or hasattr(value, "__array_interface__")
     if has_dtype or array.dtype == port.type.dtype or not _may_become(value, array, port):
         return array

@@ -9,31 +9,42 @@
 3. An entry is written to a file of its own and moved to its name, so that readers see a whole entry or none.
 4. Together the entries take at most `max_bytes`; those that were not used for the longest time go first. The folder is
    looked through by the first store of a process, and then when it has written a share of the room that there was:
-   others may write meanwhile.
+   others may write meanwhile. `FUSE_CACHE_BYTES` says how many bytes that are.
+5. A file may be removed while another process reads it, which then has the file to its end, or while another process
+   writes it aside, which then has written nothing. What somebody has begun to write, and not ended for
+   `ABANDONED_SECONDS`, goes with the entries.
 """
 
 import json
 import mmap
 import os
+import re
 import stat
 import struct
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
 from threading import Lock
+from time import time
 from typing import Any, cast
 
 from fuse_dialect.backends.runtime.arrays import aligned_bytes
 from fuse_dialect.backends.runtime.hashing import PieceDigest, digest_of, read_digested
 from fuse_dialect.checked import checks_accesses
+from fuse_dialect.diagnostics import FuseError
 
 DIRECTORY_VARIABLE = "FUSE_CACHE_DIR"
 """Environment variable that names the directory."""
+BYTES_VARIABLE = "FUSE_CACHE_BYTES"
+"""Environment variable that says how many bytes all entries may take."""
 MAX_BYTES = 1 << 30
+"""Bytes of all entries where the variable says nothing."""
+ABANDONED_SECONDS = 3600.0
+"""After so long a file that was not written to its end is nobody's."""
 _MAGIC = b"FUSEOBJ\x02"
 _HEAD = struct.Struct("<8sQQ32s")
 """Magic number and format, bytes of the header, bytes of the payload, SHA-256."""
@@ -41,6 +52,11 @@ _ALIGNMENT = 64
 _SHARE = 4
 """After a fourth of the room has been written, somebody looks how much there is."""
 _SUFFIX = ".fuse"
+_ENTRY = re.compile(r"[0-9a-f]{64}\.fuse")
+_UNFINISHED = re.compile(r"\.[0-9a-f]{64}\.\d+\.\d+\.tmp")
+"""Names of files that are ours: the folder may be one that others use, too."""
+_BYTES = re.compile(r"(\d{1,18}) *(?:([KMGT])i?B?)?", re.IGNORECASE)
+_UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _numbers = count()
 
@@ -77,13 +93,35 @@ def default_directory() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fuse_dialect"
 
 
-def open_cache(directory: Path | None = None, max_bytes: int = MAX_BYTES) -> "ObjectCache | str":
+def bytes_allowed() -> int:
+    """How many bytes all entries may take: `$FUSE_CACHE_BYTES`, a number or one with a unit, or else `MAX_BYTES`.
+
+    Raises:
+        FuseError: The variable is no such number.
+    """
+    text = os.environ.get(BYTES_VARIABLE, "").strip()
+    if not text:
+        return MAX_BYTES
+    found = _BYTES.fullmatch(text)
+    if found is None:
+        hint = "write a number of bytes, or one with a unit as in '512MiB' or '2GiB'; 0 keeps nothing"
+        raise FuseError(f"{BYTES_VARIABLE} expects a number of bytes, got '{text}'", hint=hint)
+    return int(found[1]) << _UNITS[(found[2] or "").upper()]
+
+
+def open_cache(directory: Path | None = None, max_bytes: int | None = None) -> "ObjectCache | str":
     """The cache in a directory, which is made if there is none; or why it is not used, as a sentence.
 
     Args:
         directory: By default that of `default_directory`.
-        max_bytes: Most bytes of all entries together.
+        max_bytes: Most bytes of all entries together, by default those of `bytes_allowed`.
+
+    Raises:
+        FuseError: `FUSE_CACHE_BYTES` is no number of bytes.
     """
+    most = bytes_allowed() if max_bytes is None else max_bytes
+    if not most:
+        return f"{BYTES_VARIABLE} is 0"
     if checks_accesses():  # they report to this process
         return "kernels that check their accesses are not kept"
     try:
@@ -94,7 +132,7 @@ def open_cache(directory: Path | None = None, max_bytes: int = MAX_BYTES) -> "Ob
         return f"there is no cache directory: {error}"
     if problem is not None:
         return f"the cache directory '{place}' {problem}"
-    return ObjectCache(place, max_bytes)
+    return ObjectCache(place, most)
 
 
 def _distrust(status: os.stat_result) -> str | None:
@@ -198,13 +236,12 @@ class ObjectCache:
 
     def _shrink(self) -> int:
         """Remove entries, the longest unused first, until all fit; bytes of those that stay."""
-        with os.scandir(self.directory) as listing:
-            files = [
-                (status.st_mtime_ns, item.path, status.st_size)
-                for item in listing
-                if item.name.endswith(_SUFFIX) and (status := _status(item))
-            ]
+        files = [(status.st_mtime_ns, path, status.st_size) for path, status in self._files(_ENTRY)]
         total = sum(size for _, _, size in files)
+        for path, status in self._files(_UNFINISHED):
+            if time() - status.st_mtime > ABANDONED_SECONDS:
+                with suppress(OSError):
+                    os.unlink(path)
         for _, path, size in sorted(files):
             if total <= self.max_bytes:
                 break
@@ -213,6 +250,54 @@ class ObjectCache:
             # What another process has removed meanwhile takes no bytes either.
             total -= size
         return total
+
+    def _files(self, name: "re.Pattern[str]") -> "Iterator[tuple[str, os.stat_result]]":
+        """Paths and statuses of files in the folder of such a name.
+
+        Raises:
+            OSError: The folder cannot be read.
+        """
+        with os.scandir(self.directory) as listing:
+            for item in listing:
+                if name.fullmatch(item.name) and (status := _status(item)):
+                    yield item.path, status
+
+    def entries(self) -> "list[tuple[int, Mapping[str, Any]]]":
+        """Bytes of each entry and its header, which is empty where it cannot be read; payloads are not looked at.
+
+        Raises:
+            OSError: The folder cannot be read.
+        """
+        return [(status.st_size, _header(path)) for path, status in self._files(_ENTRY)]
+
+    def clear(self) -> tuple[int, int]:
+        """Remove all entries (5), and what was begun to be written.
+
+        Returns:
+            How many files were removed, and their bytes.
+
+        Raises:
+            OSError: The folder cannot be read, or a file of it cannot be removed.
+        """
+        count, size = 0, 0
+        for path, status in [*self._files(_ENTRY), *self._files(_UNFINISHED)]:
+            try:
+                os.unlink(path)
+            except FileNotFoundError:
+                continue  # another process was faster
+            count, size = count + 1, size + status.st_size
+        return count, size
+
+
+def _header(path: str) -> Mapping[str, Any]:
+    """What a file in the cache says of itself; for people, so that nothing is compared."""
+    try:
+        with open(path, "rb") as stream:
+            _, size, _, _ = _HEAD.unpack(stream.read(_HEAD.size))
+            found = json.loads(stream.read(min(size, os.fstat(stream.fileno()).st_size)))
+    except (OSError, ValueError, RecursionError, struct.error):
+        return {}
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
 
 
 def _status(item: "os.DirEntry[str]") -> os.stat_result | None:

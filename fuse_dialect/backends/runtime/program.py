@@ -172,14 +172,15 @@ class Program:
         constants = f"{self.constant_bytes} bytes of constants"
         return f"<Program '{self._interface.name}' for {self.backend}, {threads}: {kernels}, {constants}>"
 
-    def __call__(self, *inputs: Any, **named: Any) -> "tuple[Array, ...]":
+    def __call__(self, /, *inputs: Any, **named: Any) -> "tuple[Array, ...]":
         """Run the function.
 
         Args:
             inputs: One for each argument: NumPy arrays, objects with `__dlpack__`, or what `numpy.asarray` takes.
-                Arrays that are strided, reversed, misaligned or in another byte order are copied. Or one mapping from
-                names of arguments, those in the model or in the IR, to such values.
-            named: None; a program has no arguments by name, and the error says what there is instead.
+                Arrays that are strided, reversed, misaligned or in another byte order are copied. Of tensors of PyTorch
+                those with gradients are taken without them. Or one mapping from names of arguments, those in the
+                model or in the IR, to such values.
+            named: Inputs by the same names, after those by place.
 
         Returns:
             One fresh array for each result; a result that is a tuple gives its fields, in order.
@@ -188,17 +189,10 @@ class Program:
             FuseError: An input has another dtype or shape, or an operator rejects its values.
         """
         if named:
-            raise self._no_keywords(named)
+            inputs = self._with_named(inputs, named)
         if self._specializations is not None and (special := self._ready(inputs)) is not None:
             return special._call(inputs)
         return self._call(self._arrays(inputs))
-
-    def _no_keywords(self, named: Mapping[str, Any]) -> FuseError:
-        given = ", ".join(f"'{name}'" for name in named)
-        return FuseError(
-            f"'{self._interface.name}' takes arrays in order, got {given} by name",
-            hint="a mapping gives them by name, program({'x': x}); fuse_dialect.jit calls as the function is called",
-        )
 
     def _ready(self, inputs: Sequence[Any]) -> "Program | None":
         """The program for the sizes of these inputs, if there is one and they are as kernels read them."""
@@ -347,6 +341,11 @@ class Program:
             results = self._run(executable, arrays, self._fresh(executable))
         for result, output in zip(results, outputs, strict=True):
             np.copyto(output, result)
+
+    @property
+    def name(self) -> str:
+        """Name of the function."""
+        return self._interface.name
 
     @property
     def input_names(self) -> tuple[str, ...]:
@@ -524,8 +523,32 @@ class Program:
         try:
             return inputs_by_name(self.input_names, [form.model_name for form in self._interface.inputs], inputs)
         except InputNamesError as error:
-            is_of_tree = any("[" in (form.model_name or "") for form in self._interface.inputs)
-            raise FuseError(f"'{self._interface.name}': {error}", hint=TREES if is_of_tree else None) from error
+            raise FuseError(f"'{self._interface.name}': {error}", hint=TREES if self._is_of_tree else None) from error
+
+    @property
+    def _is_of_tree(self) -> bool:
+        """Whether arguments are leaves of trees, as JAX names them: `params['w']`."""
+        return any("[" in (form.model_name or "") for form in self._interface.inputs)
+
+    def _with_named(self, inputs: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Inputs by place and by name, all in order."""
+        if len(inputs) == 1 and type(inputs[0]) is not np.ndarray and isinstance(inputs[0], Mapping):
+            raise FuseError(
+                f"'{self._interface.name}' expects inputs in one mapping or by name, got both",
+                hint=TREES if self._is_of_tree else "program({**inputs, **others})",
+            )
+        forms = self._interface.inputs
+        models = [form.model_name for form in forms]
+        by_model = all(name in models for name in named)
+        given = dict(named)
+        for form, value in zip(forms, inputs, strict=False):
+            name = form.model_name if by_model and form.model_name is not None else form.name
+            if name in named:
+                raise FuseError(f"'{self._interface.name}' got input '{name}' by place and by name")
+            given[name] = value
+        if len(inputs) > len(forms):
+            raise FuseError(f"'{self._interface.name}' expects {len(forms)} inputs, got {len(inputs) + len(named)}")
+        return tuple(self._by_name(given))
 
     def _check_sizes(self, shapes: Sequence[Shape]) -> None:
         """Reject inputs of which two sizes differ that have one name; static sizes are right by then."""

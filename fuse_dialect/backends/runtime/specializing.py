@@ -25,6 +25,7 @@ from xdsl.utils.exceptions import InterpretationError, PassFailedException, Veri
 
 from fuse_dialect.backends.types import Shape
 from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.logs import SIZES, heard
 
 MAX_PROGRAMS = 64
 """Sets of sizes that have a program of their own."""
@@ -176,8 +177,10 @@ class Specializations(Generic[ProgramT]):
             try:
                 with self._compiling:
                     self._made(sizes)
-            except REFUSALS:
+            except REFUSALS as error:
                 can_be_made = False
+                if (log := heard(SIZES)) is not None:
+                    log.info("inputs of %s cannot be compiled for: %s", _texts(sizes), error)
             except Exception as error:
                 can_be_made = False
                 if not main_thread().is_alive():
@@ -196,7 +199,10 @@ class Specializations(Generic[ProgramT]):
             found = self._programs.get(sizes)
         if found is not None:
             return found
+        start = monotonic()
         program = self._make(sizes)
+        if (log := heard(SIZES)) is not None:
+            log.info("a program for inputs of %s was made in %.3f s", _texts(sizes), monotonic() - start)
         with self._lock:
             self._programs[sizes] = program
             # Condition 3: the latest stays whatever it takes, since its caller is about to run it.
@@ -207,6 +213,11 @@ class Specializations(Generic[ProgramT]):
     def _held(self) -> int:
         """Bytes of constants of all programs but the latest."""
         return sum(program.constant_bytes for program in list(self._programs.values())[:-1])
+
+
+def _texts(sizes: Sizes) -> str:
+    """Shapes as people write them: `2x3, 4`; a scalar is `scalar`."""
+    return ", ".join("x".join(map(str, shape)) or "scalar" for shape in sizes)
 
 
 _ALL: "WeakSet[Specializations[Any]]" = WeakSet()

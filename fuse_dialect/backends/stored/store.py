@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock, Thread
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from fuse_dialect.backends.runtime.cache import ObjectCache, key_of, open_cache
@@ -25,6 +26,7 @@ from fuse_dialect.backends.stored.files import FilesRead, absolute
 from fuse_dialect.backends.stored.key import environment, machines_in
 from fuse_dialect.backends.stored.machine_code import CannotRunError, is_supported
 from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.logs import COMPILE, heard
 from fuse_dialect.read_files import noting_files
 
 if TYPE_CHECKING:
@@ -64,6 +66,7 @@ class ProgramStore:
             backend: Name of the backend, for reports.
             make_whole: Compiles the program from `paths`.
         """
+        start = perf_counter()
         entry = self.cache.load(self.key, mapped=True)
         if entry is None:
             return None
@@ -79,9 +82,13 @@ class ProgramStore:
         if self._changed(digests) is not None:
             return None
         try:
-            return StoredProgram(image, backend, lambda: self._same(digests, make_whole))
+            program = StoredProgram(image, backend, lambda: self._same(digests, make_whole))
         except CannotRunError:
             return None
+        if (log := heard(COMPILE)) is not None:
+            seconds = perf_counter() - start
+            log.info("'%s' as a whole from the cache in %.3f s: %r", self.paths[0], seconds, program)
+        return program
 
     def keep(self, program: "Program", read: FilesRead) -> None:
         """Write the program to the cache, in a thread of its own; what cannot be stored is not.

@@ -60,6 +60,8 @@ def _hint(message: str) -> str | None:
             "--allow-unregistered-dialect reads the generic form, which JAX prints by "
             "`lowered.compiler_ir().operation.get_asm(print_generic_op_form=True)`"
         )
+    if "end of input in block" in message:
+        return "a '}' is missing"
     if "is not registered" in message and "did you mean" not in message:
         return (
             "--allow-unregistered-dialect reads operations of unknown dialects in their generic form, "

@@ -34,6 +34,7 @@ from fuse_dialect.dialect.constants import LAZY_BYTES
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.mapped_file import map_file
 from fuse_dialect.dialect.types import ElementType, integer_type, is_tensor, shape_text
+from fuse_dialect.extras import install_hint
 
 STORED_TYPES: Mapping[str, tuple[ElementType, int]] = {
     "F64": (f64, 8),
@@ -83,7 +84,7 @@ def open_weights(path: str) -> WeightsFile:
     try:
         import safetensors
     except ModuleNotFoundError:
-        hint = 'pip install "fuse_dialect[weights]"'
+        hint = install_hint("weights")
         raise FuseError("reading weights needs the 'weights' extra", place, hint=hint) from None
     library: Any = safetensors
     try:

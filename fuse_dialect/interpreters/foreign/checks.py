@@ -18,6 +18,7 @@ from xdsl.ir import Operation
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.interpreters.constants import evaluate_attribute
 from fuse_dialect.interpreters.foreign.meaning import Meaning, Rows, Surroundings, attribute_of, number_of
+from fuse_dialect.interpreters.foreign.no_meaning import no_meaning
 from fuse_dialect.interpreters.values import EvaluationError
 
 _TOLERANCE = 1e-4
@@ -122,7 +123,7 @@ def _called(op: Operation, operands: Sequence[Array], around: Surroundings) -> S
     target = attribute_of(op, "call_target_name")
     name = target.data if isinstance(target, StringAttr) else ""
     if name not in _CALLED or len(operands) != 2:
-        raise EvaluationError(op, "has no meaning in the NumPy interpreter")
+        raise no_meaning(op)
     if name == "check.eq" and operands[0].dtype.kind in "biu":
         return _equal(op, operands, around)
     return _CALLED[name](op, operands, around)

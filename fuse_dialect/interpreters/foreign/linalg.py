@@ -12,6 +12,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.interpreters.foreign.bodies import loop_of
 from fuse_dialect.interpreters.foreign.meaning import Rows, Surroundings, integers_of
+from fuse_dialect.interpreters.foreign.no_meaning import no_meaning
 from fuse_dialect.interpreters.foreign.scalars import narrowed
 from fuse_dialect.interpreters.foreign.structured import run_structured
 from fuse_dialect.interpreters.foreign.tiles import pack, unpack
@@ -30,7 +31,7 @@ class _Structured(Protocol):
 def _structured(op: Operation, operands: Sequence[Array], around: Surroundings) -> Sequence[Array]:
     _check_tensors(op)
     if not isinstance(op, _Structured) or not op.regions:
-        raise EvaluationError(op, "has no meaning in the NumPy interpreter")
+        raise no_meaning(op)
     maps = [attribute.data for attribute in op.get_indexing_maps()]
     return run_structured(op, op.regions[0], maps, operands, len(op.results), around)
 

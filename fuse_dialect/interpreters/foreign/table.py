@@ -14,6 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 from fuse_dialect.dialect.op import Array
 from fuse_dialect.extensions import at_place
 from fuse_dialect.interpreters.foreign.meaning import Meaning, Rows, Surroundings
+from fuse_dialect.interpreters.foreign.no_meaning import no_meaning
 from fuse_dialect.interpreters.values import EvaluationError, Value, layout_of, mismatch
 
 PLACES: Mapping[str, str] = {
@@ -57,7 +58,7 @@ def foreign_results(op: Operation, operands: Sequence[Value], around: Surroundin
     """
     meaning = meaning_of(op)
     if meaning is None:
-        raise EvaluationError(op, "has no meaning in the NumPy interpreter")
+        raise no_meaning(op)
     arrays: list[Array] = []
     for operand in operands:
         if isinstance(operand, tuple):

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.target import Target
 
 from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.extras import install_hint
 from fuse_dialect.targets.weights import Weights
 
 
@@ -54,4 +55,4 @@ class OnnxTarget(Target):
 
 def _check_extra() -> None:
     if find_spec("onnx") is None:
-        raise FuseError("writing ONNX needs the 'onnx' extra", hint='pip install "fuse_dialect[onnx]"')
+        raise FuseError("writing ONNX needs the 'onnx' extra", hint=install_hint("onnx"))

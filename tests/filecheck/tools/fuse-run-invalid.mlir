@@ -17,6 +17,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // Ops on buffers have no meaning here.
 // UNKNOWN:      fuse-run-invalid.mlir:{{[0-9]+}}:8: error: 'memref.alloc' op has no meaning in the NumPy interpreter
+// UNKNOWN:      hint: it is kept as it is, and does not run: docs/how-to/run-foreign-dialects.md says what does
 func.func @unknown() {
   %x = memref.alloc() : memref<4xf32>
   func.return

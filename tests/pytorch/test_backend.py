@@ -253,3 +253,17 @@ def test_results_are_not_overwritten_by_the_next_call() -> None:
     first = call(torch.zeros(4))
     call(torch.ones(4))
     close(first, torch.ones(4))
+
+
+def test_the_log_says_how_much_of_a_graph_is_a_program(caplog: pytest.LogCaptureFixture) -> None:
+    class Mixed(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return torch.fft.rfft(torch.relu(x)).abs() + 1
+
+    caplog.set_level(logging.INFO, "fuse_dialect.pytorch")
+    with torch.no_grad():
+        compiled(network())(torch.randn(4, 6))
+        compiled(Mixed())(torch.randn(4, 6))
+    said = [record.getMessage() for record in caplog.records if record.levelname == "INFO"]
+    assert said[0].endswith("operators is one program")
+    assert "stay PyTorch's, the others are" in said[1]

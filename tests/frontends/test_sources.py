@@ -146,12 +146,12 @@ UNKNOWN = UnknownLoc()
     [
         (UNKNOWN, ""),
         (a_line("a.mlir", 3), "a.mlir:3:2"),
-        (a_line("/far/away/net.py", 3), "net.py:3"),
+        (a_line("/far/away/net.py", 3), "net.py:3:2"),
         (NameLoc(StringAttr("fc"), UNKNOWN), "fc"),
-        (NameLoc(StringAttr("fc"), a_line("net.py", 3)), "fc (net.py:3)"),
-        (CallSiteLoc(a_line("net.py", 3), a_line("main.py", 9)), "net.py:3"),
-        (CallSiteLoc(UNKNOWN, a_line("main.py", 9)), "main.py:9"),
-        (FusedLoc(ArrayAttr([UNKNOWN, a_line("net.py", 3)]), NoneAttr()), "net.py:3"),
+        (NameLoc(StringAttr("fc"), a_line("net.py", 3)), "fc (net.py:3:2)"),
+        (CallSiteLoc(a_line("net.py", 3), a_line("main.py", 9)), "net.py:3:2"),
+        (CallSiteLoc(UNKNOWN, a_line("main.py", 9)), "main.py:9:2"),
+        (FusedLoc(ArrayAttr([UNKNOWN, a_line("net.py", 3)]), NoneAttr()), "net.py:3:2"),
         (FusedLoc(ArrayAttr[Attribute]([]), NoneAttr()), ""),
     ],
 )

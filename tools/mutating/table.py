@@ -40,8 +40,8 @@ MUTANTS: Mapping[str, str] = {
         _write_loop_begin drop 1 2 3; _write_loop_end drop 1
     """,
     "fuse_dialect.backends.runtime.control_layout": """
-        ControlLayout._add_descriptor operand 0 other-name 0; ControlLayout._add_records drop 9 plus-one 0;
-        ControlLayout.row drop 2
+        ControlLayout._add_descriptor operand 0; ControlLayout._add_records drop 2 9; ControlLayout.row drop 2;
+        _least_rows other-name 0
     """,
     "fuse_dialect.backends.runtime.entry_graph": "Primitive.is_view drop-term 6 8",
     "fuse_dialect.backends.runtime.entry_reader": "_Reader._call drop-element 3",
@@ -137,7 +137,8 @@ MUTANTS: Mapping[str, str] = {
     "fuse_dialect.fusion.ir.fusible_blocks": """
         _walk_outside_operators drop-term 1; functions_to_fuse drop-element 1; fusible_blocks drop-term 3 4
     """,
-    "fuse_dialect.fusion.ir.graph_facts": "_orders drop-term 1; graph_facts drop-term 6; source_of drop 0",
+    "fuse_dialect.fusion.ir.graph_facts": "_orders drop-term 1; graph_facts drop-term 6",
+    "fuse_dialect.fusion.ir.sources": "_text drop-term 0 swap 4",
     "fuse_dialect.fusion.ir.ssa": """
         CapturedValues.of swap 2 true 3; check_ssa_order negate 0; seen_by_other_blocks other-name 0
     """,
@@ -251,7 +252,7 @@ WHOLE: tuple[str, ...] = ("fuse_dialect.loops.law", "fuse_dialect.loops.bounds")
 EQUIVALENT: Mapping[str, str] = {
     "fuse_dialect.loops.indices:remainder operand 4": "where all loops are 0 the rest is at least 0 and less than the "
     "divisor, so that its base is 0",
-    "fuse_dialect.backends.runtime.control_layout:ControlLayout._add_descriptor other-name 0": "a loop over tensors "
+    "fuse_dialect.backends.runtime.control_layout:_least_rows other-name 0": "a loop over tensors "
     "with other numbers of rows is refused",
     "fuse_dialect.fusion.core.limits:_least_nodes_between other-name 0": "a lower bound that saves counting: a lesser "
     "one gives the same answers later",

@@ -266,14 +266,10 @@ class Program:
         """The function as programs of its parts, where the data decide sizes between them."""
         from fuse_dialect.backends.runtime.stretches import Stretches
 
-        def make(part: "EntryGraph") -> Program:
-            return Program(part, self._primitives, self.backend, self.threads, constants=self._constants)
+        def make(part: "EntryGraph") -> "Callable[[Sequence[Array]], Sequence[Array]]":
+            return Program(part, self._primitives, self.backend, self.threads, constants=self._constants)._call
 
         return Stretches(self._graph, self._primitives, self._constants, make)
-
-    def run_arrays(self, arrays: "Sequence[Array]") -> "Sequence[Array]":
-        """The results for dense arrays of the dtypes and shapes that the types say; nothing is checked."""
-        return self._call(arrays)
 
     def specialize(self, *inputs: Any) -> "Program":
         """The program for the sizes of these inputs alone; itself if it is for them alone already.

@@ -9,7 +9,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 import numpy as np
 
@@ -20,8 +20,8 @@ from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.stepwise import run_calls
 from fuse_dialect.dialect.op import Array
 
-if TYPE_CHECKING:
-    from fuse_dialect.backends.runtime.program import Program
+Run: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
+"""What a program does: its outputs for dense arrays."""
 
 _WORTH_A_PROGRAM = 2
 """Native calls of the longest stretch from which it pays."""
@@ -31,7 +31,7 @@ _WORTH_A_PROGRAM = 2
 class Stretch:
     """Calls that are one program."""
 
-    program: "Program"
+    run: Run
     inputs: Sequence[int]
     """Numbers of tensors, as `outputs`."""
     outputs: Sequence[int]
@@ -62,7 +62,7 @@ class Stretches:
         graph: EntryGraph,
         primitives: Sequence[Compiled],
         constants: Constants,
-        make: "Callable[[EntryGraph], Program]",
+        make: Callable[[EntryGraph], Run],
     ):
         """Cut the function.
 
@@ -105,7 +105,7 @@ class Stretches:
         for number, part in enumerate(self._parts):
             if isinstance(part, Stretch):
                 arrays = [np.ascontiguousarray(values[tensor]).reshape(values[tensor].shape) for tensor in part.inputs]
-                values.update(zip(part.outputs, part.program.run_arrays(arrays), strict=True))
+                values.update(zip(part.outputs, part.run(arrays), strict=True))
             else:
                 run_calls(graph, self._primitives, self._constants, [part.call], values)
             for tensor in dict.fromkeys(part.reads):

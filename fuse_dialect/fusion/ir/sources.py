@@ -33,7 +33,8 @@ def _text(location: Attribute, nested: int) -> str:
         case FileLineColLoc():
             # The folder of a file says little, and much of it.
             name, line, column = location.filename.data, location.line.data, location.column.data
-            return f"{name.rpartition('/')[2]}:{line}" if name.endswith(".py") else f"{name}:{line}:{column}"
+            where = f"{line}:{column}" if column > 1 else f"{line}"
+            return f"{name.rpartition('/')[2] if name.endswith('.py') else name}:{where}"
         case CallSiteLoc():
             return _text(location.callee, nested - 1) or _text(location.caller, nested - 1)
         case FusedLoc():

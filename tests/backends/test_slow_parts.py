@@ -35,7 +35,7 @@ def test_a_kernel_on_numpy_is_named_once_with_its_reason_and_line(caplog: pytest
     program = fd.compile(fd.parse(DETERMINANT.replace("LOC", 'loc("model.py":52:3)')), cache=False)
     (text,) = warnings_of(caplog)
     assert text.startswith("'main': 1 of 2 kernels run on NumPy, which is slow: fused_det: 'fuse.det' op")
-    assert text.endswith(", from model.py:52")
+    assert text.endswith(", from model.py:52:3")
     program([[1.0, 0.0, 0.0]] * 3)
     assert len(caplog.records) == 1
 

@@ -12,6 +12,7 @@ from fuzzing.promises import MACHINES, broken_promises
 from xdsl.dialects.builtin import ModuleOp, TensorType
 
 import fuse_dialect as fd
+from fuse_dialect.loading.module_file import module_of_text
 from fuse_dialect.loops.families import FAMILIES, NONE, keeps_promise
 from fuse_dialect.loops.forms import Form
 from fuse_dialect.tools.backends import note_slow_kernels
@@ -184,7 +185,8 @@ def test_fuse_run_says_what_is_slower_than_planned(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(Form, "family", "map")
-    note_slow_kernels(fd.compile(fd.parse(ROW_AND_MAP), strategy="cost", cache=False))
+    file = module_of_text(ROW_AND_MAP, "<string>")
+    note_slow_kernels(fd.compile(file.module, strategy="cost", cache=False), file)
     assert capsys.readouterr().err.splitlines() == [
         "remark: 1 of 2 kernels are slower than planned",
         "note: fused_softmax: planned as map, is rows",

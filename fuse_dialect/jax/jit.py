@@ -173,7 +173,7 @@ class JittedFunction:
         """The module for such arguments, as `from_jax` gives it: StableHLO, with an argument for every leaf.
 
         Args:
-            args: As for a call, or `jax.ShapeDtypeStruct`s in the place of arrays.
+            args: As for a call; a `jax.ShapeDtypeStruct` may stand for an array.
             kwargs: The same by name.
 
         Raises:
@@ -187,7 +187,7 @@ class JittedFunction:
         """The program that a call with such arguments runs. It takes the arrays that are read.
 
         Args:
-            args: As for a call, or `jax.ShapeDtypeStruct`s in the place of arrays of JAX.
+            args: As for a call; a `jax.ShapeDtypeStruct` may stand for an array of JAX.
             kwargs: The same by name.
 
         Raises:

@@ -92,11 +92,33 @@ def _sums_of(numbers: SSAValue, known: KnownSizes) -> list[Sum] | None:
     elements = known.elements_of(numbers)
     if elements is not None:
         return [_of_element(each) for each in elements.reshape(-1).tolist()]
-    if isinstance(numbers.owner, ConcatenateOp):
-        parts = [_sums_of(operand, known) for operand in numbers.owner.inputs]
-        known_parts = [part for part in parts if part is not None]
-        return [each for part in known_parts for each in part] if len(known_parts) == len(parts) else None
-    return [sum_of(numbers, known)] if element_count(numbers.type) == 1 else None
+    parts = parts_of(numbers)
+    return None if parts is None else [each for part in parts for each in _sums_of_part(part, known)]
+
+
+def _sums_of_part(part: SSAValue, known: KnownSizes) -> list[Sum]:
+    array = constant_of(part)
+    return [sum_of(part, known)] if array is None else [Sum(int(number)) for number in array.reshape(-1)]
+
+
+def parts_of(numbers: SSAValue) -> list[SSAValue] | None:
+    """What a list of integers is joined of, in order: constants, and values of one element; `None` for others.
+
+    Complexity: at most `_MOST_STEPS` concatenations and parts, however they share theirs.
+    """
+    parts: list[SSAValue] = []
+    pending = [numbers]
+    for _ in range(_MOST_STEPS):
+        if not pending:
+            return parts
+        value = pending.pop()
+        if isinstance(value.owner, ConcatenateOp):
+            pending += reversed(value.owner.inputs)
+        elif constant_of(value) is not None or element_count(value.type) == 1:
+            parts.append(value)
+        else:
+            return None
+    return None
 
 
 def _length(first: Sum, last: Sum, size: int | Size, known: KnownSizes) -> int | None:
@@ -133,30 +155,33 @@ def sum_of(value: SSAValue, known: KnownSizes, steps: int = _MOST_STEPS) -> Sum:
     return Sum(0, {value: 1})
 
 
-def _of_element(element: Element) -> Sum:
-    """An integer that is known by name as a sum."""
+def _of_element(element: Element, steps: int = _MOST_STEPS) -> Sum:
+    """An integer that is known by name as a sum; what is left after so many steps is a name."""
     if not isinstance(element, Size):
         return Sum(int(element))
-    match element.formula:
-        case ("+" | "-" as symbol, (int() | np.integer() | Size()) as one, (int() | np.integer() | Size()) as other):
-            return _of_element(one).plus(_of_element(other), 1 if symbol == "+" else -1)
-        case ("*", (int() | np.integer()) as factor, Size() as rest):
-            return Sum().plus(_of_element(rest), int(factor))
-        case ("*", Size() as rest, (int() | np.integer()) as factor):
-            return Sum().plus(_of_element(rest), int(factor))
-        case _:
-            return Sum(0, {element: 1})
+    if not steps or element.formula is None:
+        return Sum(0, {element: 1})
+    symbol, one, other = element.formula
+    if isinstance(one, float) or isinstance(other, float) or symbol not in ("+", "-", "*"):
+        return Sum(0, {element: 1})
+    # Halved where both are sizes, so that all that is looked at is bounded, however sizes share their parts.
+    left = steps // 2 if isinstance(one, Size) and isinstance(other, Size) else steps - 1
+    if symbol != "*":
+        return _of_element(one, left).plus(_of_element(other, left), 1 if symbol == "+" else -1)
+    for factor, rest in ((one, other), (other, one)):
+        if not isinstance(factor, Size):
+            return Sum().plus(_of_element(rest, left), int(factor))
+    return Sum(0, {element: 1})
 
 
 def _extreme(found: Sum, known: KnownSizes, *, is_greatest: bool) -> Sum:
     """The least or the greatest value of a sum, with counters put in (2); those that have no end stay."""
     for _ in range(_MOST_COUNTERS):
-        counter = next((name for name in found.parts if isinstance(name, SSAValue) and _last(name, known)), None)
-        if counter is None:
+        ends = ((name, _last(name, known)) for name in found.parts if isinstance(name, SSAValue))
+        counter, last = next(((name, last) for name, last in ends if last is not None), (None, None))
+        if counter is None or last is None:
             break
         factor = found.parts[counter]
-        last = _last(counter, known)
-        assert last is not None, "the counter was chosen by that"
         found = found.plus(Sum(0, {counter: 1}), -factor)
         if (factor > 0) == is_greatest:
             found = found.plus(last, factor)

@@ -19,11 +19,10 @@ from xdsl.ir import Operation, SSAValue
 
 from fuse_dialect.analysis.integer_ranges import Range, Ranges
 from fuse_dialect.analysis.known_sizes import KnownSizes
-from fuse_dialect.analysis.linear_bounds import SAME_ELEMENT, taken_length
+from fuse_dialect.analysis.linear_bounds import SAME_ELEMENT, parts_of, taken_length
 from fuse_dialect.analysis.sizes import Size
 from fuse_dialect.dialect.constants import constant, constant_of
 from fuse_dialect.dialect.ops.broadcast import AddOp, SubtractOp
-from fuse_dialect.dialect.ops.concatenation import ConcatenateOp
 from fuse_dialect.dialect.ops.dynamic import DynStridedSliceOp
 from fuse_dialect.dialect.ops.indexing import StridedSliceOp, TakeOp
 from fuse_dialect.dialect.ops.layout import ReshapeOp
@@ -119,14 +118,13 @@ def _range(bound: Bound, ranges: Ranges) -> Range | None:
 
 def _bounds_of(numbers: SSAValue) -> list[Bound] | None:
     """The bounds that a list holds: those of each operand of a concatenation, constants, or one that is computed."""
-    array = constant_of(numbers)
-    if array is not None:
-        return [Bound(None, int(number), None) for number in array.reshape(-1)]
-    if isinstance(numbers.owner, ConcatenateOp):
-        parts = [_bounds_of(operand) for operand in numbers.owner.inputs]
-        known = [part for part in parts if part is not None]
-        return [bound for part in known for bound in part] if len(known) == len(parts) else None
-    return [_bound(numbers)] if element_count(numbers.type) == 1 else None
+    parts = parts_of(numbers)
+    return None if parts is None else [bound for part in parts for bound in _bounds_of_part(part)]
+
+
+def _bounds_of_part(part: SSAValue) -> list[Bound]:
+    array = constant_of(part)
+    return [_bound(part)] if array is None else [Bound(None, int(number), None) for number in array.reshape(-1)]
 
 
 def _bound(value: SSAValue) -> Bound:

@@ -236,3 +236,35 @@ def test_some_axes_have_constant_bounds_and_a_concatenation_holds_them() -> None
     program = fd.compile(fd.parse(text))
     np.testing.assert_allclose(program(x, s), fd.run(fd.parse(text), x, s), rtol=1e-6)
     assert not [kernel.reason for kernel in program.kernels if kernel.reason]
+
+
+@pytest.mark.parametrize("one", ["%n", "%last"])
+def test_sizes_that_double_or_form_long_chains_take_no_long_time(one: str) -> None:
+    lines: list[str] = []
+    last = "%n"
+    for step in range(1500):
+        lines.append(f"%q{step} = fuse.add {last}, {last if one == '%last' else one} : tensor<i64>")
+        last = f"%q{step}"
+        if one == "%last" and step == 55:
+            break  # 2 to the power of 56 paths
+    text = over_all(0, 1).replace(
+        "%count = fuse.add %n, %more", "\n".join(lines) + f"\n%count = fuse.add {last}, %more"
+    )
+    assert not is_taken(refined(text))
+
+
+def test_lists_that_double_take_no_long_time() -> None:
+    lines = ["%l0 = fuse.concatenate %none, %none, axis = 0 : (tensor<0xi64>, tensor<0xi64>) -> tensor<0xi64>"]
+    for step in range(1, 60):
+        lines.append(
+            f"%l{step} = fuse.concatenate %l{step - 1}, %l{step - 1}, axis = 0 "
+            ": (tensor<0xi64>, tensor<0xi64>) -> tensor<0xi64>"
+        )
+    lines.append("%list = fuse.concatenate %begin, %l59, axis = 0 : (tensor<1xi64>, tensor<0xi64>) -> tensor<1xi64>")
+    text = (
+        over_all(0, 1)
+        .replace("%stride = arith", "\n".join(lines) + "\n%stride = arith")
+        .replace("dyn_strided_slice %x, %begin,", "dyn_strided_slice %x, %list,")
+    )
+    text = text.replace("(%x: tensor<?xf32>", "(%none: tensor<0xi64>, %x: tensor<?xf32>")
+    assert not is_taken(refined(text))

@@ -80,7 +80,7 @@ def compile_program(
     promises = grouping.outline(source, plans)
     del plans  # it knows ops and their constants
     machine = machine_of(engine, options)
-    if machine is not None and has_open_sizes(source, entry):
+    if machine is not None:
         cut_primitives(source, machine)
     graph = read_entry(source, entry)
     # The graph has the elements, and lets go of them one by one; functions that run need those in their bodies.
@@ -93,7 +93,7 @@ def compile_program(
     for each in kernels:
         each.promises = promises.get(each.name, frozenset())
     is_open = any(not graph.tensors[tensor].is_static for tensor in graph.inputs)
-    if is_open and machine is not None:
+    if machine is not None and (is_open or any(each.control is How.MIXED for each in kernels)):
         graph, kernels = settle(graph, kernels)
     program = Program(
         graph, kernels, engine.name, usable, most_bytes=limits.value_bytes, compilation=shown, specialize=again

@@ -14,6 +14,8 @@ descriptor lists these slots, and the functions write them:
    the old one while they write the new one.
 3. A state is where the first iteration finds it, and then where the value is that became it. That is never another
    state of the loop: such a value is a copy (condition 5 of `flow`). So no record holds an address that another moves.
+4. Words that hold sizes which change from one iteration to the next are the columns of a table with a row for each
+   iteration. The functions copy a row before its iteration runs. The table holds no addresses.
 """
 
 from ctypes import c_int64, sizeof
@@ -58,6 +60,12 @@ class LoopWord(IntEnum):
     STATE_LIST = auto()
     """Address of their records: first place, place of the value that becomes it, number of slots, address of the
     list."""
+    SIZES = auto()
+    """How many words hold sizes that change."""
+    SIZE_LIST = auto()
+    """Address of the list of their addresses."""
+    SIZE_TABLE = auto()
+    """Address of the table of what they are (4)."""
 
 
 LOOP_WORDS = len(LoopWord)

@@ -1,6 +1,6 @@
 """The functions of control rows, as machine code: they begin and end loops, and choose branches.
 
-`control` says what the words of a descriptor are, and states the conditions (1) to (3) that comments here cite.
+`control` says what the words of a descriptor are, and states the conditions (1) to (4) that comments here cite.
 """
 
 from collections.abc import Generator
@@ -94,6 +94,15 @@ class _Descriptor:
         with self._records(LoopWord.STATES, LoopWord.STATE_LIST) as record:
             self._spread(record, f.load(I64, self._place(record, f.i64(which))))
 
+    def resize(self, iteration: Value) -> None:
+        """Write the sizes that an iteration has (4)."""
+        f = self.f
+        count, slots = self.word(LoopWord.SIZES), self.address(LoopWord.SIZE_LIST)
+        row = self._place(self.address(LoopWord.SIZE_TABLE), f.multiply(count, iteration))
+        with f.loop(f.i64(0), count) as loop:
+            size = f.load(I64, self._place(row, loop.index))
+            f.store(size, f.load(PTR, self._place(slots, loop.index)))
+
     def charge(self) -> Value:
         """Take the ops of an iteration from those that are left: whether they are there."""
         f, left_at = self.f, self.address(LoopWord.LEFT)
@@ -129,6 +138,7 @@ def _write_loop_begin(d: _Descriptor) -> None:
     d.move(f.i64(0))
     d.turn()
     d.follow(0)
+    d.resize(f.i64(0))
     begins = f.binary("and", d.holds(LoopWord.BEGINS), f.compare("sgt", count, f.i64(0)))
     behind = f.add(d.word(LoopWord.ROWS), f.i64(2))
     f.ret(f.select(begins, f.i64(1), behind))
@@ -152,6 +162,7 @@ def _write_loop_end(d: _Descriptor) -> None:
     f.start(back)
     d.turn()
     d.move(iteration)
+    d.resize(iteration)
     f.ret(f.subtract(f.i64(0), d.word(LoopWord.ROWS)))
 
 

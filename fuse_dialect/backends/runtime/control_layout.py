@@ -1,14 +1,18 @@
 """Rows and descriptors of the control steps of a plan, as `control` reads them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fuse_dialect.backends.runtime.control import ENDLESS, LOOP_WORDS, LoopWord
+from fuse_dialect.backends.runtime.arrays import address_of
+from fuse_dialect.backends.runtime.control import LOOP_WORDS, LoopWord
 from fuse_dialect.backends.runtime.control_code import ControlCode, native_control
 from fuse_dialect.backends.runtime.driver import CONTROL
 from fuse_dialect.backends.runtime.flow import Begin, Choice, Copy, End, FlatLoop, Jump
+from fuse_dialect.backends.runtime.iteration_table import IterationTable
 from fuse_dialect.backends.runtime.plan import Plan
+from fuse_dialect.backends.runtime.shapes import least_rows
 from fuse_dialect.backends.runtime.slots import Slots
+from fuse_dialect.dialect.op import Array
 
 
 @dataclass(eq=False, slots=True)
@@ -16,26 +20,39 @@ class ControlLayout:
     """The control steps of one plan."""
 
     slots: Slots
+    changing: Mapping[int, IterationTable]
+    """Of loops whose sizes change, by their counter."""
     left: int = field(init=False)
     """The word with the ops that loops may still run; a run begins with all."""
     _code: ControlCode = field(init=False)
     _descriptors: dict[int, int] = field(default_factory=dict[int, int], init=False)
     """First word of each loop's descriptor, by its number."""
+    _around: dict[int, IterationTable | None] = field(default_factory=dict[int, "IterationTable | None"], init=False)
+    """The table of the loop around each loop, by its number."""
     _bytes: dict[int, int] = field(default_factory=dict[int, int], init=False)
     """Words that hold the bytes of a tensor, with its number."""
     _rows: dict[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]], init=False)
     """Words that hold the least number of rows of some tensors, with their numbers."""
+    _tables: dict[int, IterationTable] = field(default_factory=dict[int, IterationTable], init=False)
+    """Words that hold the address of a table of sizes, with that of the loop."""
 
     def __post_init__(self) -> None:
         self.left = self.slots.add(0)
         self._code = native_control()
 
-    def row(self, step: Begin | End | Choice | Jump | Copy) -> tuple[int, int, int]:
-        """Function, first word and flags of a step."""
+    def row(
+        self, step: Begin | End | Choice | Jump | Copy, around: IterationTable | None = None
+    ) -> tuple[int, int, int]:
+        """Function, first word and flags of a step.
+
+        Args:
+            step: The step.
+            around: The table of the loop around it whose sizes change, if there is one.
+        """
         slots, code = self.slots, self._code
         match step:
             case Begin():
-                return code.begin, self._add_descriptor(step.loop), CONTROL
+                return code.begin, self._add_descriptor(step.loop, around), CONTROL
             case End():
                 # The begin had its row before, and both work on one descriptor: what one counts, the other reads.
                 return code.end, self._descriptors[step.loop], CONTROL
@@ -48,32 +65,49 @@ class ControlLayout:
             case Copy():
                 first = slots.add_address(step.target)
                 slots.add_address(step.source)
-                self._add_bytes(step.source)
+                # The last states are as large as the results that they become; a copy within a body is like its source.
+                is_result = step.target < len(slots.plan.shapes) - len(slots.plan.flow.copies)
+                self._add_bytes(step.target if is_result else step.source, around)
                 return code.copy, first, 0
 
     @property
     def sized(self) -> list[int]:
         """Words that other sizes change; no step writes them."""
-        return [*self._bytes, *self._rows]
+        return [*self._bytes, *self._rows, *self._tables]
 
-    def sizes_in(self, plan: Plan) -> list[int]:
-        """What these words are for a plan with the same places."""
+    def sizes_in(self, plan: Plan, tables: Sequence[Array]) -> list[int]:
+        """What these words are for a plan with the same places, and its `tables_in`."""
         bytes = [plan.sizes[tensor] for tensor in self._bytes.values()]
-        return [*bytes, *[_least_rows(plan, tensors) for tensors in self._rows.values()]]
+        rows = [_least_rows(plan, tensors) for tensors in self._rows.values()]
+        return [*bytes, *rows, *map(address_of, tables)]
 
-    def _add_bytes(self, tensor: int) -> None:
-        self._bytes[self.slots.add(self.slots.plan.sizes[tensor])] = tensor
+    def tables_in(self, plan: Plan) -> list[Array]:
+        """The tables of loops whose sizes change, for a plan with the same places; somebody has to keep them."""
+        counters = {id(table): counter for counter, table in self.changing.items()}
+        return [table.rows(plan.iterations[counters[id(table)]], plan.shapes) for table in self._tables.values()]
 
-    def _add_descriptor(self, number: int) -> int:
+    def _add_bytes(self, tensor: int, around: IterationTable | None = None) -> None:
+        word = self.slots.add(self.slots.plan.sizes[tensor])
+        if around is None:
+            self._bytes[word] = tensor
+        else:
+            around.add_bytes(word, tensor)
+
+    def _add_descriptor(self, number: int, around: IterationTable | None) -> int:
         flat, slots = self.slots.plan.flow.loops[number], self.slots
         loop = flat.loop
         first = self._descriptors[number] = len(slots)
+        self._around[number] = around
         for tensor in (loop.counter, loop.limit, loop.condition, loop.goes_on):
             if tensor is None:
                 slots.add(0)
             else:
                 slots.add_address(tensor)
-        self._rows[slots.add(_least_rows(slots.plan, loop.rows))] = tuple(loop.rows)
+        bound = slots.add(_least_rows(slots.plan, loop.rows))
+        if around is None:
+            self._rows[bound] = tuple(loop.rows)
+        elif loop.rows:
+            around.add_rows(bound, loop.rows)
         slots.add_address_of_word(self.left)
         # A step is a row, so that distances in the flow are distances in the table.
         slots.add(loop.ops, flat.end - flat.begin - 1)
@@ -87,23 +121,33 @@ class ControlLayout:
         records = [
             (tensor, word)
             for number, descriptor in self._descriptors.items()
-            for tensor, word in self._add_records(flow.loops[number], descriptor)
+            for tensor, word in self._add_records(flow.loops[number], descriptor, self._around[number])
         ]
         for tensor, word in records:
-            words = self.slots.moving.get(tensor, [])
-            self._set_address(word, len(self.slots))
-            self.slots.words[word - 1] = len(words)
-            for each in words:
-                self.slots.add_address_of_word(each)
+            self._set_words(word - 1, self.slots.moving.get(tensor, []))
+        for number, descriptor in self._descriptors.items():
+            table = self.changing.get(flow.loops[number].loop.counter)
+            if table is not None:
+                self._set_words(descriptor + LoopWord.SIZES, table.columns)
+                self._tables[descriptor + LoopWord.SIZE_TABLE] = table
+        for word, array in zip(self._tables, self.tables_in(self.slots.plan), strict=True):
+            self.slots.set_constant(word, array)
 
-    def _add_records(self, flat: FlatLoop, descriptor: int) -> list[tuple[int, int]]:
+    def _set_words(self, word: int, words: Sequence[int]) -> None:
+        """Say how many words there are, and where the list of their addresses is."""
+        self.slots.words[word] = len(words)
+        self._set_address(word + 1, len(self.slots))
+        for each in words:
+            self.slots.add_address_of_word(each)
+
+    def _add_records(self, flat: FlatLoop, descriptor: int, around: IterationTable | None) -> list[tuple[int, int]]:
         """Add the records of a loop; what each moves, and the word for the address of its list."""
         slots, turns = self.slots, self.slots.plan.turns
         found: list[tuple[int, int]] = []
         self._set_list(descriptor + LoopWord.MOVES, len(flat.moves))
         for tensor, base in flat.moves:
             slots.add_address(base)
-            self._add_bytes(tensor)
+            self._add_bytes(tensor, around)
             slots.add(0)
             found.append((tensor, slots.add(0)))
         self._set_list(descriptor + LoopWord.TURNS, len(flat.turns))
@@ -132,5 +176,4 @@ class ControlLayout:
 
 
 def _least_rows(plan: Plan, tensors: Sequence[int]) -> int:
-    """No iteration may look for a row that a tensor lacks."""
-    return min([plan.shapes[tensor][0] for tensor in tensors], default=ENDLESS)
+    return least_rows([plan.shapes[tensor] for tensor in tensors])

@@ -97,6 +97,8 @@ class Loop:
     """In the body: what is stacked; the results of the call are the last states, then the stacks."""
     ops: int
     """Ops of one iteration, as the limit of a run counts them: `loop_costs`."""
+    number: int | None = None
+    """In the body: the number of the iteration again, as something that sizes follow from; `None` if none do."""
 
 
 @dataclass(frozen=True, slots=True)

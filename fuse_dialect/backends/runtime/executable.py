@@ -3,7 +3,7 @@
 The conditions are those of `walk`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from ctypes import c_int64, c_uint8
 from typing import Any, NoReturn
 
@@ -17,10 +17,11 @@ from fuse_dialect.backends.runtime.control_layout import ControlLayout
 from fuse_dialect.backends.runtime.driver import CONTROL, PARALLEL, ROW
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop
 from fuse_dialect.backends.runtime.flow import Begin, End
+from fuse_dialect.backends.runtime.iteration_table import IterationTable
 from fuse_dialect.backends.runtime.moves import longest_record
 from fuse_dialect.backends.runtime.plan import Home, Plan
 from fuse_dialect.backends.runtime.primitives import Compiled
-from fuse_dialect.backends.runtime.shapes import Resolved
+from fuse_dialect.backends.runtime.shapes import Resolved, bytes_of
 from fuse_dialect.backends.runtime.size_formulas import FoundSizes, SizeFormulas
 from fuse_dialect.backends.runtime.size_table import Sizes, SizeTable
 from fuse_dialect.backends.runtime.slots import Slots
@@ -75,7 +76,15 @@ class Executable(Walk):
         self.threads = threads
         self.segments: list[Segment] = []
         self._slots = Slots(plan, constants)
-        self._control = ControlLayout(self._slots) if plan.flow.has_control else None
+        changing = {counter: IterationTable(graph.tensors) for counter in plan.iterations}
+        self._around: dict[int, IterationTable] = {
+            step: changing[flat.loop.counter]
+            for flat in plan.flow.loops
+            if flat.loop.counter in changing
+            for step in range(flat.begin + 1, flat.end + 1)
+        }
+        """Tables of sizes that change with iterations, by the steps inside."""
+        self._control = ControlLayout(self._slots, changing) if plan.flow.has_control else None
         self._times = self._repetitions()
         self._rows: list[tuple[int, int, int]] = []
         self._sized: list[tuple[int, int, int]] = []
@@ -197,7 +206,7 @@ class Executable(Walk):
                 self._rows.append((kernel.checked or kernel.address, self._add_slots(index, part), flags))
             elif part == 0:
                 assert self._control is not None, "a plan with control steps has their layout"
-                self._rows.append(self._control.row(step))
+                self._rows.append(self._control.row(step, self._around.get(index)))
             else:
                 self._rows.append((0, 0, CONTROL))  # only the caller's own table is walked
         if part == 0:
@@ -243,7 +252,9 @@ class Executable(Walk):
         # Sizes are known here, once; a kernel reads them from its slots at each call.
         words = self.plan.words.get(call.results[0], ()) if call.results else ()
         room = self._most_words(call) if compiled.how is How.MOVE else len(words)
-        if room:
+        if room and index in self._around:
+            self._around[index].add_call(len(slots), call.results[0], room)
+        elif room:
             self._sized.append((call.results[0], len(slots), room))
         slots.add(*words, *[0] * (room - len(words)))
         return start
@@ -342,7 +353,9 @@ class Executable(Walk):
             told += words
             told += [0] * (room - len(words))
         if self._control is not None:
-            told += self._control.sizes_in(plan)
+            tables = self._control.tables_in(plan)
+            told += self._control.sizes_in(plan, tables)
+            other.settled_arrays = tables
         told += [address_of(plan.values[tensor]) for tensor in self._slots.settled.values()]
         other.variables = np.array(told, np.int64)
         return other
@@ -356,16 +369,30 @@ class Executable(Walk):
         (first,) = (segment.first for segment in self.segments if segment.row == row and segment.rows)
         step = self.plan.flow.steps[first + ended]
         if isinstance(step, Call):
-            self._raise_fault(step, int(frame.table[row + ended, 1]))
+            self._raise_fault(
+                step, int(frame.table[row + ended, 1]), self._shapes_at(frame, first + ended, row - first)
+            )
         assert isinstance(step, Begin | End), "loops and kernels with faults alone end a run"
         raise self.primitives[self.plan.flow.loops[step.loop].call.kernel].too_long()
 
-    def _raise_fault(self, call: Call, slots: int) -> NoReturn:
+    def _shapes_at(self, frame: Frame, step: int, rows: int) -> Callable[[int], Shape]:
+        """What tells the sizes of tensors while a step runs; `rows` is the distance from steps to rows of the table."""
+        plan = self.plan
+        for flat in plan.flow.loops:
+            if flat.begin < step <= flat.end and flat.loop.counter in plan.iterations:
+                # The descriptor says where the number of the iteration is.
+                counter = c_int64.from_address(int(frame.table[flat.begin + rows, 1]))
+                own = plan.iterations[flat.loop.counter].shapes[c_int64.from_address(counter.value).value]
+                return lambda tensor: own[tensor] if tensor in own else plan.shapes[tensor]
+        return lambda tensor: plan.shapes[tensor]
+
+    def _raise_fault(self, call: Call, slots: int, shape_of: Callable[[int], Shape]) -> NoReturn:
         """Run a call by its meaning, which rejects what the kernel has found a fault with.
 
         Args:
             call: The call, in a loop or outside.
             slots: Address of the kernel's slots; they hold the addresses of what it has just read.
+            shape_of: The sizes that tensors have by now.
 
         Raises:
             FuseError: An op rejects the values of its operands.
@@ -373,15 +400,16 @@ class Executable(Walk):
         arguments: list[Array] = []
         addresses = (c_int64 * len(call.arguments)).from_address(slots)
         for tensor, address in zip(call.arguments, addresses, strict=True):
-            place, shape = self.plan.places[tensor], self.plan.shapes[tensor]
+            place, shape = self.plan.places[tensor], shape_of(tensor)
             if place.home is Home.CONSTANT:
                 arguments.append(self.constants.elements(place.at).reshape(shape))
                 continue
             if place.home is Home.SETTLED:
                 arguments.append(self.plan.values[place.at].reshape(shape))
                 continue
-            memory = memoryview((c_uint8 * self.plan.sizes[tensor]).from_address(address))
-            arguments.append(np.ndarray(shape, self.graph.tensors[tensor].dtype, memory))
+            type = self.graph.tensors[tensor]
+            memory = memoryview((c_uint8 * bytes_of(type, shape)).from_address(address))
+            arguments.append(np.ndarray(shape, type.dtype, memory))
         self.primitives[call.kernel].evaluate(arguments)
         raise AssertionError("the meaning of a kernel with a fault rejects the same operands")
 

@@ -11,14 +11,14 @@
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from operator import gt
 
 from fuse_dialect.backends.runtime.arena import ALIGNMENT, Lifetime, arrange, most_live_bytes
 from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, How
 from fuse_dialect.backends.runtime.flow import Flow, flatten
-from fuse_dialect.backends.runtime.shapes import Resolved
+from fuse_dialect.backends.runtime.shapes import IterationSizes, Resolved
 from fuse_dialect.backends.types import Shape
 from fuse_dialect.budget import LARGEST_SIZE
 from fuse_dialect.dialect.op import Array
@@ -83,6 +83,8 @@ class Plan:
     """What each native call is told of sizes, by its first result: those by name, or the record of a move."""
     room: Sequence[int]
     """Bytes that each tensor may have where it is: the same plan serves other sizes, if none takes more."""
+    iterations: Mapping[int, IterationSizes] = field(default_factory=dict[int, IterationSizes])
+    """Of loops whose sizes change, by their counter."""
 
     def resized(self, resolved: Resolved) -> "Plan | None":
         """The plan for other sizes of the same function; `None` if they need one of their own."""
@@ -94,7 +96,14 @@ class Plan:
             sizes.append(sizes[source])
         if any(map(gt, sizes, self.room)):
             return None
-        return replace(self, shapes=shapes, sizes=sizes, values=resolved.values, words=resolved.words)
+        return replace(
+            self,
+            shapes=shapes,
+            sizes=sizes,
+            values=resolved.values,
+            words=resolved.words,
+            iterations=resolved.iterations,
+        )
 
     def call_at(self, step: int) -> Call:
         """The call that a step is."""
@@ -166,6 +175,7 @@ def make_plan(graph: EntryGraph, resolved: Resolved, how: Sequence[How]) -> Plan
         values=resolved.values,
         words=resolved.words,
         room=room,
+        iterations=resolved.iterations,
     )
 
 

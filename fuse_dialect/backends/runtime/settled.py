@@ -8,16 +8,19 @@
 4. An op that only moves elements, by settled numbers if it has some, is a move; see `moves`.
 5. Other ops whose numbers are settled have results of known sizes, so that the plan can go on behind them.
 
-Calls inside loops and branches stay as they are: their numbers may change from one iteration to the next.
+6. In a loop that runs as often as sizes or an input say, the number of an iteration is settled, too: once for each of
+   them. So are the sizes of states. What follows from these is computed by calls of its own, whose results only say
+   sizes: kernels that read such numbers as elements keep the calls that compute them.
+7. Other calls inside loops and branches stay as they are. So does a loop in which something is left to NumPy.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from xdsl.ir import Block, BlockArgument, Operation
 
-from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, How
+from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, How, Loop
 from fuse_dialect.backends.runtime.moves import Movement, move_kernel, movement, moves_elements
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.size_arithmetic import sizes_of_results, static_shapes
@@ -40,16 +43,17 @@ def settle(graph: EntryGraph, compiled: Sequence[Compiled]) -> tuple[EntryGraph,
 
     Complexity: linear in the number of calls and arguments.
     """
-    settling = _Settling(graph, list(compiled))
+    settling = _Settling(graph, list(compiled), list(graph.tensors))
     calls = [settling.call(call) for call in graph.calls]
     primitives = [*graph.primitives, *(each.primitive for each in settling.compiled[len(compiled) :])]
-    return replace(graph, calls=calls, primitives=primitives), settling.compiled
+    return replace(graph, calls=calls, primitives=primitives, tensors=settling.tensors), settling.compiled
 
 
 @dataclass(eq=False, slots=True)
 class _Settling:
     graph: EntryGraph
     compiled: list[Compiled]
+    tensors: list[TensorType]
     settled: set[int] = field(init=False)
     marked: dict[tuple[int, How], int] = field(default_factory=dict[tuple[int, How], int])
     """Numbers of primitives that are run another way in some calls."""
@@ -62,11 +66,17 @@ class _Settling:
 
     def call(self, call: Call) -> Call:
         """The call, of another primitive where it is run another way."""
+        if isinstance(call.control, Loop):
+            return self._loop(call, call.control)
         how = self._how(call)
         if how is None:
             return call
         if how is How.SETTLED:
             self.settled.update(call.results)
+        return self._marked(call, how)
+
+    def _marked(self, call: Call, how: How) -> Call:
+        """The call of the same primitive, run another way."""
         key = call.kernel, how
         if key not in self.marked:
             self.marked[key] = len(self.compiled)
@@ -77,6 +87,52 @@ class _Settling:
                 Compiled(own.primitive, None, kernel, own.reason, own.limits, settled=how, sized_by=sized_by)
             )
         return replace(call, kernel=self.marked[key])
+
+    def _loop(self, call: Call, loop: Loop) -> Call:
+        """The call of a loop whose sizes follow from the number of the iteration (6), or as it was."""
+        own = self.compiled[call.kernel]
+        if own.how not in (How.MIXED, How.NUMPY) or loop.goes_on is not None or loop.condition is not None:
+            return call
+        before = len(self.compiled), len(self.tensors)
+        number = self._new(loop.counter)
+        calls = self._body(loop, number)
+        if any(self.compiled[inner.kernel].how in (How.NUMPY, How.MIXED) for inner in calls):
+            # (7) What was added for it goes again.
+            del self.compiled[before[0] :], self.tensors[before[1] :]
+            self.marked = {key: place for key, place in self.marked.items() if place < before[0]}
+            self.settled = {tensor for tensor in self.settled if tensor < before[1]}
+            return call
+        self.compiled.append(Compiled(own.primitive, None, None, limits=own.limits, control=How.CONTROL))
+        return replace(call, kernel=len(self.compiled) - 1, control=replace(loop, calls=calls, number=number))
+
+    def _body(self, loop: Loop, number: int) -> list[Call]:
+        """The calls of a body, with those that compute sizes (6)."""
+        sizes = {loop.counter: number}
+        calls: list[Call] = []
+        for inner in loop.calls:
+            asked = replace(inner, arguments=tuple([sizes.get(tensor, tensor) for tensor in inner.arguments]))
+            how = None if inner.control is not None else self._how(asked)
+            if how is How.SETTLED:
+                results = tuple([self._new(tensor) for tensor in inner.results])
+                sizes.update(zip(inner.results, results, strict=True))
+                calls += [self._marked(replace(asked, results=results), how), inner]
+            elif how is None:
+                calls.append(self.call(inner) if inner.control is not None else inner)
+            else:
+                marked = self._marked(asked, how)
+                numbers = self.compiled[marked.kernel].sized_by
+                arguments = [
+                    size if place in numbers else tensor
+                    for place, (size, tensor) in enumerate(zip(asked.arguments, inner.arguments, strict=True))
+                ]
+                calls.append(replace(marked, arguments=tuple(arguments)))
+        return _without_unread(calls, loop, sizes)
+
+    def _new(self, tensor: int) -> int:
+        """A settled tensor like another one."""
+        self.tensors.append(self.tensors[tensor])
+        self.settled.add(len(self.tensors) - 1)
+        return len(self.tensors) - 1
 
     def _how(self, call: Call) -> How | None:
         own = self.compiled[call.kernel]
@@ -105,7 +161,7 @@ class _Settling:
 
     def _is_settled(self, call: Call, block: Block) -> bool:
         """Condition 1 and 2."""
-        if any(len(self.graph.tensors[tensor].shape) > 1 for tensor in call.results):
+        if any(len(self.tensors[tensor].shape) > 1 for tensor in call.results):
             return False
         return all(
             tensor in self.settled or _is_sized_alone(argument)
@@ -116,6 +172,17 @@ class _Settling:
         if not isinstance(op, DynamicOp):
             return True
         return all(call.arguments[place] in self.settled for place in number_places(op))
+
+
+def _without_unread(calls: Sequence[Call], loop: Loop, sizes: Mapping[int, int]) -> list[Call]:
+    """The calls of a body without those of which only sizes are read, which other calls compute (6)."""
+    read = {*loop.following, *loop.stacked}
+    kept: list[Call] = []
+    for call in reversed(calls):
+        if not sizes.keys() >= {*call.results} or not read.isdisjoint(call.results):
+            kept.append(call)
+            read.update(call.arguments)
+    return kept[::-1]
 
 
 def _is_sized_alone(argument: BlockArgument) -> bool:

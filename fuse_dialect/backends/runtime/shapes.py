@@ -9,6 +9,7 @@ from types import MappingProxyType
 import numpy as np
 from xdsl.utils.exceptions import VerifyException
 
+from fuse_dialect.backends.runtime.control import ENDLESS
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.settled import inferred_shapes, settled_movement, stand_in
@@ -17,6 +18,18 @@ from fuse_dialect.dialect.op import Array
 
 MOST_SEEN = 4096
 """Calls that are remembered."""
+MOST_ITERATIONS = 4096
+"""Of a loop whose sizes change; each of them is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class IterationSizes:
+    """What the calls inside a loop have in each of its iterations, where that changes."""
+
+    shapes: Sequence[Mapping[int, Shape]]
+    """Sizes of each tensor of the body."""
+    words: Sequence[Mapping[int, Sequence[int]]]
+    """What each native call is told of sizes, by its first result."""
 
 
 @dataclass(eq=False, slots=True)
@@ -31,6 +44,8 @@ class Resolved:
     """Settled values, dense and read-only, by tensor."""
     words: dict[int, Sequence[int]] = field(default_factory=dict[int, Sequence[int]])
     """What each native call is told of sizes, by its first result: those by name, or the record of a move."""
+    iterations: dict[int, IterationSizes] = field(default_factory=dict[int, IterationSizes])
+    """Of loops whose sizes change, by their counter; the rest here is then what is largest, or comes last."""
 
 
 class SizeResolver:
@@ -61,10 +76,15 @@ class SizeResolver:
             call = pending.pop()
             if self.primitives[call.kernel].how is How.VIEW and call.arguments[0] in shown:
                 shown[call.results[0]] = shown[call.arguments[0]]
-            if isinstance(call.control, Loop) and call.control.stacked and call.control.limit in shown:
-                found.setdefault(shown[call.control.limit], []).append(call.control.limit)
+            loop = call.control
+            if isinstance(loop, Loop) and (loop.stacked or self._grows(call)) and loop.limit in shown:
+                found.setdefault(shown[loop.limit], []).append(loop.limit)
             pending += [inner for part in reversed(call.parts) for inner in reversed(part)]
         return found
+
+    def _grows(self, call: Call) -> bool:
+        """Whether a result of a loop may be as large as the loop is long."""
+        return any(not self.graph.tensors[tensor].is_static for tensor in call.results)
 
     def resolve(
         self, input_shapes: Sequence[Shape], counts: Mapping[int, int] = MappingProxyType({})
@@ -145,6 +165,8 @@ class _Resolving:
     """Tensors of other sizes or values than `found` has from before; `None` if it has nothing yet."""
     limits: Mapping[int, Array] = field(default_factory=dict[int, Array])
     """How often loops run that an input says."""
+    iterating: list[Loop] = field(default_factory=list[Loop])
+    """Loops around what is looked at whose sizes change."""
 
     @property
     def shapes(self) -> list[Shape]:
@@ -289,25 +311,82 @@ class _Resolving:
         return arrays
 
     def _loop(self, loop: Loop) -> list[Shape] | None:
-        """The sizes of a loop's results; `None` if they depend on how often it runs, or change on the way."""
+        """The sizes of a loop's results; `None` if only running it tells them."""
         initial, rows = self._of(loop.initial), self._of(loop.rows)
-        for tensor, shape in zip(loop.states, initial, strict=True):
-            self.set_shape(tensor, shape)
         for tensor, shape in zip(loop.elements, rows, strict=True):
             self.set_shape(tensor, shape[1:])
-        if not self.calls(loop.calls) or self._of(loop.following) != initial:
-            return None
         values = {**self.found.values, **self.limits} if self.limits else self.found.values
         count = iterations(self.graph, loop, self.shapes, values)
         if len({shape[0] for shape in rows}) > 1 or (count is None and loop.stacked):
             return None
-        return [*initial, *((count or 0, *shape) for shape in self._of(loop.stacked))]
+        if loop.number is None:
+            for tensor, shape in zip(loop.states, initial, strict=True):
+                self.set_shape(tensor, shape)
+            if not self.calls(loop.calls):
+                return None
+            if self._of(loop.following) == initial:
+                return [*initial, *((count or 0, *shape) for shape in self._of(loop.stacked))]
+        # Without an iteration nothing says how large a row of a stack would be.
+        return self._iterate(loop, initial, count) if count else None
+
+    def _iterate(self, loop: Loop, initial: Sequence[Shape], count: int) -> list[Shape] | None:
+        """The sizes of the results of a loop whose sizes change; they are found for one iteration after the other."""
+        if count > MOST_ITERATIONS or self.iterating:
+            return None
+        self.iterating.append(loop)
+        try:
+            return self._iterations(loop, initial, count)
+        finally:
+            self.iterating.pop()
+
+    def _iterations(self, loop: Loop, initial: Sequence[Shape], count: int) -> list[Shape] | None:
+        found, inner = self.found, _tensors_of(loop)
+        named = [tensor for tensor in inner if tensor not in loop.states]
+        states, stacked = initial, None
+        largest: dict[int, int] = {}
+        shapes: list[Mapping[int, Shape]] = []
+        words: list[Mapping[int, Sequence[int]]] = []
+        for number in range(count):
+            if loop.number is not None:
+                found.values[loop.number] = np.array(number, np.int64)
+            for tensor, shape in zip(loop.states, states, strict=True):
+                self.set_shape(tensor, shape)
+            if not self.calls(loop.calls):
+                return None
+            states, rows = self._of(loop.following), self._of(loop.stacked)
+            if stacked not in (None, rows):
+                return None
+            stacked = rows
+            shapes.append({tensor: self.shapes[tensor] for tensor in inner})
+            words.append({tensor: found.words[tensor] for tensor in named if tensor in found.words})
+            for tensor in inner:
+                largest[tensor] = max(largest.get(tensor, 0), found.bytes[tensor])
+        # The last states are copied from where the states are.
+        for tensor, shape in zip(loop.states, states, strict=True):
+            largest[tensor] = max(largest[tensor], bytes_of(self.graph.tensors[tensor], shape))
+        for tensor, bytes in largest.items():
+            found.bytes[tensor] = bytes
+        found.iterations[loop.counter] = IterationSizes(shapes, words)
+        return [*states, *((count, *shape) for shape in stacked or ())]
 
     def _branch(self, branch: Branch) -> list[Shape] | None:
         if not all(self.calls(calls) for calls in branch.calls):
             return None
         then, otherwise = (self._of(yielded) for yielded in branch.yielded)
         return then if then == otherwise else None
+
+
+def _tensors_of(loop: Loop) -> list[int]:
+    """The tensors that a loop's body has: its arguments, and what is made in it."""
+    found = [*loop.states, *loop.elements]
+    pending = list(loop.calls)
+    while pending:
+        call = pending.pop()
+        found += call.results
+        if isinstance(call.control, Loop):
+            found += [*call.control.states, *call.control.elements]
+        pending += [inner for part in call.parts for inner in part]
+    return found
 
 
 def iterations(
@@ -330,6 +409,11 @@ def iterations(
             return None
         counts.append(max(0, int(limit.reshape(()))))
     return min(counts)
+
+
+def least_rows(shapes: Sequence[Shape]) -> int:
+    """How often a loop may run that takes a row of each: no iteration may look for one that a tensor lacks."""
+    return min([shape[0] for shape in shapes], default=ENDLESS)
 
 
 def bytes_of(type: TensorType, shape: Shape) -> int:

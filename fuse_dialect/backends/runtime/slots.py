@@ -51,6 +51,11 @@ class Slots:
         self.in_constants.append((len(self.words), array))
         return self.add(address_of(array))
 
+    def set_constant(self, word: int, array: Array) -> None:
+        """Let a word be the address of a constant."""
+        self.in_constants.append((word, array))
+        self.words[word] = address_of(array)
+
     def add_address_of_word(self, number: int) -> int:
         """Add the address of a word."""
         self.in_slots.append(len(self.words))

@@ -199,6 +199,8 @@ class _Steps:
                 raise EvaluationError(op, TOO_LONG, TOO_LONG_HINT)
             # Each turn has values of its own: what a body computes is not seen by the next one.
             inner = {**outer, **dict(zip(arguments, flatten(block_arguments), strict=True))}
+            if loop.number is not None:
+                inner[loop.number] = inner[loop.counter]
             self.run(loop.calls, inner)
             values = [self.value(inner, tensor) for tensor in (*loop.following, *loop.stacked)]
             return (None if loop.goes_on is None else self.value(inner, loop.goes_on)), values

@@ -10,6 +10,9 @@ the function says what each step must find. Checked is, at each step:
 4. A loop finds its counter as it left it.
 
 In the end each output has its content. A workspace holds nothing after its step.
+
+Where sizes change with the iterations of a loop, each of them is taken to have the largest ones: what keeps these apart
+keeps others apart.
 """
 
 from collections.abc import Iterator, Sequence
@@ -59,10 +62,16 @@ class _Range:
 
 def _counts(executable: "Executable") -> Iterator[tuple[int, int]]:
     """Inputs that say how often loops run which stack rows, with that number: the plan has so many rows."""
-    counting = SizeResolver(executable.graph, executable.primitives).counting_inputs
+    counting, changing = (
+        SizeResolver(executable.graph, executable.primitives).counting_inputs,
+        executable.plan.iterations,
+    )
     for call in executable.graph.all_calls:
-        if isinstance(call.control, Loop) and call.control.stacked:
-            rows = executable.plan.shapes[call.results[len(call.control.initial)]][0]
+        if isinstance(call.control, Loop) and (call.control.stacked or call.control.counter in changing):
+            if call.control.stacked:
+                rows = executable.plan.shapes[call.results[len(call.control.initial)]][0]
+            else:
+                rows = len(changing[call.control.counter].shapes)
             for place, limits in counting.items():
                 if call.control.limit in limits:
                     yield place, rows
@@ -126,6 +135,8 @@ class _Walk:
             self.forms[id(array)] = self.meaning.constant(tensor) if packing is None else packed
         for tensor, array in self.plan.values.items():
             self.forms[id(array)] = self.meaning.constant(tensor)
+        for word, array in table.in_constants:
+            self.forms.setdefault(id(array), self.meaning.atoms.number(("sizes", word)))
         bases: dict[int, int] = {}
         settled = self.executable.settled_words
         given = [*table.in_constants, *((word, self.plan.values[tensor]) for word, tensor in settled.items())]

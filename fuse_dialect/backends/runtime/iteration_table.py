@@ -1,0 +1,79 @@
+"""Words of kernels and loops that change with the iterations of a loop around them, as columns of one table.
+
+Condition 4 of `control` says who reads it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from fuse_dialect.backends.runtime.shapes import IterationSizes, bytes_of, least_rows
+from fuse_dialect.backends.types import Shape, TensorType
+from fuse_dialect.dialect.op import Array
+
+_Sizes: TypeAlias = Callable[[int], Shape]
+
+
+@dataclass(eq=False, slots=True)
+class IterationTable:
+    """The words of one loop."""
+
+    types: Sequence[TensorType]
+    words: list[int] = field(default_factory=list[int])
+    """Numbers of the words, one for each column."""
+    _told: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    """What calls are told of sizes: their first result, and how many columns there are; they come first in a row."""
+    _numbers: list[Callable[[_Sizes], int]] = field(default_factory=list["Callable[[_Sizes], int]"])
+    """What is in the other columns."""
+    _others: list[int] = field(default_factory=list[int])
+
+    def add_call(self, first: int, tensor: int, room: int) -> None:
+        """Add what a call is told of sizes.
+
+        Args:
+            first: The first word.
+            tensor: The first result of the call.
+            room: How many words.
+        """
+        self._told.append((tensor, room))
+        self.words += range(first, first + room)
+
+    def add_bytes(self, word: int, tensor: int) -> None:
+        """Add how many bytes a tensor has."""
+        self._others.append(word)
+        self._numbers.append(lambda shape: bytes_of(self.types[tensor], shape(tensor)))
+
+    def add_rows(self, word: int, tensors: Sequence[int]) -> None:
+        """Add the least number of rows of some tensors."""
+        self._others.append(word)
+        self._numbers.append(lambda shape: least_rows([shape(tensor) for tensor in tensors]))
+
+    @property
+    def columns(self) -> list[int]:
+        """The words, in the order of the columns."""
+        return [*self.words, *self._others]
+
+    def rows(self, sizes: IterationSizes, shapes: Sequence[Shape]) -> Array:
+        """The table.
+
+        Args:
+            sizes: Of the iterations.
+            shapes: Of tensors that all iterations have in common.
+        """
+        table = np.zeros((len(sizes.shapes), len(self.words) + len(self._others)), np.int64)
+        for number, (own, words) in enumerate(zip(sizes.shapes, sizes.words, strict=True)):
+            table[number] = [*self._calls(words), *self._rest(own, shapes)]
+        return table
+
+    def _calls(self, words: Mapping[int, Sequence[int]]) -> list[int]:
+        found: list[int] = []
+        for tensor, room in self._told:
+            own = words[tensor]
+            found += own
+            found += [0] * (room - len(own))
+        return found
+
+    def _rest(self, own: Mapping[int, Shape], shapes: Sequence[Shape]) -> list[int]:
+        return [number(lambda tensor: own[tensor] if tensor in own else shapes[tensor]) for number in self._numbers]

@@ -4,6 +4,8 @@ A file may change, or another may take its name, as soon as it has been read. So
 file is open and before its first byte is read: what is found out then, by the descriptor, is true of these bytes.
 """
 
+import os
+import stat
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -41,3 +43,22 @@ def read_file(path: "str | PathLike[str]") -> bytes:
     with open(path, "rb") as stream:
         note_file(path, stream.fileno())
         return stream.read()
+
+
+def read_regular_file(path: "str | PathLike[str]", most_bytes: int) -> bytes:
+    """All bytes of a file that is no device, pipe or folder, and has at most so many bytes.
+
+    Raises:
+        OSError: It cannot be opened or read.
+        ValueError: The path is none, it is no regular file, or has more bytes.
+    """
+    # Without the flag, opening a pipe that nobody writes to would wait for ever.
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with open(descriptor, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ValueError("not a regular file")
+        note_file(path, descriptor)
+        data = stream.read(most_bytes + 1)
+    if len(data) > most_bytes:
+        raise ValueError(f"more than {most_bytes} bytes")
+    return data

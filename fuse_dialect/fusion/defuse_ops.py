@@ -5,7 +5,8 @@
    A call with discardable attributes of its own stays: they belong to no op of the primitive. A remark says so.
    `fuse.computed_again` is none of them: it says which ops of a function are copies of one, and they become one again.
 2. A private primitive that nothing refers to any more is removed.
-3. No op has a unit of hardware any more. A kernel in its place, `fuse.fused`, becomes a primitive first.
+3. No op has a unit of hardware any more, nor a reason why it has none. A kernel in its place, `fuse.fused`, becomes a
+   primitive first.
 4. The op that gives a call's result takes the location and the name of the call, which are those that it had before
    fusion. All other ops have the locations of the primitive: groups that share one primitive share these too.
 
@@ -32,7 +33,7 @@ from xdsl.utils.exceptions import PassFailedException
 from fuse_dialect.budget import Budget, Limits, spelled
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.nesting import ops_inside
-from fuse_dialect.dialect.ops.hardware import UNIT_ATTRIBUTE
+from fuse_dialect.dialect.ops.hardware import REASON_ATTRIBUTE, UNIT_ATTRIBUTE
 from fuse_dialect.dialect.ops.regions import FusedOp, YieldOp
 from fuse_dialect.dialect.places import place_at_call
 from fuse_dialect.fusion.ir.function_like import is_function
@@ -65,6 +66,9 @@ class DefuseOpsPass(ModulePass):
         """
         outline_regions(op)
         inline_calls(op, _DEFUSION, self.max_ops)
+        for inner in ops_inside(op):
+            if inner.attributes:
+                inner.attributes.pop(REASON_ATTRIBUTE, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,8 +273,11 @@ _DEFUSION = Inlining(
 
 
 def _can_go(call: func.CallOp) -> bool:
-    """Whether nothing is lost with the call: discardable attributes that nobody knows belong to the call itself."""
-    return not call.attributes.keys() - {COMPUTED_AGAIN_ATTRIBUTE}
+    """Whether nothing is lost with the call: discardable attributes that nobody knows belong to the call itself.
+
+    Why a trip starts is no longer true where there are no trips.
+    """
+    return not call.attributes.keys() - {COMPUTED_AGAIN_ATTRIBUTE, REASON_ATTRIBUTE}
 
 
 def _inline(

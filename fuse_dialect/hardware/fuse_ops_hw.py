@@ -36,6 +36,7 @@ from fuse_dialect.fusion.outlining.group import Group, groups_of
 from fuse_dialect.fusion.outlining.outline_functions import erase_dead_chains, outline_functions
 from fuse_dialect.hardware.block_graph import BlockHardwareGraph, build_hardware_graph, is_read_outside
 from fuse_dialect.hardware.template_file import find_template
+from fuse_dialect.templates.graph import HardwareRole
 from fuse_dialect.templates.plan import HardwarePlan, plan_hardware
 from fuse_dialect.templates.strict_opu import StrictPlan, replay_opu
 from fuse_dialect.templates.template import HardwareTemplate
@@ -190,6 +191,8 @@ def _annotate(block_graph: BlockHardwareGraph, plan: HardwarePlan) -> None:
         if op is None:
             continue
         unit, refusal = plan.unit_of[number], plan.refusals[number]
+        if block_graph.graph.nodes[number].role is HardwareRole.BARRIER and refusal is None:
+            continue  # what an earlier run says of a call of a trip stays true
         op.attributes.pop(UNIT_ATTRIBUTE, None)
         op.attributes.pop(REASON_ATTRIBUTE, None)
         if unit is not None:

@@ -1,7 +1,6 @@
 """Finding the hardware template that an option names: in the module, among those of the package, or in a file."""
 
 from difflib import get_close_matches
-from pathlib import Path
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -10,12 +9,17 @@ from xdsl.utils.exceptions import DiagnosticException, PassFailedException
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation
 from fuse_dialect.dialect.errors import OpError, TemplateError
-from fuse_dialect.dialect.fuse import ALL_OPS
+from fuse_dialect.dialect.fuse import ALL_OPS, Fuse
 from fuse_dialect.dialect.ops.hardware import HardwareOp, read_template, template_problem
 from fuse_dialect.frontends.mlir.parse_error import sentence
 from fuse_dialect.frontends.mlir.reader import read_mlir_of_any_depth
+from fuse_dialect.fusion.kinds.foreign import known_names
+from fuse_dialect.read_files import read_regular_file
 from fuse_dialect.templates.shipped.shipped import SHIPPED_TEMPLATES
 from fuse_dialect.templates.template import HardwareTemplate
+
+MOST_TEMPLATE_BYTES = 1 << 19
+"""Bytes that a template file may have: some 5,000 rows, which take about two seconds to read."""
 
 
 def find_template(name: str, module: ModuleOp, ctx: Context) -> HardwareTemplate:
@@ -49,7 +53,8 @@ def checked_template(op: HardwareOp) -> HardwareTemplate:
     """The template of an op.
 
     Raises:
-        OpError: It is wrong, or names an operator of our dialect that does not exist.
+        OpError: It is wrong, names an operator of our dialect that does not exist, or one of another dialect that is
+            not known and nearly like one that is.
     """
     problem = template_problem(op)
     if problem is not None:
@@ -57,11 +62,20 @@ def checked_template(op: HardwareOp) -> HardwareTemplate:
     template, parts = read_template(op)
     known = {op.name for op in ALL_OPS}
     for part in (*template.mappings, *template.virtual):
-        if part.operator.startswith("fuse.") and part.operator not in known:
-            close = get_close_matches(part.operator, known, n=1)
+        dialect, dot, _ = part.operator.partition(".")
+        is_ours = dialect == "fuse" and bool(dot)
+        names = known if is_ours else known_names(dialect)
+        if part.operator in names:
+            continue
+        close = get_close_matches(part.operator, names, n=1, cutoff=0.6 if is_ours else _NEARLY_LIKE)
+        if is_ours or close:
             hint = f"did you mean '{close[0]}'?" if close else None
             raise OpError(parts[id(part)], f"expects the name of an op, got '{part.operator}'", hint)
     return template
+
+
+_NEARLY_LIKE = 0.85
+"""How like a known op a name of another dialect must be to count as misspelt; others may be ops of a team's own."""
 
 
 def read_template_file(path: str, ctx: Context) -> HardwareTemplate:
@@ -71,12 +85,12 @@ def read_template_file(path: str, ctx: Context) -> HardwareTemplate:
         TemplateError: The file cannot be read, is not MLIR, or its template is wrong.
     """
     try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        data = read_regular_file(path, MOST_TEMPLATE_BYTES)
+    except (OSError, ValueError) as error:
+        reason = ((error.strerror if isinstance(error, OSError) else None) or str(error)).lower()
         raise TemplateError(f"cannot read the hardware template: {reason}", SourceLocation(path)) from error
     try:
-        module, source_map = read_mlir_of_any_depth(data, path, ctx.clone())
+        module, source_map = read_mlir_of_any_depth(data, path, _knowing_templates(ctx))
     except FuseError as error:
         raise TemplateError(error.message, error.location, error.notes, error.hint) from error
     found = [op for op in module.walk() if isinstance(op, HardwareOp)]
@@ -92,3 +106,11 @@ def read_template_file(path: str, ctx: Context) -> HardwareTemplate:
         raise TemplateError(f"'{error.op.name}' op {error}", source_map.locate(error.op), hint=error.hint) from error
     except (DiagnosticException, PassFailedException) as error:
         raise TemplateError(f"'{failing.name}' op {sentence(str(error))}", source_map.locate(failing)) from error
+
+
+def _knowing_templates(ctx: Context) -> Context:
+    """A context that knows the ops of templates besides: that of a caller may be empty, and stays as it is."""
+    own = ctx.clone()
+    if own.get_optional_dialect(Fuse.name) is None:
+        own.load_dialect(Fuse)
+    return own

@@ -8,7 +8,9 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
+from fuse_dialect.dialect.types import byte_count, element_count
 from fuse_dialect.fusion.core.cost import Cost
 from fuse_dialect.fusion.ir.constants import is_constant
 from fuse_dialect.fusion.ir.fusible_blocks import PRIMITIVE_ATTRIBUTE
@@ -85,7 +87,7 @@ def statistics_of(pass_name: str, fused: ModuleOp, known: Collection[str], refus
     calls = [op for op in fused.walk() if isinstance(op, func.CallOp) and op.callee.string_value() in new]
     times = Counter(call.callee.string_value() for call in calls)
     alone: dict[str, list[Cost]] = {name: _operator_costs(function) for name, function in new.items()}
-    after = {name: PrimitiveCost(function).cost for name, function in new.items()}
+    after = {name: PrimitiveCost(function).cost.static_bytes + _numbers(function) for name, function in new.items()}
     before = [(cost, times[name]) for name, costs in alone.items() for cost in costs]
     return FusionStatistics(
         pass_name,
@@ -93,10 +95,18 @@ def statistics_of(pass_name: str, fused: ModuleOp, known: Collection[str], refus
         groups=len(calls),
         primitives=len(new),
         bytes_before=sum(cost.static_bytes * count for cost, count in before),
-        bytes_after=sum(cost.static_bytes * times[name] for name, cost in after.items()),
+        bytes_after=sum(moved * times[name] for name, moved in after.items()),
         dynamic_values=sum(cost.open_values * count for cost, count in before),
         refusals=dict(Counter(refusals).most_common()),
     )
+
+
+def _numbers(function: func.FuncOp) -> int:
+    """Bytes of single numbers that a trip through hardware reads: it has them in memory, and not in its code."""
+    if HARDWARE_ATTRIBUTE not in function.attributes:
+        return 0
+    constants = [op.results[0] for op in function.body.block.ops if is_constant(op)]
+    return sum(byte_count(value.type) or 0 for value in constants if element_count(value.type) == 1)
 
 
 def _operator_costs(function: func.FuncOp) -> list[Cost]:

@@ -193,6 +193,8 @@ class HardwareTemplate:
             if (row.operator, row.predicate) in seen:
                 yield TemplateProblem(f"expects one row for '{row.operator}' if '{row.predicate}', got two", row)
             seen.add((row.operator, row.predicate))
+        if not self.mappings:
+            yield TemplateProblem("expects at least one operator that is mapped to a unit, got none")
         counts = Counter(each.operator for each in self.virtual)
         mapped = {row.operator for row in self.mappings}
         for each in self.virtual:

@@ -39,6 +39,8 @@ def random_templates(
             predicate = predicates[draw(st.integers(0, len(predicates) - 1))]
             kinds = {present[draw(st.integers(0, len(present) - 1))]: None for _ in range(draw(st.integers(1, 2)))}
             mappings[operator, predicate] = OperatorMapping(operator, tuple(kinds), predicate)
+    if not mappings:
+        mappings[operators[0], "always"] = OperatorMapping(operators[0], (present[0],))
     limits = HardwareLimits(
         max(0, draw(st.integers(-6, 5))), max(0, draw(st.integers(-4, 1)) * 100), max(0, draw(st.integers(-4, 2)))
     )

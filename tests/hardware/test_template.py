@@ -49,6 +49,7 @@ GOOD = HardwareTemplate(
             "expects the kind of a unit for 'fuse.relu', got 'se'",
         ),
         ({"mappings": (OperatorMapping("fuse.relu", ("mac",), "ever"),)}, "expects a predicate among always, bias,"),
+        ({"mappings": ()}, "expects at least one operator that is mapped to a unit, got none"),
         ({"mappings": GOOD.mappings * 2}, "expects one row for 'fuse.conv2d' if 'always', got two"),
         ({"virtual": (VirtualOperator("fuse.relu"),)}, "expects 'fuse.relu' to be virtual or mapped, got both"),
         ({"virtual": GOOD.virtual * 2}, "expects virtual operators to differ, got 'fuse.reshape' twice"),

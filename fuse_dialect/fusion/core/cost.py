@@ -1,10 +1,12 @@
 """What a kernel of a plan costs: bytes that it moves and arithmetic that it does. The one place where they are summed.
 
 1. A kernel reads each value from outside once, and of a value that its nodes only pick elements of, what they pick.
-2. It writes what it stores.
-3. It computes what its nodes compute; a node that is in several kernels is computed in each.
+2. A constant inside is read from memory like a value from outside, unless it is a single number.
+3. It writes what it stores.
+4. It computes what its nodes compute; a node that is in several kernels is computed in each.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fuse_dialect.counts import Count
@@ -68,10 +70,19 @@ def kernel_cost(graph: ValueGraph, kernel: FusionKernel) -> Cost:
             if facts.values[value].producer not in inside:
                 # (1) what one node reads as a whole, another may pick from for nothing
                 moved[value] = touched if value not in moved else _greater(moved[value], touched)
+        if graph.roles[node] is NodeRole.CONSTANT:
+            # (2)
+            for value in graph.gives(node):
+                if not _is_number(facts.values[value].shape):
+                    moved[value] = facts.values[value].bytes
         if graph.roles[node] is NodeRole.OPERATOR:
             known = facts.flops[node]
             flops = None if flops is None or known is None else flops + known
     return Cost((*moved.values(), *(facts.values[value].bytes for value in kernel.outputs)), flops)
+
+
+def _is_number(shape: Sequence[int | str]) -> bool:
+    return all(size == 1 for size in shape)
 
 
 def _greater(one: Count | None, other: Count | None) -> Count | None:

@@ -295,6 +295,11 @@ CONSTANT_OPS = frozenset(name for name, row in FOREIGN_OPS.items() if row.is_con
 _UNKNOWN = ForeignOp()
 
 
+def known_names(dialect: str) -> list[str]:
+    """Names of the ops of another dialect that have a row, in the order of the rows."""
+    return [name for name in FOREIGN_OPS if name.startswith(f"{dialect}.")]
+
+
 def foreign_op(name: str) -> ForeignOp:
     """What is known about the op of that name: its row, that of its dialect, or nothing."""
     row = FOREIGN_OPS.get(name)

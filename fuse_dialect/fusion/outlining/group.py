@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
-from xdsl.dialects.builtin import UnitAttr
+from xdsl.dialects.builtin import StringAttr, UnitAttr
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
+from fuse_dialect.dialect.ops.hardware import REASON_ATTRIBUTE
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.fusion.core.plan import FusionKernel
 from fuse_dialect.fusion.core.value_graph import NodeRole
@@ -102,6 +103,7 @@ def groups_of(
             _results(block_graph, kernel),
             embedded,
             {RESHAPE_ONLY_ATTRIBUTE: UnitAttr()} if _only_reshape(own) else {},
+            call_attributes=_reasons(own),
             copied=_copied(ops, moved, mover, number) if mover else _NOTHING,
             kernel=number,
             promise=promises[number] if promises else "",
@@ -109,6 +111,16 @@ def groups_of(
         groups.append((moved[-1], group))
     groups.sort(key=itemgetter(0))
     return [group for _, group in groups]
+
+
+def _reasons(ops: Iterable[Operation]) -> Mapping[str, Attribute]:
+    """Why ops of the group are not on hardware, for the call: who reads it would have to look into the function."""
+    reasons = dict.fromkeys(
+        reason.data
+        for op in ops
+        if op.attributes and isinstance(reason := op.attributes.get(REASON_ATTRIBUTE), StringAttr)
+    )
+    return {REASON_ATTRIBUTE: StringAttr("; ".join(reasons))} if reasons else {}
 
 
 _NOTHING: frozenset[Operation] = frozenset()

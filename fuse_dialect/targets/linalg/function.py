@@ -4,7 +4,8 @@ The ops of a function's block are of three sorts:
 
 1. *Kept*: calls, constants, returns, ops of other dialects. They are copied, with types without a sign.
 2. *Anchors*: products and pools, each written alone as a named op where it is one. *Reshapes* are written alone, too,
-   and so are ops with a form of their own (`forms`).
+   and so are ops with a form of their own (`forms`), and each step of a trip through hardware: what is written for it
+   keeps `fuse.unit`.
 3. All others form one loop program, simplified as for a kernel, of which every stage becomes one `linalg.generic`;
    what anchors and kept ops compute are its arguments.
 
@@ -33,6 +34,7 @@ from fuse_dialect.dialect.constants import constant_of
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.loops import LoopFormError
 from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops.hardware import UNIT_ATTRIBUTE
 from fuse_dialect.dialect.ops.normalization import SoftmaxOp
 from fuse_dialect.dialect.ops.regions import IfOp, LoopOp, YieldOp
 from fuse_dialect.dialect.types import DYNAMIC, is_narrow, is_tensor, normalize_axis, tensor_type
@@ -193,6 +195,7 @@ class _Conversion:
             and op not in self.softmaxes
             and op not in self.written
             and op not in self.sized
+            and UNIT_ATTRIBUTE not in op.attributes
         ]
         self.alone: dict[Operation, _Program] = {}
         """Programs of anchors."""
@@ -206,7 +209,7 @@ class _Conversion:
         self.alone = {
             op: _program([op], op.results, simple=False, is_sized=op in self.sized)
             for op in self.old.ops
-            if isinstance(op, FuseOp) and (op in self.sized or is_anchor(op))
+            if isinstance(op, FuseOp) and (op in self.sized or is_anchor(op) or self._is_step(op))
         }
         for op in self.old.ops:
             if isinstance(op, LoopOp | IfOp):
@@ -222,7 +225,19 @@ class _Conversion:
                 continue
             for operand in op.operands:
                 self.need(operand)
+            last = self.new.last_op
             self._write(op)
+            if UNIT_ATTRIBUTE in op.attributes:
+                _say_unit(op, self.new.first_op if last is None else last.next_op)
+
+    def _is_step(self, op: Operation) -> bool:
+        """Whether a unit of hardware runs the op, which is written alone then, whatever it could be one loop with."""
+        return (
+            UNIT_ATTRIBUTE in op.attributes
+            and not is_reshape(op)
+            and op not in self.softmaxes
+            and op not in self.written
+        )
 
     def write_region(self, region: Region, arguments: Sequence[SSAValue]) -> tuple[SSAValue | None, Sequence[SSAValue]]:
         """Write the block of a region at the open builder: what it yields."""
@@ -379,6 +394,19 @@ class _Conversion:
             write_stage(stage, arrays, is_anchor=is_anchor)
         except LoopFormError as error:
             raise OpError(op, f"'{op_name(op)}' op {error}") from error
+
+
+def _say_unit(op: Operation, first: Operation | None) -> None:
+    """Mark what has been written for an op of a trip, from `first` on, with the unit that runs it."""
+    computing: list[Operation] = []
+    while first is not None:
+        if first.name.startswith("linalg.") and first.name != "linalg.fill":
+            computing.append(first)
+        last, first = first, first.next_op
+        if first is None and not computing:
+            computing.append(last)
+    for each in computing:
+        each.attributes[UNIT_ATTRIBUTE] = op.attributes[UNIT_ATTRIBUTE]
 
 
 def _program(ops: Sequence[FuseOp], results: Sequence[SSAValue], *, simple: bool, is_sized: bool = False) -> _Program:

@@ -5,7 +5,7 @@
 3. Regions of `fuse.loop` and `fuse.if` are graphs inside of nodes. They see the values around them, as in MLIR.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias, Union
 
 import numpy as np
@@ -19,6 +19,7 @@ from xdsl.utils.exceptions import VerifyException
 from fuse_dialect.dialect.constants import constant_array
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops.hardware import UNIT_ATTRIBUTE
 from fuse_dialect.dialect.ops.regions import IfOp, LoopOp, YieldOp
 from fuse_dialect.dialect.ops.tuples import GetTupleElementOp, TupleOp
 from fuse_dialect.dialect.types import DYNAMIC, element_dtype, is_tensor
@@ -39,10 +40,18 @@ _Value: TypeAlias = Union[str, "list[_Value]"]
 class BodyWriter:
     """The body of one function, as the graph or as an ONNX function."""
 
-    def __init__(self, function: func.FuncOp, add_initializer: AddInitializer | None, opset: int):
+    def __init__(
+        self,
+        function: func.FuncOp,
+        add_initializer: AddInitializer | None,
+        opset: int,
+        domains: Mapping[str, str] | None = None,
+    ):
         names = Names()
         is_graph = add_initializer is not None
         self._function, self._add_initializer = function, add_initializer
+        self._domains = domains or {}
+        """Domains of functions by name, where they are other than `DOMAIN`."""
         self.writer = GraphWriter(names, opset)
         self._has_subgraphs = False
         self._values: dict[SSAValue, _Value] = {}
@@ -72,7 +81,12 @@ class BodyWriter:
         """Write all ops; gives the names of the results."""
         for op in self._function.body.block.ops:
             if not isinstance(op, func.ReturnOp):
+                before = len(self.writer.nodes)
                 self._write(op)
+                unit = op.attributes.get(UNIT_ATTRIBUTE)
+                if isinstance(unit, StringAttr):
+                    for node in self.writer.nodes[before:]:
+                        helper.set_metadata_props(node, {UNIT_ATTRIBUTE: unit.data})
         results = list(_flat([self._values[value] for value in self.results]))
         made = {name for node in self.writer.nodes for name in node.output}
         renamed: dict[str, str] = {}
@@ -103,7 +117,9 @@ class BodyWriter:
                 self._values[op.results[0]] = fields[prop(op, "index")]
             case func.CallOp():
                 types = [field for type in op.result_types for field in fields_of(type)]
-                names = self.writer.emit_all(op.callee.string_value(), list(_flat(operands)), len(types), domain=DOMAIN)
+                callee = op.callee.string_value()
+                domain = self._domains.get(callee, DOMAIN)
+                names = self.writer.emit_all(callee, list(_flat(operands)), len(types), domain=domain)
                 fields = iter(names)
                 for name, field in zip(names, types, strict=True):
                     self.writer.note_type(name, field)

@@ -2,6 +2,7 @@
 
 1. The function `@main` is the graph; every other function that it calls, directly or not, becomes a function of the
    domain `DOMAIN`, with the name that it has in the module. onnxruntime inlines functions unless a backend takes them.
+   A trip through hardware is a function of the domain that its template is called, and its nodes say `fuse.unit`.
 2. Functions have no initializers, so a large constant inside of one, as `link-params` makes them, is refused.
 3. Tensors take their elements from a weights file when there is one, by its name, offset and length.
 """
@@ -13,11 +14,12 @@ import numpy as np
 import onnx
 from onnx import helper
 from xdsl.dialects import func
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 
 from fuse_dialect.dialect.constants import constant_array
 from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE
 from fuse_dialect.dialect.types import element_dtype, is_tensor
 from fuse_dialect.fusion.outlining.regions import kernels_as_functions
 from fuse_dialect.targets.onnx.body import DOMAIN, BodyWriter, fields_of, type_info
@@ -64,6 +66,12 @@ class _ModelWriter:
         self._weights_name = weights_name
         self._offsets = {} if weights is None else dict(zip(weights.names(), weights.offsets()[1], strict=True))
         self._functions = {op.sym_name.data: op for op in module.ops if isinstance(op, func.FuncOp)}
+        self._domains = {
+            name: str(hardware.data)
+            for name, op in self._functions.items()
+            if isinstance(hardware := op.attributes.get(HARDWARE_ATTRIBUTE), StringAttr) and hardware.data
+        }
+        """For each function of a trip the domain of its template."""
         self._initializers: list[onnx.TensorProto] = []
         self._bytes = 0
         self._opset = opset_for(_dtypes(module))
@@ -74,7 +82,7 @@ class _ModelWriter:
         if main is None or not main.body.blocks:
             raise OpError(self._module, "'-t onnx' writes the function '@main', which the module does not have")
         graph = self._graph(main)
-        imports = [helper.make_opsetid("", self._opset), helper.make_opsetid(DOMAIN, 1)]
+        imports = self._imports()
         functions = [self._function(callee) for callee in self._called(main)]
         return helper.make_model(
             graph,
@@ -98,7 +106,7 @@ class _ModelWriter:
         return (function for name, function in self._functions.items() if name in found and name != "main")
 
     def _graph(self, main: func.FuncOp) -> onnx.GraphProto:
-        body = BodyWriter(main, self._add_initializer, self._opset)
+        body = BodyWriter(main, self._add_initializer, self._opset, self._domains)
         taken = [type for value in main.body.block.args for type in fields_of(value.type)]
         inputs = [type_info(name, type, main) for name, type in zip(body.inputs, taken, strict=True)]
         outputs = body.write()
@@ -107,10 +115,19 @@ class _ModelWriter:
         return helper.make_graph(body.writer.nodes, "main", inputs, results, self._initializers)
 
     def _function(self, function: func.FuncOp) -> onnx.FunctionProto:
-        body = BodyWriter(function, None, self._opset)
-        outputs = body.write()
-        imports = [helper.make_opsetid("", self._opset), helper.make_opsetid(DOMAIN, 1)]
-        return helper.make_function(DOMAIN, function.sym_name.data, body.inputs, outputs, body.writer.nodes, imports)
+        name = function.sym_name.data
+        body = BodyWriter(function, None, self._opset, self._domains)
+        outputs, domain = body.write(), self._domains.get(name, DOMAIN)
+        made = helper.make_function(domain, name, body.inputs, outputs, body.writer.nodes, self._imports())
+        if name in self._domains:
+            # Fields of IR version 10; readers of older ones skip what they do not know.
+            helper.set_metadata_props(made, {HARDWARE_ATTRIBUTE: domain})
+        return made
+
+    def _imports(self) -> list[onnx.OperatorSetIdProto]:
+        """The domains that nodes may be of."""
+        own = dict.fromkeys((DOMAIN, *self._domains.values()))
+        return [helper.make_opsetid("", self._opset), *(helper.make_opsetid(domain, 1) for domain in own)]
 
     def _add_initializer(self, name: str, op: Operation, value: DenseIntOrFPElementsAttr) -> None:
         """Add a tensor to the graph.

@@ -82,6 +82,11 @@ fuse.hardware @limit source @a operands -1 {
 }
 // CHECK: expects limit 'operands' of 0 or more, got -1
 // -----
+fuse.hardware @maps_nothing source @a {
+  fuse.hardware_unit @a kind "x"
+}
+// CHECK: expects at least one operator that is mapped to a unit, got none
+// -----
 fuse.hardware_unit @a kind "x"
 // CHECK: 'fuse.hardware_unit' expects parent op 'fuse.hardware'
 // -----
@@ -94,6 +99,7 @@ fuse.hardware @foreign source @a {
   fuse.hardware_unit @a kind "x"
   fuse.hardware @inner source @b {
     fuse.hardware_unit @b kind "x"
+    fuse.hardware_map "fuse.relu" to ["x"]
   }
 }
 // CHECK: is no part of a hardware template

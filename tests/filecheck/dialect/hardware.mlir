@@ -25,7 +25,9 @@ fuse.hardware @tiny source @mac operands 3 buffer_bytes 1024 channel_alignment 1
 // Limits are optional, a name that is no identifier is quoted, and other attributes are kept.
 fuse.hardware @"one-unit" source @all attributes {vendor = "none"} {
   fuse.hardware_unit @all kind "all"
+  fuse.hardware_map "fuse.relu" to ["all"]
 }
 // CHECK-NEXT: fuse.hardware @"one-unit" source @all attributes {vendor = "none"} {
 // CHECK-NEXT:   fuse.hardware_unit @all kind "all"
+// CHECK-NEXT:   fuse.hardware_map "fuse.relu" to ["all"]
 // CHECK-NEXT: }

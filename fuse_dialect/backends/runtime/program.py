@@ -637,7 +637,7 @@ class Program:
         if executable is None:
             executable = self._lay_out(found)
         if not self._is_static and len(self._formulas) < MAX_FORMULAS:
-            from fuse_dialect.backends.runtime.size_formulas import trace_sizes
+            from fuse_dialect.backends.runtime.size_tracing import trace_sizes
 
             formulas = trace_sizes(self._resolver, shapes)
             if formulas is not None:

@@ -8,10 +8,13 @@ from fuse_dialect.backends.runtime.control import LOOP_WORDS, LoopWord
 from fuse_dialect.backends.runtime.control_code import ControlCode, native_control
 from fuse_dialect.backends.runtime.driver import CONTROL
 from fuse_dialect.backends.runtime.flow import Begin, Choice, Copy, End, FlatLoop, Jump
+from fuse_dialect.backends.runtime.iteration_matrix import LoopMatrix
 from fuse_dialect.backends.runtime.iteration_table import IterationTable
 from fuse_dialect.backends.runtime.plan import Plan
-from fuse_dialect.backends.runtime.shapes import least_rows
+from fuse_dialect.backends.runtime.shapes import bytes_of, least_rows
+from fuse_dialect.backends.runtime.size_formulas import SizeFormulas
 from fuse_dialect.backends.runtime.slots import Slots
+from fuse_dialect.budget import LARGEST_SIZE
 from fuse_dialect.dialect.op import Array
 
 
@@ -81,10 +84,40 @@ class ControlLayout:
         rows = [_least_rows(plan, tensors) for tensors in self._rows.values()]
         return [*bytes, *rows, *map(address_of, tables)]
 
+    def formulas_in(self, formulas: SizeFormulas) -> list[int]:
+        """What these words are by formulas; 0 for addresses of tables."""
+        shapes = formulas.shapes
+        bytes = [formulas.bytes[tensor] for tensor in self._bytes.values()]
+        rows = [shapes[tensors[0]][0] for tensors in self._rows.values()]
+        return [*bytes, *rows, *[0] * len(self._tables)]
+
+    def matrices_in(self, formulas: SizeFormulas) -> list[LoopMatrix]:
+        """What makes the tables of loops whose sizes change, in the order of `tables_in`.
+
+        Raises:
+            OverflowError: A coefficient does not fit a word.
+        """
+        room, found = self.slots.plan.room, list[LoopMatrix]()
+        loops = {loop.counter: loop for loop in formulas.loops}
+        for table in self._tables.values():
+            loop = loops[self._counter_of(table)]
+            bounded = [
+                [
+                    (bytes_of(table.types[tensor], shape), room[tensor])
+                    for tensor, shape in kind.shapes.items()
+                    if room[tensor] < LARGEST_SIZE
+                ]
+                for kind in loop.kinds
+            ]
+            found.append(LoopMatrix(loop, [table.formulas(kind, formulas.shapes) for kind in loop.kinds], bounded))
+        return found
+
     def tables_in(self, plan: Plan) -> list[Array]:
         """The tables of loops whose sizes change, for a plan with the same places; somebody has to keep them."""
-        counters = {id(table): counter for counter, table in self.changing.items()}
-        return [table.rows(plan.iterations[counters[id(table)]], plan.shapes) for table in self._tables.values()]
+        return [table.rows(plan.iterations[self._counter_of(table)], plan.shapes) for table in self._tables.values()]
+
+    def _counter_of(self, table: IterationTable) -> int:
+        return next(counter for counter, each in self.changing.items() if each is table)
 
     def _add_bytes(self, tensor: int, around: IterationTable | None = None) -> None:
         word = self.slots.add(self.slots.plan.sizes[tensor])
@@ -104,9 +137,9 @@ class ControlLayout:
             else:
                 slots.add_address(tensor)
         bound = slots.add(_least_rows(slots.plan, loop.rows))
-        if around is None:
+        if loop.rows and around is None:
             self._rows[bound] = tuple(loop.rows)
-        elif loop.rows:
+        elif loop.rows and around is not None:
             around.add_rows(bound, loop.rows)
         slots.add_address_of_word(self.left)
         # A step is a row, so that distances in the flow are distances in the table.

@@ -17,6 +17,7 @@ from fuse_dialect.backends.runtime.control_layout import ControlLayout
 from fuse_dialect.backends.runtime.driver import CONTROL, PARALLEL, ROW
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, EntryGraph, How, Loop
 from fuse_dialect.backends.runtime.flow import Begin, End
+from fuse_dialect.backends.runtime.iteration_matrix import LoopMatrix
 from fuse_dialect.backends.runtime.iteration_table import IterationTable
 from fuse_dialect.backends.runtime.moves import longest_record
 from fuse_dialect.backends.runtime.plan import Home, Plan
@@ -288,8 +289,6 @@ class Executable(Walk):
         Returns:
             `None` if the formulas are not for these sizes, or they need a table of their own.
         """
-        if self._control is not None:
-            return None
         if number not in self._tables:
             self._tables[number] = self._size_table(found.formulas)
         table = self._tables[number]
@@ -302,11 +301,16 @@ class Executable(Walk):
         outputs = iter(sizes.outputs)
         other.forms = [None if form is None else (next(outputs), form[1]) for form in self.forms]
         other.variables = sizes.variables
+        if sizes.tables:
+            other.settled_arrays = sizes.tables
+            # Behind them stand the addresses of settled values alone.
+            end = len(sizes.variables) - len(self._slots.settled)
+            other.variables[end - len(sizes.tables) : end] = list(map(address_of, sizes.tables))
         if self._slots.settled:
             arrays = {
                 tensor: found.value_of(self.graph, tensor) for tensor in dict.fromkeys(self._slots.settled.values())
             }
-            other.settled_arrays = list(arrays.values())
+            other.settled_arrays = [*sizes.tables, *arrays.values()]
             # They are read-only: `address_of` would ask for their buffer, and be refused.
             places = {tensor: int(array.__array_interface__["data"][0]) for tensor, array in arrays.items()}
             addresses = [places[tensor] for tensor in self._slots.settled.values()]
@@ -327,6 +331,9 @@ class Executable(Walk):
         for tensor, _, room in self._sized:
             own = formulas.words[tensor]
             words += [*own, *[0] * (room - len(own))]
+        loops: list[LoopMatrix] = []
+        if self._control is not None:
+            words += self._control.formulas_in(formulas)
         words += [0] * len(self._slots.settled)
         room = [
             (count, most)
@@ -335,7 +342,9 @@ class Executable(Walk):
         ]
         shapes = [formulas.shapes[tensor] for tensor, form in zip(self.graph.outputs, self.forms, strict=True) if form]
         try:
-            return SizeTable(formulas, words, room, shapes)
+            if self._control is not None:
+                loops = self._control.matrices_in(formulas)
+            return SizeTable(formulas, words, room, shapes, loops)
         except OverflowError:
             return None
 

@@ -9,7 +9,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from fuse_dialect.backends.runtime.shapes import IterationSizes, bytes_of, least_rows
+from fuse_dialect.backends.runtime.shapes import IterationSizes, bytes_of
+from fuse_dialect.backends.runtime.size_formulas import IterationFormulas
 from fuse_dialect.backends.types import Shape, TensorType
 from fuse_dialect.dialect.op import Array
 
@@ -46,9 +47,9 @@ class IterationTable:
         self._numbers.append(lambda shape: bytes_of(self.types[tensor], shape(tensor)))
 
     def add_rows(self, word: int, tensors: Sequence[int]) -> None:
-        """Add the least number of rows of some tensors."""
+        """Add how many rows some tensors have, of which there is one at least; all have as many."""
         self._others.append(word)
-        self._numbers.append(lambda shape: least_rows([shape(tensor) for tensor in tensors]))
+        self._numbers.append(lambda shape: shape(tensors[0])[0])
 
     @property
     def columns(self) -> list[int]:
@@ -66,6 +67,10 @@ class IterationTable:
         for number, (own, words) in enumerate(zip(sizes.shapes, sizes.words, strict=True)):
             table[number] = [*self._calls(words), *self._rest(own, shapes)]
         return table
+
+    def formulas(self, kind: IterationFormulas, shapes: Sequence[Shape]) -> list[int]:
+        """What the columns are in iterations that are alike; `shapes` as for `rows`."""
+        return [*self._calls(kind.words), *self._rest(kind.shapes, shapes)]
 
     def _calls(self, words: Mapping[int, Sequence[int]]) -> list[int]:
         found: list[int] = []

@@ -135,6 +135,8 @@ class Program:
         self._counting = tuple(self._resolver.counting_inputs)
         self._formulas: list[SizeFormulas] = []
         """Of sizes that came; each serves those that are like them."""
+        self._traces = 0
+        """How often formulas were looked for."""
         self._laid_out: Executable | None = None
         """What was laid out last; it may serve other sizes, too."""
         self._lock = Lock()
@@ -568,7 +570,7 @@ class Program:
         with self._lock:
             if key in self._plans:
                 return self._plans[key]
-            executable = self._by_formulas(shapes)
+            executable = self._by_formulas(shapes, counts)
             if executable is None:
                 executable = self._resolved(shapes, counts)
             if executable is not None and checks_plans():
@@ -591,7 +593,7 @@ class Program:
                 shapes = tuple(self._likely_shapes(unit))
                 if self._executable(shapes) is not None:
                     with self._lock:
-                        self._by_formulas(shapes)  # makes the matrix
+                        self._by_formulas(shapes, ())  # makes the matrix
                     return
             except FuseError:
                 continue
@@ -611,13 +613,14 @@ class Program:
             shapes.append(tuple(shape))
         return shapes
 
-    def _by_formulas(self, shapes: tuple[Shape, ...]) -> "Executable | None":
+    def _by_formulas(self, shapes: tuple[Shape, ...], counts: tuple[int, ...]) -> "Executable | None":
         """How the function runs on inputs of these shapes, if formulas say all of it."""
         if self._laid_out is None:
             return None
+        by_input = dict(zip(self._counting, counts, strict=False))
         for number, formulas in enumerate(self._formulas):
             try:
-                found = formulas.found(self._resolver, shapes)
+                found = formulas.found(self._resolver, shapes, by_input)
             except FuseError:
                 # A call was asked for sizes that may not meet the conditions of these formulas: who resolves decides.
                 continue
@@ -630,16 +633,18 @@ class Program:
 
     def _resolved(self, shapes: tuple[Shape, ...], counts: tuple[int, ...]) -> "Executable | None":
         """How the function runs on inputs of these shapes, found call by call; `None` for step by step."""
-        found = self._resolver.resolve(shapes, dict(zip(self._counting, counts, strict=False)))
+        by_input = dict(zip(self._counting, counts, strict=False))
+        found = self._resolver.resolve(shapes, by_input)
         if found is None:
             return None
         executable = None if self._laid_out is None else self._laid_out.resized(found)
         if executable is None:
             executable = self._lay_out(found)
-        if not self._is_static and len(self._formulas) < MAX_FORMULAS:
-            from fuse_dialect.backends.runtime.size_tracing import trace_sizes
+        if (by_input or not self._is_static) and self._traces < MAX_FORMULAS:
+            from fuse_dialect.backends.runtime.loop_tracing import trace_sizes
 
-            formulas = trace_sizes(self._resolver, shapes)
+            self._traces += 1
+            formulas = trace_sizes(self._resolver, shapes, by_input)
             if formulas is not None:
                 self._formulas.append(formulas)
         return executable

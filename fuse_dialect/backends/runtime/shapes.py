@@ -340,7 +340,7 @@ class _Resolving:
             self.iterating.pop()
 
     def _iterations(self, loop: Loop, initial: Sequence[Shape], count: int) -> list[Shape] | None:
-        found, inner = self.found, _tensors_of(loop)
+        found, inner = self.found, tensors_of(loop)
         named = [tensor for tensor in inner if tensor not in loop.states]
         states, stacked = initial, None
         largest: dict[int, int] = {}
@@ -376,7 +376,7 @@ class _Resolving:
         return then if then == otherwise else None
 
 
-def _tensors_of(loop: Loop) -> list[int]:
+def tensors_of(loop: Loop) -> list[int]:
     """The tensors that a loop's body has: its arguments, and what is made in it."""
     found = [*loop.states, *loop.elements]
     pending = list(loop.calls)

@@ -5,9 +5,11 @@
 2. A call that cannot be traced is *asked* again for each set of sizes; the sizes that it gives are atoms, as are the
    elements of a short list of integers. Other settled values of such calls are no formulas; a call that needs their
    elements is asked, too.
+3. The number of an iteration is an atom, too, where sizes change with it. Such an atom, and quotients of it, have a
+   value for each iteration, and no formula outside of the loop has them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -37,12 +39,49 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class Inside:
+    """An atom that only iterations of a loop have (3): their number, or a quotient."""
+
+    quotient: Quotient | None
+
+
+@dataclass(frozen=True, slots=True)
+class IterationFormulas:
+    """What iterations of a loop have that are alike."""
+
+    atoms: Mapping[int, Inside]
+    """Those that only they have, in order, by number."""
+    conditions: Sequence[tuple[Relation, Terms]]
+    """What is so in iterations that are alike."""
+    shapes: Mapping[int, Shape]
+    """Of the tensors in the body."""
+    words: Mapping[int, Sequence[int]]
+    """What calls in it are told of sizes, by their first result."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopFormulas:
+    """A loop whose sizes change."""
+
+    counter: int
+    count: int
+    """How often it runs."""
+    kinds: Sequence[IterationFormulas]
+    """Each iteration is of one of these."""
+
+
+NUMBER = -1
+"""The axis of an atom that is the number in an input."""
+
+
+@dataclass(frozen=True, slots=True)
 class SizeFormulas:
     """What a trace has found. Sizes are integers or `TracedSize`."""
 
     symbols: Sequence[tuple[int, int]]
-    """Where inputs have the atoms, in order: number of the input and axis. Sizes of one name are known to be equal."""
-    derived: Sequence[Quotient | Asked]
+    """Where inputs have the atoms, in order: number of the input and axis, or `NUMBER`. Sizes of one name are known to
+    be equal."""
+    derived: Sequence[Quotient | Asked | Inside]
     """What gives the atoms behind those of the inputs."""
     conditions: Sequence[tuple[Relation, Terms]]
     shapes: Sequence[Shape]
@@ -51,21 +90,31 @@ class SizeFormulas:
     """Settled values: arrays of objects, or of numbers where they are the same for all sizes; `None` if they are no
     formulas."""
     words: Mapping[int, Sequence[int]]
+    loops: Sequence[LoopFormulas] = ()
+    """Those whose sizes change."""
 
-    def found(self, resolver: SizeResolver, shapes: Sequence[Shape]) -> "FoundSizes | None":
+    def found(self, resolver: SizeResolver, shapes: Sequence[Shape], counts: Mapping[int, int]) -> "FoundSizes | None":
         """The atoms for inputs of these shapes; `None` if they are not such as were traced.
+
+        Args:
+            resolver: That of the function.
+            shapes: Of the inputs.
+            counts: The numbers in inputs that say how often loops run.
 
         Raises:
             FuseError: As `SizeResolver.resolve` does.
         """
-        atoms = [shapes[place][axis] for place, axis in self.symbols]
-        found = FoundSizes(self, atoms)
+        atoms = [counts[place] if axis == NUMBER else shapes[place][axis] for place, axis in self.symbols]
+        again = (lambda: resolver.resolve(shapes, counts)) if resolver.has_control else None
+        found = FoundSizes(self, atoms, again=again)
         for each in self.derived:
             if isinstance(each, Quotient):
                 divisor = value_of(each.divisor, atoms)
                 if divisor <= 0:
                     return None
                 atoms.append(value_of(each.number, atoms) // divisor)
+            elif isinstance(each, Inside):
+                atoms.append(0)  # no formula outside of the loop has it
             elif not found.ask(resolver, each):
                 return None
         return found
@@ -79,6 +128,8 @@ class FoundSizes:
     atoms: list[int]
     asked: dict[int, Array] = field(default_factory=dict[int, Array])
     """Settled values that are no formulas."""
+    again: Callable[[], Resolved | None] | None = None
+    """Finds all sizes anew, where formulas do not say those of each iteration; `None` where they say everything."""
 
     def ask(self, resolver: SizeResolver, asked: Asked) -> bool:
         """Ask a call, whose atoms are the next ones; whether it has given such as were traced."""
@@ -138,6 +189,8 @@ class FoundSizes:
     def resolved(self, graph: EntryGraph) -> Resolved:
         """All that a plan is made of."""
         formulas = self.formulas
+        if self.again is not None and (resolved := self.again()) is not None:
+            return resolved
         return Resolved(
             [self.shape(tensor) for tensor in range(len(formulas.shapes))],
             [self.number(count) for count in formulas.bytes],

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from fuse_dialect.backends.runtime.iteration_matrix import LoopMatrix
+from fuse_dialect.backends.runtime.shapes import MOST_ITERATIONS
 from fuse_dialect.backends.runtime.size_formulas import FoundSizes, SizeFormulas
 from fuse_dialect.backends.runtime.traced_sizes import Monomial, Relation, Terms, TracedSize
 from fuse_dialect.backends.types import Shape
@@ -59,6 +61,8 @@ class Sizes:
     outputs: Sequence[Shape]
     fits: bool
     """Whether no value is larger than its room."""
+    tables: Sequence[Array] = ()
+    """Of loops whose sizes change."""
 
 
 class SizeTable:
@@ -70,6 +74,7 @@ class SizeTable:
         words: Sequence[int],
         room: Sequence[tuple[int, int]],
         outputs: Sequence[Shape],
+        loops: Sequence[LoopMatrix] = (),
     ):
         """Make the matrix.
 
@@ -78,6 +83,7 @@ class SizeTable:
             words: Words that sizes fill in, in order.
             room: Bytes, and how many there may be.
             outputs: Shapes of outputs.
+            loops: Those whose sizes change.
 
         Raises:
             OverflowError: A coefficient does not fit a word.
@@ -104,6 +110,7 @@ class SizeTable:
         widest = max((sum(abs(number) for _, number in terms) for terms in rows.numbers), default=1)
         self._most = min(MOST_PRODUCT, LARGEST // max(widest, 1))
         self.formulas = formulas
+        self._loops = loops
 
     def sizes(self, found: FoundSizes) -> "Sizes | None":
         """What follows from atoms; `None` if a condition does not hold."""
@@ -119,7 +126,14 @@ class SizeTable:
             return None
         fits = all(listed[row] <= most for row, most in self._room)
         shapes = [tuple([listed[row] for row in shape]) for shape in self._shapes]
-        return Sizes(values.take(self._words), [shapes[number] for number in self._outputs], fits=fits)
+        tables: list[Array] = []
+        for loop in self._loops:
+            made = loop.table(atoms, MOST_ITERATIONS)
+            if made is None:
+                return None
+            tables.append(made[0])
+            fits = fits and made[1]
+        return Sizes(values.take(self._words), [shapes[number] for number in self._outputs], fits=fits, tables=tables)
 
 
 def _always(relation: Relation, terms: Terms) -> bool:

@@ -1,4 +1,7 @@
-"""Finding the formulas of a function: its calls, one after the other, on traced sizes. Conditions are those of `size_formulas`."""
+"""Finding the formulas of a function: its calls, one after the other, on traced sizes.
+
+The conditions are those of `size_formulas`.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,11 +12,11 @@ import numpy as np
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from fuse_dialect.backends.runtime.entry_graph import Call, How
+from fuse_dialect.backends.runtime.entry_graph import Branch, Call, How, Loop
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.settled import settled_movement
 from fuse_dialect.backends.runtime.shapes import Given, SizeResolver, bytes_of
-from fuse_dialect.backends.runtime.size_formulas import Asked, FoundSizes, SizeFormulas
+from fuse_dialect.backends.runtime.size_formulas import Asked, FoundSizes, LoopFormulas, SizeFormulas
 from fuse_dialect.backends.runtime.traced_sizes import (
     SizeTrace,
     TracedSize,
@@ -30,49 +33,10 @@ MOST_NUMBERS = 16
 """Elements of a list of integers that become atoms, at most."""
 
 
-def trace_sizes(resolver: SizeResolver, input_shapes: Sequence[Shape]) -> SizeFormulas | None:
-    """The formulas that hold for these sizes, and for those like them; `None` if a call gives no answer.
-
-    Args:
-        resolver: It has resolved these sizes.
-        input_shapes: Sizes of the inputs.
-    """
-    if resolver.has_control:
-        return None
-    tracing = _Tracing(resolver)
-    graph = resolver.graph
-    names: dict[str, int] = {}
-    symbols: list[tuple[int, int]] = []
-    for place, (tensor, shape) in enumerate(zip(graph.inputs, input_shapes, strict=True)):
-        own: list[int] = []
-        for axis, (known, size) in enumerate(zip(graph.tensors[tensor].shape, shape, strict=True)):
-            if known != DYNAMIC:
-                own.append(known)
-                continue
-            name = graph.size_names[place][axis] if graph.size_names[place] else ""
-            if name and name in names:
-                own.append(tracing.trace.size_of(names[name]))
-                continue
-            names.setdefault(name, len(tracing.trace.values))
-            own.append(tracing.trace.atom(size))
-            symbols.append((place, axis))
-        tracing.set_shape(tensor, tuple(own))
-    for call in graph.calls:
-        if not tracing.call(call):
-            return None
-    return SizeFormulas(
-        symbols=symbols,
-        derived=tracing.trace.derived,
-        conditions=list(tracing.trace.conditions),
-        shapes=tracing.shapes,
-        bytes=tracing.bytes,
-        values=tracing.values,
-        words=tracing.words,
-    )
-
-
 @dataclass(eq=False, slots=True)
-class _Tracing:
+class Tracing:
+    """What has been traced of a function so far; how loops and branches are traced is left open."""
+
     resolver: SizeResolver
     trace: SizeTrace = field(default_factory=SizeTrace)
     shapes: list[Shape] = field(init=False)
@@ -81,6 +45,11 @@ class _Tracing:
     words: dict[int, Sequence[int]] = field(default_factory=dict[int, "Sequence[int]"])
     asked: dict[int, Array] = field(default_factory=dict[int, Array])
     """Values that asked calls have given for the sizes that are traced."""
+    counts: dict[int, int] = field(default_factory=dict[int, int])
+    """The numbers in inputs that say how often loops run."""
+    loops: list[LoopFormulas] = field(default_factory=list[LoopFormulas])
+    is_iterating: bool = False
+    """Whether a loop whose sizes change is around what is traced."""
 
     def __post_init__(self) -> None:
         types = self.resolver.graph.tensors
@@ -92,9 +61,19 @@ class _Tracing:
         self.shapes[tensor] = shape
         self.bytes[tensor] = bytes_of(self.resolver.graph.tensors[tensor], shape)
 
+    def calls(self, calls: Sequence[Call]) -> bool:
+        """Note what calls give; whether it is known."""
+        return all(map(self.call, calls))
+
+    def control(self, call: Call, control: Loop | Branch) -> Sequence[Shape] | None:
+        """The sizes that a loop or a branch gives; `None` if they are not known."""
+        raise NotImplementedError
+
     def call(self, call: Call) -> bool:
         """Note what a call gives; whether it is known."""
         compiled = self.resolver.primitives[call.kernel]
+        if call.control is not None:
+            return self._control(call, compiled, call.control)
         try:
             given = self._traced(call, compiled)
         except (UntraceableError, VerifyException, TypeError, ValueError, IndexError, AttributeError):
@@ -106,6 +85,30 @@ class _Tracing:
         if given.words:
             self.words[call.results[0]] = given.words
         return True
+
+    def _control(self, call: Call, compiled: Compiled, control: Loop | Branch) -> bool:
+        types = [self.resolver.graph.tensors[tensor] for tensor in call.results]
+        shapes: Sequence[Shape] | None = None
+        try:
+            if compiled.how is How.CONTROL:
+                shapes = self.control(call, control)
+            elif all(type.is_static for type in types):
+                shapes = [type.shape for type in types]
+            if shapes is None:
+                return False
+            compiled.check_sizes(shapes, [type.dtype for type in types])
+        except UntraceableError:
+            return False
+        for tensor, shape in zip(call.results, shapes, strict=True):
+            self.set_shape(tensor, shape)
+        return True
+
+    def number_of(self, tensor: int) -> int | None:
+        """The number that a tensor holds: a formula; `None` if sizes do not say it."""
+        if tensor in self.counts:
+            return self.counts[tensor]
+        value = self.values.get(tensor) if tensor in self.values else self.resolver.graph.constants.get(tensor)
+        return None if value is None else value.reshape(-1).tolist()[0]
 
     def _traced(self, call: Call, compiled: Compiled) -> Given:
         """What a call gives.
@@ -194,6 +197,8 @@ class _Tracing:
 
     def _ask(self, call: Call) -> bool:
         """Note the atoms of a call that is asked for each set of sizes; whether it answers."""
+        if self.is_iterating:
+            return False
         found = FoundSizes(self._so_far(), self.trace.values, self.asked)
         graph = self.resolver.graph
         shapes = [found.shape(tensor) for tensor in call.arguments]
@@ -209,7 +214,7 @@ class _Tracing:
             type = graph.tensors[tensor]
             numbers.append(type.is_static and type.dtype.kind in "iu" and value.size <= MOST_NUMBERS)
             atoms = [self.trace.atom(int(number)) for number in value.reshape(-1)] if numbers[-1] else None
-            self.values[tensor] = None if atoms is None else _objects(atoms).reshape(value.shape)
+            self.values[tensor] = None if atoms is None else objects(atoms).reshape(value.shape)
             self.asked[tensor] = value
         if given.words:
             self.words[call.results[0]] = [self.trace.atom(word) for word in given.words]
@@ -227,7 +232,7 @@ class Sized:
     shape: Shape
 
 
-def _objects(numbers: Sequence[int]) -> Array:
+def objects(numbers: Sequence[int]) -> Array:
     """An array of sizes that may be traced."""
     array = np.empty(len(numbers), object)
     array[:] = numbers

@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 
 from fuse_dialect.backends.runtime.size_formulas import Inside, IterationFormulas, LoopFormulas
-from fuse_dialect.backends.runtime.traced_sizes import Monomial, Relation, Terms, TracedSize, value_of
+from fuse_dialect.backends.runtime.traced_sizes import (
+    MOST_PRODUCT,
+    Monomial,
+    Relation,
+    Terms,
+    TracedSize,
+    always_holds,
+    value_of,
+)
 from fuse_dialect.dialect.op import Array
 
 _LARGEST = float(1 << 62)
@@ -76,7 +84,7 @@ class _KindMatrix:
 
     def __init__(self, kind: IterationFormulas, columns: Sequence[int], room: Sequence[tuple[int, int]]):
         self._atoms = kind.atoms
-        conditions = [(relation, terms) for relation, terms in kind.conditions]
+        conditions = [each for each in kind.conditions if not always_holds(*each)]
         polynomials = [_terms(size) for size in columns]
         polynomials += [terms for _, terms in conditions]
         polynomials += [_terms(bytes) for bytes, _ in room]
@@ -111,8 +119,9 @@ class _KindMatrix:
         bound: Any = 0.0
         for inside, matrix, magnitudes in self._parts:
             basis: Any = prod([own[atom] for atom in inside], start=np.ones(len(numbers), np.int64))
-            bound = bound + (magnitudes @ size) * float(np.abs(basis).max(initial=0))
-            if bound.max(initial=0) >= _LARGEST:
+            largest = float(np.abs(basis).max(initial=0))
+            bound = bound + (magnitudes @ size) * largest
+            if bound.max(initial=0) >= _LARGEST or size.max(initial=0) * largest > MOST_PRODUCT:
                 return None
             part = np.multiply.outer(basis, matrix @ vector)
             values = part if values is None else values + part

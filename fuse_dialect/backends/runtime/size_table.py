@@ -16,14 +16,12 @@ import numpy as np
 from fuse_dialect.backends.runtime.iteration_matrix import LoopMatrix
 from fuse_dialect.backends.runtime.shapes import MOST_ITERATIONS
 from fuse_dialect.backends.runtime.size_formulas import FoundSizes, SizeFormulas
-from fuse_dialect.backends.runtime.traced_sizes import Monomial, Relation, Terms, TracedSize
+from fuse_dialect.backends.runtime.traced_sizes import MOST_PRODUCT, Monomial, Relation, Terms, TracedSize, always_holds
 from fuse_dialect.backends.types import Shape
 from fuse_dialect.dialect.op import Array
 
 LARGEST = 1 << 62
 """What a row may give, at most."""
-MOST_PRODUCT = 1 << 44
-"""Products are not taken to be larger, so that a condition on a size of 2^62 needs no row."""
 
 
 @dataclass(eq=False, slots=True)
@@ -91,7 +89,7 @@ class SizeTable:
         rows = _Rows()
         conditions: dict[Relation, list[int]] = {relation: [] for relation in Relation}
         for relation, terms in formulas.conditions:
-            if not _always(relation, terms):
+            if not always_holds(relation, terms):
                 conditions[relation].append(rows.row_of(terms))
         # Few rows, and called for each new length: lists of Python are faster here than arrays.
         self._zero, self._not_zero, self._not_negative = [list(dict.fromkeys(rows)) for rows in conditions.values()]
@@ -134,12 +132,3 @@ class SizeTable:
             tables.append(made[0])
             fits = fits and made[1]
         return Sizes(values.take(self._words), [shapes[number] for number in self._outputs], fits=fits, tables=tables)
-
-
-def _always(relation: Relation, terms: Terms) -> bool:
-    """Whether a condition holds for all products up to the largest one (2)."""
-    constant = sum(number for monomial, number in terms if not monomial)
-    rest = MOST_PRODUCT * sum(abs(number) for monomial, number in terms if monomial)
-    return (relation is Relation.NOT_NEGATIVE and constant >= rest) or (
-        relation is Relation.NOT_ZERO and abs(constant) > rest
-    )

@@ -225,6 +225,19 @@ def value_of(terms: "dict[Monomial, int] | Terms", atoms: Sequence[int]) -> int:
     return sum([number * prod([atoms[atom] for atom in monomial]) for monomial, number in items])
 
 
+MOST_PRODUCT = 1 << 44
+"""Products of atoms are not taken to be larger, so that a condition on a size of 2^62 need not be looked at."""
+
+
+def always_holds(relation: Relation, terms: Terms) -> bool:
+    """Whether a condition holds for all products of atoms up to `MOST_PRODUCT`."""
+    constant = sum(number for monomial, number in terms if not monomial)
+    rest = MOST_PRODUCT * sum(abs(number) for monomial, number in terms if monomial)
+    return (relation is Relation.NOT_NEGATIVE and constant >= rest) or (
+        relation is Relation.NOT_ZERO and abs(constant) > rest
+    )
+
+
 def _divided(terms: dict[Monomial, int], monomial: Monomial, number: int) -> "dict[Monomial, int] | None":
     """A polynomial divided by one term; `None` if a rest is left, or the term is 0."""
     found: dict[Monomial, int] = {}

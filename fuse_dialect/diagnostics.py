@@ -72,6 +72,8 @@ class Reason(StrEnum):
     """The operator also reads a value that depends on the group: each would have to run before the other."""
     NO_UNIT = "no-unit"
     """No unit of the hardware runs this operator, or no group takes this view along; it stays on the host."""
+    HARDWARE_CONSTRAINT = "hardware-constraint"
+    """The template maps the operator, and a constraint that the message names does not hold; it stays on the host."""
     HARDWARE_LIMIT = "hardware-limit"
     """The group would exceed a limit of the hardware, or the operator would broadcast what streams by."""
     LAYOUT_KEPT = "layout-kept"

@@ -42,6 +42,8 @@ from fuse_dialect.loading.pipeline import option_fields, option_name, type_words
 from fuse_dialect.loops.functions import SCALAR_FUNCTIONS
 from fuse_dialect.pattern_kind import PatternKind
 from fuse_dialect.targets.linalg.forms.table import FALLBACKS, PARTLY, WITHOUT_FORM, WRITERS
+from fuse_dialect.templates.shipped.shipped import SHIPPED_TEMPLATES
+from fuse_dialect.templates.support_table import support_table
 from fuse_dialect.tools import fuse_opt, fuse_run
 from fuse_dialect.tools.field_docs import field_docs
 from fuse_dialect.universe import OWN_NAMES
@@ -77,6 +79,7 @@ def pages() -> dict[str, str]:
         "cli.md": _page("Command line", _cli()),
         "onnx.md": _page("ONNX operators", _onnx()),
         "linalg.md": _page("Operators in linalg", _linalg()),
+        "accelerators.md": _page("Accelerators", _accelerators()),
         "accuracy.md": _page("Accuracy of functions", _accuracy()),
     }
 
@@ -166,6 +169,15 @@ def _accuracy() -> Lines:
         "f16 and bf16 are computed in f32 and rounded: they are within 0.51 units. f64 is computed by the C library,",
         f"natively but for {' and '.join(direct)}, which are within 1.1 units. Roots and divisions are exact.",
     )
+
+
+def _accelerators() -> Lines:
+    """What each shipped template runs."""
+    yield "What the templates of the package run; `fuse-opt --list-template NAME` prints the same of any template, of a"
+    yield "file, too. [Describe an accelerator](../how-to/describe-an-accelerator.md) says how to write one."
+    for template in SHIPPED_TEMPLATES.values():
+        yield ""
+        yield from support_table(template, 2)
 
 
 def _word(op: type[FuseOp]) -> str:

@@ -33,7 +33,7 @@ from xdsl.utils.exceptions import PassFailedException
 from fuse_dialect.budget import Budget, Limits, spelled
 from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.nesting import ops_inside
-from fuse_dialect.dialect.ops.hardware import REASON_ATTRIBUTE, UNIT_ATTRIBUTE
+from fuse_dialect.dialect.ops.hardware import PADDING_ATTRIBUTE, REASON_ATTRIBUTE, UNIT_ATTRIBUTE
 from fuse_dialect.dialect.ops.regions import FusedOp, YieldOp
 from fuse_dialect.dialect.places import place_at_call
 from fuse_dialect.fusion.ir.function_like import is_function
@@ -343,6 +343,7 @@ def _forget_fusion(call: func.CallOp, ops: Sequence[Operation], replacement: Map
     inlined = {*ops}
     for op in ops:
         op.attributes.pop(UNIT_ATTRIBUTE, None)
+        op.attributes.pop(PADDING_ATTRIBUTE, None)
     for result in call.results:
         new = replacement[result]
         if isinstance(new, OpResult) and new.op in inlined:

@@ -21,7 +21,8 @@ from fuse_dialect.fusion.ir.constants import is_constant
 from fuse_dialect.fusion.ir.ssa import OuterOps, read_values
 from fuse_dialect.fusion.kinds.foreign import foreign_op
 from fuse_dialect.fusion.kinds.kind_of import kind_of, op_name
-from fuse_dialect.hardware.predicates import PREDICATES, is_broadcast
+from fuse_dialect.hardware.predicates import is_broadcast
+from fuse_dialect.hardware.support import supported_by
 from fuse_dialect.templates.graph import HardwareGraph, HardwareNode, HardwareRole
 from fuse_dialect.templates.template import HardwareTemplate, OperatorMapping
 
@@ -39,6 +40,8 @@ class BlockHardwareGraph:
     """The graph that it was made of."""
     node_of: Sequence[int]
     """For each node its number there."""
+    paddings: Mapping[int, str]
+    """For nodes whose mapping pads what must be padded."""
 
     @property
     def dead(self) -> Sequence[Operation]:
@@ -75,7 +78,7 @@ def build_hardware_graph(
         # What comes in from outside is also seen there; to ask all its users, at every depth, takes quadratic time.
         [_block_of(value) is not block or is_read_outside(value, outer) for value in builder.values],
     )
-    return BlockHardwareGraph(block, graph, builder.ops, builder.values, block_graph, node_of)
+    return BlockHardwareGraph(block, graph, builder.ops, builder.values, block_graph, node_of, builder.paddings)
 
 
 class _Builder:
@@ -84,6 +87,7 @@ class _Builder:
     def __init__(self, block: Block, template: HardwareTemplate, facts: RegionFacts):
         self.block = block
         self.facts = facts
+        self.template = template
         self.rows: dict[str, list[OperatorMapping]] = {}
         for row in template.mappings:
             self.rows.setdefault(row.operator, []).append(row)
@@ -93,6 +97,8 @@ class _Builder:
         self.producers: list[int] = []
         self.values: list[SSAValue] = []
         self.number_of_value: dict[SSAValue, int] = {}
+        self.paddings: dict[int, str] = {}
+        """What must be padded for the operator of a node."""
         self.known: set[SSAValue] = set()
         """Constants, and what pure ops of one operand make of them, as a reshape does."""
 
@@ -129,16 +135,21 @@ class _Builder:
             return HardwareNode(HardwareRole.TUPLE, label, reads=reads, word=word)
         if name in self.virtual:
             return HardwareNode(HardwareRole.VIRTUAL, label, reads=reads, word=word)
+        support = supported_by(self.template, rows, op, self.known)
+        if support.padding:
+            self.paddings[len(self.nodes)] = support.padding
         return HardwareNode(
             HardwareRole.OPERATOR,
             label,
-            _kinds([row for row in rows if PREDICATES[row.predicate](op, self.known)]),
+            _kinds(support.rows),
             _kinds(rows),
             reads,
             frozenset(self.number_of_value[value] for value in op.operands if is_broadcast(op, value))
             if rows
             else frozenset(),
             channels=_channels(op) if rows else 0,
+            unsupported=support.refusal,
+            streams=_streams(support.rows, op, self.number_of_value),
             word=word,
         )
 
@@ -163,6 +174,14 @@ class _Builder:
 def _is_plain(op: Operation) -> bool:
     """Whether the op's results depend on its operands alone."""
     return not op.regions and kind_of(op) is not None
+
+
+def _streams(rows: Sequence[OperatorMapping], op: Operation, numbers: Mapping[SSAValue, int]) -> frozenset[int] | None:
+    """Values that the rows let stream; `None` if one of them lets any."""
+    places = [row.stream for row in rows]
+    if not places or None in places:
+        return None
+    return frozenset(numbers[op.operands[place]] for place in places if place is not None and place < len(op.operands))
 
 
 def _kinds(rows: Sequence[OperatorMapping]) -> tuple[str, ...]:

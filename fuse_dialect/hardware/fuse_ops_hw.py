@@ -24,7 +24,12 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from fuse_dialect.dialect.errors import OpError
-from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE, REASON_ATTRIBUTE, UNIT_ATTRIBUTE
+from fuse_dialect.dialect.ops.hardware import (
+    HARDWARE_ATTRIBUTE,
+    PADDING_ATTRIBUTE,
+    REASON_ATTRIBUTE,
+    UNIT_ATTRIBUTE,
+)
 from fuse_dialect.fusion.core.plan import FusionKernel, FusionPlan, plan_of_nodes
 from fuse_dialect.fusion.ir.block_graph import RegionFacts
 from fuse_dialect.fusion.ir.fusible_blocks import fusible_blocks
@@ -194,8 +199,11 @@ def _annotate(block_graph: BlockHardwareGraph, plan: HardwarePlan) -> None:
         if block_graph.graph.nodes[number].role is HardwareRole.BARRIER and refusal is None:
             continue  # what an earlier run says of a call of a trip stays true
         op.attributes.pop(UNIT_ATTRIBUTE, None)
+        op.attributes.pop(PADDING_ATTRIBUTE, None)
         op.attributes.pop(REASON_ATTRIBUTE, None)
         if unit is not None:
             op.attributes[UNIT_ATTRIBUTE] = StringAttr(unit)
+            if number in block_graph.paddings:
+                op.attributes[PADDING_ATTRIBUTE] = StringAttr(block_graph.paddings[number])
         elif refusal is not None and number not in grouped:
             op.attributes[REASON_ATTRIBUTE] = StringAttr(str(refusal))

@@ -4,8 +4,9 @@
 """
 
 from collections.abc import Callable, Collection, Mapping
+from typing import cast
 
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr
+from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, IntegerType, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from fuse_dialect.dialect.types import element_count, is_tensor
@@ -55,6 +56,15 @@ def _is_clipped_at_zero(op: Operation, known: Known) -> bool:
     return isinstance(low, FloatAttr) and low.value.data == 0
 
 
+def _is_over_space(op: Operation, known: Known) -> bool:
+    type = op.operands[0].type
+    axes = op.get_attr_or_prop("axis") or op.get_attr_or_prop("axes")
+    if not is_tensor(type) or type.get_num_dims() != 4 or not isinstance(axes, DenseArrayBase):
+        return False
+    places = sorted(int(axis) % 4 for axis in cast("DenseArrayBase[IntegerType]", axes).get_values())
+    return places in ([2, 3], [1, 2])
+
+
 PREDICATES: Mapping[str, Callable[[Operation, Known], bool]] = {
     Predicate.ALWAYS: lambda op, known: True,
     Predicate.BIAS: _has_bias,
@@ -64,5 +74,19 @@ PREDICATES: Mapping[str, Callable[[Operation, Known], bool]] = {
     Predicate.UNGROUPED: lambda op, known: _groups(op) == 1,
     Predicate.DEPTHWISE: _is_depthwise,
     Predicate.MIN_ZERO: _is_clipped_at_zero,
+    Predicate.OVER_SPACE: _is_over_space,
 }
 """A function for each predicate; the second argument is the constants."""
+
+SENTENCES: Mapping[str, str] = {
+    Predicate.ALWAYS: "",
+    Predicate.BIAS: "no operand is a constant or broadcast",
+    Predicate.RESIDUAL: "an operand is a constant or broadcast",
+    Predicate.SCALAR: "no operand is a constant of one element",
+    Predicate.NEAREST: "the interpolation does not take the nearest element",
+    Predicate.UNGROUPED: "the convolution has several groups",
+    Predicate.DEPTHWISE: "the convolution has not one group for each channel",
+    Predicate.MIN_ZERO: "the lower bound is not zero",
+    Predicate.OVER_SPACE: "the reduction is not over the axes of an image",
+}
+"""Why a mapping with a predicate does not hold."""

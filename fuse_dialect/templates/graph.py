@@ -48,6 +48,10 @@ class HardwareNode:
     """Nodes that it must follow although it reads none of their values."""
     channels: int | None = 0
     """Channels of a product's result; `None` when they are not known, 0 for everything else."""
+    unsupported: str = ""
+    """Why no mapping of the operator holds, if the template has one."""
+    streams: frozenset[int] | None = None
+    """Values among `reads` that may stream by; `None` for any."""
     word: str = ""
     """The operator's name; only the strict replay looks at it."""
 

@@ -6,7 +6,8 @@ and otherwise starts a group of its own at the source:
 
 1. a unit that can run it is free and lies ahead of the group's data (`templates.matcher`);
 2. it reads the group's *head*, the value that the last operator gave, and no value that the group has passed;
-3. it does not broadcast that value: what streams by has the shape of the result;
+3. it does not broadcast that value: what streams by has the shape of the result; and it takes it as the operand that
+   its mapping lets stream;
 4. the limits of the template hold for the enlarged group;
 5. the group stays convex: no other operand depends on the group (`group_order`).
 
@@ -173,7 +174,10 @@ class _Planner:
                 head = self.graph.nodes[group.head].label
                 passed = self.graph.nodes[producer].label
                 return HardwareRefusal(Reason.STREAM_PASSED, f"reads {passed}, but the data has gone on to {head}")
-            # (3) the shape of the stream is that of the result
+            # (3) the shape of the stream is that of the result, and its operand one that streams
+            if self.group_of[producer] == index and node.streams is not None and value not in node.streams:
+                what = f"{self.graph.nodes[producer].label} would stream by as an operand that comes from memory"
+                return HardwareRefusal(Reason.HARDWARE_LIMIT, what)
             if self.group_of[producer] == index and value in node.widened:
                 what = f"{self.graph.nodes[producer].label} would be broadcast while it streams by"
                 return HardwareRefusal(Reason.HARDWARE_LIMIT, what)
@@ -295,10 +299,10 @@ class _Planner:
 def _refusal_outside(node: HardwareNode) -> HardwareRefusal | None:
     """Why a node stays outside that no unit runs; `None` for those that no unit should run."""
     if node.role is HardwareRole.OPERATOR:
-        what = (
-            "no mapping of this operator holds for these operands" if node.named_kinds else "no unit runs this operator"
-        )
-        return HardwareRefusal(Reason.NO_UNIT, what)
+        if node.named_kinds:
+            what = node.unsupported or "no mapping of this operator holds for these operands"
+            return HardwareRefusal(Reason.HARDWARE_CONSTRAINT, what)
+        return HardwareRefusal(Reason.NO_UNIT, "no unit runs this operator")
     if node.role is HardwareRole.BARRIER and node.named_kinds:
         return HardwareRefusal(Reason.OPAQUE, "the op may have effects; a fuse.pattern_kind says that it has none")
     return None

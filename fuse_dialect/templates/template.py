@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
+from fuse_dialect.templates.constraint import Constraint, contradictions, parse_constraint
+
 
 class Predicate(StrEnum):
     """Conditions that a mapping may put on an operator, besides its name."""
@@ -33,6 +35,8 @@ class Predicate(StrEnum):
     """The convolution has one group for each channel."""
     MIN_ZERO = "min-zero"
     """The lower bound is zero: relu6 and its relatives."""
+    OVER_SPACE = "over-space"
+    """The reduction is over the two last axes of four, or the two in the middle: a pool of all of an image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,21 @@ class OperatorMapping:
     """Name of the op: `fuse.conv2d`, or any name of another dialect."""
     kinds: tuple[str, ...]
     predicate: str = Predicate.ALWAYS
+    constraints: tuple[Constraint, ...] = ()
+    """What must hold besides; each is a reason of its own."""
+    stream: int | None = None
+    """The operand that streams by; `None` for any. Weights and biases come from memory."""
+    check: str = ""
+    """Name of a function of the entry point group `fuse_dialect.hardware_checks` that says what no row can."""
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareRequirement:
+    """A constraint of all mapped operators."""
+
+    constraint: Constraint
+    excepted: tuple[str, ...] = ()
+    """Operators that it does not bind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +102,7 @@ class HardwareLimits:
     """Channels of the result of every product (convolution, dense) must be a multiple of this."""
 
 
-TemplatePart: TypeAlias = HardwareUnit | HardwareLink | OperatorMapping | VirtualOperator
+TemplatePart: TypeAlias = HardwareUnit | HardwareLink | OperatorMapping | VirtualOperator | HardwareRequirement
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +145,12 @@ class HardwareTemplate:
     mappings: tuple[OperatorMapping, ...] = ()
     virtual: tuple[VirtualOperator, ...] = ()
     limits: HardwareLimits = HardwareLimits()
+    requirements: tuple[HardwareRequirement, ...] = ()
+
+    def constraints_of(self, row: OperatorMapping) -> tuple[Constraint, ...]:
+        """What must hold of an operator for a row: the requirements of the template, and the row's own."""
+        common = [each.constraint for each in self.requirements if row.operator not in each.excepted]
+        return (*common, *row.constraints)
 
     def validate(self) -> None:
         """Check the template.
@@ -178,7 +203,7 @@ class HardwareTemplate:
     def _mapping_problems(self) -> Iterator[TemplateProblem]:
         kinds = {unit.kind for unit in self.units}
         predicates = set(Predicate)
-        seen: set[tuple[str, str]] = set()
+        seen: set[tuple[str, str, tuple[Constraint, ...]]] = set()
         for row in self.mappings:
             if not row.operator:
                 yield TemplateProblem("expects the name of an operator, got ''", row)
@@ -190,9 +215,14 @@ class HardwareTemplate:
             if row.predicate not in predicates:
                 known = ", ".join(Predicate)
                 yield TemplateProblem(f"expects a predicate among {known}, got '{row.predicate}'", row)
-            if (row.operator, row.predicate) in seen:
+            if (row.operator, row.predicate, row.constraints) in seen:
                 yield TemplateProblem(f"expects one row for '{row.operator}' if '{row.predicate}', got two", row)
-            seen.add((row.operator, row.predicate))
+            seen.add((row.operator, row.predicate, row.constraints))
+            if row.stream is not None and row.stream < 0:
+                yield TemplateProblem(f"expects the number of an operand to stream, got {row.stream}", row)
+            for one, other in contradictions(self.constraints_of(row)):
+                what = f"'{one.text}' and '{other.text}'"
+                yield TemplateProblem(f"expects constraints of '{row.operator}' that can all hold, got {what}", row)
         if not self.mappings:
             yield TemplateProblem("expects at least one operator that is mapped to a unit, got none")
         counts = Counter(each.operator for each in self.virtual)
@@ -239,6 +269,19 @@ def virtual(*operators: str) -> tuple[VirtualOperator, ...]:
     return tuple(VirtualOperator(operator) for operator in operators)
 
 
-def mapped(kind: str, operators: Sequence[str], predicate: str = Predicate.ALWAYS) -> tuple[OperatorMapping, ...]:
-    """One mapping to `kind` for each operator."""
-    return tuple(OperatorMapping(operator, (kind,), predicate) for operator in operators)
+def mapped(
+    kind: str,
+    operators: Sequence[str],
+    predicate: str = Predicate.ALWAYS,
+    *,
+    where: Sequence[str] = (),
+    stream: int | None = None,
+) -> tuple[OperatorMapping, ...]:
+    """One mapping to `kind` for each operator, with constraints as lines of text."""
+    constraints = tuple(map(parse_constraint, where))
+    return tuple(OperatorMapping(operator, (kind,), predicate, constraints, stream) for operator in operators)
+
+
+def required(*lines: str, excepted: Sequence[str] = ()) -> tuple[HardwareRequirement, ...]:
+    """A requirement for each line of text."""
+    return tuple(HardwareRequirement(parse_constraint(line), tuple(excepted)) for line in lines)

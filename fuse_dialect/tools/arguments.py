@@ -196,6 +196,9 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-p", "--passes", metavar="PASSES", help="comma-separated passes, with options in braces")
     group.add_argument("--pass-pipeline", metavar="PIPELINE", help="the same, also as builtin.module(...)")
     _flag(group, "--list-passes", help="list all passes and leave")
+    group.add_argument(
+        "--list-template", metavar="NAME", help="print what the hardware of a template runs, as a table, and leave"
+    )
     group.add_argument("--help-pass", metavar="NAME", help="say what a pass and its options do, and leave")
     _flag(
         group,

@@ -54,6 +54,15 @@ def _run_tool(arguments: list[str]) -> None:
 
         write_stdout(pass_list(tool.available_passes))
         return
+    if tool.args.list_template is not None:
+        from xdsl.dialects.builtin import ModuleOp
+
+        from fuse_dialect.hardware.template_file import find_template
+        from fuse_dialect.templates.support_table import support_table
+
+        template = find_template(tool.args.list_template, ModuleOp([]), tool.ctx)
+        write_stdout("".join(f"{line}\n" for line in support_table(template)))
+        return
     if tool.args.print_completion is not None:
         from fuse_dialect.tools.completion import completion_script
         from fuse_dialect.tools.opt_help import help_parser

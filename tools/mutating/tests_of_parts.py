@@ -43,7 +43,7 @@ TESTS: Mapping[str, Sequence[str]] = {
     "fuse_dialect.fusion": (_PLAN, _COST, _ASSIGNMENT, "tests/test_own_package.py", "tests/fusion", _FUSE, _BY_COST),
     "fuse_dialect.cost": (_BY_COST, "tests/fusion", "tests/backends/conformance/test_programs.py"),
     "fuse_dialect.loading": ("tests/loading", _OUTLINING, *_CORE),
-    "fuse_dialect.hardware": ("tests/transforms/test_fuse_ops_hw.py", _OUTLINING),
+    "fuse_dialect.hardware": ("tests/transforms/test_fuse_ops_hw.py", "tests/hardware/test_constraints.py", _OUTLINING),
     "fuse_dialect.backends.assembler": ("tests/backends/llvm/test_objects.py",),
     "fuse_dialect.fusion.kinds": (*_CORE, "tests/fusion/kinds", _FUSE),
     "fuse_dialect.frontends.onnx": (

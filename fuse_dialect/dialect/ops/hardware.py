@@ -6,6 +6,8 @@
       fuse.hardware_link @mac -> @act
       fuse.hardware_map "fuse.conv2d" to ["mac"]
       fuse.hardware_map "fuse.clip" to ["activation"] if "min-zero"
+      fuse.hardware_map "fuse.dense" to ["mac"] where ["weights.source is constant"] stream 0
+      fuse.hardware_require "tensors.rank <= 4" except ["fuse.dense"]
       fuse.hardware_virtual "fuse.reshape"
     }
 
@@ -39,9 +41,11 @@ from xdsl.traits import HasParent, IsolatedFromAbove, NoTerminator, SymbolOpInte
 from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect.fields import INTEGER, Integer
+from fuse_dialect.templates.constraint import ConstraintError, parse_constraint
 from fuse_dialect.templates.template import (
     HardwareLimits,
     HardwareLink,
+    HardwareRequirement,
     HardwareTemplate,
     HardwareUnit,
     OperatorMapping,
@@ -54,6 +58,8 @@ HARDWARE_ATTRIBUTE = "fuse.hardware"
 """Name of the attribute that a function for hardware carries: the name of its template."""
 UNIT_ATTRIBUTE = "fuse.unit"
 """Name of the attribute that says which unit runs an op."""
+PADDING_ATTRIBUTE = "fuse.hardware_padding"
+"""Name of the attribute that says how far the unit of an op wants a tensor padded: `result.channels 20 -> 32`."""
 REASON_ATTRIBUTE = "fuse.hardware_reason"
 """Name of the attribute that says why an op, or the first op of a called function, joined no earlier group."""
 
@@ -131,9 +137,18 @@ class HardwareMapOp(IRDLOperation):
     operator: StringAttr = prop_def(StringAttr)
     kinds: ArrayAttr[StringAttr] = prop_def(ArrayAttr[StringAttr])
     predicate: StringAttr | None = opt_prop_def(StringAttr)
+    constraints: ArrayAttr[StringAttr] | None = opt_prop_def(ArrayAttr[StringAttr])
+    """Lines of `templates.constraint`, each with a sentence of its own behind a colon, if it has one."""
+    stream: Integer | None = opt_prop_def(INTEGER)
+    """The operand that streams by."""
+    check: StringAttr | None = opt_prop_def(StringAttr)
+    """A function of the entry point group `fuse_dialect.hardware_checks`."""
 
     traits = lazy_traits_def(lambda: (HasParent(HardwareOp),))
-    assembly_format = "$operator `to` $kinds (`if` $predicate^)? attr-dict"
+    assembly_format = (
+        "$operator `to` $kinds (`if` $predicate^)? (`where` $constraints^)? (`stream` $stream^)? (`check` $check^)? "
+        "attr-dict"
+    )
 
 
 @irdl_op_definition
@@ -148,16 +163,30 @@ class HardwareVirtualOp(IRDLOperation):
     assembly_format = "$operator attr-dict"
 
 
+@irdl_op_definition
+class HardwareRequireOp(IRDLOperation):
+    """A constraint of all mapped operators but some."""
+
+    name = "fuse.hardware_require"
+
+    constraint: StringAttr = prop_def(StringAttr)
+    excepted: ArrayAttr[StringAttr] | None = opt_prop_def(ArrayAttr[StringAttr])
+
+    traits = lazy_traits_def(lambda: (HasParent(HardwareOp),))
+    assembly_format = "$constraint (`except` $excepted^)? attr-dict"
+
+
 HARDWARE_OPS: Sequence[type[Operation]] = (
     HardwareOp,
     HardwareUnitOp,
     HardwareLinkOp,
     HardwareMapOp,
     HardwareVirtualOp,
+    HardwareRequireOp,
 )
 """The ops of this file."""
 
-PartOp: TypeAlias = HardwareUnitOp | HardwareLinkOp | HardwareMapOp | HardwareVirtualOp
+PartOp: TypeAlias = HardwareUnitOp | HardwareLinkOp | HardwareMapOp | HardwareVirtualOp | HardwareRequireOp
 
 
 def read_template(op: HardwareOp) -> tuple[HardwareTemplate, dict[int, Operation]]:
@@ -172,6 +201,7 @@ def read_template(op: HardwareOp) -> tuple[HardwareTemplate, dict[int, Operation
         tuple(part for part in parts if isinstance(part, OperatorMapping)),
         tuple(part for part in parts if isinstance(part, VirtualOperator)),
         HardwareLimits(*(_integer(each, 0) for each in (op.max_operands, op.buffer_bytes, op.channel_alignment))),
+        tuple(part for part in parts if isinstance(part, HardwareRequirement)),
     )
     return template, {id(part): inner for part, inner in pairs}
 
@@ -181,6 +211,10 @@ def template_problem(op: HardwareOp) -> tuple[Operation, str] | None:
     for inner in op.body.block.ops:
         if not isinstance(inner, PartOp):
             return inner, "is no part of a hardware template"
+        try:
+            _part(inner)
+        except ConstraintError as error:
+            return inner, str(error)
     template, parts = read_template(op)
     problem = next(template.problems(), None)
     return None if problem is None else (parts.get(id(problem.part), op), problem.message)
@@ -195,8 +229,16 @@ def _part(op: PartOp) -> TemplatePart:
         case HardwareMapOp():
             kinds = tuple(kind.data for kind in op.kinds)
             return OperatorMapping(
-                op.operator.data, kinds, Predicate.ALWAYS if op.predicate is None else op.predicate.data
+                op.operator.data,
+                kinds,
+                Predicate.ALWAYS if op.predicate is None else op.predicate.data,
+                tuple(parse_constraint(line.data) for line in op.constraints or ()),
+                None if op.stream is None else op.stream.value.data,
+                "" if op.check is None else op.check.data,
             )
+        case HardwareRequireOp():
+            excepted = tuple(each.data for each in op.excepted or ())
+            return HardwareRequirement(parse_constraint(op.constraint.data), excepted)
         case HardwareVirtualOp():
             return VirtualOperator(op.operator.data)
 
@@ -240,7 +282,18 @@ def _part_ops(template: HardwareTemplate) -> list[Operation]:
         }
         if row.predicate != Predicate.ALWAYS:
             properties["predicate"] = StringAttr(row.predicate)
+        if row.constraints:
+            properties["constraints"] = ArrayAttr([StringAttr(str(each)) for each in row.constraints])
+        if row.stream is not None:
+            properties["stream"] = IntegerAttr(row.stream, i64)
+        if row.check:
+            properties["check"] = StringAttr(row.check)
         ops.append(HardwareMapOp.create(properties=properties))
     for each in template.virtual:
         ops.append(HardwareVirtualOp.create(properties={"operator": StringAttr(each.operator)}))
+    for requirement in template.requirements:
+        properties = {"constraint": StringAttr(str(requirement.constraint))}
+        if requirement.excepted:
+            properties["excepted"] = ArrayAttr([StringAttr(each) for each in requirement.excepted])
+        ops.append(HardwareRequireOp.create(properties=properties))
     return ops

@@ -13,6 +13,15 @@ Source: https://github.com/ucb-bar/gemmini-rocc-tests, include/gemmini.h.
 
 from fuse_dialect.templates.template import HardwareTemplate, Predicate, links, mapped, units, virtual
 
+_CONVOLUTION = (
+    "padding < kernel: kernel_dim must be larger than padding",
+    "kernel_h == kernel_w: A convolution has one kernel_dim",
+    "stride_h == stride_w: A convolution has one stride",
+    "dilation_h == dilation_w: A convolution has one kernel_dilation",
+    "padding_h == padding_w: A convolution has one padding",
+)
+"""What the signature of `tiled_conv_auto` and its checks ask for."""
+
 TEMPLATE = HardwareTemplate(
     name="gemmini",
     source="scratchpad",
@@ -47,16 +56,25 @@ TEMPLATE = HardwareTemplate(
     ),
     mappings=(
         *mapped("matmul", ["fuse.dense", "fuse.matmul"]),
-        *mapped("conv", ["fuse.conv2d"], Predicate.UNGROUPED),
-        *mapped("conv", ["fuse.conv2d"], Predicate.DEPTHWISE),
-        *mapped("bias", ["fuse.bias_add"]),
+        *mapped("conv", ["fuse.conv2d"], Predicate.UNGROUPED, where=_CONVOLUTION, stream=0),
+        *mapped("conv", ["fuse.conv2d"], Predicate.DEPTHWISE, where=_CONVOLUTION, stream=0),
+        *mapped("bias", ["fuse.bias_add"], stream=0),
         *mapped("bias", ["fuse.add"], Predicate.BIAS),
         *mapped("resadd", ["fuse.add"], Predicate.RESIDUAL),
         *mapped("scale", ["fuse.multiply"], Predicate.SCALAR),
         *mapped("activation", ["fuse.relu"]),
         *mapped("activation", ["fuse.clip"], Predicate.MIN_ZERO),
-        *mapped("pool", ["fuse.max_pool2d"]),
+        *mapped(
+            "pool",
+            ["fuse.max_pool2d"],
+            where=(
+                "kernel_h == kernel_w: Pooling with rectangular convolutions is currently not supported",
+                "stride_h == stride_w: A pool has one stride",
+                "padding_h == padding_w: A pool has one padding",
+            ),
+        ),
         *mapped("average", ["fuse.global_avg_pool2d"]),
+        *mapped("average", ["fuse.mean"], Predicate.OVER_SPACE),
     ),
     virtual=virtual("fuse.reshape", "fuse.batch_flatten", "fuse.expand_dims", "fuse.squeeze"),
 )

@@ -8,7 +8,10 @@ from fuse_dialect.templates.template import HardwareTemplate
 _FILES = (
     "opu",
     "ethos_u",
+    "ethos_u_int8",
     "gemmini",
+    "nvdla",
+    "systolic",
 )
 """Files of this folder; each defines `TEMPLATE`."""
 

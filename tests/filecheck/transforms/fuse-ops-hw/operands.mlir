@@ -55,7 +55,7 @@ func.func @groups(%x: tensor<1x4x8x8xf32>, %w: tensor<4x1x1x1xf32>, %v: tensor<4
 }
 // GEMMINI-LABEL: func.func @groups
 // GEMMINI-NEXT:    %c = func.call @fused_conv2d{{.*}}(%x, %w)
-// GEMMINI-NEXT:    %d = fuse.conv2d {{.*}}no-unit: no mapping of this operator holds
+// GEMMINI-NEXT:    %d = fuse.conv2d {{.*}}hardware-constraint: the convolution has several groups
 func.func @matmul_pool(%x: tensor<16x4xf32>, %w: tensor<16x4xf32>) -> tensor<1x4x4x4xf32> {
   %d = fuse.dense %x, %w : (tensor<16x4xf32>, tensor<16x4xf32>)
   %v = fuse.reshape %d : (tensor<16x16xf32>) -> tensor<1x4x8x8xf32>

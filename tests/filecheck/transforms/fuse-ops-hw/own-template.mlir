@@ -32,8 +32,8 @@ func.func @predicates(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
   func.return %b : tensor<4xf32>
 }
 // CHECK-LABEL: func.func @predicates
-// CHECK-NEXT:    fuse.clip {{.*}} {fuse.hardware_reason = "no-unit: no mapping of this operator holds for these operands"}
-// CHECK-NEXT:    fuse.add {{.*}} {fuse.hardware_reason = "no-unit: {{.*}}"}
+// CHECK-NEXT:    fuse.clip {{.*}} {fuse.hardware_reason = "hardware-constraint: the lower bound is not zero"}
+// CHECK-NEXT:    fuse.add {{.*}} {fuse.hardware_reason = "hardware-constraint: {{.*}}"}
 
 // Channels that are no multiple of 4 keep a product on the host.
 func.func @alignment(%x: tensor<2x8xf32>, %w: tensor<6x8xf32>) -> tensor<2x6xf32> {

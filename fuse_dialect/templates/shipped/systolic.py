@@ -1,0 +1,52 @@
+"""A systolic array with a vector unit behind its accumulators, as in the first tensor processing unit.
+
+Weights stand in the array while features stream by; what leaves the accumulators passes an activation pipeline that
+runs any short chain of elementwise operations, and a pool, on its way back to the buffer. Elementwise work alone takes
+the same way without the array.
+
+Source: Jouppi et al., "In-Datacenter Performance Analysis of a Tensor Processing Unit", ISCA 2017,
+doi:10.1145/3079856.3080246, figure 1 and section 2: the array multiplies 8-bit integers, activations and pooling
+follow. The capacity of the vector unit is ours: the paper gives none.
+"""
+
+from fuse_dialect.templates.template import (
+    HardwareTemplate,
+    HardwareUnit,
+    Predicate,
+    links,
+    mapped,
+    virtual,
+)
+
+TEMPLATE = HardwareTemplate(
+    name="systolic",
+    source="buffer",
+    units=(
+        HardwareUnit("buffer", "memory"),
+        HardwareUnit("array", "array"),
+        HardwareUnit("vector", "vector", capacity=8),
+        HardwareUnit("pool", "pool"),
+    ),
+    links=links(("buffer", "array"), ("buffer", "vector"), ("array", "vector"), ("vector", "pool")),
+    mappings=(
+        *mapped(
+            "array",
+            ["fuse.conv2d", "fuse.dense"],
+            where=("weights.source is constant: Weights stand in the array",),
+            stream=0,
+        ),
+        *mapped("array", ["fuse.matmul", "fuse.batch_matmul"]),
+        *mapped("vector", ["fuse.bias_add"], stream=0),
+        *mapped(
+            "vector", ["fuse.add", "fuse.subtract", "fuse.multiply", "fuse.divide", "fuse.minimum", "fuse.maximum"]
+        ),
+        *mapped("vector", ["fuse.relu", "fuse.clip", "fuse.leaky_relu", "fuse.sigmoid", "fuse.tanh", "fuse.exp"]),
+        *mapped(
+            "vector", ["fuse.sqrt", "fuse.rsqrt", "fuse.abs", "fuse.negative", "fuse.hard_swish", "fuse.hard_sigmoid"]
+        ),
+        *mapped("vector", ["fuse.gelu", "fuse.silu", "fuse.cast"]),
+        *mapped("pool", ["fuse.max_pool2d", "fuse.avg_pool2d", "fuse.global_avg_pool2d"]),
+        *mapped("pool", ["fuse.mean"], Predicate.OVER_SPACE),
+    ),
+    virtual=virtual("fuse.reshape", "fuse.batch_flatten", "fuse.expand_dims", "fuse.squeeze"),
+)

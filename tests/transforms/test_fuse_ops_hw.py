@@ -157,7 +157,7 @@ def test_networks_map_to_trips_without_cycles(name: str, template: str) -> None:
     main = module.body.block.first_op
     assert isinstance(main, func.FuncOp)
     check_ssa_order(main.body.block)
-    assert hardware_functions(module) or not has_mapped_op
+    assert hardware_functions(module) or not has_mapped_op or "hardware-constraint: " in str(module)
     for function in hardware_functions(module):
         check_trip(function, SHIPPED_TEMPLATES[template])
 

@@ -47,7 +47,7 @@ def test_light_model_runs_equal_before_and_after_fusion(name: str, light_results
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("template", SHIPPED_TEMPLATES)
+@pytest.mark.parametrize("template", [each for each in SHIPPED_TEMPLATES if each != "ethos-u-int8"])
 @pytest.mark.parametrize("name", ["light_densenet121", "light_resnet50", "light_shufflenet", "light_squeezenet"])
 def test_light_model_runs_equal_on_hardware(name: str, template: str, light_results: LightResults) -> None:
     module = simplified_model(name)

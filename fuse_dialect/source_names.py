@@ -3,6 +3,10 @@
 import re
 from collections.abc import Sequence
 
+TORCH_SCOPES = "pkg.torch.onnx.name_scopes"
+"""In the metadata of an ONNX node: the path of its module, as PyTorch's exporter writes it."""
+TORCH_STACK = "pkg.torch.onnx.stack_trace"
+"""There, too: where it was called, as `traceback` prints it."""
 _MOST_SAID = 3
 """Names that a text says before it counts the others."""
 _NUMBER = re.compile(r"\d+")

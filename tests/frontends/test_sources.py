@@ -1,5 +1,6 @@
 """Where kernels come from in the program of the user: names of nodes, paths of modules, lines."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,9 @@ import fuse_dialect as fd
 from fuse_dialect.frontends.onnx.sources import module_path
 from fuse_dialect.frontends.torch_stacks import user_line
 from fuse_dialect.fusion.ir.sources import source_of
-from fuse_dialect.source_names import common_source
+from fuse_dialect.source_names import TORCH_SCOPES, TORCH_STACK, common_source
+from fuse_dialect.targets.onnx.body import DOMAIN
+from fuse_dialect.targets.onnx.sources import SOURCES, node_source
 
 LAYERS = 3
 
@@ -134,6 +137,78 @@ def test_lines_of_pytorch_itself_are_passed_over() -> None:
     assert user_line('  File "a.py", line ' + "9" * 40) is None
 
 
+def load_model(path: str) -> onnx.ModelProto:
+    return onnx.ModelProto.FromString(Path(path).read_bytes())
+
+
+def written(path: str, tmp_path: Path, *, dedup: bool) -> onnx.ModelProto:
+    """The model at a path, fused and written; `back.onnx` has it."""
+    fused = str(tmp_path / "back.onnx")
+    fd.write(fd.fuse_ops(fd.read(path), dedup=dedup), fused)
+    return load_model(fused)
+
+
+def test_a_written_model_has_the_names_of_its_nodes(exported: str, tmp_path: Path) -> None:
+    model = written(exported, tmp_path, dedup=False)
+    assert [[node.name for node in function.node] for function in model.functions] == [
+        [f"node_MatMul_{layer}", f"node_Relu_{layer}"] for layer in range(LAYERS)
+    ]
+    calls = [node for node in model.graph.node if node.domain == DOMAIN]
+    assert [call.name for call in calls] == [f"node_Relu_{layer}/{calls[layer].op_type}" for layer in range(LAYERS)]
+    for layer, call in enumerate(calls):
+        notes = {entry.key: entry.value for entry in call.metadata_props}
+        assert module_path(notes[TORCH_SCOPES]) == f"layers.{layer}.fc"
+        assert user_line(notes[TORCH_STACK]) == ("/home/somebody/model.py", 10 + layer)
+        assert json.loads(notes[SOURCES]) == [
+            f"layers.{layer}.fc/node_{op}_{layer} (model.py:{10 + layer})" for op in ("MatMul", "Relu")
+        ]
+
+
+def test_names_modules_and_lines_come_back(exported: str, tmp_path: Path) -> None:
+    written(exported, tmp_path, dedup=False)
+    before, after = fd.read(exported), fd.read(str(tmp_path / "back.onnx"))
+    places = [[source_of(op) for op in module.walk() if op.name.startswith("fuse.")] for module in (before, after)]
+    assert places[0] == places[1]
+    assert places[0][0] == "layers.0.fc/node_MatMul_0 (model.py:10)"
+
+
+def test_what_calls_of_a_shared_kernel_are_made_of_is_named_after_each(exported: str, tmp_path: Path) -> None:
+    model = written(exported, tmp_path, dedup=True)
+    (function,) = model.functions
+    assert not any(node.name or node.metadata_props for node in function.node)
+    plan = fd.plan_fusion(fd.read(str(tmp_path / "back.onnx")))
+    assert [group.source for group in plan] == [
+        f"layers.{layer}.fc/node_Relu_{layer}/{function.name}/MatMul (model.py:{10 + layer})" for layer in range(LAYERS)
+    ]
+
+
+def test_a_node_for_each_op_has_a_name_of_its_own(tmp_path: Path) -> None:
+    module = fd.parse(
+        """
+        func.func @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+          %0 = fuse.silu %x : tensor<4x4xf32> loc("gate")
+          %1 = fuse.silu %0 : tensor<4x4xf32> loc("gate")
+          func.return %1 : tensor<4x4xf32>
+        }
+        """
+    )
+    fd.write(module, str(tmp_path / "silu.onnx"))
+    names = [node.name for node in load_model(str(tmp_path / "silu.onnx")).graph.node]
+    assert names == ["gate/Sigmoid", "gate", "gate/Sigmoid_2", "gate_2"]
+
+
+@pytest.mark.parametrize("file", ['a".py', "a\nb.py"])
+def test_a_file_that_a_stack_cannot_name_is_left_out(file: str) -> None:
+    source = node_source(NameLoc(StringAttr("fc"), a_line(file, 3)))
+    assert source is not None
+    assert source.metadata() == {}
+
+
+@pytest.mark.parametrize("location", [UnknownLoc(), FileLineColLoc(StringAttr("a.mlir"), IntAttr(3), IntAttr(2))])
+def test_a_location_without_a_name_names_no_node(location: Attribute) -> None:
+    assert node_source(location) is None
+
+
 def a_line(file: str, line: int) -> FileLineColLoc:
     return FileLineColLoc(StringAttr(file), IntAttr(line), IntAttr(2))
 
@@ -149,6 +224,8 @@ UNKNOWN = UnknownLoc()
         (a_line("/far/away/net.py", 3), "net.py:3:2"),
         (NameLoc(StringAttr("fc"), UNKNOWN), "fc"),
         (NameLoc(StringAttr("fc"), a_line("net.py", 3)), "fc (net.py:3:2)"),
+        (NameLoc(StringAttr("a.b/fc"), NameLoc(StringAttr("a.b"), a_line("net.py", 3))), "a.b/fc (net.py:3:2)"),
+        (NameLoc(StringAttr("a.b/fc"), NameLoc(StringAttr("c"), UNKNOWN)), "a.b/fc (c)"),
         (CallSiteLoc(a_line("net.py", 3), a_line("main.py", 9)), "net.py:3:2"),
         (CallSiteLoc(UNKNOWN, a_line("main.py", 9)), "main.py:9:2"),
         (FusedLoc(ArrayAttr([UNKNOWN, a_line("net.py", 3)]), NoneAttr()), "net.py:3:2"),

@@ -51,6 +51,7 @@ FOREIGN = {
     "linalg llvm mhlo mlir mlir-opt ml_program stablehlo tosa zhigh",
     "ONNX": "onnx onnx_ir raw_data",
     "PyTorch": "torch torchvision nn load_state_dict",
+    "onnxruntime": "options.add_free_dimension_override_by_name",
     "StableHLO": "reduce_precision_c2 tuple_c1",
     "TOSA": "apply_scale_16 apply_scale_32 reciprocal_scale",
     "TVM": "annotation dyn extern_ref floor_mod image nn_conv2d relax relay vision",

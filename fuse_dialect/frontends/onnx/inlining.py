@@ -6,7 +6,8 @@
    copied once, however deep the calls are.
 3. Values and nodes of a copy keep their names where they are free, else they get a number; inputs and outputs are those
    of the call. A value that nothing defines stays undefined, whatever the caller names so.
-4. An attribute that refers to one of the function takes the call's, else the function's default, else it is left out.
+4. A copy that does not say where it comes from comes from where the call does; without a name it takes the call's.
+5. An attribute that refers to one of the function takes the call's, else the function's default, else it is left out.
 
 Source: ONNX, docs/IR.md, "Model Local Functions". `onnx_ir`'s pass takes quadratic time for names, and knows no budget.
 """
@@ -19,9 +20,13 @@ import onnx
 
 from fuse_dialect.budget import Budget
 from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.source_names import TORCH_SCOPES, TORCH_STACK
 
 _Key: TypeAlias = tuple[str, str, str]
 """Domain, name and overload of a function."""
+_SOURCES = (TORCH_SCOPES, TORCH_STACK)
+_MOST_CHARACTERS = 1 << 10
+"""Of a call's source that every copy gets: models are untrusted."""
 _GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
 
 
@@ -196,7 +201,7 @@ class _Inliner:
 
     def unique_node(self, name: str) -> str:
         """A name for a copied node."""
-        return self._nodes.unique(name or "node")
+        return self._nodes.unique(name)
 
 
 class _Call:
@@ -209,6 +214,9 @@ class _Call:
                 f"but the function takes {len(function.input)} and gives {len(function.output)}"
             )
         inliner.import_opsets(function)
+        self._sources = [
+            entry for entry in call.metadata_props if entry.key in _SOURCES and len(entry.value) <= _MOST_CHARACTERS
+        ]
         self._inliner, self._call, self._function = inliner, call, function
         given = list(call.input) + [""] * (len(function.input) - len(call.input))
         self._names: dict[str, str] = {"": "", **dict(zip(function.input, given, strict=True))}
@@ -249,9 +257,12 @@ class _Call:
         for node in nodes:
             copy = onnx.NodeProto()
             copy.CopyFrom(node)
-            copy.name = self._inliner.unique_node(node.name)
+            own = f"{self._call.name}/{node.op_type}" if self._call.name else node.op_type
+            copy.name = self._inliner.unique_node(node.name or own)
             copy.input[:] = [self._name(name) for name in node.input]
             copy.output[:] = [self._names[name] for name in node.output]
+            if not any(entry.key in _SOURCES for entry in copy.metadata_props):
+                copy.metadata_props.extend(self._sources)
             self._resolve_attributes(copy)
             for graph in _subgraphs([copy]):
                 self._rename_graph(graph)

@@ -1,5 +1,8 @@
 """Where a node comes from: its name, and the module and line that PyTorch's exporter notes beside it.
 
+`loc("layers.0.fc/node_linear"("layers.0.fc"("model.py":52:1)))` is the name behind the path of the module, with the
+path inside, so that who writes a model can tell the two apart, and the line in that. What is unknown is left out.
+
 Source: torch/onnx/_internal/exporter/_core.py of PyTorch, which writes `pkg.torch.onnx.name_scopes` and
 `pkg.torch.onnx.stack_trace` into the metadata of nodes.
 """
@@ -13,9 +16,8 @@ from xdsl.ir import Attribute
 
 from fuse_dialect.frontends.onnx.support import node_name
 from fuse_dialect.frontends.torch_stacks import user_line
+from fuse_dialect.source_names import TORCH_SCOPES, TORCH_STACK
 
-_SCOPES = "pkg.torch.onnx.name_scopes"
-_STACK = "pkg.torch.onnx.stack_trace"
 _MOST_CHARACTERS = 1 << 14
 """Of metadata that is read: models are untrusted."""
 
@@ -25,9 +27,11 @@ def node_location(node: ir.Node) -> NameLoc:
 
     A node without such metadata has its name alone.
     """
-    path = module_path(node.metadata_props.get(_SCOPES, ""))
-    name = node_name(node)
-    return NameLoc(StringAttr(f"{path}/{name}" if path else name), _line(node.metadata_props.get(_STACK, "")))
+    path = module_path(node.metadata_props.get(TORCH_SCOPES, ""))
+    line = _line(node.metadata_props.get(TORCH_STACK, ""))
+    if not path:
+        return NameLoc(StringAttr(node_name(node)), line)
+    return NameLoc(StringAttr(f"{path}/{node_name(node)}"), NameLoc(StringAttr(path), line))
 
 
 def module_path(scopes: str) -> str:

@@ -2,6 +2,7 @@
 
 1. A name with a place inside it, as PyTorch and JAX give them, is said with the place: `encoder.layer.0 (model.py:52)`.
 2. Of several locations in one the first counts that says anything.
+3. A name inside that the outer one begins with, the path of a module, adds nothing: what is inside of it is said.
 """
 
 from collections.abc import Iterable
@@ -22,13 +23,15 @@ def source_of(op: Operation) -> str:
 
 
 def _text(location: Attribute, nested: int) -> str:
-    """What a location says (1, 2)."""
+    """What a location says (1 to 3)."""
     match location:
         case _ if not nested:
             return ""
         case NameLoc():
-            place = _text(location.location, nested - 1)
-            name = location.desc.data
+            name, inner = location.desc.data, location.location
+            if isinstance(inner, NameLoc) and name.startswith(f"{inner.desc.data}/"):
+                inner = inner.location  # (3)
+            place = _text(inner, nested - 1)
             return f"{name} ({place})" if place and place != name else name
         case FileLineColLoc():
             # The folder of a file says little, and much of it.

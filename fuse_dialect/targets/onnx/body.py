@@ -27,12 +27,15 @@ from fuse_dialect.fusion.ir.constants import is_constant
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.targets.onnx.graph import LARGEST_LIST, GraphWriter, Names, prop, shape_of
 from fuse_dialect.targets.onnx.operators import ROWS
+from fuse_dialect.targets.onnx.sources import node_source, note_place, note_sources
 
 DOMAIN = "fuse"
 """Domain of the functions that are made of primitives."""
 
 AddInitializer: TypeAlias = Callable[[str, Operation, DenseIntOrFPElementsAttr], object]
 """Makes a constant an initializer of that name."""
+Kernels: TypeAlias = Mapping[str, func.FuncOp]
+"""Functions by name."""
 _Value: TypeAlias = Union[str, "list[_Value]"]
 """The name of a tensor, or the values of a tuple."""
 
@@ -45,14 +48,26 @@ class BodyWriter:
         function: func.FuncOp,
         add_initializer: AddInitializer | None,
         opset: int,
-        domains: Mapping[str, str] | None = None,
+        domains: Mapping[str, str],
+        kernels: Kernels,
+        calls: int = 1,
     ):
+        """Begin with the names of inputs and results.
+
+        Args:
+            function: What is written.
+            add_initializer: Makes a constant an initializer; `None` for an ONNX function, which has none.
+            opset: Version of ONNX's operators.
+            domains: Of functions by name, where they are other than `DOMAIN`.
+            kernels: The functions that nothing but one op calls.
+            calls: How many ops call this function.
+        """
         names = Names()
         is_graph = add_initializer is not None
         self._function, self._add_initializer = function, add_initializer
-        self._domains = domains or {}
-        """Domains of functions by name, where they are other than `DOMAIN`."""
-        self.writer = GraphWriter(names, opset)
+        self._domains = domains
+        self._kernels, self._is_shared = kernels, calls > 1
+        self.writer = GraphWriter(names, Names(), opset)
         self._has_subgraphs = False
         self._values: dict[SSAValue, _Value] = {}
         arguments = function.body.block.args
@@ -108,6 +123,23 @@ class BodyWriter:
         self.writer.hint = next((result.name_hint for result in op.results if result.name_hint), None) or "v"
         self.writer.op = op
         operands = [self._values[operand] for operand in op.operands]
+        if self._is_shared:
+            self.writer.source = None
+            self._write_nodes(op, operands)
+            return
+        # A constant has the location of whoever reads it, whose name it must not take.
+        source = None if is_constant(op) else node_source(op.location)
+        first = len(self.writer.nodes)
+        self.writer.source = source.name if source is not None else ""
+        self._write_nodes(op, operands)
+        if source is not None and (nodes := self.writer.nodes[first:]):
+            note_place(nodes, source)
+            if not isinstance(op, func.CallOp):
+                nodes[-1].name = self.writer.node_names.unique(source.name)
+            elif (kernel := self._kernels.get(op.callee.string_value())) is not None:
+                note_sources(nodes[-1], kernel.body.block.ops)
+
+    def _write_nodes(self, op: Operation, operands: "list[_Value]") -> None:
         match op:
             case TupleOp():
                 self._values[op.results[0]] = operands
@@ -193,9 +225,9 @@ class BodyWriter:
     def _subgraph(self, block: Block, rows: Sequence[str]) -> onnx.GraphProto:
         """A region as a graph that sees the values around it; recursion is as deep as regions are nested."""
         self._has_subgraphs = True
-        outer, self.writer = self.writer, GraphWriter(self.writer.names, self.writer.opset)
+        outer, self.writer = self.writer, GraphWriter(self.writer.names, self.writer.node_names, self.writer.opset)
         graph = self.writer
-        graph.op = outer.op
+        graph.op, graph.source = outer.op, outer.source
         inputs: list[onnx.ValueInfoProto] = []
         states = block.args[: len(block.args) - len(rows)]
         for argument in states:

@@ -49,8 +49,12 @@ class Names:
 class GraphWriter:
     """Appends nodes. Values are named; a row of the table turns the names of operands into names of results."""
 
-    def __init__(self, names: Names, opset: int):
+    def __init__(self, names: Names, node_names: Names, opset: int):
         self.names = names
+        self.node_names = node_names
+        """Of nodes, which ONNX keeps apart from those of values."""
+        self.source: str | None = ""
+        """Beginning of the names of nodes; where it is empty, that of values. `None` leaves nodes without names."""
         self.opset = opset
         self.op: Operation | None = None
         """What is being written, for errors."""
@@ -78,7 +82,7 @@ class GraphWriter:
         if schema is not None and variable is not None:
             return self._emit_wide(schema, variable, inputs, outputs, given)
         results = [self.names.unique(self.hint) for _ in range(outputs)]
-        name = self.names.unique(f"{self.hint}/{op_type}")
+        name = None if self.source is None else self.node_names.unique(f"{self.source or self.hint}/{op_type}")
         self.nodes.append(helper.make_node(op_type, list(inputs), results, name=name, domain=domain, **given))
         if schema is not None:
             found = element_types.result_types(schema, types, outputs, given)

@@ -7,6 +7,7 @@
 3. Tensors take their elements from a weights file when there is one, by its name, offset and length.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -75,6 +76,9 @@ class _ModelWriter:
         self._initializers: list[onnx.TensorProto] = []
         self._bytes = 0
         self._opset = opset_for(_dtypes(module))
+        calls = [op.callee.string_value() for op in module.walk() if isinstance(op, func.CallOp)]
+        self._calls = Counter(calls)
+        self._kernels = {name: op for name, op in self._functions.items() if self._calls[name] == 1}
 
     def run(self) -> onnx.ModelProto:
         """Write the graph, then the functions that it needs."""
@@ -106,7 +110,7 @@ class _ModelWriter:
         return (function for name, function in self._functions.items() if name in found and name != "main")
 
     def _graph(self, main: func.FuncOp) -> onnx.GraphProto:
-        body = BodyWriter(main, self._add_initializer, self._opset, self._domains)
+        body = BodyWriter(main, self._add_initializer, self._opset, self._domains, self._kernels)
         taken = [type for value in main.body.block.args for type in fields_of(value.type)]
         inputs = [type_info(name, type, main) for name, type in zip(body.inputs, taken, strict=True)]
         outputs = body.write()
@@ -116,7 +120,7 @@ class _ModelWriter:
 
     def _function(self, function: func.FuncOp) -> onnx.FunctionProto:
         name = function.sym_name.data
-        body = BodyWriter(function, None, self._opset, self._domains)
+        body = BodyWriter(function, None, self._opset, self._domains, self._kernels, self._calls[name])
         outputs, domain = body.write(), self._domains.get(name, DOMAIN)
         made = helper.make_function(domain, name, body.inputs, outputs, body.writer.nodes, self._imports())
         if name in self._domains:

@@ -68,9 +68,8 @@ class ControlLayout:
             case Copy():
                 first = slots.add_address(step.target)
                 slots.add_address(step.source)
-                # The last states are as large as the results that they become; a copy within a body is like its source.
-                is_result = step.target < len(slots.plan.shapes) - len(slots.plan.flow.copies)
-                self._add_bytes(step.target if is_result else step.source, around)
+                # The last states are as large as the results that they become.
+                self._add_bytes(step.target, around)
                 return code.copy, first, 0
 
     @property
@@ -97,19 +96,20 @@ class ControlLayout:
         Raises:
             OverflowError: A coefficient does not fit a word.
         """
-        room, found = self.slots.plan.room, list[LoopMatrix]()
+        plan, found = self.slots.plan, list[LoopMatrix]()
+        bounded = [(tensor, plan.source(tensor)) for tensor, most in enumerate(plan.room) if most < LARGEST_SIZE]
         loops = {loop.counter: loop for loop in formulas.loops}
         for table in self._tables.values():
             loop = loops[self._counter_of(table)]
-            bounded = [
+            room = [
                 [
-                    (bytes_of(table.types[tensor], shape), room[tensor])
-                    for tensor, shape in kind.shapes.items()
-                    if room[tensor] < LARGEST_SIZE
+                    (bytes_of(table.types[source], kind.shapes[source]), plan.room[tensor])
+                    for tensor, source in bounded
+                    if source in kind.shapes
                 ]
                 for kind in loop.kinds
             ]
-            found.append(LoopMatrix(loop, [table.formulas(kind, formulas.shapes) for kind in loop.kinds], bounded))
+            found.append(LoopMatrix(loop, [table.formulas(kind, formulas.shapes) for kind in loop.kinds], room))
         return found
 
     def tables_in(self, plan: Plan) -> list[Array]:
@@ -121,6 +121,7 @@ class ControlLayout:
 
     def _add_bytes(self, tensor: int, around: IterationTable | None = None) -> None:
         word = self.slots.add(self.slots.plan.sizes[tensor])
+        tensor = self.slots.plan.source(tensor)
         if around is None:
             self._bytes[word] = tensor
         else:

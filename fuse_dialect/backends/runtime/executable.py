@@ -337,7 +337,7 @@ class Executable(Walk):
         words += [0] * len(self._slots.settled)
         room = [
             (count, most)
-            for count, most in zip(formulas.bytes, plan.room, strict=True)
+            for count, most in zip(plan.with_copies(formulas.bytes), plan.room, strict=True)
             if most < LARGEST_SIZE and not (is_known(count) and count <= most)
         ]
         shapes = [formulas.shapes[tensor] for tensor, form in zip(self.graph.outputs, self.forms, strict=True) if form]

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from operator import gt
+from typing import TypeVar
 
 from fuse_dialect.backends.runtime.arena import ALIGNMENT, Lifetime, arrange, most_live_bytes
 from fuse_dialect.backends.runtime.entry_graph import Call, EntryGraph, How
@@ -23,6 +24,7 @@ from fuse_dialect.backends.types import Shape
 from fuse_dialect.budget import LARGEST_SIZE
 from fuse_dialect.dialect.op import Array
 
+Item = TypeVar("Item")
 SPARE_BYTES = 16 << 20
 """Of an arena for sizes that may come."""
 
@@ -90,10 +92,7 @@ class Plan:
         """The plan for other sizes of the same function; `None` if they need one of their own."""
         if resolved.values.keys() != self.values.keys():
             return None
-        shapes, sizes = [*resolved.shapes], [*resolved.bytes]
-        for source in self.flow.copies:
-            shapes.append(shapes[source])
-            sizes.append(sizes[source])
+        shapes, sizes = self.with_copies(resolved.shapes), self.with_copies(resolved.bytes)
         if any(map(gt, sizes, self.room)):
             return None
         return replace(
@@ -104,6 +103,18 @@ class Plan:
             words=resolved.words,
             iterations=resolved.iterations,
         )
+
+    def with_copies(self, of_graph: Sequence[Item]) -> list[Item]:
+        """What is so of each tensor of the graph, then of those that only the flow knows: each is like its source."""
+        found = [*of_graph]
+        for source in self.flow.copies:
+            found.append(found[source])
+        return found
+
+    def source(self, tensor: int) -> int:
+        """The tensor of the graph that a tensor is like."""
+        copied = tensor - len(self.shapes) + len(self.flow.copies)
+        return tensor if copied < 0 else self.source(self.flow.copies[copied])
 
     def call_at(self, step: int) -> Call:
         """The call that a step is."""

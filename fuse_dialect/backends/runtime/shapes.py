@@ -105,7 +105,7 @@ class SizeResolver:
         if last is None:
             types = self.graph.tensors
             found, changed = (
-                Resolved([type.shape for type in types], [bytes_of(type, type.shape) for type in types]),
+                Resolved([type.shape for type in types], [known_bytes(type) for type in types]),
                 None,
             )
         else:
@@ -414,6 +414,11 @@ def iterations(
 def least_rows(shapes: Sequence[Shape]) -> int:
     """How often a loop may run that takes a row of each: no iteration may look for one that a tensor lacks."""
     return min([shape[0] for shape in shapes], default=ENDLESS)
+
+
+def known_bytes(type: TensorType) -> int:
+    """Bytes of a tensor as its type says; 0 where a size is open, that of a tensor in another stretch for example."""
+    return bytes_of(type, type.shape) if type.is_static else 0
 
 
 def bytes_of(type: TensorType, shape: Shape) -> int:

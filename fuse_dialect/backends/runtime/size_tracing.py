@@ -15,7 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, How, Loop
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.settled import settled_movement
-from fuse_dialect.backends.runtime.shapes import Given, SizeResolver, bytes_of
+from fuse_dialect.backends.runtime.shapes import Given, SizeResolver, bytes_of, known_bytes
 from fuse_dialect.backends.runtime.size_formulas import Asked, FoundSizes, LoopFormulas, SizeFormulas
 from fuse_dialect.backends.runtime.traced_sizes import (
     SizeTrace,
@@ -54,7 +54,7 @@ class Tracing:
     def __post_init__(self) -> None:
         types = self.resolver.graph.tensors
         self.shapes = [type.shape for type in types]
-        self.bytes = [bytes_of(type, type.shape) for type in types]
+        self.bytes = [known_bytes(type) for type in types]
 
     def set_shape(self, tensor: int, shape: Shape) -> None:
         """Note the sizes of a tensor."""

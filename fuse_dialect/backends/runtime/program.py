@@ -593,7 +593,7 @@ class Program:
                 shapes = tuple(self._likely_shapes(unit))
                 if self._executable(shapes) is not None:
                     with self._lock:
-                        self._by_formulas(shapes, ())  # makes the matrix
+                        self._by_formulas(shapes)  # makes the matrix
                     return
             except FuseError:
                 continue
@@ -613,7 +613,7 @@ class Program:
             shapes.append(tuple(shape))
         return shapes
 
-    def _by_formulas(self, shapes: tuple[Shape, ...], counts: tuple[int, ...]) -> "Executable | None":
+    def _by_formulas(self, shapes: tuple[Shape, ...], counts: tuple[int, ...] = ()) -> "Executable | None":
         """How the function runs on inputs of these shapes, if formulas say all of it."""
         if self._laid_out is None:
             return None

@@ -74,6 +74,8 @@ class Reason(StrEnum):
     """No unit of the hardware runs this operator, or no group takes this view along; it stays on the host."""
     HARDWARE_CONSTRAINT = "hardware-constraint"
     """The template maps the operator, and a constraint that the message names does not hold; it stays on the host."""
+    NOT_CHEAPER = "not-cheaper"
+    """The operator could join the trip, and by the objective of the plan that is not worth it."""
     HARDWARE_LIMIT = "hardware-limit"
     """The group would exceed a limit of the hardware, or the operator would broadcast what streams by."""
     LAYOUT_KEPT = "layout-kept"

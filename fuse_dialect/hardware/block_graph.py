@@ -148,6 +148,7 @@ class _Builder:
             if rows
             else frozenset(),
             channels=_channels(op) if rows else 0,
+            operations=_operations(op) if rows else 0,
             unsupported=support.refusal,
             streams=_streams(support.rows, op, self.number_of_value),
             word=word,
@@ -203,6 +204,13 @@ def _channels(op: Operation) -> int | None:
     axis = layout.data.index("C") if isinstance(layout, StringAttr) else -1
     size = type_.get_shape()[axis]
     return None if size == DYNAMIC else size
+
+
+def _operations(op: Operation) -> int:
+    """Arithmetic operations of an op of ours of static shape."""
+    if not isinstance(op, FuseOp):
+        return 0
+    return op.flops() or 0
 
 
 def value_label(value: SSAValue, otherwise: str) -> str:

@@ -22,8 +22,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
 
-from fuse_dialect.dialect.errors import OpError
+from fuse_dialect.dialect.errors import OpError, TemplateError
 from fuse_dialect.dialect.ops.hardware import (
     HARDWARE_ATTRIBUTE,
     PADDING_ATTRIBUTE,
@@ -42,7 +43,10 @@ from fuse_dialect.fusion.outlining.outline_functions import erase_dead_chains, o
 from fuse_dialect.hardware.block_graph import BlockHardwareGraph, build_hardware_graph, is_read_outside
 from fuse_dialect.hardware.template_file import find_template
 from fuse_dialect.templates.graph import HardwareRole
+from fuse_dialect.templates.objective import Objective, missing_rate
 from fuse_dialect.templates.plan import HardwarePlan, plan_hardware
+from fuse_dialect.templates.search import BUDGET
+from fuse_dialect.templates.shipped.opu import article_rows
 from fuse_dialect.templates.strict_opu import StrictPlan, replay_opu
 from fuse_dialect.templates.template import HardwareTemplate
 
@@ -70,12 +74,33 @@ class FuseOpsHwPass(ModulePass):
     """Replay the algorithm of the OPU article, its mistakes included; what is no program then is an error."""
     dedup: bool = True
     """Let groups of the same structure share one primitive."""
+    objective: str = Objective.TRIPS.value
+    """What there shall be little of: `trips`, `bytes` that trips move, or `cycles` by the rates of the template."""
+    search_budget: int = BUDGET
+    """Steps that the search may take before it keeps only the cheapest ways; 0 takes the first fit everywhere."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Fuse the operators of all functions of the module."""
-        template = find_template(self.template, op, ctx)
+        template = self.checked(find_template(self.template, op, ctx))
         stamp_own_kinds(op)
         outline_functions(op, lambda function: self.groups_in(function, template), dedup=self.dedup, keep_barriers=True)
+
+    def checked(self, template: HardwareTemplate) -> HardwareTemplate:
+        """The template, if the options fit it.
+
+        Raises:
+            PassFailedException: An option has no meaning.
+            TemplateError: Cycles are asked for, and the template has no rates.
+        """
+        if self.objective not in list(Objective):
+            raise PassFailedException(f"option 'objective' expects {', '.join(Objective)}, got '{self.objective}'")
+        if self.search_budget < 0:
+            raise PassFailedException(f"option 'search-budget' expects 0 or more, got {self.search_budget}")
+        missing = missing_rate(template) if self.objective == Objective.CYCLES else None
+        if missing is not None:
+            what = f"hardware template '{template.name}' has no cycles: {missing}"
+            raise TemplateError(what, hint="objective=bytes needs no rates")
+        return template
 
     def groups_in(self, function: Operation, template: HardwareTemplate) -> list[Group]:
         """The groups of one function; their ops are annotated and brought together, dead ops are erased."""
@@ -108,9 +133,11 @@ class FuseOpsHwPass(ModulePass):
         Raises:
             OpError: The block is not in SSA order, or the groups of the strict replay are no program.
         """
+        if self.strict_opu:
+            template = article_rows(template)
         block_graph = build_hardware_graph(block, template, facts)
         if not self.strict_opu:
-            hardware = plan_hardware(block_graph.graph, template)
+            hardware = plan_hardware(block_graph.graph, template, Objective(self.objective), self.search_budget)
             return BlockHardwareFusion(block_graph, hardware, _plan_of(block_graph, hardware))
         strict = replay_opu(block_graph.graph, template)
         _check_strict(block_graph, strict)

@@ -48,6 +48,8 @@ class HardwareNode:
     """Nodes that it must follow although it reads none of their values."""
     channels: int | None = 0
     """Channels of a product's result; `None` when they are not known, 0 for everything else."""
+    operations: int = 0
+    """Arithmetic operations, a multiply-add being two; 0 if nobody knows."""
     unsupported: str = ""
     """Why no mapping of the operator holds, if the template has one."""
     streams: frozenset[int] | None = None

@@ -1,34 +1,50 @@
-"""Which unit runs an operator: the nearest free one on the way that the data of a group takes.
+"""Which units may run an operator: all that lie ahead of the data and are free, not the nearest alone.
 
-1. The first operator of a group is searched from the source on, the source included; a later one from the unit that
-   ran the one before. That unit itself comes first, if it has capacity left.
-2. Units are tried breadth first: nearest first, those equally near in the order of the links. Any may be skipped, busy
-   ones too: data passes them unchanged.
-3. A unit is free until it runs as many operators of the group as its capacity says.
+1. The first operator of a trip is searched from the source on, the source included; a later one from the unit that ran
+   the one before. That unit itself comes first, if it has capacity left.
+2. Any unit may be skipped, busy ones too: data passes them unchanged.
+3. A unit is free until it runs as many operators of the trip as its capacity says.
+4. A trip holds every *state*, a unit with the loads of those that can still be reached, that its operators allow. Which
+   units run them is settled when the trip is complete: of several ways the one that takes the fewest cycles, then the
+   nearest unit at each step, those equally near in the order of the links.
 
-Source: `HDFG::FindMatch` of https://github.com/OPU-Lab/opu-compiler, which has no capacities.
+Source: `HDFG::FindMatch` of https://github.com/OPU-Lab/opu-compiler, which takes the nearest unit at once, and has no
+capacities.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.templates.template import HardwareTemplate
 
+MOST_STATES = 64
+"""States that a trip holds at most, the nearest ones. Templates of hardware need a handful."""
 
-@dataclass(slots=True)
-class Trip:
-    """One trip of data through the hardware, as far as it has come."""
+
+_MOST_KEPT = 10_000
+"""Answers that a matcher keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitState:
+    """Where the data of a trip may be."""
 
     last: int | None = None
     """Number of the unit that ran the last operator; `None` before the first."""
-    load: dict[int, int] = field(default_factory=dict[int, int])
-    """Operators that each unit runs."""
+    loads: tuple[tuple[int, int], ...] = ()
+    """Operators that units run that the data can still come to, for those that run any, ascending."""
+    busy: tuple[tuple[int, float], ...] = ()
+    """Cycles that units work, for a search that asks for them, ascending."""
 
-    def take(self, unit: int) -> None:
-        """Let the unit run one more operator, as the last of the trip."""
-        self.load[unit] = self.load.get(unit, 0) + 1
-        self.last = unit
+    @property
+    def cycles(self) -> float:
+        """Cycles of the unit that works longest: all work at once."""
+        return max((cycles for _, cycles in self.busy), default=0.0)
+
+
+START: tuple[UnitState, ...] = (UnitState(),)
+"""The state before the first operator."""
 
 
 class UnitMatcher:
@@ -42,10 +58,14 @@ class UnitMatcher:
         self._source = number[template.source]
         self._ways: dict[int, Sequence[int]] = {}
         """Found when they are needed: all together take as much memory as units squared."""
+        self._ahead: dict[int, frozenset[int]] = {}
+        self._assigned: dict[tuple[tuple[tuple[str, ...], int, int], ...], Sequence[int]] = {}
+        self._steps: dict[tuple[tuple[UnitState, ...], tuple[str, ...], int, int], tuple[UnitState, ...]] = {}
 
     def _ways_from(self, start: int) -> Sequence[int]:
         if start not in self._ways:
             self._ways[start] = self._breadth_first(start)
+            self._ahead[start] = frozenset(self._ways[start])
         return self._ways[start]
 
     def _breadth_first(self, start: int) -> Sequence[int]:
@@ -57,19 +77,98 @@ class UnitMatcher:
                     queue.append(sink)
         return tuple(order)
 
-    def match(self, trip: Trip, kinds: Sequence[str]) -> int | tuple[Reason, str]:
-        """The unit that runs an operator of these kinds as the next of the trip, or why none does.
-
-        Complexity: O(units).
-        """
-        start = self._source if trip.last is None else trip.last
-        busy: int | None = None
+    def _next(self, state: UnitState, kinds: Sequence[str], operations: int, size: int) -> list[UnitState]:
+        """The states after an operator of these kinds, the nearest unit first."""
+        start = self._source if state.last is None else state.last
+        loads = dict(state.loads)
+        found: list[UnitState] = []
         for unit in self._ways_from(start):
-            if self.units[unit].kind in kinds:
-                if trip.load.get(unit, 0) < self.units[unit].capacity:
-                    return unit
-                busy = unit if busy is None else busy
-        if busy is not None:
-            return Reason.UNIT_BUSY, f"unit '{self.units[busy].name}' is taken in this trip"
+            if self.units[unit].kind in kinds and loads.get(unit, 0) < self.units[unit].capacity:
+                self._ways_from(unit)
+                kept = {each: load for each, load in loads.items() if each in self._ahead[unit]}
+                kept[unit] = loads.get(unit, 0) + 1
+                busy = state.busy
+                if operations or size:
+                    cycles = dict(busy)
+                    cycles[unit] = cycles.get(unit, 0.0) + self.cycles_of(unit, operations, size)
+                    busy = tuple(sorted(cycles.items()))
+                found.append(UnitState(unit, tuple(sorted(kept.items())), busy))
+        return found
+
+    def cycles_of(self, unit: int, operations: int, size: int) -> float:
+        """Cycles that a unit takes for so many operations, and results of so many bytes."""
+        rates = self.units[unit]
+        return max(
+            operations / rates.operations if rates.operations else 0.0, size / rates.bytes if rates.bytes else 0.0
+        )
+
+    def step(
+        self, states: tuple[UnitState, ...], kinds: tuple[str, ...], operations: int = 0, size: int = 0
+    ) -> tuple[UnitState, ...]:
+        """The states after one more operator; none if no unit can run it.
+
+        Args:
+            states: Those before it.
+            kinds: Kinds of units that run the operator.
+            operations: Arithmetic of the operator, 0 where cycles do not matter.
+            size: Bytes of its result, 0 where cycles do not matter.
+
+        Complexity: O(states * units).
+        """
+        asked = (states, kinds, operations, size)
+        if asked not in self._steps:
+            if len(self._steps) >= _MOST_KEPT:
+                self._steps.clear()
+            found = dict.fromkeys(each for state in states for each in self._next(state, kinds, operations, size))
+            self._steps[asked] = tuple(found)[:MOST_STATES]
+        return self._steps[asked]
+
+    def refusal(self, states: Sequence[UnitState], kinds: Sequence[str]) -> tuple[Reason, str]:
+        """Why no unit runs an operator of these kinds behind the states."""
+        starts = [self._source if state.last is None else state.last for state in states]
+        for start in starts:
+            for unit in self._ways_from(start):
+                if self.units[unit].kind in kinds:
+                    return Reason.UNIT_BUSY, f"unit '{self.units[unit].name}' is taken in this trip"
         wanted = " or ".join(kinds)
-        return Reason.NOT_REACHABLE, f"no link leads from unit '{self.units[start].name}' to a unit of kind {wanted}"
+        return (
+            Reason.NOT_REACHABLE,
+            f"no link leads from unit '{self.units[starts[0]].name}' to a unit of kind {wanted}",
+        )
+
+    def assign(self, walk: Sequence[tuple[tuple[str, ...], int, int]]) -> Sequence[int]:
+        """The units that run the operators of a trip.
+
+        Args:
+            walk: For each operator its kinds, its operations and the bytes of its result.
+
+        Complexity: O(operators * states * units).
+        """
+        asked = tuple(walk)
+        if asked not in self._assigned:
+            if len(self._assigned) >= _MOST_KEPT:
+                self._assigned.clear()
+            self._assigned[asked] = self._assign(asked)
+        return self._assigned[asked]
+
+    def _assign(self, walk: Sequence[tuple[tuple[str, ...], int, int]]) -> Sequence[int]:
+        layers: list[dict[UnitState, None]] = [dict.fromkeys(START)]
+        followers: list[dict[UnitState, list[UnitState]]] = []
+        for kinds, operations, size in walk:
+            following = {state: self._next(state, kinds, operations, size) for state in layers[-1]}
+            followers.append(following)
+            layers.append(dict.fromkeys([each for own in following.values() for each in own][: MOST_STATES * 4]))
+        best = min((state.cycles for state in layers[-1]), default=0.0)
+        reach = {state for state in layers[-1] if state.cycles == best}
+        alive = [reach]
+        for following in reversed(followers):
+            reach = {state for state, own in following.items() if any(each in reach for each in own)}
+            alive.append(reach)
+        alive.reverse()
+        units: list[int] = []
+        state = START[0]
+        for step, following in enumerate(followers):
+            state = next(each for each in following[state] if each in alive[step + 1])
+            assert state.last is not None, "a state behind an operator has a unit"
+            units.append(state.last)
+        return units

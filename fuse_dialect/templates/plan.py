@@ -1,48 +1,36 @@
 """Groups of operators that are one trip of data through an accelerator each.
 
 Operators are visited in topological order. After each of them comes a reader of its value, if one is ready, and
-otherwise the ready operator with the lowest number. An operator joins the group of an operand when all of this holds,
-and otherwise starts a group of its own at the source:
+otherwise the ready operator with the lowest number. An operator joins the group of an operand when the law of trips
+allows it (`templates.trips`) and the group stays convex: no other operand depends on it (`group_order`). Otherwise it
+starts a group of its own at the source.
 
-1. a unit that can run it is free and lies ahead of the group's data (`templates.matcher`);
-2. it reads the group's *head*, the value that the last operator gave, and no value that the group has passed;
-3. it does not broadcast that value: what streams by has the shape of the result; and it takes it as the operand that
-   its mapping lets stream;
-4. the limits of the template hold for the enlarged group;
-5. the group stays convex: no other operand depends on the group (`group_order`).
-
-Of several groups the one that grew last is asked first, and a few are asked at most. Afterwards the inputs are
-collected. Constants are copied to every group that reads them. A virtual operator or a tuple joins the group that gives
-the one value it reads, or otherwise the group that holds all its readers. All other operators stay outside. A virtual
-operator is a view of the value that it reads, so whoever reads the view reads the value.
+Which of several groups it joins, and whether it does, a search decides (`templates.search`), within a budget. Without
+one, of several groups the one that grew last is asked first, and a few are asked at most. The cheaper of both plans is
+taken. Afterwards the inputs are collected. Constants are copied to every group that reads them. A virtual operator or a
+tuple joins the group that gives the one value it reads, or otherwise the group that holds all its readers. All other
+operators stay outside. A virtual operator is a view of the value that it reads, so whoever reads the view reads the
+value.
 
 Differs from the OPU article: state belongs to a group instead of to the whole run, every operator is visited, groups
 are convex, values may leave a group at every unit, and what no unit runs stays outside.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.templates.graph import VIEWS, HardwareGraph, HardwareNode, HardwareRole
 from fuse_dialect.templates.group_order import GroupOrder
-from fuse_dialect.templates.matcher import Trip, UnitMatcher
+from fuse_dialect.templates.objective import Objective, trip_bytes, trip_cycles
+from fuse_dialect.templates.search import BUDGET, search_trips
 from fuse_dialect.templates.template import HardwareTemplate
+from fuse_dialect.templates.trips import HardwareRefusal as HardwareRefusal
+from fuse_dialect.templates.trips import Inside, TripLaw, TripState
 from fuse_dialect.templates.visiting_order import visiting_order
 
 MOST_CANDIDATES = 16
 """Groups that an operator asks at most. Most read one or two; with the bound, time is linear for every input."""
-
-
-@dataclass(frozen=True, slots=True)
-class HardwareRefusal:
-    """Why an operator did not join a group."""
-
-    reason: Reason
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.reason.value}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +52,20 @@ class HardwarePlan:
     """For each node the name of the unit that runs it."""
     refusals: Sequence[HardwareRefusal | None]
     """Why each operator or view joined no group, if it did not; an operator may have started one."""
+    is_exact: bool = False
+    """Whether no plan that the law allows is cheaper, inputs that are collected afterwards apart."""
+
+    def busiest(self, graph: HardwareGraph, law: TripLaw, group: HardwareGroup) -> float:
+        """Cycles of the unit that works longest in a group."""
+        numbers = {unit.name: index for index, unit in enumerate(law.matcher.units)}
+        cycles: dict[str, float] = {}
+        for number in group.walk:
+            unit = self.unit_of[number]
+            assert unit is not None, "a unit runs each operator of a walk"
+            size = sum(graph.value_bytes[value] or 0 for value in law.gives[number])
+            added = law.matcher.cycles_of(numbers[unit], graph.nodes[number].operations, size)
+            cycles[unit] = cycles.get(unit, 0.0) + added
+        return max(cycles.values(), default=0.0)
 
 
 _NO_GROUP = HardwareRefusal(Reason.NO_UNIT, "no unit is needed, but no group gives or reads all its data either")
@@ -75,36 +77,92 @@ class _Group:
 
     member: int
     """Its number in the order of groups."""
-    head: int
-    """The node that the last unit ran."""
-    trip: Trip = field(default_factory=Trip)
+    trip: TripState
     nodes: list[int] = field(default_factory=list[int])
     walk: list[int] = field(default_factory=list[int])
-    reads: set[int] = field(default_factory=set[int])
-    """Values from outside, constants included."""
     grown: int = 0
     """When it last grew."""
 
 
-def plan_hardware(graph: HardwareGraph, template: HardwareTemplate) -> HardwarePlan:
+def plan_hardware(
+    graph: HardwareGraph,
+    template: HardwareTemplate,
+    objective: Objective = Objective.TRIPS,
+    budget: int = BUDGET,
+) -> HardwarePlan:
     """Group the operators of a graph onto a valid template.
 
-    Complexity: O((nodes + reads) * units), plus the searches of `GroupOrder`.
+    Args:
+        graph: The graph.
+        template: The hardware; with rates, if the objective is cycles.
+        objective: What there shall be little of.
+        budget: Frontiers that the search for the best plan may look at; 0 for none.
+
+    Complexity: O((nodes + reads) * units), plus the searches of `GroupOrder`, plus O(budget).
     """
-    planner = _Planner(graph, template)
-    for number in visiting_order(graph):
+    order = visiting_order(graph)
+    law = TripLaw(graph, template, counts_cycles=objective is Objective.CYCLES)
+    first_fit = _planned(graph, template, law, order, None)
+    if not budget:
+        return first_fit
+    search = search_trips(graph, template, order, objective, budget)
+    # The first fit of equals: a search that finds nothing cheaper changes nothing that people know.
+    plans = (first_fit, _planned(graph, template, law, order, search.joins))
+    best = min(plans, key=lambda plan: cost_of_plan(graph, template, plan, objective, law))
+    return replace(best, is_exact=search.is_exact)
+
+
+def _planned(
+    graph: HardwareGraph,
+    template: HardwareTemplate,
+    law: TripLaw,
+    order: Sequence[int],
+    joins: Sequence[int | None] | None,
+) -> HardwarePlan:
+    planner = _Planner(graph, template, law, joins)
+    for number in order:
         planner.visit(number)
     planner.collect_virtual_inputs()
     return planner.plan()
 
 
+def cost_of_plan(
+    graph: HardwareGraph,
+    template: HardwareTemplate,
+    plan: HardwarePlan,
+    objective: Objective,
+    law: TripLaw | None = None,
+) -> tuple[int, float, float]:
+    """Operators left on the host that a unit runs, what the objective counts, and what decides between equals."""
+    law = law or TripLaw(graph, template)
+    taken = {number for group in plan.groups for number in group.walk}
+    stranded = sum(
+        bool(node.kinds) and node.role is HardwareRole.OPERATOR and number not in taken
+        for number, node in enumerate(graph.nodes)
+    )
+    moved = [trip_bytes(graph, group.nodes, law.readers, law.gives) for group in plan.groups]
+    match objective:
+        case Objective.TRIPS:
+            return stranded, len(plan.groups), sum(moved)
+        case Objective.BYTES:
+            return stranded, sum(moved), len(plan.groups)
+        case Objective.CYCLES:
+            pairs = zip(plan.groups, moved, strict=True)
+            cycles = sum(trip_cycles(size, plan.busiest(graph, law, group), template) for group, size in pairs)
+            return stranded, cycles, sum(moved)
+
+
 class _Planner:
     """The state of one run of `plan_hardware`."""
 
-    def __init__(self, graph: HardwareGraph, template: HardwareTemplate):
+    def __init__(
+        self, graph: HardwareGraph, template: HardwareTemplate, law: TripLaw, joins: Sequence[int | None] | None
+    ):
         self.graph = graph
         self.limits = template.limits
-        self.matcher = UnitMatcher(template)
+        self.law = law
+        self.joins = joins
+        """For each operator the head that it shall join, if a search has found out."""
         self.order = GroupOrder()
         count = len(graph.nodes)
         self.groups: list[_Group] = []
@@ -135,56 +193,54 @@ class _Planner:
         return {member: None for member in members if member is not None}
 
     def _visit_mapped(self, number: int, node: HardwareNode) -> None:
-        # (2) only the groups of its operands can be joined; the one that grew last is the likeliest to go on
+        # Only the groups of its operands can be joined; the one that grew last is the likeliest to go on
         candidates = {self.group_of[self.graph.producers[value]]: None for value in node.reads}
-        groups = [self.groups[index] for index in candidates if index is not None]
-        groups.sort(key=lambda group: -group.grown)
+        groups = [index for index in candidates if index is not None]
+        groups.sort(key=lambda index: -self.groups[index].grown)
+        wanted = None if self.joins is None else self.joins[number]
+        if wanted is not None:
+            groups.sort(key=lambda index: self.groups[index].trip.head != wanted)
         refusal: HardwareRefusal | None = None
-        for group in groups[:MOST_CANDIDATES]:
-            why = self._join(number, node, group)
+        for index in groups[:MOST_CANDIDATES]:
+            if self.joins is not None and self.groups[index].trip.head != wanted:
+                why = self._refusal(number, index) or HardwareRefusal(Reason.NOT_CHEAPER, "another plan is cheaper")
+            else:
+                why = self._join(number, node, index)
             if why is None:
                 return
             refusal = why if refusal is None else refusal
         # It starts a group, which has to keep to the limits on its own.
         self.refusals[number] = refusal
-        new = _Group(-1, number)
-        why = self._limit(node, new)
-        if why is not None:
-            self.refusals[number] = why
+        trip = self.law.start(number)
+        if isinstance(trip, HardwareRefusal):
+            self.refusals[number] = trip
             self.member_of[number] = self.order.add(self._members_before(node))
             return
-        unit = self.matcher.match(new.trip, node.kinds)
-        assert isinstance(unit, int), "every unit of a valid template can be reached from the source"
-        new.member = self.order.add(self._members_before(node))
-        self.groups.append(new)
-        self._enter(number, node, len(self.groups) - 1, unit)
+        self.groups.append(_Group(self.order.add(self._members_before(node)), trip))
+        self._enter(number, len(self.groups) - 1, trip)
+        self.groups[-1].walk.append(number)
 
-    def _join(self, number: int, node: HardwareNode, group: _Group) -> HardwareRefusal | None:
+    def _inside(self, index: int) -> Inside:
+        """Which node of a group a value comes from."""
+        producers, group_of, carried = self.graph.producers, self.group_of, self.carried
+        return lambda value: carried[producers[value]] if group_of[producers[value]] == index else None
+
+    def _refusal(self, number: int, index: int) -> HardwareRefusal | None:
+        """Why the law forbids the node to join a group."""
+        trip = self.law.extend(self.groups[index].trip, number, self._inside(index))
+        return trip if isinstance(trip, HardwareRefusal) else None
+
+    def _join(self, number: int, node: HardwareNode, index: int) -> HardwareRefusal | None:
         """Let the node join the group, or say why it cannot."""
-        # (1) a free unit ahead of the data
-        unit = self.matcher.match(group.trip, node.kinds)
-        if not isinstance(unit, int):
-            return HardwareRefusal(*unit)
-        index = self.group_of[group.head]
-        assert index is not None, "the head of a group is in the group"
-        for value in node.reads:
-            producer = self.graph.producers[value]
-            # (2) a view of the head is the head
-            if self.group_of[producer] == index and self.carried[producer] != group.head:
-                head = self.graph.nodes[group.head].label
-                passed = self.graph.nodes[producer].label
-                return HardwareRefusal(Reason.STREAM_PASSED, f"reads {passed}, but the data has gone on to {head}")
-            # (3) the shape of the stream is that of the result, and its operand one that streams
-            if self.group_of[producer] == index and node.streams is not None and value not in node.streams:
-                what = f"{self.graph.nodes[producer].label} would stream by as an operand that comes from memory"
-                return HardwareRefusal(Reason.HARDWARE_LIMIT, what)
-            if self.group_of[producer] == index and value in node.widened:
-                what = f"{self.graph.nodes[producer].label} would be broadcast while it streams by"
-                return HardwareRefusal(Reason.HARDWARE_LIMIT, what)
-        # (4), and (5) last: it changes the order of groups if it succeeds
-        refusal = self._limit(node, group) or self._cycle(node, group)
+        group = self.groups[index]
+        trip = self.law.extend(group.trip, number, self._inside(index))
+        if isinstance(trip, HardwareRefusal):
+            return trip
+        # Last: it changes the order of groups if it succeeds.
+        refusal = self._cycle(node, group)
         if refusal is None:
-            self._enter(number, node, index, unit)
+            self._enter(number, index, trip)
+            group.walk.append(number)
         return refusal
 
     def _cycle(self, node: HardwareNode, group: _Group) -> HardwareRefusal | None:
@@ -199,62 +255,29 @@ class _Planner:
         labels = ", ".join(dict.fromkeys(self.graph.nodes[each].label for each in others))
         return HardwareRefusal(Reason.WOULD_CLOSE_CYCLE, f"also reads {labels}, which may depend on the group")
 
-    def _limit(self, node: HardwareNode, group: _Group) -> HardwareRefusal | None:
-        """Why the group with the node would exceed a limit."""
-        limits = self.limits
-        if limits.channel_alignment and (node.channels is None or node.channels % limits.channel_alignment):
-            got = "an unknown number" if node.channels is None else node.channels
-            text = f"expects channels in multiples of {limits.channel_alignment}, got {got}"
-            return HardwareRefusal(Reason.HARDWARE_LIMIT, text)
-        if limits.operands:
-            added = {value for value in self._outside_reads(node, group) if value not in group.reads}
-            count = len(group.reads) + len(added)
-            if count > limits.operands:
-                text = f"the group would read {count} values, the limit is {limits.operands}"
-                return HardwareRefusal(Reason.HARDWARE_LIMIT, text)
-        if limits.buffer_bytes and group.nodes and node.role not in VIEWS:
-            for value in node.reads:
-                size = self.graph.value_bytes[value]
-                inside = self._is_inside(value, group)
-                if inside and (size is None or size > limits.buffer_bytes):
-                    got = "of unknown size" if size is None else f"of {size} bytes"
-                    text = f"a value {got} would pass between units, the limit is {limits.buffer_bytes} bytes"
-                    return HardwareRefusal(Reason.HARDWARE_LIMIT, text)
-        return None
-
-    def _is_inside(self, value: int, group: _Group) -> bool:
-        member = self.member_of[self.graph.producers[value]]
-        return member is not None and member == group.member
-
-    def _outside_reads(self, node: HardwareNode, group: _Group) -> list[int]:
-        return [value for value in node.reads if not self._is_inside(value, group)]
-
-    def _enter(self, number: int, node: HardwareNode, index: int, unit: int | None) -> None:
-        """Put the node into the group; without a unit for a virtual operator."""
+    def _enter(self, number: int, index: int, trip: TripState) -> None:
+        """Put the node into the group."""
         group = self.groups[index]
-        group.reads.update(self._outside_reads(node, group))
+        group.trip = trip
         group.nodes.append(number)
         self.group_of[number] = index
         self.member_of[number] = group.member
         self.clock += 1
         group.grown = self.clock
-        if unit is not None:
-            group.walk.append(number)
-            group.head = number
-            group.trip.take(unit)
-            self.unit_of[number] = self.matcher.units[unit].name
 
     def _visit_virtual(self, number: int, node: HardwareNode) -> None:
         """Let a view of one value of a group join the group."""
         producers = dict.fromkeys(self.graph.producers[value] for value in node.reads)
         data = [each for each in producers if self.graph.nodes[each].role is not HardwareRole.CONSTANT]
         index = self.group_of[data[0]] if len(data) == 1 else None
-        refusal = _NO_GROUP if index is None else self._limit(node, self.groups[index])
-        if index is not None and refusal is None:
+        trip: TripState | HardwareRefusal = _NO_GROUP
+        if index is not None:
+            trip = self.law.with_view(self.groups[index].trip, number, self._inside(index))
+        if index is not None and isinstance(trip, TripState):
             self.carried[number] = self.carried[data[0]]
-            self._enter(number, node, index, None)
+            self._enter(number, index, trip)
         else:
-            self.refusals[number] = refusal
+            self.refusals[number] = trip if isinstance(trip, HardwareRefusal) else None
             self.member_of[number] = self.order.add(self._members_before(node))
 
     def collect_virtual_inputs(self) -> None:
@@ -280,18 +303,23 @@ class _Planner:
 
     def _collect(self, number: int, node: HardwareNode, index: int, values: Sequence[int]) -> None:
         group = self.groups[index]
-        added = {value for value in node.reads if value not in group.reads and not self._is_inside(value, group)}
+        inside, reads = self._inside(index), group.trip.reads
+        added = {value for value in node.reads if value not in reads and inside(value) is None}
         # The view's values come from inside from now on, and what it reads comes from outside in their place.
-        count = len(group.reads) + len(added) - sum(value in group.reads for value in values)
-        if not self.limits.operands or count <= self.limits.operands:
-            group.reads.difference_update(values)
-            group.reads.update(added)
+        reads = (reads | added).difference(values)
+        if not self.limits.operands or len(reads) <= self.limits.operands:
+            group.trip = replace(group.trip, reads=reads)
             group.nodes.append(number)
             self.group_of[number] = index
             self.refusals[number] = None
 
     def plan(self) -> HardwarePlan:
         """The result."""
+        matcher = self.law.matcher
+        for group in self.groups:
+            units = matcher.assign([self.law.work_of(number) for number in group.walk])
+            for number, unit in zip(group.walk, units, strict=True):
+                self.unit_of[number] = matcher.units[unit].name
         groups = [HardwareGroup(tuple(sorted(group.nodes)), tuple(group.walk)) for group in self.groups]
         return HardwarePlan(groups, self.unit_of, self.refusals)
 

@@ -9,7 +9,7 @@ The idea of fusing onto a graph of hardware units is that of the OPU compiler (h
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -48,6 +48,10 @@ class HardwareUnit:
     """What the unit can do; mappings name kinds, and several units may have the same."""
     capacity: int = 1
     """Operators that it runs during one trip of data."""
+    operations: int = 0
+    """Arithmetic operations that it does in a cycle, a multiply-add being two; 0 if they are not said."""
+    bytes: int = 0
+    """Bytes of results that it gives in a cycle; 0 if they are not said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,16 @@ class HardwareLimits:
     """Most bytes of a value that goes from one unit to the next."""
     channel_alignment: int = 0
     """Channels of the result of every product (convolution, dense) must be a multiple of this."""
+    results: int = 0
+    """Most values that a group writes to memory."""
+    products: int = 0
+    """Most products (convolution, dense) in a group."""
+    trip_bytes: int = 0
+    """Most bytes of all that a group reads, writes, and passes from unit to unit."""
+    feature_bytes: int = 0
+    """The same without constants."""
+    constant_bytes: int = 0
+    """Most bytes of constants that a group reads."""
 
 
 TemplatePart: TypeAlias = HardwareUnit | HardwareLink | OperatorMapping | VirtualOperator | HardwareRequirement
@@ -146,6 +160,8 @@ class HardwareTemplate:
     virtual: tuple[VirtualOperator, ...] = ()
     limits: HardwareLimits = HardwareLimits()
     requirements: tuple[HardwareRequirement, ...] = ()
+    bandwidth: int = 0
+    """Bytes that move from and to memory in a cycle; 0 if they are not said."""
 
     def constraints_of(self, row: OperatorMapping) -> tuple[Constraint, ...]:
         """What must hold of an operator for a row: the requirements of the template, and the row's own."""
@@ -169,9 +185,12 @@ class HardwareTemplate:
         names = {unit.name for unit in self.units}
         if self.units and self.source not in names:
             yield TemplateProblem(f"expects the source to be one of its units, got '{self.source}'")
-        for name in ("operands", "buffer_bytes", "channel_alignment"):
-            if getattr(self.limits, name) < 0:
-                yield TemplateProblem(f"expects limit '{name}' of 0 or more, got {getattr(self.limits, name)}")
+        for limit in fields(HardwareLimits):
+            if getattr(self.limits, limit.name) < 0:
+                got = getattr(self.limits, limit.name)
+                yield TemplateProblem(f"expects limit '{limit.name}' of 0 or more, got {got}")
+        if self.bandwidth < 0:
+            yield TemplateProblem(f"expects a bandwidth of 0 or more, got {self.bandwidth}")
         yield from self._link_problems(names)
         yield from self._unit_problems(names)
         yield from self._mapping_problems()
@@ -187,6 +206,8 @@ class HardwareTemplate:
             seen.add(unit.name)
             if not unit.kind:
                 yield TemplateProblem(f"expects a kind of unit '{unit.name}', got ''", unit)
+            if min(unit.operations, unit.bytes) < 0:
+                yield TemplateProblem(f"expects rates of unit '{unit.name}' of 0 or more", unit)
             if unit.capacity < 1:
                 yield TemplateProblem(f"expects unit '{unit.name}' of capacity 1 or more, got {unit.capacity}", unit)
 

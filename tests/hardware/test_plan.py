@@ -14,7 +14,7 @@ from random_hardware import random_hardware_graphs, random_templates
 from fuse_dialect.diagnostics import Reason
 from fuse_dialect.templates.graph import HardwareGraph, HardwareNode, HardwareRole
 from fuse_dialect.templates.group_order import SEARCH_BUDGET, GroupOrder
-from fuse_dialect.templates.matcher import Trip, UnitMatcher
+from fuse_dialect.templates.matcher import START, UnitMatcher
 from fuse_dialect.templates.plan import HardwarePlan, plan_hardware
 from fuse_dialect.templates.shipped.opu import TEMPLATE as OPU
 from fuse_dialect.templates.template import HardwareLink, HardwareTemplate, HardwareUnit
@@ -115,58 +115,67 @@ def test_groups_are_convex_trips_that_respect_capacities_and_limits(data: st.Dat
 
 @settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(random_templates(["fuse.exp"]), st.data())
-def test_match_is_the_nearest_free_unit(template: HardwareTemplate, data: st.DataObject) -> None:
-    matcher, trip = UnitMatcher(template), Trip()
-    links = nx.DiGraph((link.source, link.sink) for link in template.links)
-    links.add_nodes_from(unit.name for unit in template.units)
-    for _ in range(data.draw(st.integers(1, 6))):
+def test_states_are_all_free_units_ahead_of_the_data(template: HardwareTemplate, data: st.DataObject) -> None:
+    matcher = UnitMatcher(template)
+    ways = reachable(template)
+    states, paths = START, [tuple[int, ...]()]
+    for _ in range(data.draw(st.integers(1, 5))):
         kind = data.draw(st.sampled_from(sorted({unit.kind for unit in template.units})))
-        start = template.source if trip.last is None else template.units[trip.last].name
-        found = matcher.match(trip, [kind])
-        hops = nx.single_source_shortest_path_length(links, start)
-        free = {
-            index: hops[unit.name]
+        paths = [
+            (*path, index)
+            for path in paths
             for index, unit in enumerate(template.units)
-            if unit.kind == kind and unit.name in hops and trip.load.get(index, 0) < unit.capacity
-        }
-        assert isinstance(found, int) == bool(free)
-        if isinstance(found, int):
-            assert free[found] == min(free.values())
-            trip.take(found)
+            if unit.kind == kind
+            and unit.name in ways[template.units[path[-1]].name if path else template.source]
+            and path.count(index) < unit.capacity
+        ]
+        states = matcher.step(states, (kind,))
+        assert {state.last for state in states} == {path[-1] for path in paths}
 
 
 def test_units_equally_near_are_taken_in_the_order_of_the_links() -> None:
     units = (HardwareUnit("s", "s"), HardwareUnit("x", "k"), HardwareUnit("y", "k"))
     for first, second in (("x", "y"), ("y", "x")):
         template = HardwareTemplate("t", "s", units, (HardwareLink("s", first), HardwareLink("s", second)))
-        unit = UnitMatcher(template).match(Trip(), ["k"])
-        assert isinstance(unit, int)
+        (unit,) = UnitMatcher(template).assign([(("k",), 0, 0)])
         assert units[unit].name == first
 
 
 def test_unit_with_capacity_left_takes_the_next_operator_too() -> None:
     units = (HardwareUnit("s", "k", 2), HardwareUnit("x", "k"))
-    matcher, trip = UnitMatcher(HardwareTemplate("t", "s", units, (HardwareLink("s", "x"),))), Trip()
-    taken: list[int] = []
+    matcher = UnitMatcher(HardwareTemplate("t", "s", units, (HardwareLink("s", "x"),)))
+    assert matcher.assign([(("k",), 0, 0)] * 3) == [0, 0, 1]
+    states = START
     for _ in range(3):
-        unit = matcher.match(trip, ["k"])
-        assert isinstance(unit, int)
-        trip.take(unit)
-        taken.append(unit)
-    assert taken == [0, 0, 1]
-    assert matcher.match(trip, ["k"]) == (Reason.UNIT_BUSY, "unit 'x' is taken in this trip")
+        states = matcher.step(states, ("k",))
+        assert states
+    assert not matcher.step(states, ("k",))
+    assert matcher.refusal(states, ["k"]) == (Reason.UNIT_BUSY, "unit 'x' is taken in this trip")
 
 
 def test_bias_of_opu_runs_before_or_behind_the_product() -> None:
     matcher = UnitMatcher(OPU)
-    trip = Trip()
-    names: list[str] = []
-    for kind in ("adder", "multiplier", "ipa", "multiplier", "adder"):
-        unit = matcher.match(trip, [kind])
-        assert isinstance(unit, int)
-        trip.take(unit)
-        names.append(OPU.units[unit].name)
-    assert names == ["add_pre", "mul_pre", "ipa", "mul", "add"]
+    walk = [((kind,), 0, 0) for kind in ("adder", "multiplier", "ipa", "multiplier", "adder")]
+    assert [OPU.units[unit].name for unit in matcher.assign(walk)] == ["add_pre", "mul_pre", "ipa", "mul", "add"]
+
+
+def test_a_later_operator_decides_between_units_that_fit() -> None:
+    """The activation nearest to the source has no pool behind it: whoever takes it at once cannot pool."""
+    units = (
+        HardwareUnit("s", "s"),
+        HardwareUnit("near", "act"),
+        HardwareUnit("mac", "mac"),
+        HardwareUnit("far", "act"),
+    )
+    ends = (("s", "near"), ("s", "mac"), ("mac", "far"), ("far", "pool"))
+    template = HardwareTemplate(
+        "t", "s", (*units, HardwareUnit("pool", "pool")), tuple(HardwareLink(*pair) for pair in ends)
+    )
+    walk = [(("act",), 0, 0), (("pool",), 0, 0)]
+    assert [template.units[unit].name for unit in UnitMatcher(template).assign(walk)] == ["far", "pool"]
+    plan = chain_onto(template, "act", "pool")
+    assert [group.walk for group in plan.groups] == [(1, 2)]
+    assert plan.unit_of == [None, "far", "pool"]
 
 
 @pytest.mark.slow

@@ -15,8 +15,8 @@ What a template must satisfy is checked by `HardwareTemplate.problems`; a proble
 These ops describe; they compute nothing, and are no `FuseOp`s.
 """
 
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -76,13 +76,22 @@ class HardwareOp(IRDLOperation):
     max_operands: Integer | None = opt_prop_def(INTEGER)
     buffer_bytes: Integer | None = opt_prop_def(INTEGER)
     channel_alignment: Integer | None = opt_prop_def(INTEGER)
+    max_results: Integer | None = opt_prop_def(INTEGER)
+    max_products: Integer | None = opt_prop_def(INTEGER)
+    trip_bytes: Integer | None = opt_prop_def(INTEGER)
+    feature_bytes: Integer | None = opt_prop_def(INTEGER)
+    constant_bytes: Integer | None = opt_prop_def(INTEGER)
+    bandwidth: Integer | None = opt_prop_def(INTEGER)
+    """Bytes from and to memory in a cycle."""
     body = region_def("single_block")
 
     traits = traits_def(NoTerminator(), IsolatedFromAbove(), SymbolOpInterface())
 
     assembly_format = (
         "$sym_name `source` $source (`operands` $max_operands^)? (`buffer_bytes` $buffer_bytes^)? "
-        "(`channel_alignment` $channel_alignment^)? attr-dict-with-keyword $body"
+        "(`channel_alignment` $channel_alignment^)? (`results` $max_results^)? (`products` $max_products^)? "
+        "(`trip_bytes` $trip_bytes^)? (`feature_bytes` $feature_bytes^)? (`constant_bytes` $constant_bytes^)? "
+        "(`bandwidth` $bandwidth^)? attr-dict-with-keyword $body"
     )
 
     def verify_(self) -> None:
@@ -110,9 +119,15 @@ class HardwareUnitOp(IRDLOperation):
     kind: StringAttr = prop_def(StringAttr)
     capacity: Integer | None = opt_prop_def(INTEGER)
     """1, if left out."""
+    operations: Integer | None = opt_prop_def(INTEGER)
+    """Arithmetic operations in a cycle."""
+    rate: Integer | None = opt_prop_def(INTEGER)
+    """Bytes of results in a cycle."""
 
     traits = lazy_traits_def(lambda: (HasParent(HardwareOp),))
-    assembly_format = "$sym_name `kind` $kind (`capacity` $capacity^)? attr-dict"
+    assembly_format = (
+        "$sym_name `kind` $kind (`capacity` $capacity^)? (`operations` $operations^)? (`bytes` $rate^)? attr-dict"
+    )
 
 
 @irdl_op_definition
@@ -200,8 +215,9 @@ def read_template(op: HardwareOp) -> tuple[HardwareTemplate, dict[int, Operation
         tuple(part for part in parts if isinstance(part, HardwareLink)),
         tuple(part for part in parts if isinstance(part, OperatorMapping)),
         tuple(part for part in parts if isinstance(part, VirtualOperator)),
-        HardwareLimits(*(_integer(each, 0) for each in (op.max_operands, op.buffer_bytes, op.channel_alignment))),
+        HardwareLimits(**{name: _integer(_limit_of(op, name), 0) for name in _LIMITS}),
         tuple(part for part in parts if isinstance(part, HardwareRequirement)),
+        _integer(op.bandwidth, 0),
     )
     return template, {id(part): inner for part, inner in pairs}
 
@@ -223,7 +239,8 @@ def template_problem(op: HardwareOp) -> tuple[Operation, str] | None:
 def _part(op: PartOp) -> TemplatePart:
     match op:
         case HardwareUnitOp():
-            return HardwareUnit(op.sym_name.data, op.kind.data, _integer(op.capacity, 1))
+            rates = (_integer(op.operations, 0), _integer(op.rate, 0))
+            return HardwareUnit(op.sym_name.data, op.kind.data, _integer(op.capacity, 1), *rates)
         case HardwareLinkOp():
             return HardwareLink(op.source.string_value(), op.sink.string_value())
         case HardwareMapOp():
@@ -243,18 +260,31 @@ def _part(op: PartOp) -> TemplatePart:
             return VirtualOperator(op.operator.data)
 
 
+_LIMITS: Mapping[str, str] = {
+    "operands": "max_operands",
+    "buffer_bytes": "buffer_bytes",
+    "channel_alignment": "channel_alignment",
+    "results": "max_results",
+    "products": "max_products",
+    "trip_bytes": "trip_bytes",
+    "feature_bytes": "feature_bytes",
+    "constant_bytes": "constant_bytes",
+}
+"""The property that says each limit."""
+
+
+def _limit_of(op: HardwareOp, name: str) -> Integer | None:
+    return cast("Integer | None", op.properties.get(_LIMITS[name]))
+
+
 def _integer(attribute: Integer | None, default: int) -> int:
     return default if attribute is None else attribute.value.data
 
 
 def hardware_op(template: HardwareTemplate) -> HardwareOp:
     """The template as IR."""
-    limits = template.limits
-    sizes = {
-        "max_operands": limits.operands,
-        "buffer_bytes": limits.buffer_bytes,
-        "channel_alignment": limits.channel_alignment,
-    }
+    sizes = {spelled: getattr(template.limits, name) for name, spelled in _LIMITS.items()}
+    sizes["bandwidth"] = template.bandwidth
     return HardwareOp.create(
         properties={
             "sym_name": StringAttr(template.name),
@@ -271,6 +301,10 @@ def _part_ops(template: HardwareTemplate) -> list[Operation]:
         properties: dict[str, Attribute] = {"sym_name": StringAttr(unit.name), "kind": StringAttr(unit.kind)}
         if unit.capacity != 1:
             properties["capacity"] = IntegerAttr(unit.capacity, i64)
+        if unit.operations:
+            properties["operations"] = IntegerAttr(unit.operations, i64)
+        if unit.bytes:
+            properties["rate"] = IntegerAttr(unit.bytes, i64)
         ops.append(HardwareUnitOp.create(properties=properties))
     for link in template.links:
         ends = {"source": SymbolRefAttr(link.source), "sink": SymbolRefAttr(link.sink)}

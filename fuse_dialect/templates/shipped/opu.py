@@ -7,10 +7,13 @@ the `fuse` dialect, and:
   maps both to both, although it looks for the difference;
 - `multiply` is also mapped there to a kind (SE) that no unit has, and here to the multipliers alone, which take a
   constant or a broadcast scale, not a second feature map;
-- a bias that follows a product is `bias_add` here, and an `add` after expansion there.
+- a bias that follows a product is `bias_add` here, and an `add` after expansion there;
+- `clip` from zero on and the mean over an image are ours; the strict replay leaves them out.
 
 Source: https://github.com/OPU-Lab/opu-compiler, frontend/src/relay/pass/fuse_ops_hw.{h,cc}, `HDFG::Create`.
 """
+
+from dataclasses import replace
 
 from fuse_dialect.templates.template import HardwareTemplate, Predicate, links, mapped, units, virtual
 
@@ -68,3 +71,12 @@ TEMPLATE = HardwareTemplate(
     ),
     virtual=virtual("fuse.reshape", "fuse.batch_flatten", "fuse.expand_dims", "fuse.squeeze"),
 )
+
+_OURS = ("fuse.clip", "fuse.mean")
+
+
+def article_rows(template: HardwareTemplate) -> HardwareTemplate:
+    """The template with the rows of the article alone, if it is this one; another one as it is."""
+    if template != TEMPLATE:
+        return template
+    return replace(TEMPLATE, mappings=tuple(row for row in TEMPLATE.mappings if row.operator not in _OURS))

@@ -5,8 +5,9 @@ runs any short chain of elementwise operations, and a pool, on its way back to t
 the same way without the array.
 
 Source: Jouppi et al., "In-Datacenter Performance Analysis of a Tensor Processing Unit", ISCA 2017,
-doi:10.1145/3079856.3080246, figure 1 and section 2: the array multiplies 8-bit integers, activations and pooling
-follow. The capacity of the vector unit is ours: the paper gives none.
+doi:10.1145/3079856.3080246, figure 1 and section 2: the array has 65,536 multiply-accumulates for 8-bit integers and
+gives 256 sums a cycle of 700 MHz, activations and pooling follow, and weights come with 34 GB a second. The capacity of
+the vector unit is ours: the paper gives none.
 """
 
 from fuse_dialect.templates.template import (
@@ -23,9 +24,9 @@ TEMPLATE = HardwareTemplate(
     source="buffer",
     units=(
         HardwareUnit("buffer", "memory"),
-        HardwareUnit("array", "array"),
-        HardwareUnit("vector", "vector", capacity=8),
-        HardwareUnit("pool", "pool"),
+        HardwareUnit("array", "array", operations=2 * 65_536),
+        HardwareUnit("vector", "vector", capacity=8, bytes=256),
+        HardwareUnit("pool", "pool", bytes=256),
     ),
     links=links(("buffer", "array"), ("buffer", "vector"), ("array", "vector"), ("vector", "pool")),
     mappings=(
@@ -49,4 +50,5 @@ TEMPLATE = HardwareTemplate(
         *mapped("pool", ["fuse.mean"], Predicate.OVER_SPACE),
     ),
     virtual=virtual("fuse.reshape", "fuse.batch_flatten", "fuse.expand_dims", "fuse.squeeze"),
+    bandwidth=34_000 // 700,
 )

@@ -1,0 +1,215 @@
+"""What a trip may take in: the law that every way to make trips obeys.
+
+A trip grows by one operator at a time. It may when all of this holds:
+
+1. a unit that can run the operator is free and lies ahead of the data (`templates.matcher`);
+2. the operator reads the trip's *head*, the value that its last operator gave, and no value that the data has passed;
+3. it does not broadcast that value: what streams by has the shape of the result; and it takes it as the operand that
+   its mapping lets stream;
+4. the limits of the template hold for the larger trip.
+
+That no trip waits for itself is for whoever makes several of them.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from fuse_dialect.diagnostics import Reason
+from fuse_dialect.templates.graph import VIEWS, HardwareGraph, HardwareNode, HardwareRole
+from fuse_dialect.templates.matcher import START, UnitMatcher, UnitState
+from fuse_dialect.templates.template import HardwareTemplate
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareRefusal:
+    """Why an operator did not join a trip."""
+
+    reason: Reason
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.reason.value}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class TripState:
+    """A trip as far as it has come."""
+
+    units: tuple[UnitState, ...] = START
+    """Where its data may be."""
+    head: int = -1
+    """The node whose value streams; -1 before the first."""
+    reads: frozenset[int] = frozenset()
+    """Values that it reads from memory, constants included."""
+    forgotten: int = 0
+    """How many more it reads that nothing else will ask for."""
+    results: int = 0
+    """Values behind which the data has gone on and that others read, so that they are written."""
+    products: int = 0
+    features: int = 0
+    """Bytes of computed values that it reads or writes, or that pass between its units; the head's are not counted."""
+    constants: int = 0
+    """Bytes of constants that it reads."""
+
+
+Inside: TypeAlias = Callable[[int], int | None]
+"""For a value the node of the trip that it is a view of, or that gives it; `None` for a value from outside."""
+
+
+class TripLaw:
+    """The law for one graph on one template."""
+
+    def __init__(self, graph: HardwareGraph, template: HardwareTemplate, *, counts_cycles: bool = False):
+        """Prepare; with `counts_cycles` states know how long units work."""
+        self.graph = graph
+        self.limits = template.limits
+        self.matcher = UnitMatcher(template)
+        self.counts_cycles = counts_cycles
+        self.counts_bytes = bool(self.limits.trip_bytes or self.limits.feature_bytes or self.limits.constant_bytes)
+        self.readers: list[list[int]] = [[] for _ in graph.producers]
+        """For each value the nodes that read it."""
+        self.gives: list[list[int]] = [[] for _ in graph.nodes]
+        """For each node its values."""
+        for number, node in enumerate(graph.nodes):
+            for value in dict.fromkeys(node.reads):
+                self.readers[value].append(number)
+        for value, producer in enumerate(graph.producers):
+            self.gives[producer].append(value)
+
+    def start(self, number: int) -> TripState | HardwareRefusal:
+        """A trip of one operator, or why it is beyond the limits on its own."""
+        return self._limited(TripState(), number, lambda value: None)
+
+    def extend(self, state: TripState, number: int, inside: Inside) -> TripState | HardwareRefusal:
+        """The trip with one more operator, or why it cannot have it."""
+        node = self.graph.nodes[number]
+        # (1) a free unit ahead of the data
+        if not self.matcher.step(state.units, node.kinds):
+            return HardwareRefusal(*self.matcher.refusal(state.units, node.kinds))
+        for value in node.reads:
+            carried = inside(value)
+            if carried is None:
+                continue
+            # (2) a view of the head is the head
+            label = self.graph.nodes[self.graph.producers[value]].label
+            if carried != state.head:
+                head = self.graph.nodes[state.head].label
+                return HardwareRefusal(Reason.STREAM_PASSED, f"reads {label}, but the data has gone on to {head}")
+            # (3) the shape of the stream is that of the result, and its operand one that streams
+            if node.streams is not None and value not in node.streams:
+                what = f"{label} would stream by as an operand that comes from memory"
+                return HardwareRefusal(Reason.HARDWARE_LIMIT, what)
+            if value in node.widened:
+                return HardwareRefusal(Reason.HARDWARE_LIMIT, f"{label} would be broadcast while it streams by")
+        return self._limited(state, number, inside)
+
+    def with_view(self, state: TripState, number: int, inside: Inside) -> TripState | HardwareRefusal:
+        """The trip with a view of one of its values."""
+        node = self.graph.nodes[number]
+        reads = state.reads.union(value for value in node.reads if inside(value) is None)
+        refusal = self._operands(len(reads) + state.forgotten)
+        return refusal or replace(state, reads=reads)
+
+    def _limited(self, state: TripState, number: int, inside: Inside) -> TripState | HardwareRefusal:
+        """(4) The larger trip, or the limit that it exceeds."""
+        node, limits = self.graph.nodes[number], self.limits
+        if limits.channel_alignment and (node.channels is None or node.channels % limits.channel_alignment):
+            got = "an unknown number" if node.channels is None else node.channels
+            text = f"expects channels in multiples of {limits.channel_alignment}, got {got}"
+            return HardwareRefusal(Reason.HARDWARE_LIMIT, text)
+        outside = dict.fromkeys(value for value in node.reads if inside(value) is None)
+        reads = state.reads.union(outside)
+        products = state.products + (node.channels != 0)
+        results = state.results + (self._leaves_behind(state.head, number, inside) if state.head >= 0 else 0)
+        refusal = self._operands(len(reads) + state.forgotten) or self._between(state, node, inside)
+        if refusal is None and limits.products and products > limits.products:
+            refusal = _beyond("the trip would hold", products, "products", limits.products)
+        if refusal is None and limits.results and results + 1 > limits.results:
+            refusal = _beyond("the trip would write", results + 1, "values", limits.results)
+        if refusal is not None:
+            return refusal
+        features, constants = state.features, state.constants
+        if self.counts_bytes:
+            added = self._bytes(state, node, [value for value in outside if value not in state.reads], number)
+            if isinstance(added, HardwareRefusal):
+                return added
+            features, constants = added
+        units = self.matcher.step(state.units, *self.work_of(number))
+        assert units, "every unit of a valid template can be reached from the source"
+        return TripState(units, number, reads, state.forgotten, results, products, features, constants)
+
+    def _operands(self, count: int) -> HardwareRefusal | None:
+        if self.limits.operands and count > self.limits.operands:
+            return _beyond("the group would read", count, "values", self.limits.operands)
+        return None
+
+    def _between(self, state: TripState, node: HardwareNode, inside: Inside) -> HardwareRefusal | None:
+        if not self.limits.buffer_bytes or state.head < 0 or node.role in VIEWS:
+            return None
+        for value in node.reads:
+            size = self.graph.value_bytes[value]
+            if inside(value) is not None and (size is None or size > self.limits.buffer_bytes):
+                got = "of unknown size" if size is None else f"of {size} bytes"
+                text = f"a value {got} would pass between units, the limit is {self.limits.buffer_bytes} bytes"
+                return HardwareRefusal(Reason.HARDWARE_LIMIT, text)
+        return None
+
+    def _leaves_behind(self, head: int, number: int, inside: Inside) -> int:
+        """How many values of the head, and of views of it, others than the next operator read, now that it goes on.
+
+        A view that is not in the trip yet counts as another: what it gives may be read anywhere.
+        """
+        pending, count = [head], 0
+        while pending:
+            for value in self.gives[pending.pop()]:
+                others = [each for each in self.readers[value] if each != number]
+                views = [
+                    each
+                    for each in others
+                    if self.graph.nodes[each].role in VIEWS and any(inside(given) == head for given in self.gives[each])
+                ]
+                count += self.graph.escapes[value] or len(views) < len(others)
+                pending.extend(views)
+        return count
+
+    def _bytes(
+        self, state: TripState, node: HardwareNode, added: Iterable[int], number: int
+    ) -> tuple[int, int] | HardwareRefusal:
+        """Bytes of features and of constants of the larger trip."""
+        limits, nodes = self.limits, self.graph.nodes
+        constants = state.constants
+        features = state.features + self._size(self.gives[state.head] if state.head >= 0 else ())
+        for value in added:
+            size = self.graph.value_bytes[value]
+            if size is None:
+                return HardwareRefusal(Reason.HARDWARE_LIMIT, "the trip would read a value of unknown size")
+            if nodes[self.graph.producers[value]].role is HardwareRole.CONSTANT:
+                constants += size
+            else:
+                features += size
+        if any(self.graph.value_bytes[value] is None for value in self.gives[number]):
+            return HardwareRefusal(Reason.HARDWARE_LIMIT, "the trip would write a value of unknown size")
+        all_features = features + self._size(self.gives[number])
+        for what, size, most in (
+            ("bytes of feature maps", all_features, limits.feature_bytes),
+            ("bytes of constants", constants, limits.constant_bytes),
+            ("bytes", all_features + constants, limits.trip_bytes),
+        ):
+            if most and size > most:
+                return _beyond("the trip would hold", size, what, most)
+        return features, constants
+
+    def work_of(self, number: int) -> tuple[tuple[str, ...], int, int]:
+        """Kinds, operations and bytes of the result of an operator, the latter where cycles count."""
+        node = self.graph.nodes[number]
+        return (
+            (node.kinds, node.operations, self._size(self.gives[number])) if self.counts_cycles else (node.kinds, 0, 0)
+        )
+
+    def _size(self, values: Sequence[int]) -> int:
+        return sum(self.graph.value_bytes[value] or 0 for value in values)
+
+
+def _beyond(doing: str, count: int, what: str, most: int) -> HardwareRefusal:
+    return HardwareRefusal(Reason.HARDWARE_LIMIT, f"{doing} {count} {what}, the limit is {most}")

@@ -100,6 +100,19 @@ class Loop:
     number: int | None = None
     """In the body: the number of the iteration again, as something that sizes follow from; `None` if none do."""
 
+    @property
+    def tensors(self) -> "list[int]":
+        """States and rows in the body, and what is made in it."""
+        found = [*self.states, *self.elements]
+        pending = list(self.calls)
+        while pending:
+            call = pending.pop()
+            found += call.results
+            if isinstance(call.control, Loop):
+                found += [*call.control.states, *call.control.elements]
+            pending += [inner for part in call.parts for inner in part]
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class Branch:

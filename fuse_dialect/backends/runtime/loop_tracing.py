@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fuse_dialect.backends.runtime.entry_graph import Branch, Call, Loop
-from fuse_dialect.backends.runtime.shapes import MOST_ITERATIONS, SizeResolver, tensors_of
+from fuse_dialect.backends.runtime.shapes import MOST_ITERATIONS, SizeResolver
 from fuse_dialect.backends.runtime.size_formulas import NUMBER, Inside, IterationFormulas, LoopFormulas, SizeFormulas
 from fuse_dialect.backends.runtime.size_tracing import Tracing
 from fuse_dialect.backends.runtime.traced_sizes import (
@@ -169,7 +169,7 @@ def _trace_iterations(tracing: Tracing, loop: Loop, initial: Sequence[Shape], co
         left = [number for number in left if not _is_of_kind(kind, number, tracing.trace.values)]
     tracing.loops.append(LoopFormulas(loop.counter, count, kinds))
     own = {atom for kind in kinds for atom in kind.atoms}
-    for tensor in tensors_of(loop):
+    for tensor in loop.tensors:
         if not own.isdisjoint(_atoms(tracing.bytes[tensor])):
             tracing.bytes[tensor] = 0  # the kinds say how many
     return [*ends, *((count, *shape) for shape in stacked or ())]
@@ -218,7 +218,7 @@ def _trace_kind(
         if any(atom in atoms for monomial, _ in terms for atom in monomial):
             del trace.conditions[relation, terms]
             conditions.append((relation, terms))
-    inner = tensors_of(loop)
+    inner = loop.tensors
     words = {tensor: tracing.words[tensor] for tensor in inner if tensor in tracing.words}
     return IterationFormulas(atoms, conditions, {tensor: tracing.shapes[tensor] for tensor in inner}, words)
 

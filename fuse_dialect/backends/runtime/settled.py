@@ -10,7 +10,8 @@
 
 6. In a loop that runs as often as sizes or an input say, the number of an iteration is settled, too: once for each of
    them. So are the sizes of states. What follows from these is computed by calls of its own, whose results only say
-   sizes: kernels that read such numbers as elements keep the calls that compute them.
+   sizes: kernels that read such numbers as elements keep the calls that compute them. What is settled and needs nothing
+   of the loop goes in front of it.
 7. Other calls inside loops and branches stay as they are. So does a loop in which something is left to NumPy.
 """
 
@@ -44,7 +45,7 @@ def settle(graph: EntryGraph, compiled: Sequence[Compiled]) -> tuple[EntryGraph,
     Complexity: linear in the number of calls and arguments.
     """
     settling = _Settling(graph, list(compiled), list(graph.tensors))
-    calls = [settling.call(call) for call in graph.calls]
+    calls = [each for call in graph.calls for each in settling.calls(call)]
     primitives = [*graph.primitives, *(each.primitive for each in settling.compiled[len(compiled) :])]
     return replace(graph, calls=calls, primitives=primitives, tensors=settling.tensors), settling.compiled
 
@@ -57,12 +58,22 @@ class _Settling:
     settled: set[int] = field(init=False)
     marked: dict[tuple[int, How], int] = field(default_factory=dict[tuple[int, How], int])
     """Numbers of primitives that are run another way in some calls."""
+    inside: set[int] = field(default_factory=set[int])
+    """Tensors of the loops around what is looked at."""
+    in_front: list[Call] = field(default_factory=list[Call])
+    """What goes in front of them."""
 
     def __post_init__(self) -> None:
         constants = self.graph.constants.items()
         self.settled = {
             tensor for tensor, array in constants if array.ndim < 2 and array.size <= MOST_ELEMENTS
         }  # condition 1
+
+    def calls(self, call: Call) -> list[Call]:
+        """A call of the function, and what goes in front of it."""
+        call = self.call(call)
+        front, self.in_front, self.inside = self.in_front, [], set()
+        return [*front, call]
 
     def call(self, call: Call) -> Call:
         """The call, of another primitive where it is run another way."""
@@ -91,19 +102,28 @@ class _Settling:
     def _loop(self, call: Call, loop: Loop) -> Call:
         """The call of a loop whose sizes follow from the number of the iteration (6), or as it was."""
         own = self.compiled[call.kernel]
-        if own.how not in (How.MIXED, How.NUMPY) or loop.goes_on is not None or loop.condition is not None:
+        has_reason = own.how in (How.MIXED, How.NUMPY) or any(map(self._is_moved, loop.calls))
+        if not has_reason or loop.goes_on is not None or loop.condition is not None:
             return call
-        before = len(self.compiled), len(self.tensors)
+        before = len(self.compiled), len(self.tensors), len(self.in_front)
+        self.inside.update(loop.tensors, (loop.counter,))
         number = self._new(loop.counter)
         calls = self._body(loop, number)
         if any(self.compiled[inner.kernel].how in (How.NUMPY, How.MIXED) for inner in calls):
             # (7) What was added for it goes again.
-            del self.compiled[before[0] :], self.tensors[before[1] :]
+            del self.compiled[before[0] :], self.tensors[before[1] :], self.in_front[before[2] :]
             self.marked = {key: place for key, place in self.marked.items() if place < before[0]}
             self.settled = {tensor for tensor in self.settled if tensor < before[1]}
             return call
         self.compiled.append(Compiled(own.primitive, None, None, limits=own.limits, control=How.CONTROL))
-        return replace(call, kernel=len(self.compiled) - 1, control=replace(loop, calls=calls, number=number))
+        is_read = any(number in inner.arguments for inner in calls)
+        front = [tensor for each in self.in_front[before[2] :] for tensor in each.results]
+        return replace(
+            call,
+            kernel=len(self.compiled) - 1,
+            arguments=(*call.arguments, *front),
+            control=replace(loop, calls=tuple(calls), number=number if is_read else None),
+        )
 
     def _body(self, loop: Loop, number: int) -> list[Call]:
         """The calls of a body, with those that compute sizes (6)."""
@@ -112,7 +132,11 @@ class _Settling:
         for inner in loop.calls:
             asked = replace(inner, arguments=tuple([sizes.get(tensor, tensor) for tensor in inner.arguments]))
             how = None if inner.control is not None else self._how(asked)
-            if how is How.SETTLED:
+            if how is How.SETTLED and self.inside.isdisjoint(asked.arguments):
+                self.in_front.append(self._marked(asked, how))
+                self.inside.difference_update(inner.results)
+                self.settled.update(inner.results)
+            elif how is How.SETTLED:
                 results = tuple([self._new(tensor) for tensor in inner.results])
                 sizes.update(zip(inner.results, results, strict=True))
                 calls += [self._marked(replace(asked, results=results), how), inner]
@@ -132,6 +156,7 @@ class _Settling:
         """A settled tensor like another one."""
         self.tensors.append(self.tensors[tensor])
         self.settled.add(len(self.tensors) - 1)
+        self.inside.add(len(self.tensors) - 1)
         return len(self.tensors) - 1
 
     def _how(self, call: Call) -> How | None:
@@ -144,11 +169,16 @@ class _Settling:
         if self._is_settled(call, block):
             return How.SETTLED
         op = own.only_op
-        if op is None or own.how is not How.NUMPY or not self._has_numbers(call, op):
+        if op is None or not (own.how is How.NUMPY or self._is_moved(call)) or not self._has_numbers(call, op):
             return None
         if isinstance(op, DynReshapeOp) and op.input is block.args[0]:
             return How.VIEW
         return How.MOVE if moves_elements(op) else How.NUMPY
+
+    def _is_moved(self, call: Call) -> bool:
+        """Whether a kernel only moves elements, and its sizes are no formulas: those of a slice; of a move they are."""
+        own = self.compiled[call.kernel]
+        return own.how is How.NATIVE and own.needs_results and own.only_op is not None and moves_elements(own.only_op)
 
     def _sized_by(self, call: Call, how: How) -> tuple[int, ...]:
         """Which arguments have elements that say sizes."""

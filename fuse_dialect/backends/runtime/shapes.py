@@ -340,7 +340,7 @@ class _Resolving:
             self.iterating.pop()
 
     def _iterations(self, loop: Loop, initial: Sequence[Shape], count: int) -> list[Shape] | None:
-        found, inner = self.found, tensors_of(loop)
+        found, inner = self.found, loop.tensors
         named = [tensor for tensor in inner if tensor not in loop.states]
         states, stacked = initial, None
         largest: dict[int, int] = {}
@@ -374,19 +374,6 @@ class _Resolving:
             return None
         then, otherwise = (self._of(yielded) for yielded in branch.yielded)
         return then if then == otherwise else None
-
-
-def tensors_of(loop: Loop) -> list[int]:
-    """The tensors that a loop's body has: its arguments, and what is made in it."""
-    found = [*loop.states, *loop.elements]
-    pending = list(loop.calls)
-    while pending:
-        call = pending.pop()
-        found += call.results
-        if isinstance(call.control, Loop):
-            found += [*call.control.states, *call.control.elements]
-        pending += [inner for part in call.parts for inner in part]
-    return found
 
 
 def iterations(

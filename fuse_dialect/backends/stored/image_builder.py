@@ -11,6 +11,7 @@ from fuse_dialect.backends.runtime.arrays import address_of
 from fuse_dialect.backends.runtime.control_code import native_control
 from fuse_dialect.backends.runtime.driver import DRIVER_FUNCTIONS, driver_object
 from fuse_dialect.backends.runtime.executable import Executable
+from fuse_dialect.backends.runtime.moves import MoveKernel
 from fuse_dialect.backends.runtime.program import Program
 from fuse_dialect.backends.stored.image import ALIGNMENT, NOWHERE, Image, can_be_stored
 from fuse_dialect.backends.stored.linking import LinkError, link
@@ -62,9 +63,10 @@ def _codes(executable: Executable) -> "list[Code] | None":
     """What the rows of the table run; `None` if some of it is not of the LLVM backend."""
     kernels = [compiled.kernel for compiled in executable.primitives if compiled.kernel is not None]
     native = [kernel for kernel in kernels if isinstance(kernel, NativeKernel)]
-    if len(native) < len(kernels):
+    moves = [kernel for kernel in kernels if isinstance(kernel, MoveKernel)]
+    if len(native) + len(moves) < len(kernels):
         return None
-    codes = [kernel.code for kernel in native]
+    codes = [*(kernel.code for kernel in native), *(kernel.owner for kernel in moves[:1])]
     if executable.plan.flow.has_control:
         codes.append(native_control().code)
     return codes

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fuse_dialect.api import compile as compile
     from fuse_dialect.api import fuse_ops as fuse_ops
+    from fuse_dialect.api import fuse_ops_hw as fuse_ops_hw
     from fuse_dialect.api import parse as parse
     from fuse_dialect.api import plan_fusion as plan_fusion
     from fuse_dialect.api import read as read
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from fuse_dialect.diagnostics import FuseError as FuseError
     from fuse_dialect.diagnostics import Reason as Reason
     from fuse_dialect.frontends.torch_exports import LostStateWarning as LostStateWarning
+    from fuse_dialect.hardware.lower_trips import lower_trips as lower_trips
+    from fuse_dialect.hardware.trips import Trip as Trip
+    from fuse_dialect.hardware.trips import for_each_trip as for_each_trip
+    from fuse_dialect.hardware.trips import trips_of as trips_of
     from fuse_dialect.jax.capture import from_jax as from_jax
     from fuse_dialect.jax.jit import jit as jit
     from fuse_dialect.remarks.module_plan import Decision as Decision
@@ -39,11 +44,13 @@ if TYPE_CHECKING:
     __version__: str
 
 _PLACES = {
-    "fuse_dialect.api": ("compile", "fuse_ops", "parse", "plan_fusion", "read", "run", "text", "write"),
+    "fuse_dialect.api": ("compile", "fuse_ops", "fuse_ops_hw", "parse", "plan_fusion", "read", "run", "text", "write"),
     "fuse_dialect.backends.runtime.program": ("Program",),
     "fuse_dialect.capture": ("from_torch",),
     "fuse_dialect.diagnostics": ("FuseError", "Reason"),
     "fuse_dialect.frontends.torch_exports": ("LostStateWarning",),
+    "fuse_dialect.hardware.lower_trips": ("lower_trips",),
+    "fuse_dialect.hardware.trips": ("Trip", "for_each_trip", "trips_of"),
     "fuse_dialect.jax.capture": ("from_jax",),
     "fuse_dialect.jax.jit": ("jit",),
     "fuse_dialect.remarks.module_plan": ("Decision", "ModulePlan", "PlannedGroup"),

@@ -18,6 +18,8 @@ from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.process_wide import collector_paused
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Dialect
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from fuse_dialect.fusion.core.rules import RuleTable
     from fuse_dialect.fusion.core.strategy import Strategy
     from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+    from fuse_dialect.hardware.trips import Trip
+    from fuse_dialect.interpreters.numpy import Instead
     from fuse_dialect.loading.given_kinds import GivenKinds
     from fuse_dialect.loading.module_file import ModuleFile
     from fuse_dialect.remarks.module_plan import ModulePlan
@@ -241,6 +245,21 @@ def _text(module: "ModuleOp", table: "Weights | None", elide: int | None = None)
     return text.getvalue()
 
 
+class HardwareOptions(TypedDict, total=False):
+    """Options of `fuse_ops_hw`; all have defaults."""
+
+    template: str
+    """A `fuse.hardware` op of the module, a template of the package, or a path of an MLIR file; `opu`."""
+    objective: str
+    """What there shall be little of: `trips`, `bytes` or `cycles`."""
+    search_budget: int
+    """Steps of the search for the best plan."""
+    dedup: bool
+    """Whether trips of the same structure share one function."""
+    strict_opu: bool
+    """Whether to replay the algorithm of the OPU article."""
+
+
 def fuse_ops(module: "ModuleOp", *, kinds: Paths = (), **options: Unpack[FuseOptions]) -> "ModuleOp":
     """Group operators into primitive functions, exactly as TVM's `FuseOps` does, in place.
 
@@ -270,6 +289,37 @@ def fuse_ops(module: "ModuleOp", *, kinds: Paths = (), **options: Unpack[FuseOpt
     with _kinds_of(kinds) as given, _errors_of(module, " in pass 'fuse-ops'"):
         _stamp_unread(module, given)
         _fuse_ops_pass(options).apply(Context(), module)
+    return module
+
+
+def fuse_ops_hw(module: "ModuleOp", **options: Unpack[HardwareOptions]) -> "ModuleOp":
+    """Group operators into trips of data through an accelerator, in place.
+
+    Args:
+        module: A valid module; it is changed.
+        options: See `HardwareOptions`.
+
+    Returns:
+        The same module.
+
+    Raises:
+        FuseError: There is no such template, an option is wrong, or the module is not in SSA order.
+
+    Example:
+        >>> import fuse_dialect as fd
+        >>> module = fd.fuse_ops_hw(fd.parse('''
+        ... func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+        ...   %y = fuse.relu %x : tensor<4xf32>
+        ...   return %y : tensor<4xf32>
+        ... }'''), template="opu")
+        >>> [trip.template for trip in fd.trips_of(module)]
+        ['opu']
+    """
+    from fuse_dialect.frontends.mlir.reader import context
+    from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
+
+    with _errors_of(module, " in pass 'fuse-ops-hw'"):
+        FuseOpsHwPass(**options).apply(context(), module)
     return module
 
 
@@ -317,6 +367,7 @@ def run(
     entry: str = "main",
     max_ops: int = MOST_OPS,
     max_value_bytes: int = MOST_VALUE_BYTES,
+    trips: "Callable[[Trip, Sequence[Array]], Sequence[Array]] | None" = None,
 ) -> "list[Array]":
     """Run a function of a module on NumPy: the definition of what a program means.
 
@@ -329,6 +380,8 @@ def run(
         max_ops: Most ops that loops and calls run, over and above one run of everything: each iteration of a loop but
             the first counts the ops in its body.
         max_value_bytes: Most bytes of a value that the run makes.
+        trips: What runs in the place of each trip through hardware: takes the trip and the arrays that come in, and
+            gives those that go out, as the device would. See `for_each_trip`.
 
     Returns:
         The results in order; a tuple gives its fields.
@@ -357,11 +410,23 @@ def run(
         if needs_conversion(module):
             module = module.clone()
             make_runnable(module)
+        instead = None if trips is None else _instead_of_trips(module, trips)
         if len(inputs) == 1 and isinstance(inputs[0], Mapping):
             named = {name: _as_array(f"'{name}'", array) for name, array in inputs[0].items()}
-            return run_module(module, named, entry, limits=limits)
+            return run_module(module, named, entry, limits=limits, instead=instead)
         arrays = [_as_array(str(place), array) for place, array in enumerate(inputs)]
-        return run_module(module, arrays, entry, limits=limits)
+        return run_module(module, arrays, entry, limits=limits, instead=instead)
+
+
+def _instead_of_trips(
+    module: "ModuleOp", run_trip: "Callable[[Trip, Sequence[Array]], Sequence[Array]]"
+) -> "dict[str, Instead]":
+    """What runs in the place of each trip of a module, by the name of its function."""
+    from functools import partial
+
+    from fuse_dialect.hardware.trips import for_each_trip
+
+    return for_each_trip(module, lambda trip: partial(run_trip, trip))
 
 
 def _as_array(which: str, value: Any) -> "Array":

@@ -78,6 +78,8 @@ OWN_NAMES = Universe(
         "dot": _lazy("fuse_dialect.targets.pictures:DotTarget"),
         "svg": _lazy("fuse_dialect.targets.pictures:SvgTarget"),
         "model-explorer": _lazy("fuse_dialect.targets.pictures:ModelExplorerTarget"),
+        "hardware-report": _lazy("fuse_dialect.hardware.hardware_report:HardwareReportTarget"),
+        "trips-json": _lazy("fuse_dialect.hardware.trips_json:TripsJsonTarget"),
         "hardware-dot": _lazy("fuse_dialect.targets.hardware_dot:HardwareDotTarget"),
     },
 )

@@ -40,6 +40,8 @@ TOO_LONG_HINT = "max_ops= raises the limit; a loop whose condition stays true ha
 
 
 _LIMITS = Limits()
+Instead = Callable[[Sequence[Array]], Sequence[Array]]
+"""What runs in the place of a function: from its arguments to its results."""
 
 
 def run_module(
@@ -48,6 +50,7 @@ def run_module(
     entry: str = "main",
     *,
     limits: Limits = _LIMITS,
+    instead: Mapping[str, Instead] | None = None,
 ) -> list[Array]:
     """Run one function of a module.
 
@@ -58,6 +61,7 @@ def run_module(
         entry: Name of the function.
         limits: How many ops calls and loops may run, over and above the first run of each function, and how large a
             value may be whose size is known only then.
+        instead: What runs in the place of functions of these names.
 
     Returns:
         The function's results in order; a result that is a tuple gives its fields, in order. Each is a writable array
@@ -69,7 +73,7 @@ def run_module(
     """
     function = function_named(module, entry)
     arrays = bind_inputs(function, inputs)
-    return separate(flatten(Runner(module, limits).call(function, arrays)), arrays, limits.value_bytes)
+    return separate(flatten(Runner(module, limits, instead=instead).call(function, arrays)), arrays, limits.value_bytes)
 
 
 def evaluate(
@@ -166,6 +170,7 @@ class Runner:
         module: ModuleOp | Mapping[str, func.FuncOp],
         limits: Limits = _LIMITS,
         iteration_ops: Callable[[LoopOp], int] | None = None,
+        instead: Mapping[str, Instead] | None = None,
     ):
         """Take over functions.
 
@@ -173,9 +178,11 @@ class Runner:
             module: A verified module, or functions by name.
             limits: See `run_module`.
             iteration_ops: What an iteration of a loop counts; by default its ops as they are.
+            instead: What runs in the place of functions of these names.
         """
         self._functions = functions_of(module) if isinstance(module, ModuleOp) else module
         self._limits = limits
+        self._instead = instead or {}
         self._iteration_ops = LoopCosts(self._functions).iteration if iteration_ops is None else iteration_ops
         self._plans: dict[Block, list[_Step]] = {}
         self._fitting = FittingShapes()
@@ -196,10 +203,26 @@ class Runner:
         if frame.depth and not frame.is_counted and not frame.calls.take(ops=len(self._plan(function.body.block))):
             hint = "max_ops= raises the limit; functions that call functions twice may double at every level"
             raise EvaluationError(function, f"'@{name}' is called too often: no more ops may be run", hint)
+        if name in self._instead:
+            return self._replaced(function, self._instead[name], arguments)
         end, results = self._run_block(function.body.block, arguments, frame)
         if not isinstance(end, func.ReturnOp):
             raise EvaluationError(function, f"'@{name}' ends without 'func.return'")
         return tuple(results)
+
+    def _replaced(self, function: func.FuncOp, instead: Instead, arguments: Sequence[Value]) -> tuple[Value, ...]:
+        """What somebody else says that a function gives; it has the types of the function's results."""
+        types = function.function_type.outputs.data
+        results = tuple(np.asarray(each) for each in instead(flatten(arguments)))
+        if len(results) != len(types):
+            what = f"expects {len(types)} results of what was run for '@{function.sym_name.data}', got {len(results)}"
+            raise EvaluationError(function, what)
+        for index, (value, type) in enumerate(zip(results, types, strict=True)):
+            problem = mismatch(value, type)
+            if problem is not None:
+                what = f"result {index} of what was run for '@{function.sym_name.data}' {problem}"
+                raise EvaluationError(function, what)
+        return results
 
     def _plan(self, block: Block) -> list[_Step]:
         plan = self._plans.get(block)

@@ -1,0 +1,237 @@
+"""What a fused module costs: trips on each accelerator, operators on the host, and what crosses between them.
+
+1. A trip reads each value from outside once, its constants included, and writes what it gives. Bytes and operations
+   are those of `PrimitiveCost`; a single number is read, too.
+2. A trip takes the cycles of its busiest unit, or of memory if that takes longer; trips run one after the other. So
+   says the objective `cycles`.
+3. An operator of the host, fused or not, reads and writes likewise; nothing is said of its time.
+4. A value crosses when one side gives it and the other reads it; arguments come from the host, results go there.
+5. Memory holds what is given and still to be read, from call to call; its peak is that of feature maps, without
+   constants.
+
+Sizes that are open count nothing, and the report says of how many values.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation, SSAValue
+
+from fuse_dialect.dialect.op import FuseOp
+from fuse_dialect.dialect.ops.hardware import HARDWARE_ATTRIBUTE
+from fuse_dialect.dialect.types import byte_count, element_count
+from fuse_dialect.fusion.ir.constants import is_constant
+from fuse_dialect.fusion.ir.op_costs import PrimitiveCost, op_cost
+from fuse_dialect.fusion.kinds.kind_of import op_name
+from fuse_dialect.hardware.trips import Trip, trips_of
+from fuse_dialect.templates.matcher import UnitMatcher
+from fuse_dialect.templates.objective import busiest_unit, trip_cycles
+from fuse_dialect.templates.template import HardwareTemplate
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One call: a trip, or something on the host."""
+
+    name: str
+    """Name of the function, or of the op."""
+    engine: str
+    """Name of the template; `host` for the host."""
+    operations: int
+    """Arithmetic operations, a multiply-add being two."""
+    bytes: int
+    """Read and written, constants included."""
+    constants: int
+    """Bytes of constants among them."""
+    cycles: float | None
+    """`None` where the template says no rates, and on the host."""
+    resident: int
+    """Bytes of feature maps in memory while it runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareEstimate:
+    """The whole of one function."""
+
+    works: Sequence[Work]
+    """In the order of the calls."""
+    to_device: int
+    """Bytes that the host gives and trips read."""
+    to_host: int
+    """Bytes that trips give and the host reads."""
+    open_values: int
+    """Values of open sizes, which count nothing."""
+
+    @property
+    def engines(self) -> dict[str, list[Work]]:
+        """The calls of each engine, the host last."""
+        names = dict.fromkeys(work.engine for work in self.works)
+        ordered = [*(name for name in names if name != HOST), *(name for name in names if name == HOST)]
+        return {name: [work for work in self.works if work.engine == name] for name in ordered}
+
+    @property
+    def cycles(self) -> float | None:
+        """Cycles of all trips; `None` if one of them has none."""
+        return total_cycles(work for work in self.works if work.engine != HOST)
+
+    @property
+    def peak(self) -> int:
+        """Most bytes of feature maps in memory at once."""
+        return max((work.resident for work in self.works), default=0)
+
+
+HOST = "host"
+"""The engine of what stays on the host."""
+
+
+def total_cycles(works: Iterable[Work]) -> float | None:
+    """Cycles of trips that run one after the other; `None` if one has none."""
+    total = 0.0
+    for work in works:
+        if work.cycles is None:
+            return None
+        total += work.cycles
+    return total
+
+
+def estimate(
+    module: ModuleOp, template_of: Callable[[str], HardwareTemplate | None], entry: str = "main"
+) -> HardwareEstimate:
+    """Estimate a function of a module that `fuse-ops-hw` has fused.
+
+    Args:
+        module: The module; it is not changed.
+        template_of: The template of a name, `None` if nobody knows it.
+        entry: Name of the function.
+
+    Raises:
+        KeyError: The module has no such function with a body.
+
+    Complexity: O(ops + operands).
+    """
+    functions = {op.sym_name.data: op for op in module.ops if isinstance(op, func.FuncOp)}
+    block = functions[entry].body.block
+    trips = {trip.name: trip for trip in trips_of(module)}
+    costs = _Costs(trips, template_of)
+    calls = [op for op in block.ops if not is_constant(op) and not isinstance(op, func.ReturnOp)]
+    engines = [_engine(op, functions) for op in calls]
+    resident = _resident(calls, block.args)
+    works: list[Work] = []
+    open_values = 0
+    for op, engine, held in zip(calls, engines, resident, strict=True):
+        work, unknown = costs.of(op, functions, engine, held)
+        open_values += unknown
+        works.append(work)
+    to_device, to_host = _crossings(calls, engines, block.args)
+    return HardwareEstimate(works, to_device, to_host, open_values)
+
+
+def _engine(op: Operation, functions: Mapping[str, func.FuncOp]) -> str:
+    if isinstance(op, func.CallOp) and (callee := functions.get(op.callee.string_value())) is not None:
+        hardware = callee.attributes.get(HARDWARE_ATTRIBUTE)
+        return hardware.data if isinstance(hardware, StringAttr) else HOST
+    return HOST
+
+
+class _Costs:
+    """Costs of calls; those of a function are found once."""
+
+    def __init__(self, trips: Mapping[str, Trip], template_of: Callable[[str], HardwareTemplate | None]):
+        self.trips = trips
+        self.template_of = template_of
+        self.known: dict[str, tuple[int, int, int, float | None, int]] = {}
+
+    def of(self, op: Operation, functions: Mapping[str, func.FuncOp], engine: str, resident: int) -> tuple[Work, int]:
+        """The work of a call, and how many values of open size it leaves out."""
+        callee = functions.get(op.callee.string_value()) if isinstance(op, func.CallOp) else None
+        if callee is None or not callee.body.blocks:
+            cost = op_cost(op)
+            flops = cost.flops.number if cost.flops is not None else None
+            work = Work(op_name(op), HOST, flops or 0, cost.static_bytes, _constant_bytes(op.operands), None, resident)
+            return work, cost.open_values
+        name = callee.sym_name.data
+        if name not in self.known:
+            self.known[name] = self._of_function(callee)
+        operations, moved, constants, cycles, unknown = self.known[name]
+        return Work(name, engine, operations, moved, constants, cycles, resident), unknown
+
+    def _of_function(self, function: func.FuncOp) -> tuple[int, int, int, float | None, int]:
+        cost = PrimitiveCost(function).cost
+        held = [op.results[0] for op in function.body.block.ops if is_constant(op)]
+        constants = sum(byte_count(value.type) or 0 for value in held)
+        numbers = sum(byte_count(value.type) or 0 for value in held if element_count(value.type) == 1)
+        flops = cost.flops.number if cost.flops is not None else None
+        trip = self.trips.get(function.sym_name.data)
+        moved = cost.static_bytes + numbers
+        cycles = None if trip is None else self._cycles(trip, moved)
+        return flops or 0, moved, constants, cycles, cost.open_values
+
+    def _cycles(self, trip: Trip, moved: int) -> float | None:
+        template = self.template_of(trip.template)
+        if template is None or not template.bandwidth:
+            return None
+        units = {unit.name: number for number, unit in enumerate(template.units)}
+        work: list[tuple[int, int, int]] = []
+        for step in trip.steps:
+            if step.unit:
+                number = units.get(step.unit)
+                if number is None or not (template.units[number].operations or template.units[number].bytes):
+                    return None
+                size = sum(byte_count(result.type) or 0 for result in step.source.results)
+                flops = step.source.flops() if isinstance(step.source, FuseOp) else None
+                work.append((number, flops or 0, size))
+        return trip_cycles(moved, busiest_unit(UnitMatcher(template), work), template)
+
+
+def _constant_bytes(values: Iterable[SSAValue]) -> int:
+    return sum(
+        byte_count(value.type) or 0
+        for value in dict.fromkeys(values)
+        if isinstance(value.owner, Operation) and is_constant(value.owner)
+    )
+
+
+def _is_feature(value: SSAValue) -> bool:
+    return not (isinstance(value.owner, Operation) and is_constant(value.owner))
+
+
+def _resident(calls: Sequence[Operation], arguments: Sequence[SSAValue]) -> list[int]:
+    """(5) For each call the bytes of feature maps that are in memory while it runs."""
+    last: dict[SSAValue, int] = {}
+    for place, op in enumerate(calls):
+        last.update(dict.fromkeys(op.operands, place))
+        for result in op.results:
+            # What nobody reads is there while it is written; what is returned stays.
+            last.setdefault(result, place)
+    for value in [*arguments, *(result for op in calls for result in op.results)]:
+        if any(isinstance(use.operation, func.ReturnOp) for use in value.uses):
+            last[value] = len(calls)
+    ends: dict[int, list[SSAValue]] = {}
+    for value, place in last.items():
+        ends.setdefault(place, []).append(value)
+    held = sum(byte_count(value.type) or 0 for value in arguments if value in last)
+    sizes: list[int] = []
+    for place, op in enumerate(calls):
+        held += sum(byte_count(result.type) or 0 for result in op.results)
+        sizes.append(held)
+        held -= sum(byte_count(value.type) or 0 for value in ends.get(place, ()) if _is_feature(value))
+    return sizes
+
+
+def _crossings(calls: Sequence[Operation], engines: Sequence[str], arguments: Sequence[SSAValue]) -> tuple[int, int]:
+    """(4) Bytes to the device and back; each value once."""
+    giver = dict.fromkeys(arguments, HOST)
+    for op, engine in zip(calls, engines, strict=True):
+        giver.update(dict.fromkeys(op.results, engine))
+    engine_of = dict(zip(calls, engines, strict=True))
+    to_device = to_host = 0
+    for value, given in giver.items():
+        readers = {engine_of.get(use.operation, HOST) for use in value.uses}
+        size = byte_count(value.type) or 0
+        if given == HOST and any(reader != HOST for reader in readers):
+            to_device += size
+        elif given != HOST and HOST in readers:
+            to_host += size
+    return to_device, to_host

@@ -1,0 +1,124 @@
+"""`-t hardware-report`: what a module costs that `fuse-ops-hw` has fused, as Markdown or JSON; see `estimate`.
+
+Templates are found by their names in the module and among those of the package; one of a file is named by the option
+`template`. Cycles need rates: `operations` or `bytes` of the units, and a `bandwidth`.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import IO, Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import PassFailedException
+from xdsl.utils.target import Target
+
+from fuse_dialect.dialect.ops.hardware import HardwareOp, read_template
+from fuse_dialect.hardware.estimate import HardwareEstimate, Work, estimate, total_cycles
+from fuse_dialect.hardware.template_file import find_template
+from fuse_dialect.templates.shipped.shipped import SHIPPED_TEMPLATES
+from fuse_dialect.templates.template import HardwareTemplate
+
+
+@dataclass(frozen=True)
+class HardwareReportTarget(Target):
+    """Operations, bytes, cycles and memory of trips and host."""
+
+    name = "hardware-report"
+
+    template: str = ""
+    """Path of a template file, if the trips are of one that is not in the module."""
+    entry: str = "main"
+    """The function."""
+    as_json: bool = False
+    """Write JSON instead of Markdown."""
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        """Write the report.
+
+        Raises:
+            PassFailedException: The module has no such function.
+            TemplateError: The template cannot be read.
+        """
+        found = estimate_of(module, ctx, self.template, self.entry)
+        if self.as_json:
+            json.dump(report_object(found), output, indent=1)
+            output.write("\n")
+        else:
+            output.writelines(f"{line}\n" for line in report_lines(found))
+
+
+def estimate_of(module: ModuleOp, ctx: Context, template: str = "", entry: str = "main") -> HardwareEstimate:
+    """The estimate of a module, its templates found by name.
+
+    Raises:
+        PassFailedException: The module has no such function.
+        TemplateError: The template cannot be read.
+    """
+    templates: dict[str, HardwareTemplate] = dict(SHIPPED_TEMPLATES)
+    templates.update(
+        (own.name, own) for own in (read_template(op)[0] for op in module.ops if isinstance(op, HardwareOp))
+    )
+    if template:
+        given = find_template(template, module, ctx)
+        templates[given.name] = given
+    try:
+        return estimate(module, templates.get, entry)
+    except KeyError as error:
+        raise PassFailedException(f"the module has no function '@{entry}' with a body") from error
+
+
+def report_object(found: HardwareEstimate) -> dict[str, Any]:
+    """The report for `json.dump`."""
+    return {
+        "calls": [asdict(work) for work in found.works],
+        "engines": {name: _totals(works) for name, works in found.engines.items()},
+        "crossings": {"to-device": found.to_device, "to-host": found.to_host},
+        "peak": found.peak,
+        "cycles": found.cycles,
+        "open-values": found.open_values,
+    }
+
+
+def _totals(works: list[Work]) -> dict[str, Any]:
+    return {
+        "calls": len(works),
+        "operations": sum(work.operations for work in works),
+        "bytes": sum(work.bytes for work in works),
+        "constants": sum(work.constants for work in works),
+        "cycles": total_cycles(works),
+    }
+
+
+_HEAD = ("call", "engine", "operations", "bytes", "constants", "cycles", "memory")
+
+
+def report_lines(found: HardwareEstimate) -> Iterator[str]:
+    """The report as Markdown."""
+    yield f"| {' | '.join(_HEAD)} |"
+    yield "|---" * len(_HEAD) + "|"
+    for work in found.works:
+        cells = (
+            work.name,
+            work.engine,
+            work.operations,
+            work.bytes,
+            work.constants,
+            _cycles(work.cycles),
+            work.resident,
+        )
+        yield f"| {' | '.join(map(str, cells))} |"
+    for name, works in found.engines.items():
+        totals = _totals(works)
+        numbers = (totals["operations"], totals["bytes"], totals["constants"], _cycles(totals["cycles"]), "")
+        yield f"| all {len(works)} | {name} | {' | '.join(map(str, numbers))} |"
+    yield ""
+    yield f"Crossings: {found.to_device} bytes to the device, {found.to_host} bytes to the host."
+    yield f"Memory: {found.peak} bytes of feature maps at the peak."
+    if found.open_values:
+        yield f"Open sizes: {found.open_values} values count nothing."
+
+
+def _cycles(cycles: float | None) -> str:
+    return "" if cycles is None else f"{cycles:.0f}"

@@ -325,7 +325,9 @@ class Executable(Walk):
 
     def _size_table(self, formulas: SizeFormulas) -> SizeTable | None:
         plan = self._laid_out
-        if formulas.values.keys() != plan.values.keys():
+        if formulas.values.keys() != plan.values.keys() or {loop.counter for loop in formulas.loops} != {
+            *plan.iterations
+        }:
             return None
         words: list[int] = []
         for tensor, _, room in self._sized:

@@ -109,7 +109,7 @@ def _trace_loop(tracing: Tracing, loop: Loop) -> list[Shape] | None:
     count = _count(tracing, loop, rows)
     if count is None and loop.stacked:
         return None
-    if loop.number is None:
+    if loop.number is None and loop.counter not in tracing.resolver.changing:
         before = _Before.of(tracing)
         _set_states(tracing, loop, initial)
         if not tracing.calls(loop.calls):

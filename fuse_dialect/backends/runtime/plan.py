@@ -90,7 +90,7 @@ class Plan:
 
     def resized(self, resolved: Resolved) -> "Plan | None":
         """The plan for other sizes of the same function; `None` if they need one of their own."""
-        if resolved.values.keys() != self.values.keys():
+        if (resolved.values.keys(), resolved.iterations.keys()) != (self.values.keys(), self.iterations.keys()):
             return None
         shapes, sizes = self.with_copies(resolved.shapes), self.with_copies(resolved.bytes)
         if any(map(gt, sizes, self.room)):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from xdsl.dialects import func
+from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult
 from xdsl.utils.exceptions import InterpretationError
@@ -20,6 +21,9 @@ from fuse_dialect.backends.types import Shape
 from fuse_dialect.budget import SIZE_HINT, STEPS_HINT, Limits, is_without_end, spelled
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.dialect.op import Array, FuseOp
+from fuse_dialect.dialect.ops.dynamic import DynTopkOp
+from fuse_dialect.dialect.ops.opaque import ArgwhereOp, ScatterNdOp
+from fuse_dialect.dialect.ops.selection import NonMaxSuppressionOp, UniqueOp
 from fuse_dialect.dialect.types import element_dtype, is_tensor, shape_text
 from fuse_dialect.fusion.ir.op_costs import PrimitiveCost
 from fuse_dialect.interpreters.loop_costs import marked_iteration
@@ -193,6 +197,22 @@ class Compiled:
         return found
 
     @cached_property
+    def counts_elements(self) -> bool:
+        """Whether it is an op whose results are as many as the elements of its operands say; no more than these."""
+        return isinstance(self._single, ArgwhereOp | UniqueOp | NonMaxSuppressionOp)
+
+    @cached_property
+    def _single(self) -> FuseOp | None:
+        """The one op in it that computes something."""
+        ops = [op for op in self.primitive.function.body.block.ops if not isinstance(op, func.ReturnOp | ConstantOp)]
+        return ops[0] if len(ops) == 1 and isinstance(ops[0], FuseOp) else None
+
+    @cached_property
+    def _is_quick(self) -> bool:
+        """Whether it is a run by NumPy with results no larger than its operands, whose types need not be made."""
+        return self.counts_elements or isinstance(self._single, ScatterNdOp | DynTopkOp)
+
+    @cached_property
     def size_arithmetic(self) -> SizeArithmetic | None:
         """Its meaning on small arrays, and on shapes of any; `None` if there is only that on arrays."""
         return size_arithmetic(self.primitive.function)
@@ -254,6 +274,11 @@ class Compiled:
         Raises:
             FuseError: NumPy rejects the values, an index out of range for example.
         """
+        if self._is_quick and self.size_arithmetic is not None:
+            # Its meaning checks what types would say, and these take longer to make than a small run.
+            results = self.size_arithmetic(arguments)
+            if results is not None:
+                return results
         function = self.primitive.function
         values = _nested(function.function_type.inputs.data, arguments)
         try:

@@ -566,6 +566,8 @@ class Program:
 
     def _executable(self, shapes: tuple[Shape, ...], counts: tuple[int, ...] = ()) -> "Executable | None":
         """How the function runs on inputs of these shapes, and of these numbers; `None` for step by step."""
+        if self._resolver.needs_data:
+            return None
         key = shapes if not counts else (*shapes, counts)
         with self._lock:
             if key in self._plans:

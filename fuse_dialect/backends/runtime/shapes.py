@@ -65,6 +65,10 @@ class SizeResolver:
         self._asked = Resolved([type.shape for type in types], [0] * len(types))
         """Of the arguments of a call that is asked by itself."""
         self.has_control = any(call.control is not None for call in graph.calls)
+        self.changing: set[int] = set()
+        """Loops whose sizes have changed with some iteration for some sizes, by their counter: they have a table."""
+        self.needs_data = any(primitives[call.kernel].counts_elements for call in graph.calls)
+        """Whether sizes are known only while the function runs, whatever those of the inputs are."""
 
     @cached_property
     def counting_inputs(self) -> Mapping[int, Sequence[int]]:
@@ -116,7 +120,7 @@ class SizeResolver:
             for position, tensors in (self.counting_inputs.items() if counts else ())
             for tensor in tensors
         }
-        resolving = _Resolving(self.graph, self.primitives, found, self._seen, changed, limits)
+        resolving = _Resolving(self.graph, self.primitives, found, self._seen, changed, limits, self.changing)
         for tensor, shape in zip(self.graph.inputs, input_shapes, strict=True):
             resolving.set_shape(tensor, shape)
         if not resolving.calls(self.graph.calls):
@@ -165,8 +169,10 @@ class _Resolving:
     """Tensors of other sizes or values than `found` has from before; `None` if it has nothing yet."""
     limits: Mapping[int, Array] = field(default_factory=dict[int, Array])
     """How often loops run that an input says."""
+    changing: set[int] = field(default_factory=set[int])
+    """Loops whose sizes change, by their counter."""
     iterating: list[Loop] = field(default_factory=list[Loop])
-    """Loops around what is looked at whose sizes change."""
+    """Those around what is looked at."""
 
     @property
     def shapes(self) -> list[Shape]:
@@ -319,7 +325,7 @@ class _Resolving:
         count = iterations(self.graph, loop, self.shapes, values)
         if len({shape[0] for shape in rows}) > 1 or (count is None and loop.stacked):
             return None
-        if loop.number is None:
+        if loop.number is None and loop.counter not in self.changing:
             for tensor, shape in zip(loop.states, initial, strict=True):
                 self.set_shape(tensor, shape)
             if not self.calls(loop.calls):
@@ -366,6 +372,7 @@ class _Resolving:
             largest[tensor] = max(largest[tensor], bytes_of(self.graph.tensors[tensor], shape))
         for tensor, bytes in largest.items():
             found.bytes[tensor] = bytes
+        self.changing.add(loop.counter)
         found.iterations[loop.counter] = IterationSizes(shapes, words)
         return [*states, *((count, *shape) for shape in stacked or ())]
 

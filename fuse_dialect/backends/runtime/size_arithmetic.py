@@ -40,10 +40,12 @@ from fuse_dialect.dialect.ops.dynamic import (
     DynFullOp,
     DynReshapeOp,
     DynStridedSliceOp,
+    DynTopkOp,
     ShapeOfOp,
 )
 from fuse_dialect.dialect.ops.indexing import StridedSliceOp, TakeOp
 from fuse_dialect.dialect.ops.layout import ReshapeOp, SqueezeOp
+from fuse_dialect.dialect.ops.opaque import sorted_order
 from fuse_dialect.dialect.ops.replication import ExpandDimsOp
 from fuse_dialect.dialect.types import DYNAMIC, Tensor, element_dtype, is_tensor, normalize_axes, with_shape
 
@@ -273,6 +275,18 @@ def _strided_slice(op: DynStridedSliceOp) -> _Evaluate:
     return evaluate
 
 
+def _topk(op: DynTopkOp) -> _Evaluate:
+    axis, is_ascend = op.axis.value.data, bool(op.is_ascend.value.data)
+
+    def evaluate(x: Array, k: Array) -> Sequence[Array]:
+        if not 0 <= int(k) <= x.shape[axis]:
+            raise ValueError("more elements than there are")
+        order = sorted_order(x, axis, is_ascend=is_ascend).take(np.arange(int(k)), axis=axis)
+        return np.take_along_axis(x, order, axis=axis), order
+
+    return evaluate
+
+
 def _arange(op: DynArangeOp) -> _Evaluate | None:
     if not is_tensor(op.start.type) or element_dtype(op.start.type.element_type).kind != "i":
         return None  # how many real numbers there are is a matter of rounding
@@ -294,6 +308,7 @@ _DYNAMIC: Mapping[type[Operation], Callable[[Any], _Evaluate | None]] = {
     DynFullOp: _full,
     DynReshapeOp: _reshape,
     DynStridedSliceOp: _strided_slice,
+    DynTopkOp: _topk,
 }
 
 

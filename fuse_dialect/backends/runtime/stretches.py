@@ -89,7 +89,12 @@ class Stretches:
             if outputs:
                 self._parts.append(Stretch(make(_part_of(graph, calls, inputs, outputs)), inputs, outputs))
         # Later parts overwrite earlier ones, so that the last reader stays.
-        self._last = {tensor: number for number, part in enumerate(self._parts) for tensor in part.reads}
+        last = {tensor: number for number, part in enumerate(self._parts) for tensor in part.reads}
+        self._ends: list[list[int]] = [[] for _ in self._parts]
+        """Tensors that nobody reads after each part."""
+        for tensor, number in last.items():
+            if tensor not in graph.outputs:
+                self._ends[number].append(tensor)
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
         """The outputs: arrays of their own.
@@ -101,19 +106,22 @@ class Stretches:
             FuseError: As for `run_stepwise`.
         """
         graph, values = self._graph, dict(zip(self._graph.inputs, inputs, strict=True))
-        kept = {*graph.outputs}
         for number, part in enumerate(self._parts):
             if isinstance(part, Stretch):
-                arrays = [np.ascontiguousarray(values[tensor]).reshape(values[tensor].shape) for tensor in part.inputs]
-                values.update(zip(part.outputs, part.run(arrays), strict=True))
+                values.update(
+                    zip(part.outputs, part.run([_dense(values[tensor]) for tensor in part.inputs]), strict=True)
+                )
             else:
                 run_calls(graph, self._primitives, self._constants, [part.call], values)
-            for tensor in dict.fromkeys(part.reads):
-                if self._last[tensor] == number and tensor not in kept:
-                    values.pop(tensor, None)
+            for tensor in self._ends[number]:
+                values.pop(tensor, None)
         outputs = [values[tensor] if tensor in values else self._constants.dense(tensor) for tensor in graph.outputs]
         given = [*inputs, *(self._constants.dense(tensor) for tensor in graph.outputs if tensor in graph.constants)]
         return own_arrays(outputs, given)
+
+
+def _dense(array: Array) -> Array:
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array).reshape(array.shape)
 
 
 def is_cut(graph: EntryGraph, primitives: Sequence[Compiled]) -> bool:

@@ -55,7 +55,7 @@ def _ordered(x: Array) -> Array:
     return x.astype(np.float32) if x.dtype.kind == "V" else x
 
 
-def _sorted_order(x: Array, axis: int, *, is_ascend: bool) -> Array:
+def sorted_order(x: Array, axis: int, *, is_ascend: bool) -> Array:
     """Indices that sort `x` along `axis`; of equal elements the one with the lower index comes first."""
     x = _ordered(x)
     if is_ascend:
@@ -177,7 +177,7 @@ class ArgsortOp(LineOp):
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """A stable sort."""
-        order = _sorted_order(operands[0], self.axis.value.data, is_ascend=bool(self.is_ascend.value.data))
+        order = sorted_order(operands[0], self.axis.value.data, is_ascend=bool(self.is_ascend.value.data))
         return (order.astype(np.int32 if self.result.type.element_type == i32 else np.int64, copy=False),)
 
     def loops(self, nest: Nest) -> SSAValue:
@@ -228,7 +228,7 @@ class TopkOp(LineOp):
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """The beginning of a stable sort."""
         (x,), axis = operands, self.axis.value.data
-        order = _sorted_order(x, axis, is_ascend=bool(self.is_ascend.value.data))
+        order = sorted_order(x, axis, is_ascend=bool(self.is_ascend.value.data))
         order = order.take(np.arange(self.k.value.data), axis=axis)
         return (np.take_along_axis(x, order, axis=axis), order.astype(np.int64, copy=False))
 
@@ -442,7 +442,7 @@ class ScatterNdOp(FuseOp):
 
     def place_of_update(self, nest: Nest) -> SSAValue:
         """The numbers of a position, brought into range, as one."""
-        return position_in(nest, nest.at, nest.counted(*nest.shape(0)[: self._depth]))
+        return position_in(nest, nest.at, nest.shape(0)[: self._depth])
 
     def fault(self, nest: Nest) -> SSAValue:
         """Whether a number of a position is out of range."""

@@ -15,7 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.attributes import OpPatternKind
-from fuse_dialect.dialect.fields import flag, optional_integers, tensor_operand, tensor_result
+from fuse_dialect.dialect.fields import flag, integer, optional_integers, tensor_operand, tensor_result
 from fuse_dialect.dialect.loops import LoopFormError, Nest
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.broadcast import DivideOp, MultiplyOp, SubtractOp, WhereOp
@@ -405,7 +405,7 @@ class ArgReductionOp(ReductionOp, ABC):
     def decompose(self, *operands: SSAValue) -> SSAValue | None:
         """The first or last of the positions that hold the extreme element, or hold nan."""
         (x,), axes, type = operands, self.reduced_axes(), self.input.type
-        if any(type.get_shape()[axis] == DYNAMIC for axis in axes) or (len(axes) != 1 and DYNAMIC in type.get_shape()):
+        if len(axes) != 1 and DYNAMIC in type.get_shape():
             return None
         keepdims = len(axes) == 1 and self.keepdims.value.data != 0
         if len(axes) != 1:
@@ -415,15 +415,56 @@ class ArgReductionOp(ReductionOp, ABC):
         found = EqualOp(x, self.best(x, axes[0])).result
         if is_float(type):
             found = LogicalOrOp(found, IsnanOp(x)).result
-        line = tensor([length if axis == axes[0] else 1 for axis in range(type.get_num_dims())], i64)
-        numbers = ArangeOp(stop=float(length), result_types=[tensor([length], i64)])
-        places = ReshapeOp(numbers, result_types=[line]).result
         last = bool(self.select_last_index.value.data)
-        chosen = WhereOp(found, places, scalar(-1 if last else length, places))
+        if length == DYNAMIC:
+            places, behind = PlacesOp(x, axis=axes[0], result_types=[with_element(type, i64)]).result, _FAR
+        else:
+            line = tensor([length if axis == axes[0] else 1 for axis in range(type.get_num_dims())], i64)
+            numbers = ArangeOp(stop=float(length), result_types=[tensor([length], i64)])
+            places, behind = ReshapeOp(numbers, result_types=[line]).result, length
+        chosen = WhereOp(found, places, scalar(-1 if last else behind, places))
         index: SSAValue = (MaxOp if last else MinOp)(chosen, axes=axes, keepdims=keepdims).result
         if DYNAMIC not in type.get_shape():
             index = ReshapeOp(index, result_types=[with_element(self.result.type, i64)]).result
         return cast_to(index, self.result.type)
+
+
+_FAR = (1 << 63) - 1
+"""Behind all places."""
+
+
+@irdl_op_definition
+class PlacesOp(FuseOp):
+    """Where each element stands along an axis: what others are decomposed into, no op of a program.
+
+    Shapes: any; result as the operand.
+    Types: any; the result is i64.
+    """
+
+    name = "fuse.places"
+    traits = traits_def(OpPatternKind(PatternKind.ELEMWISE))
+
+    input = tensor_operand()
+    result = tensor_result()
+    axis = integer(0)
+
+    def infer_types(self) -> Sequence[Attribute]:
+        """The operand's shape."""
+        return (with_element(self.input.type, i64),)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """`numpy.indices`, of one axis."""
+        (x,) = operands
+        shape = [size if axis == self.axis.value.data else 1 for axis, size in enumerate(x.shape)]
+        return (np.broadcast_to(np.arange(max(shape)).reshape(shape), x.shape),)
+
+    def loops(self, nest: Nest) -> SSAValue:
+        """The index."""
+        for own, size in zip(nest.extents, nest.shape(0), strict=True):
+            nest.equal(own, size)
+        axis = self.axis.value.data
+        # The size is asked for, so that a kernel is not for an axis without elements: there is none to choose.
+        return scalars.minimum(nest.position(nest.at[axis]), nest.count(nest.shape(0)[axis], plus=-1))
 
 
 def _argument_axis(axes: tuple[int, ...]) -> int | None:

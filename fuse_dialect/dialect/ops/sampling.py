@@ -1,7 +1,7 @@
 """Ops that read images at places which are data: grids, regions of interest, deformed kernels."""
 
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import partial, reduce
 from itertools import product as combinations
 from typing import ClassVar
 
@@ -54,7 +54,7 @@ from fuse_dialect.dialect.types import (
     with_shape,
 )
 from fuse_dialect.dialect.windows import Windows
-from fuse_dialect.loops.indices import number
+from fuse_dialect.loops.indices import Index, number
 from fuse_dialect.loops.program import Combiner
 from fuse_dialect.loops.special_functions import widened
 from fuse_dialect.pattern_kind import PatternKind
@@ -265,19 +265,25 @@ class RoiAlignOp(FuseOp):
         if not ratio:
             raise LoopFormError("has no loop form for these properties")
         images, _, *sizes = nest.counted(*nest.shape(0))
-        regions, *_ = nest.counted(*nest.extents)
+        regions = nest.extents[0]
+        # A kernel has no room for as many values as its sizes say that are known only when it runs.
+        keeps = isinstance(regions, int) or not nest.is_for_kernel
         region, channel, *bins = nest.at
         steps = [nest.reduced(ratio) for _ in sizes]
         image = in_range(nest, index_at(nest, [region], 2), images)
         sides: list[list[tuple[SSAValue, SSAValue]]] = []
         for axis, (count, size) in enumerate(zip(pooled, sizes, strict=True)):
             at = [region, bins[axis], steps[axis]]
-            kept = [
-                nest.kept((regions, count, ratio), self._corner(axis, size, is_second=second, is_share=share))
+            corners = [
+                self._corner(axis, size, is_second=second, is_share=share)
                 for second in (False, True)
                 for share in (False, True)
             ]
-            low, low_share, high, high_share = (nest.read_kept(each, at) for each in kept)
+            if keeps:
+                kept = [nest.kept((regions, count, ratio), partial(_at_own, corner)) for corner in corners]
+                low, low_share, high, high_share = (nest.read_kept(each, at) for each in kept)
+            else:
+                low, low_share, high, high_share = (corner(nest, at) for corner in corners)
             sides.append([(low, low_share), (high, high_share)])
         parts: list[SSAValue] = []
         for (row, height), (column, width) in combinations(*sides):
@@ -294,25 +300,31 @@ class RoiAlignOp(FuseOp):
         region = nest.reduced(nest.shape(2)[0])
         return nest.total(Combiner.OR, is_outside(nest, index_at(nest, [region], 2), nest.static(nest.shape(0)[0])[0]))
 
-    def _corner(self, axis: int, size: Size, *, is_second: bool, is_share: bool) -> Callable[[Nest], SSAValue]:
-        """The pixel before or behind a value of a region along an axis, or its weight, as `_corner_weights`."""
+    def _corner(
+        self, axis: int, size: Size, *, is_second: bool, is_share: bool
+    ) -> Callable[[Nest, Sequence[Index]], SSAValue]:
+        """The pixel before or behind a value of a region along an axis, or its weight, as `_corner_weights`.
+
+        It is computed for a region, a bin and a sample.
+        """
         ratio, pooled = self.sampling_ratio.value.data, self.pooled_size.get_values()[axis]
         offset = 0.5 if self.aligned.value.data else 0.0
 
-        def corner(nest: Nest, place: int) -> SSAValue:
-            value = scalars.widened(nest.read(1, [nest.at[0], number(place)]))
+        def corner(nest: Nest, region: Index, place: int) -> SSAValue:
+            value = scalars.widened(nest.read(1, [region, number(place)]))
             scale = scalars.constant(self.spatial_scale.value.data, value.type)
             return scalars.subtract(scalars.multiply(value, scale), scalars.constant(offset, value.type))
 
-        def compute(nest: Nest) -> SSAValue:
-            start = corner(nest, 1 - axis)
-            length = scalars.subtract(corner(nest, 3 - axis), start)
+        def compute(nest: Nest, at: Sequence[Index]) -> SSAValue:
+            region, own_bin, sample = at
+            start = corner(nest, region, 1 - axis)
+            length = scalars.subtract(corner(nest, region, 3 - axis), start)
             if not self.aligned.value.data:
                 length = scalars.maximum(length, scalars.constant(1, length.type))
             bin = _as_f64(scalars.divide(length, scalars.constant(pooled, length.type)))
             half, zero = scalars.constant(0.5, f64), scalars.constant(0, f64)
-            step = scalars.divide(scalars.add(_as_f64(nest.position(nest.at[2])), half), scalars.constant(ratio, f64))
-            share = scalars.add(_as_f64(nest.position(nest.at[1])), step)
+            step = scalars.divide(scalars.add(_as_f64(nest.position(sample)), half), scalars.constant(ratio, f64))
+            share = scalars.add(_as_f64(nest.position(own_bin)), step)
             place = scalars.add(_as_f64(start), scalars.multiply(share, bin))
             end = coordinate_of(nest, size, zero)
             last = size_code(end, zero, plus=-1)
@@ -321,10 +333,10 @@ class RoiAlignOp(FuseOp):
                 scalars.compare("greater_equal", place, scalars.constant(-1, f64)),
                 scalars.compare("less_equal", place, size_code(end, place)),
             )
-            at = scalars.minimum(scalars.maximum(scalars.select(known, place, zero), zero), last)
-            low = scalars.apply(math.FloorOp, at)
+            pixel_at = scalars.minimum(scalars.maximum(scalars.select(known, place, zero), zero), last)
+            low = scalars.apply(math.FloorOp, pixel_at)
             if is_share:
-                behind = scalars.subtract(at, low)
+                behind = scalars.subtract(pixel_at, low)
                 weight = behind if is_second else scalars.subtract(scalars.constant(1, f64), behind)
                 share = scalars.select(known, weight, zero)
                 return scalars.convert(share, length.type, unsigned_source=False, unsigned_target=False)
@@ -337,6 +349,11 @@ class RoiAlignOp(FuseOp):
         """Four products with weights, which are products themselves, for each value."""
         count, ratio = element_count(self.result.type), max(1, self.sampling_ratio.value.data)
         return None if count is None else 8 * count * ratio * ratio
+
+
+def _at_own(corner: Callable[[Nest, Sequence[Index]], SSAValue], nest: Nest) -> SSAValue:
+    """What is computed for the point of a nest."""
+    return corner(nest, nest.at)
 
 
 def coordinate_of(nest: Nest, size: Size, like: SSAValue) -> Extent:

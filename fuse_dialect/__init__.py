@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fuse_dialect.api import compile as compile
     from fuse_dialect.api import fuse_ops as fuse_ops
     from fuse_dialect.api import fuse_ops_hw as fuse_ops_hw
+    from fuse_dialect.api import load as load
     from fuse_dialect.api import parse as parse
     from fuse_dialect.api import plan_fusion as plan_fusion
     from fuse_dialect.api import read as read
@@ -44,7 +45,9 @@ if TYPE_CHECKING:
     __version__: str
 
 _PLACES = {
-    "fuse_dialect.api": ("compile", "fuse_ops", "fuse_ops_hw", "parse", "plan_fusion", "read", "run", "text", "write"),
+    "fuse_dialect.api": (
+        "compile", "fuse_ops", "fuse_ops_hw", "load", "parse", "plan_fusion", "read", "run", "text", "write",
+    ),  # fmt: skip
     "fuse_dialect.backends.runtime.program": ("Program",),
     "fuse_dialect.capture": ("from_torch",),
     "fuse_dialect.diagnostics": ("FuseError", "Reason"),

@@ -534,6 +534,51 @@ def compile(
     raise error
 
 
+def load(
+    source: "str | PathLike[str] | bytes",
+    threads: int | None = None,
+    *,
+    trust: bool = False,
+    progress: "Progress | None" = None,
+) -> "Program":
+    """The program in a file that `Program.save` wrote, or in the bytes of `Program.to_bytes`.
+
+    A file is safe whoever wrote it. Its machine code runs if it was made by you on this machine with what is installed
+    now. Else the program is compiled from the IR of the file, and kept in the cache, so that the next start is as fast.
+    Constants are mapped: processes that load one file have them once.
+
+    Args:
+        source: The path, or the bytes.
+        threads: Most threads that one call uses; by default as many as the program was compiled for. For another number
+            it is compiled.
+        trust: Run the machine code of the file whoever has made it, if it is of this version of the package and this
+            processor has what it was made for. Only for files that nobody else could have written.
+        progress: As for `compile`.
+
+    Raises:
+        FuseError: The file cannot be read, is damaged, has a version that is not known, or cannot be compiled here.
+
+    Example:
+        >>> import numpy as np
+        >>> import fuse_dialect as fd
+        >>> module = fd.parse('''
+        ... func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+        ...   %y = fuse.relu %x : tensor<3xf32>
+        ...   return %y : tensor<3xf32>
+        ... }''')
+        >>> data = fd.compile(module, backend="numpy").to_bytes()
+        >>> fd.load(data)(np.array([-1, 0, 2], np.float32))
+        (array([0., 0., 2.], dtype=float32),)
+    """
+    from fuse_dialect.loading.saved_programs import load
+
+    given = fspath(source) if isinstance(source, str | PathLike) else source
+    if not isinstance(given, str | bytes):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers without types
+        hint = "fuse_dialect.load(path) or fuse_dialect.load(program.to_bytes())"
+        raise FuseError(f"expected a path or bytes, got {type(source).__name__}", hint=hint)
+    return load(given, threads, trust=trust, progress=progress)
+
+
 class _CallersError(BaseException):
     """An error of a function that the caller has given; what handles errors of ours lets it pass."""
 

@@ -2,7 +2,7 @@
 
 import gc
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from time import perf_counter
 
@@ -12,14 +12,14 @@ from fuse_dialect.backends.backend import Backend, KernelRequest
 from fuse_dialect.backends.cutting import cut_primitives
 from fuse_dialect.backends.options import CompileOptions
 from fuse_dialect.backends.progress import Progress, WatchedRequests
-from fuse_dialect.backends.runtime.compilation import Compilation, RanPlan, elide_constants
+from fuse_dialect.backends.runtime.compilation import Compilation, RanPlan, elide_constants, let_go_of_constants
 from fuse_dialect.backends.runtime.entry_graph import EntryGraph, How, Primitive
 from fuse_dialect.backends.runtime.entry_reader import read_entry
 from fuse_dialect.backends.runtime.primitives import Compiled
 from fuse_dialect.backends.runtime.program import Program
 from fuse_dialect.backends.runtime.settled import settle
 from fuse_dialect.backends.runtime.specializing import Sizes
-from fuse_dialect.backends.table import engine_of, layout_of, machine_of
+from fuse_dialect.backends.table import BACKENDS, engine_of, layout_of, machine_of
 from fuse_dialect.backends.threads import usable_threads, warn_of_threads
 from fuse_dialect.budget import Limits
 from fuse_dialect.dialect.size_names import SIZES_ATTRIBUTE, size_names
@@ -46,6 +46,7 @@ def compile_program(
     *,
     in_place: bool = False,
     progress: Progress | None = None,
+    is_prepared: bool = False,
 ) -> Program:
     """Compile one function of a module and what it calls.
 
@@ -54,6 +55,7 @@ def compile_program(
         options: How; by default machine code of the function `main` for the processor at hand.
         in_place: Change the module instead of a copy of it: less memory, and errors know the ops of the source.
         progress: Is told when each kernel is begun.
+        is_prepared: Whether all passes before fusion have run on the module, as on that of a saved program.
 
     Raises:
         FuseError: The backend is unknown or not installed, or an option has no meaning.
@@ -67,14 +69,15 @@ def compile_program(
     source = module if in_place else module.clone()
     target = machine_of(engine, options)
     grouping = (options.fuse or FuseOpsPass()).using(target=target)
-    again: Callable[[Sizes], Program] | None = None
-    if options.specialize and engine.name != "numpy" and has_open_sizes(source, entry):
-        again = _maker(source, replace(options, backend=engine, threads=usable, fuse=grouping, specialize=False))
-    make_runnable(source)
-    # As the source says it, or `fuse` ops that say the same: passes change what bodies hold.
-    mark_iterations(source, functions_of(source))
-    numbers = [f"{name}={size}" for name, size in options.sizes.items()]
-    prepare_to_fuse(source, options.layout or layout_of(engine), numbers, target)
+    again: _Maker | None = None
+    if not is_prepared and options.specialize and engine.name != "numpy" and has_open_sizes(source, entry):
+        again = _Maker(source, replace(options, backend=engine, threads=usable, fuse=grouping, specialize=False))
+    if not is_prepared:
+        make_runnable(source)
+        # As the source says it, or `fuse` ops that say the same: passes change what bodies hold.
+        mark_iterations(source, functions_of(source))
+        numbers = [f"{name}={size}" for name, size in options.sizes.items()]
+        prepare_to_fuse(source, options.layout or layout_of(engine), numbers, target)
     plans = grouping.plan_functions(source)
     ran = RanPlan.of(source, plans)
     promises = grouping.outline(source, plans)
@@ -84,11 +87,14 @@ def compile_program(
         cut_primitives(source, machine)
     graph = read_entry(source, entry)
     # The graph has the elements, and lets go of them one by one; functions that run need those in their bodies.
+    weights = let_go_of_constants(ran.unfused, graph.constants)
     run = {each for primitive in graph.primitives for each in (primitive.function, *primitive.callees.values())}
     elide_constants(source, run)
     if sum(array.nbytes for array in graph.constants.values()) >= _MUCH:
         gc.collect()  # what passes replaced refers to itself, and to other forms of the same constants
-    shown = Compilation(source, grouping, ran)
+    is_ours = engine.name in BACKENDS and type(engine).__module__.startswith("fuse_dialect.")
+    how = replace(options, backend=engine.name if is_ours else options.backend, threads=usable)
+    shown = Compilation(source, grouping, ran, how, weights, None if again is None else again.module)
     kernels = compile_primitives(graph, engine, limits, progress)
     for each in kernels:
         each.promises = promises.get(each.name, frozenset())
@@ -131,16 +137,18 @@ def _say(program: Program, kernels: Sequence[Compiled], seconds: float) -> None:
             log.debug("%s: %s%s%s", report.name, report.family, why, f", from {report.source}" if report.source else "")
 
 
-def _maker(module: ModuleOp, options: CompileOptions) -> Callable[[Sizes], Program]:
-    """What compiles the module as it is now for sizes of its arguments that are open in it."""
-    original = module.clone()  # attributes are shared: constants take no second memory
+class _Maker:
+    """What compiles a module as it is now for sizes of its arguments that are open in it."""
 
-    def make(shapes: Sizes) -> Program:
-        copy = original.clone()
-        known = {**name_open_sizes(copy, options.entry, shapes), **options.sizes}
-        return compile_program(copy, replace(options, sizes=known), in_place=True)
+    def __init__(self, module: ModuleOp, options: CompileOptions):
+        self.module = module.clone()  # attributes are shared: constants take no second memory
+        self._options = options
 
-    return make
+    def __call__(self, shapes: Sizes) -> Program:
+        """The program for shapes of the arguments."""
+        copy = self.module.clone()
+        known = {**name_open_sizes(copy, self._options.entry, shapes), **self._options.sizes}
+        return compile_program(copy, replace(self._options, sizes=known), in_place=True)
 
 
 def has_open_sizes(module: ModuleOp, entry: str) -> bool:

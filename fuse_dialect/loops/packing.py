@@ -86,7 +86,7 @@ class Packing:
         if self.element == "i32" and array.itemsize == 1:
             # Quads of bytes along the last axis, or pairs of bytes, which are numbers of 16 bits now.
             array = (array.astype(np.int16) if self.is_pairs else array).view(np.int32)
-        axes = (*self.outer, self.columns, *self.reduced)
+        axes = self._axes
         # A view only: elements are copied once, into the panels.
         view = np.lib.stride_tricks.as_strided(
             array.reshape(-1)[self.start :],
@@ -106,6 +106,59 @@ class Packing:
             columns = matrices[:, panel * self.width : (panel + 1) * self.width]
             packed[:, panel, :, : columns.shape[1]] = columns.swapaxes(1, 2)
         return self._with_points(packed) if self.has_points else packed.reshape(-1)
+
+    def can_undo(self, size: int, itemsize: int) -> bool:
+        """Whether panels of an array have each of its elements once, so that `undo` finds all of them.
+
+        Args:
+            size: Elements of the array.
+            itemsize: Bytes of an element.
+        """
+        units = size // (2 if self.is_pairs else 4) if self._is_units(itemsize) else size
+        axes = sorted((axis for axis in self._axes if axis.size != 1), key=lambda axis: axis.stride)
+        known = 1
+        # A dense array, its axes in some order: each axis steps over all of those that step less.
+        for axis in axes:
+            if axis.size < 1 or axis.stride != known:
+                return False
+            known *= axis.size
+        return self.start == 0 and known == units
+
+    def undo(self, packed: NDArray[np.generic], dtype: np.dtype[np.generic], size: int) -> NDArray[np.generic]:
+        """The elements of the array that was packed, row by row.
+
+        Args:
+            packed: The panels.
+            dtype: Of the array.
+            size: Elements of the array.
+
+        Raises:
+            ValueError: They are not the panels of such an array.
+        """
+        if self.width < 1 or not self.can_undo(size, dtype.itemsize):
+            raise ValueError("panels do not have each element once")
+        if packed.size != self.size:
+            raise ValueError(f"expected {self.size} elements in panels, got {packed.size}")
+        count = prod(axis.size for axis in self.outer)
+        panels = packed[self.points_size :].reshape(count, self.panels, self.depth, self.width)
+        units = np.empty(count * self.columns.size * self.depth, packed.dtype)
+        view = np.lib.stride_tricks.as_strided(
+            units, [axis.size for axis in self._axes], [axis.stride * units.itemsize for axis in self._axes]
+        )
+        columns = panels.swapaxes(2, 3).reshape(count, -1, self.depth)[:, : self.columns.size]
+        view[...] = columns.reshape(view.shape)
+        if self._is_units(dtype.itemsize):
+            return units.view(np.int16).astype(np.int8).view(dtype) if self.is_pairs else units.view(dtype)
+        # Narrow floats were widened, which loses nothing.
+        return units.astype(dtype, copy=False)
+
+    @property
+    def _axes(self) -> tuple[Strided, ...]:
+        return (*self.outer, self.columns, *self.reduced)
+
+    def _is_units(self, itemsize: int) -> bool:
+        """Whether several elements of so many bytes are one of the panels."""
+        return self.element == "i32" and itemsize == 1
 
     def _with_points(self, packed: NDArray[np.generic]) -> NDArray[np.generic]:
         taps = packed.reshape(self.panels, TAPS, TAPS, -1, self.width)

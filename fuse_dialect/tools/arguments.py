@@ -150,7 +150,7 @@ def _add_output(parser: argparse.ArgumentParser, targets: Iterable[str], foreign
     group.add_argument(
         "-t",
         "--target",
-        help="form of the result, by default onnx for a file that ends so, else mlir: "
+        help="form of the result, by default onnx or fuse for a file that ends so, else mlir: "
         + ", ".join(targets)
         + (f"; xDSL's, for modules lowered to dialects of its own: {theirs}" if theirs else ""),
     )

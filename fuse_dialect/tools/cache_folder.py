@@ -1,11 +1,8 @@
 """What `fuse-run` says and does about the machine code on disk."""
 
-from fuse_dialect.backends.runtime.cache import ObjectCache, open_cache
+from fuse_dialect.backends.runtime.cache import SAVED_HEADER, ObjectCache, open_cache
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.loading.streams import write_stdout
-
-_OF_A_PROGRAM = "interface"
-"""What headers of whole programs alone have; see `backends.stored.image`."""
 
 
 def tell_of_cache() -> None:
@@ -19,7 +16,7 @@ def tell_of_cache() -> None:
         entries = cache.entries()
     except OSError as error:
         raise FuseError(f"the cache directory cannot be read: {error}") from error
-    programs = sum(_OF_A_PROGRAM in header for _, header in entries)
+    programs = sum(header == SAVED_HEADER for _, header in entries)
     total = sum(size for size, _ in entries)
     write_stdout(
         f"folder: {cache.directory}\nprograms: {programs}\nkernels: {len(entries) - programs}\n"

@@ -79,11 +79,13 @@ def _run(arguments: list[str]) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = UsageParser(
         prog="fuse-run",
-        description="Run a module (.mlir or .onnx) with the NumPy interpreter, or compile and run it.",
+        description="Run a module (.mlir, .onnx) on the NumPy interpreter, compile and run it, or run a saved program.",
         epilog="Without --outputs, a summary of the outputs is printed.",
         allow_abbrev=False,
     )
-    parser.add_argument("module", nargs="?", metavar="MODULE", help="a .mlir or .onnx file, or - for standard input")
+    parser.add_argument(
+        "module", nargs="?", metavar="MODULE", help="a .mlir, .onnx or .fuse file, or - for standard input"
+    )
     parser.add_argument(
         "-f", "--frontend", choices=["mlir", "onnx"], help="format of MODULE, if not by its extension (- is MLIR)"
     )
@@ -168,6 +170,7 @@ _tolerance.__name__ = "number"
 
 def _run_module(options: argparse.Namespace) -> None:
     from fuse_dialect.loading.output_file import check_outputs
+    from fuse_dialect.tools.saved_run import is_saved
     from fuse_dialect.tools.stored_run import store_of, stored_outputs
 
     check_outputs(
@@ -181,12 +184,31 @@ def _run_module(options: argparse.Namespace) -> None:
             **{f"--kinds {path}": path for path in options.kinds},
         },
     )
+    if is_saved(options.module):
+        _run_saved(options)
+        return
     store = store_of(options)
     outputs = None if store is None else stored_outputs(store, options)
     if outputs is not None:
         _deliver(outputs, options)
         return
     _run_with_module(options, store)
+
+
+def _run_saved(options: argparse.Namespace) -> None:
+    """Run a saved program."""
+    from fuse_dialect.tools.saved_run import saved_inputs, saved_program
+
+    program = saved_program(options)
+    inputs = saved_inputs(program, options)
+    try:
+        outputs = dict(zip(program.output_names, program(*inputs), strict=True))
+    except FuseError as error:
+        error.location = error.location or SourceLocation(options.module)
+        raise
+    _deliver(outputs, options)
+    if options.benchmark or options.json is not None:
+        measure(program, inputs, options)
 
 
 def _run_with_module(options: argparse.Namespace, store: "ProgramStore | None") -> None:

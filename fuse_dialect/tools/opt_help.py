@@ -8,7 +8,7 @@ from fuse_dialect.universe import FUSE_UNIVERSE, OWN_NAMES
 DESCRIPTION = "Run passes over a module, MLIR or ONNX; operator fusion is `--fuse-ops`."
 FRONTENDS = ("mlir", "onnx")
 """Names of the input formats."""
-OWN_TARGETS = ("mlir", "llvm", "onnx", *OWN_NAMES.all_targets)
+OWN_TARGETS = ("mlir", "llvm", "onnx", "fuse", *OWN_NAMES.all_targets)
 """Targets of this package."""
 PICTURES = ("html", "svg", "dot", "model-explorer")
 """Those that draw the plan of the last pass that fuses."""

@@ -32,6 +32,7 @@ from fuse_dialect.loading.failure import located_errors
 from fuse_dialect.loading.module_file import read_weights
 from fuse_dialect.loading.output_file import Writer, check_outputs, is_stdout, write_files, writer_of
 from fuse_dialect.loading.pipeline import build_passes
+from fuse_dialect.loading.saved_programs import SUFFIX, saved_writer
 from fuse_dialect.loading.source import SEPARATOR, Source, is_onnx_path, read_sources
 from fuse_dialect.loading.streams import tell, write_stdout
 from fuse_dialect.loading.verification import verify_module
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from fuse_dialect.targets.weights import Weights
     from fuse_dialect.tools.looking import Looking
     from fuse_dialect.tools.picture import PictureTaker
+    from fuse_dialect.tools.saved_target import SavedProgramTarget
 
 
 _FOR_ANY_MACHINE = ("tvm", "separate")
@@ -62,6 +64,12 @@ def _kernel_target() -> type[Target]:
     from fuse_dialect.targets.llvm import KernelTarget
 
     return KernelTarget
+
+
+def _saved_target() -> type[Target]:
+    from fuse_dialect.tools.saved_target import SavedProgramTarget
+
+    return SavedProgramTarget
 
 
 def _onnx_target() -> type[Target]:
@@ -81,6 +89,8 @@ class FuseOptMain(xDSLOptMain):
     """Constants of the result that go to a file of their own."""
     model: bytes | None = None
     """The result, if it is no text."""
+    writer: Writer | None = None
+    """Writes the result, if it is not in memory."""
     _diagnostics: list[Diagnostic] | None = None
     """Diagnostics of the source at hand, if the input says which it expects."""
 
@@ -150,8 +160,9 @@ class FuseOptMain(xDSLOptMain):
                 parser.error(f"argument -t/--target: --view writes html, not '{given}'")
             given = "html"
         is_onnx_file = not is_stdout(output) and is_onnx_path(output)
+        is_saved_file = not is_stdout(output) and output.lower().endswith(SUFFIX)
         if given is None:
-            return ArgSpec("onnx" if is_onnx_file else "mlir", {})
+            return ArgSpec("onnx" if is_onnx_file else "fuse" if is_saved_file else "mlir", {})
         try:
             spec = parse_spec(given)
         except ArgSpecParseError:
@@ -162,6 +173,10 @@ class FuseOptMain(xDSLOptMain):
         is_model = spec.name == "onnx" and not spec.parameters.get("text")
         if is_onnx_file and not is_model:
             parser.error(f"argument -t/--target: '{given}' writes text, and '{output}' is read as an ONNX model")
+        if is_saved_file and spec.name != "fuse":
+            parser.error(f"argument -t/--target: '{given}' writes no saved program, as '{output}' is read")
+        if spec.name == "fuse" and not is_stdout(output) and not is_saved_file:
+            parser.error(f"argument -t/--target: 'fuse' writes a saved program, whose name ends in '{SUFFIX}'")
         if is_model and not is_stdout(output) and output.lower().endswith(".mlir"):
             parser.error(f"argument -t/--target: 'onnx' writes a model, and '{output}' is read as text")
         return spec
@@ -206,7 +221,7 @@ class FuseOptMain(xDSLOptMain):
             return getattr(each, "machine", None) == "" and getattr(each, "strategy", "tvm") not in _FOR_ANY_MACHINE
 
         found = [replace(cast(Any, each), machine=machine) if has_open_machine(each) else each for each in passes]
-        if found == list(passes) and self.target_spec.name != "llvm":
+        if found == list(passes) and self.target_spec.name not in ("llvm", "fuse"):
             parser.error(
                 f"argument --target-cpu: target '{self.target_spec.name}' is for no machine, and no pass plans for one"
             )
@@ -278,6 +293,7 @@ class FuseOptMain(xDSLOptMain):
         self.available_targets["mlir"] = lambda: FuseMLIRTarget
         self.available_targets["llvm"] = _kernel_target
         self.available_targets["onnx"] = _onnx_target
+        self.available_targets["fuse"] = _saved_target
         self.available_targets.update(OWN_NAMES.all_targets)
         super().register_all_targets()
 
@@ -341,7 +357,7 @@ class FuseOptMain(xDSLOptMain):
             write_files(files)
             write_stdout(result)
         else:
-            write_files([*files, (output, writer_of(result))])
+            write_files([*files, (output, self.writer or writer_of(result))])
 
     def process(self, sources: Sequence[Source]) -> tuple[str, FuseError | None]:
         """The results for all sources, in order, and the error of the last that failed.
@@ -467,6 +483,13 @@ class FuseOptMain(xDSLOptMain):
 
             self.weights = collect_weights(prog)
         target, name = self._target(), self.target_spec.name
+        if name == "fuse":
+            program = cast("SavedProgramTarget", target).program(prog)
+            if is_stdout(self.args.output_file):
+                self.model = program.to_bytes()
+            else:
+                self.writer = saved_writer(program)
+            return ""
         if name == "onnx" and not getattr(target, "text", False):
             self.model = cast("OnnxTarget", target).model_bytes(
                 prog, self.weights, os.path.basename(self.args.weights or "")

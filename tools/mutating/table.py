@@ -33,7 +33,7 @@ MUTANTS: Mapping[str, str] = {
     "fuse_dialect.backends.llvm.vector_math": "_log_edges argument 21; _split minus-one 2; pow argument 48 83",
     "fuse_dialect.backends.runtime.arena": "_by_time bound 0; _smallest_gap bound 0",
     "fuse_dialect.backends.runtime.arrays": "own_arrays drop-element 1",
-    "fuse_dialect.backends.runtime.cache": "ObjectCache._shrink first 0; _digest drop-argument 0; _distrust false 2",
+    "fuse_dialect.backends.runtime.cache": "ObjectCache._shrink first 1; _digest drop-argument 0; distrust false 2",
     "fuse_dialect.backends.runtime.constants": "Constants.check false 0; Constants.expect true 0",
     "fuse_dialect.backends.runtime.control_code": """
         _Descriptor.charge drop 0; _Descriptor.follow drop 1; _Descriptor.move drop 1; _Descriptor.turn drop 1 2 3;
@@ -72,9 +72,12 @@ MUTANTS: Mapping[str, str] = {
     "fuse_dialect.backends.stored.key": "<module> drop-element 4; _own_files drop 0",
     "fuse_dialect.backends.stored.linking": "_Linking.place drop-term 2",
     "fuse_dialect.backends.stored.machine_code": "MachineCode.__init__ operator 6",
+    "fuse_dialect.backends.stored.saved_file": """
+        SavedFile.image drop-term 3; _check_members negate 1 negate 2 drop-term 0; _opened drop-term 3
+    """,
     "fuse_dialect.backends.stored.store": """
         ProgramStore._changed drop-element 0 1; ProgramStore._same negate 2 true 1;
-        ProgramStore.keep.write branch 1 drop-argument 12; open_store drop-argument 15 drop-element 4
+        ProgramStore.keep.write branch 1 drop-argument 14; open_store drop-argument 15 drop-element 4
     """,
     "fuse_dialect.extensions": "loaded drop-element 0 false 0",
     "fuse_dialect.frontends.mlir.weights_file": "_tensors false 1",

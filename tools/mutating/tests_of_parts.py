@@ -80,7 +80,11 @@ TESTS: Mapping[str, Sequence[str]] = {
         "tests/backends/conformance/test_arguments.py",
         "tests/backends/test_interrupts.py",
     ),
-    "fuse_dialect.backends.stored": ("tests/backends/stored", "tests/backends/test_cache.py"),
+    "fuse_dialect.backends.stored": (
+        "tests/backends/stored",
+        "tests/backends/test_cache.py",
+        "tests/loading/test_saved_programs.py",
+    ),
     "fuse_dialect.frontends.mlir": ("tests/backends/stored/test_file_states.py", "tests/tools/test_weights.py"),
     "fuse_dialect.frontends.onnx.tensors": (
         "tests/backends/stored/test_file_states.py",

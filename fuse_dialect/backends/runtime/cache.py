@@ -30,7 +30,7 @@ from itertools import count
 from pathlib import Path
 from threading import Lock
 from time import time
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 from fuse_dialect.backends.runtime.arrays import aligned_bytes
 from fuse_dialect.backends.runtime.hashing import PieceDigest, digest_of, read_digested
@@ -45,7 +45,14 @@ MAX_BYTES = 1 << 30
 """Bytes of all entries where the variable says nothing."""
 ABANDONED_SECONDS = 3600.0
 """After so long a file that was not written to its end is nobody's."""
+_USED_SECONDS = 3600.0
+"""The time of the last use of a whole program is as exact as this."""
+NOTE_SECONDS = 30 * 86400.0
+"""After so long a note of a file that was looked through goes: see `stored.trust`."""
 _MAGIC = b"FUSEOBJ\x02"
+_SAVED = b"PK\x03\x04"
+SAVED_HEADER: Mapping[str, Any] = {"format": "fuse"}
+"""What `entries` says of an entry that is a saved program."""
 _HEAD = struct.Struct("<8sQQ32s")
 """Magic number and format, bytes of the header, bytes of the payload, SHA-256."""
 _ALIGNMENT = 64
@@ -54,6 +61,7 @@ _SHARE = 4
 _SUFFIX = ".fuse"
 _ENTRY = re.compile(r"[0-9a-f]{64}\.fuse")
 _UNFINISHED = re.compile(r"\.[0-9a-f]{64}\.\d+\.\d+\.tmp")
+_NOTE = re.compile(r"\.?[0-9a-f]{64}\.seen(\.\d+)?")
 """Names of files that are ours: the folder may be one that others use, too."""
 _BYTES = re.compile(r"(\d{1,18}) *(?:([KMGT])i?B?)?", re.IGNORECASE)
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
@@ -127,7 +135,7 @@ def open_cache(directory: Path | None = None, max_bytes: int | None = None) -> "
     try:
         place = default_directory() if directory is None else directory
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        problem = _distrust(os.stat(place))
+        problem = distrust(os.stat(place))
     except (OSError, RuntimeError) as error:  # RuntimeError: there is no home directory
         return f"there is no cache directory: {error}"
     if problem is not None:
@@ -135,7 +143,7 @@ def open_cache(directory: Path | None = None, max_bytes: int | None = None) -> "
     return ObjectCache(place, most)
 
 
-def _distrust(status: os.stat_result) -> str | None:
+def distrust(status: os.stat_result) -> str | None:
     """Why nothing in a file or directory of this status is executed; `None` if it may be."""
     if not hasattr(os, "getuid"):
         return None
@@ -201,28 +209,57 @@ class ObjectCache:
             parts: Are read once.
             is_still_true: Is asked when they have been read; without it there is no entry.
         """
+
+        def write(stream: BinaryIO) -> bool:
+            text = _encoded_header(header)
+            stream.write(bytes(_HEAD.size) + text)
+            digest, size = PieceDigest(), 0
+            for part in parts:
+                stream.write(part)
+                digest.update(part)
+                size += memoryview(part).nbytes
+            stream.seek(0)
+            stream.write(_HEAD.pack(_MAGIC, len(text), size, _digest(key, text, size, digest.digest())))
+            return is_still_true()
+
+        self.store_file(key, write)
+
+    def store_file(self, key: str, write: Callable[[BinaryIO], bool]) -> None:
+        """Keep an entry that a function writes; without room or permission nothing happens.
+
+        Args:
+            key: Its name.
+            write: Fills the file, and says whether it shall be kept.
+        """
         # Written aside and renamed: a reader sees all of an entry or none.
         temporary = self.directory / f".{key}.{os.getpid()}.{next(_numbers)}.tmp"
         try:
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+            descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
             with os.fdopen(descriptor, "wb") as stream:
-                text = _encoded_header(header)
-                stream.write(bytes(_HEAD.size) + text)
-                digest, size = PieceDigest(), 0
-                for part in parts:
-                    stream.write(part)
-                    digest.update(part)
-                    size += memoryview(part).nbytes
-                stream.seek(0)
-                stream.write(_HEAD.pack(_MAGIC, len(text), size, _digest(key, text, size, digest.digest())))
-            if not is_still_true():
+                is_kept = write(stream)
+                size = stream.seek(0, os.SEEK_END)
+            if not is_kept:
                 os.unlink(temporary)
                 return
             os.replace(temporary, self._path(key))
-            self._make_room(_HEAD.size + len(text) + size)
+            self._make_room(size)
         except OSError:
             with suppress(OSError):
                 os.unlink(temporary)
+
+    def file_of(self, key: str) -> str | None:
+        """The path of an entry that only this user may write; `None` if there is none. It counts as used now."""
+        path = self._path(key)
+        try:
+            status = os.stat(path, follow_symlinks=False)
+            if not stat.S_ISREG(status.st_mode) or distrust(status) is not None:
+                return None
+            # Seldom, because a file whose times change is looked through again (`stored.trust`).
+            if time() - status.st_mtime > _USED_SECONDS:
+                os.utime(path)
+        except OSError:
+            return None
+        return str(path)
 
     def _path(self, key: str) -> Path:
         return self.directory / f"{key}{_SUFFIX}"
@@ -238,10 +275,11 @@ class ObjectCache:
         """Remove entries, the longest unused first, until all fit; bytes of those that stay."""
         files = [(status.st_mtime_ns, path, status.st_size) for path, status in self._files(_ENTRY)]
         total = sum(size for _, _, size in files)
-        for path, status in self._files(_UNFINISHED):
-            if time() - status.st_mtime > ABANDONED_SECONDS:
-                with suppress(OSError):
-                    os.unlink(path)
+        for name, most in ((_UNFINISHED, ABANDONED_SECONDS), (_NOTE, NOTE_SECONDS)):
+            for path, status in self._files(name):
+                if time() - status.st_mtime > most:
+                    with suppress(OSError):
+                        os.unlink(path)
         for _, path, size in sorted(files):
             if total <= self.max_bytes:
                 break
@@ -280,7 +318,7 @@ class ObjectCache:
             OSError: The folder cannot be read, or a file of it cannot be removed.
         """
         count, size = 0, 0
-        for path, status in [*self._files(_ENTRY), *self._files(_UNFINISHED)]:
+        for path, status in [*self._files(_ENTRY), *self._files(_UNFINISHED), *self._files(_NOTE)]:
             try:
                 os.unlink(path)
             except FileNotFoundError:
@@ -293,7 +331,10 @@ def _header(path: str) -> Mapping[str, Any]:
     """What a file in the cache says of itself; for people, so that nothing is compared."""
     try:
         with open(path, "rb") as stream:
-            _, size, _, _ = _HEAD.unpack(stream.read(_HEAD.size))
+            head = stream.read(_HEAD.size)
+            if head.startswith(_SAVED):
+                return SAVED_HEADER
+            _, size, _, _ = _HEAD.unpack(head)
             found = json.loads(stream.read(min(size, os.fstat(stream.fileno()).st_size)))
     except (OSError, ValueError, RecursionError, struct.error):
         return {}
@@ -320,7 +361,7 @@ def _read_own_file(path: Path, key: str, *, mapped: bool) -> Entry | None:
     try:
         # Of the open file, not of the path: nobody can put another file there in between.
         status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or _distrust(status) is not None:
+        if not stat.S_ISREG(status.st_mode) or distrust(status) is not None:
             return None
         return _decoded(key, descriptor, status.st_size, mapped=mapped)
     finally:

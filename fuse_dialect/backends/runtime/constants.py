@@ -35,6 +35,8 @@ class Constants:
         self._most_bytes = most_bytes
         self._dense: dict[int, Array] = {}
         self._packed: dict[tuple[int, Packing], Array] = {}
+        self._kept_in: dict[int, Panels] = {}
+        """By tensor whose elements are gone the packed form that has them all."""
         self._wanted: set[int] = set()
         self._left: dict[int, int] = {}
         """How many forms of a tensor are still to be made."""
@@ -57,8 +59,19 @@ class Constants:
     def _made(self, tensor: int) -> None:
         self._left[tensor] = self._left.get(tensor, 0) - 1
         # Weights would be twice in memory otherwise: as the model has them and as kernels read them.
-        if self._left[tensor] == 0:
+        if self._left[tensor] == 0 and self._is_kept(tensor):
             del self._elements[tensor]
+
+    def _is_kept(self, tensor: int) -> bool:
+        """Whether a form has all elements, so that they can be had again for saving; notes which."""
+        if tensor in self._dense:
+            return True
+        array = self._elements[tensor]
+        for other, packing in list(self._packed):  # other threads may be packing other tensors
+            if other == tensor and isinstance(packing, Panels) and packing.can_undo(array.size, array.itemsize):
+                self._kept_in[tensor] = packing
+                return True
+        return False
 
     def check(self, tensor: int) -> None:
         """Refuse to write out a constant that is small only because it repeats its elements.
@@ -108,6 +121,15 @@ class Constants:
         yield from ((tensor, None, array) for tensor, array in self._dense.items())
         yield from ((tensor, packing, array) for (tensor, packing), array in self._packed.items())
 
+    def whole(self, tensor: int) -> tuple[Panels | None, Array] | None:
+        """An array that has all elements of a constant, and how they are laid out in it; `None` if there is none."""
+        if tensor in self._elements:
+            return None, self._elements[tensor]
+        if tensor in self._dense:
+            return None, self._dense[tensor]
+        packing = self._kept_in.get(tensor)
+        return None if packing is None else (packing, self._packed[(tensor, packing)])
+
     def pack(self, forms: Mapping[int, set[Packing | None]]) -> None:
         """Make the packed ones of these forms, several tensors at a time: most of it is the system making memory.
 
@@ -130,7 +152,8 @@ class Constants:
     def seal(self) -> None:
         """Drop what nobody wants: nothing new will be asked for."""
         for tensor in [tensor for tensor in self._elements if tensor not in self._wanted]:
-            del self._elements[tensor]
+            if self._is_kept(tensor):
+                del self._elements[tensor]
 
     @property
     def bytes(self) -> int:

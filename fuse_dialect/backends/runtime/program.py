@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from fuse_dialect.backends.runtime.arrays import TREES, Port, as_input, check_output, is_dense, shares_memory
+from fuse_dialect.backends.runtime.portable import Portable
 from fuse_dialect.backends.runtime.recycling import RecycledMemory
 from fuse_dialect.backends.types import Shape, TensorType
 from fuse_dialect.budget import MAX_REPETITIONS, MOST_VALUE_BYTES
@@ -73,7 +74,7 @@ class Interface:
     outputs: Sequence[TensorType]
 
 
-class Program:
+class Program(Portable):
     """A compiled function. Any number of threads may call it at once.
 
     Calling it with arrays gives a tuple of fresh arrays. `fuse_dialect.compile` makes programs.
@@ -339,6 +340,11 @@ class Program:
             results = self._run(executable, arrays, self._fresh(executable))
         for result, output in zip(results, outputs, strict=True):
             np.copyto(output, result)
+
+    @property
+    def interface(self) -> Interface:
+        """The function as its callers see it."""
+        return self._interface
 
     @property
     def name(self) -> str:

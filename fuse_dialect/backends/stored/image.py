@@ -2,8 +2,8 @@
 
 1. The header is JSON: how callers see the program, reports, the layout of the driver's table, offsets of functions and
    of parts of the payload. There are no addresses in it.
-2. The payload is parts, each at a multiple of `ALIGNMENT` bytes: machine code, words and rows of the table, constants
-   as kernels read them.
+2. The payload is parts, each at a multiple of `ALIGNMENT` bytes: machine code, words and rows of the table. Constants,
+   as kernels read them, are beside it: they are the weights of the program, too.
 3. What is read is checked like any input: numbers are numbers, and what is pointed at is inside. The cache has compared
    the bytes with their hash, and knows whose they are.
 """
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 ALIGNMENT = 64
 NOWHERE = -1
 """The function of a row that nobody walks."""
-_CODE, _WORDS, _IN_ARENA, _IN_SLOTS, _IN_CONSTANTS, _ROWS, _CONSTANTS = (
-    "code", "words", "in_arena", "in_slots", "in_constants", "rows", "constants",
+_CODE, _WORDS, _IN_ARENA, _IN_SLOTS, _IN_CONSTANTS, _ROWS = (
+    "code", "words", "in_arena", "in_slots", "in_constants", "rows",
 )  # fmt: skip
-_PARTS = (_CODE, _WORDS, _IN_ARENA, _IN_SLOTS, _IN_CONSTANTS, _ROWS, _CONSTANTS)
+_PARTS = (_CODE, _WORDS, _IN_ARENA, _IN_SLOTS, _IN_CONSTANTS, _ROWS)
 
 T = TypeVar("T")
 
@@ -51,11 +51,11 @@ class Image:
     in_constants: "Array"
     """Words of constants, each with the offset of its constant: two columns."""
     constants: "Sequence[bytes | memoryview]"
-    """One after the other; a single one when it was read."""
+    """One after the other, each at a multiple of `ALIGNMENT`; a single one when it was read."""
 
 
 def encoded(image: Image) -> "tuple[dict[str, Any], list[bytes | memoryview]]":
-    """The header and the payload of an image."""
+    """The header and the payload of an image, without its constants."""
     table = image.table
     arrays: dict[str, Sequence[bytes | memoryview]] = {
         _CODE: [image.code],
@@ -64,7 +64,6 @@ def encoded(image: Image) -> "tuple[dict[str, Any], list[bytes | memoryview]]":
         _IN_SLOTS: [_bytes_of(table.in_slots)],
         _IN_CONSTANTS: [_bytes_of(image.in_constants)],
         _ROWS: [_bytes_of(table.rows)],
-        _CONSTANTS: image.constants,
     }
     payload: list[bytes | memoryview] = []
     places: dict[str, tuple[int, int]] = {}
@@ -94,15 +93,15 @@ def encoded(image: Image) -> "tuple[dict[str, Any], list[bytes | memoryview]]":
     return header, payload
 
 
-def decoded(header: Mapping[str, Any], payload: "bytes | memoryview") -> Image | None:
-    """The image that a header and a payload say; `None` for what `encoded` has not written."""
+def decoded(header: Mapping[str, Any], payload: "bytes | memoryview", constants: "bytes | memoryview") -> Image | None:
+    """The image that a header, a payload and constants say; `None` for what `encoded` has not written."""
     try:
-        return _image(header, memoryview(payload))
+        return _image(header, memoryview(payload), memoryview(constants))
     except (KeyError, TypeError, ValueError, IndexError):
         return None
 
 
-def _image(header: Mapping[str, Any], payload: memoryview) -> Image:
+def _image(header: Mapping[str, Any], payload: memoryview, constants: memoryview) -> Image:
     parts = {name: _part(header["parts"][name], payload) for name in _PARTS}
     interface = _read_interface(header["interface"])
     words = _numbers(parts[_WORDS])
@@ -129,7 +128,7 @@ def _image(header: Mapping[str, Any], payload: memoryview) -> Image:
     )
     places = [np.asarray(table.in_arena), np.asarray(table.in_slots), in_constants[:, 0]]
     _check_inside(np.concatenate(places), len(words))
-    _check_inside(in_constants[:, 1], len(parts[_CONSTANTS]) + 1)
+    _check_inside(in_constants[:, 1], len(constants) + 1)
     _check_inside(rows[:, 0] - NOWHERE, len(parts[_CODE]) - NOWHERE)
     _check_inside(rows[:, 1], len(words) + 1)
     if not threads or len(rows) % threads or len(segments) != 1 or segments[0].rows > len(rows) // threads:
@@ -144,7 +143,7 @@ def _image(header: Mapping[str, Any], payload: memoryview) -> Image:
         {_text(name): _below(place, len(parts[_CODE])) for name, place in _table(header["driver"]).items()},
         table,
         in_constants,
-        [parts[_CONSTANTS]],
+        [constants],
     )
 
 

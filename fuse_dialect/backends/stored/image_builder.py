@@ -87,7 +87,7 @@ def _without_addresses(
         key = (address_of(array), array.nbytes)
         if key not in offsets:
             offsets[key] = end
-            constants += [memoryview(cast(Any, array.reshape(-1).view(np.uint8))), bytes(-array.nbytes % ALIGNMENT)]
+            constants.append(memoryview(cast(Any, array.reshape(-1).view(np.uint8))))
             end += array.nbytes + -array.nbytes % ALIGNMENT
         found.append((word, offsets[key]))
     return cleared, np.array(found, np.int64).reshape(-1, 2), constants

@@ -31,6 +31,14 @@ def environment() -> str:
     return digest.hexdigest()
 
 
+def processor() -> list[str]:
+    """What describes the processor at hand: `flags : ...` among it; nothing where the system does not say."""
+    try:
+        return list(_processor())
+    except OSError:
+        return []
+
+
 def machines_in(names: Iterable[str]) -> list[str]:
     """What the machines of some names are, and that which the environment names: a name may be of another one tomorrow.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from fuse_dialect.backends.runtime.arrays import address_of
 from fuse_dialect.backends.runtime.driver import driver_at, native_driver
-from fuse_dialect.backends.runtime.program import Interface, Program
+from fuse_dialect.backends.runtime.program import Program
 from fuse_dialect.backends.runtime.walk import Frame, Table, Walk
 from fuse_dialect.backends.stored.image import NOWHERE, Image
 from fuse_dialect.backends.stored.machine_code import MachineCode
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fuse_dialect.backends.runtime.kernel_timing import KernelReport
     from fuse_dialect.backends.runtime.report import Profile
     from fuse_dialect.backends.runtime.trace import Trace
+    from fuse_dialect.backends.stored.saved_file import SavedFile
     from fuse_dialect.dialect.op import Array
     from fuse_dialect.machines.machine import Machine
 
@@ -42,13 +43,14 @@ class _StoredWalk(Walk):
 class StoredProgram(Program):
     """A program whose machine code, table and constants come from the cache."""
 
-    def __init__(self, image: Image, backend: str, make_whole: Callable[[], Program]):
+    def __init__(self, image: Image, backend: str, make_whole: Callable[[], Program], saved: "SavedFile"):
         """Bring an image into memory.
 
         Args:
             image: What was stored.
             backend: Name of the backend, for reports.
             make_whole: Compiles the same program from its file, for what an image does not have.
+            saved: What the image is from.
 
         Raises:
             CannotRunError: Machine code cannot be brought into memory here.
@@ -57,6 +59,8 @@ class StoredProgram(Program):
         self._compilation = None
         self._image = image
         self._make_whole = make_whole
+        self.saved = saved
+        """The file, of which constants are a part."""
         self._made: list[Program] = []
         self._making = Lock()
         code = MachineCode(image.code, image.imports, image.inside)
@@ -67,12 +71,7 @@ class StoredProgram(Program):
         words[image.in_constants[:, 0]] = address_of(constants) + image.in_constants[:, 1]
         rows = np.array(image.table.rows, np.int64)
         rows[:, 0] = np.where(rows[:, 0] == NOWHERE, 0, rows[:, 0] + code.address)
-        self._static = _StoredWalk(replace(image.table, words=words, rows=rows), (code, constants))
-
-    @property
-    def interface(self) -> Interface:
-        """The function as its callers see it."""
-        return self._interface
+        self._static = _StoredWalk(replace(image.table, words=words, rows=rows), (code, constants, saved))
 
     @property
     def whole(self) -> Program:

@@ -15,7 +15,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock, Thread
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -25,16 +25,22 @@ from fuse_dialect.backends.runtime.hashing import digest_of_file, digest_of_samp
 from fuse_dialect.backends.stored.files import FilesRead, absolute
 from fuse_dialect.backends.stored.key import environment, machines_in
 from fuse_dialect.backends.stored.machine_code import CannotRunError, is_supported
+from fuse_dialect.backends.stored.saved_file import size_of, write_saved
+from fuse_dialect.backends.stored.trust import Signer
 from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.extensions import at_place
 from fuse_dialect.logs import COMPILE, heard
 from fuse_dialect.read_files import noting_files
 
 if TYPE_CHECKING:
     from fuse_dialect.backends.runtime.program import Program
     from fuse_dialect.backends.stored.program import StoredProgram
+    from fuse_dialect.backends.stored.saved_file import Draft
 
-_FORMAT = "3"
-_OWN_FILES, _OTHER_FILES = "own_files", "other_files"
+_FORMAT = "4"
+_OWN_FILES, _OTHER_FILES, _KEY = "own_files", "other_files", "key"
+DRAFTED = "fuse_dialect.loading.saving:draft_of"
+"""Place of what writes the IR of a program."""
 _LARGEST_SHARE = 0.75
 """Part of the room that one program may take, so that it does not drive out all others."""
 _ADDED_BY = ("xdsl.universe", "fuse_dialect.backends", "fuse_dialect.strategies", "fuse_dialect.machines")
@@ -59,6 +65,11 @@ class ProgramStore:
     described: tuple[str, ...] = ()
     """What they were."""
 
+    @property
+    def environment(self) -> str:
+        """All that the program depends on besides its files and options."""
+        return key_of(environment(), *self.described)
+
     def load(self, backend: str, make_whole: "Callable[[], Program]") -> "StoredProgram | None":
         """The program, if it is there and can be trusted.
 
@@ -67,22 +78,27 @@ class ProgramStore:
             make_whole: Compiles the program from `paths`.
         """
         start = perf_counter()
-        entry = self.cache.load(self.key, mapped=True)
-        if entry is None:
+        path = self.cache.file_of(self.key)
+        if path is None:
             return None
         # Imported for a hit alone, as nothing else is.
-        from fuse_dialect.backends.stored.image import decoded
         from fuse_dialect.backends.stored.program import StoredProgram
+        from fuse_dialect.backends.stored.saved_file import open_saved
 
-        image = decoded(entry.header, entry.payload)
-        if image is None:
+        try:
+            saved = open_saved(path)
+        except FuseError:
             self.cache.drop(self.key)
             return None
-        digests = entry.header.get(_OWN_FILES), entry.header.get(_OTHER_FILES)
+        image = saved.image(self.environment)
+        if image is None or saved.manifest.get(_KEY) != self.key:
+            self.cache.drop(self.key)
+            return None
+        digests = saved.manifest.get(_OWN_FILES), saved.manifest.get(_OTHER_FILES)
         if self._changed(digests) is not None:
             return None
         try:
-            program = StoredProgram(image, backend, lambda: self._same(digests, make_whole))
+            program = StoredProgram(image, backend, lambda: self._same(digests, make_whole), saved)
         except CannotRunError:
             return None
         if (log := heard(COMPILE)) is not None:
@@ -97,15 +113,13 @@ class ProgramStore:
             program: What was compiled from the files.
             read: All files that were read for it.
         """
-        from fuse_dialect.backends.stored.image import encoded
-        from fuse_dialect.backends.stored.image_builder import image_of
+        signer = Signer.made(self.environment)
+        if signer is None:
+            return
 
         def write() -> None:
-            image = None if _has_additions() else image_of(program)
-            if image is None:
-                return
-            header, payload = encoded(image)
-            if sum(memoryview(part).nbytes for part in payload) > self.cache.max_bytes * _LARGEST_SHARE:
+            draft = None if _has_additions() else _draft_of(program)
+            if draft is None or size_of(draft) > self.cache.max_bytes * _LARGEST_SHARE:
                 return
             try:
                 # Python may be ending, and this thread is what it waits for.
@@ -114,15 +128,13 @@ class ProgramStore:
                 return
             if digests is not None:
                 files = dict(zip((_OWN_FILES, _OTHER_FILES), digests, strict=True))
+                whole = replace(draft, manifest={**draft.manifest, **files, _KEY: self.key})
                 # Condition 2: what has the digests is what was compiled.
-                self.cache.store_parts(self.key, {**header, **files}, payload, read.are_unchanged)
+                self.cache.store_file(
+                    self.key, lambda stream: write_saved(stream, whole, signer, read.are_unchanged, alone=True)
+                )
 
-        thread = Thread(target=write, name="fuse-store")
-        with _writers_lock:
-            _writers[:] = [writer for writer in _writers if writer.is_alive()]
-            with suppress(RuntimeError):  # no thread can be started: the next process will keep it
-                thread.start()
-                _writers.append(thread)
+        _in_a_thread(write)
 
     def _digests(self, read: FilesRead) -> "_Digests | None":
         """Digests of the files of the key, and of others with their paths from the model's folder.
@@ -201,6 +213,45 @@ def open_store(
     except (OSError, TypeError, ValueError):
         return None
     return ProgramStore(cache, key, paths, tuple(machines), described)
+
+
+def keep_under(cache: ObjectCache, key: str, made_in: str, program: "Program") -> None:
+    """Write a program that a saved file has been compiled to, in a thread of its own; what has no code is not kept.
+
+    Args:
+        cache: Where to.
+        key: Its name there.
+        made_in: All that its code depends on besides the file.
+        program: The program.
+    """
+    signer = Signer.made(made_in)
+    if signer is None:
+        return
+
+    def write() -> None:
+        draft = None if _has_additions() else _draft_of(program)
+        if draft is not None and size_of(draft) <= cache.max_bytes * _LARGEST_SHARE:
+            whole = replace(draft, manifest={**draft.manifest, _KEY: key})
+            cache.store_file(key, lambda stream: write_saved(stream, whole, signer, alone=True))
+
+    _in_a_thread(write)
+
+
+def _draft_of(program: "Program") -> "Draft | None":
+    """What a program is kept as; `None` if it has no machine code, or depends on objects of its caller."""
+    try:
+        return at_place(DRAFTED)(program, needs_code=True)
+    except FuseError:
+        return None
+
+
+def _in_a_thread(write: Callable[[], None]) -> None:
+    thread = Thread(target=write, name="fuse-store")
+    with _writers_lock:
+        _writers[:] = [writer for writer in _writers if writer.is_alive()]
+        with suppress(RuntimeError):  # no thread can be started: the next process will keep it
+            thread.start()
+            _writers.append(thread)
 
 
 def wait_for_writers() -> None:

@@ -1,0 +1,53 @@
+"""Panels give back the array that they were made of."""
+
+from math import prod
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fuse_dialect.loops.packing import Packing, Strided
+
+
+@st.composite
+def packings(draw: st.DrawFn) -> tuple[Packing, np.ndarray]:
+    """A layout for a dense array whose axes are taken in any order, and such an array."""
+    count = draw(st.integers(1, 4))
+    sizes = draw(st.lists(st.integers(1, 5), min_size=count, max_size=count))
+    kind = draw(st.sampled_from(["f4", "f2", "i4", "i1", "pairs"]))
+    element, dtype = {"f4": ("f32", "f4"), "f2": ("f32", "f2"), "i4": ("i32", "i4")}.get(kind, ("i32", "i1"))
+    order = draw(st.permutations(range(count)))
+    strides = dict(zip(order, np.cumprod([1, *(sizes[axis] for axis in order[:-1])]).tolist(), strict=True))
+    axes = [Strided(sizes[axis], strides[axis]) for axis in range(count)]
+    column = draw(st.integers(0, count - 1))
+    packing = Packing(
+        element, 0, tuple(axes[:column]), axes[column], tuple(axes[column + 1 :]), draw(st.sampled_from([1, 4, 16])),
+        is_pairs=kind == "pairs",
+    )  # fmt: skip
+    size = prod(sizes) * {"i1": 4, "pairs": 2}.get(kind, 1)
+    array = np.random.default_rng(draw(st.integers(0, 99))).integers(-100, 100, size).astype(dtype)
+    return packing, array
+
+
+@given(packings())
+def test_undo_gives_back_what_was_packed(drawn: tuple[Packing, np.ndarray]) -> None:
+    packing, array = drawn
+    assert packing.can_undo(array.size, array.itemsize)
+    again = packing.undo(packing.apply(array), array.dtype, array.size)
+    assert again.dtype == array.dtype
+    assert again.tobytes() == array.tobytes()
+
+
+def test_undo_leaves_points_out() -> None:
+    taps = (Strided(3, 24), Strided(3, 8), Strided(8, 1))
+    packing = Packing("f32", 0, (), Strided(5, 72), taps, 16, has_points=True)
+    array = np.random.default_rng(0).standard_normal(360).astype(np.float32)
+    assert packing.undo(packing.apply(array), array.dtype, array.size).tobytes() == array.tobytes()
+
+
+def test_what_does_not_have_each_element_once_cannot_be_undone() -> None:
+    for strides in ((1, 1), (2, 4), (5, 1)):
+        packing = Packing("f32", 0, (), Strided(4, strides[0]), (Strided(4, strides[1]),), 4)
+        assert not packing.can_undo(16, 4)
+    assert not Packing("f32", 1, (), Strided(4, 4), (Strided(4, 1),), 4).can_undo(16, 4)
+    assert not Packing("f32", 0, (), Strided(4, 4), (Strided(4, 1),), 4).can_undo(17, 4)

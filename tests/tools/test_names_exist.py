@@ -63,6 +63,9 @@ FOREIGN = {
 
 MADE_UP = {
     "findings": "a folder that a run makes",
+    "program.mlir": "a member of a saved program",
+    "fused.mlir": "the same",
+    "code": "a folder of them",
     "utils.py": "a file that there shall not be",
     "npu": "a dialect in a how-to",
     "encoder": "a module of a network that somebody has written",

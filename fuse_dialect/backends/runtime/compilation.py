@@ -69,7 +69,7 @@ class Compilation:
     options: CompileOptions
     """How it was compiled."""
     weights: "Mapping[int, int | Attribute]"
-    """Large constants of `ran.unfused`, by their number among its constants: the tensor of the program that has the
+    """Large constants of `RanPlan.unfused`, by their number among its constants: the tensor of the program that has the
     elements, or the attribute where no tensor has them as they are."""
     source: ModuleOp | None = None
     """The module before the first pass, with its constants, where it is compiled again for sizes of arguments."""

@@ -144,6 +144,10 @@ class FuseError(Exception):
     def __str__(self) -> str:
         return self.diagnostic.format()
 
+    def __reduce__(self) -> "tuple[type[FuseError], tuple[object, ...]]":
+        """Pickle by the fields; Python would by those that were given by place."""
+        return type(self), (self.message, self.location, self.notes, self.hint)
+
     @property
     def diagnostic(self) -> Diagnostic:
         """The error as a diagnostic."""

@@ -15,8 +15,7 @@ from fuse_dialect.backends.runtime.compilation import constants_of
 from fuse_dialect.backends.stored.saved_file import CONSTANTS, PROGRAM, SavedFile, tensors_in
 from fuse_dialect.budget import LARGEST_SIZE, Limits
 from fuse_dialect.diagnostics import FuseError, SourceLocation
-from fuse_dialect.dialect.constants import LAZY_BYTES, constant_array
-from fuse_dialect.dialect.mapped_file import mapped_bytes
+from fuse_dialect.dialect.constants import constant_array
 from fuse_dialect.dialect.types import element_dtype, is_tensor
 from fuse_dialect.fusion.core.options import FuseOptions
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
@@ -62,6 +61,7 @@ def compiled(
 def _compiled(saved: SavedFile, options: CompileOptions, progress: "Progress | None") -> "Program":
     file = module_of_text(saved.text(PROGRAM), f"{saved.path}/{PROGRAM}", allow_unregistered=True)
     _restore_constants(file.module, saved)
+    saved.check_whole()
     with located_errors(file.source_map, " in the compiler"):
         verify_module(file.module)
         is_prepared = saved.manifest.get("stage") == "planned"
@@ -148,9 +148,8 @@ def _restored(op: "ConstantOp", found: Mapping[str, Any], tensors: "Mapping[str,
         packing = _packing(found["packing"])
         data = packing.undo(_units(array.reshape(-1), packing.element), dtype, size).tobytes()
     else:
-        # Large ones stay in the file until somebody reads them.
-        data = mapped_bytes(array) if array.nbytes >= LAZY_BYTES else None
-        data = array.tobytes() if data is None else data
+        # Not as a view of the file: it may be cut short while the program runs, and nobody would notice.
+        data = array.tobytes()
     attribute = DenseIntOrFPElementsAttr(cast("TensorType[AnyDenseElement]", type), BytesAttr(cast(bytes, data)))
     constant_array(attribute)  # it has as many elements as its type says
     return attribute

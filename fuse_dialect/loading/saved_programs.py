@@ -8,6 +8,7 @@
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from errno import EFAULT
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -65,7 +66,13 @@ def _write(program: "Program", stream: BinaryIO) -> None:
     saved = getattr(program, "saved", None)
     if isinstance(saved, SavedFile):
         _refuse_files_of_machines(saved.manifest)
-        stream.write(saved.data)
+        try:
+            stream.write(saved.data)
+        except OSError as error:
+            if error.errno == EFAULT:  # a call of the system has met the end of the file, and no handler of ours
+                raise saved.error("the saved program has been cut short while it was in use", hint=None) from error
+            raise
+        saved.check_whole()
         return
     from fuse_dialect.loading.saving import draft_of
 

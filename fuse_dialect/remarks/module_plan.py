@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from fuse_dialect.diagnostics import FuseError, Reason
+from fuse_dialect.extensions import at_place
 from fuse_dialect.fusion.fuse_ops import BlockFusion, FuseOpsPass
 from fuse_dialect.fusion.ir.function_like import place_name
 from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse
@@ -77,6 +78,11 @@ class Decision:
     def __bool__(self) -> bool:
         return self.reason is Reason.FUSED
 
+    def __reduce_ex__(self, protocol: object) -> tuple[Callable[..., "Decision"], tuple[object, ...]]:
+        """Pickle with each op by itself, without operands and what is around it."""
+        into, blocker = (None if op is None else _alone(op) for op in (self.into, self.blocker))
+        return Decision, (_alone(self.op), self.reason, into, self.rule, blocker, self.explanation)
+
     def __repr__(self) -> str:
         into = "" if self.into is None else f" into '{op_name(self.into)}'"
         if self:
@@ -101,6 +107,15 @@ class ModulePlan:
     """Makes pictures of it; they stand above remarks, and are handed in."""
     made: MadePlans | None = field(default=None, repr=False)
     """The plans, where they have run: then pictures and stories tell of them, and not of what the pass would do now."""
+
+    @property
+    def fusions(self) -> tuple[tuple[Operation, BlockFusion], ...]:
+        """The plan of each block, with its function."""
+        return self._fusions
+
+    def __reduce_ex__(self, protocol: object) -> tuple[Callable[..., "ModulePlan"], tuple[object, ...]]:
+        """Pickle as text, with what was decided about it: ops in memory refer to each other without end."""
+        return _restored, at_place(_REDUCED)(self)
 
     def summary(self) -> FusionStatistics:
         """The plan in numbers, as `fuse-opt --mlir-pass-statistics` prints them.
@@ -227,6 +242,24 @@ class ModulePlan:
             yield from (f"  {line}" for line in folded(whole, keys, combined))
         told = [repr(decision) for decision in self.decisions if not decision]
         yield from folded(told, told)
+
+
+_REDUCED = "fuse_dialect.loading.plan_pickles:reduced"
+_RESTORED = "fuse_dialect.loading.plan_pickles:restored"
+"""Places of what reads and writes text."""
+
+
+def _restored(*parts: object) -> ModulePlan:
+    return at_place(_RESTORED)(*parts)
+
+
+def _alone(op: Operation) -> Operation:
+    """An op of the same name, attributes and types, in no block."""
+    results = [result.type for result in op.results]
+    alone = type(op).create(result_types=results, properties=dict(op.properties), attributes=dict(op.attributes))
+    for one, other in zip(alone.results, op.results, strict=True):
+        one.name_hint = other.name_hint
+    return alone
 
 
 Draw: TypeAlias = Callable[[ModulePlan, Literal["html", "svg"]], str]

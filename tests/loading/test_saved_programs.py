@@ -425,3 +425,102 @@ def test_the_digest_is_that_of_the_manifest(folder: Path) -> None:
     program, path = saved(folder)
     with zipfile.ZipFile(path) as archive:
         assert program.origin == (str(path), sha256(archive.read("manifest.json")).hexdigest())
+
+
+@needs_code
+def test_a_file_that_is_cut_short_while_mapped_is_an_error(folder: Path) -> None:
+    weight = np.random.default_rng(0).standard_normal((512, 256)).astype(np.float32)
+    text = f"""
+    func.func @main(%x: tensor<2x256xf32>) -> tensor<2x512xf32> {{
+      %w = arith.constant dense<"0x{weight.tobytes().hex().upper()}"> : tensor<512x256xf32>
+      %p = fuse.dense %x, %w : (tensor<2x256xf32>, tensor<512x256xf32>)
+      return %p : tensor<2x512xf32>
+    }}"""
+    program, path = saved(folder, text)
+    (x,) = arrays((2, 256))
+    again, other = fd.load(path), fd.load(path)
+    assert isinstance(again, StoredProgram)
+    fd.compile(fd.parse(text)).save(path)  # another file of the name: the mapped one stays
+    assert same(program(x), again(x))
+    assert same(program(x), again(x))
+    _, path = saved(folder, text)
+    cut = fd.load(path)
+    os.truncate(path, 5000)
+    for call in (lambda: cut(x), lambda: cut(x), lambda: cut.to_bytes()):
+        with pytest.raises(fd.FuseError, match="has been cut short while it was in use"):
+            call()
+    fast = cut.by_addresses()
+    assert fast is not None
+    with pytest.raises(fd.FuseError, match="has been cut short while it was in use"):
+        fast([x.ctypes.data])
+    assert same(program(x), other(x))
+    with pytest.raises(fd.FuseError, match="cut short"):
+        fd.load(path)
+
+
+def test_ranges_of_files_that_are_gone_are_used_again(folder: Path) -> None:
+    from fuse_dialect.backends.stored import mapped_guard
+
+    if not is_supported():
+        pytest.skip("there is no handler for this system")
+    _, path = saved(folder)
+    for _ in range(3):
+        fd.load(path)
+    guard = mapped_guard._guard()
+    before = guard.read(mapped_guard._COUNT)
+    for _ in range(20):
+        fd.load(path)
+    assert guard.read(mapped_guard._COUNT) <= before + 2
+
+
+FAULT = """
+import mmap, os, sys
+import fuse_dialect as fd
+fd.load(sys.argv[1])
+path = sys.argv[1] + ".other"
+with open(path, "wb") as stream:
+    stream.write(bytes(10000))
+with open(path, "rb") as stream:
+    mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+os.truncate(path, 0)
+mapped[5000]
+"""
+
+
+@needs_code
+def test_faults_of_others_end_the_process_as_before(folder: Path) -> None:
+    _, path = saved(folder)
+    assert subprocess.run([sys.executable, "-c", FAULT, str(path)], check=False).returncode == -7
+
+
+FORKED = """
+import multiprocessing, sys
+import numpy as np
+import fuse_dialect as fd
+
+def run(program):
+    return program(np.ones((5, 40), np.float32), np.ones((5, 16), np.float32))[0].tobytes()
+
+if __name__ == "__main__":
+    program = fd.load(sys.argv[1])
+    for how in ("spawn", "fork"):
+        with multiprocessing.get_context(how).Pool(2) as pool:
+            assert set(pool.map(run, [program] * 4)) == {run(program)}, how
+"""
+
+
+def test_programs_go_to_processes(folder: Path) -> None:
+    _, path = saved(folder)
+    (folder / "script.py").write_text(FORKED)
+    subprocess.run([sys.executable, str(folder / "script.py"), str(path)], check=True)
+
+
+def test_plans_remarks_and_errors_are_pickled(folder: Path) -> None:
+    program, _ = saved(folder)
+    for plan in (program.plan, fd.plan_fusion(fd.parse(TEXT))):
+        again = pickle.loads(pickle.dumps(plan))
+        assert (str(again), again.to_svg(), again.explain("%r")) == (str(plan), plan.to_svg(), plan.explain("%r"))
+        assert str(copy.deepcopy(plan.decisions)) == str(plan.decisions)
+    error = fd.FuseError(message="wrong", location=None, hint="right")
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    assert pickle.loads(pickle.dumps(program.kernels)) == program.kernels

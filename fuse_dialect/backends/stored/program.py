@@ -31,9 +31,16 @@ class _EndedError(Exception):
 class _StoredWalk(Walk):
     """A walk over the code of an image."""
 
-    def __init__(self, table: Table, owners: Any):
+    def __init__(self, table: Table, owners: Any, saved: "SavedFile"):
         super().__init__(table)
         self._owners = owners
+        self._saved = saved
+
+    def _run(self, frame: Frame, inputs: "Sequence[Array]", outputs: "Sequence[Array]") -> "dict[int, Array]":
+        held = super()._run(frame, inputs, outputs)
+        # Constants may have been pages of zeros: what comes of them is not handed out.
+        self._saved.check_whole()
+        return held
 
     def end_run(self, frame: Frame, row: int, ended: int) -> None:
         """See `Walk.end_run`."""
@@ -71,7 +78,7 @@ class StoredProgram(Program):
         words[image.in_constants[:, 0]] = address_of(constants) + image.in_constants[:, 1]
         rows = np.array(image.table.rows, np.int64)
         rows[:, 0] = np.where(rows[:, 0] == NOWHERE, 0, rows[:, 0] + code.address)
-        self._static = _StoredWalk(replace(image.table, words=words, rows=rows), (code, constants, saved))
+        self._static = _StoredWalk(replace(image.table, words=words, rows=rows), (code, constants), saved)
 
     @property
     def whole(self) -> Program:

@@ -7,7 +7,8 @@
 2. Machine code runs only if this user's key on this machine has signed the manifest, and for the same environment
    (`key.environment`). The signature is the last member. Who cannot write to the cache folder cannot make one.
 3. Everything else is data that is checked like any input, whoever has made it.
-4. A file is mapped. Its constants stay where they are, so that processes have them in common.
+4. A file is mapped. Its constants stay where they are, so that processes have them in common. If it is cut short, that is
+   an error (`mapped_guard`).
 """
 
 import json
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from fuse_dialect.backends.runtime.hashing import PieceDigest, digest_of
 from fuse_dialect.backends.stored.archive import ALIGNMENT, ArchiveError, read_archive, write_archive
+from fuse_dialect.backends.stored.mapped_guard import WatchedMap
 from fuse_dialect.backends.stored.trust import Signer, is_seen, note_seen
 from fuse_dialect.diagnostics import FuseError, SourceLocation
 
@@ -138,6 +140,17 @@ class SavedFile:
     is_in_file: bool
     """Whether it is mapped from `path`, and not bytes that somebody has given."""
     status: "os.stat_result | None" = None
+    mapping: WatchedMap | None = None
+
+    def check_whole(self) -> None:
+        """Look whether all that was read until now was in the file: condition 4.
+
+        Raises:
+            FuseError: The file has been cut short.
+        """
+        if self.mapping is not None and not self.mapping.is_whole:
+            hint = "replace files by others of their names, and do not write into them; load the program again"
+            raise self.error("the saved program has been cut short while it was in use", hint=hint)
 
     def error(self, message: str, *, hint: str | None = _HINT) -> FuseError:
         """An error about this file."""
@@ -189,8 +202,6 @@ def open_saved(path: str) -> SavedFile:
     Raises:
         FuseError: The file cannot be read, is no saved program, is damaged, or of a version that is not known.
     """
-    import mmap
-
     try:
         flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
         descriptor = os.open(path, flags)
@@ -199,13 +210,13 @@ def open_saved(path: str) -> SavedFile:
             if not stat.S_ISREG(status.st_mode) or not status.st_size:
                 reason = "the file is empty" if stat.S_ISREG(status.st_mode) else "it is no regular file"
                 raise FuseError(f"cannot read the saved program: {reason}", SourceLocation(path))
-            data = memoryview(mmap.mmap(descriptor, status.st_size, access=mmap.ACCESS_READ))
+            mapping = WatchedMap(descriptor, status.st_size)
         finally:
             os.close(descriptor)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise FuseError(f"cannot read the saved program: {reason.lower()}", SourceLocation(path)) from error
-    return _opened(path, data, status)
+    return _opened(path, mapping.data, status, mapping)
 
 
 def saved_in(data: "bytes | memoryview", name: str = "<bytes>") -> SavedFile:
@@ -224,7 +235,9 @@ def saved_in(data: "bytes | memoryview", name: str = "<bytes>") -> SavedFile:
     return _opened(name, memoryview(copy).toreadonly(), None)
 
 
-def _opened(path: str, data: memoryview, status: "os.stat_result | None") -> SavedFile:
+def _opened(
+    path: str, data: memoryview, status: "os.stat_result | None", mapping: WatchedMap | None = None
+) -> SavedFile:
     try:
         members = read_archive(data)
     except ArchiveError as error:
@@ -241,8 +254,9 @@ def _opened(path: str, data: memoryview, status: "os.stat_result | None") -> Sav
         )
         raise FuseError(f"the saved program has version {shown} of the format", SourceLocation(path), hint=hint)
     digest = sha256(found).hexdigest()
-    saved = SavedFile(path, data, members, manifest, digest, status is not None, status)
+    saved = SavedFile(path, data, members, manifest, digest, status is not None, status, mapping)
     _check_members(saved)
+    saved.check_whole()
     return saved
 
 

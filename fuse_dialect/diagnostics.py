@@ -145,8 +145,8 @@ class FuseError(Exception):
         return self.diagnostic.format()
 
     def __reduce__(self) -> "tuple[type[FuseError], tuple[object, ...]]":
-        """Pickle by the fields; Python would by those that were given by place."""
-        return type(self), (self.message, self.location, self.notes, self.hint)
+        """Pickle by the fields, as an error of this class: those that are made of it have other arguments."""
+        return FuseError, (self.message, self.location, self.notes, self.hint)
 
     @property
     def diagnostic(self) -> Diagnostic:

@@ -150,7 +150,7 @@ def _restored(op: "ConstantOp", found: Mapping[str, Any], tensors: "Mapping[str,
     else:
         # Not as a view of the file: it may be cut short while the program runs, and nobody would notice.
         data = array.tobytes()
-    attribute = DenseIntOrFPElementsAttr(cast("TensorType[AnyDenseElement]", type), BytesAttr(cast(bytes, data)))
+    attribute = DenseIntOrFPElementsAttr(cast("TensorType[AnyDenseElement]", type), BytesAttr(data))
     constant_array(attribute)  # it has as many elements as its type says
     return attribute
 

@@ -1,10 +1,10 @@
 """Files that are mapped, and become shorter: an error, and no signal that ends the process.
 
-1. Who reads a page behind the end of a mapped file gets SIGBUS. A handler puts a page of zeros in its place, and notes it in
+1. Who reads a page behind the end of a mapped file gets SIGBUS. A handler puts a page of zeros there, and notes it in
    the range of that file; the reader goes on, and who asked for its result looks at the note before handing it out.
 2. The handler is machine code, since Python's own would come back to the same fault. It looks for the address among the
-   ranges, calls `mmap`, and returns; it calls nothing of libc. A fault of anybody else goes to the handler that was there
-   before, or ends the process as it would have.
+   ranges, calls `mmap`, and returns; it calls nothing of libc. A fault of anybody else goes to the handler that was
+   there before, or ends the process as it would have.
 3. Ranges are written before anything is read from them, and cleared when nobody has the mapping any more.
 
 Source: systemd, src/basic/sigbus.c, which does the same in C.
@@ -38,7 +38,7 @@ _HANDLER = bytes.fromhex(
     "49c7411001000000"  # mov qword [r9 + 16], 1
     "4881e100f0ffff" "57" "50"  # and rcx, -4096; push rdi; push rax
     "4889cf" "be00100000" "ba01000000"  # mov rdi, rcx; mov esi, 4096; mov edx, PROT_READ
-    "41ba32000000" "49c7c0ffffffff" "4531c9"  # mov r10d, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS; mov r8, -1; xor r9d, r9d
+    "41ba32000000" "49c7c0ffffffff" "4531c9"  # mov r10d, PRIVATE | FIXED | ANONYMOUS; mov r8, -1; xor r9d, r9d
     "b809000000" "0f05" "4889c1" "58" "5f"  # mov eax, mmap; syscall; mov rcx, rax; pop rax; pop rdi
     "4881f901f0ffff" "7315" "c3"  # cmp rcx, -4095; jae default; ret
     "4983c118" "49ffc8" "eba3"  # skip: add r9, 24; dec r8; jmp next

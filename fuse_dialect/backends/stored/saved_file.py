@@ -7,8 +7,8 @@
 2. Machine code runs only if this user's key on this machine has signed the manifest, and for the same environment
    (`key.environment`). The signature is the last member. Who cannot write to the cache folder cannot make one.
 3. Everything else is data that is checked like any input, whoever has made it.
-4. A file is mapped. Its constants stay where they are, so that processes have them in common. If it is cut short, that is
-   an error (`mapped_guard`).
+4. A file is mapped. Its constants stay where they are, so that processes have them in common. If it is cut short, that
+   is an error (`mapped_guard`).
 """
 
 import json

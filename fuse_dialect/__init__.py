@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from fuse_dialect.remarks.module_plan import ModulePlan as ModulePlan
     from fuse_dialect.remarks.module_plan import PlannedGroup as PlannedGroup
     from fuse_dialect.remarks.statistics import FusionStatistics as FusionStatistics
+    from fuse_dialect.rows.mapping import map_rows as map_rows
 
     __version__: str
 
@@ -58,6 +59,7 @@ _PLACES = {
     "fuse_dialect.jax.jit": ("jit",),
     "fuse_dialect.remarks.module_plan": ("Decision", "ModulePlan", "PlannedGroup"),
     "fuse_dialect.remarks.statistics": ("FusionStatistics",),
+    "fuse_dialect.rows.mapping": ("map_rows",),
 }
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
 

@@ -13,15 +13,19 @@ from urllib.request import url2pathname
 
 _NAME = "fuse_dialect"
 EXTRA_OF = {
+    "dask": "cluster",
+    "distributed": "cluster",
     "jax": "jax",
     "llvmlite": "native",
     "ml_dtypes": "onnx",
     "onnx": "onnx",
     "onnx_ir": "onnx",
     "onnxscript": "torch",
+    "pyarrow": "arrow",
     "safetensors": "weights",
     "shtab": "completion",
     "torch": "torch",
+    "zarr": "cluster",
 }
 """The extra that has a package, by the name under which that is imported."""
 

@@ -5,10 +5,10 @@
 2. Programs do not change, so a copy is the program itself. One process that is sent the same program twice has it once.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Self, cast
-from weakref import WeakValueDictionary
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation
 from fuse_dialect.extensions import at_place
@@ -20,8 +20,9 @@ _SAVE = "fuse_dialect.loading.saved_programs:save"
 _BYTES = "fuse_dialect.loading.saved_programs:saved_bytes"
 _LOAD = "fuse_dialect.loading.saved_programs:load"
 """Places of what reads and writes files; whoever only runs a program does not need it."""
-_loaded: "WeakValueDictionary[tuple[str, int], Portable]" = WeakValueDictionary()
-"""By the hash of the file and threads what pickles have brought here."""
+_loaded: "OrderedDict[tuple[str, int], Portable]" = OrderedDict()
+"""By the hash of the file and threads what pickles have brought here last: tasks bring the same one again and again."""
+_MOST_LOADED = 4
 
 
 class Portable:
@@ -100,6 +101,7 @@ def unpickled(source: str | bytes, digest: str, threads: int) -> "Portable":
     """
     known = _loaded.get((digest, threads)) if digest else None
     if known is not None:
+        _loaded.move_to_end((digest, threads))
         return known
     load = cast("Callable[[str | bytes, int], Portable]", at_place(_LOAD))
     try:
@@ -113,4 +115,6 @@ def unpickled(source: str | bytes, digest: str, threads: int) -> "Portable":
         hint = "pickle the program that is in the file now, or save it under another name"
         raise FuseError("the saved program is not the one that was pickled", SourceLocation(str(source)), hint=hint)
     _loaded[(program.origin[1], threads)] = program
+    while len(_loaded) > _MOST_LOADED:
+        _loaded.popitem(last=False)
     return program

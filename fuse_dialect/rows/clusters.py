@@ -1,0 +1,180 @@
+"""Blocks on a cluster of Dask: workers that see the files read and write them, and the client notes what is done.
+
+1. A block is one task. If its worker is lost, Dask runs it on another; writing a block twice is writing it once.
+2. Few tasks are under way at a time, so that neither the scheduler nor memory fills up with what waits.
+3. Rows in memory go with their task, and results to memory come back with it.
+"""
+
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.rows.sinks import Sink
+from fuse_dialect.rows.sources import ArraySource, Source, TableSource, imported
+
+if TYPE_CHECKING:
+    from fuse_dialect.dialect.op import Array
+    from fuse_dialect.rows.blocks import RowProgram
+
+LOCAL = "local:"
+_UNDER_WAY = 3
+"""Tasks for each thread of a worker."""
+_SECONDS = 10
+"""Until an address answers."""
+_SMALL = 1 << 20
+"""Bytes of a program that may go with each task."""
+
+
+class Run(Protocol):
+    """A run over the blocks of a source."""
+
+    rows: "RowProgram"
+    source: Source
+    sink: Sink
+
+    def bounds(self, number: int, /) -> tuple[int, int]:
+        """The first row of a block, and that behind its last."""
+        ...
+
+    def where(self, number: int, /) -> str:
+        """A block in words."""
+        ...
+
+
+def run_on_cluster(cluster: Any, run: Run, blocks: Sequence[int], note: Callable[[int], None]) -> None:
+    """Run blocks.
+
+    Args:
+        cluster: A client, an address, or `local:N`.
+        run: What to run.
+        blocks: Numbers of its blocks.
+        note: Is told each block that has been written.
+
+    Raises:
+        FuseError: There is no such cluster, its package has another version, or a block is wrong.
+    """
+    distributed = imported("distributed", "cluster")
+    with client_of(cluster) as client:
+        check_versions(client)
+        is_here = isinstance(run.source, ArraySource | TableSource)
+        rows = _sent(client, run.rows)
+        waiting, places = deque(blocks), dict[Any, int]()
+        pool = distributed.as_completed(with_results=True, raise_errors=False)
+        room = _UNDER_WAY * max(1, sum(client.nthreads().values()))
+
+        def submit() -> None:
+            while waiting and len(places) < room:
+                number = waiting.popleft()
+                first, last = run.bounds(number)
+                source: Any = run.source.read(first, last) if is_here else run.source
+                sink = run.sink if run.sink.is_shared else None
+                future = client.submit(task, rows, source, sink, first, last, run.where(number), pure=False)
+                places[future.key] = number
+                pool.add(future)
+
+        submit()
+        while places:
+            future, result = next(pool)
+            number = places.pop(future.key)
+            if future.status == "error":
+                raise _error_of(future, run.where(number))
+            if not run.sink.is_shared:
+                run.sink.write(run.bounds(number)[0], result)
+            future.release()
+            note(number)
+            submit()
+
+
+def task(
+    rows: "RowProgram", source: "Source | list[Array]", sink: Sink | None, first: int, last: int, where: str
+) -> "list[Array] | None":
+    """What a worker does with a block."""
+    results = rows.run(source.read(first, last) if isinstance(source, Source) else source, where)
+    if sink is None:
+        return results
+    sink.write(first, results)
+    return None
+
+
+def _sent(client: Any, rows: "RowProgram") -> Any:
+    """The program for tasks: a path or a few bytes by themselves, more of them once for each worker."""
+    origin = rows.program.origin
+    if origin is not None and isinstance(origin[0], str):
+        return rows
+    if len(rows.program.to_bytes()) <= _SMALL:
+        return rows
+    return client.scatter(rows, broadcast=True, hash=False)
+
+
+def _error_of(future: Any, where: str) -> FuseError:
+    error = future.exception()
+    if isinstance(error, FuseError):
+        return error
+    said = (str(error).splitlines() or [""])[0]
+    hint = "the log of the worker says more; --resume (resume=True) goes on with the blocks that are missing"
+    return FuseError(f"{where}: {type(error).__name__} on the cluster: {said}", hint=hint)
+
+
+@contextmanager
+def client_of(cluster: Any) -> "Generator[Any]":
+    """The client of a cluster; one that was made here is closed.
+
+    Raises:
+        FuseError: There is no such cluster.
+    """
+    distributed = imported("distributed", "cluster")
+    if not isinstance(cluster, str):
+        if not hasattr(cluster, "submit"):
+            hint = "a client of Dask, the address of its scheduler (tcp://host:8786), or local:2"
+            raise FuseError(f"expected a cluster, got {type(cluster).__name__}", hint=hint)
+        yield cluster
+        return
+    if cluster.startswith(LOCAL):
+        count = cluster.removeprefix(LOCAL)
+        if not count.isdigit() or not 1 <= int(count) <= 256:
+            raise FuseError(f"expected local:N with 1 to 256 processes, got '{cluster}'")
+        with (
+            distributed.LocalCluster(int(count), threads_per_worker=1, dashboard_address=None) as made,
+            distributed.Client(made) as client,
+        ):
+            yield client
+        return
+    try:
+        client = distributed.Client(cluster, timeout=_SECONDS)
+    except (OSError, ValueError, TypeError) as error:
+        said = (str(error).splitlines() or [type(error).__name__])[0]
+        hint = "start one with `dask scheduler` and `dask worker tcp://host:8786`, or use local:2"
+        raise FuseError(f"there is no cluster at '{cluster}': {said}", hint=hint) from error
+    with client:
+        yield client
+
+
+def check_versions(client: Any) -> None:
+    """Compare the package of the workers with that of the client.
+
+    Raises:
+        FuseError: There are no workers, or a version differs.
+    """
+    try:
+        client.wait_for_workers(1, timeout=_SECONDS)
+    except TimeoutError as error:
+        raise FuseError("the cluster has no workers", hint="`dask worker ADDRESS` starts one") from error
+    here = package_version()
+    found: dict[str, Any] = client.run(package_version, on_error="return")
+    for worker, version in found.items():
+        if isinstance(version, Exception):
+            said = (str(version).splitlines() or [type(version).__name__])[0]
+            hint = "install the package, with the extras that the program needs, where the workers are"
+            raise FuseError(f"worker '{worker}' cannot import fuse_dialect: {said}", hint=hint)
+        if version != here:
+            hint = "install the same version on both sides"
+            raise FuseError(f"worker '{worker}' has fuse_dialect {version}, the client {here}", hint=hint)
+
+
+def package_version() -> str:
+    """The version of this package where it is called."""
+    from fuse_dialect.loading.saving_version import package_version as version
+
+    return version()

@@ -47,8 +47,17 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "fuse_dialect.api": (
-        "compile", "fuse_ops", "fuse_ops_hw", "load", "parse", "plan_fusion", "read", "run", "text", "write",
-    ),  # fmt: skip
+        "compile",
+        "fuse_ops",
+        "fuse_ops_hw",
+        "load",
+        "parse",
+        "plan_fusion",
+        "read",
+        "run",
+        "text",
+        "write",
+    ),
     "fuse_dialect.backends.runtime.program": ("Program",),
     "fuse_dialect.capture": ("from_torch",),
     "fuse_dialect.diagnostics": ("FuseError", "Reason"),

@@ -41,9 +41,9 @@ def map_rows(
     Args:
         program: The program, or the path of a saved one.
         data: Rows: an array, or one for each input as a sequence or by name; what slices like an array; a table of
-            Arrow or a frame of pandas; the path of a file that ends in `.npy`, `.zarr` or `.parquet`; an iterator of blocks,
-            each an array or a tuple of them. A collection of Dask, `dask.array`, `dask.dataframe` or `dask.bag`, gives
-            one of the same kind, lazily.
+            Arrow or a frame of pandas; the path of a file that ends in `.npy`, `.zarr` or `.parquet`; an iterator of
+            blocks, each an array or a tuple of them. A collection of Dask (`dask.array`, `dask.dataframe`, `dask.bag`)
+            gives one of the same kind, lazily.
         batch: Rows of a call, where the program leaves it open; 256 by default.
         out: Where results go: arrays of the right shapes, or a path that ends as those of `data`. By default they are
             new arrays, or for an iterator an iterator of blocks.
@@ -101,15 +101,15 @@ class _Run:
         self.log: Log | None = None
         if isinstance(out, str | os.PathLike):
             path = os.fspath(cast("str", out))
-            self.sink: Sink = file_sink(path, columns, self.total, self.block)
+            sink = file_sink(path, columns, self.total, self.block)
+            self.sink: Sink = sink
             self._state = source.state()
             known = {**rows.describe(), "data": self._state, "rows": self.total, "rows of a block": self.block}
-            self.log = Log(cast(FileSink, self.sink), known, resume=resume, overwrite=overwrite)
+            self.log = Log(sink, known, resume=resume, overwrite=overwrite)
         else:
             self._state = source.state()
-            given = (
-                None if out is None else [out] if isinstance(out, np.ndarray) else list(cast("Sequence[Array]", out))
-            )
+            several: Any = [out] if isinstance(out, np.ndarray) else out
+            given: list[Array] | None = None if several is None else list(several)
             self.sink = ArraySink(columns, self.total, given)
 
     def _columns(self) -> list[Column]:
@@ -186,10 +186,11 @@ def _of_iterator(rows: RowProgram, blocks: Iterator[Any], out: Any, cluster: Any
     path = os.fspath(cast("str", out))
     if os.path.exists(path):
         raise FuseError("the output exists", SourceLocation(path), hint="remove it, or name another")
-    sink = cast(FileSink, file_sink(path, rows.outputs, 0, 1))
+    sink = file_sink(path, rows.outputs, 0, 1)
     sink.begin()
     for number, block in enumerate(_results(rows, blocks)):
-        sink.write(number, [block] if isinstance(block, np.ndarray) else block)
+        several: Any = [block] if isinstance(block, np.ndarray) else block
+        sink.write(number, several)
     return sink.finish()
 
 

@@ -1,6 +1,6 @@
 """Where results go: arrays, files of NumPy, Zarr and Parquet. What is not complete never has the name of what is.
 
-1. A file or folder is begun as `NAME.partial`, and renamed when all blocks are in it. Beside it lies `NAME.partial.log`:
+1. A file or folder is begun as `NAME.partial`, and renamed when all blocks are in it. Beside it `NAME.partial.log` says
    what run this is, and the number of each block that has been written, one a line, after its data. A run that goes on
    writes the blocks that are not there; writing one twice is writing it once.
 2. Blocks are written by calls of the system, so that a full disk is an error. Zarr and Parquet have a file for each

@@ -226,7 +226,7 @@ def source_of(data: Any, columns: "Sequence[Column]") -> "Source | Iterator[Any]
     """
     if isinstance(data, str | os.PathLike):
         return _source_in(os.fspath(cast("str", data)), columns)
-    if hasattr(data, "column_names") or type(data).__module__.startswith("pandas."):
+    if hasattr(data, "column_names") or type(data).__module__.partition(".")[0] == "pandas":
         return TableSource(data, columns)
     if isinstance(data, Mapping):
         from fuse_dialect.interpreters.input_names import InputNamesError, inputs_by_name

@@ -6,7 +6,7 @@ of two. Types are those of the program, or such as it has without loss.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,14 +35,16 @@ def arrays_of_table(table: Any, columns: "Sequence[Column]", place: SourceLocati
             raise FuseError(f"input '{only.name}' takes {only.shape[0]} columns, the table has {len(names)}", place)
         matrix = np.empty((len(table), len(names)), only.dtype)
         for number, name in enumerate(names):
-            matrix[:, number] = _converted(_numbers(table, name, place), only, name, place)
+            matrix[:, number] = _converted(_numbers(table, number, name, place), only, name, place)
         return [matrix]
     arrays: list[Array] = []
     for column in columns:
         if column.name not in names:
             hint = f"the table has {', '.join(names)}"
             raise FuseError(f"the table has no column '{column.name}'", place, hint=hint)
-        arrays.append(_converted(_numbers(table, column.name, place), column, column.name, place))
+        arrays.append(
+            _converted(_numbers(table, names.index(column.name), column.name, place), column, column.name, place)
+        )
     return arrays
 
 
@@ -50,9 +52,9 @@ def _is_arrow(table: Any) -> bool:
     return hasattr(table, "column_names")
 
 
-def _numbers(table: Any, name: str, place: SourceLocation | None) -> "Array":
+def _numbers(table: Any, number: int, name: str, place: SourceLocation | None) -> "Array":
     """A column as an array of one axis, or of two for lists of one size."""
-    column = table.column(name) if _is_arrow(table) else table[name]
+    column = table.column(number) if _is_arrow(table) else table.iloc[:, number]
     try:
         if _is_arrow(table):
             if column.null_count:
@@ -63,7 +65,7 @@ def _numbers(table: Any, name: str, place: SourceLocation | None) -> "Array":
                 return np.asarray(whole.flatten()).reshape(len(whole), size)
             return np.asarray(whole)
         array = column.to_numpy()
-        return np.stack(cast("Any", array)) if array.dtype == object and len(array) else array
+        return np.stack(array) if array.dtype == object and len(array) else array
     except (TypeError, ValueError) as error:
         raise FuseError(f"column '{name}' is no column of numbers: {error}", place) from error
 

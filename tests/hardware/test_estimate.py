@@ -5,7 +5,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from networks import NETWORKS
+from trip_networks import NETWORKS
 from xdsl.utils.exceptions import PassFailedException
 
 import fuse_dialect as fd

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from networks import NETWORKS
+from trip_networks import NETWORKS
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import StringAttr

@@ -15,7 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from fuse_dialect.dialect import scalars
 from fuse_dialect.dialect.attributes import OpPatternKind
-from fuse_dialect.dialect.fields import flag, integer, optional_integers, tensor_operand, tensor_result
+from fuse_dialect.dialect.fields import flag, optional_integers, tensor_operand, tensor_result
 from fuse_dialect.dialect.loops import LoopFormError, Nest
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.broadcast import DivideOp, MultiplyOp, SubtractOp, WhereOp
@@ -24,6 +24,7 @@ from fuse_dialect.dialect.ops.conversion import cast_to, scalar, widen
 from fuse_dialect.dialect.ops.elementwise import IsnanOp
 from fuse_dialect.dialect.ops.layout import ReshapeOp
 from fuse_dialect.dialect.ops.opaque import ArangeOp
+from fuse_dialect.dialect.places_op import FAR, PlacesOp
 from fuse_dialect.dialect.shape_rules import product, require_booleans, require_float, require_numbers
 from fuse_dialect.dialect.types import (
     DYNAMIC,
@@ -417,7 +418,7 @@ class ArgReductionOp(ReductionOp, ABC):
             found = LogicalOrOp(found, IsnanOp(x)).result
         last = bool(self.select_last_index.value.data)
         if length == DYNAMIC:
-            places, behind = PlacesOp(x, axis=axes[0], result_types=[with_element(type, i64)]).result, _FAR
+            places, behind = PlacesOp(x, axis=axes[0], result_types=[with_element(type, i64)]).result, FAR
         else:
             line = tensor([length if axis == axes[0] else 1 for axis in range(type.get_num_dims())], i64)
             numbers = ArangeOp(stop=float(length), result_types=[tensor([length], i64)])
@@ -427,44 +428,6 @@ class ArgReductionOp(ReductionOp, ABC):
         if DYNAMIC not in type.get_shape():
             index = ReshapeOp(index, result_types=[with_element(self.result.type, i64)]).result
         return cast_to(index, self.result.type)
-
-
-_FAR = (1 << 63) - 1
-"""Behind all places."""
-
-
-@irdl_op_definition
-class PlacesOp(FuseOp):
-    """Where each element stands along an axis: what others are decomposed into, no op of a program.
-
-    Shapes: any; result as the operand.
-    Types: any; the result is i64.
-    """
-
-    name = "fuse.places"
-    traits = traits_def(OpPatternKind(PatternKind.ELEMWISE))
-
-    input = tensor_operand()
-    result = tensor_result()
-    axis = integer(0)
-
-    def infer_types(self) -> Sequence[Attribute]:
-        """The operand's shape."""
-        return (with_element(self.input.type, i64),)
-
-    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """`numpy.indices`, of one axis."""
-        (x,) = operands
-        shape = [size if axis == self.axis.value.data else 1 for axis, size in enumerate(x.shape)]
-        return (np.broadcast_to(np.arange(max(shape)).reshape(shape), x.shape),)
-
-    def loops(self, nest: Nest) -> SSAValue:
-        """The index."""
-        for own, size in zip(nest.extents, nest.shape(0), strict=True):
-            nest.equal(own, size)
-        axis = self.axis.value.data
-        # The size is asked for, so that a kernel is not for an axis without elements: there is none to choose.
-        return scalars.minimum(nest.position(nest.at[axis]), nest.count(nest.shape(0)[axis], plus=-1))
 
 
 def _argument_axis(axes: tuple[int, ...]) -> int | None:

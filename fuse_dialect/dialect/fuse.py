@@ -22,6 +22,7 @@ from fuse_dialect.dialect.ops import (
     normalization,
     opaque,
     pooling,
+    quantization,
     reduction,
     replication,
     resizing,
@@ -58,6 +59,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     sequences,
     selection,
     dynamic,
+    quantization,
 )
 """The op families, in the order of the reference pages."""
 

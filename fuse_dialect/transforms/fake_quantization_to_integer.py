@@ -6,7 +6,9 @@ of these, and results become integers again (QDQ). Its products are those of the
 1. quantized numbers that only move stay integers (`quantization/moves.py`);
 2. those with a sign lose it;
 3. a product of quantized numbers by constant weights becomes one of integers, with `out_dtype = "i32"`, and so does one
-   of integers whose zero points are subtracted first (`quantization/products.py`).
+   of integers whose zero points are subtracted first (`quantization/products.py`);
+4. on request, what leads from such sums to the next integers is one `fuse.requantize`, with scales combined and a relu
+   as a bound, and a sum of quantized numbers one `fuse.requantize_sum` (`quantization/requantize.py`).
 
 Results may differ from those of the formulas by the rounding of real numbers in between, hence by one step of the
 quantization where a number lies halfway. Ops whose `fuse.pattern_kind` says how they fuse, and functions with
@@ -31,6 +33,7 @@ from fuse_dialect.dialect.ops.convolution import Conv2dOp
 from fuse_dialect.dialect.ops.matmul import BatchMatmulOp, DenseOp, MatmulOp
 from fuse_dialect.transforms.quantization.moves import drop_signs, move_integers
 from fuse_dialect.transforms.quantization.products import rewrite_product
+from fuse_dialect.transforms.quantization.requantize import form_requantizations
 from fuse_dialect.transforms.unfinished import walk_unfinished
 
 
@@ -39,6 +42,9 @@ class FakeQuantizationToIntegerPass(ModulePass):
     """Compute products of quantized numbers on integers of 8 bits."""
 
     name = "fake-quantization-to-integer"
+
+    requantize: bool = False
+    """Whether conversions from sums of integers to integers of 8 bits become one op each, as hardware has it."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Change all functions of the module; linear in the number of ops, operands and bytes of weights."""
@@ -49,6 +55,8 @@ class FakeQuantizationToIntegerPass(ModulePass):
         ops = [each for each in walk_unfinished(op) if isinstance(each, Conv2dOp | DenseOp | MatmulOp | BatchMatmulOp)]
         changed += sum([rewrite_product(each) for each in ops])
         if changed:
+            _erase_unused(op)
+        if self.requantize and form_requantizations(op):
             _erase_unused(op)
 
 

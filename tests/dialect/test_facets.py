@@ -10,7 +10,7 @@ import pytest
 from checking.rounding import ROUNDOFF
 from xdsl.builder import ImplicitBuilder
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import BFloat16Type, i1
+from xdsl.dialects.builtin import BFloat16Type, f32, i1
 from xdsl.ir import Block
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.test_value import create_ssa_value
@@ -77,6 +77,8 @@ WITHOUT_RELAY_KIND = {
     "layer_norm": PatternKind.OPAQUE,  # as group_norm
     "max_pool2d_indices": PatternKind.OPAQUE,
     "reciprocal": PatternKind.ELEMWISE,
+    "requantize": PatternKind.BROADCAST,
+    "requantize_sum": PatternKind.BROADCAST,
     "silu": PatternKind.ELEMWISE,
     "softplus": PatternKind.ELEMWISE,
     "tuple": PatternKind.TUPLE,  # a node of Relay's graph, not an operator
@@ -125,6 +127,15 @@ PROPERTIES = {
     "fuse.mod": [{}, {"fmod": True}],
     "fuse.bias_add": [{}, {"axis": -1}, {"axis": 0}],
     "fuse.prelu": [{}, {"axis": -1}, {"axis": 0}],
+    "fuse.requantize": [
+        {},
+        {"axis": 0, "input_zero": 3, "zero": 2, "low": 2, "high": 100},
+        {"axis": -1, "zero": 128, "out_dtype": "ui8"},
+    ],
+    "fuse.requantize_sum": [
+        {"lhs_scale": 0.5, "rhs_scale": 1.75, "rhs_zero": -3},
+        {"lhs_scale": 3.0, "rhs_scale": 0.1, "scale": 0.3, "zero": 9, "low": 9, "out_dtype": "ui8"},
+    ],
 }
 """The property values with which a map op's body is checked."""
 
@@ -155,8 +166,12 @@ def operand_shape(name, properties):
 def build_map_op(op_class, element, properties, result_element=None):
     """The op on operands of the element type, or `None` when it is not defined on it."""
     names = [name for name, _ in op_class.get_irdl_definition().operands]
-    elements = [i1 if name == "condition" else element for name in names]
-    types = [tensor(operand_shape(name, properties), own) for name, own in zip(names, elements, strict=True)]
+    given = {"condition": i1, "scale": f32}
+    elements = [given.get(name, element) for name in names]
+    is_sum = op_class.name == "fuse.requantize_sum"
+    properties = properties or PROPERTIES.get(op_class.name, [{}])[0]
+    shapes = [SHAPE if is_sum else operand_shape(name, properties) for name in names]
+    types = [tensor(shape, own) for shape, own in zip(shapes, elements, strict=True)]
     result_types = (
         None
         if op_class.name not in ("fuse.bitcast", "fuse.cast", "fuse.full")

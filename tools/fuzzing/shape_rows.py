@@ -2,7 +2,7 @@
 
 from math import prod
 
-from xdsl.dialects.builtin import TupleType, i1, i32, i64
+from xdsl.dialects.builtin import TupleType, f32, i1, i32, i64
 from xdsl.ir import Attribute
 
 from fuse_dialect.dialect.op import FuseOp
@@ -14,18 +14,20 @@ from fuse_dialect.dialect.ops import (
     indexing,
     layout,
     opaque,
+    quantization,
     reduction,
     replication,
     sequences,
     tuples,
 )
-from fuse_dialect.dialect.types import DYNAMIC, element_dtype, tensor, with_element
+from fuse_dialect.dialect.types import DYNAMIC, element_dtype, integer_type, tensor, with_element
 from fuzzing.arrays import ELEMENTS, INTEGERS
 from fuzzing.draft import Draft, Known, Proposal, factors
 from fuzzing.table import Rows
 
 ROWS = Rows()
 row = ROWS.row
+_BYTES = (integer_type(8, unsigned=False), integer_type(8, unsigned=True))
 _INDEX_TYPES = (i32, i64, i64, *INTEGERS)
 
 
@@ -61,6 +63,25 @@ def _channels(draft: Draft, op_class: type[FuseOp], subject: Known) -> Proposal 
     if vector is None or draft.chance(0.5):
         vector = draft.fresh((size,), subject.element)
     return Proposal([subject, vector], {"axis": axis})
+
+
+@row(quantization.RequantizeOp)
+def _requantize(draft: Draft, op_class: type[FuseOp], subject: Known) -> Proposal | None:
+    axis = draft.axis(len(subject.shape)) if subject.shape else 0
+    along = bool(subject.shape) and draft.chance(0.5)
+    scale = draft.fresh((subject.shape[axis],) if along else (), f32)
+    properties = {"axis": axis, "input_zero": draft.random.choice((0, 0, 5)), "zero": draft.random.choice((0, 7))}
+    return Proposal([subject, scale], {**properties, "out_dtype": draft.random.choice(("i8", "ui8"))})
+
+
+@row(quantization.RequantizeSumOp)
+def _requantize_sum(draft: Draft, op_class: type[FuseOp], subject: Known) -> Proposal | None:
+    other = draft.find(lambda known: known.shape == subject.shape and known.element in (*_BYTES, i32))
+    if other is None or draft.chance(0.5):
+        other = draft.fresh(subject.shape, draft.random.choice((*_BYTES, i32)))
+    zeros = {"rhs_zero": draft.random.choice((0, 3)), "zero": draft.random.choice((0, 7))}
+    scales = {"lhs_scale": 0.5, "rhs_scale": 1.25, "scale": draft.random.choice((1.0, 0.75))}
+    return Proposal([subject, other], {**scales, **zeros, "out_dtype": draft.random.choice(("i8", "ui8"))})
 
 
 def other_element(draft: Draft, *, size: int | None = None) -> Attribute:

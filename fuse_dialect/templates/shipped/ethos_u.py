@@ -3,7 +3,8 @@
 A main operation is a product, a pool (a resize is made of pools) or an elementwise operation. The MAC unit runs
 products and pools, and stands here twice, because a product alone has a bias. No link joins main operations, so a pass
 has one of them. Sigmoid and tanh are table look-ups that no main operation may precede (`npu_post_fuse_limited_ops`),
-so they hang off the source alone. A mean over an image is a pool of all of it, and a concatenation a pass that copies.
+so they hang off the source alone. Results are rescaled on their way to memory, before the activation. A mean over an
+image is a pool of all of it, and a concatenation a pass that copies.
 
 What a pass must satisfy is what Vela 3.10 publishes, except for types and quantization, so that networks can be planned
 before they are quantized: `ethos-u-int8` is the same with these.
@@ -54,6 +55,7 @@ TEMPLATE = HardwareTemplate(
         ("elementwise", "elementwise"),
         ("lut", "lut"),
         ("bias", "bias"),
+        ("rescale", "rescale"),
         ("activation", "activation"),
     ),
     links=links(
@@ -62,9 +64,10 @@ TEMPLATE = HardwareTemplate(
         ("dma", "elementwise"),
         ("dma", "lut"),
         ("mac", "bias"),
-        ("bias", "activation"),
-        ("pool", "activation"),
-        ("elementwise", "activation"),
+        ("bias", "rescale"),
+        ("pool", "rescale"),
+        ("elementwise", "rescale"),
+        ("rescale", "activation"),
     ),
     mappings=(
         *mapped("mac", ["fuse.conv2d", "fuse.conv2d_transpose"], where=(_STRIDE, *_WINDOW, *_PRODUCT), stream=0),
@@ -78,7 +81,8 @@ TEMPLATE = HardwareTemplate(
         *mapped("bias", ["fuse.add"], Predicate.BIAS),
         *mapped("elementwise", ["fuse.add", "fuse.subtract", "fuse.multiply", "fuse.minimum", "fuse.maximum"]),
         *mapped("elementwise", ["fuse.abs", "fuse.leaky_relu"]),
-        *mapped("elementwise", ["fuse.concatenate"]),
+        *mapped("elementwise", ["fuse.concatenate", "fuse.requantize_sum"]),
+        *mapped("rescale", ["fuse.requantize"], stream=0),
         *mapped("activation", ["fuse.relu"]),
         *mapped("activation", ["fuse.clip"], Predicate.MIN_ZERO),
         *mapped(

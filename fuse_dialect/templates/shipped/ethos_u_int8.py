@@ -30,6 +30,9 @@ TEMPLATE: HardwareTemplate = replace(
     mappings=tuple(map(_with_types, ETHOS_U.mappings)),
     requirements=(
         *ETHOS_U.requirements,
-        *required("tensors.type is i8, ui8, i16, i32, i64: Tensors must be of type: int16, int32, int8, uint8"),
+        *required(
+            "input.type is i8, ui8, i16, i32, i64: Tensors must be of type: int16, int32, int8, uint8",
+            "results.type is i8, ui8, i16, i32, i64: Tensors must be of type: int16, int32, int8, uint8",
+        ),
     ),
 )

@@ -62,6 +62,8 @@ TEMPLATE = HardwareTemplate(
         *mapped("bias", ["fuse.add"], Predicate.BIAS),
         *mapped("resadd", ["fuse.add"], Predicate.RESIDUAL),
         *mapped("scale", ["fuse.multiply"], Predicate.SCALAR),
+        *mapped("scale", ["fuse.requantize"], stream=0),
+        *mapped("resadd", ["fuse.requantize_sum"]),
         *mapped("activation", ["fuse.relu"]),
         *mapped("activation", ["fuse.clip"], Predicate.MIN_ZERO),
         *mapped(

@@ -3,7 +3,8 @@
 The single point processor has three sub-units, X1, X2 and Y, each with an adder, a multiplier and an activation that
 can be skipped; Y has a table besides. It runs alone, too, as do pools. What a sub-unit adds or multiplies with comes
 from memory for each layer, channel or element, so a residual sum is no unit of its own. An adder can also take a
-minimum, so a clip from zero on is an adder with the activation behind it, which stands here as the adder alone.
+minimum, so a clip from zero on is an adder with the activation behind it, which stands here as the adder alone. Its
+output converter takes sums to 8 bits.
 
 Differs from NVDLA: types are left out (8 and 16 bits, f16), so that f32 networks can be planned; buffers tile what does
 not fit; local response normalizations are no operator of ours.
@@ -29,6 +30,7 @@ TEMPLATE = HardwareTemplate(
         ("conv", "conv"),
         *((f"{stage}_{kind}", kind) for stage in ("x1", "x2", "y") for kind in ("alu", "mul", "act")),
         ("y_lut", "lut"),
+        ("convert", "convert"),
         ("pdp", "pool"),
     ),
     links=links(
@@ -45,7 +47,8 @@ TEMPLATE = HardwareTemplate(
         ("y_alu", "y_mul"),
         ("y_mul", "y_act"),
         ("y_act", "y_lut"),
-        ("y_lut", "pdp"),
+        ("y_lut", "convert"),
+        ("convert", "pdp"),
     ),
     mappings=(
         *mapped(
@@ -59,6 +62,8 @@ TEMPLATE = HardwareTemplate(
         ),
         *mapped("conv", ["fuse.dense"], stream=0),
         *mapped("alu", ["fuse.add", "fuse.subtract", "fuse.minimum", "fuse.maximum", "fuse.bias_add"]),
+        *mapped("alu", ["fuse.requantize_sum"]),
+        *mapped("convert", ["fuse.requantize"], stream=0),
         *mapped("mul", ["fuse.multiply"]),
         *mapped("act", ["fuse.relu", "fuse.leaky_relu"]),
         *mapped("alu", ["fuse.clip"], Predicate.MIN_ZERO),

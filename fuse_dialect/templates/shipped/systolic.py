@@ -45,7 +45,8 @@ TEMPLATE = HardwareTemplate(
         *mapped(
             "vector", ["fuse.sqrt", "fuse.rsqrt", "fuse.abs", "fuse.negative", "fuse.hard_swish", "fuse.hard_sigmoid"]
         ),
-        *mapped("vector", ["fuse.gelu", "fuse.silu", "fuse.cast"]),
+        *mapped("vector", ["fuse.gelu", "fuse.silu", "fuse.cast", "fuse.requantize_sum"]),
+        *mapped("vector", ["fuse.requantize"], stream=0),
         *mapped("pool", ["fuse.max_pool2d", "fuse.avg_pool2d", "fuse.global_avg_pool2d"]),
         *mapped("pool", ["fuse.mean"], Predicate.OVER_SPACE),
     ),

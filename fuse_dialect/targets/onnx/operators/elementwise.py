@@ -7,7 +7,7 @@ import numpy as np
 from onnx import helper
 
 from fuse_dialect.dialect.op import FuseOp
-from fuse_dialect.dialect.ops import activation, broadcast, comparison, conversion, elementwise
+from fuse_dialect.dialect.ops import activation, broadcast, comparison, conversion, elementwise, quantization
 from fuse_dialect.dialect.types import DYNAMIC
 from fuse_dialect.targets.onnx.graph import GraphWriter, axis_of, dtype_of, prop, shape_of
 from fuse_dialect.targets.onnx.table import OpRows
@@ -157,6 +157,49 @@ def write_bias_add(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> s
     """`Add` of the vector along the axis."""
     rank = len(shape_of(op.operands[0]))
     return graph.emit("Add", operands[0], graph.along(operands[1], axis_of(op, rank), rank))
+
+
+def _centered(graph: GraphWriter, op: FuseOp, index: int, operand: str, zero: int) -> str:
+    """A quantized operand less its zero point, in 32 bits, as f32."""
+    wide = operand if dtype_of(op.operands[index]) == np.int32 else graph.cast(operand, np.int32)
+    if zero:
+        wide = graph.emit("Sub", wide, graph.scalar(zero, np.dtype(np.int32)))
+    return graph.cast(wide, np.float32)
+
+
+def _rounded(graph: GraphWriter, op: quantization.QuantizingOp, value: str) -> str:
+    """An f32 in units of the result's scale as integers of 8 bits."""
+    low, high = op.bounds()
+    number = np.dtype(np.float32)
+    value = graph.emit("Add", graph.emit("Round", value), graph.scalar(op.zero.value.data, number))
+    value = graph.emit("Clip", value, graph.scalar(low, number), graph.scalar(high, number))
+    return graph.cast(value, np.uint8 if op.out_dtype.data == "ui8" else np.int8)
+
+
+@ROWS.row(quantization.RequantizeOp)
+def write_requantize(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
+    """The formula: `QuantizeLinear` rounds a quotient, where this rounds a product."""
+    assert isinstance(op, quantization.RequantizeOp)
+    rank, scale = len(shape_of(op.operands[0])), operands[1]
+    if len(shape_of(op.operands[1])):
+        scale = graph.along(scale, axis_of(op, rank), rank)
+    centered = _centered(graph, op, 0, operands[0], op.input_zero.value.data)
+    return _rounded(graph, op, graph.emit("Mul", centered, scale))
+
+
+@ROWS.row(quantization.RequantizeSumOp)
+def write_requantize_sum(graph: GraphWriter, op: FuseOp, operands: Sequence[str]) -> str:
+    """The formula."""
+    assert isinstance(op, quantization.RequantizeSumOp)
+    number = np.dtype(np.float32)
+    parts = [
+        graph.emit(
+            "Mul", _centered(graph, op, index, operands[index], zero.value.data), graph.scalar(scale.value.data, number)
+        )
+        for index, (zero, scale) in enumerate(((op.lhs_zero, op.lhs_scale), (op.rhs_zero, op.rhs_scale)))
+    ]
+    total = graph.emit("Div", graph.emit("Add", *parts), graph.scalar(op.scale.value.data, number))
+    return _rounded(graph, op, total)
 
 
 @ROWS.row(broadcast.PreluOp)

@@ -451,21 +451,21 @@ def test_random_loops_and_branches_in_each_other(seed: int) -> None:
 def test_a_constant_of_equal_elements_is_written_out_for_the_kernels_of_a_loop_on_numpy() -> None:
     """Kernels read memory row by row; one element that stands for all of them is eight bytes there."""
     text = """func.func @main(%x: tensor<2x3x3x3xi64>, %w: tensor<1x1x1x27x3xi64>)
-        -> (tensor<2x3x4x2x3xi64>, tensor<2x4x4x3xi64>) {
+        -> (tensor<2x3x4x2x3xi64>, tensor<2x3xf32>) {
       %s = arith.constant dense<0> : tensor<2x3x4x2x3xi64>
-      %t = arith.constant dense<0> : tensor<2x4x4x3xi64>
+      %t = arith.constant dense<0.0> : tensor<2x3xf32>
       %n = arith.constant dense<2> : tensor<i64>
-      %y, %z = fuse.loop limit(%n : tensor<i64>) states(%s, %t : tensor<2x3x4x2x3xi64>, tensor<2x4x4x3xi64>)
-          -> (tensor<2x3x4x2x3xi64>, tensor<2x4x4x3xi64>) {
-      ^bb0(%i: tensor<i64>, %a: tensor<2x3x4x2x3xi64>, %b: tensor<2x4x4x3xi64>):
+      %y, %z = fuse.loop limit(%n : tensor<i64>) states(%s, %t : tensor<2x3x4x2x3xi64>, tensor<2x3xf32>)
+          -> (tensor<2x3x4x2x3xi64>, tensor<2x3xf32>) {
+      ^bb0(%i: tensor<i64>, %a: tensor<2x3x4x2x3xi64>, %b: tensor<2x3xf32>):
         %r = fuse.reshape %x : (tensor<2x3x3x3xi64>) -> tensor<2x27x1x1x1xi64>
         %m = fuse.conv3d %r, %w, padding = [1, 0, 0, 2, 1, 2], kernel_layout = "DHWIO"
             : (tensor<2x27x1x1x1xi64>, tensor<1x1x1x27x3xi64>) -> tensor<2x3x4x2x3xi64>
-        %p = fuse.max_pool2d_indices %x, pool_size = [2, 2], padding = [1, 1, 1, 1], layout = "NHWC"
-            : (tensor<2x3x3x3xi64>) -> tensor<2x4x4x3xi64>
-        fuse.yield %m, %p : tensor<2x3x4x2x3xi64>, tensor<2x4x4x3xi64>
+        %f = fuse.cast %x : (tensor<2x3x3x3xi64>) -> tensor<2x3x3x3xf32>
+        %p = fuse.det %f : (tensor<2x3x3x3xf32>) -> tensor<2x3xf32>
+        fuse.yield %m, %p : tensor<2x3x4x2x3xi64>, tensor<2x3xf32>
       }
-      return %y, %z : tensor<2x3x4x2x3xi64>, tensor<2x4x4x3xi64>
+      return %y, %z : tensor<2x3x4x2x3xi64>, tensor<2x3xf32>
     }"""
     module = fd.parse(text)
     (main,) = module.ops

@@ -28,7 +28,6 @@ WITHOUT_LOOPS = {
     "fuse.deformable_conv2d": "places are data",
     "fuse.det": "each step of the elimination needs the one before",
     "fuse.dft": "a fast transform is no loop over elements",
-    "fuse.max_pool2d_indices": "the greatest element and its place are found together",
     "fuse.non_max_suppression": "the number of results depends on the values",
     "fuse.shape_of": "no element is read, and loops know sizes by number alone",
     "fuse.unique": "the number of results depends on the values",

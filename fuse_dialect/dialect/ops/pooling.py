@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import StringAttr, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, traits_def
@@ -15,13 +16,14 @@ from fuse_dialect.dialect.accumulation import mean
 from fuse_dialect.dialect.attributes import OpPatternKind
 from fuse_dialect.dialect.axis_layout import permutation
 from fuse_dialect.dialect.fields import Integer, Integers, flag, integers, string, tensor_operand, tensor_result
-from fuse_dialect.dialect.loops import Nest, limits
+from fuse_dialect.dialect.loops import Nest, Place, limits
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.shape_rules import integer_list, one_of, product, require_float, require_numbers
 from fuse_dialect.dialect.types import (
     DYNAMIC,
     Shape,
     element_count,
+    is_float,
     is_tensor,
     is_unsigned,
     require_rank,
@@ -243,6 +245,67 @@ class MaxPool2dIndicesOp(WindowPoolOp):
             better = (place >= 0) & ((value > greatest) | (found < 0))
             greatest, found = np.where(better, value, greatest), np.where(better, place, found)
         return found
+
+    def loops(self, nest: Nest) -> SSAValue:
+        """The greatest number of a window, then the first place that holds it.
+
+        Nothing is greater than a nan, nor it than anything: it is found where it comes first, else passed over.
+        """
+        unsigned, is_real = is_unsigned(self.input.type), is_float(self.input.type)
+        least, _ = limits(scalars.signless(self.input.type.element_type), unsigned=unsigned)
+        shape, sizes = nest.extents, self.spatial_sizes(nest)
+        (channels,) = nest.static(nest.shape(0)[self.layout.data.index("C")])
+
+        def number(inner: Nest) -> SSAValue:
+            element = scalars.widened(self.window_element(inner, least))
+            lowest = scalars.constant(least, element.type)
+            return scalars.select(scalars.compare("equal", element, element), element, lowest) if is_real else element
+
+        greatest = nest.kept(shape, lambda inner: inner.total(Combiner.MAXIMUM, number(inner), unsigned=unsigned))
+        first = nest.kept(shape, lambda inner: self._first_if_nan(inner, channels, sizes)) if is_real else None
+        windows = self.windows.clipped(sizes)
+        taps = [nest.reduced(size) for size in windows.extent]
+        places, guards = windows.places(self.spatial_indices(nest), taps, sizes)
+        element = scalars.widened(nest.read(0, self.with_spatial(nest, places), guards, least))
+        holds = scalars.compare("equal", element, nest.read_kept(greatest, nest.at))
+        holds = scalars.apply(arith.AndIOp, nest.inside(guards), holds)
+        none = scalars.constant(np.iinfo(np.int64).max, i64)
+        place = nest.position(self._row_major(nest, channels, sizes, places))
+        total = nest.total(Combiner.MINIMUM, scalars.select(holds, place, none))
+        found = scalars.select(scalars.compare("equal", total, none), scalars.constant(-1, i64), total)
+        if first is None:
+            return found
+        own = nest.read_kept(first, nest.at)
+        return scalars.select(scalars.compare("less", own, scalars.constant(0, i64)), found, own)
+
+    def _row_major(self, nest: Nest, channels: int, sizes: Sequence[int], places: Sequence[Index]) -> Index:
+        """The number of the element at a height and a width, in the order [N, C, H, W]."""
+        sample, channel = (nest.at[self.layout.data.index(letter)] for letter in "NC")
+        height, width = sizes
+        return ((sample * channels + channel) * height + places[0]) * width + places[1]
+
+    def _first_if_nan(self, nest: Nest, channels: int, sizes: Sequence[int]) -> SSAValue:
+        """The place of the first element of a window if that is nan, else -1."""
+        places: list[SSAValue] = []
+        windows = self.windows
+        for at, size, stride, step, low in zip(
+            self.spatial_indices(nest), sizes, windows.strides, windows.dilation, windows.low, strict=True
+        ):
+            begin, zero = nest.position(at * stride - low), scalars.constant(0, i64)
+            # As many steps of the window as lead out of the padding in front.
+            beside = scalars.maximum(scalars.subtract(zero, begin), zero)
+            steps = scalars.divide(scalars.add(beside, scalars.constant(step - 1, i64)), scalars.constant(step, i64))
+            inner = scalars.add(begin, scalars.multiply(steps, scalars.constant(step, i64)))
+            places.append(scalars.minimum(inner, scalars.constant(size - 1, i64)))
+        indices: list[Place] = list(nest.at)
+        for letter, place in zip("HW", places, strict=True):
+            indices[self.layout.data.index(letter)] = place
+        element = scalars.widened(nest.read(0, indices))
+        sample, channel = (nest.at[self.layout.data.index(letter)] for letter in "NC")
+        plane = nest.position((sample * channels + channel) * (sizes[0] * sizes[1]))
+        line = scalars.multiply(places[0], scalars.constant(sizes[1], i64))
+        number = scalars.add(plane, scalars.add(line, places[1]))
+        return scalars.select(scalars.compare("equal", element, element), scalars.constant(-1, i64), number)
 
 
 @irdl_op_definition

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import product
 
 from xdsl.dialects.builtin import f32, i64
 from xdsl.ir import SSAValue
@@ -11,7 +12,10 @@ from fuse_dialect.dialect.ops import broadcast as b
 from fuse_dialect.dialect.ops import convolution as v
 from fuse_dialect.dialect.ops import reduction as r
 from fuse_dialect.dialect.ops.comparison import LessEqualOp
+from fuse_dialect.dialect.ops.concatenation import ConcatenateOp
 from fuse_dialect.dialect.ops.elementwise import ExpOp, LogOp
+from fuse_dialect.dialect.ops.indexing import PadOp
+from fuse_dialect.dialect.ops.layout import ReverseOp
 from fuse_dialect.dialect.ops.matmul import BatchMatmulOp, DenseOp, MatmulOp
 from fuse_dialect.dialect.ops.normalization import SoftmaxOp
 from fuse_dialect.dialect.types import element_type_of
@@ -84,6 +88,8 @@ def dot(want: Want, self: SSAValue, tensor: SSAValue) -> SSAValue:
 
 
 _CONVOLUTIONS: tuple[type[FuseOp], ...] = (v.Conv1dOp, v.Conv2dOp, v.Conv3dOp)
+_MOST_TAPS = 25
+"""Places of a window of which each has a slice of the input of its own."""
 _TRANSPOSED: tuple[type[FuseOp] | None, ...] = (None, v.Conv2dTransposeOp, v.Conv3dTransposeOp)
 
 
@@ -164,8 +170,11 @@ def convolution_backward(
 ) -> list[SSAValue]:
     """Gradients of the input, the weight and the bias; a gradient that nobody asks for is the input itself.
 
-    That of the input is a transposed convolution. That of the weight is the convolution of the input with the gradient,
-    where the batch is the reduced axis: strides and dilations change places.
+    1. That of the input is a transposed convolution; where windows move by one element, it is the convolution of the
+       gradient with the weights turned around, for which there are faster kernels.
+    2. That of the weight is a product of the gradient with what each place of the windows meets. Of windows of many
+       places it is the convolution of the input with the gradient, where the batch is the reduced axis: strides and
+       dilations change places.
     """
     rank = len(shape(weight)) - 2
     if transposed or not 1 <= rank <= 3:
@@ -179,12 +188,63 @@ def convolution_backward(
             for size, step, span, pad in zip(shape(grad_output)[2:], strides, spans, pads, strict=True)
         ]
         rest = [size - got for size, got in zip(shape(input)[2:], made_sizes, strict=True)]
-        values[0] = _transposed(grad_output, weight, strides, pads, gaps, rest, groups)
+        borders = [span - 1 - pad for span, pad in zip(spans, pads, strict=True)]
+        if set(strides) == {1} and min(borders) >= 0:
+            turned = _turned(weight, groups)
+            op = _CONVOLUTIONS[rank - 1]
+            values[0] = made(op(grad_output, turned, padding=borders * 2, dilation=gaps, groups=groups))
+        else:
+            values[0] = _transposed(grad_output, weight, strides, pads, gaps, rest, groups)
     if output_mask[1]:
-        values[1] = _weight_gradient(grad_output, input, shape(weight), strides, pads, gaps, groups)
+        is_small = groups == 1 and math.prod(shape(weight)[2:]) <= _MOST_TAPS
+        gradient = _weight_gradient_by_taps if is_small else _weight_gradient
+        values[1] = gradient(grad_output, input, shape(weight), strides, pads, gaps, groups)
     if output_mask[2]:
         values[2] = made(r.SumOp(grad_output, axes=[0, *range(2, rank + 2)]))
     return values
+
+
+def _turned(weight: SSAValue, groups: int) -> SSAValue:
+    """Weights from the outputs of a convolution to its inputs, the last place of a window first."""
+    outputs, inputs, *window = shape(weight)
+    axes = [axis + 3 for axis in range(len(window))]
+    grouped = transpose(reshape(weight, [groups, outputs // groups, inputs, *window]), [0, 2, 1, *axes])
+    swapped = reshape(grouped, [groups * inputs, outputs // groups, *window])
+    return swapped if set(window) == {1} else made(ReverseOp(swapped, axes=[axis - 1 for axis in axes]))
+
+
+def _weight_gradient_by_taps(
+    grad: SSAValue,
+    x: SSAValue,
+    sizes: Sequence[int],
+    strides: list[int],
+    pads: list[int],
+    gaps: list[int],
+    groups: int,
+) -> SSAValue:
+    """The gradient times the elements that the windows meet at each of their places, over samples and windows."""
+    batch, outputs, *counts = shape(grad)
+    _, channels, *window = sizes
+    space = range(len(counts))
+    reach = [
+        (count - 1) * step + (size - 1) * gap + 1
+        for count, step, size, gap in zip(counts, strides, window, gaps, strict=True)
+    ]
+    high = [max(0, end - size - pad) for end, size, pad in zip(reach, shape(x)[2:], pads, strict=True)]
+    if any((*pads, *high)):
+        x = made(PadOp(x, scalar(x, 0), low=[0, 0, *pads], high=[0, 0, *high]))
+    swapped = [1, 0, *(axis + 2 for axis in space)]
+    columns: list[SSAValue] = []
+    for place in product(*map(range, window)):
+        met = x
+        for axis in space:
+            begin = place[axis] * gaps[axis]
+            met = sliced(met, axis + 2, begin, begin + (counts[axis] - 1) * strides[axis] + 1, strides[axis])
+        columns.append(reshape(transpose(met, swapped), [channels, batch * math.prod(counts)]))
+    rows = reshape(transpose(grad, swapped), [outputs, batch * math.prod(counts)])
+    met = columns[0] if len(columns) == 1 else made(ConcatenateOp(*columns, axis=0))
+    value = reshape(made(DenseOp(rows, met)), [outputs, *window, channels])
+    return transpose(value, [0, len(window) + 1, *(axis + 1 for axis in space)])
 
 
 def _weight_gradient(

@@ -11,8 +11,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.rows.extra_modules import imported
+from fuse_dialect.rows.sent import opened, sent
 from fuse_dialect.rows.sinks import Sink
-from fuse_dialect.rows.sources import ArraySource, Source, TableSource, imported
+from fuse_dialect.rows.sources import ArraySource, Source, TableSource
 
 if TYPE_CHECKING:
     from fuse_dialect.dialect.op import Array
@@ -24,7 +26,7 @@ _UNDER_WAY = 3
 _SECONDS = 10
 """Until an address answers."""
 _SMALL = 1 << 20
-"""Bytes of a program that may go with each task."""
+"""Bytes of a job that may go with each task."""
 
 
 class Run(Protocol):
@@ -59,7 +61,7 @@ def run_on_cluster(cluster: Any, run: Run, blocks: Sequence[int], note: Callable
     with client_of(cluster) as client:
         check_versions(client)
         is_here = isinstance(run.source, ArraySource | TableSource)
-        rows = _sent(client, run.rows)
+        job = _sent(client, (run.rows, None if is_here else run.source, run.sink if run.sink.is_shared else None))
         waiting, places = deque(blocks), dict[Any, int]()
         pool = distributed.as_completed(with_results=True, raise_errors=False)
         room = _UNDER_WAY * max(1, sum(client.nthreads().values()))
@@ -68,9 +70,8 @@ def run_on_cluster(cluster: Any, run: Run, blocks: Sequence[int], note: Callable
             while waiting and len(places) < room:
                 number = waiting.popleft()
                 first, last = run.bounds(number)
-                source: Any = run.source.read(first, last) if is_here else run.source
-                sink = run.sink if run.sink.is_shared else None
-                future = client.submit(task, rows, source, sink, first, last, run.where(number), pure=False)
+                arrays = run.source.read(first, last) if is_here else None
+                future = client.submit(task, job, arrays, first, last, run.where(number), pure=False)
                 places[future.key] = number
                 pool.add(future)
 
@@ -87,25 +88,31 @@ def run_on_cluster(cluster: Any, run: Run, blocks: Sequence[int], note: Callable
             submit()
 
 
-def task(
-    rows: "RowProgram", source: "Source | list[Array]", sink: Sink | None, first: int, last: int, where: str
-) -> "list[Array] | None":
-    """What a worker does with a block."""
-    results = rows.run(source.read(first, last) if isinstance(source, Source) else source, where)
+def task(job: bytes, arrays: "list[Array] | None", first: int, last: int, where: str) -> "list[Array] | None":
+    """What a worker does with a block.
+
+    Args:
+        job: Program, source and sink, as `sent` makes it.
+        arrays: The rows, if there is no source that a worker could read.
+        first: The first row.
+        last: Behind the last row.
+        where: The block, for errors.
+
+    Returns:
+        The results, if there is no sink that a worker could write to.
+    """
+    rows, source, sink = opened(job)
+    results = rows.run(source.read(first, last) if arrays is None else arrays, where)
     if sink is None:
         return results
     sink.write(first, results)
     return None
 
 
-def _sent(client: Any, rows: "RowProgram") -> Any:
-    """The program for tasks: a path or a few bytes by themselves, more of them once for each worker."""
-    origin = rows.program.origin
-    if origin is not None and isinstance(origin[0], str):
-        return rows
-    if len(rows.program.to_bytes()) <= _SMALL:
-        return rows
-    return client.scatter(rows, broadcast=True, hash=False)
+def _sent(client: Any, job: object) -> Any:
+    """The job for tasks: a few bytes by themselves, more of them once for each worker."""
+    data = sent(job)
+    return data if len(data) <= _SMALL else client.scatter(data, broadcast=True, hash=False)
 
 
 def _error_of(future: Any, where: str) -> FuseError:

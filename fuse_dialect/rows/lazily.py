@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from fuse_dialect.diagnostics import FuseError
-from fuse_dialect.rows.sources import imported
+from fuse_dialect.rows.extra_modules import imported
+from fuse_dialect.rows.sent import opened, sent
 from fuse_dialect.rows.tables import arrays_of_table
 
 if TYPE_CHECKING:
@@ -87,18 +88,22 @@ def _of_array(rows: "RowProgram", data: Any) -> Any:
 class _Arrays:
     """Blocks of arrays."""
 
-    def __init__(self, rows: "RowProgram"):
-        self._rows = rows
+    def __init__(self, rows: "RowProgram | bytes"):
+        self._job = rows if isinstance(rows, bytes) else sent(rows)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._job,)
+
+    @property
+    def _rows(self) -> "RowProgram":
+        return opened(self._job)
 
     def __call__(self, block: "Array") -> Any:
         found = self._rows.run([block], "a block")
         return found[0] if len(found) == 1 else tuple(found)
 
     def __dask_tokenize__(self) -> Any:
-        return (
-            "fuse_dialect.map_rows",
-            tuple(sorted((key, str(value)) for key, value in self._rows.describe().items())),
-        )
+        return "fuse_dialect.map_rows", self._job
 
 
 class _Frames(_Arrays):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation
-from fuse_dialect.rows.sources import imported
+from fuse_dialect.rows.extra_modules import imported
 from fuse_dialect.rows.tables import table_of_arrays
 
 if TYPE_CHECKING:

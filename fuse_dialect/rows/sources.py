@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation
-from fuse_dialect.extras import install_hint
+from fuse_dialect.rows.extra_modules import imported
 from fuse_dialect.rows.tables import arrays_of_table
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class ArraySource(Source):
 
     def __init__(self, arrays: Sequence[Any]):
         self._arrays = list(arrays)
-        self.rows = len(arrays[0])
+        self.rows = int(arrays[0].shape[0])
 
     def read(self, first: int, last: int) -> "list[Array]":
         """See `Source.read`."""
@@ -273,18 +273,3 @@ def unreadable(path: str, error: Exception) -> FuseError:
     said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     first = (said.splitlines() or [type(error).__name__])[0]
     return FuseError(f"cannot read the rows: {first.lower()}", SourceLocation(path))
-
-
-def imported(module: str, extra: str) -> Any:
-    """A module of an extra.
-
-    Raises:
-        FuseError: It is not installed.
-    """
-    from importlib import import_module
-
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        package = module.partition(".")[0]
-        raise FuseError(f"this needs '{package}'", hint=install_hint(extra)) from error

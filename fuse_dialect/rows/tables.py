@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fuse_dialect.diagnostics import FuseError, SourceLocation
+from fuse_dialect.rows.extra_modules import imported
 
 if TYPE_CHECKING:
     from fuse_dialect.dialect.op import Array
@@ -81,8 +82,6 @@ def _converted(array: "Array", column: "Column", name: str, place: SourceLocatio
 
 def table_of_arrays(arrays: "Sequence[Array]", columns: "Sequence[Column]") -> Any:
     """A table of Arrow with a column for each output; rows of more axes are lists of a fixed size."""
-    from fuse_dialect.rows.sources import imported
-
     pyarrow = imported("pyarrow", "arrow")
     found: dict[str, Any] = {}
     for array, column in zip(arrays, columns, strict=True):

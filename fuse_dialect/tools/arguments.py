@@ -132,6 +132,25 @@ def add_kinds(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
     )
 
 
+def add_rows(parser: argparse.ArgumentParser) -> None:
+    """Options that run a saved program on many rows."""
+    group = parser.add_argument_group(
+        "rows", "A saved program on all rows of a file, along the first axis of its inputs."
+    )
+    group.add_argument("--rows", metavar="FILE", help="the rows: a file or folder that ends in .npy, .zarr or .parquet")
+    group.add_argument(
+        "--out", metavar="FILE", help="where results go, likewise; they have this name when all are there"
+    )
+    group.add_argument(
+        "--batch", type=_positive, metavar="N", help="rows of a call, where the program leaves it open (default: 256)"
+    )
+    group.add_argument(
+        "--cluster", metavar="ADDRESS", help="run on a cluster of Dask, tcp://host:8786, or in N processes, local:N"
+    )
+    _flag(group, "--resume", help="go on with what a run before has begun to write to --out")
+    _flag(group, "--overwrite", help="replace what is there")
+
+
 def limits_of(options: argparse.Namespace) -> Limits:
     """What `add_limits` has read, and `fuse-run` besides."""
     most = getattr(options, "max_value_bytes", LIMITS.value_bytes)
@@ -323,6 +342,15 @@ def add_print_completion(group: argparse._ArgumentGroup | argparse.ArgumentParse
 
 def _flag(group: argparse._ArgumentGroup, *names: str, help: str) -> None:  # pyright: ignore[reportPrivateUsage]
     group.add_argument(*names, action="store_true", help=help)
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"expected a number of 1 or more, got '{text}'")
+    return int(text)
+
+
+_positive.__name__ = "integer"
 
 
 def _switch(text: str) -> bool:

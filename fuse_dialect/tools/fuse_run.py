@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from fuse_dialect.budget import MOST_VALUE_BYTES
 from fuse_dialect.diagnostics import FuseError, SourceLocation
 from fuse_dialect.loading.streams import tell, write_stdout
-from fuse_dialect.tools.arguments import UsageParser, add_kinds, add_limits, add_print_completion, limits_of
+from fuse_dialect.tools.arguments import UsageParser, add_kinds, add_limits, add_print_completion, add_rows, limits_of
 from fuse_dialect.tools.backends import (
     add_backend_arguments,
     compile_file,
@@ -66,6 +66,11 @@ def _run(arguments: list[str]) -> None:
         return
     if options.module is None:
         parser.error("the following arguments are required: MODULE")
+    if options.rows is not None and options.out is None:
+        parser.error("argument --rows: --out names the file of the results")
+    for name in ("out", "batch", "cluster", "resume", "overwrite"):
+        if getattr(options, name) and options.rows is None:
+            parser.error(f"argument --{name}: --rows names the rows")
     for name in ("trace", "roofline"):
         if getattr(options, name) is not None and not options.benchmark:
             parser.error(f"argument --{name}: what runs is measured with --benchmark N")
@@ -122,6 +127,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="read operations of unknown dialects in their generic form; running them fails",
     )
+    add_rows(parser)
     add_kinds(parser)
     add_backend_arguments(parser, _natural)
     add_limits(parser)
@@ -174,10 +180,11 @@ def _run_module(options: argparse.Namespace) -> None:
     from fuse_dialect.tools.stored_run import store_of, stored_outputs
 
     check_outputs(
-        {f"--{name}": getattr(options, name) for name in ("outputs", "json", "trace", "roofline", "bisect")},
+        {f"--{name}": getattr(options, name) for name in ("outputs", "json", "trace", "roofline", "bisect", "out")},
         {
             "MODULE": options.module,
             "--inputs": options.inputs,
+            "--rows": options.rows,
             "--weights": options.weights,
             "--compare-with": options.compare_with,
             "--compare-weights": options.compare_weights,
@@ -187,6 +194,9 @@ def _run_module(options: argparse.Namespace) -> None:
     if is_saved(options.module):
         _run_saved(options)
         return
+    if options.rows is not None:
+        hint = "fuse-opt MODULE -o model.fuse writes one"
+        raise FuseError("--rows runs saved programs", SourceLocation(options.module), hint=hint)
     store = store_of(options)
     outputs = None if store is None else stored_outputs(store, options)
     if outputs is not None:
@@ -197,9 +207,12 @@ def _run_module(options: argparse.Namespace) -> None:
 
 def _run_saved(options: argparse.Namespace) -> None:
     """Run a saved program."""
-    from fuse_dialect.tools.saved_run import saved_inputs, saved_program
+    from fuse_dialect.tools.saved_run import run_rows, saved_inputs, saved_program
 
     program = saved_program(options)
+    if options.rows is not None:
+        run_rows(program, options)
+        return
     inputs = saved_inputs(program, options)
     try:
         outputs = dict(zip(program.output_names, program(*inputs), strict=True))

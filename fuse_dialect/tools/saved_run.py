@@ -83,6 +83,27 @@ def saved_inputs(program: "Program", options: argparse.Namespace) -> "Sequence[A
         raise FuseError(str(error), SourceLocation(options.inputs)) from error
 
 
+def run_rows(program: "Program", options: argparse.Namespace) -> None:
+    """Run a saved program on the rows that the command line names.
+
+    Raises:
+        FuseError: As for `fuse_dialect.map_rows`.
+    """
+    from fuse_dialect.loading.streams import write_stdout
+    from fuse_dialect.rows.mapping import map_rows
+
+    path = map_rows(
+        program,
+        options.rows,
+        batch=options.batch,
+        out=options.out,
+        resume=options.resume,
+        overwrite=options.overwrite,
+        cluster=options.cluster,
+    )
+    write_stdout(f"{path}\n")
+
+
 def _shape(form: "InputForm", sizes: dict[str, int], default: int) -> tuple[int, ...]:
     names = form.sizes or ("",) * len(form.type.shape)
     return tuple(

@@ -121,7 +121,7 @@ def _meta(rows: "RowProgram") -> Any:
 
 
 def _frame(rows: "RowProgram", arrays: "Sequence[Array]", index: Any) -> Any:
-    """A column for each output of one axis, and one for each number of others: `name_0`, `name_1`, ..."""
+    """A column for each output of one axis, and one for each number of others, with its place in the name."""
     pandas: Any = imported("pandas", "cluster")
     columns: dict[str, Any] = {}
     for column, array in zip(rows.outputs, arrays, strict=True):

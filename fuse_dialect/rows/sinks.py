@@ -85,6 +85,8 @@ class FileSink(Sink):
 
     def __init__(self, path: str, columns: "Sequence[Column]", rows: int, block: int):
         self.path, self.columns, self.rows, self.block = os.path.abspath(path), list(columns), rows, block
+        self.shown = path
+        """The path as it was given, for errors."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.path, self.columns, self.rows, self.block)
@@ -99,7 +101,7 @@ class FileSink(Sink):
         try:
             self.write_block(first, arrays)
         except OSError as error:
-            raise unwritable(self.path, error) from error
+            raise unwritable(self.shown, error) from error
 
     @abstractmethod
     def begin(self) -> None:
@@ -126,7 +128,7 @@ class FileSink(Sink):
             with suppress(FileNotFoundError):
                 os.unlink(self.path + LOG)
         except OSError as error:
-            raise unwritable(self.path, error) from error
+            raise unwritable(self.shown, error) from error
         return self.path
 
 
@@ -256,8 +258,9 @@ class Log:
             FuseError: There is something already, or what was begun is another run; or it cannot be written.
         """
         self.path, self.done = sink.path + LOG, set[int]()
+        self._shown = sink.shown
         self.is_complete = False
-        place = SourceLocation(sink.path)
+        place = SourceLocation(sink.shown)
         try:
             if overwrite:
                 self._begin(sink, run)
@@ -272,7 +275,7 @@ class Log:
             else:
                 self._begin(sink, run)
         except OSError as error:
-            raise unwritable(sink.path, error) from error
+            raise unwritable(sink.shown, error) from error
 
     def _begin(self, sink: FileSink, run: Mapping[str, Any]) -> None:
         with suppress(FileNotFoundError):
@@ -314,7 +317,7 @@ class Log:
             with open(self.path, "a", encoding="utf-8") as stream:
                 stream.write(f"{block}\n")
         except OSError as error:
-            raise unwritable(self.path, error) from error
+            raise unwritable(self._shown, error) from error
         self.done.add(block)
 
 

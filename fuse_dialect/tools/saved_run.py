@@ -92,7 +92,7 @@ def run_rows(program: "Program", options: argparse.Namespace) -> None:
     from fuse_dialect.loading.streams import write_stdout
     from fuse_dialect.rows.mapping import map_rows
 
-    path = map_rows(
+    map_rows(
         program,
         options.rows,
         batch=options.batch,
@@ -101,7 +101,7 @@ def run_rows(program: "Program", options: argparse.Namespace) -> None:
         overwrite=options.overwrite,
         cluster=options.cluster,
     )
-    write_stdout(f"{path}\n")
+    write_stdout(f"{options.out}\n")
 
 
 def _shape(form: "InputForm", sizes: dict[str, int], default: int) -> tuple[int, ...]:

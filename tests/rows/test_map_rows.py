@@ -322,7 +322,7 @@ def test_the_command_runs_rows(x: np.ndarray, capsys: pytest.CaptureFixture[str]
     program(ONE).save("m.fuse")
     np.save("x.npy", x)
     assert main(["m.fuse", "--rows", "x.npy", "--out", "y.npy"]) == 0
-    assert capsys.readouterr().out == f"{Path('y.npy').absolute()}\n"
+    assert capsys.readouterr().out == "y.npy\n"
     check(np.load("y.npy"), by_hand(x, ONE))
     assert main(["m.fuse", "--rows", "x.npy", "--out", "y.npy"]) == 1
     assert "the output exists" in capsys.readouterr().err

@@ -45,6 +45,7 @@ FOREIGN = {
     "C": "posix_memalign",
     "Gemmini": "tiled_conv_auto tiled_conv_dw_auto tiled_matmul_auto tiled_resadd_auto tiled_global_average_auto "
     "tiled_norm_auto",
+    "Dask": "dask",
     "IREE": "iree-compile util --iree-input-demote-f64-to-f32",
     "JAX": "jax jaxlib xdsl-jax",
     "MLIR": "bufferization builtin cast_signed chlo dialect_resources func irdl "
@@ -56,6 +57,7 @@ FOREIGN = {
     "TOSA": "apply_scale_16 apply_scale_32 reciprocal_scale",
     "TVM": "annotation dyn extern_ref floor_mod image nn_conv2d relax relay vision",
     "Vela": "npu_post_fuse_limited_ops memory_only_ops test_sequence",
+    "Spark": "pandas_udf",
     "ruff": "ruff",
     "xDSL": "xdsl-opt Operation OpDef SymbolTable --canonicalize",
 }

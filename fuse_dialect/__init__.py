@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fuse_dialect.api import compile as compile
     from fuse_dialect.api import fuse_ops as fuse_ops
     from fuse_dialect.api import fuse_ops_hw as fuse_ops_hw
+    from fuse_dialect.api import hardware_report as hardware_report
     from fuse_dialect.api import load as load
     from fuse_dialect.api import parse as parse
     from fuse_dialect.api import plan_fusion as plan_fusion
@@ -50,6 +51,7 @@ _PLACES = {
         "compile",
         "fuse_ops",
         "fuse_ops_hw",
+        "hardware_report",
         "load",
         "parse",
         "plan_fusion",

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fuse_dialect.fusion.core.rules import RuleTable
     from fuse_dialect.fusion.core.strategy import Strategy
     from fuse_dialect.fusion.fuse_ops import FuseOpsPass
+    from fuse_dialect.hardware.estimate import HardwareEstimate
     from fuse_dialect.hardware.trips import Trip
     from fuse_dialect.interpreters.numpy import Instead
     from fuse_dialect.loading.given_kinds import GivenKinds
@@ -321,6 +322,24 @@ def fuse_ops_hw(module: "ModuleOp", **options: Unpack[HardwareOptions]) -> "Modu
     with _errors_of(module, " in pass 'fuse-ops-hw'"):
         FuseOpsHwPass(**options).apply(context(), module)
     return module
+
+
+def hardware_report(module: "ModuleOp", *, template: str = "", entry: str = "main") -> "HardwareEstimate":
+    """What a module costs that `fuse_ops_hw` has fused: operations, bytes, cycles and memory, trip by trip.
+
+    Args:
+        module: The module; it is not changed.
+        template: Path of the template's file, if it is neither in the module nor one of the package.
+        entry: Name of the function.
+
+    Raises:
+        FuseError: The template cannot be read, or there is no such function.
+    """
+    from fuse_dialect.frontends.mlir.reader import context
+    from fuse_dialect.hardware.hardware_report import estimate_of
+
+    with _errors_of(module, " in the report"):
+        return estimate_of(module, context(), template, entry)
 
 
 def _stamp_unread(module: "ModuleOp", given: "GivenKinds | None") -> None:

@@ -23,6 +23,7 @@ from fuse_dialect.fusion.kinds.foreign import foreign_op
 from fuse_dialect.fusion.kinds.kind_of import kind_of, op_name
 from fuse_dialect.hardware.predicates import is_broadcast
 from fuse_dialect.hardware.support import supported_by
+from fuse_dialect.templates.constraint import padded_operations
 from fuse_dialect.templates.graph import HardwareGraph, HardwareNode, HardwareRole
 from fuse_dialect.templates.template import HardwareTemplate, OperatorMapping
 
@@ -148,7 +149,7 @@ class _Builder:
             if rows
             else frozenset(),
             channels=_channels(op) if rows else 0,
-            operations=_operations(op) if rows else 0,
+            operations=padded_operations(_operations(op), support.padding) if rows else 0,
             unsupported=support.refusal,
             streams=_streams(support.rows, op, self.number_of_value),
             word=word,

@@ -3,7 +3,7 @@
 1. A trip reads each value from outside once, its constants included, and writes what it gives. Bytes and operations
    are those of `PrimitiveCost`; a single number is read, too.
 2. A trip takes the cycles of its busiest unit, or of memory if that takes longer; trips run one after the other. So
-   says the objective `cycles`.
+   says the objective `cycles`. What a unit wants padded, it works on, too.
 3. An operator of the host, fused or not, reads and writes likewise; nothing is said of its time.
 4. A value crosses when one side gives it and the other reads it; arguments come from the host, results go there.
 5. Memory holds what is given and still to be read, from call to call; its peak is that of feature maps, without
@@ -26,6 +26,7 @@ from fuse_dialect.fusion.ir.constants import is_constant
 from fuse_dialect.fusion.ir.op_costs import PrimitiveCost, op_cost
 from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.hardware.trips import Trip, trips_of
+from fuse_dialect.templates.constraint import padded_operations
 from fuse_dialect.templates.matcher import UnitMatcher
 from fuse_dialect.templates.objective import busiest_unit, trip_cycles
 from fuse_dialect.templates.template import HardwareTemplate
@@ -181,7 +182,7 @@ class _Costs:
                     return None
                 size = sum(byte_count(result.type) or 0 for result in step.source.results)
                 flops = step.source.flops() if isinstance(step.source, FuseOp) else None
-                work.append((number, flops or 0, size))
+                work.append((number, padded_operations(flops or 0, step.padding), size))
         return trip_cycles(moved, busiest_unit(UnitMatcher(template), work), template)
 
 

@@ -131,6 +131,7 @@ _DIM = re.compile(r"dim\d+")
 _ATTRIBUTE = re.compile(r"attr\.\w+")
 _FOLD = re.compile(r"(product|sum|max) of (\S+)(.*)", re.DOTALL)
 _HEAD = re.compile(r"(\S+) (in|<=|>=|<|>|==|!=|multiple of|is not|is) (.+)", re.DOTALL)
+_PADDED = re.compile(r"(\d+) -> (\d+)")
 _FOLDS: Mapping[str, Callable[[Numbers], float]] = {"product": math.prod, "sum": sum, "max": max}
 _COMPARE: Mapping[str, tuple[Callable[[float, float], bool], str]] = {
     "<=": (lambda a, b: a <= b, ">"),
@@ -233,6 +234,13 @@ def judge(constraint: Constraint, facts: OperatorFacts) -> Verdict:
     if constraint.sentence:
         return Verdict(f"{constraint.sentence} ({why})" if why else constraint.sentence)
     return Verdict(why or "no unit runs this operator")
+
+
+def padded_operations(operations: int, padding: str) -> int:
+    """Operations of an operator once what `Verdict.padding` says is padded: each size that grows, grows them."""
+    for size, padded in _PADDED.findall(padding):
+        operations = -(-operations * int(padded) // max(1, int(size)))
+    return operations
 
 
 def _judge(ask: Ask, facts: OperatorFacts, *, pads: bool) -> Verdict:

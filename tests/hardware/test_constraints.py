@@ -9,7 +9,7 @@ from fuse_dialect.dialect.ops.hardware import REASON_ATTRIBUTE, UNIT_ATTRIBUTE, 
 from fuse_dialect.frontends.mlir.reader import context, parse_mlir
 from fuse_dialect.hardware import support
 from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
-from fuse_dialect.templates.constraint import ConstraintError, contradictions, parse_constraint
+from fuse_dialect.templates.constraint import ConstraintError, contradictions, padded_operations, parse_constraint
 from fuse_dialect.templates.template import (
     HardwareTemplate,
     HardwareUnit,
@@ -479,3 +479,9 @@ def test_a_template_whose_constraints_contradict_themselves_is_reported() -> Non
         TemplateError, match=r"expects constraints of 'fuse.conv2d' that can all hold, got 'stride in 1..3'"
     ):
         template_of(CONV, "stride in 1..3", "stride in 4..7")
+
+
+def test_what_is_padded_is_computed_too() -> None:
+    assert padded_operations(100, "") == 100
+    assert padded_operations(300, "input.channels 3 -> 16") == 1600
+    assert padded_operations(300, "input.channels 3 -> 16; result.channels 10 -> 16") == 2560

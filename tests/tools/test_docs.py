@@ -12,6 +12,7 @@ the next. Everything else, `sh` blocks for one, is not run.
 
 import doctest
 import re
+import runpy
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -77,11 +78,22 @@ def _cat(arguments: Sequence[str]) -> None:
         sys.stdout.write(Path(path).read_text(encoding="utf-8"))
 
 
+def _python(arguments: Sequence[str]) -> None:
+    path, *rest = arguments
+    before = sys.argv, list(sys.path)
+    sys.argv, sys.path[:0] = [path, *rest], [str(Path(path).parent)]
+    try:
+        runpy.run_path(path, run_name="__main__")
+    finally:
+        sys.argv, sys.path[:] = before
+
+
 TOOLS: dict[str, Callable[[Sequence[str]], object]] = {
     "fuse-opt": fuse_opt.main,
     "fuse-run": fuse_run.main,
     "xdsl-opt": _xdsl_opt,
     "cat": _cat,
+    "python": _python,
 }
 
 

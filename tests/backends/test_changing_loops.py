@@ -157,15 +157,18 @@ def test_native_at_all_lengths_by_one_set_of_formulas(name: str, threads: int, t
     assert is_native(program)
     assert_right(module, program)
     # Lengths of 0 and 1 may have formulas of their own; others have theirs in common.
-    known = program._traces
+    known = program._sizes.counts.formulas
     assert known <= 2
     resolved: list[object] = []
-    program._resolver.resolve = lambda *asked: resolved.append(asked)
+    program._sizes.resolver.resolve = lambda *asked: resolved.append(asked)
     rng = np.random.default_rng(1)
     for length in (6, 8, 12, 29):
         x = rng.standard_normal((length, D)).astype(F32)
-        assert program._by_formulas((x.shape,)) is not None, "formulas say it"
+        assert program._sizes.by_formulas((x.shape,), {}) is not None, "formulas say it"
     assert not resolved
+    report = program.report
+    assert (report.compiled_in_calls, report.step_by_step) == (0, 0)
+    assert report.by_formulas >= len(LENGTHS) - 2
 
 
 def doubling(g: Graph, x: Value, t: Value) -> Any:
@@ -193,7 +196,7 @@ def test_sizes_that_are_no_formulas_are_found_one_by_one(build: Any, tmp_path: P
     module, program = compiled(model_of(build), tmp_path)
     assert is_native(program)
     assert_right(module, program)
-    assert all(executable is not None for executable in program._plans.values())
+    assert all(executable is not None for executable in program._sizes.plans.values())
 
 
 def test_no_iteration_and_too_many_run_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,7 +204,7 @@ def test_no_iteration_and_too_many_run_in_python(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(loop_tracing, "MOST_ITERATIONS", 8)
     module, program = compiled(model_of(cached), tmp_path)
     assert_right(module, program, (0, 3, 9, 7, 12))
-    natives = {key[0][0]: executable is not None for key, executable in program._plans.items() if key[0][0] < 30}
+    natives = {key[0][0]: executable is not None for key, executable in program._sizes.plans.items() if key[0][0] < 30}
     assert {length: natives[length] for length in (0, 3, 9, 7, 12)} == {0: False, 3: True, 9: False, 7: True, 12: False}
 
 

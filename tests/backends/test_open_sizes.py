@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 
 import fuse_dialect as fd
+from fuse_dialect.backends.runtime import executables, shapes, specializing
 from fuse_dialect.backends.runtime import program as program_module
-from fuse_dialect.backends.runtime import shapes, specializing
 
 sys.path.append(str(Path(__file__).parents[1] / "transforms"))
 from random_shapes import arguments, shape_programs
@@ -82,15 +82,15 @@ def test_a_cache_that_grows_is_native_from_the_first_length_on():
 
 
 def test_plans_of_many_sizes_are_bounded(monkeypatch):
-    monkeypatch.setattr(program_module, "MAX_PLANS", 8)
+    monkeypatch.setattr(executables, "MAX_PLANS", 8)
     monkeypatch.setattr(shapes, "MOST_SEEN", 32)
     monkeypatch.setenv("FUSE_CHECKED", "")
     program = fd.compile(fd.parse(CACHE), cache=False)
     for length in np.random.default_rng(1).integers(0, 90, 300):
         program(np.zeros((1, length, 4), np.float32), np.ones((1, 1, 4), np.float32))
-    assert len(program._plans) == 8
-    assert len(program._resolver._seen) <= 32 + len(program._graph.calls)
-    assert len(program._laid_out.spare) <= program_module.MAX_SPARE_FRAMES
+    assert len(program._sizes.plans) == 8
+    assert len(program._sizes.resolver._seen) <= 32 + len(program._graph.calls)
+    assert len(program._sizes.laid_out.spare) <= program_module.MAX_SPARE_FRAMES
 
 
 def one_op(inputs, body, result):
@@ -181,8 +181,8 @@ def test_formulas_say_of_every_size_what_the_calls_say_one_by_one():
     rng = np.random.default_rng(2)
     for batch, length in [(1, 1), (2, 0), (1, 7), (3, 1), (0, 4), *rng.integers(1, 300, (12, 2)).tolist()]:
         sizes = ((batch, length, 4), (batch, 1, 4))
-        by_formulas = program._by_formulas(sizes)
-        wanted = program._resolver.resolve(sizes)
+        by_formulas = program._sizes.by_formulas(sizes, {})
+        wanted = program._sizes.resolver.resolve(sizes)
         if by_formulas is None:
             continue  # sizes of another kind, for which there are no formulas yet
         found = by_formulas.plan
@@ -197,7 +197,7 @@ def test_a_new_length_asks_no_call(monkeypatch):
     for length in range(40):
         program(np.zeros((2, length, 4), np.float32), np.ones((2, 1, 4), np.float32))
     # All of them fit what was laid out when the program was made.
-    assert len({id(each.table) for each in program._plans.values()}) == 1
+    assert len({id(each.table) for each in program._sizes.plans.values()}) == 1
 
 
 @settings(max_examples=40, deadline=None)
@@ -209,8 +209,8 @@ def test_formulas_of_random_programs_agree_with_their_calls(module):
         sizes = tuple(array.shape for array in inputs)
         if outcome(program, inputs) is None:
             continue
-        wanted = program._resolver.resolve(sizes)
-        by_formulas = None if wanted is None else program._by_formulas(sizes)
+        wanted = program._sizes.resolver.resolve(sizes)
+        by_formulas = None if wanted is None else program._sizes.by_formulas(sizes, {})
         if by_formulas is not None:
             assert list(by_formulas.plan.shapes)[: len(wanted.shapes)] == wanted.shapes
             assert by_formulas.plan.values.keys() == wanted.values.keys()

@@ -72,6 +72,10 @@ def test_no_call_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
         program(*inputs(2, columns))
     assert program.finish_specializing()
     assert compiled_by == ["fuse-specialize"] * 3
+    report = program.report
+    assert (report.compiled_in_calls, report.specialized) == (0, 3)
+    assert report.specializing_seconds > 0
+    assert "compiled in calls: 0\nprograms for given sizes: 3, " in str(report)
     assert len(known(program)) == 3
 
 

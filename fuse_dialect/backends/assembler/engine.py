@@ -22,6 +22,7 @@ from typing import Any, cast
 import llvmlite
 import llvmlite.binding
 
+from fuse_dialect.backends.assembler.compilations import note_compilation
 from fuse_dialect.backends.assembler.elf import undefined_symbols
 from fuse_dialect.backends.assembler.host import Host
 from fuse_dialect.process_wide import EXCLUSIVE, Once
@@ -76,6 +77,7 @@ def compile_object(text: str, target: Host | None = None, *, thorough: bool = Fa
         EngineError: LLVM rejects the text; the message quotes the line.
         MissingFunctionError: The code calls a function that is not in this process.
     """
+    note_compilation()
     code = object_for(text, target or host(), thorough=thorough)
     # (2) LLVM adds calls of its own, and drops declared ones: both lists are looked through.
     for symbol in (*_DECLARED.findall(text), *undefined_symbols(code)):

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
 from os import PathLike
-from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -16,7 +15,6 @@ from fuse_dialect.backends.runtime.portable import Portable
 from fuse_dialect.backends.runtime.recycling import RecycledMemory
 from fuse_dialect.backends.types import Shape, TensorType
 from fuse_dialect.budget import MAX_REPETITIONS, MOST_VALUE_BYTES
-from fuse_dialect.checked import checks_plans
 from fuse_dialect.diagnostics import FuseError
 from fuse_dialect.interpreters.input_names import InputNamesError, inputs_by_name
 
@@ -27,11 +25,11 @@ if TYPE_CHECKING:
     from fuse_dialect.backends.runtime.constants import Constants
     from fuse_dialect.backends.runtime.entry_graph import EntryGraph
     from fuse_dialect.backends.runtime.executable import Executable
+    from fuse_dialect.backends.runtime.executables import Executables
     from fuse_dialect.backends.runtime.kernel_timing import KernelReport
     from fuse_dialect.backends.runtime.primitives import Compiled
     from fuse_dialect.backends.runtime.report import Profile
-    from fuse_dialect.backends.runtime.shapes import Resolved
-    from fuse_dialect.backends.runtime.size_formulas import SizeFormulas
+    from fuse_dialect.backends.runtime.sizes_report import SizesReport
     from fuse_dialect.backends.runtime.specializing import Sizes, Specializations
     from fuse_dialect.backends.runtime.stepwise import StepTimes
     from fuse_dialect.backends.runtime.stretches import Stretches
@@ -41,10 +39,6 @@ if TYPE_CHECKING:
     from fuse_dialect.machines.machine import Machine
     from fuse_dialect.remarks.module_plan import ModulePlan
 
-MAX_PLANS = 512
-"""Most sets of sizes that a program with dynamic sizes keeps a plan for; most have their table in common."""
-MAX_FORMULAS = 8
-"""Most kinds of sizes that a program has formulas for: sizes that are 0 or 1 for some, for example."""
 MANY_CALLS = 64
 """After so many calls with one set of sizes a program that is native for all sizes is compiled for it."""
 MAX_SPARE_FRAMES = 4
@@ -105,7 +99,7 @@ class Program(Portable):
             constants: Those of a function that this one is a part of.
         """
         from fuse_dialect.backends.runtime.constants import Constants
-        from fuse_dialect.backends.runtime.shapes import SizeResolver
+        from fuse_dialect.backends.runtime.executables import Executables
         from fuse_dialect.backends.runtime.specializing import Specializations
 
         interface = Interface(
@@ -130,17 +124,12 @@ class Program(Portable):
         self._primitives = primitives
         self._is_part = constants is not None
         self._constants = Constants(graph.constants, most_bytes) if constants is None else constants
-        self._stretches: Stretches | None = None
+        self._stretches: Stretches[Program] | None = None
         """The function cut where the data decide sizes; `None` before the first call that needs it."""
-        self._resolver = SizeResolver(graph, primitives)
-        self._counting = tuple(self._resolver.counting_inputs)
-        self._formulas: list[SizeFormulas] = []
-        """Of sizes that came; each serves those that are like them."""
-        self._traces = 0
-        """How often formulas were looked for."""
-        self._laid_out: Executable | None = None
-        """What was laid out last; it may serve other sizes, too."""
-        self._lock = Lock()
+        self._sizes = Executables(
+            graph, primitives, self._constants, threads, is_static=self._is_static, is_part=constants is not None
+        )
+        self._counting = self._sizes.counting
         if self._is_static:
             self._specializations = None  # nothing is open that a call could say
             self._static = self._executable(self._shapes)
@@ -157,8 +146,8 @@ class Program(Portable):
         self._memory = RecycledMemory()
         self._dense = [(port.type.dtype, port.type.shape) for port in self._inputs]
         self._same_sizes = _same_sizes(interface)
-        self._plans: dict[tuple[Shape, ...], Executable | None] = {}
-        """By the shapes of the inputs, which fit and do not contradict each other."""
+        self._sizes: Executables | None = None
+        """How it runs for one set of sizes after another; `None` for a program without its IR."""
         self._counting: tuple[int, ...] = ()
         """Inputs whose numbers say how often loops run, and so how large results are."""
         self._is_static = all(port.type.is_static for port in self._inputs)
@@ -265,12 +254,13 @@ class Program(Portable):
 
         return not self._is_part and is_cut(self._graph, self._primitives)
 
-    def _in_stretches(self) -> "Stretches":
+    def _in_stretches(self) -> "Stretches[Program]":
         """The function as programs of its parts, where the data decide sizes between them."""
         from fuse_dialect.backends.runtime.stretches import Stretches
 
-        def make(part: "EntryGraph") -> "Callable[[Sequence[Array]], Sequence[Array]]":
-            return Program(part, self._primitives, self.backend, self.threads, constants=self._constants)._call
+        def make(part: "EntryGraph") -> "tuple[Program, Callable[[Sequence[Array]], Sequence[Array]]]":
+            program = Program(part, self._primitives, self.backend, self.threads, constants=self._constants)
+            return program, program._call
 
         return Stretches(self._graph, self._primitives, self._constants, make)
 
@@ -432,6 +422,26 @@ class Program(Portable):
         return self._constants.bytes
 
     @property
+    def report(self) -> "SizesReport":
+        """What was done for the sizes that calls came with: how they were found, and what was compiled for them."""
+        from fuse_dialect.backends.runtime.executables import SizeCounts
+        from fuse_dialect.backends.runtime.sizes_report import SizesReport
+
+        counts = SizeCounts() if self._sizes is None else self._sizes.counts
+        special = self._specializations
+        return SizesReport(
+            by_formulas=counts.by_formulas,
+            call_by_call=counts.call_by_call,
+            step_by_step=counts.step_by_step,
+            tables=counts.tables,
+            compiled_in_calls=counts.compiled,
+            specialized=0 if special is None else len(special),
+            specializing_seconds=0.0 if special is None else special.seconds,
+            specialized_bytes=0 if special is None else special.constant_bytes,
+            stretches=() if self._stretches is None else tuple(part.report for part in self._stretches.programs),
+        )
+
+    @property
     def machine(self) -> "Machine | None":
         """What its code is made for; `None` if its backend makes none, or does not say."""
         return None if self._compilation is None else self._compilation.fuse_ops.target
@@ -516,7 +526,7 @@ class Program(Portable):
 
     def _fit(self, shapes: tuple[Shape, ...]) -> bool:
         """Whether sizes are such as the inputs have. Those that a plan was made for are; others are looked at."""
-        if shapes in self._plans:
+        if self._sizes is not None and shapes in self._sizes.plans:
             return True
         if not all(port.fits(shape) for port, shape in zip(self._inputs, shapes, strict=True)):
             return False
@@ -572,23 +582,8 @@ class Program(Portable):
 
     def _executable(self, shapes: tuple[Shape, ...], counts: tuple[int, ...] = ()) -> "Executable | None":
         """How the function runs on inputs of these shapes, and of these numbers; `None` for step by step."""
-        if self._resolver.needs_data:
-            return None
-        key = shapes if not counts else (*shapes, counts)
-        with self._lock:
-            if key in self._plans:
-                return self._plans[key]
-            executable = self._by_formulas(shapes, counts)
-            if executable is None:
-                executable = self._resolved(shapes, counts)
-            if executable is not None and checks_plans():
-                from fuse_dialect.backends.runtime.checking.program_memory import check_program_memory
-
-                check_program_memory(executable)
-            if len(self._plans) >= MAX_PLANS:
-                del self._plans[next(iter(self._plans))]
-            self._plans[key] = executable
-            return executable
+        assert self._sizes is not None, "a program that has its IR"
+        return self._sizes.find(shapes, counts)
 
     def prepare(self) -> None:
         """Do before the first call what calls need, for sizes that may come: put constants in order, find formulas.
@@ -598,10 +593,7 @@ class Program(Portable):
         """
         for unit in (8, 64):
             try:
-                shapes = tuple(self._likely_shapes(unit))
-                if self._executable(shapes) is not None:
-                    with self._lock:
-                        self._by_formulas(shapes)  # makes the matrix
+                if self._sizes is not None and self._sizes.prepare(tuple(self._likely_shapes(unit))):
                     return
             except FuseError:
                 continue
@@ -620,52 +612,6 @@ class Program(Portable):
                 shape.append(known.setdefault(name or (place, axis), likely) if size == DYNAMIC else size)
             shapes.append(tuple(shape))
         return shapes
-
-    def _by_formulas(self, shapes: tuple[Shape, ...], counts: tuple[int, ...] = ()) -> "Executable | None":
-        """How the function runs on inputs of these shapes, if formulas say all of it."""
-        if self._laid_out is None:
-            return None
-        by_input = dict(zip(self._counting, counts, strict=False))
-        for number, formulas in enumerate(self._formulas):
-            try:
-                found = formulas.found(self._resolver, shapes, by_input)
-            except FuseError:
-                # A call was asked for sizes that may not meet the conditions of these formulas: who resolves decides.
-                continue
-            sizes = None if found is None else self._laid_out.sizes_by(number, found)
-            if found is not None and sizes is not None:
-                if sizes.fits:
-                    return self._laid_out.resized_by(found, sizes)
-                return self._lay_out(found.resolved(self._graph))
-        return None
-
-    def _resolved(self, shapes: tuple[Shape, ...], counts: tuple[int, ...]) -> "Executable | None":
-        """How the function runs on inputs of these shapes, found call by call; `None` for step by step."""
-        by_input = dict(zip(self._counting, counts, strict=False))
-        found = self._resolver.resolve(shapes, by_input)
-        if found is None:
-            return None
-        executable = None if self._laid_out is None else self._laid_out.resized(found)
-        if executable is None:
-            executable = self._lay_out(found)
-        if (by_input or not self._is_static) and self._traces < MAX_FORMULAS:
-            from fuse_dialect.backends.runtime.loop_tracing import trace_sizes
-
-            self._traces += 1
-            formulas = trace_sizes(self._resolver, shapes, by_input)
-            if formulas is not None:
-                self._formulas.append(formulas)
-        return executable
-
-    def _lay_out(self, found: "Resolved") -> "Executable":
-        """A table of its own for these sizes, with room for others."""
-        from fuse_dialect.backends.runtime.executable import Executable
-        from fuse_dialect.backends.runtime.plan import make_plan
-
-        plan = make_plan(self._graph, found, [compiled.how for compiled in self._primitives])
-        is_only = self._is_static and not self._counting and not self._is_part
-        self._laid_out = Executable(self._graph, plan, self._primitives, self._constants, self.threads, is_only=is_only)
-        return self._laid_out
 
     def _fresh(self, executable: "Walk") -> list[Any]:
         """An array for each output that a kernel writes, `None` for the others."""

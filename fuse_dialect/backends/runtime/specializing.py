@@ -83,6 +83,21 @@ class Specializations(Generic[ProgramT]):
         """Whether there is a program."""
         return bool(self._programs)
 
+    def __len__(self) -> int:
+        """How many programs are kept."""
+        return len(self._programs)
+
+    @property
+    def seconds(self) -> float:
+        """What the thread beside the calls has taken."""
+        return self._seconds
+
+    @property
+    def constant_bytes(self) -> int:
+        """Bytes of the constants of all programs that are kept."""
+        with self._lock:
+            return sum(program.constant_bytes for program in self._programs.values())
+
     def known(self, sizes: Sizes) -> ProgramT | None:
         """The program for these sizes, if there is one."""
         # Without the lock, because every call comes here: one look into a dictionary is one step for all threads.

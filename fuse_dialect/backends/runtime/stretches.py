@@ -9,7 +9,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -22,15 +22,17 @@ from fuse_dialect.dialect.op import Array
 
 Run: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
 """What a program does: its outputs for dense arrays."""
+ProgramT = TypeVar("ProgramT")
 
 _WORTH_A_PROGRAM = 2
 """Native calls of the longest stretch from which it pays."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(Generic[ProgramT]):
     """Calls that are one program."""
 
+    program: ProgramT
     run: Run
     inputs: Sequence[int]
     """Numbers of tensors, as `outputs`."""
@@ -54,7 +56,7 @@ class Alone:
         return self.call.arguments
 
 
-class Stretches:
+class Stretches(Generic[ProgramT]):
     """A function as its stretches and what stands between them, in order."""
 
     def __init__(
@@ -62,7 +64,7 @@ class Stretches:
         graph: EntryGraph,
         primitives: Sequence[Compiled],
         constants: Constants,
-        make: Callable[[EntryGraph], Run],
+        make: Callable[[EntryGraph], tuple[ProgramT, Run]],
     ):
         """Cut the function.
 
@@ -70,12 +72,12 @@ class Stretches:
             graph: The function.
             primitives: What runs its primitives.
             constants: Their elements.
-            make: The program of a part of the function.
+            make: The program of a part of the function, and what it does.
         """
         self._graph, self._primitives, self._constants = graph, primitives, constants
         cut = _cut(graph, primitives)
         makers = {tensor: call for call in graph.calls for tensor in call.results}
-        self._parts: list[Stretch | Alone] = []
+        self._parts: list[Stretch[ProgramT] | Alone] = []
         for number, part in enumerate(cut):
             if isinstance(part, Call):
                 self._parts.append(Alone(part))
@@ -87,7 +89,7 @@ class Stretches:
             later = {*_read_by(_calls_of(cut[number + 1 :])), *graph.outputs}
             outputs = [tensor for call in part for tensor in call.results if tensor in later]
             if outputs:
-                self._parts.append(Stretch(make(_part_of(graph, calls, inputs, outputs)), inputs, outputs))
+                self._parts.append(Stretch(*make(_part_of(graph, calls, inputs, outputs)), inputs, outputs))
         # Later parts overwrite earlier ones, so that the last reader stays.
         last = {tensor: number for number, part in enumerate(self._parts) for tensor in part.reads}
         self._ends: list[list[int]] = [[] for _ in self._parts]
@@ -95,6 +97,11 @@ class Stretches:
         for tensor, number in last.items():
             if tensor not in graph.outputs:
                 self._ends[number].append(tensor)
+
+    @property
+    def programs(self) -> list[ProgramT]:
+        """Those of the stretches, in order."""
+        return [part.program for part in self._parts if isinstance(part, Stretch)]
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
         """The outputs: arrays of their own.
@@ -108,9 +115,8 @@ class Stretches:
         graph, values = self._graph, dict(zip(self._graph.inputs, inputs, strict=True))
         for number, part in enumerate(self._parts):
             if isinstance(part, Stretch):
-                values.update(
-                    zip(part.outputs, part.run([_dense(values[tensor]) for tensor in part.inputs]), strict=True)
-                )
+                outputs = part.run([_dense(values[tensor]) for tensor in part.inputs])
+                values.update(zip(part.outputs, outputs, strict=True))
             else:
                 run_calls(graph, self._primitives, self._constants, [part.call], values)
             for tensor in self._ends[number]:

@@ -13,9 +13,11 @@ import numpy as np
 from fuse_dialect.backends.runtime.arrays import TREES, Port, as_input, check_output, is_dense, shares_memory
 from fuse_dialect.backends.runtime.portable import Portable
 from fuse_dialect.backends.runtime.recycling import RecycledMemory
+from fuse_dialect.backends.runtime.tensors import are_traced
 from fuse_dialect.backends.types import Shape, TensorType
 from fuse_dialect.budget import MAX_REPETITIONS, MOST_VALUE_BYTES
 from fuse_dialect.diagnostics import FuseError
+from fuse_dialect.extensions import at_place
 from fuse_dialect.interpreters.input_names import InputNamesError, inputs_by_name
 
 if TYPE_CHECKING:
@@ -171,7 +173,8 @@ class Program(Portable):
             inputs: One for each argument: NumPy arrays, objects with `__dlpack__`, or what `numpy.asarray` takes.
                 Arrays that are strided, reversed, misaligned or in another byte order are copied. Of tensors of PyTorch
                 those with gradients are taken without them. Or one mapping from names of arguments, those in the
-                model or in the IR, to such values.
+                model or in the IR, to such values. In a function that JAX is tracing, the call becomes an op of that
+                function (`jax.pure_callback`), and gives JAX's arrays.
             named: Inputs by the same names, after those by place.
 
         Returns:
@@ -182,6 +185,9 @@ class Program(Portable):
         """
         if named:
             inputs = self._with_named(inputs, named)
+        by_name = cast("dict[str, Any]", inputs[0]) if len(inputs) == 1 and type(inputs[0]) is dict else {}
+        if are_traced(inputs) or are_traced(by_name.values()):
+            return at_place("fuse_dialect.jax.operation:call_traced")(self, self._in_order(inputs))
         if self._specializations is not None and (special := self._ready(inputs)) is not None:
             return special._call(inputs)
         return self._call(self._arrays(inputs))
@@ -335,6 +341,30 @@ class Program(Portable):
     def interface(self) -> Interface:
         """The function as its callers see it."""
         return self._interface
+
+    def output_types(self, *shapes: Shape) -> "tuple[TensorType, ...]":
+        """The types of the results for inputs of these shapes: `.dtype` and `.shape` of each.
+
+        Args:
+            shapes: One for each input; none where their sizes are known.
+
+        Raises:
+            FuseError: A shape does not fit, or the elements of inputs decide what the results are like.
+        """
+        given = tuple(tuple(shape) for shape in shapes) or (self._shapes if self._is_static else ())
+        if len(given) != len(self._inputs):
+            raise FuseError(f"'{self.name}' expects shapes of {len(self._inputs)} inputs, got {len(given)}")
+        for port, shape in zip(self._inputs, given, strict=True):
+            if not port.fits(shape):
+                raise port.mismatch(f"a shape of {shape}")
+        self._check_sizes(given)
+        types = [port.type for port in self._outputs]
+        if not all(type.is_static for type in types):
+            executable = None if self._counting else self._static or self._executable(given)
+            if executable is None:
+                raise FuseError(f"the elements of the inputs decide how large the results of '{self.name}' are")
+            types = [TensorType(shape, type.dtype) for shape, type in zip(executable.output_shapes, types, strict=True)]
+        return tuple(types)
 
     @property
     def name(self) -> str:
@@ -504,14 +534,7 @@ class Program(Portable):
 
     def _arrays(self, inputs: Sequence[Any]) -> "Sequence[Array]":
         """The inputs as kernels may read them."""
-        if len(inputs) == 1 and type(inputs[0]) is not np.ndarray and isinstance(inputs[0], Mapping):
-            inputs = self._by_name(cast("Mapping[str, Any]", inputs[0]))
-        if len(inputs) != len(self._inputs):
-            names = ", ".join(form.model_name or form.name for form in self._interface.inputs) or "none"
-            raise FuseError(
-                f"'{self._interface.name}' expects {len(self._inputs)} inputs ({names}), got {len(inputs)}",
-                hint=TREES if any(isinstance(value, Mapping | list | tuple) for value in inputs) else None,
-            )
+        inputs = self._in_order(inputs)
         for (dtype, shape), value in zip(self._dense, inputs, strict=True):
             if type(value) is not np.ndarray or value.dtype != dtype or not is_dense(value):
                 break
@@ -523,6 +546,18 @@ class Program(Portable):
         arrays = [as_input(port, value) for port, value in zip(self._inputs, inputs, strict=True)]
         self._check_sizes([array.shape for array in arrays])
         return arrays
+
+    def _in_order(self, inputs: Sequence[Any]) -> Sequence[Any]:
+        """The inputs by place; there are as many as the function takes."""
+        if len(inputs) == 1 and type(inputs[0]) is not np.ndarray and isinstance(inputs[0], Mapping):
+            inputs = self._by_name(cast("Mapping[str, Any]", inputs[0]))
+        if len(inputs) != len(self._inputs):
+            names = ", ".join(form.model_name or form.name for form in self._interface.inputs) or "none"
+            raise FuseError(
+                f"'{self._interface.name}' expects {len(self._inputs)} inputs ({names}), got {len(inputs)}",
+                hint=TREES if any(isinstance(value, Mapping | list | tuple) for value in inputs) else None,
+            )
+        return inputs
 
     def _fit(self, shapes: tuple[Shape, ...]) -> bool:
         """Whether sizes are such as the inputs have. Those that a plan was made for are; others are looked at."""

@@ -1,6 +1,7 @@
-"""Tensors of PyTorch as arrays, without importing PyTorch: who has one has imported it."""
+"""Tensors of PyTorch as arrays, and values that JAX traces, without importing either: who has one has imported it."""
 
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,12 @@ def is_torch_tensor(value: object) -> bool:
     """Whether a value is a tensor of PyTorch."""
     torch: Any = sys.modules.get("torch")
     return torch is not None and isinstance(value, getattr(torch, "Tensor", ()))
+
+
+def are_traced(values: Iterable[object]) -> bool:
+    """Whether one of the values has no elements yet, because JAX is tracing the function that has it."""
+    core: Any = sys.modules.get("jax.core")
+    return core is not None and any(isinstance(value, core.Tracer) for value in values)
 
 
 def array_of(tensor: Any) -> "Array":

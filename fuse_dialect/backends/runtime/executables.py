@@ -108,7 +108,9 @@ class Executables:
         Raises:
             FuseError: As for `find`.
         """
-        if self.find(shapes) is None:
+        found = self.find(shapes)
+        self.counts.compiled = 0  # no call has been made yet
+        if found is None:
             return False
         with self._lock:
             self.by_formulas(shapes, {})  # makes the matrix

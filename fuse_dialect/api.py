@@ -744,7 +744,7 @@ def _errors_of(module: "ModuleOp", where: str) -> Generator[None]:
     from fuse_dialect.loading.failure import located_errors
 
     if not isinstance(module, ModuleOp):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers without types
-        hint = "fuse_dialect.read(path) and fuse_dialect.parse(text) give one"
+        hint = "fuse_dialect.read, parse, from_torch and from_jax give one"
         raise FuseError(f"expected a module, got {type(module).__name__}", hint=hint)
     with located_errors(SourceMap("<module>", ""), where):
         yield

@@ -284,7 +284,7 @@ def _examples() -> Mapping[str, str]:
                 found[op.name] = stream.getvalue().strip()
     missing = [op.name for family in FAMILIES for op in ops_of(family) if op.name not in found]
     if missing:
-        raise ValueError(f"no round-trip test in {EXAMPLES.relative_to(ROOT)} has {', '.join(missing)}")
+        raise ValueError(f"no round-trip test in {EXAMPLES.relative_to(ROOT)} has {', '.join(missing)}: add one")
     return found
 
 

@@ -95,7 +95,12 @@ def test_op_has_the_kind_that_tvm_gives_it(op_class, relay_operators):
     ]
     if name in WITHOUT_RELAY_KIND:
         kinds = [*kinds, WITHOUT_RELAY_KIND[name]]
-    assert [op_class.get_trait(OpPatternKind).kind] == kinds
+    own = op_class.get_trait(OpPatternKind).kind
+    assert kinds, (
+        f"TVM's records have no operator '{name}' or 'nn.{name}'. In tests/dialect/test_facets.py add a line to "
+        f'RELAY_NAMES if it has another name there, else to WITHOUT_RELAY_KIND: "{name}": {own},'
+    )
+    assert kinds == [own], f"TVM says {kinds}, the traits of {op_class.__name__} say {own}"
 
 
 @ops
@@ -109,7 +114,10 @@ def test_op_documents_its_facets(op_class):
 def test_op_stands_in_a_filecheck_file(op_class):
     files = sorted((TESTS / "filecheck" / "dialect").glob("**/*.mlir"))
     valid = [file.read_text() for file in files if not file.stem.endswith("-invalid")]
-    assert any(re.search(rf"{re.escape(op_class.name)}\b", text) for text in valid)
+    assert any(re.search(rf"{re.escape(op_class.name)}\b", text) for text in valid), (
+        f"no file of tests/filecheck/dialect shows '{op_class.name}'; in the one of its family add a function: "
+        f"%0 = {op_class.name} ..., and what is printed behind CHECK:"
+    )
 
 
 ELEMENT_TYPES = [

@@ -75,7 +75,10 @@ def test_loops_of_an_op_give_its_meaning(op_class: type[FuseOp]) -> None:
             outcomes.append(outcome)
             if op_class.name not in WITHOUT_LOOPS:
                 refused = outcome.endswith(REFUSED)
-                assert not outcome or not is_static or refused, f"{function}: {outcome}"
+                assert not outcome or not is_static or refused, (
+                    f"{function}: {outcome}; give the class 'loops' or 'decompose', or the reason to WITHOUT_LOOPS in "
+                    "tests/loops/test_ops_as_loops.py"
+                )
     if op_class.name in WITHOUT_LOOPS:
         assert set(outcomes) == {f"'{op_class.name}' op has no loop form"}
     else:

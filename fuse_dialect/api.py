@@ -250,11 +250,16 @@ class HardwareOptions(TypedDict, total=False):
     """Options of `fuse_ops_hw`; all have defaults."""
 
     template: str
-    """A `fuse.hardware` op of the module, a template of the package, or a path of an MLIR file; `opu`."""
+    """A `fuse.hardware` op of the module, a template of the package, or a path of an MLIR file, or several with commas
+    between them; `opu`."""
     objective: str
     """What there shall be little of: `trips`, `bytes` or `cycles`."""
     search_budget: int
     """Steps of the search for the best plan."""
+    placement: str
+    """Path of a JSON file that says where operators run."""
+    constants_inside: bool
+    """Whether trips hold the constants that they read."""
     dedup: bool
     """Whether trips of the same structure share one function."""
     strict_opu: bool

@@ -79,6 +79,7 @@ OWN_NAMES = Universe(
         "svg": _lazy("fuse_dialect.targets.pictures:SvgTarget"),
         "model-explorer": _lazy("fuse_dialect.targets.pictures:ModelExplorerTarget"),
         "hardware-report": _lazy("fuse_dialect.hardware.hardware_report:HardwareReportTarget"),
+        "placement": _lazy("fuse_dialect.hardware.placement:PlacementTarget"),
         "trips-json": _lazy("fuse_dialect.hardware.trips_json:TripsJsonTarget"),
         "hardware-dot": _lazy("fuse_dialect.targets.hardware_dot:HardwareDotTarget"),
     },

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
+from fuse_dialect.dialect.errors import OpError
 from fuse_dialect.dialect.op import FuseOp
 from fuse_dialect.dialect.types import DYNAMIC, byte_count, is_tensor
 from fuse_dialect.fusion.core.value_graph import NodeRole
@@ -21,9 +22,11 @@ from fuse_dialect.fusion.ir.constants import is_constant
 from fuse_dialect.fusion.ir.ssa import OuterOps, read_values
 from fuse_dialect.fusion.kinds.foreign import foreign_op
 from fuse_dialect.fusion.kinds.kind_of import kind_of, op_name
+from fuse_dialect.hardware.placement import HOST, placement_of
 from fuse_dialect.hardware.predicates import is_broadcast
 from fuse_dialect.hardware.support import supported_by
 from fuse_dialect.templates.constraint import padded_operations
+from fuse_dialect.templates.engines import kinds_on
 from fuse_dialect.templates.graph import HardwareGraph, HardwareNode, HardwareRole
 from fuse_dialect.templates.template import HardwareTemplate, OperatorMapping
 
@@ -51,7 +54,10 @@ class BlockHardwareGraph:
 
 
 def build_hardware_graph(
-    block: Block, template: HardwareTemplate, facts: RegionFacts | None = None
+    block: Block,
+    template: HardwareTemplate,
+    facts: RegionFacts | None = None,
+    placement: Mapping[str, str] | None = None,
 ) -> BlockHardwareGraph:
     """The graph of a block for a template.
 
@@ -59,15 +65,17 @@ def build_hardware_graph(
         block: Any block.
         template: The hardware.
         facts: What is known about regions, for a caller that asks for blocks at several depths.
+        placement: Engines, or the host, for operators by the names of their results.
 
     Raises:
-        OpError: The block is not in SSA order, or the attribute `fuse.pattern_kind` is wrong on an op.
+        OpError: The block is not in SSA order, the attribute `fuse.pattern_kind` is wrong on an op, or the engine that
+            an op is placed on cannot run it.
 
     Complexity: O(ops + operands), those in regions included where `facts` do not know them yet.
     """
     facts = facts or RegionFacts()
     block_graph = build_graph(block, facts=facts)
-    builder = _Builder(block, template, facts)
+    builder = _Builder(block, template, facts, placement or {})
     node_of = [number for number, node in enumerate(block_graph.nodes) if not node.role.is_view]
     for number in node_of:
         builder.add(block_graph.nodes[number])
@@ -85,10 +93,11 @@ def build_hardware_graph(
 class _Builder:
     """Numbers nodes and values."""
 
-    def __init__(self, block: Block, template: HardwareTemplate, facts: RegionFacts):
+    def __init__(self, block: Block, template: HardwareTemplate, facts: RegionFacts, placement: Mapping[str, str]):
         self.block = block
         self.facts = facts
         self.template = template
+        self.placement = placement
         self.rows: dict[str, list[OperatorMapping]] = {}
         for row in template.mappings:
             self.rows.setdefault(row.operator, []).append(row)
@@ -139,10 +148,11 @@ class _Builder:
         support = supported_by(self.template, rows, op, self.known)
         if support.padding:
             self.paddings[len(self.nodes)] = support.padding
+        kinds, refusal = self.placed(op, _kinds(support.rows), support.refusal)
         return HardwareNode(
             HardwareRole.OPERATOR,
             label,
-            _kinds(support.rows),
+            kinds,
             _kinds(rows),
             reads,
             frozenset(self.number_of_value[value] for value in op.operands if is_broadcast(op, value))
@@ -150,10 +160,28 @@ class _Builder:
             else frozenset(),
             channels=_channels(op) if rows else 0,
             operations=padded_operations(_operations(op), support.padding) if rows else 0,
-            unsupported=support.refusal,
+            unsupported=refusal,
             streams=_streams(support.rows, op, self.number_of_value),
             word=word,
         )
+
+    def placed(self, op: Operation, kinds: tuple[str, ...], refusal: str) -> tuple[tuple[str, ...], str]:
+        """The kinds of units that a placement leaves, and why none is left.
+
+        Raises:
+            OpError: The engine that the op is placed on cannot run it.
+        """
+        engine = placement_of(op, self.placement)
+        if engine is None:
+            return kinds, refusal
+        if engine == HOST:
+            return (), "the placement keeps it on the host"
+        left = kinds_on(kinds, engine, self.template)
+        if not left:
+            why = refusal or f"no unit of '{engine}' runs this operator"
+            hint = f"leave it out of the placement, or put it on '{HOST}'"
+            raise OpError(op, f"'{op_name(op)}' op is placed on '{engine}', which cannot run it: {why}", hint)
+        return left, refusal
 
     def with_order_of_unknown_ops(self) -> list[HardwareNode]:
         """The nodes, with rule 3 of the module."""

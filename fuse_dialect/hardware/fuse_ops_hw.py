@@ -14,7 +14,7 @@ its producers. `fuse-ops` may follow and fuses what has stayed.
 Source: https://github.com/OPU-Lab/opu-compiler, frontend/src/relay/pass/fuse_ops_hw.cc.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -41,7 +41,9 @@ from fuse_dialect.fusion.outlining.arrange import arranged
 from fuse_dialect.fusion.outlining.group import Group, groups_of
 from fuse_dialect.fusion.outlining.outline_functions import erase_dead_chains, outline_functions
 from fuse_dialect.hardware.block_graph import BlockHardwareGraph, build_hardware_graph, is_read_outside
+from fuse_dialect.hardware.placement import read_placement
 from fuse_dialect.hardware.template_file import find_template
+from fuse_dialect.templates.engines import engine_of, engines, joined, unit_of
 from fuse_dialect.templates.graph import HardwareRole
 from fuse_dialect.templates.objective import Objective, missing_rate
 from fuse_dialect.templates.plan import HardwarePlan, plan_hardware
@@ -69,7 +71,8 @@ class FuseOpsHwPass(ModulePass):
     name = "fuse-ops-hw"
 
     template: str = "opu"
-    """Symbol of a `fuse.hardware` op, name of a shipped template, or path of an MLIR file with one such op."""
+    """Symbol of a `fuse.hardware` op, name of a shipped template, or path of an MLIR file with one such op; several
+    with commas between them are engines side by side."""
     strict_opu: bool = False
     """Replay the algorithm of the OPU article, its mistakes included; what is no program then is an error."""
     dedup: bool = True
@@ -79,11 +82,26 @@ class FuseOpsHwPass(ModulePass):
     search_budget: int = BUDGET
     """Steps that the search may take before it keeps only the cheapest ways; 0 takes the first fit everywhere."""
 
+    placement: str = ""
+    """Path of a JSON file that says where operators run, as `-t placement` writes it."""
+    constants_inside: bool = True
+    """Whether trips hold the constants that they read; otherwise these are arguments."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Fuse the operators of all functions of the module."""
-        template = self.checked(find_template(self.template, op, ctx))
+        template = self.find_template(op, ctx)
         stamp_own_kinds(op)
         outline_functions(op, lambda function: self.groups_in(function, template), dedup=self.dedup, keep_barriers=True)
+
+    def find_template(self, module: ModuleOp, ctx: Context) -> HardwareTemplate:
+        """The template that the options name, several joined into one.
+
+        Raises:
+            PassFailedException: An option has no meaning.
+            TemplateError: There is no such template, or it has no rates where cycles are asked for.
+        """
+        names = dict.fromkeys(name.strip() for name in self.template.split(","))
+        return self.checked(joined([find_template(name, module, ctx) for name in names]))
 
     def checked(self, template: HardwareTemplate) -> HardwareTemplate:
         """The template, if the options fit it.
@@ -109,7 +127,11 @@ class FuseOpsHwPass(ModulePass):
             # What an op of another block alone has read is dead with that one, and stood in a plan.
             fusions = self.plan_function(function, template)
         facts, numbers = RegionFacts(), count()
-        return [group for fusion in fusions for group in _arranged_groups(fusion, template.name, facts, numbers)]
+        return [
+            group
+            for fusion in fusions
+            for group in _arranged_groups(fusion, template, facts, numbers, embeds_constants=self.constants_inside)
+        ]
 
     def plan_function(self, function: Operation, template: HardwareTemplate) -> list[BlockHardwareFusion]:
         """Decide, without changing anything, how the ops of all blocks of a function are grouped.
@@ -118,10 +140,28 @@ class FuseOpsHwPass(ModulePass):
             OpError: See `plan_block`.
         """
         facts = RegionFacts()
-        return [self.plan_block(block, template, facts) for block in fusible_blocks(function, facts.effects)]
+        placement = self.read_placement(function, template)
+        return [self.plan_block(block, template, facts, placement) for block in fusible_blocks(function, facts.effects)]
+
+    def read_placement(self, function: Operation, template: HardwareTemplate) -> Mapping[str, str]:
+        """What the placement file says for the module around a function; nothing without a file.
+
+        Raises:
+            TemplateError: The file is wrong.
+        """
+        module: Operation = function
+        while (parent := module.parent_op()) is not None:
+            module = parent
+        if not self.placement or not isinstance(module, ModuleOp):
+            return {}
+        return read_placement(self.placement, module, engines(template))
 
     def plan_block(
-        self, block: Block, template: HardwareTemplate, facts: RegionFacts | None = None
+        self,
+        block: Block,
+        template: HardwareTemplate,
+        facts: RegionFacts | None = None,
+        placement: Mapping[str, str] | None = None,
     ) -> BlockHardwareFusion:
         """Decide, without changing anything, how the ops of a block are grouped.
 
@@ -129,13 +169,14 @@ class FuseOpsHwPass(ModulePass):
             block: Any block.
             template: The hardware.
             facts: What is known about regions, for a caller that asks for several blocks.
+            placement: Engines, or the host, for operators by the names of their results.
 
         Raises:
             OpError: The block is not in SSA order, or the groups of the strict replay are no program.
         """
         if self.strict_opu:
             template = article_rows(template)
-        block_graph = build_hardware_graph(block, template, facts)
+        block_graph = build_hardware_graph(block, template, facts, placement)
         if not self.strict_opu:
             hardware = plan_hardware(block_graph.graph, template, Objective(self.objective), self.search_budget)
             return BlockHardwareFusion(block_graph, hardware, _plan_of(block_graph, hardware))
@@ -185,20 +226,31 @@ def _in_block_order(block_graph: BlockHardwareGraph, kernel: FusionKernel) -> Fu
 
 
 def _arranged_groups(
-    fusion: BlockHardwareFusion, template: str, facts: RegionFacts, numbers: Iterator[int]
+    fusion: BlockHardwareFusion,
+    template: HardwareTemplate,
+    facts: RegionFacts,
+    numbers: Iterator[int],
+    *,
+    embeds_constants: bool,
 ) -> list[Group]:
     """The kernels of one block as ops in block order, annotated and brought together."""
     block_graph, hardware = fusion.block_graph, fusion.hardware
     groups = groups_of(
-        block_graph.source, fusion.plan.kernels, embeds_constants=True, has_copies=True, captured=facts.captured
+        block_graph.source,
+        fusion.plan.kernels,
+        embeds_constants=embeds_constants,
+        has_copies=True,
+        captured=facts.captured,
     )
-    _annotate(block_graph, hardware)
+    _annotate(block_graph, hardware, template)
     marked: list[Group] = []
     for group in groups:
         walk = hardware.groups[group.kernel].walk
         refusal = hardware.refusals[walk[0]] if walk else None
         marks = {} if refusal is None else {REASON_ATTRIBUTE: StringAttr(str(refusal))}
-        function_marks = {HARDWARE_ATTRIBUTE: StringAttr(template)}
+        unit = hardware.unit_of[walk[0]] if walk else None
+        engine = template.name if unit is None else engine_of(unit, template)
+        function_marks = {HARDWARE_ATTRIBUTE: StringAttr(engine)}
         marked.append(replace(group, function_attributes=function_marks, call_attributes=marks))
     return arranged(block_graph.block, marked, numbers, facts)
 
@@ -216,7 +268,7 @@ def _check_strict(block_graph: BlockHardwareGraph, plan: StrictPlan) -> None:
         raise OpError(op, f"'{op_name(op)}' op {plan.problem.message}", hint)
 
 
-def _annotate(block_graph: BlockHardwareGraph, plan: HardwarePlan) -> None:
+def _annotate(block_graph: BlockHardwareGraph, plan: HardwarePlan, template: HardwareTemplate) -> None:
     """Write units on the ops, and reasons on those that stay outside, in the place of what an earlier run wrote."""
     grouped = {number for group in plan.groups for number in group.nodes}
     for number, op in enumerate(block_graph.ops):
@@ -229,7 +281,7 @@ def _annotate(block_graph: BlockHardwareGraph, plan: HardwarePlan) -> None:
         op.attributes.pop(PADDING_ATTRIBUTE, None)
         op.attributes.pop(REASON_ATTRIBUTE, None)
         if unit is not None:
-            op.attributes[UNIT_ATTRIBUTE] = StringAttr(unit)
+            op.attributes[UNIT_ATTRIBUTE] = StringAttr(unit_of(unit, template))
             if number in block_graph.paddings:
                 op.attributes[PADDING_ATTRIBUTE] = StringAttr(block_graph.paddings[number])
         elif refusal is not None and number not in grouped:

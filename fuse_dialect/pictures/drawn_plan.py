@@ -20,7 +20,6 @@ from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.fusion.kinds.own_kinds import stamp_own_kinds
 from fuse_dialect.fusion.outlining.group import groups_of
 from fuse_dialect.hardware.fuse_ops_hw import BlockHardwareFusion, FuseOpsHwPass
-from fuse_dialect.hardware.template_file import find_template
 from fuse_dialect.remarks.fusion import is_operator
 from fuse_dialect.remarks.hardware import block_remarks
 from fuse_dialect.remarks.printed_ir import PrintedIR
@@ -91,7 +90,7 @@ def drawn_plans(
             for recorded in record_fusion(function, module_pass, merges, made)
         ]
     assert isinstance(module_pass, FuseOpsHwPass), "no other pass fuses"
-    template = find_template(module_pass.template, module, ctx)
+    template = module_pass.find_template(module, ctx)
     return list(_by_hardware(module, module_pass, template, printed))
 
 

@@ -8,7 +8,6 @@ from xdsl.dialects.builtin import ModuleOp
 from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse
 from fuse_dialect.fusion.kinds.own_kinds import stamp_own_kinds
 from fuse_dialect.hardware.fuse_ops_hw import BlockHardwareFusion, FuseOpsHwPass
-from fuse_dialect.hardware.template_file import find_template
 from fuse_dialect.remarks.wording import HardwareRemark
 
 
@@ -19,7 +18,7 @@ def hardware_remarks(module: ModuleOp, fuse_ops_hw: FuseOpsHwPass, ctx: Context)
         FuseError: The pass has no template.
         OpError: The pass cannot group a block.
     """
-    template = find_template(fuse_ops_hw.template, module, ctx)
+    template = fuse_ops_hw.find_template(module, ctx)
     stamp_own_kinds(module)
     for function in functions_to_fuse(module):
         for fusion in fuse_ops_hw.plan_function(function, template):

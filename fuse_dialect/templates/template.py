@@ -9,7 +9,7 @@ The idea of fusing onto a graph of hardware units is that of the OPU compiler (h
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -224,7 +224,7 @@ class HardwareTemplate:
     def _mapping_problems(self) -> Iterator[TemplateProblem]:
         kinds = {unit.kind for unit in self.units}
         predicates = set(Predicate)
-        seen: set[tuple[str, str, tuple[Constraint, ...]]] = set()
+        seen: set[OperatorMapping] = set()
         for row in self.mappings:
             if not row.operator:
                 yield TemplateProblem("expects the name of an operator, got ''", row)
@@ -236,9 +236,11 @@ class HardwareTemplate:
             if row.predicate not in predicates:
                 known = ", ".join(Predicate)
                 yield TemplateProblem(f"expects a predicate among {known}, got '{row.predicate}'", row)
-            if (row.operator, row.predicate, row.constraints) in seen:
+            # Rows that ask for the same are one row with more kinds.
+            asked = replace(row, kinds=())
+            if asked in seen:
                 yield TemplateProblem(f"expects one row for '{row.operator}' if '{row.predicate}', got two", row)
-            seen.add((row.operator, row.predicate, row.constraints))
+            seen.add(asked)
             if row.stream is not None and row.stream < 0:
                 yield TemplateProblem(f"expects the number of an operand to stream, got {row.stream}", row)
             for one, other in contradictions(self.constraints_of(row)):

@@ -1,4 +1,4 @@
-"""Networks of `networks` in 8 bits: values are rounded between the least and the greatest that they have once."""
+"""Networks of `trip_networks` in 8 bits: values are rounded between the least and the greatest that they have once."""
 
 import numpy as np
 from xdsl.dialects import arith, func

@@ -10,6 +10,7 @@ TORCH_STACK = "pkg.torch.onnx.stack_trace"
 _MOST_SAID = 3
 """Names that a text says before it counts the others."""
 _NUMBER = re.compile(r"\d+")
+_END_OF_NAME = re.compile(r"(?= \()|$")
 
 
 def common_source(sources: Sequence[str]) -> str:
@@ -17,9 +18,19 @@ def common_source(sources: Sequence[str]) -> str:
     kinds: dict[str, list[str]] = {}
     for source in sources:
         kinds.setdefault(_NUMBER.sub("*", source), []).append(source)
+    for kind in list(kinds):
+        # Of names that are alike the first often has no number: `relu`, `relu_1`.
+        if (numbered := _numbered(kind, "*")) in kinds:
+            first = [_numbered(source, "0") for source in kinds[kind]]
+            kinds[kind] = first + kinds.pop(numbered)
     texts = [_merged(alike) for alike in kinds.values()]
     more = len(texts) - _MOST_SAID
     return ", ".join([*texts[:_MOST_SAID], *([f"{more} more"] if more > 0 else [])])
+
+
+def _numbered(source: str, number: str) -> str:
+    """A source whose name ends in a number."""
+    return _END_OF_NAME.sub(f"_{number}", source, count=1)
 
 
 def _merged(sources: Sequence[str]) -> str:

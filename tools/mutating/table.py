@@ -40,8 +40,7 @@ MUTANTS: Mapping[str, str] = {
         _write_loop_begin drop 1 2 3; _write_loop_end drop 1
     """,
     "fuse_dialect.backends.runtime.control_layout": """
-        ControlLayout._add_descriptor operand 0; ControlLayout._add_records drop 2 9; ControlLayout.row drop 2;
-        _least_rows other-name 0
+        ControlLayout._add_descriptor operand 0; ControlLayout._add_records drop 2 9; ControlLayout.row drop 2
     """,
     "fuse_dialect.backends.runtime.entry_graph": "Primitive.is_view drop-term 6 8",
     "fuse_dialect.backends.runtime.entry_reader": "_Reader._call drop-element 3",
@@ -55,6 +54,7 @@ MUTANTS: Mapping[str, str] = {
         _Flattening._add_loop drop 6 drop-term 0 1 2 3 5 false 3 operand 1; _Flattening._written_since whole 1
     """,
     "fuse_dialect.backends.runtime.hashing": "digest_of_samples drop-argument 6 operand 8",
+    "fuse_dialect.backends.runtime.loop_tracing": "_count negate 4; _trace_kind drop 2 swap 3",
     "fuse_dialect.backends.runtime.plan": """
         _given_places drop-element 3; _place_outputs true 0; _uses bound 0 drop 3;
         make_plan drop 6 drop-element 2 plus-one 0
@@ -255,8 +255,6 @@ WHOLE: tuple[str, ...] = ("fuse_dialect.loops.law", "fuse_dialect.loops.bounds")
 EQUIVALENT: Mapping[str, str] = {
     "fuse_dialect.loops.indices:remainder operand 4": "where all loops are 0 the rest is at least 0 and less than the "
     "divisor, so that its base is 0",
-    "fuse_dialect.backends.runtime.control_layout:_least_rows other-name 0": "a loop over tensors "
-    "with other numbers of rows is refused",
     "fuse_dialect.fusion.core.limits:_least_nodes_between other-name 0": "a lower bound that saves counting: a lesser "
     "one gives the same answers later",
 }

@@ -139,6 +139,7 @@ FIRST: Mapping[str, str] = {
     "fuse_dialect.backends.runtime.flow": "tests/backends/test_native_loops.py",
     "fuse_dialect.backends.runtime.control_code": "tests/backends/test_native_loops.py",
     "fuse_dialect.backends.runtime.control_layout": "tests/backends/test_native_loops.py",
+    "fuse_dialect.backends.runtime.loop_tracing": "tests/backends/test_changing_loops.py",
     "fuse_dialect.loops.indices": "tests/loops/test_details.py",
     "fuse_dialect.backends.llvm.contractions": "tests/backends/llvm/test_contractions.py",
     "fuse_dialect.backends.assembler.elf": "tests/backends/llvm/test_objects.py",

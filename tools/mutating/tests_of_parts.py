@@ -70,6 +70,7 @@ TESTS: Mapping[str, Sequence[str]] = {
     "fuse_dialect.backends.runtime": (
         "tests/backends/test_program_memory.py",
         "tests/backends/test_native_loops.py",
+        "tests/backends/test_changing_loops.py",
         "tests/backends/test_arena.py",
         "tests/backends/test_cache.py",
         "tests/backends/test_program.py",

@@ -17,6 +17,7 @@ With `--json FILE` each row is kept as soon as it is measured, and those that ar
 """
 
 import argparse
+import functools
 import json
 import math
 import os
@@ -28,6 +29,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from checking.cluster import add_cluster, results_of
 from population.by_hand import networks
 from population.rows import Row, chart, summary, table
 
@@ -88,6 +90,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--json", type=Path, help="keep the numbers in a file, and go on from what it has")
     parser.add_argument("--markdown", type=Path, help="write the table to a file")
     parser.add_argument("--svg", type=Path, help="write a chart to a file")
+    add_cluster(parser)
     return parser.parse_args(arguments)
 
 
@@ -97,11 +100,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     kept = _kept(options.json)
     rows: dict[str, Row] = {}
     with TemporaryDirectory() as folder:
-        for path in _files(options.paths, Path(folder)):
-            rows[path.stem] = row = kept.get(path.stem) or measured(path, options)
-            if path.stem not in kept:
-                print(f"{row.ratio:6.2f}x {row.name} {row.failure or row.skipped}", file=sys.stderr, flush=True)
+        paths = list(_files(options.paths, Path(folder)))
+        rows.update((path.stem, kept[path.stem]) for path in paths if path.stem in kept)
+        left = [path for path in paths if path.stem not in kept]
+        for path, row in results_of(options.cluster, functools.partial(measured, options=options), left):
+            rows[path.stem] = row
+            print(f"{row.ratio:6.2f}x {row.name} {row.failure or row.skipped}", file=sys.stderr, flush=True)
             _keep(options.json, list({**kept, **rows}.values()))
+        rows = {path.stem: rows[path.stem] for path in paths}
     found = list(rows.values())
     threads = "1 thread" if options.threads == 1 else f"{options.threads} threads"
     if options.markdown is not None:

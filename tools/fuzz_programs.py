@@ -18,17 +18,19 @@ import subprocess
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from time import monotonic
 
+from checking.cluster import add_cluster, results_of
 from fuzzing.coverage import Coverage
 from fuzzing.generator import make_program
 from fuzzing.program import RandomProgram
 from fuzzing.reporting import write_finding
-from fuzzing.running import SCRIPT, Run, work
+from fuzzing.running import PORTION, SCRIPT, Run, merged, portion, work
 from fuzzing.shrinking import in_fork, shrink, smaller_programs, values_of
 from fuzzing.structure_shrinking import write_structure
 from fuzzing.ways import STRUCTURES, WAYS, Finding, check, reference_of
@@ -55,6 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=1000, help="programs (default: 1000)")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so long (default: no limit)")
     parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1)")
+    add_cluster(parser)
     parser.add_argument("--ways", type=_ways, default=tuple(WAYS), help=f"comma-separated, of {', '.join(WAYS)}")
     parser.add_argument("--ops", type=_ops, default=(), help="comma-separated: only seeds with one of them in focus")
     parser.add_argument("--out", type=Path, help="folder for findings, made smaller, as tests for lit")
@@ -102,22 +105,40 @@ def _run(options: argparse.Namespace) -> int:
             subprocess.run([sys.executable, str(SCRIPT), "--shrink", *place], check=False)
 
     end = options.seed + options.count
-    run = Run(options.seed, end, max(1, options.jobs), options.ways, options.limit, report, options.ops)
-    run.go(start + 60 * options.minutes)
+    if options.cluster is None:
+        run = Run(options.seed, end, max(1, options.jobs), options.ways, options.limit, report, options.ops)
+        run.go(start + 60 * options.minutes)
+        coverage = run.coverage
+    else:
+        coverage = _on_cluster(options, end, report, start + 60 * options.minutes)
     seconds = monotonic() - start
-    structural = _structural(run.coverage)
+    structural = _structural(coverage)
     if not options.no_table:
-        print(run.coverage.table())
-        print(run.coverage.edges_of_ops())
-        print(run.coverage.structural())
+        print(coverage.table())
+        print(coverage.edges_of_ops())
+        print(coverage.structural())
     for signature, count in findings.most_common():
         print(f"{count:>6}  {signature}")
-    programs = run.coverage.programs
+    programs = coverage.programs
     rate = programs / max(seconds, 1e-9)
     print(f"seeds {options.seed} to {end - 1}: {programs} programs, {rate:.1f} a second, {findings.total()} findings")
     for name in structural:
         print(f"never met: {name}")
     return 1 if findings or structural else 0
+
+
+def _on_cluster(options: argparse.Namespace, end: int, report: Callable[[Finding], None], until: float) -> Coverage:
+    """Run everything on a cluster, a portion of seeds at a time; what was met."""
+    coverage = Coverage()
+    portions = [(first, min(first + PORTION, end)) for first in range(options.seed, end, PORTION)]
+    call = partial(portion, names=options.ways, limit=options.limit, ops=options.ops)
+    for _, (findings, met) in results_of(options.cluster, call, portions):
+        for finding in findings:
+            report(finding)
+        merged(coverage, met)
+        if monotonic() > until:
+            break
+    return coverage
 
 
 def _structural(coverage: Coverage) -> list[str]:

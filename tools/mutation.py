@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from checking.cluster import add_cluster, results_of
 from mutating.mutant import ROOT, Mutant, mutants_of
 from mutating.table import EQUIVALENT, MUTANTS, WHOLE
 from mutating.tests_of_parts import FIRST, TESTS
@@ -45,6 +46,7 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=1, metavar="N", help="one of so many of them")
     parser.add_argument("--whole", metavar="MODULE", help="in place of the table: every place of a module")
     parser.add_argument("--list", action="store_true", help="print what the mutants change, and run nothing")
+    add_cluster(parser)
     options = parser.parse_args()
     known = mutants_of({}, [options.whole]) if options.whole else mutants_of(MUTANTS, WHOLE)
     chosen = [each for each in known if str(each).startswith(options.only) and options.part in (None, part_of(each))]
@@ -56,7 +58,10 @@ def main() -> int:
         return 0
     for part in dict.fromkeys(part_of(mutant) for mutant in chosen):
         _check_unchanged(part)
-    verdicts = [(mutant, _is_killed(mutant)) for mutant in chosen]
+    verdicts: list[tuple[Mutant, bool]] = []
+    for mutant, (is_killed, line) in results_of(options.cluster, _verdict, chosen):
+        print(line, flush=True)
+        verdicts.append((mutant, is_killed))
     counted = [(mutant, killed) for mutant, killed in verdicts if str(mutant) not in EQUIVALENT]
     killed = Counter(part_of(mutant) for mutant, is_killed in counted if is_killed)
     for folder, count in Counter(part_of(mutant) for mutant, _ in counted).items():
@@ -79,7 +84,8 @@ def _copy_package(folder: str) -> None:
     shutil.copytree(ROOT / "fuse_dialect", Path(folder) / "fuse_dialect", ignore=shutil.ignore_patterns("__pycache__"))
 
 
-def _is_killed(mutant: Mutant) -> bool:
+def _verdict(mutant: Mutant) -> tuple[bool, str]:
+    """Whether a test notices a mutant, and a line that says so."""
     with tempfile.TemporaryDirectory() as folder:
         _copy_package(folder)
         place = mutant.place()
@@ -88,8 +94,7 @@ def _is_killed(mutant: Mutant) -> bool:
     same = EQUIVALENT.get(str(mutant), "")
     verdict = "killed" if reason is not None else "same" if same else "SURVIVED"
     change = f"line {place.line}: {_short(place.before)} -> {_short(place.after)}"
-    print(f"{verdict:8} {mutant} ({change}) {(reason or same)[:100]}", flush=True)
-    return reason is not None
+    return reason is not None, f"{verdict:8} {mutant} ({change}) {(reason or same)[:100]}"
 
 
 def _short(text: str) -> str:

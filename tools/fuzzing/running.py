@@ -79,6 +79,28 @@ def findings_of(seed: int, names: Sequence[str], say: Callable[..., None], cover
     return found
 
 
+def portion(
+    seeds: tuple[int, int], names: Sequence[str], limit: float, ops: Sequence[str]
+) -> tuple[list[Finding], dict[str, Any]]:
+    """The findings of some seeds, in a process of their own, and what was met: for a worker of a cluster.
+
+    Args:
+        seeds: The first, and that behind the last.
+        names: The ways that may be chosen.
+        limit: Seconds for one way of one program.
+        ops: Names of ops in the focus; none for all.
+    """
+    findings: list[Finding] = []
+    run = Run(*seeds, 1, names, limit, findings.append, ops)
+    run.go()
+    return findings, _packed(run.coverage)
+
+
+def merged(coverage: Coverage, packed: dict[str, Any]) -> None:
+    """Add what a portion has met."""
+    coverage.merge(_unpacked(packed))
+
+
 def _packed(coverage: Coverage) -> dict[str, Any]:
     tables = {"met": coverage.met, "pairs": coverage.pairs, "neighbours": coverage.neighbours}
     tables |= {"edges": coverage.edges, "structures": coverage.structures}

@@ -16,12 +16,11 @@ from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.fusion.ir.block_graph import BlockGraph
 from fuse_dialect.fusion.ir.function_like import place_name
 from fuse_dialect.fusion.ir.fusible_blocks import functions_to_fuse
-from fuse_dialect.fusion.kinds.kind_of import op_name
 from fuse_dialect.fusion.kinds.own_kinds import stamp_own_kinds
 from fuse_dialect.fusion.outlining.group import groups_of
 from fuse_dialect.hardware.fuse_ops_hw import BlockHardwareFusion, FuseOpsHwPass
 from fuse_dialect.remarks.fusion import is_operator
-from fuse_dialect.remarks.hardware import block_remarks
+from fuse_dialect.remarks.hardware import block_remarks, hardware_story
 from fuse_dialect.remarks.printed_ir import PrintedIR
 from fuse_dialect.remarks.recorded_fusion import MadePlans, RecordedFusion, record_fusion
 from fuse_dialect.remarks.story import StoryTeller
@@ -132,16 +131,10 @@ def _by_trips(
     remarks = {number_of[id(remark.op)]: remark for remark in block_remarks(fusion) if id(remark.op) in number_of}
     units = {node_of[number]: unit for number, unit in enumerate(fusion.hardware.unit_of) if unit is not None}
 
+    own_number = {node: number for number, node in enumerate(node_of)}
+
     def story(node: int) -> list[str]:
-        op = source.nodes[node].op
-        assert op is not None, "stories are about ops"
-        values = ", ".join(map(printed.name_of, op.results))
-        lines = [f"{values} = '{op_name(op)}' of {place_name(function)}"]
-        if node in units:
-            lines.append(f"unit: {units[node]}")
-        if node in remarks:
-            lines.append(f"{remarks[node].message}: {remarks[node].explanation}")
-        return lines
+        return hardware_story(fusion, own_number[node], place_name(function), printed)
 
     calls = [group.kernel for group in groups_of(source, fusion.plan.kernels, embeds_constants=True, has_copies=True)]
     refusals = {node: remark.reason.value for node, remark in remarks.items()}

@@ -39,13 +39,24 @@ def explain(
     """
     printed = printed_ir(module)
     functions = functions_to_fuse(module)
-    wanted = _named(question, functions, printed) if isinstance(question, str) else [_op_of(question)]
+    wanted = asked_for(question, functions, printed)
     stories = list(_stories(wanted, fuse_ops.merges_before(module), fuse_ops, printed, made))
     if not stories:
         text = f"'{op_name(wanted[0])}' op takes no part in fusion"
         raise FuseError(text, hint="it is dead, or stands in a function that fusion leaves alone")
     more = len(stories) - MOST_STORIES
     return "\n\n".join([*stories[:MOST_STORIES], *([f"... and {more} more ops of this name"] if more > 0 else [])])
+
+
+def asked_for(
+    question: Operation | SSAValue | str, functions: Sequence[Operation], printed: PrintedIR
+) -> list[Operation]:
+    """The ops that a question is about; for its forms see `explain`.
+
+    Raises:
+        FuseError: There is none.
+    """
+    return _named(question, functions, printed) if isinstance(question, str) else [_op_of(question)]
 
 
 def _op_of(question: Operation | SSAValue) -> Operation:

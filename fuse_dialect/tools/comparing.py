@@ -6,6 +6,7 @@ from os.path import basename
 from typing import TYPE_CHECKING, Any
 
 from xdsl.context import Context
+from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
@@ -13,14 +14,17 @@ from fuse_dialect.diagnostics import FuseError, printable
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.fusion.ir.function_like import place_name
+from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
+from fuse_dialect.hardware.trips import trips_of
 from fuse_dialect.loading.failure import located_errors
 from fuse_dialect.loading.output_file import write_output
 from fuse_dialect.loading.pipeline import build_passes
 from fuse_dialect.loading.source import read_sources
 from fuse_dialect.loading.streams import write_stdout
 from fuse_dialect.loading.verification import verify_module
+from fuse_dialect.remarks.hardware import hardware_remarks
 from fuse_dialect.remarks.module_plan import ModulePlan, plan_module
-from fuse_dialect.remarks.statistics import FusionStatistics
+from fuse_dialect.remarks.statistics import FusionStatistics, primitives_of, statistics_of
 from fuse_dialect.tools.browser import deliver_page
 from fuse_dialect.tools.pass_flags import split_pipeline
 
@@ -105,14 +109,15 @@ def compare_pipelines(
 
 def _prepared(
     module: ModuleOp, source_map: SourceMap, ctx: Context, spec: str, passes: Sequence[ModulePass]
-) -> tuple[ModuleOp, FuseOpsPass]:
+) -> tuple[ModuleOp, FuseOpsPass | FuseOpsHwPass]:
     """A copy of a module as it is before the last pass, and that pass.
 
     Raises:
-        FuseError: The pipeline does not end in `fuse-ops`, or a pass fails.
+        FuseError: The pipeline does not end in `fuse-ops` or `fuse-ops-hw`, or a pass fails.
     """
-    if not passes or not isinstance(passes[-1], FuseOpsPass):
-        raise FuseError(f"expected a pipeline that ends in fuse-ops, got '{spec}'", hint="write 'cse,fuse-ops'")
+    if not passes or not isinstance(passes[-1], FuseOpsPass | FuseOpsHwPass):
+        what = f"expected a pipeline that ends in fuse-ops or fuse-ops-hw, got '{spec}'"
+        raise FuseError(what, hint="write 'cse,fuse-ops'")
     copy = module.clone()
     for each in passes[:-1]:
         with located_errors(source_map, f" in pass '{each.name}'", f"while running pass '{each.name}' of '{spec}'"):
@@ -123,9 +128,24 @@ def _prepared(
 
 def _side(module: ModuleOp, source_map: SourceMap, ctx: Context, spec: str, passes: Sequence[ModulePass]) -> Side:
     copy, last = _prepared(module, source_map, ctx, spec, passes)
-    with located_errors(source_map, " in pass 'fuse-ops'"):
-        plan = plan_module(copy, last)
-        return Side(spec, plan.summary(), _kernels(plan))
+    with located_errors(source_map, f" in pass '{last.name}'"):
+        if isinstance(last, FuseOpsPass):
+            plan = plan_module(copy, last)
+            return Side(spec, plan.summary(), _kernels(plan))
+        known = frozenset(primitives_of(copy))
+        refusals = [remark.reason.value for remark in hardware_remarks(copy, last, ctx)]
+        last.apply(ctx, copy)
+        return Side(spec, statistics_of(last.name, copy, known, refusals), _trips(copy))
+
+
+def _trips(fused: ModuleOp) -> tuple[str, ...]:
+    """The trips of a module in words, once for each call."""
+    names = {
+        trip.name: f"{trip.template}: " + ", ".join(f"{step.op} on {step.unit}" for step in trip.steps if step.unit)
+        for trip in trips_of(fused)
+    }
+    calls = [op.callee.string_value() for op in fused.walk() if isinstance(op, func.CallOp)]
+    return tuple(names[name] for name in calls if name in names)
 
 
 def _kernels(plan: ModulePlan) -> tuple[str, ...]:

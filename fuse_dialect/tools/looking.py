@@ -8,7 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from fuse_dialect.diagnostics import Diagnostic, FuseError, printable
+from fuse_dialect.diagnostics import Diagnostic, printable
 from fuse_dialect.frontends.mlir.source_map import SourceMap
 from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
@@ -16,6 +16,7 @@ from fuse_dialect.loading.output_file import is_stdout, write_file, writer_of
 from fuse_dialect.loading.streams import tell, write_stdout
 from fuse_dialect.remarks.debug_log import debug_lines
 from fuse_dialect.remarks.explaining import explain
+from fuse_dialect.remarks.hardware import explain_on_hardware
 from fuse_dialect.remarks.rows import RemarkRow, RemarkType, remark_rows
 from fuse_dialect.tools.arguments import UsageParser
 from fuse_dialect.tools.remark_output import PlacedRemark, json_text, text_lines, yaml_text
@@ -66,7 +67,7 @@ class Looking:
             for line in debug_lines(module, module_pass):
                 tell(printable(f"[{module_pass.name}] {line}"))
         if self._questions and isinstance(module_pass, FuseOpsPass | FuseOpsHwPass):
-            self._explain(module, module_pass)
+            self._explain(module, module_pass, ctx)
         found = [
             PlacedRemark.of(row, source_map.locate(row.op))
             for row in remark_rows(module, module_pass, ctx, [*self._filters])
@@ -83,7 +84,7 @@ class Looking:
     def end_of_source(self, module: ModuleOp) -> None:
         """Answer what no pass has answered: what `fuse-ops` would do now."""
         if self._questions and not self._explained:
-            self._explain(module, FuseOpsPass())
+            self._explain(module, FuseOpsPass(), Context())
         self._explained = False
 
     def finish(self) -> None:
@@ -104,12 +105,13 @@ class Looking:
         else:
             write_file(self._file, writer_of(text))
 
-    def _explain(self, module: ModuleOp, module_pass: FuseOpsPass | FuseOpsHwPass) -> None:
-        if not isinstance(module_pass, FuseOpsPass):
-            hint = "--fusion-remarks says why an op joined no trip; -t html shows its story"
-            raise FuseError(f"'{module_pass.name}' tells no stories", hint=hint)
+    def _explain(self, module: ModuleOp, module_pass: FuseOpsPass | FuseOpsHwPass, ctx: Context) -> None:
         self._explained = True
-        self._tell("\n\n".join(explain(module, module_pass, question) for question in self._questions))
+        if isinstance(module_pass, FuseOpsPass):
+            stories = [explain(module, module_pass, question) for question in self._questions]
+        else:
+            stories = [explain_on_hardware(module, module_pass, question, ctx) for question in self._questions]
+        self._tell("\n\n".join(stories))
 
     def _is_wanted(self, row: RemarkRow) -> bool:
         """Whether the filter of the row's type finds its pass, code, op or names."""

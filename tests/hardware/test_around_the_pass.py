@@ -18,8 +18,10 @@ from fuse_dialect.fusion.fuse_ops import FuseOpsPass
 from fuse_dialect.hardware.fuse_ops_hw import FuseOpsHwPass
 from fuse_dialect.hardware.template_file import MOST_TEMPLATE_BYTES, read_template_file
 from fuse_dialect.pictures.scene import scene_of
+from fuse_dialect.remarks.hardware import explain_on_hardware
 from fuse_dialect.remarks.statistics import statistics_of
 from fuse_dialect.targets.convert_fuse_to_linalg import ConvertFuseToLinalgPass
+from fuse_dialect.tools.fuse_opt import main
 
 EXAMPLES = Path(__file__).parents[2] / "docs/examples"
 TINY = str(EXAMPLES / "tiny_npu.mlir")
@@ -158,3 +160,24 @@ def test_a_template_that_maps_nothing_is_reported() -> None:
     text = 'fuse.hardware @t source @u {\n  fuse.hardware_unit @u kind "k"\n}\n'
     with pytest.raises((fd.FuseError, OpError), match="expects at least one operator that is mapped to a unit"):
         FuseOpsHwPass("t").apply(context(), fd.parse(text))
+
+
+def test_stories_say_the_unit_the_trip_and_the_reason() -> None:
+    fuse_ops_hw = FuseOpsHwPass(TINY)
+    assert explain_on_hardware(block(), fuse_ops_hw, "%relu1", context()).splitlines() == [
+        "%relu1 = 'fuse.relu' of @main",
+        "unit: act",
+        "trip 1 of 3: %conv1 on mac, %bias1 on bias, %relu1 on act",
+    ]
+    (_, why) = explain_on_hardware(block(), fuse_ops_hw, "prob", context()).splitlines()
+    assert why == "'fuse.softmax' op stays on the host: no-unit: no unit runs this operator"
+    with pytest.raises(fd.FuseError, match="no op gives '%nothing'"):
+        explain_on_hardware(block(), fuse_ops_hw, "%nothing", context())
+
+
+def test_pipelines_that_end_on_hardware_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(EXAMPLES / "residual_block.mlir")
+    assert main([path, "--compare-pipelines", "fuse-ops", "fuse-ops-hw{template=opu}"]) == 0
+    out = capsys.readouterr().out
+    assert "bytes-after    7072      4512" in out
+    assert "  opu: fuse.conv2d on ipa, fuse.bias_add on add, fuse.relu on compare" in out

@@ -228,6 +228,8 @@ UNKNOWN = UnknownLoc()
         (NameLoc(StringAttr("a.b/fc"), NameLoc(StringAttr("c"), UNKNOWN)), "a.b/fc (c)"),
         (CallSiteLoc(a_line("net.py", 3), a_line("main.py", 9)), "net.py:3:2"),
         (CallSiteLoc(UNKNOWN, a_line("main.py", 9)), "main.py:9:2"),
+        (CallSiteLoc(NameLoc(StringAttr("exp"), UNKNOWN), a_line("main.py", 9)), "exp (main.py:9:2)"),
+        (CallSiteLoc(NameLoc(StringAttr("exp"), UNKNOWN), UNKNOWN), "exp"),
         (FusedLoc(ArrayAttr([UNKNOWN, a_line("net.py", 3)]), NoneAttr()), "net.py:3:2"),
         (FusedLoc(ArrayAttr[Attribute]([]), NoneAttr()), ""),
     ],

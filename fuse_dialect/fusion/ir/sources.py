@@ -3,6 +3,7 @@
 1. A name with a place inside it, as PyTorch and JAX give them, is said with the place: `encoder.layer.0 (model.py:52)`.
 2. Of several locations in one the first counts that says anything.
 3. A name inside that the outer one begins with, the path of a module, adds nothing: what is inside of it is said.
+4. What was called and names no line, as JAX prints its own functions, has that of the call.
 """
 
 from collections.abc import Iterable
@@ -11,6 +12,7 @@ from typing import cast
 from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
 from xdsl.ir import Attribute, Operation
 
+from fuse_dialect.dialect.places import place_of
 from fuse_dialect.fusion.kinds.kind_of import kind_of
 
 _MOST_NESTED = 100
@@ -23,7 +25,7 @@ def source_of(op: Operation) -> str:
 
 
 def _text(location: Attribute, nested: int) -> str:
-    """What a location says (1 to 3)."""
+    """What a location says (1 to 4)."""
     match location:
         case _ if not nested:
             return ""
@@ -39,7 +41,10 @@ def _text(location: Attribute, nested: int) -> str:
             where = f"{line}:{column}" if column > 1 else f"{line}"
             return f"{name.rpartition('/')[2] if name.endswith('.py') else name}:{where}"
         case CallSiteLoc():
-            return _text(location.callee, nested - 1) or _text(location.caller, nested - 1)
+            callee, caller = _text(location.callee, nested - 1), place_of(location.caller)
+            if callee and caller is not None and place_of(location.callee) is None:
+                return f"{callee} ({_text(caller, 1)})"  # (4)
+            return callee or _text(location.caller, nested - 1)
         case FusedLoc():
             parts = cast("ArrayAttr[Attribute]", location.locations).data
             return next((text for part in parts if (text := _text(part, nested - 1))), "")

@@ -9,6 +9,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -107,8 +108,21 @@ class RowProgram:
                 )
         return len(arrays[0])
 
-    def run(self, arrays: "Sequence[Array]", where: str = "the block") -> "list[Array]":
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row and its results; sizes that are open count as one."""
+        columns = [*self.inputs, *self.outputs]
+        return max(1, sum(each.dtype.itemsize * prod(max(size, 1) for size in each.shape) for each in columns))
+
+    def run(
+        self, arrays: "Sequence[Array]", where: str = "the block", targets: "Sequence[Array] | None" = None
+    ) -> "list[Array]":
         """The results of a block of rows.
+
+        Args:
+            arrays: One for each input.
+            where: The block, for errors.
+            targets: Arrays that the results are written to; by default new ones.
 
         Raises:
             FuseError: As for `checked`; or the program rejects the values.
@@ -116,13 +130,13 @@ class RowProgram:
         count = self.checked(arrays, where)
         arrays = [np.ascontiguousarray(array) for array in arrays]
         try:
-            return self._run(arrays, count)
+            return self._run(arrays, count, targets)
         except FuseError as error:
             raise FuseError(f"{where}: {error.message}", error.location, error.notes, error.hint) from error
 
-    def _run(self, arrays: "Sequence[Array]", count: int) -> "list[Array]":
-        results: list[Array] | None = None
-        if all(size >= 0 for column in self.outputs for size in column.shape):
+    def _run(self, arrays: "Sequence[Array]", count: int, targets: "Sequence[Array] | None") -> "list[Array]":
+        results: list[Array] | None = None if targets is None else list(targets)
+        if results is None and all(size >= 0 for column in self.outputs for size in column.shape):
             results = [np.empty((count, *column.shape), column.dtype) for column in self.outputs]
         parts: list[tuple[Array, ...]] = []
         for first in range(0, count, self.batch):

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from fuse_dialect.backends.runtime.program import Program
     from fuse_dialect.dialect.op import Array
 
-BLOCK_ROWS = 8192
-"""Rows of a block at least: what is read, written and noted at a time."""
+BLOCK_BYTES = 8 << 20
+"""Bytes of rows and results that are read, written and noted at a time, if that is more than one call."""
 
 
 def map_rows(
@@ -96,7 +96,7 @@ class _Run:
     def __init__(self, rows: RowProgram, source: Source, out: Any, *, resume: bool, overwrite: bool):
         self.rows, self.source = rows, source
         self.total = source.rows
-        self.block = rows.batch * max(1, BLOCK_ROWS // rows.batch)
+        self.block = block_rows(rows)
         columns = self._columns()
         self.log: Log | None = None
         if isinstance(out, str | os.PathLike):
@@ -167,9 +167,17 @@ class _Run:
         return self.sink.finish()
 
 
+def block_rows(rows: RowProgram) -> int:
+    """Rows of a block: whole calls, of `BLOCK_BYTES` if several fit."""
+    return rows.batch * max(1, BLOCK_BYTES // (rows.batch * rows.row_bytes))
+
+
 def work(rows: RowProgram, source: Source, sink: Sink, first: int, last: int, where: str) -> None:
     """Read, run and write one block."""
-    sink.write(first, rows.run(source.read(first, last), where))
+    targets = sink.targets(first, last)
+    results = rows.run(source.read(first, last), where, targets)
+    if targets is None:
+        sink.write(first, results)
 
 
 def _of_iterator(rows: RowProgram, blocks: Iterator[Any], out: Any, cluster: Any) -> Any:
@@ -203,7 +211,7 @@ def _results(rows: RowProgram, blocks: Iterator[Any]) -> Generator[Any]:
 def _joined(rows: RowProgram, blocks: Iterator[Any]) -> "Generator[list[Array]]":
     """Blocks of as many rows as the program takes at a time, the last one of fewer."""
     kept: list[list[Array]] = []
-    count, wanted = 0, rows.batch * max(1, BLOCK_ROWS // rows.batch)
+    count, wanted = 0, block_rows(rows)
     for number, block in enumerate(blocks):
         arrays = _arrays_of(rows, block)
         count += rows.checked(arrays, f"block {number} of the iterator")

@@ -44,6 +44,10 @@ class Sink(ABC):
             FuseError: They cannot be written.
         """
 
+    def targets(self, first: int, last: int) -> "list[Array] | None":
+        """Where results of rows may be written without `write`; `None` if nowhere."""
+        return None
+
     def finish(self) -> Any:
         """Say that everything is there; what the caller gets."""
         return None
@@ -72,6 +76,12 @@ class ArraySink(Sink):
         """See `Sink.write`."""
         for target, array in zip(self._arrays, arrays, strict=True):
             target[first : first + len(array)] = array
+
+    def targets(self, first: int, last: int) -> "list[Array] | None":
+        """See `Sink.targets`; a part of an array that does not lie row by row is no place for kernels."""
+        if not all(array.flags.c_contiguous for array in self._arrays):
+            return None
+        return [array[first:last] for array in self._arrays]
 
     def finish(self) -> Any:
         """The arrays; a single one by itself."""

@@ -50,7 +50,7 @@ BATCH = 64
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache and a folder of its own for each test, and small blocks."""
     monkeypatch.setenv("FUSE_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(mapping, "BLOCK_ROWS", 512)
+    monkeypatch.setattr(mapping, "BLOCK_BYTES", 512 * 24)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -253,9 +253,9 @@ def test_a_run_goes_on_where_another_has_ended(x: np.ndarray, out: str, monkeypa
     ran: list[str] = []
     run = RowProgram.run
 
-    def counted(self: RowProgram, arrays: Any, where: str) -> Any:
+    def counted(self: RowProgram, arrays: Any, where: str, targets: Any) -> Any:
         ran.append(where)
-        return run(self, arrays, where)
+        return run(self, arrays, where, targets)
 
     monkeypatch.setattr(RowProgram, "run", counted)
     fd.map_rows(mapped, "x.npy", out=out, resume=True)
@@ -388,7 +388,7 @@ import fuse_dialect as fd
 from fuse_dialect.rows import mapping
 
 if __name__ == "__main__":
-    mapping.BLOCK_ROWS = 512
+    mapping.BLOCK_BYTES = 512 * 24
     with distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster:
         with distributed.Client(cluster) as client:
             killed = []

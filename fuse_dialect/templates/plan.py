@@ -29,6 +29,8 @@ from fuse_dialect.templates.trips import HardwareRefusal as HardwareRefusal
 from fuse_dialect.templates.trips import Inside, TripLaw, TripState
 from fuse_dialect.templates.visiting_order import visiting_order
 
+MOST_FOR_EACH = 2
+"""Nodes for each frontier of the budget beyond which nothing is searched for: the best few would be one."""
 MOST_CANDIDATES = 16
 """Groups that an operator asks at most. Most read one or two; with the bound, time is linear for every input."""
 
@@ -103,7 +105,7 @@ def plan_hardware(
     order = visiting_order(graph)
     law = TripLaw(graph, template, counts_cycles=objective is Objective.CYCLES)
     first_fit = _planned(graph, template, law, order, None)
-    if not budget:
+    if len(order) > MOST_FOR_EACH * budget:
         return first_fit
     search = search_trips(graph, template, order, objective, budget)
     # The first fit of equals: a search that finds nothing cheaper changes nothing that people know.

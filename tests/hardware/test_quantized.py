@@ -14,9 +14,11 @@ import fuse_dialect as fd
 from fuse_dialect.dialect.op import Array, FuseOp
 from fuse_dialect.dialect.ops.broadcast import SubtractOp
 from fuse_dialect.dialect.ops.conversion import CastOp
+from fuse_dialect.dialect.ops.hardware import REASON_ATTRIBUTE
 from fuse_dialect.dialect.ops.quantization import RequantizeOp, RequantizeSumOp
 from fuse_dialect.dialect.types import tensor_type
 from fuse_dialect.interpreters.numpy import run_module
+from fuse_dialect.templates.shipped.shipped import SHIPPED_TEMPLATES
 from fuse_dialect.transforms.fake_quantization_to_integer import FakeQuantizationToIntegerPass
 
 FORM = FakeQuantizationToIntegerPass(requantize=True)
@@ -53,13 +55,36 @@ def test_every_layer_of_resnet18_ends_in_one_conversion() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["resnet18", "mobilenet_v2", "se_resnet", "unet"])
-@pytest.mark.parametrize("template", ["ethos-u", "ethos-u-int8", "gemmini", "nvdla", "systolic"])
-def test_trips_of_8_bits_give_the_same_integers(name: str, template: str) -> None:
+@pytest.mark.parametrize("name", NETWORKS)
+def test_trips_of_8_bits_give_the_same_bits_and_hosts_say_why(name: str) -> None:
     module, x = in_bytes(name)
     expected = run_module(module, [x])
-    fd.fuse_ops_hw(module, template=template)
-    for result, wanted in zip(run_module(module, [x]), expected, strict=True):
+    for template in SHIPPED_TEMPLATES:
+        fused = module.clone()
+        fd.fuse_ops_hw(fused, template=template)
+        main = fused.body.block.first_op
+        assert isinstance(main, func.FuncOp)
+        host = [op for op in main.body.block.ops if isinstance(op, FuseOp)]
+        assert all(REASON_ATTRIBUTE in op.attributes for op in host)
+        for result, wanted in zip(run_module(fused, [x]), expected, strict=True):
+            np.testing.assert_array_equal(result, wanted)
+
+
+def test_machine_code_of_conversions_gives_the_same_integers() -> None:
+    pytest.importorskip("llvmlite")
+    text = """func.func @main(%x: tensor<5x7xi32>, %s: tensor<7xf32>, %y: tensor<5x7xi8>)
+        -> (tensor<5x7xui8>, tensor<5x7xi8>) {
+      %a = fuse.requantize %x, %s, zero = 9, low = 9, out_dtype = "ui8" : (tensor<5x7xi32>, tensor<7xf32>)
+      %b = fuse.requantize_sum %a, %y, lhs_scale = 0.3, lhs_zero = 9, rhs_scale = 0.7, scale = 0.9, zero = -4
+        : (tensor<5x7xui8>, tensor<5x7xi8>)
+      return %a, %b : tensor<5x7xui8>, tensor<5x7xi8>
+    }"""
+    random = np.random.default_rng(0)
+    x = random.integers(-4000, 4000, (5, 7)).astype(np.int32)
+    scales = random.uniform(0.001, 0.1, 7).astype(np.float32)
+    y = random.integers(-128, 128, (5, 7)).astype(np.int8)
+    module = fd.parse(text)
+    for result, wanted in zip(fd.compile(module)(x, scales, y), fd.run(module, x, scales, y), strict=True):
         np.testing.assert_array_equal(result, wanted)
 
 

@@ -102,18 +102,22 @@ class Executables:
             self.plans[key] = executable
             return executable
 
-    def prepare(self, shapes: tuple[Shape, ...]) -> bool:
+    def prepare(self, shapes: tuple[Shape, ...], unit: int) -> bool:
         """Find formulas and lay out a table for inputs of these shapes; whether that is how they run.
+
+        Args:
+            shapes: Of inputs.
+            unit: How often loops run that an input says.
 
         Raises:
             FuseError: As for `find`.
         """
-        found = self.find(shapes)
+        found = self.find(shapes, (unit,) * len(self.counting))
         self.counts.compiled = 0  # no call has been made yet
         if found is None:
             return False
         with self._lock:
-            self.by_formulas(shapes, {})  # makes the matrix
+            self.by_formulas(shapes, dict.fromkeys(self.counting, unit))  # makes the matrix
         return True
 
     def _found(self, shapes: tuple[Shape, ...], counts: Mapping[int, int]) -> Executable | None:

@@ -452,6 +452,11 @@ class Program(Portable):
         return self._constants.bytes
 
     @property
+    def has_open_sizes(self) -> bool:
+        """Whether inputs say sizes: by their own, or by a number that says how often a loop runs."""
+        return not self._is_static or bool(self._counting)
+
+    @property
     def report(self) -> "SizesReport":
         """What was done for the sizes that calls came with: how they were found, and what was compiled for them."""
         from fuse_dialect.backends.runtime.executables import SizeCounts
@@ -628,7 +633,7 @@ class Program(Portable):
         """
         for unit in (8, 64):
             try:
-                if self._sizes is not None and self._sizes.prepare(tuple(self._likely_shapes(unit))):
+                if self._sizes is not None and self._sizes.prepare(tuple(self._likely_shapes(unit)), unit):
                     return
             except FuseError:
                 continue

@@ -29,7 +29,7 @@ from fuse_dialect.templates.trips import HardwareRefusal as HardwareRefusal
 from fuse_dialect.templates.trips import Inside, TripLaw, TripState
 from fuse_dialect.templates.visiting_order import visiting_order
 
-MOST_FOR_EACH = 2
+MOST_FOR_EACH = 3
 """Nodes for each frontier of the budget beyond which nothing is searched for: the best few would be one."""
 MOST_CANDIDATES = 16
 """Groups that an operator asks at most. Most read one or two; with the bound, time is linear for every input."""

@@ -21,7 +21,7 @@ from fuse_dialect.templates.objective import Objective, trip_cycles
 from fuse_dialect.templates.template import HardwareTemplate
 from fuse_dialect.templates.trips import HardwareRefusal, TripLaw, TripState
 
-BUDGET = 8_000
+BUDGET = 4_000
 """Frontiers that a search may look at; a network of a hundred operators has some hundreds."""
 
 
@@ -340,8 +340,6 @@ class _Search:
 
     def _forgetting(self, trip: TripState, gone: frozenset[int]) -> TripState:
         """The state without values that it reads and nobody asks for again; how many matters to a limit alone."""
-        if not self.law.limits.operands and not self.law.counts_bytes:
-            return replace(trip, reads=frozenset()) if trip.reads else trip
         lost = trip.reads & gone
         if not lost:
             return trip

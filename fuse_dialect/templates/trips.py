@@ -67,6 +67,8 @@ class TripLaw:
         self.matcher = UnitMatcher(template)
         self.counts_cycles = counts_cycles
         self.counts_bytes = bool(self.limits.trip_bytes or self.limits.feature_bytes or self.limits.constant_bytes)
+        self.counts_reads = bool(self.limits.operands) or self.counts_bytes
+        """Whether states know what a trip has read: what no limit asks about is left out, so that more are equal."""
         self.readers: list[list[int]] = [[] for _ in graph.producers]
         """For each value the nodes that read it."""
         self.gives: list[list[int]] = [[] for _ in graph.nodes]
@@ -107,6 +109,8 @@ class TripLaw:
     def with_view(self, state: TripState, number: int, inside: Inside) -> TripState | HardwareRefusal:
         """The trip with a view of one of its values."""
         node = self.graph.nodes[number]
+        if not self.counts_reads:
+            return state
         reads = state.reads.union(value for value in node.reads if inside(value) is None)
         refusal = self._operands(len(reads) + state.forgotten)
         return refusal or replace(state, reads=reads)
@@ -119,9 +123,11 @@ class TripLaw:
             text = f"expects channels in multiples of {limits.channel_alignment}, got {got}"
             return HardwareRefusal(Reason.HARDWARE_LIMIT, text)
         outside = dict.fromkeys(value for value in node.reads if inside(value) is None)
-        reads = state.reads.union(outside)
-        products = state.products + (node.channels != 0)
-        results = state.results + (self._leaves_behind(state.head, number, inside) if state.head >= 0 else 0)
+        reads = state.reads.union(outside) if self.counts_reads else state.reads
+        products = state.products + (node.channels != 0) if limits.products else 0
+        results = state.results
+        if limits.results and state.head >= 0:
+            results += self._leaves_behind(state.head, number, inside)
         refusal = self._operands(len(reads) + state.forgotten) or self._between(state, node, inside)
         if refusal is None and limits.products and products > limits.products:
             refusal = _beyond("the trip would hold", products, "products", limits.products)

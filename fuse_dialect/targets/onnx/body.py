@@ -193,7 +193,7 @@ class BodyWriter:
             return self.writer.constant(array)
         if self._add_initializer is None:
             if array.nbytes > LARGEST_LIST:
-                hint = "fuse without link-params, which passes constants as arguments"
+                hint = "fuse without link-params, or onto hardware with constants-inside=false: constants are arguments"
                 raise OpError(op, "is a large constant in a function, where ONNX has no initializers", hint)
             return self.writer.constant(array)
         name = self.writer.names.unique(self.writer.hint)
